@@ -69,7 +69,7 @@ export interface Input {
   required?: true;
   /** Other attributes, as in HTML. */
   attributes?: Readonly<Record<string, string | number>>;
-  /** Where it stands beside others. */
+  /** The CSS class of its layout. */
   class?: string;
 }
 
@@ -87,7 +87,7 @@ export interface Field<Value> {
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/;
 const isTime = (text: string) => TIME.test(text) && !Number.isNaN(Date.parse(`${text}Z`));
 
-/** What was sent, if the input allows it: the server checks what browsers check. @throws Refused */
+/** What was sent, if the input allows it: required, choices, dates and pattern, as browsers check them. @throws Refused */
 export function checked({ label, type, required, options, attributes }: Input, text: string): string {
   const { pattern } = attributes ?? {};
   const isAllowed =
@@ -110,7 +110,7 @@ export function field(name: string, input: Input, check: (text: string) => unkno
   return { inputs: { [name]: input }, read: (sent) => check(checked(input, typed(sent, name))) };
 }
 
-/** The choices of a search, after the choice of none. */
+/** The choices of a search, after the choice `any`. */
 export const choices = <Choice extends string>(all: Readonly<Record<Choice, TextId | { text: string }>>) =>
   ({ type: "select", options: { "": "any", ...all } }) as const satisfies Input;
 
@@ -136,8 +136,8 @@ export const aReason = field(
 );
 
 /**
- * Randomness that is the same when the same form is sent again, so that what it makes is made once and shown again. Only
- * the session can know it. Undefined for a form without an id.
+ * Random bytes that are the same when the same form is sent again, so that it makes one thing and shows it again. They are
+ * derived from a secret of the session. Undefined for a form without an id.
  * @param names of the inputs; what is made is another thing if one of them has another value
  */
 export const sameAgain = (...names: string[]): Field<Random | undefined> => ({
@@ -240,14 +240,14 @@ export interface Action<At extends string = string, All extends Fields = Fields,
   asks?(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Asked | Promise<Asked>;
   from?: string;
   /**
-   * What its form shows and replaces. The action is refused if somebody has changed it since, because people see what
-   * they undo.
+   * What its form shows and replaces. The action is refused if somebody has changed it since, so that nobody overwrites
+   * a change that they have not seen.
    */
   replaces?(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Promise<object>;
   run(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Promise<Result>;
-  /** The path of the page that shows what has become, with the parameters of the action's path. */
+  /** The path of the page that shows the result, with the parameters of the action's path. */
   leadsTo: string | ((result: Result, doer: Doer<MerchantIn<At>>) => string);
-  /** What that page says if it is the response to the form itself, so that no address shows it again. */
+  /** What is shown in the response to the form, instead of a redirect, so that it cannot be opened again. */
   says?(result: Result): Told;
   /** How often a minute a person may do it, in all sessions together. */
   perMinute?: number;
@@ -257,8 +257,8 @@ export const action = <At extends string, All extends Fields, Result>(
   entry: Action<At, All, Result>,
 ): Action<At, All, Result> => entry;
 
-/** Names what a form replaces, so that nobody can find a secret from its name. */
-export const nameOf = (replaced: object): string => hash("sha256", JSON.stringify(replaced));
+/** A hash of what a form replaces, which may contain a secret. */
+export const digestOf = (replaced: object): string => hash("sha256", JSON.stringify(replaced));
 
 /** The paths that a path with `{scope}` stands for. */
 export const scopesOf = (at: string): string[] =>

@@ -22,21 +22,25 @@ export const balanceCommands = commands({
   "withdraw MERCHANT AMOUNT CURRENCY --reason [--id]": {
     action: "balance.adjust",
     summary:
-      "Take money from a balance, such as a payment to the merchant's bank or a correction. It never exceeds it.",
+      "Take money from a balance, for example for a payment to the merchant's bank. AMOUNT cannot exceed the balance.",
     sends: (input) => ({ ...input, kind: "withdraw" }),
     says: afterChange,
   },
   proposals: {
-    summary: "List changes of balances that a second person must approve, from BALANCE_APPROVAL_FROM on.",
+    summary: "List changes of balances that wait for a second person: those of at least BALANCE_APPROVAL_FROM.",
     run: async ({ storage }) => listing({ items: await storage.listProposals() }),
   },
   "approve MERCHANT ID": {
     action: "balance.approve",
-    summary: "Approve such a change, which somebody else has proposed.",
+    summary: "Approve a change of a balance that somebody else has proposed.",
     sends: proposalIn,
     says: afterChange,
   },
-  "reject MERCHANT ID": { action: "balance.reject", summary: "Reject such a change.", sends: proposalIn },
+  "reject MERCHANT ID": {
+    action: "balance.reject",
+    summary: "Reject a proposed change of a balance.",
+    sends: proposalIn,
+  },
 });
 
 type Changed = { merchant: Merchant; id: string };
@@ -48,7 +52,7 @@ function proposalIn({ merchant, id }: Changed) {
 async function afterChange(result: unknown, { merchant, id }: Changed, { storage }: Context) {
   if (result !== "proposed") return balancesOf(storage, merchant.id);
   const approval = `  ${PROGRAM} balances approve ${merchant.id} ${id}`;
-  return `Proposed. From this amount on, somebody else must approve it:\n${approval}`;
+  return `Proposed. Somebody else must approve an amount this large:\n${approval}`;
 }
 
 const balancesOf = async (storage: Context["storage"], merchantId?: string) =>

@@ -237,7 +237,7 @@ describe("balances", () => {
       [
         "balances top-up {id} 1000000 XOF --reason Transfer",
         0,
-        /^Proposed\..* somebody else must approve it:\n.*balances approve \S+ (?<change>\S+)$/,
+        /^Proposed\..* Somebody else must approve an amount this large:\n.*balances approve \S+ (?<change>\S+)$/,
       ],
       ["balances proposals", 0, /amount: "XOF.10,000\.00", .*reason: Transfer/, /by: command /],
       ["balances approve {id} {change}", 2, /^You made or proposed it, or .+ Somebody else must approve it\.$/],

@@ -48,11 +48,11 @@ export interface Context extends DatabaseContext, MerchantContext {
 
 /**
  * What a command says: a text, or a value that is printed as YAML, or with `--json` as JSON. With `isWrong` a check has
- * found something, and the exit code is 1. A command that goes on for long prints by itself.
+ * found something, and the exit code is 1. A command that runs for long prints as it goes, and returns nothing.
  */
 type Output = string | object | void;
 
-/** What a command does, in one of four ways, for the `In` that it takes. */
+/** What a command does, in one of four ways. `In` is its input. */
 interface Entry<In> extends Omit<Syntax, "takes"> {
   /** Works on an open storage. */
   run?(context: Context, input: In): Promise<Output>;
@@ -217,12 +217,12 @@ async function merchantOf(storage: Storage, id: string): Promise<Merchant> {
 
 async function requireDatabase({ creates }: Command, { database }: Config): Promise<void> {
   if (creates || database.kind !== "sqlite" || existsSync(database.path)) return;
-  // A server has the data of a file that was deleted meanwhile.
+  // A running server still has the data of a deleted file.
   if (await connectToServer(database.path)) return;
   throw new UsageError(`There is no database at ${database.path}. Start the server first, or fix DATABASE_URL.`);
 }
 
-/** Returns the error of a command as its caller must see it. @param id with which the command can be repeated */
+/** Returns the error of a command as its caller must see it. @param id makes a repeat of the command take effect once */
 function withChanges(error: unknown, changes: readonly Change[], id: unknown): unknown {
   const repeat = id === undefined ? "" : ` To repeat the command, add --id ${String(id)}: it then takes effect once.`;
   const see = `See \`${PROGRAM} keys audit\` before you repeat it.${repeat}`;

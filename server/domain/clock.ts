@@ -8,8 +8,8 @@ export interface Clock {
   monotonic(): number;
   /**
    * A counter of milliseconds that also counts how long the machine was suspended. It is for durations that other
-   * processes measure too, such as leases: less time must never pass here than there. Every jump of the wall clock
-   * forward counts as a suspension.
+   * processes measure too, such as leases: it must never run slower than theirs. Every jump of the wall clock
+   * forward by more than a second counts as a suspension.
    */
   counter(): number;
   /** Resolves after `milliseconds` of real time, or as soon as the signal is aborted. */
@@ -24,7 +24,7 @@ export interface Clock {
 /** What a process has noticed about its clock or the clock of the database. */
 export interface ClockReport {
   clock: "process" | "database";
-  /** By how much the process's clock differs from the server's time: positive if it is ahead, 0 if it is right. */
+  /** By how much the process's clock differs from the server's time: positive if it is ahead, 0 if it is right, or after a jump. */
   aheadMs: number;
   /** By how much the clock that the server follows has jumped; absent if it has not. */
   steppedMs?: number;

@@ -64,8 +64,9 @@ export function declaredInput({ parameters = [], requestBody }: InputDeclaration
   };
 }
 
-// The library parses URLs with the deprecated `url.parse`. Node warns once, and until then captures a stack trace for each
-// call, which is 4 % of a create. It counts as warned if the first call is made while warnings are off.
+// The library parses URLs with the deprecated `url.parse`. Until Node has warned once, it captures a stack trace for each
+// call to decide whether to warn, which is 4 % of a create, and it never warns about a library. This call is the warning,
+// silenced.
 if (!process.noDeprecation) {
   process.noDeprecation = true;
   parse("");
@@ -96,7 +97,7 @@ export async function checkInput(path: string, req: Request & { openapi?: object
   }
 }
 
-/** Rejects if the contract is invalid. Then the server starts, but every request fails. */
+/** Rejects if the contract cannot be loaded. The server then runs, but is not ready. */
 export const proveInput = (): Promise<void> =>
   // The first middleware waits until the document is loaded, and passes any loading error on.
   through((validator ??= build()).steps[0]!, { app: express() } as unknown as Request, {} as Response);
@@ -108,7 +109,7 @@ function build(): Validator {
     for (const operation of Object.values<any>(item)) operation.responses = {};
     if (item.get) item.head = structuredClone(item.get);
   }
-  // The library parses all components, which would take half a second.
+  // Parsing all components would take half a second, so the library gets only those that are used.
   const components: Record<string, object> = { securitySchemes: known.securitySchemes };
   function addWhatIsUsed(part: unknown) {
     for (const [, group = "", name = ""] of JSON.stringify(part).matchAll(/"#\/components\/(\w+)\/(\w+)"/g)) {
@@ -135,7 +136,7 @@ function build(): Validator {
 const isUri = fullFormats.uri as (text: string) => boolean;
 
 /**
- * True if the timestamp exists. `Date` rejects leap seconds but reads 30 February as 2 March, so compare the text too.
+ * True if the date exists, and is written as in `toISOString`. `Date` rejects leap seconds but reads 30 February as 2 March, so compare the text too.
  */
 function isTimestamp(text: string): boolean {
   const time = Date.parse(text);
@@ -222,7 +223,7 @@ function describe(field: string, keyword: string, message: string): string {
 
 const schemas = Object.values(document.components.schemas as Record<string, Schema>);
 
-/** Groups of fields. A request must have exactly one field of a group. */
+/** The fields of the only `oneOf` of the contract: a request must have exactly one of them. */
 const ALTERNATIVES = schemas.flatMap(({ oneOf = [] }) => oneOf.flatMap(({ required = [] }) => required));
 
 const operations = Object.values(document.paths as Record<string, Record<string, InputDeclaration>>).flatMap((item) =>

@@ -73,8 +73,8 @@ async function identify(context: ContractContext, req: Request, res: Response): 
 }
 
 /**
- * Limits each merchant's requests per second to all processes (D15): to the rate that was agreed with the merchant, or
- * to the usual rate.
+ * Limits each merchant's requests per second, across all processes (D15), to the rate that was agreed with the merchant,
+ * or else to the usual one.
  */
 async function limitRate({ storage, config }: ContractContext, { id, terms }: Merchant): Promise<void> {
   const perSecond = terms?.rateLimit ?? config.rateLimit;

@@ -24,7 +24,7 @@ export const SCHEMA: ReadonlyMap<string, Columns> = readTables(
   readMigrations(new URL("postgres/migrations/", import.meta.url)),
 );
 
-/** Returns the columns of these names, in their order. A name of no column of the table is a number's. */
+/** Returns the columns of these names, in their order. A name that is no column of the table gets the type `bigint`. */
 export function columnsOf(table: string, names: readonly string[]): Columns {
   const columns = SCHEMA.get(table)!;
   return Object.fromEntries(names.map((name) => [name, columns[name] ?? "bigint"]));

@@ -30,7 +30,7 @@ export interface OpenOptions {
 
 /**
  * What a process does first in a database that has its schema: stores the mode of a server, unless the database has one,
- * and encrypts the stored secrets as the keys demand. Of processes that start at the same time, one stores its mode.
+ * and encrypts the stored secrets as the keys demand. If several start at once, only one stores its mode.
  * @throws StorageError if the database has the other mode, or a secret needs a key that is missing
  */
 export function* claim(mode: Mode | undefined, sealing: Sealing, options: Pick<OpenOptions, "server">): Work<void> {
@@ -42,7 +42,7 @@ export function* claim(mode: Mode | undefined, sealing: Sealing, options: Pick<O
   yield* sealStoredSecrets(sealing, { replace: options.server });
 }
 
-/** The mode that a database stores (D80). Empty for a database without merchants. */
+/** The mode that a database stores (D80). Empty if it has neither a mode nor a merchant. */
 export interface FoundMode {
   mode?: Mode;
   /** True if a command has made merchants before the first server, which decides the mode. */

@@ -23,8 +23,8 @@ export function customerOf({ id, createdAt, customerSecret }: CustomerSource, ph
 }
 
 /**
- * The service's reference of a new record, which is also what a rail gets (D73). A live payment that the merchant has
- * named has always the same reference. So if a restore or a failover has lost the payment, and the merchant repeats it,
+ * The service's reference of a new record, which is also what a rail gets (D73). That of a live payment is
+ * derived from the merchant's own reference. So if a restore or a failover has lost the payment, and the merchant repeats it,
  * the rail knows it.
  */
 function referenceOf(
@@ -87,7 +87,7 @@ export function toValues(record: Disbursement | Checkout) {
 export const failureValue = (failure: Failure | undefined): string | null =>
   failure === undefined ? null : JSON.stringify(failure);
 
-/** Returns the columns for when a record is due, and why it will have failed then. @param now real time */
+/** Returns the columns for when a record is due, and for its failure if it will fail then. @param now real time */
 export const dueValues = (due: DueAfter | undefined, failure: Failure | undefined, now: number) => ({
   due_at: due === undefined ? null : now + due.afterMs,
   due_status: due?.status ?? null,
@@ -106,7 +106,7 @@ const toRecord = (row: Row) => ({
 export const toDisbursement: (row: Row) => Disbursement = toRecord;
 export const toCheckout: (row: Row) => Checkout = toRecord;
 
-/** A table of records. It lists all statuses, because an index has a range for each. */
+/** A table of records, with all statuses, because queries read one range of an index for each. */
 export interface RecordTable<T> {
   table: "disbursements" | "checkouts";
   statuses: readonly string[];

@@ -1,4 +1,4 @@
-// Commands beside a server process use the storage of a running server through a socket beside its SQLite file.
+// Commands use the storage of a running server through a socket beside its SQLite file.
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -46,7 +46,7 @@ export interface WaitingWork {
   oldestDueAt?: number;
 }
 
-/** The indexes begin with the merchant. */
+/** Joins the merchants, because the indexes begin with the merchant. */
 const count = (table: string, where: string) =>
   `SELECT count(*) FROM merchants m JOIN ${table} r ON r.merchant_id = m.id WHERE ${where}`;
 

@@ -1,11 +1,11 @@
 import { RailError, type Rail, type RailAnswer, type RailPayment, type Rails } from "../domain/rails.ts";
 
-/** An error loses the request. A function runs after the payment was recorded, for example to lose the response. */
+/** With an error, the request never reaches the rail. A function runs after the payment was recorded, for example to lose the response. */
 type Answer = RailAnswer | Error | (() => Promise<RailAnswer>);
 
 /** A rail in memory, whose answers a test decides. */
 export interface TestRail extends Rail {
-  /** What the rail has paid, by our reference, with the number of requests to pay. */
+  /** What the rail has received, by our reference, with the number of requests to pay. */
   ledger: Map<string, { payment: RailPayment; answer: RailAnswer; asked: number }>;
   /** What the next calls of `pay` and `collect` do. After these calls, every payment succeeds immediately. */
   answers: Answer[];
@@ -65,7 +65,7 @@ export function createTestRail(usual: RailAnswer = { status: "success" }): TestR
  */
 export default (): Rail => createTestRail();
 
-/** Settings with a single rail for all payments. */
+/** Settings with a single rail for all payments except those in USD, which have no route. */
 export const railsOf = (rail: Rail, { rateOf }: Partial<Pick<Rails, "rateOf">> = {}): Rails => ({
   names: ["test"],
   get: (name) => (name === "test" ? rail : undefined),

@@ -22,7 +22,7 @@ export const payments = {
   ofTheNewest: ["Of the newest {number} that failed.", "Parmi les {number} derniers échecs."],
   outcomeUnknown: ["The outcome of payments is unknown or contradicted.", "L’issue de paiements est incertaine."],
   railIsPaused: [
-    "The rail <strong>{rail}</strong> is paused since {time} UTC.",
+    "The rail <strong>{rail}</strong> has been paused since {time} UTC.",
     "Le rail <strong>{rail}</strong> est en pause depuis le {time} UTC.",
   ],
   approvalsWait: ["Payouts wait for approval.", "Des versements attendent une approbation."],
@@ -47,10 +47,13 @@ export const payments = {
     'Dans un terminal : créez une clé d’API dans les <a href="{area}/settings">paramètres</a>, mettez-la dans <code>API_KEY</code> et envoyez une première requête.',
   ],
   waitsForOperator: [
-    "Waits for an operator: a limit of its merchant.",
+    "Waits for an operator, because of a limit of its merchant.",
     "Attend un opérateur : limite de son marchand.",
   ],
-  waitsForApproval: ["Waits for approval: a limit of its API key.", "Attend une approbation : limite de sa clé."],
+  waitsForApproval: [
+    "Waits for approval, because of a limit of its API key.",
+    "Attend une approbation : limite de sa clé.",
+  ],
   servicesReference: ["The service’s reference", "Référence du service"],
   whyFailed: ["Why it failed", "Cause de l’échec"],
   payersPage: ["The payer’s page", "Page du payeur"],
@@ -88,11 +91,11 @@ export const payments = {
   conflict: ["conflict", "conflit"],
   unknown: ["unknown", "inconnu"],
   attentionMeans: [
-    "Outcomes that are unknown for more than {minutes} minutes, or contradicted.",
+    "Outcomes that have been unknown for more than {minutes} minutes, or contradicted.",
     "Issues inconnues depuis plus de {minutes} minutes, ou contredites.",
   ],
   nothingNeedsPerson: ["Nothing needs a person", "Rien à examiner"],
-  notKnownHow: ["It is not known how it stands at the rail.", "On ne sait pas où il en est auprès du rail."],
+  notKnownHow: ["Its status at the rail is not known.", "On ne sait pas où il en est auprès du rail."],
   notKnownWhether: ["It is not known whether the rail has it.", "On ne sait pas si le rail l’a reçu."],
   rail: ["Rail", "Rail"],
   linkWasLost: [
@@ -106,7 +109,7 @@ export const payments = {
     "Proposé par <bdi>{by}</bdi> : terminer ce paiement avec le statut <strong>{status}</strong>, car « {reason} ». Un autre opérateur doit confirmer.",
   ],
   whatWasSent: ["What was sent, and what came back", "Ce qui a été envoyé et reçu"],
-  railWasNotAsked: ["The rail was not asked yet.", "Le rail n’a pas encore été interrogé."],
+  railWasNotAsked: ["The rail has not been asked yet.", "Le rail n’a pas encore été interrogé."],
   notYetGiven: ["Not yet given to the rail", "Pas encore confié au rail"],
   railHasNotEnded: ["The rail has it, and has not ended it", "Le rail l’a reçu et ne l’a pas terminé"],
   ended: ["Ended", "Terminé"],

@@ -58,7 +58,7 @@ export const webhooks = {
   stoppedBy: ["stopped by {who}", "arrêté par {who}"],
   stoppedByReset: ["by a reset of the sandbox", "par une remise à zéro du bac à sable"],
   lastInARow: [
-    "The last of {count} in a row, since {since} UTC.",
+    "The last of {count} alike, the first at {since} UTC.",
     "La dernière de {count} de suite, depuis le {since} UTC.",
   ],
   noReplaysYet: ["No replays yet.", "Aucun renvoi pour l’instant."],

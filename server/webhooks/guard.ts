@@ -45,7 +45,7 @@ const PLATFORM_IPV6 = ["fd00:ec2::/32", "fd20:ce::/48"].map((range) => ipaddr.IP
  * Returns the range of an IP address that is not public, or undefined. Every address that embeds an IPv4 address (mapped,
  * NAT64, 6to4, Teredo) is special, even if that IPv4 address is public.
  *
- * @param address in the notation of resolvers and the URL standard; other notations are in no range.
+ * @param address in the notation of resolvers and the URL standard; for other notations, `no IP address` is returned
  */
 export function specialRange(address: string): string | undefined {
   if (isIP(address) === 0 || !ipaddr.isValid(address)) return "no IP address";
@@ -75,7 +75,7 @@ export function neverReachable(address: string): string | undefined {
   return contained.some((each) => PLATFORM_IPV4.has(each.toString())) ? CLOUD_PLATFORM : undefined;
 }
 
-/** Says of an address in such a range why nothing is sent to it. */
+/** Explains why nothing is sent to an address of this range. */
 export const notPublic = (address: string, range: string): string =>
   neverReachable(address) === undefined
     ? `not public (${range}); webhooks are sent to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true.`

@@ -10,8 +10,9 @@ export type Loop = ReturnType<typeof startLoop>;
 
 /**
  * Repeats `job`. Each run starts `everyMs` after the previous one has ended, or earlier if the loop is woken. A failed
- * run does not end the loop: the pause doubles up to a second, and the 1st, 2nd, 4th, … failure in a row is logged. An
- * unavailable storage is not logged here, because the storage reports this itself.
+ * run does not end the loop: after it the pause is `everyMs` doubled for each failure in a row, but at most a second, and
+ * waking does not shorten it. The 1st, 2nd, 4th, … failure in a row is logged, except that the storage reports itself that
+ * it is unavailable.
  */
 export function startLoop(job: () => Promise<void>, everyMs: number, { clock, log }: { clock: Clock; log: Logger }) {
   let woken = new AbortController();
@@ -38,7 +39,7 @@ export function startLoop(job: () => Promise<void>, everyMs: number, { clock, lo
 
   const running = run();
   return {
-    /** Starts the next run immediately. The reason spares Node an error with a stack trace each time. */
+    /** Ends the pause, unless the last run failed. The reason spares Node an error with a stack trace each time. */
     wake: () => woken.abort("woken"),
     /** Ends the loop. Resolves when the current run has ended. */
     async stop() {

@@ -65,7 +65,7 @@ test("a payment whose outcome is unknown too long is listed, with what was sent 
   await says(kofi.get(pageOf(reference)), 200, "What was sent, and what came back", not("Decide by hand"));
   for (let hours = 0; hours < 3; hours += 1) await server.pass(HOUR);
   const { text } = await (await signedIn(server)).get(pageOf(reference));
-  expect(text).toMatch(/Looked the payment up at the rail: no result is known[^]* The last of \d+ in a row/);
+  expect(text).toMatch(/Looked the payment up at the rail: no result is known[^]* The last of \d+ alike/);
   expect(text.match(/Looked the payment up at the rail/g)).toHaveLength(1);
 });
 
@@ -74,7 +74,7 @@ test("a payment says what it waits for: the rail, or that somebody resumes it", 
   await done(ada.post("/rails/test/pause", { reason: "Maintenance" }));
   await server.pass(5_000);
   const page = pageOf((await server.createPayout()).body.data.reference);
-  await says(ada.get(page), 200, "Not yet given to the rail", "test is paused since", "until an operator resumes it");
+  await says(ada.get(page), 200, "Not yet given to the rail", "test has been paused since", "until an operator resumes it");
   await done(ada.post("/rails/test/resume"));
   await says(ada.get(page), 200, not("is paused"));
 });

@@ -52,7 +52,9 @@ export function inWords({ action, actor, details }: AuditEntry, keys: readonly A
   const more = Object.entries(details)
     .filter(([label]) => !hidden.has(label))
     .map(([label, value]) => t("labelled", { label: labelOf(label, words), value: shown(label, value) }));
-  const what = name === undefined ? t(`audit.${action}`) : `${t(`audit.${action}`)} ${name}`;
+  // A later version may have recorded an action that has no text here.
+  const done = word("audit", action);
+  const what = name === undefined ? done : `${done} ${name}`;
   return { what, more, who: whoIs(actor, words, nameOf) };
 }
 

@@ -62,9 +62,9 @@ describe("a payout that waits for approval", () => {
     expect(receiver.received.find((each) => each.body.data.reference === reference)?.body).toMatchObject(body);
   });
 
-  test("because of a limit of its merchant is seen by the merchant's people, who cannot approve it", async () => {
+  test("because of its merchant's limit is seen by the merchant's people, who cannot approve it", async () => {
     const reference = await create();
-    const waits = ["Waits for an operator: a limit of its merchant.", "Fails unless somebody approves it"];
+    const waits = ["Waits for an operator, because of a limit of its merchant.", "Fails unless somebody approves it"];
     await says(kofi.get(`${area}/disbursements/${reference}`), 200, ...waits);
     await says(kofi.get(`${area}/approvals`), 200, reference);
     await says(decide(kofi, "approve", reference), 200, "an operator decides");
@@ -208,13 +208,13 @@ test("a merchant sees its balances and its statement, and operators the balances
   const { merchant, key } = await server.addMerchant("Statement");
   const page = `/m/${merchant.id}/balances`;
   const [own, operator] = [await signedIn(server, { merchantId: merchant.id }), await signedIn(server)];
-  await says(own.get(page), 200, "Nothing was paid yet");
+  await says(own.get(page), 200, "Nothing has been paid yet");
   const { reference } = (await server.createPayout({ amount: 10_000 }, { key })).body.data;
   await says(own.get(page), 200, "-XOF 101.00", "Payout created", reference);
   await says(operator.get("/balances"), 200, "Statement", "-XOF 101.00", `${page}"`);
 });
 
-test("a balance that is less than the busiest of the last days may not last a day", async () => {
+test("a balance that is less than the busiest of the last days may run out within a day", async () => {
   const enforced = await startServer({ env: { BALANCES: "enforced" } });
   const topUp = (name: string, amount: number) => {
     const change = { id: name, currency: "XOF", amount, reason: "Bank" };
@@ -225,8 +225,8 @@ test("a balance that is less than the busiest of the last days may not last a da
   await enforced.pass(24 * HOUR);
   const visitor = await signedIn(enforced);
   const page = `/m/${enforced.merchant.id}/balances`;
-  await says(visitor.get(page), 200, /XOF 147\.50.*may not last a day/);
+  await says(visitor.get(page), 200, /XOF 147\.50.*may run out within a day/);
   await topUp("bank-119", 10_250);
-  await says(visitor.get(page), 200, not("may not last a day"));
+  await says(visitor.get(page), 200, not("may run out within a day"));
   await enforced.close();
 });

@@ -1,5 +1,5 @@
 import type { Request } from "express";
-import { nameOf, type Input } from "../../actions/action.ts";
+import { digestOf, type Input } from "../../actions/action.ts";
 import { actionOf, type ActionName } from "../../actions/index.ts";
 import type { Said, TextId } from "../../texts/index.ts";
 import { attributes, classes, code, Html, markup, soft, type Part } from "./html.ts";
@@ -85,7 +85,7 @@ export function form(view: View, name: ActionName, options: FormOptions = {}): H
   const isFolded = entry.opens !== undefined && !hidesInputs;
   const about = { class: options.class ?? (isFolded ? "stack" : undefined), method: leadsOn ? "get" : "post" };
   const content = markup`<form${attributes({ ...about, action: pathOf(view, name, options.params) })}>
-    ${!leadsOn && tokenOf(view.visit.csrf)}${entry.replaces && inputOf(view, "replaces", { type: "hidden" }, nameOf(values))}${isFolded && hint && soft(hint)}${inputs}${!isFolded && hint && soft(hint)}
+    ${!leadsOn && tokenOf(view.visit.csrf)}${entry.replaces && inputOf(view, "replaces", { type: "hidden" }, digestOf(values))}${isFolded && hint && soft(hint)}${inputs}${!isFolded && hint && soft(hint)}
     <button${attributes({ class: style })}>${button instanceof Html ? button : text(button, texts)}</button>
   </form>`;
   return isFolded ? markup`<details><summary>${text(entry.opens!)}</summary>${content}</details>` : content;

@@ -19,7 +19,7 @@ const MOST_NAMED = 20;
 /** For how long the page names receivers whose webhooks failed for good. */
 const GIVEN_UP_MS = 7 * DAY_MS;
 
-/** What needs a person at a merchant, with the figures of its payments, or at all merchants. */
+/** What needs a person, at one merchant (then with its figures too) or at all. */
 export const overviewPage: Page = {
   at: "{scope}/overview",
   title: "overview",
@@ -33,7 +33,7 @@ ${card(content, { id: "attention", title: t("needsAttention"), isLive: true })}$
   },
 };
 
-/** An issue that leads to where to look, if there is any. */
+/** A link to the page about an issue, if anything was found. */
 const issueOf = (found: readonly unknown[], text: string, href: string) => (found.length > 0 ? [link(href, text)] : []);
 
 /** What a person should look at: what is worst comes first. */
@@ -42,18 +42,18 @@ async function issuesOf(view: View): Promise<Part[]> {
   const { storage, config, clock } = context;
   const merchantId = merchant?.id;
   const minutes = config.rails?.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES;
-  const tooLong = clock.now() - minutes * 60_000;
+  const lateBefore = clock.now() - minutes * 60_000;
   const limit = MOST_NAMED + 1;
   const isOperator = view.visit.session.merchantId === undefined;
   const [failing, givenUp, late, waiting, proposals, unclear, pauses] = await Promise.all([
     storage.listFailingReceivers({ merchantId, limit }),
     storage.listGivenUp({ merchantId, after: clock.now() - GIVEN_UP_MS, limit }),
-    storage.listLate({ merchantId, before: tooLong, limit }),
+    storage.listLate({ merchantId, before: lateBefore, limit }),
     storage.listWaiting({ merchantId, limit: 1 }),
     isOperator ? storage.listProposals() : [],
     config.sandbox
       ? []
-      : storage.listAttention({ ...(merchant && { merchantId: merchant.id }), unknownBefore: tooLong, limit: 1 }),
+      : storage.listAttention({ ...(merchant && { merchantId: merchant.id }), unknownBefore: lateBefore, limit: 1 }),
     config.sandbox || merchant ? [] : storage.readPauses(),
   ]);
   await view.nameMerchants([...failing, ...givenUp, ...late]);

@@ -1,5 +1,5 @@
 import express, { Router, type Request, type RequestHandler, type Response } from "express";
-import { missing, nameOf, pathFor, refused, scopesOf, typed, type Doer, type Told } from "../../actions/action.ts";
+import { digestOf, missing, pathFor, refused, scopesOf, typed, type Doer, type Told } from "../../actions/action.ts";
 import { ACTION_NAMES, actionOf, readInput, type ActionName } from "../../actions/index.ts";
 import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
@@ -252,7 +252,7 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
       if (limit) limit.count(JSON.stringify([session.merchantId, session.name]));
       const input = readInput(name, req.body);
       const replaced = typed(req.body, "replaces");
-      if (replaced !== "" && entry.replaces && replaced !== nameOf(await entry.replaces(doer as Doer<never>, input)))
+      if (replaced !== "" && entry.replaces && replaced !== digestOf(await entry.replaces(doer as Doer<never>, input)))
         return show(context, pages, page!, res.status(409), { lines: [say("outOfDate")] });
       const result = await entry.run(doer as Doer<never>, input);
       const told = entry.says?.(result);

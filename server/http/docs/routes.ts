@@ -42,7 +42,7 @@ const sendPage = (res: Response, html: string): Response =>
 /** A body with its hash, which is the same in every process. */
 const withHash = (body: Buffer) => ({ body, hash: createHash("sha256").update(body).digest("base64url") });
 
-/** Returns a function that calls `make` once for each path, but again if that failed: no file could be opened. */
+/** Returns a function that calls `make` once for each path, but again if it threw, as when no file could be opened. */
 function kept<T>(make: (path: string) => T): (path: string) => T {
   const made = new Map<string, T>();
   return (path) => {
@@ -108,7 +108,7 @@ export function documentation(settings: Settings): Router {
   };
 
   const router = express.Router({ caseSensitive: true, strict: true });
-  // A person opens the address that the server prints at its start. A program that asks for anything else gets 404.
+  // A person opens the address that the server prints at its start. A program that does not prefer HTML gets 404.
   router.get("/", (req, res, next) => (req.accepts(["json", "html"]) === "html" ? res.redirect(303, "docs") : next()));
   router.get("/docs/", (_req, res) => res.redirect(308, "../docs"));
   router.route("/docs/search").get(sendSearch).all(onlyFor("GET, HEAD"));

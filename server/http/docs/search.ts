@@ -49,7 +49,7 @@ export function search(sections: readonly Section[], query: string): Section[] {
     .map((section) => ({ ...section, text: excerptOf(section.text, words) }));
 }
 
-/** The text around the first match. */
+/** The text around the word whose first match is the last. */
 function excerptOf(text: string, words: readonly string[]): string {
   const at = Math.max(0, ...words.map((word) => text.toLowerCase().indexOf(word)));
   const start = at < EXCERPT / 3 ? 0 : text.indexOf(" ", at - EXCERPT / 3) + 1;

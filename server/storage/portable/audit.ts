@@ -23,7 +23,7 @@ export function* recordAction(entry: NewEntry, id = entryId()): Work<void> {
 
 /**
  * True if an earlier run of this transaction was committed. What the transaction changed may have changed again since,
- * so a repeat must judge nothing. Ask once the merchant is locked, because the earlier run may still be in progress.
+ * so a repeat must not check conditions again. Ask once the merchant is locked, because the earlier run may still be in progress.
  */
 export function* wasRecorded(merchant: string, id: string): Work<boolean> {
   return (yield* run(RECORDED, { merchant, id })).count > 0;
@@ -39,7 +39,7 @@ export function auditLog({ read, write }: Executor): AuditLog {
         ...(merchant === undefined ? [] : ["merchant_id = :merchant AND"]),
         ...(keyId === undefined ? [] : ["details LIKE :aboutKey AND"]),
       ].join(" ");
-      // What `recordAction` writes. An id contains no wildcards of LIKE.
+      // The JSON that `recordAction` writes. An id contains no wildcards of LIKE.
       const values = { ...placeOf(asked), merchant, aboutKey: `%"key":"${keyId}"%`, limit: limit + 1 };
       return toPage(asked, await read({ text: LIST(which), values }), toEntry);
     },

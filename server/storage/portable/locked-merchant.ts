@@ -3,9 +3,9 @@ import { toStored, type StoredMerchant } from "../rows.ts";
 import type { Query, QueryResult, Work } from "./query.ts";
 
 /**
- * How a transaction locks a merchant. Work that depends on the merchant's clock `shares` it, which excludes
- * moves and resets. Work that writes events `orders` them, which excludes other writers of events, so that positions
- * are in the order of commits. A move or reset uses `alone`, which excludes all other work of the merchant.
+ * How a transaction locks a merchant. `shares`: the merchant must not change meanwhile. `orders`: one at a time, for
+ * example so that the positions of events are in the order of commits. `alone`: excludes all other work of the merchant,
+ * for example for a move of its clock, a reset, or a change of its state or of a key.
  */
 export type Lock = "shares" | "orders" | "alone";
 
@@ -60,7 +60,7 @@ export function lockQueries(ids: readonly string[], lock: Lock, { wait = true } 
 /**
  * Locks merchants until the end of the transaction. Every transaction locks its merchants first, and in the order of
  * their ids, so that transactions cannot deadlock. Leaves out ids of no merchant.
- * @param wait false to leave out merchants that another transaction has locked
+ * @param wait false to leave out merchants that another transaction has locked; it still waits in the queues
  */
 export function* lockMerchants(
   ids: readonly string[],

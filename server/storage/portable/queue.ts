@@ -45,8 +45,8 @@ const READY_LANES = ({ name, lane }: QueueTable) => {
 };
 
 /**
- * Claims the first rows of each given lane. Two texts, because every webhook is claimed: PostgreSQL claims in all lanes with
- * one statement, without waiting for other processes, and gets arrays as above. SQLite would not update a join.
+ * Claims the first rows of each given lane. Two texts, because every webhook passes here: PostgreSQL claims in all lanes
+ * with one statement, and skips rows that another process has locked. SQLite runs its text once for each lane.
  */
 const CLAIM = ({ name, lane, order }: QueueTable): Query["text"] => {
   const changes = "ready = false, leased_until = :leased + :lease::bigint, claim_token = claim_token + 1";

@@ -32,8 +32,8 @@ const OUTCOMES = [...STATUSES.map((status) => `'${status}'`), "'pending' AND ste
 );
 
 /**
- * How many steps per second a replay has at most. Each step is a transaction. The steps of a second make about the same
- * number of deliveries ready.
+ * How many steps per second a replay has while nothing is skipped. Each step is a transaction, and makes an equal part of
+ * the second's deliveries ready.
  */
 const STEPS_PER_SECOND = 4;
 

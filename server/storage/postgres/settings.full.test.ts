@@ -135,7 +135,7 @@ test("the time limits of a role do not apply to operators' commands", async () =
 });
 
 const pathOf = useFolder();
-/** Opens the database by the name in its certificate, with these options in the URL, and returns whether it encrypts. */
+/** Opens the database by the name in its certificate, with these options in the URL, and returns whether its connections are encrypted. */
 async function isEncrypted(options: Record<string, string>) {
   const to = Object.assign(new URL(database.url), { hostname: "localhost" });
   for (const [name, value] of Object.entries(options)) to.searchParams.set(name, value);

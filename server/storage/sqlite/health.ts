@@ -79,7 +79,7 @@ export function createHealth(now: () => number, emit: Emit) {
     get failing() {
       return trouble !== undefined;
     },
-    /** Runs before each transaction. @throws ServiceError if a later commit cannot disprove what is wrong */
+    /** Runs before each transaction. @throws ServiceError while the trouble is a lasting one */
     require() {
       if (isLasting()) throw unavailable(trouble!);
     },
@@ -91,7 +91,7 @@ export function createHealth(now: () => number, emit: Emit) {
       trouble = undefined;
       emit("storage", { working: true, message: "The server's storage works again." });
     },
-    /** The commits before the checkpoint count. */
+    /** What was committed before the checkpoint remains valid. */
     checkpointFailed: (error: unknown) => fail(troubleOf(error) ?? "unwritable", error),
     /** A file of the database has lost its name. */
     moved: () => fail("moved"),
