@@ -24,7 +24,7 @@ function moduleWith(text: string): string {
 async function load(text: string, settings?: unknown) {
   const file = moduleWith(text);
   const warnings: string[] = [];
-  const result = await loadRail(file, settings, (text) => warnings.push(text)).catch((error: Error) => error);
+  const result = await loadRail(file, settings, (warning) => warnings.push(warning)).catch((error: Error) => error);
   return { result, warnings, message: result instanceof Error ? result.message.replace(file, "FILE") : "" };
 }
 const parts = "pay: async () => {}, find: async () => {}";
