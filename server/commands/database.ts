@@ -62,13 +62,14 @@ export const databaseCommands = commands({
       const listThere = (around: { from: number; to: number }) =>
         there ? there.list(around) : readStatement(statement!, from);
       const shown: Difference[] = [];
-      const file = csv === undefined ? undefined : opened(csv);
-      if (file !== undefined) writeSync(file, DIFFERENCE_HEADER);
+      let file: number | undefined;
       const onDifference = (difference: Difference) => {
         if (shown.length < MOST.printed) shown.push(difference);
         if (file !== undefined) writeSync(file, differenceLine(difference));
       };
       try {
+        if (csv !== undefined) file = opened(csv);
+        if (file !== undefined) writeSync(file, DIFFERENCE_HEADER);
         const details = { rail, from: timestamp(from).slice(0, 10), to: timestamp(to).slice(0, 10) };
         await storage.recordAction({ actor, action: "rail.reconcile", merchantId: "", details });
         const period = { from, to: to + DAY_MS };
