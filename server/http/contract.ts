@@ -95,7 +95,7 @@ async function disturb({ chaos, clock, stopping }: ContractContext, merchant: Me
 const hasBody = ({ headers }: Request) =>
   headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 
-/** Sends a response of 200 as `res.json` would, which decides about type, ETag and freshness again for each (5 % of a verify). */
+/** Sends a response of 200 as `res.json` would, which decides about type, ETag and freshness again for each (6 % of a verify). */
 function sendJson(res: Response, body: object): void {
   const text = JSON.stringify(body);
   res.setHeader("Content-Type", "application/json; charset=utf-8");
