@@ -9,14 +9,13 @@ import type {
   HandoverStore,
   HandoverSummary,
   RailPause,
-  StoredExchange,
 } from "../../domain/handovers.ts";
 import type { RailPayment } from "../../domain/rails.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import { KINDS, RECORDS, type Kind } from "../record-rows.ts";
 import { fields, optional, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { closeByHand, recordReports, toConflict } from "./handover-reports.ts";
+import { closeByHand, lockHandovers, recordReports, toConflict } from "./handover-reports.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { claimRows, queueOf, READY } from "./queue.ts";
@@ -32,14 +31,10 @@ export const HANDOVERS: QueueTable = {
 };
 
 const FIND = "SELECT * FROM handovers WHERE id = :id";
-const LOCK = `SELECT *, leased_until IS NOT NULL AND leased_until > :leased AS is_underway FROM handovers
-  WHERE merchant_id = :merchant AND id = :id FOR UPDATE`;
 const FIND_RECORDS = KINDS.map(
   (kind) => `SELECT * FROM ${RECORDS[kind].table}
     WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`,
 );
-const EXCHANGES = "SELECT * FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id ORDER BY number";
-
 const OF_ONE = "WHERE merchant_id = :merchant AND id = :id";
 const ASK_NOW = `UPDATE handovers SET ${READY}, next_attempt_at = :now, step = 0 ${OF_ONE} AND state <> 'closed' AND leased_until IS NULL`;
 
@@ -72,7 +67,6 @@ const OF_RAIL = `SELECT h.id AS reference, h.merchant_id, h.state, h.created_rea
   WHERE h.rail = :rail AND h.created_real >= :from AND h.created_real < :to
     AND (h.created_real, h.id) > (:afterTime, :afterId) ORDER BY h.created_real, h.id LIMIT :limit`;
 
-const toExchange = fields<StoredExchange>("number at_real action latency_ms result detail");
 const toFigures = fields<HandoverFigures>("rail waiting accepted conflicts oldest_unknown_since");
 const toPause = fields<RailPause>("rail at_real paused_by:by reason");
 const toSummary = fields<HandoverSummary>(
@@ -165,7 +159,7 @@ export function handovers(executor: Executor): HandoverStore {
     if (!row) return otherwise;
     return write(function* () {
       const merchant = yield* lockMerchant(row.merchant_id, "orders");
-      const [locked] = (yield* run(LOCK, { merchant: merchant.id, id })).rows;
+      const [locked] = yield* lockHandovers([merchant.id], [id]);
       return yield* work(locked!, merchant);
     });
   }
@@ -192,10 +186,7 @@ export function handovers(executor: Executor): HandoverStore {
     async findHandover(id) {
       return (await toHandovers(await read({ text: FIND, values: { id } })))[0];
     },
-    async listExchanges(id) {
-      const row = await rowOf(id);
-      return row ? (await read({ text: EXCHANGES, values: { merchant: row.merchant_id, id } })).map(toExchange) : [];
-    },
+    listExchanges: async (id) => JSON.parse((await rowOf(id))?.exchanges ?? "[]"),
     async listAttention({ merchantId: merchant, unknownBefore: before, limit }) {
       const which = merchant === undefined ? "" : "AND merchant_id = :merchant";
       return toHandovers(await read({ text: ATTENTION(which), values: { before, limit, merchant } }));
@@ -215,7 +206,7 @@ export function handovers(executor: Executor): HandoverStore {
         const proposed = optional<string>(row.proposal);
         const before = {
           state: row.state,
-          isUnderway: Boolean(row.is_underway),
+          isUnderway: row.leased_until !== null && row.leased_until > row.leased,
           ...(proposed !== undefined && { proposal: JSON.parse(proposed) as Decision & { by: Eyes } }),
         };
         const result = byHand(before, status, { eyes, needsTwo });
