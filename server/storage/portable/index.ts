@@ -11,7 +11,7 @@ import { housekeeping } from "./housekeeping.ts";
 import { insertions } from "./inserting.ts";
 import { ledgerStore } from "./ledger.ts";
 import { merchants } from "./merchants.ts";
-import { noting, notingInsertions } from "./noting.ts";
+import { noting, notingInsertion } from "./noting.ts";
 import type { Executor } from "./query.ts";
 import { paymentSearch } from "./record-lists.ts";
 import { replays } from "./replays.ts";
@@ -23,13 +23,15 @@ import { signInStore } from "./sign-in.ts";
 export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | "exclusively" | "ping" | "close"> {
   const executor = noting(plain);
   const deliveries = deliveryQueue(executor);
+  const { insertDisbursement, insertCheckout } = insertions(executor);
   return {
     ...merchants(executor),
     ...disbursements(executor),
     ...checkouts(executor),
     ...paymentSearch(executor),
     ...clocks(executor),
-    ...notingInsertions(insertions(executor)),
+    insertDisbursement: notingInsertion(insertDisbursement),
+    insertCheckout: notingInsertion(insertCheckout),
     ...settler(executor),
     ...deliveries,
     ...backlog(executor, deliveries),
