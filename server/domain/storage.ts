@@ -1,7 +1,7 @@
 import type { AdjustmentStore, LedgerStore } from "./ledger.ts";
-import type { ApprovalStore, Disbursement, DisbursementStore } from "./disbursements.ts";
+import type { RecordStore } from "./payments.ts";
+import type { Checkout, Disbursement, FinalStatus, PaymentKind } from "./records.ts";
 import type { AuditLog, Actor } from "./audit.ts";
-import type { Checkout, CheckoutStore } from "./checkouts.ts";
 import type { DeliveryQueue, EventLog } from "./deliveries.ts";
 import type { FigureStore } from "./figures.ts";
 import type { HandoverStore } from "./handovers.ts";
@@ -10,7 +10,6 @@ import type { ReplayStore } from "./webhooks.ts";
 import type { RequestLog } from "./request-log.ts";
 import type { SignInStore } from "./sign-in.ts";
 import type { EventType } from "./events.ts";
-import type { FinalStatus } from "./records.ts";
 import type { ClockMove } from "./time.ts";
 
 /**
@@ -21,13 +20,11 @@ import type { ClockMove } from "./time.ts";
 export interface Storage
   extends
     MerchantStore,
-    DisbursementStore,
-    CheckoutStore,
+    RecordStore,
     PaymentSearch,
     ClockStore,
     DeliveryQueue,
     HandoverStore,
-    ApprovalStore,
     LedgerStore,
     AdjustmentStore,
     EventLog,
@@ -104,7 +101,7 @@ export interface ClockStore {
 
 /** Something that falls due. `at` is in the merchant's sandbox time; `reference` is the service's. */
 export type UpcomingItem = { at: number; reference: string } & (
-  | { kind: "disbursement" | "checkout"; merchantsReference: string; status: FinalStatus }
+  | { kind: PaymentKind; merchantsReference: string; status: FinalStatus }
   | { kind: "delivery"; id: string; type: EventType; step: number }
 );
 

@@ -5,9 +5,9 @@ import {
   MOST_GIVEN_UP_COUNTED,
   MOST_WAITING_COUNTED,
   type Figure,
-  type PaymentKind,
 } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
+import type { PaymentKind } from "../../domain/records.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { card, code, column, dim, items, link, markup, scroll, soft, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";

@@ -1,5 +1,4 @@
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Checkout, Disbursement } from "../../domain/records.ts";
 import { byText } from "../postgres/text.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
 import { given, insertRows, type Query, type QueryResult, type Work } from "./query.ts";

@@ -1,9 +1,7 @@
 import type { Storage } from "../../domain/storage.ts";
 import { auditLog } from "./audit.ts";
-import { checkouts } from "./checkouts.ts";
 import { clocks } from "./clocks.ts";
 import { backlog, deliveryQueue } from "./delivery-queue.ts";
-import { disbursements } from "./disbursements.ts";
 import { eventLog } from "./events.ts";
 import { figures } from "./figures.ts";
 import { handovers } from "./handovers.ts";
@@ -12,6 +10,7 @@ import { insertions } from "./inserting.ts";
 import { ledgerStore } from "./ledger.ts";
 import { merchants } from "./merchants.ts";
 import { noting, notingInsertion } from "./noting.ts";
+import { payments } from "./payments.ts";
 import type { Executor } from "./query.ts";
 import { paymentSearch } from "./record-lists.ts";
 import { replays } from "./replays.ts";
@@ -26,8 +25,7 @@ export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | 
   const { insertDisbursement, insertCheckout } = insertions(executor);
   return {
     ...merchants(executor),
-    ...disbursements(executor),
-    ...checkouts(executor),
+    ...payments(executor),
     ...paymentSearch(executor),
     ...clocks(executor),
     insertDisbursement: notingInsertion(insertDisbursement),

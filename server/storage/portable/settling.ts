@@ -1,9 +1,7 @@
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Checkout, Disbursement, Failure, FinalStatus } from "../../domain/records.ts";
 import { destinationOf, eventOf } from "../../domain/events.ts";
 import type { ClockStore } from "../../domain/storage.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
-import type { Failure, FinalStatus } from "../../domain/records.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
 import { failureValue, KINDS, RECORDS, type Kind } from "../record-rows.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
