@@ -1,4 +1,4 @@
-import type { AdjustmentStore, LedgerStore } from "./ledger.ts";
+import type { LedgerStore } from "./ledger.ts";
 import type { RecordStore } from "./payments.ts";
 import type { FinalStatus, Payment, PaymentKind } from "./records.ts";
 import type { AuditLog, Actor } from "./audit.ts";
@@ -26,7 +26,6 @@ export interface Storage
     DeliveryQueue,
     HandoverStore,
     LedgerStore,
-    AdjustmentStore,
     EventLog,
     ReplayStore,
     AuditLog,
