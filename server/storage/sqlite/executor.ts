@@ -17,6 +17,9 @@ const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
   [/= ANY\(:(\w+)\)/g, "IN (SELECT value FROM json_each(:$1))"],
   [/\bgreatest\(/g, "max("],
   [/\bstrpos\(/g, "instr("],
+  // Otherwise SQLite copies each page before a statement with RETURNING changes it, to undo this statement alone: 20 of
+  // the 45 µs that it takes to insert a payout. After an error the whole transaction is rolled back anyway.
+  [/^(INSERT|UPDATE)\b/g, "$1 OR FAIL"],
 ];
 
 /** The times that a statement may name. */
@@ -48,7 +51,7 @@ export function statementRunner(
       return (values, row) => toInput((ofRow ? row : values)[name]);
     });
     const returnsRows = statement.columns().length > 0;
-    const changesMerchants = CHANGES_MERCHANTS.test(sql);
+    const changesMerchants = CHANGES_MERCHANTS.test(text);
     return (values, row) => {
       const inputs = parameters.map((valueOf) => valueOf(values, row));
       if (changesMerchants) forgetMerchants();
