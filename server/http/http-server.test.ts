@@ -55,6 +55,7 @@ describe("malformed HTTP gets an error in the shape of §7, unusual HTTP is hand
     ["a Host with a path", 400, () => `${GET}Host: a/b\r\n${end}`],
     ["CONNECT", 400, () => "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
     ["HTTP/1.0 without Host", 404, valid],
+    ["two keys", 401, () => `${GET}${head}x-api-key: ${server.key}\r\n${end}`],
     ["an absolute URL", 404, () => `GET http://elsewhere.example${path}/nothing HTTP/1.1\r\n${head}${end}`],
     ["an invalid absolute URL", 404, () => `GET http://[::1 HTTP/1.1\r\n${head}${end}`],
     ["a path with a fragment", 404, () => `POST ${path}#f HTTP/1.1\r\n${head}${end}`],
