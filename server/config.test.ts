@@ -70,39 +70,6 @@ const noMetrics = { metrics: undefined };
 const publicOnly = { webhookAllowPrivate: false, webhookAllowInsecure: false };
 const keysOf = (content: string) => readConfig({ SECRETS_KEY_FILE: fileWith(content) }).secretKeys;
 
-describe("traces", () => {
-  const base = "http://127.0.0.1:4318";
-  const tracesOf = (env: Record<string, string>) => readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: base, ...env }).traces;
-
-  test("need only the address of a collector, and are off without it or when they are disabled", () => {
-    expect(readConfig({ OTEL_SERVICE_NAME: "pay", OTEL_TRACES_SAMPLER: "always_on" }).traces).toBeUndefined();
-    expect(tracesOf({ OTEL_SDK_DISABLED: "true" })).toBeUndefined();
-    const common = { headers: {}, serviceName: "disbursement-checkout", attributes: {} };
-    expect(tracesOf({})).toEqual({ ...common, url: `${base}/v1/traces`, sampler: { parentBased: true, ratio: 1 } });
-  });
-
-  test.each<[string, string, object]>([
-    ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://traces.example/otlp", { url: "https://traces.example/otlp" }],
-    ["OTEL_RESOURCE_ATTRIBUTES", "env=ci, team = money%20out", { attributes: { env: "ci", team: "money out" } }],
-    ["OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20x=", { headers: { authorization: "Bearer x=" } }],
-  ])("%s=%s", (name, text, expected) => {
-    expect(tracesOf({ [name]: text })).toMatchObject(expected);
-  });
-
-  test.each([
-    ["always_on", undefined, false, 1],
-    ["always_off", undefined, false, 0],
-    ["traceidratio", "0.25", false, 0.25],
-    ["traceidratio", undefined, false, 1],
-    ["parentbased_always_on", "0.25", true, 1],
-    ["parentbased_always_off", undefined, true, 0],
-    ["parentbased_traceidratio", "0.5", true, 0.5],
-  ])("are sampled by %s with %s", (name, argument, parentBased, ratio) => {
-    const env = { OTEL_TRACES_SAMPLER: name, ...(argument && { OTEL_TRACES_SAMPLER_ARG: argument }) };
-    expect(tracesOf(env)!.sampler).toEqual({ parentBased, ratio });
-  });
-});
-
 test.each<[string, Partial<Config>]>([
   ["HOST=0.0.0.0", { host: "0.0.0.0", publicUrl: "http://127.0.0.1:3000", webhookAllowPrivate: false, ...noMetrics }],
   ["HOST=::", { host: "::", publicUrl: "http://[::1]:3000", webhookAllowPrivate: false }],
@@ -151,7 +118,6 @@ const ADDRESS = "must be an http or https URL without credentials, query or frag
 const SECRET = "must be 16 to 256 printable ASCII characters without spaces (its value is not shown)";
 const PROXIES = "must be true, false, a number of proxies, or their addresses separated by commas";
 const BOOLEAN = "must be true or false";
-const PAIRS = "must be NAME=VALUE,NAME=VALUE with values as in a URL (its value is not shown)";
 const whole = (least: number, most: number) => `must be a whole number from ${least} to ${most}`;
 
 describe("invalid values are reported with what is expected", () => {
@@ -196,11 +162,6 @@ describe("invalid values are reported with what is expected", () => {
     ["LOG_LEVEL", "verbose", "must be one of fatal, error, warn, info, debug, trace, silent"],
     ["DISBURSEMENT_FEE_BPS", "10000", whole(0, 9_999)],
     ["CHECKOUT_FEE_FIXED", "1000000001", whole(0, 1_000_000_000)],
-    ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", ADDRESS],
-    ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://user:secret@traces.example", ADDRESS],
-    ...["secret", "key=secret%zz"].map((text) => ["OTEL_EXPORTER_OTLP_HEADERS", text, PAIRS]),
-    ["OTEL_TRACES_SAMPLER", "jaeger_remote", expect.stringMatching(/must be one of always_on, parentbased_/)],
-    ["OTEL_TRACES_SAMPLER_ARG", "2", "must be a number from 0 to 1"],
   ] as [string, string, string][])("%s=%s", (name, text, problem) => {
     expect(problemsOf({ [name]: text })).toEqual([typeof problem === "string" ? `${name} ${problem}` : problem]);
   });

@@ -5,7 +5,6 @@ import { readAmounts, type Amounts } from "./domain/limits.ts";
 import type { Balances } from "./domain/ledger.ts";
 import { otherModeOf, modeOf, type AskedMode } from "./domain/keys.ts";
 import { ROLES, roleOf } from "./domain/sign-in.ts";
-import type { TracesSettings } from "./observability/traces.ts";
 import type { Grant, OpenIdSettings } from "./openid/provider.ts";
 import { secretIn, singleRail, textIn, toRails, type RailsSettings } from "./rails/settings.ts";
 import type { DatabaseAddress } from "./storage/open.ts";
@@ -26,8 +25,6 @@ const setting = <T>(variable: string, parse: Parse<T>, otherwise: NoInfer<T>): S
 const optional = <T>(variable: string, parse: Parse<T>) => setting<T | undefined>(variable, parse, undefined);
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
-const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
-const PARENT_BASED = "parentbased_";
 
 /** The guide "Operating the server" says what each variable means. */
 const SERVER = {
@@ -105,24 +102,8 @@ const OPENID_MISSING = {
   OIDC_ROLES: "who may do what, such as payments-admins=administrator",
 };
 
-/** The standard variables of OpenTelemetry. */
-const TRACES = {
-  base: optional("OTEL_EXPORTER_OTLP_ENDPOINT", webAddress),
-  url: optional("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", webAddress),
-  sampler: setting(
-    "OTEL_TRACES_SAMPLER",
-    oneOf(SAMPLERS.flatMap((name) => [name, `${PARENT_BASED}${name}` as const])),
-    "parentbased_always_on",
-  ),
-  share: setting("OTEL_TRACES_SAMPLER_ARG", ratio, 1),
-  headers: setting("OTEL_EXPORTER_OTLP_HEADERS", pairs, {}),
-  serviceName: setting("OTEL_SERVICE_NAME", String, "disbursement-checkout"),
-  attributes: setting("OTEL_RESOURCE_ATTRIBUTES", pairs, {}),
-  isDisabled: setting("OTEL_SDK_DISABLED", boolean, false),
-};
-
 /** All variables that a server reads. */
-export const VARIABLES = [SERVER, DISBURSEMENT_FEE, CHECKOUT_FEE, RAIL, OPENID, TRACES].flatMap(variablesOf);
+export const VARIABLES = [SERVER, DISBURSEMENT_FEE, CHECKOUT_FEE, RAIL, OPENID].flatMap(variablesOf);
 
 function variablesOf(table: Settings): string[] {
   return Object.values(table).map(([variable]) => variable);
@@ -197,8 +178,6 @@ export function readConfig(env: Env, { server = false } = {}) {
     rails: readRails(env, report),
     /** Where people sign in to the dashboard, beside links. */
     openId: readOpenId(env, report),
-    /** Sends traces to a collector if present (D60). */
-    traces: readTraces(env, report),
   };
   const otherMode = server && sandboxApiKey !== undefined && otherModeOf(sandboxApiKey, modeOf({ sandbox }));
   if (otherMode) report(`SANDBOX_API_KEY ${otherMode} (its value is not shown)`);
@@ -238,16 +217,6 @@ function readOpenId(env: Env, report: Report): OpenIdSettings | undefined {
   }
   for (const [name, what] of Object.entries(OPENID_MISSING)) if (!env[name]) report(`${name} is missing: ${what}`);
   return { issuer: provider, ...values } as OpenIdSettings;
-}
-
-/** Undefined if no variable says where to send traces. */
-function readTraces(env: Env, report: Report): TracesSettings | undefined {
-  const { base, sampler, share, isDisabled, ...values } = valuesOf(TRACES, env, report);
-  const url = values.url ?? (base && `${base}/v1/traces`);
-  const isRatio = sampler.endsWith("traceidratio");
-  const parentBased = sampler.startsWith(PARENT_BASED);
-  const chosen = { parentBased, ratio: isRatio ? share : Number(sampler.endsWith("always_on")) };
-  return url === undefined || isDisabled ? undefined : { ...values, url, sampler: chosen };
 }
 
 /**
@@ -311,22 +280,6 @@ function wholeNumber(minimum: number, maximum: number): Parse<number> {
     if (/^\d+$/.test(text) && value >= minimum && value <= maximum) return value;
     throw new Error(`must be a whole number from ${minimum} to ${maximum}`);
   };
-}
-
-function ratio(text: string): number {
-  const value = Number(text);
-  if (/^[\d.]+$/.test(text) && value >= 0 && value <= 1) return value;
-  throw new Error("must be a number from 0 to 1");
-}
-
-/** Parses `name=value,name=value`, with values as in a URL. */
-function pairs(text: string): Record<string, string> {
-  const found = text.split(",").map((pair) => /^\s*([^=\s]+)\s*=(.*)$/.exec(pair));
-  try {
-    return Object.fromEntries(found.map((pair) => [pair![1]!, decodeURIComponent(pair![2]!.trim())]));
-  } catch {
-    throw new Error("must be NAME=VALUE,NAME=VALUE with values as in a URL (its value is not shown)");
-  }
 }
 
 function amounts(text: string): Amounts {

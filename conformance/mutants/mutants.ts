@@ -46,7 +46,6 @@ export const leftOut: Record<string, string> = {
   "domain/request-log.ts": "Describes the log of requests, which only the dashboard shows.",
   "domain/sign-in.ts": "Signs people in to the dashboard.",
   "domain/telemetry.ts": "Passes on what log and metrics are told.",
-  "domain/trace.ts": "Reads and writes a header that only tools for tracing read.",
   "http/curl-line.ts": "Contains a command for people.",
   "http/pages/texts.ts": "Contains texts for people.",
   "http/observe-requests.ts": "Reports requests to log and metrics.",

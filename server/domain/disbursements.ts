@@ -63,8 +63,6 @@ export interface PaymentContext {
 /** Where a request for a payment comes from. */
 export interface Origin {
   keyId?: string;
-  /** The trace context of the request, which the webhook continues. */
-  traceparent?: string | undefined;
   /** Who sent the form of the dashboard. */
   madeBy?: ActorName;
   /** Why the key may not make it. */

@@ -20,7 +20,6 @@ export interface Event {
   createdAt: number;
   /** The JSON that every attempt sends, byte for byte (D11). */
   body: string;
-  traceparent?: string;
 }
 
 const verbs = { success: "completed", failed: "failed", cancelled: "cancelled" } as const;
@@ -42,7 +41,6 @@ export function eventOf(record: Disbursement | Checkout, merchantName: string): 
     reference: record.reference,
     createdAt: record.updatedAt,
     body: JSON.stringify({ event: type, data: paymentView(record, merchantName) }),
-    ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
   };
 }
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";
-import { buffer, text } from "node:stream/consumers";
+import { text } from "node:stream/consumers";
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { queryObjects } from "node:v8";
 import { gzipSync } from "node:zlib";
@@ -11,7 +11,6 @@ import { generate } from "selfsigned";
 import { Webhook } from "standardwebhooks";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { newSecret } from "../domain/keys.ts";
-import { createConnections } from "./connections.ts";
 import { createSender, sign, type AttemptResult, type Message, type SenderOptions } from "./send.ts";
 
 const secrets = ["only-for-tests-32-bytes-of-key!!", "another-32-bytes-of-key-in-tests"].map(
@@ -293,65 +292,16 @@ test("an attempt that has ended leaves nothing in memory", async () => {
   expect((await attempts(100)) - before).toBeLessThan(10);
 });
 
-/** Connections, and a function that sends a request to a URL and reads the response. */
-function connect() {
+test("webhooks in turn use one connection, webhooks at the same time several; each connection resolves the name once", async () => {
   let lookups = 0;
-  const counting = async () => ((lookups += 1), ["127.0.0.1"]);
-  const connections = createConnections({ lookup: counting, forbidden: () => undefined, discreet: false });
-  ends.push(() => connections.close());
-  async function post(url: string, signal = new AbortController().signal) {
-    const request = { headers: {}, body: "{}", signal, onInformation: () => undefined };
-    const response = await connections.post(new URL(url), request);
-    await buffer(response);
-    return response.statusCode;
-  }
-  return { connections, post, lookups: () => lookups };
-}
-
-describe("connections", () => {
-  test("requests in turn use one connection, requests at the same time several; each resolves the name once", async () => {
-    const { connections, post, lookups } = connect();
-    const { port, sockets } = await receiver((_, response) => void response.end());
-    const url = `http://merchant.example:${port}/`;
-    await post(url);
-    await post(url);
-    expect([sockets.length, lookups()]).toEqual([1, 1]);
-    await Promise.all([post(url), post(url)]);
-    expect([sockets.length, lookups(), connections.receivers]).toEqual([2, 2, 1]);
-  });
-
-  test("a connection that the receiver has closed is replaced", async () => {
-    const { connections, post } = connect();
-    const { url, sockets } = await receiver((_, response) => void response.end());
-    await post(url);
-    sockets[0]!.destroy();
-    await expect.poll(() => connections.receivers).toBe(0);
-    expect([await post(url), sockets.length]).toEqual([200, 2]);
-  });
-
-  test.each([
-    ["closes the connection after its response", () => rawReceiver(responds(200, "", "connection: close"))],
-    ["resets the connection", () => rawReceiver((socket) => socket.resetAndDestroy())],
-    ["does not speak TLS", () => rawReceiver((socket) => socket.end("garbage"), "https")],
-    ["does not answer the TLS handshake", () => rawReceiver((socket) => socket.resume(), "https")],
-    ["does not respond before the request is aborted", () => rawReceiver(() => undefined)],
-    [
-      "listens no longer",
-      async () => {
-        const started = await receiver(() => undefined);
-        started.server.close();
-        return started;
-      },
-    ],
-  ] as const)("nothing is kept of a receiver that %s", async (_, start) => {
-    const { connections, post } = connect();
-    const deadline = new AbortController();
-    const sent = post((await start()).url, deadline.signal).catch(() => undefined);
-    await expect.poll(() => connections.receivers).toBe(1);
-    deadline.abort();
-    await sent;
-    await expect.poll(() => connections.receivers).toBe(0);
-  });
+  const { send } = sender({ lookup: async () => ((lookups += 1), ["127.0.0.1"]) });
+  const { port, sockets } = await receiver((_, response) => void response.end());
+  const message = messageTo(`http://merchant.example:${port}/`);
+  await send(message);
+  await send(message);
+  expect([sockets.length, lookups]).toEqual([1, 1]);
+  await Promise.all([send(message), send(message)]);
+  expect([sockets.length, lookups]).toEqual([2, 2]);
 });
 
 describe("TLS", () => {

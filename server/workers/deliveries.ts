@@ -1,6 +1,6 @@
 import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
-import { childOf, readTraceparent, traceparentOf, type Emit } from "../domain/telemetry.ts";
+import type { Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
 import { nextStep } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
@@ -22,8 +22,6 @@ export interface DeliveryOptions extends Omit<QueueWorkerOptions<ClaimedDelivery
   /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
   chance(): number;
   emit: Emit;
-  /** Returns the id of a new piece of work in a trace. */
-  span(): string;
 }
 
 /** Delivers webhooks at least once (D13). */
@@ -56,21 +54,18 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
  * undefined if this server ended the attempt, and the receiver did not fail.
  */
 async function makeAttempt(
-  { storage, clock, sender, chaos, chance, emit, span, stopping }: DeliveryOptions,
+  { storage, clock, sender, chaos, chance, emit, stopping }: DeliveryOptions,
   entry: Underway<ClaimedDelivery>,
 ): Promise<NextStep["status"] | undefined> {
   const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
   const at = happensAt(merchant, dueAt, now);
   const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
-  const parent = readTraceparent(event.traceparent);
-  const trace = parent && childOf(parent, span());
   const message = {
     url,
     id: event.id,
     secrets: [secrets.current, ...previous],
     body: event.body,
-    traceparent: trace && traceparentOf(trace),
   };
   // What the chaos switch loses is not sent (D17).
   const { retryAfter, ...result }: AttemptResult = chaos.strikes(merchant, "lostWebhooksPercent")
@@ -89,7 +84,6 @@ async function makeAttempt(
     durationMs: latencyMs,
     delayMs: at - dueAt,
     counted,
-    trace,
   });
   return next.status;
 }

@@ -58,7 +58,6 @@ beforeEach(() => {
     log: pino({ level: "silent" }),
     stopping: new AbortController().signal,
     emit: () => undefined,
-    span: () => "00f067aa0ba902b7",
   });
 });
 

@@ -117,7 +117,7 @@ async function look({ database, read }: Executor, asked: Look): Promise<Found> {
   return { rows: await find(columns, range, others, most), reached };
 }
 
-const EVENT = "id merchant_id type reference created_at body traceparent";
+const EVENT = "id merchant_id type reference created_at body";
 export const toEvent = fields<Event>(EVENT);
 
 const deliveryOf = fields<Delivery>(`${EVENT} url status step next_attempt_at`);

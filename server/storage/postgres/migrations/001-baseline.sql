@@ -158,7 +158,6 @@ CREATE TABLE events (
   leased_until bigint,
   ready boolean NOT NULL DEFAULT false,
   claim_token bigint NOT NULL DEFAULT 0,
-  traceparent text,
   -- The replay that made the delivery ready last, to show what became of a replay's webhooks.
   replay text COLLATE "C",
   PRIMARY KEY (merchant_id, id),

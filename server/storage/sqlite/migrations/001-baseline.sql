@@ -144,7 +144,6 @@ CREATE TABLE events (
   leased_until INTEGER,
   ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
   claim_token INTEGER NOT NULL DEFAULT 0,
-  traceparent TEXT,
   -- The replay that made the delivery ready last, to show what became of a replay's webhooks.
   replay TEXT,
   CHECK ((url IS NULL) = (host IS NULL)),
