@@ -56,7 +56,7 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv, printer: Pri
   if (name === "serve") {
     if (asksForHelp) return explain(SERVE_USAGE);
     if (more.length > 0) throw new UsageError(SERVE_USAGE);
-    await import("./main.ts");
+    await import("./start.ts");
     return undefined;
   }
   if (asksForHelp && name.startsWith("-")) return explain(USAGE);
