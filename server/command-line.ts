@@ -29,8 +29,7 @@ const EXPECTED = new Set([
   "ServiceError",
   "Refused",
   "StatementError",
-  "ResponseError",
-  "Unreachable",
+  "RemoteError",
 ]);
 
 /** Runs `disbursement-checkout ARGS`. Resolves with the exit code, or undefined while a server runs. */

@@ -8,7 +8,7 @@ import { serve } from "../testing/http.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { testFolder } from "../testing/places.ts";
 import { cursorFile, followEvents, forwardTo, type FollowEvent } from "./listen.ts";
-import { createRemote, Unreachable, type Remote } from "./remote.ts";
+import { createRemote, RemoteError, type Remote } from "./remote.ts";
 
 let server: TestServer;
 let folder: string;
@@ -175,7 +175,7 @@ test("every event arrives at least once and in order, through 50 cuts", async ()
   const [remote, file] = [remoteOf(), cursor(server.key)];
   const killed = new Error("killed");
   const options = {
-    remote: { ...remote, send: (...sent) => cut(() => remote.send(...sent), fail(new Unreachable("cut"))) } as Remote,
+    remote: { ...remote, send: (...sent) => cut(() => remote.send(...sent), fail(new RemoteError("cut"))) } as Remote,
     cursor: file,
   };
   const cutting: Send = (webhook) =>
@@ -207,7 +207,7 @@ test("tells of a lost connection once, and of its end", async () => {
   const remote = remoteOf();
   let cuts = 3;
   const send: Remote["send"] = async (...sent) => {
-    if (sent[1].startsWith("/sandbox/events") && (cuts -= 1) >= 0) throw new Unreachable("cut");
+    if (sent[1].startsWith("/sandbox/events") && (cuts -= 1) >= 0) throw new RemoteError("cut");
     return remote.send<never>(...sent);
   };
   const listener = listen(responses(), { remote: { ...remote, send } });

@@ -8,7 +8,7 @@ import { dnsLookup, hostsLookup } from "../webhooks/lookup.ts";
 import { verdictOf } from "../webhooks/schedule.ts";
 import { createSender, type AttemptResult, type Message } from "../webhooks/send.ts";
 import { PROGRAM, printable, printableJson } from "./command.ts";
-import { ResponseError, Unreachable, type Remote } from "./remote.ts";
+import { RemoteError, type Remote } from "./remote.ts";
 import { commands } from "./run.ts";
 
 /** `disbursement-checkout listen` ends when it is stopped. */
@@ -126,7 +126,7 @@ const pauseAfter = (failures: number) => Math.min(FIRST_PAUSE_MS * 2 ** (failure
 /**
  * Sends each event of a merchant to a receiver, at least once and in order, until it is stopped. Begins after the event
  * of the cursor, or with the next event if there is no cursor yet.
- * @throws ResponseError if the server refuses a request for good
+ * @throws RemoteError if the server refuses a request for good
  */
 export async function followEvents({ remote, send, cursor, wanted, tell, sleep, stopping }: Options): Promise<void> {
   let last = cursor.read();
@@ -223,8 +223,8 @@ async function eventsAfter(remote: Remote, id: string): Promise<AsyncIterable<Ha
 
 /** True if the same request may succeed later. A reset of the sandbox ends cursors, which is 422. */
 const isTemporary = (error: unknown): boolean =>
-  error instanceof Unreachable ||
-  (error instanceof ResponseError && (error.status === 429 || error.status === 422 || error.status >= 500));
+  error instanceof RemoteError &&
+  (error.status === undefined || [422, 429].includes(error.status) || error.status >= 500);
 
 /** Sends webhooks to an address that this machine can reach, as the server would. */
 export function forwardTo(url: string) {

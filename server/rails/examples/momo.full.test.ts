@@ -3,10 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { reservePort } from "../../../conformance/target/reserve-port.ts";
-import { railsOf } from "../../testing/rail.ts";
-import { startReceiver } from "../../testing/receiver.ts";
-import { startServer } from "../../testing/server.ts";
-import { checkedRail } from "../checked-rail.ts";
 import { RailError, type Rail, type RailCall, type RailPayment } from "../module.ts";
 import { railSuite, startFaultyGateway, type FaultyGateway } from "../suite/index.ts";
 import { MOMO, startMomoSimulator, type MomoSimulator } from "./momo-simulator.ts";
@@ -181,33 +177,4 @@ describe("MTN MoMo", () => {
     await expect(railAt(other.url).find(aPayment(), call)).rejects.toThrow("404: Resource not found");
     await other.close();
   });
-});
-
-test("a live server whose requests to MTN fail in many ways pays each payout once, and reports it once", async () => {
-  const momo = await startMomoSimulator();
-  const between = await startFaultyGateway(momo.url, pays);
-  const receiver = await startReceiver();
-  const rail = checkedRail(railAt(between.url, { callbacks: false }));
-  const env = { SANDBOX: "false", WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
-  const server = await startServer({ env, rails: railsOf(rail) });
-  const references: string[] = [];
-  async function pay() {
-    references.push((await server.createPayout({ webhookURL: receiver.url })).body.data.reference);
-    await server.pass(0);
-  }
-  for (const status of ["lost before", "lost after", "page", "truncated", 429, 500, 503] as const) {
-    between.spoil(typeof status === "number" ? { status } : status);
-    await pay();
-    // A payout without a fault, so that the rail is not left alone.
-    await pay();
-  }
-  for (let minutes = 0; minutes < 5; minutes += 1) {
-    for (const reference of references) momo.end(reference, "SUCCESSFUL");
-    await server.pass(60_000);
-  }
-  const { items } = (await server.request("GET", "/v1/disbursements?limit=100")).body.data;
-  expect(items.map(({ status }: { status: string }) => status)).toEqual(references.map(() => "success"));
-  expect(references.map((reference) => momo.find(reference).length)).toEqual(references.map(() => 1));
-  expect(receiver.received.map(({ body }) => body.data.reference).toSorted()).toEqual(references.toSorted());
-  for (const { close } of [server, receiver, between, momo]) await close();
 });
