@@ -4,7 +4,7 @@ import { actorName, personOf } from "../domain/audit.ts";
 import type { Decided } from "../domain/disbursements.ts";
 import { createKey, createMerchant, type Merchant } from "../domain/merchants.ts";
 import { createLink, LINK_MS, linkAddress } from "../domain/sign-in.ts";
-import { deliveriesOfPayment, replayDelivery, startReplay, type Replay } from "../domain/webhooks.ts";
+import { replayDelivery, startReplay, type Replay } from "../domain/webhooks.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
@@ -152,13 +152,7 @@ export const keyCommands = commands({
   [`deliveries MERCHANT ${SEARCH} [--limit] [--cursor]` as const]: {
     summary: "List the deliveries with their attempts, newest first.",
     async run({ storage }, { merchant: { id: merchantId }, limit, cursor, ...search }) {
-      const query = { merchantId, limit, cursor, ...searchIn(search) };
-      const { reference } = query;
-      const page =
-        reference === undefined
-          ? await storage.listDeliveries(query)
-          : await deliveriesOfPayment(storage, query, reference);
-      return listing(page, deliveryView);
+      return listing(await storage.listDeliveries({ merchantId, limit, cursor, ...searchIn(search) }), deliveryView);
     },
   },
   [`replay MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--dry-run] [--yes]` as const]: {

@@ -69,7 +69,7 @@ const secretOf = (file: string) => readFileSync(file, "utf8").trim();
 
 const createMomoRail: RailModule = (settings: Settings): Rail => {
   const [apiKey, subscriptionKey] = [secretOf(settings.apiKeyFile), secretOf(settings.subscriptionKeyFile)];
-  let token: Promise<{ value: string; renewAt: number }> | undefined;
+  let token = { value: "", renewAt: 0 };
 
   /** @throws RailError if nothing was sent, or if MTN refuses what every request has */
   async function send(path: string, signal: AbortSignal, init: RequestInit): Promise<Reply> {
@@ -89,21 +89,15 @@ const createMomoRail: RailModule = (settings: Settings): Rail => {
     return { status, body, said };
   }
 
-  async function newToken(signal: AbortSignal): Promise<{ value: string; renewAt: number }> {
+  /** The current token, or a new one. */
+  async function tokenOf(signal: AbortSignal): Promise<string> {
+    if (Date.now() < token.renewAt) return token.value;
     const authorization = `Basic ${Buffer.from(`${settings.apiUser}:${apiKey}`).toString("base64")}`;
     const { body, said } = await send("token/", signal, { method: "POST", headers: { authorization } });
     const { access_token: value, expires_in: seconds = 0 } = body;
     if (typeof value !== "string") throw new RailError(`MTN MoMo gave no token. ${said}`);
-    return { value, renewAt: Date.now() + Math.max(seconds - 600, seconds / 2) * 1_000 };
-  }
-
-  /** The current token. Calls at the same time share one request for it. */
-  async function tokenOf(signal: AbortSignal): Promise<string> {
-    const asked = token;
-    const known = await asked?.catch(() => undefined);
-    if (known && Date.now() < known.renewAt) return known.value;
-    if (token === asked) token = newToken(signal);
-    return (await token!).value;
+    token = { value, renewAt: Date.now() + Math.max(seconds - 600, seconds / 2) * 1_000 };
+    return value;
   }
 
   async function call(path: string, signal: AbortSignal, init: RequestInit = {}): Promise<Reply> {
@@ -118,7 +112,7 @@ const createMomoRail: RailModule = (settings: Settings): Rail => {
       if (!(error instanceof RailError && error.options.needsRepair)) throw error;
       // The token may have been replaced by another process. The refusal recorded nothing, so the request can be sent
       // again.
-      token = undefined;
+      token.renewAt = 0;
       return attempt();
     }
   }
