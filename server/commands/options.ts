@@ -73,10 +73,7 @@ export const OPTIONS = {
     parse: oneOf(STATUSES),
     meaning: "pending, delivered, ended, exhausted, or failed (ended or exhausted)",
   },
-  reference: {
-    value: "REFERENCE",
-    meaning: "of the service, such as DSB… or CHK…; deliveries takes the merchant's, too",
-  },
+  reference: { value: "REFERENCE", meaning: "of the service, such as DSB… or CHK…" },
   type: { value: "EVENT", parse: oneOf(EVENT_TYPES), meaning: `one of ${EVENT_TYPES.join(", ")}` },
   host: { value: "HOST", meaning: "of the receiver, with its port if its address has one" },
   since: { value: "TIME", parse: time, meaning: "a time in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z" },

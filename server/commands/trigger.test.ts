@@ -151,9 +151,9 @@ describe("a wrong or hostile server", () => {
       if (event.type === "attempt") stopping.abort();
     };
     const cursor = { read: () => "", write: () => undefined };
-    const receiver = { receive: async () => ({ latencyMs: 1, httpStatus: 200 }), close: async () => undefined };
+    const send = async () => ({ sentAt: 0, latencyMs: 1, httpStatus: 200 });
     const remote = createRemote({ baseUrl: hostile.url }, { API_KEY: "key" });
-    await followEvents({ remote, receiver, cursor, tell, sleep: () => nextTurn(), stopping: stopping.signal });
+    await followEvents({ remote, send, cursor, tell, sleep: () => nextTurn(), stopping: stopping.signal });
     return told;
   }
 
