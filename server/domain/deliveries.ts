@@ -117,11 +117,11 @@ export interface Claimed {
  */
 export interface Queue<C extends Claimed> {
   /** Makes at most `limit` entries ready that are due or whose lease has lapsed. Resolves with their number. */
-  promoteDue(limit: number, merchantId?: string): Promise<number>;
+  promoteDue(limit: number): Promise<number>;
   /**
    * Lists at most `limit` lanes with ready entries, ordered by merchant and host, starting after the lane `after`.
    */
-  readyLanes(query: { after?: Lane; limit: number; merchantId?: string }): Promise<Lane[]>;
+  readyLanes(query: { after?: Lane; limit: number }): Promise<Lane[]>;
   /** Claims ready entries. Within a lane, entries that fell due first are claimed first. */
   claim(lanes: readonly LaneClaim[], leaseMs: number): Promise<C[]>;
   /**

@@ -23,7 +23,7 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
   return createQueueWorker<ClaimedDelivery>({
     ...options,
     queue: {
-      promoteDue: (limit, merchantId) => storage.promoteDue(limit, merchantId),
+      promoteDue: (limit) => storage.promoteDue(limit),
       readyLanes: (query) => storage.readyLanes(query),
       claim: (lanes, leaseMs) => storage.claimDeliveries(lanes, leaseMs),
       renew: (claims, leaseMs) => storage.renewClaims(claims, leaseMs),
