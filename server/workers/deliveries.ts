@@ -1,19 +1,10 @@
 import type { ChaosSwitch } from "../domain/outcomes.ts";
-import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
+import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
 import { nextStep } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions, type Underway } from "./queue-worker.ts";
-
-/** After so many failures in a row, the success of a new webhook shows that the receiver works again. */
-const OUTAGE = 10;
-/** If fewer deliveries wait, they are not made due earlier. */
-const LEAST_WAITING = 10;
-/** How many waiting deliveries become due with each success: in a receiver that fails again, few lose an attempt. */
-const DUE_WITH_SUCCESS = 2;
-/** How many receivers to remember. */
-const MOST_LANES = 1_000;
 
 export interface DeliveryOptions extends Omit<QueueWorkerOptions<ClaimedDelivery>, "queue" | "serves" | "attempt"> {
   storage: DeliveryQueue;
@@ -27,36 +18,26 @@ export interface DeliveryOptions extends Omit<QueueWorkerOptions<ClaimedDelivery
 /** Delivers webhooks at least once (D13). */
 export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
   const { storage } = options;
-  const noteResult = afterOutages(storage, () => worker.wake());
-  const worker = createQueueWorker<ClaimedDelivery>({
+  return createQueueWorker<ClaimedDelivery>({
     ...options,
     queue: {
-      promoteDue: (limit, merchantId) => storage.promoteDue(limit, merchantId),
+      promoteDue: (limit) => storage.promoteDue(limit),
       readyLanes: (query) => storage.readyLanes(query),
       claim: (lanes, leaseMs) => storage.claimDeliveries(lanes, leaseMs),
       renew: (claims, leaseMs) => storage.renewClaims(claims, leaseMs),
     },
-    async attempt(entry) {
-      const status = await makeAttempt(options, entry);
-      if (status === undefined) return entry.hasLapsed;
-      // The attempt is recorded. What waits otherwise comes when it is due.
-      await noteResult(entry.claim, status === "delivered").catch((error: unknown) =>
-        options.log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
-      );
-      return true;
-    },
+    attempt: async (entry) => (await makeAttempt(options, entry)) || entry.hasLapsed,
   });
-  return worker;
 }
 
 /**
- * Sends a webhook, records the result and schedules the next attempt (D13). Resolves with the delivery's status, or with
- * undefined if this server ended the attempt, and the receiver did not fail.
+ * Sends a webhook, records the result and schedules the next attempt (D13). Resolves with false, and records nothing, if
+ * this server ended the attempt, and the receiver did not fail.
  */
 async function makeAttempt(
   { storage, clock, sender, chaos, chance, emit, stopping }: DeliveryOptions,
   entry: Underway<ClaimedDelivery>,
-): Promise<NextStep["status"] | undefined> {
+): Promise<boolean> {
   const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
   const at = happensAt(merchant, dueAt, now);
@@ -72,7 +53,7 @@ async function makeAttempt(
     ? { sentAt: now, latencyMs: 0, error: "Lost by the chaos switch." }
     : await sender.send(message, entry.ending);
   const { httpStatus, latencyMs } = result;
-  if ((stopping.aborted || entry.hasLapsed) && httpStatus === undefined) return undefined;
+  if ((stopping.aborted || entry.hasLapsed) && httpStatus === undefined) return false;
   const next = nextStep(step + 1, at, { ...result, retryAfter }, chance);
   // The delivery may have been claimed again meanwhile. Nothing is recorded if the claim has ended.
   const counted = await storage.recordAttempt({ event, token: entry.claim.token }, { at, ...result }, next);
@@ -85,30 +66,5 @@ async function makeAttempt(
     delayMs: at - dueAt,
     counted,
   });
-  return next.status;
-}
-
-/**
- * Returns a function that notices receivers that work again after an outage, and makes their waiting deliveries due
- * earlier (D13): with each success two more, until the receiver fails again or none waits.
- */
-function afterOutages(storage: Pick<DeliveryQueue, "advanceRetries">, onReady: () => void) {
-  /** The failures of each receiver since its last success; 0 for a receiver that works again. */
-  const failures = new Map<string, number>();
-
-  return async ({ lane, step }: Pick<ClaimedDelivery, "lane" | "step">, isDelivered: boolean): Promise<void> => {
-    const key = `${lane.merchantId} ${lane.host}`;
-    const failed = failures.get(key);
-    const note = (count: number) => {
-      if (failed !== undefined || failures.size < MOST_LANES) failures.set(key, count);
-    };
-    if (!isDelivered) return note((failed ?? 0) + 1);
-    failures.delete(key);
-    const isKnown = failed === 0;
-    if (!isKnown && step === 0 && (failed ?? 0) < OUTAGE) return;
-    const least = isKnown ? 1 : LEAST_WAITING;
-    if ((await storage.advanceRetries(lane, { least, limit: DUE_WITH_SUCCESS })) === 0) return;
-    note(0);
-    onReady();
-  };
+  return true;
 }

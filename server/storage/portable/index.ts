@@ -22,7 +22,6 @@ import { signInStore } from "./sign-in.ts";
 /** The operations that are written once for both databases. */
 export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | "exclusively" | "ping" | "close"> {
   const executor = noting(plain);
-  const deliveries = deliveryQueue(executor);
   return {
     ...merchants(executor),
     ...disbursements(executor),
@@ -31,8 +30,8 @@ export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | 
     ...clocks(executor),
     ...notingInsertions(insertions(executor)),
     ...settler(executor),
-    ...deliveries,
-    ...backlog(executor, deliveries),
+    ...deliveryQueue(executor),
+    ...backlog(executor),
     ...handovers(executor),
     ...ledgerStore(executor),
     ...eventLog(executor),

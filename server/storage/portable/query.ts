@@ -126,19 +126,11 @@ export function* runAll(queries: readonly Query[]): Work<readonly QueryResult[]>
 }
 
 /**
- * A statement that merges ranges of an index, which are each in `order`. In PostgreSQL each part has an end of its own: without
+ * A statement that merges ranges of an index, which are each in `order`. In PostgreSQL each part has an `end` of its own: without
  * it, PostgreSQL would read the whole part and sort it.
- * @param end the limit, and where the merged rows begin
- * @param endOfPart the limit of a part; contains the rows before that place
  */
-export function mergedRanges(
-  database: Database,
-  selects: readonly string[],
-  order: string,
-  end: string,
-  endOfPart = end,
-) {
-  const part = (select: string) => (database === "postgres" ? `(${select} ${order} ${endOfPart})` : select);
+export function mergedRanges(database: Database, selects: readonly string[], order: string, end: string) {
+  const part = (select: string) => (database === "postgres" ? `(${select} ${order} ${end})` : select);
   return `${selects.length === 1 ? selects[0]! : selects.map(part).join(" UNION ALL ")} ${order} ${end}`;
 }
 
