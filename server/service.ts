@@ -1,9 +1,8 @@
 import type { Logger } from "pino";
 import { withPort, type Config } from "./config.ts";
 import { createChaosSwitch } from "./domain/outcomes.ts";
-import { createCheckouts } from "./domain/checkouts.ts";
+import { createCheckouts, createDisbursements } from "./domain/payments.ts";
 import type { Clock } from "./domain/clock.ts";
-import { createDisbursements } from "./domain/disbursements.ts";
 import type { Ids, Random } from "./domain/ids.ts";
 import { giveWay, InProgress, withLimitedLists } from "./domain/in-progress.ts";
 import type { Rails } from "./domain/rails.ts";
@@ -149,16 +148,16 @@ export function createService(options: Options) {
 
   const endSearch = () => Promise.all([...queues.map((queue) => queue.drain()), ...loops.map((loop) => loop.stop())]);
 
-  const { settleDelayMs, fees } = config;
+  const { settleDelayMs, fees, balances } = config;
   const payments = new InProgress(PAYMENTS, clock);
   const pause = () => giveWay(payments);
   const room = { payments, others: new InProgress({ total: OTHERS[kind], pause }, clock) };
   // The storage for requests. The workers use the storage without these limits.
   const limited = withLimitedLists(storage, room.others);
   const handOver = () => handovers?.wake();
-  const shared = { storage: limited, clock, ids, routeOf: rails?.routeOf, settleDelayMs, stopping, wake, handOver };
-  const disbursements = createDisbursements({ ...shared, fee: fees.disbursement, balances: config.balances });
-  const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle });
+  const given = { settleDelayMs, fees, balances, routeOf: rails?.routeOf };
+  const making = { ...given, storage: limited, clock, ids, stopping, settle, wake, handOver };
+  const [disbursements, checkouts] = [createDisbursements(making), createCheckouts(making)];
   const attempt = createSingleReplay({ storage, clock, stopping, onReady: wake });
 
   return {

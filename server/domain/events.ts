@@ -1,10 +1,8 @@
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
-import type { Checkout } from "./checkouts.ts";
-import type { Disbursement } from "./disbursements.ts";
+import type { Checkout, Disbursement, FinalStatus } from "./records.ts";
 import { erasedPhone, textWithoutPhone } from "./redaction.ts";
 import type { Merchant } from "./merchants.ts";
-import type { FinalStatus } from "./records.ts";
 import { customerView, isCheckout, paymentView } from "./representation.ts";
 
 export type EventType = components["schemas"]["EventName"];

@@ -1,9 +1,7 @@
-import type { FinalStatus } from "./records.ts";
+import type { FinalStatus, PaymentKind } from "./records.ts";
 
 /** A day, counted from 1 January 1970, in UTC. */
 export type Day = number;
-
-export type PaymentKind = "disbursement" | "checkout";
 
 /** Payments with one status and currency that were created in a part of this day, in sandbox time. */
 export interface Figure {

@@ -1,8 +1,6 @@
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
-import type { Checkout } from "./checkouts.ts";
-import type { Disbursement } from "./disbursements.ts";
-import type { Failure, Customer } from "./records.ts";
+import type { Checkout, Customer, Disbursement, Failure } from "./records.ts";
 
 type Schemas = components["schemas"];
 

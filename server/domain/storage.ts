@@ -1,7 +1,7 @@
 import type { AdjustmentStore, LedgerStore } from "./ledger.ts";
-import type { ApprovalStore, Disbursement, DisbursementStore } from "./disbursements.ts";
+import type { RecordStore } from "./payments.ts";
+import type { Checkout, Disbursement, FinalStatus, PaymentKind } from "./records.ts";
 import type { AuditLog, Actor } from "./audit.ts";
-import type { Checkout, CheckoutStore } from "./checkouts.ts";
 import type { DeliveryQueue, EventLog } from "./deliveries.ts";
 import type { FigureStore } from "./figures.ts";
 import type { HandoverStore } from "./handovers.ts";
@@ -19,13 +19,11 @@ import type { ClockMove } from "./time.ts";
 export interface Storage
   extends
     MerchantStore,
-    DisbursementStore,
-    CheckoutStore,
+    RecordStore,
     PaymentSearch,
     ClockStore,
     DeliveryQueue,
     HandoverStore,
-    ApprovalStore,
     LedgerStore,
     AdjustmentStore,
     EventLog,

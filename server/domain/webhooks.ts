@@ -1,8 +1,7 @@
 import type { Actor } from "./audit.ts";
-import type { CheckoutStore } from "./checkouts.ts";
+import type { RecordStore } from "./payments.ts";
 import type { Clock } from "./clock.ts";
 import type { DeliveryQueue, DeliverySearch, Delivery, EventLog } from "./deliveries.ts";
-import type { DisbursementStore } from "./disbursements.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids } from "./ids.ts";
 import type { Page } from "./pages.ts";
@@ -31,7 +30,7 @@ export async function replayDelivery(
 
 /** Finds the webhooks of the payments that have this reference, which is the service's or the merchant's. */
 export async function deliveriesOfPayment(
-  storage: Pick<DisbursementStore & CheckoutStore & EventLog, "listDisbursements" | "listCheckouts" | "listDeliveries">,
+  storage: Pick<RecordStore & EventLog, "listDisbursements" | "listCheckouts" | "listDeliveries">,
   query: DeliverySearch & { merchantId: string; limit: number },
   reference: string,
 ): Promise<Page<Delivery>> {

@@ -1,15 +1,14 @@
 import type { Config } from "../config.ts";
-import type { Checkouts } from "../domain/checkouts.ts";
+import type { Checkouts, Disbursements } from "../domain/payments.ts";
+import { existing } from "../domain/records.ts";
 import { chaosOf, NO_CHAOS } from "../domain/outcomes.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Ids, Random } from "../domain/ids.ts";
 import { newSecret } from "../domain/keys.ts";
-import type { Disbursements } from "../domain/disbursements.ts";
 import type { ServiceError } from "../domain/errors.ts";
 import { paymentView, view } from "../domain/representation.ts";
-import { existing } from "../domain/records.ts";
 import { sandboxTime, type ClockMove } from "../domain/time.ts";
 import { readBalances } from "../domain/ledger.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";

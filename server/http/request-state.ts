@@ -1,6 +1,6 @@
 import type { Response } from "express";
 import type { Change } from "../domain/changes.ts";
-import type { OpenCheckout } from "../domain/checkouts.ts";
+import type { OpenCheckout } from "../domain/payments.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Right, Session } from "../domain/sign-in.ts";
 import type { Language } from "../texts/index.ts";

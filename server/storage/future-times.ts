@@ -24,8 +24,7 @@ export function futureTimes(now: string): string[] {
          WHERE a.merchant_id = events.merchant_id AND a.event_id = events.id AND a.sent_real > ${future})`,
     // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
     `UPDATE handovers SET next_attempt_at = ${now}
-     WHERE next_attempt_at > ${future} AND NOT ready AND leased_until IS NULL AND EXISTS (SELECT 1 FROM exchanges x
-         WHERE x.merchant_id = handovers.merchant_id AND x.handover_id = handovers.id AND x.at_real > ${future})`,
+     WHERE next_attempt_at > ${future} AND NOT ready AND leased_until IS NULL AND exchanged_real > ${future}`,
     `UPDATE handovers SET next_attempt_at = ${now} WHERE state <> 'closed' AND ready AND next_attempt_at > ${future}`,
     `UPDATE handovers SET attention_real = ${now} WHERE attention_real > ${future}`,
     `UPDATE replays SET due_at = ${now} WHERE state = 'running' AND due_at > ${now} + ${LONGEST_PAUSE_MS}`,

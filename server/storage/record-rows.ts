@@ -1,9 +1,7 @@
 import { hmacs } from "../domain/keys.ts";
 import { derivedReference } from "../domain/ids.ts";
 import { sandboxTime } from "../domain/time.ts";
-import type { Checkout } from "../domain/checkouts.ts";
-import type { Disbursement } from "../domain/disbursements.ts";
-import type { Failure, Customer, Draft, DueAfter } from "../domain/records.ts";
+import type { Checkout, Customer, Disbursement, Draft, DueAfter, Failure } from "../domain/records.ts";
 import { fields, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 const hmac = hmacs("hex", (secret) => Buffer.from(secret));

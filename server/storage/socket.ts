@@ -173,7 +173,7 @@ async function ask(path: string, call: Call): Promise<unknown> {
   const socket = await connected(path).catch(ended);
   socket.end(serialize(call));
   const reply = await receive(socket).catch((error: unknown) => {
-    if (!READS.test(call.name)) changes?.push({ isCertain: false, details: {} });
+    if (!READS.test(call.name)) changes?.push("unknown");
     return ended(error);
   });
   const { changes: recorded, ...outcome } = reply as Reply;

@@ -1,7 +1,8 @@
 import { refused } from "../../actions/action.ts";
 import { ATTENTION_AFTER_MINUTES } from "../../domain/handovers.ts";
-import { MOST_GIVEN_UP_COUNTED, MOST_WAITING_COUNTED, type Figure, type PaymentKind } from "../../domain/figures.ts";
+import { MOST_GIVEN_UP_COUNTED, MOST_WAITING_COUNTED, type Figure } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
+import type { PaymentKind } from "../../domain/records.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { card, column, dim, items, link, markup, scroll, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";

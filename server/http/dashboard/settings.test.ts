@@ -37,7 +37,7 @@ describe("an API key", () => {
     const page = await newKey({ name: "Lost page" });
     storage.readSecrets = readSecrets;
     expect([page.status, await statusWith(keyIn(page))]).toEqual([500, 200]);
-    expect(page.text).toContain("Recorded before this error: Created the API key, name: Lost page");
+    expect(page.text).toContain("Recorded before this error: what you asked for");
     expect(page.link("See what")).toBe(`${area}/audit`);
   });
 

@@ -1,7 +1,6 @@
 import { timestamp } from "../../domain/representation.ts";
 import type { Attempt, Delivery } from "../../domain/deliveries.ts";
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Checkout, Disbursement } from "../../domain/records.ts";
 import type { Event } from "../../domain/events.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
 import { sandboxTime } from "../../domain/time.ts";

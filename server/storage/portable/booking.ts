@@ -1,5 +1,4 @@
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Checkout, Disbursement } from "../../domain/records.ts";
 import { byText } from "../postgres/text.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
 import { given, insertRows, type Query, type QueryResult, type Work } from "./query.ts";
@@ -99,18 +98,10 @@ export function openQuery(places: readonly Place[]): Query {
 /** @param opened the result of `openQuery` */
 export function toBooks({ rows }: QueryResult): Books {
   const accounts = new Map(
-    rows.map((row): [string, Account] => [
-      nameOf(row as Place),
-      {
-        merchant_id: row.merchant_id,
-        currency: row.currency,
-        available: BigInt(row.available),
-        reserved: BigInt(row.reserved),
-        entries: row.entries,
-        at: row.at,
-        enforced: Boolean(row.enforced),
-      },
-    ]),
+    rows.map((row) => {
+      const sums = { available: BigInt(row.available), reserved: BigInt(row.reserved) };
+      return [nameOf(row as Place), { ...row, ...sums, enforced: Boolean(row.enforced) } as Account];
+    }),
   );
   const entries: Values[] = [];
   const accountOf: Books["accountOf"] = (place) => accounts.get(nameOf(place))!;

@@ -1,12 +1,13 @@
-import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
-import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
+import type { Eyes } from "../../domain/audit.ts";
 import type { ServiceError } from "../../domain/errors.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
-import type { Draft, Insertion } from "../../domain/records.ts";
-import { limited, refusalFor, refusalOf, type DailySum, type KeyRow, type StoredBound } from "../limit-rows.ts";
+import { approvalLevel, limitRefusal, type Bound, type Limits } from "../../domain/limits.ts";
+import { suspension } from "../../domain/merchants.ts";
+import { heldBack, type RecordStore } from "../../domain/payments.ts";
+import type { Checkout, Disbursement, Draft, Insertion } from "../../domain/records.ts";
 import { byText } from "../postgres/text.ts";
 import { customerOf, recorded, RECORDS, toValues, type RecordTable } from "../record-rows.ts";
-import type { Row, Values } from "../rows.ts";
+import { fromJson, keyRevoked, optional, type Row, type StoredMerchant, type Values } from "../rows.ts";
 import { booked, openQuery, reserved, toBooks, type Books, type Entry, type Place } from "./booking.ts";
 import { lockQueries, required, toLocked, type Lock, type LockedMerchant } from "./locked-merchant.ts";
 import {
@@ -42,7 +43,7 @@ interface Payout extends Item<Disbursement> {
 export function insertions({
   database,
   together,
-}: Executor): Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout"> {
+}: Executor): Pick<RecordStore, "insertDisbursement" | "insertCheckout"> {
   const options = { largest: 512, repeatable: true };
   return {
     insertDisbursement: together(
@@ -118,6 +119,63 @@ function* lockOwners(drafts: readonly Owned[], lock: Lock): Work<Owners> {
     ownersOf: ({ merchantId, keyId }) => ({ merchant: required(merchants, merchantId), key: keys.get(keyId) }),
     isEnforced: (place) => enforced.has(`${place.merchant_id} ${place.currency}`),
   };
+}
+
+/** The amount that a payout adds to the sum of a day of its key or merchant. */
+type DailySum = ReturnType<typeof dailySum>;
+
+const dailySum = ({ amount, currency }: Draft<Disbursement>, { id }: StoredMerchant, keyId: string, now: number) =>
+  ({
+    merchant_id: id,
+    key_id: keyId,
+    day: new Date(now).toISOString().slice(0, 10),
+    currency,
+    amount,
+  }) satisfies Values;
+
+/** A limit of a new payout, and the sum to which the payout adds. Only a daily limit has a sum. */
+type StoredBound = Bound & { daily?: DailySum };
+
+/** The part of a key's row that concerns its payments; undefined without a key. */
+type KeyRow = Row | undefined;
+
+/** Returns why a payment is refused, whatever it pays. */
+const refusalFor = (draft: Draft<Payment>, merchant: StoredMerchant, key: KeyRow): ServiceError | undefined =>
+  draft.keyId !== undefined && key?.revoked_at !== null ? keyRevoked() : (suspension(merchant) ?? draft.refusal);
+
+/** Returns the limits of a payout. @param now real time, which decides the day */
+function boundsOf(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number): StoredBound[] {
+  const limiting: [string, Limits | null | undefined][] = [
+    [draft.keyId ?? "", fromJson(key?.limits ?? null) as Limits | null],
+    ["", merchant.limits],
+  ];
+  return limiting.flatMap(([keyId, limits]) =>
+    limits ? [{ keyId, limits, ...(limits.perDay && { daily: dailySum(draft, merchant, keyId, now) }) }] : [],
+  );
+}
+
+/** Returns the limits of a payout, and its draft: held back if a limit asks for approval. */
+function limited(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number) {
+  const bounds = boundsOf(draft, merchant, key, now);
+  const level = approvalLevel(draft, bounds);
+  const creator = key && optional<Eyes>(key.created_by);
+  // A starting server is not a person, and cannot approve payouts.
+  const madeBy = draft.madeBy ?? (creator?.startsWith("server ") ? undefined : creator);
+  const held = level === undefined ? draft : heldBack(draft, { level, ...(madeBy !== undefined && { madeBy }) });
+  return { bounds, draft: held };
+}
+
+/** Returns why a limit refuses a payout; undefined if none does. @param usedIn the amount of a sum before this payout */
+function refusalOf(
+  record: Disbursement,
+  bounds: readonly StoredBound[],
+  usedIn: (sum: DailySum) => number,
+): ServiceError | undefined {
+  for (const bound of bounds) {
+    const refusal = limitRefusal(record, bound, bound.daily ? usedIn(bound.daily) : 0);
+    if (refusal) return refusal;
+  }
+  return undefined;
 }
 
 const idsOf = (rows: readonly Row[]): ReadonlySet<string> => new Set(rows.map(({ id }) => id));

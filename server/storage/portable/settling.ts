@@ -1,9 +1,7 @@
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Checkout, Disbursement, Failure, FinalStatus } from "../../domain/records.ts";
 import { destinationOf, eventOf } from "../../domain/events.ts";
 import type { ClockStore } from "../../domain/storage.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
-import type { Failure, FinalStatus } from "../../domain/records.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
 import { failureValue, KINDS, RECORDS, type Kind } from "../record-rows.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
@@ -49,8 +47,10 @@ const END = (kind: Kind) => `UPDATE ${RECORDS[kind].table} AS r SET status = giv
     due_at = NULL, due_status = NULL, updated_at = greatest(r.updated_at, given.at)
   FROM :rows WHERE r.merchant_id = given.merchant_id AND r.reference = given.reference AND r.status = 'pending'
     AND (given.was_due IS NULL OR (r.due_at = given.was_due AND r.due_status = given.status)) RETURNING *`;
-const STATUS = (kind: Kind) => `SELECT reference, status FROM ${RECORDS[kind].table}
-  WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`;
+const STATUSES = KINDS.map(
+  (kind) => `SELECT reference, status FROM ${RECORDS[kind].table}
+    WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`,
+).join(" UNION ALL ");
 
 /**
  * In PostgreSQL each merchant's events have consecutive positions, because its processes share no other counter. SQLite
@@ -182,6 +182,5 @@ export function* endNow(
   if (others.length === 0) return new Map();
   const merchants = [...new Set(others.map(({ merchant }) => merchant.id))];
   const values = { merchants, references: others.map(({ reference }) => reference) };
-  const statuses = yield* runAll(KINDS.map((kind) => ({ text: STATUS(kind), values })));
-  return new Map(statuses.flatMap(({ rows }) => rows).map((row) => [row.reference, row.status]));
+  return new Map((yield* run(STATUSES, values)).rows.map((row) => [row.reference, row.status]));
 }

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import type { PaymentKind } from "../../domain/figures.ts";
+import type { PaymentKind } from "../../domain/records.ts";
 import { DAY_MS } from "../../domain/time.ts";
 import { DAY, LATEST, MINUTE, START, type Current } from "./fixtures.ts";
 

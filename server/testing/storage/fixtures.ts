@@ -1,9 +1,7 @@
 import type { Storage } from "../../domain/storage.ts";
 import type { ApiKey } from "../../domain/keys.ts";
-import type { Checkout } from "../../domain/checkouts.ts";
+import type { Checkout, Customer, Disbursement, Draft } from "../../domain/records.ts";
 import type { Attempt, DeliveryStatus } from "../../domain/deliveries.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
-import type { Customer, Draft } from "../../domain/records.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Page } from "../../domain/pages.ts";
 import { customerOf } from "../../storage/record-rows.ts";

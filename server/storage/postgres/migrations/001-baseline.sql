@@ -307,7 +307,8 @@ CREATE TABLE mode (
 -- service's reference of the payment. next_attempt_at, ready, leased_until and claim_token mean what they mean in events.
 -- asked_leased is the doubt: until when, on the counter of leases, the rail may have been asked to pay without a known
 -- result. It changes when a result is recorded, and when a claim ends without one. attention_real is since when the payment
--- needs a person, or will if nothing more becomes known. conflict, proposal are JSON.
+-- needs a person, or will if nothing more becomes known. exchanges are the last requests to the rail and their responses,
+-- the latest at exchanged_real. conflict, proposal and exchanges are JSON.
 CREATE TABLE handovers (
   merchant_id text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
@@ -327,6 +328,8 @@ CREATE TABLE handovers (
   url text,
   conflict text,
   proposal text,
+  exchanges text NOT NULL DEFAULT '[]',
+  exchanged_real bigint,
   PRIMARY KEY (merchant_id, id),
   CHECK (NOT ready OR leased_until IS NULL)
 );
@@ -340,19 +343,6 @@ CREATE INDEX handovers_attention_of_merchant ON handovers (merchant_id, attentio
   WHERE attention_real IS NOT NULL;
 CREATE INDEX handovers_open ON handovers (rail, state) WHERE state <> 'closed';
 CREATE INDEX handovers_of_rail ON handovers (rail, created_real, id);
-
--- The requests to rails and their responses, by payment.
-CREATE TABLE exchanges (
-  merchant_id text COLLATE "C" NOT NULL,
-  handover_id text COLLATE "C" NOT NULL,
-  number bigint NOT NULL,
-  at_real bigint NOT NULL,
-  latency_ms bigint NOT NULL,
-  action text NOT NULL,
-  result text NOT NULL,
-  detail text,
-  PRIMARY KEY (merchant_id, handover_id, number)
-);
 
 CREATE TABLE rail_pauses (
   rail text COLLATE "C" PRIMARY KEY,

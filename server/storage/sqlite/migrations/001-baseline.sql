@@ -277,7 +277,8 @@ CREATE TABLE mode (
 -- service's reference of the payment. next_attempt_at, ready, leased_until and claim_token mean what they mean in events.
 -- asked_leased is the doubt: until when, on the counter of leases, the rail may have been asked to pay without a known
 -- result. It changes when a result is recorded, and when a claim ends without one. attention_real is since when the payment
--- needs a person, or will if nothing more becomes known. conflict, proposal are JSON.
+-- needs a person, or will if nothing more becomes known. exchanges are the last requests to the rail and their responses,
+-- the latest at exchanged_real. conflict, proposal and exchanges are JSON.
 CREATE TABLE handovers (
   merchant_id TEXT NOT NULL,
   id TEXT NOT NULL UNIQUE,
@@ -297,6 +298,8 @@ CREATE TABLE handovers (
   url TEXT,
   conflict TEXT,
   proposal TEXT,
+  exchanges TEXT NOT NULL DEFAULT '[]',
+  exchanged_real INTEGER,
   PRIMARY KEY (merchant_id, id),
   CHECK (ready = 0 OR leased_until IS NULL)
 ) STRICT;
@@ -309,19 +312,6 @@ CREATE INDEX handovers_attention_of_merchant ON handovers (merchant_id, attentio
   WHERE attention_real IS NOT NULL;
 CREATE INDEX handovers_open ON handovers (rail, state) WHERE state <> 'closed';
 CREATE INDEX handovers_of_rail ON handovers (rail, created_real, id);
-
--- The requests to rails and their responses, by payment.
-CREATE TABLE exchanges (
-  merchant_id TEXT NOT NULL,
-  handover_id TEXT NOT NULL,
-  number INTEGER NOT NULL,
-  at_real INTEGER NOT NULL,
-  latency_ms INTEGER NOT NULL,
-  action TEXT NOT NULL,
-  result TEXT NOT NULL,
-  detail TEXT,
-  PRIMARY KEY (merchant_id, handover_id, number)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE rail_pauses (
   rail TEXT PRIMARY KEY,
