@@ -2,14 +2,11 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { isDeepStrictEqual } from "node:util";
 import { DatabaseError, type Client } from "pg";
 import { SCHEMA, type Columns } from "./columns.ts";
-import { insertRows, runAll } from "./portable/query.ts";
+import { insertRows } from "./portable/query.ts";
 import { withConnection } from "./postgres/connections.ts";
-import type { Query } from "./postgres/database.ts";
-import { runIn } from "./postgres/executor.ts";
 import { migrateWithin } from "./postgres/migrate.ts";
 import { BEGIN } from "./postgres/sessions.ts";
-import { encodeText } from "./postgres/text.ts";
-import type { Row } from "./rows.ts";
+import { statements } from "./postgres/statements.ts";
 import { explained, openDatabase } from "./sqlite/database.ts";
 import { schemaOf } from "./sqlite/migrate.ts";
 import { requireIntact } from "./sqlite/tools.ts";
@@ -59,7 +56,7 @@ function toCells(columns: Columns, row: SqliteRow): Cells {
 function toCell(value: NonNullable<SQLOutputValue>, type: string): string {
   if (type === "boolean") return value ? "true" : "false";
   if (typeof value === "object") return `\\x${Buffer.from(value).toString("hex")}`;
-  return type === "text" ? encodeText(String(value)) : String(value);
+  return String(value);
 }
 
 /** What was copied of a table. */
@@ -128,18 +125,16 @@ async function requireEmpty(destination: Client): Promise<void> {
 }
 
 async function copyTable(source: DatabaseSync, destination: Client, { table, columns, select }: CopiedTable) {
-  const send: Query = async (text, values) => {
-    const { rows, rowCount, command } = await destination.query(text, values as unknown[]);
-    return { rows, count: rowCount ?? 0, command };
-  };
   const stored = Object.entries(columns).map(
     // The defaults of a role decide how bytes are converted to text.
     ([name, type]) => (type === "bytea" ? `'\\x' || encode(${name}, 'hex')` : `${name}::text`) + ` AS ${name}`,
   );
   const copied: Copied = { table, rows: 0, amounts: "amount" in columns ? 0n : undefined };
+  const statementOf = statements();
   async function copyBatch(batch: readonly Cells[]) {
-    const [result] = await runIn(send, runAll([insertRows(table, batch, `RETURNING ${stored.join(", ")}`)]));
-    if (!isDeepStrictEqual(textsOf(result!.rows.map(encoded)), textsOf(batch)))
+    const { text, values } = statementOf(insertRows(table, batch, `RETURNING ${stored.join(", ")}`));
+    const { rows: found } = await destination.query<Cells>(text, values);
+    if (!isDeepStrictEqual(textsOf(found), textsOf(batch)))
       throw new StorageError(`The copy of the table ${table} differs from the original. Nothing was copied.`);
     copied.rows += batch.length;
     if (copied.amounts !== undefined) copied.amounts += batch.reduce((sum, { amount }) => sum + BigInt(amount!), 0n);
@@ -159,10 +154,6 @@ async function copyTable(source: DatabaseSync, destination: Client, { table, col
 
 /** The rows as texts, whose order does not matter. */
 const textsOf = (rows: readonly Cells[]) => rows.map((cells) => JSON.stringify(Object.entries(cells))).toSorted();
-
-/** The connection decodes texts when it reads them. */
-const encoded = (row: Row): Cells =>
-  Object.fromEntries(Object.entries(row).map(([name, text]) => [name, text === null ? null : encodeText(text)]));
 
 async function commit(destination: Client): Promise<void> {
   try {

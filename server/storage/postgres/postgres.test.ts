@@ -110,9 +110,9 @@ test("transactions are READ COMMITTED whatever the database's default is", async
   await database.run(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_isolation TO 'serializable'`);
   const pool = createPool(database.url);
   const db = createDatabase(pool, createFakeClock());
-  const { rows } = await db.transaction((send) => send("SHOW transaction_isolation"));
+  const { rows } = await db.transaction((send) => send({ text: "SHOW transaction_isolation" }));
   const outside = await pool.query("SHOW transaction_isolation");
-  await db.close();
+  await pool.end();
   expect(rows).toEqual([{ transaction_isolation: "read committed" }]);
   expect(outside.rows).toEqual([{ transaction_isolation: "serializable" }]);
   await database.drop();
