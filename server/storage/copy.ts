@@ -1,14 +1,13 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { isDeepStrictEqual } from "node:util";
 import { DatabaseError, type Client } from "pg";
-import { SCHEMA, type Columns } from "./columns.ts";
+import { SCHEMA, type Columns } from "./schema.ts";
 import { insertRows } from "./portable/query.ts";
 import { withConnection } from "./postgres/connections.ts";
 import { migrateWithin } from "./postgres/migrate.ts";
 import { BEGIN } from "./postgres/sessions.ts";
 import { statements } from "./postgres/statements.ts";
-import { explained, openDatabase } from "./sqlite/database.ts";
-import { schemaOf } from "./sqlite/migrate.ts";
+import { explained, openDatabase, schemaOf } from "./sqlite/database.ts";
 import { requireIntact } from "./sqlite/tools.ts";
 import { StorageError } from "./storage-error.ts";
 

@@ -1,5 +1,5 @@
 import type { Emit } from "../../domain/telemetry.ts";
-import { columnsOf, type Columns } from "../columns.ts";
+import { columnsOf, type Columns } from "../schema.ts";
 import type { Row, Values } from "../rows.ts";
 import type { Sealing } from "../sealing.ts";
 

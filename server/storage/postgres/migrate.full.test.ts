@@ -4,16 +4,15 @@ import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import { aCheckout, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
-import { readMigrations } from "../migrations.ts";
+import { POSTGRES_MIGRATIONS } from "../schema.ts";
 import { withConnection } from "./connections.ts";
 import { openPostgres } from "./index.ts";
 import { migrate } from "./migrate.ts";
 
 /** The migrations of today, and a next one. */
 const MIGRATIONS = [
-  ...readMigrations(new URL("migrations/", import.meta.url)),
+  ...POSTGRES_MIGRATIONS,
   {
-    version: 2,
     name: "002-next.sql",
     sql: `ALTER TABLE merchants ADD COLUMN next text;
       CREATE INDEX disbursements_by_customer ON disbursements (merchant_id, customer_id);`,

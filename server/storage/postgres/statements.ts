@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { Columns } from "../columns.ts";
+import type { Columns } from "../schema.ts";
 import type { Query, QueryValue } from "../portable/query.ts";
 import type { Statement } from "./connections.ts";
 import { encodeText } from "./text.ts";

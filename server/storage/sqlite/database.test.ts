@@ -19,7 +19,7 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { readMigrations } from "../migrations.ts";
+import { SQLITE_MIGRATIONS } from "../schema.ts";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { useFolder } from "../../testing/places.ts";
@@ -28,7 +28,6 @@ import { backupUnused } from "./backup.ts";
 import { openSqlite } from "./index.ts";
 import { checkSqlite } from "./tools.ts";
 
-const LATEST_SCHEMA = readMigrations(new URL("migrations/", import.meta.url)).length;
 const pathOf = useFolder();
 let path: string;
 beforeEach(() => {
@@ -98,10 +97,10 @@ describe("opening", () => {
     await open().close();
     execute("PRAGMA user_version = 99");
     expect(() => open()).toThrow(
-      `The database has schema version 99; this server supports versions up to ${LATEST_SCHEMA}. Start the newer server`,
+      `The database has schema version 99; this server supports versions up to ${SQLITE_MIGRATIONS.length}. Start the newer server`,
     );
     expect(versionOf()).toBe(99);
-    execute(`PRAGMA user_version = ${LATEST_SCHEMA}`);
+    execute(`PRAGMA user_version = ${SQLITE_MIGRATIONS.length}`);
     await open().close();
   });
 

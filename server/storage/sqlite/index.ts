@@ -14,10 +14,9 @@ import { ownRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
 import { backupSqlite } from "./backup.ts";
-import { explained, MEMORY, openDatabase, watchNames } from "./database.ts";
+import { explained, MEMORY, migrate, migrateMemory, openDatabase, watchNames } from "./database.ts";
 import { sqliteExecutor } from "./executor.ts";
 import { createHealth, type Health } from "./health.ts";
-import { migrate, migrateMemory } from "./migrate.ts";
 import { runNow, statementRunner } from "./statements.ts";
 import { modeOf, statusOf } from "./tools.ts";
 
