@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { useFolder } from "../testing/places.ts";
-import { readMigrations, SQLITE_MIGRATIONS } from "./schema.ts";
+import { readMigrations, SCHEMA, SQLITE_MIGRATIONS } from "./schema.ts";
 import { migrate } from "./sqlite/database.ts";
 
 const pathOf = useFolder();
@@ -42,4 +42,17 @@ test("a migration of SQLite applies what a database lacks, once, and all of it o
   expect(schema()).toEqual(before);
   expect(migrate(db, next("CREATE TABLE a (b)", "CREATE TABLE c (d)"))).toEqual({ from: latest, to: latest + 2 });
   expect(db.prepare("SELECT name FROM sqlite_schema WHERE name IN ('a', 'c')").all()).toHaveLength(2);
+});
+
+test("PostgreSQL has every column of SQLite, so that a copy to it loses nothing", () => {
+  using db = new DatabaseSync(":memory:");
+  migrate(db);
+  const columns = db
+    .prepare("SELECT t.name AS of, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'")
+    .all();
+  const ofSqlite = new Set(["server", "sqlite_sequence"]);
+  const missing = columns.filter(
+    ({ of, name }) => !ofSqlite.has(String(of)) && !SCHEMA.get(String(of))?.[String(name)],
+  );
+  expect([missing, columns.length > 100]).toEqual([[], true]);
 });

@@ -104,6 +104,16 @@ describe("a database", () => {
     await closing;
   });
 
+  test("a transaction is READ COMMITTED whatever the default is", async () => {
+    await pool.query("SET default_transaction_isolation TO serializable");
+    const { rows } = await db.transaction((send) => send({ text: "SHOW transaction_isolation" }));
+    const outside = await pool.query("SHOW transaction_isolation");
+    expect([...rows, ...outside.rows].map((row) => row.transaction_isolation)).toEqual([
+      "read committed",
+      "serializable",
+    ]);
+  });
+
   test("a create whose connection the server ends is repeated", async () => {
     const { id } = await addMerchant(storage);
     await database.run(`BEGIN; SELECT * FROM merchants WHERE id = '${id}' FOR UPDATE`);

@@ -30,7 +30,9 @@ interface Prepared {
  */
 export function statements(clock?: Clock): (query: Query) => Required<Statement> {
   const known = new Map<string, Prepared>();
-  const times: Readonly<Record<string, () => number>> = clock ? { now: clock.now, leased: clock.monotonic } : {};
+  const times: Readonly<Record<string, () => number>> = clock
+    ? { now: () => clock.now(), leased: () => clock.monotonic() }
+    : {};
 
   function prepare(sql: string, types: Columns = {}): Prepared {
     const columns = Object.keys(types);

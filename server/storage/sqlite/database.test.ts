@@ -19,7 +19,6 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { SQLITE_MIGRATIONS } from "../schema.ts";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { useFolder } from "../../testing/places.ts";
@@ -40,8 +39,6 @@ function inFile<T>(work: (db: DatabaseSync) => T): T {
   return work(db);
 }
 const execute = (sql: string) => inFile((db) => db.exec(sql));
-const versionOf = () => inFile((db) => db.prepare("PRAGMA user_version").get()!.user_version);
-
 describe("one program per file", () => {
   const IN_USE = /^Another server or command is using .+\.db\. Stop it, or set DATABASE_URL to another file\.$/;
 
@@ -91,17 +88,6 @@ describe("opening", () => {
     await storage.listMerchants();
     for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o077).toBe(0);
     await storage.close();
-  });
-
-  test("refuses the schema of a newer server, leaves it unchanged, and closes the file", async () => {
-    await open().close();
-    execute("PRAGMA user_version = 99");
-    expect(() => open()).toThrow(
-      `The database has schema version 99; this server supports versions up to ${SQLITE_MIGRATIONS.length}. Start the newer server`,
-    );
-    expect(versionOf()).toBe(99);
-    execute(`PRAGMA user_version = ${SQLITE_MIGRATIONS.length}`);
-    await open().close();
   });
 
   const garbage = "this is not a database, but long enough to be read as one. ".repeat(100);
