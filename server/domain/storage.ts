@@ -37,7 +37,7 @@ export interface Storage
   readBacklog(): Promise<Backlog>;
   /** Resolves if the storage can commit. Otherwise rejects with the reason. */
   ping(): Promise<void>;
-  /** Finishes the transactions in progress, then closes the storage. */
+  /** Refuses further transactions, finishes those in progress, then closes the storage. */
   close(): Promise<void>;
 }
 
