@@ -1,7 +1,7 @@
 import { checkedAddress } from "../actions/settings.ts";
 import { dashboardRefusal } from "../config.ts";
 import { actorName, personOf } from "../domain/audit.ts";
-import type { Decided } from "../domain/disbursements.ts";
+import type { Decided } from "../domain/payments.ts";
 import { createKey, createMerchant, type Merchant } from "../domain/merchants.ts";
 import { createLink, LINK_MS, linkAddress } from "../domain/sign-in.ts";
 import { replayDelivery, startReplay, type Replay } from "../domain/webhooks.ts";

@@ -47,6 +47,11 @@ export interface DeliveryQueue {
   claimDeliveries: Queue<ClaimedDelivery>["claim"];
   renewClaims: Queue<ClaimedDelivery>["renew"];
   /**
+   * Makes at most `limit` deliveries of a lane ready that wait for a retry. The early attempt does not count as an
+   * attempt of the schedule. Resolves with their number.
+   */
+  advanceRetries(lane: Lane, limit: number): Promise<number>;
+  /**
    * Makes a delivery, in any status, ready again as if its event had just been written, so that a server delivers it.
    * Resolves with "claimed", and changes nothing, if an attempt is in progress.
    */

@@ -108,6 +108,20 @@ test("retries follow the schedule in real time too", async () => {
   expect(receiver.received).toHaveLength(2);
 });
 
+test("a retry that succeeds makes others that wait for the receiver due early (D13)", async () => {
+  receiver.respondWith(500);
+  await payout();
+  await server.pass(200_000);
+  for (let made = 0; made < 4; made += 1) await payout();
+  await server.pass(10_000);
+  receiver.respondWith(200);
+  const before = receiver.received.length;
+  // The retry of the first webhook is due within 368 s, those of the others from 447 s.
+  await server.pass(168_000);
+  expect(receiver.received.length - before).toBe(5);
+  expect(await deliveries()).toMatchObject(Array.from({ length: 5 }, () => ({ status: "delivered" })));
+});
+
 /**
  * Starts a receiver of webhooks for `events` events. The receiver waits until a webhook of each event has arrived, then
  * returns 500 to all webhooks. An advance therefore ends only if the attempts of different events are made in parallel.

@@ -7,10 +7,16 @@ import { recordAction } from "./audit.ts";
 import { toEvent } from "./events.ts";
 import { lockQueries, toLocked } from "./locked-merchant.ts";
 import { eachGiven, given, insertRows, run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
-import { claimRows, queueOf, READY, WAITING } from "./queue.ts";
+import { claimRows, queueOf, READY, updateSelected, WAITING } from "./queue.ts";
 import { secretsQuery, toSecrets } from "./secrets.ts";
 
 export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "seq" };
+
+const ADVANCE = updateSelected(
+  "events",
+  "ready = true, next_attempt_at = :now, step = greatest(step - 1, 0)",
+  `merchant_id = :merchant AND host = :host AND ${WAITING} ORDER BY next_attempt_at LIMIT :limit`,
+);
 
 const LOCK_ONE = `SELECT status, leased_until IS NOT NULL AND leased_until > :leased AS is_underway
   FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL FOR UPDATE`;
@@ -122,6 +128,8 @@ export function deliveryQueue(executor: Executor): DeliveryQueue {
     // A claim whose outcome is unknown ends with its lease.
     claimDeliveries: (lanes, leaseMs) =>
       write(() => claimDeliveries(executor, lanes, leaseMs), { commit: "writeUnflushed", repeatable: true }),
+    advanceRetries: async ({ merchantId: merchant, host }, limit) =>
+      (await write(() => run(ADVANCE, { merchant, host, limit }), { commit: "writeUnflushed" })).count,
     requestReplay: (merchantId, id, actor) =>
       write(function* () {
         const [row] = (yield* run(LOCK_ONE, { merchant: merchantId, id })).rows;

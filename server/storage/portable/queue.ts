@@ -15,7 +15,7 @@ import {
  * Changes selected rows, except rows that another process is changing. PostgreSQL gets arrays, because it expects a few
  * elements of an array, and so uses the index; for a join it may expect many rows and read the whole table.
  */
-const updateSelected = (table: QueueTable["name"], changes: string, which: string): Query["text"] => ({
+export const updateSelected = (table: QueueTable["name"], changes: string, which: string): Query["text"] => ({
   sqlite: `UPDATE ${table} SET ${changes} WHERE rowid IN (SELECT rowid FROM ${table} WHERE ${which})`,
   postgres: `WITH due AS MATERIALIZED (SELECT merchant_id, id FROM ${table} WHERE ${which} FOR UPDATE SKIP LOCKED)
     UPDATE ${table} SET ${changes} WHERE merchant_id = ANY(ARRAY(SELECT merchant_id FROM due)) AND id = ANY(ARRAY(SELECT id FROM due))`,

@@ -52,6 +52,20 @@ export function replayByFilterTests(current: Current): void {
     expect(await storage.findDelivery(ADA, later.id)).toMatchObject({ status: "ended" });
   });
 
+  test("makes the retries of one receiver due earlier, those first that are due first, and counts no attempt", async () => {
+    for (let made = 0; made < 4; made += 1) {
+      await attempted(ADA, "pending", B);
+      pass(1);
+    }
+    await attempted(ADA, "pending");
+    const advance = (limit: number, merchantId = ADA) =>
+      storage.advanceRetries({ merchantId, host: "b.example" }, limit);
+    expect(await advance(3)).toBe(3);
+    const claimed = (await claims()).map(({ step, dueAt, url }) => [step, dueAt, url]);
+    expect(claimed).toEqual(Array.from({ length: 3 }, () => [0, START + 4, B.webhookURL]));
+    expect([await advance(10), await advance(10), await advance(1, "nobody")]).toEqual([1, 0, 0]);
+  });
+
   test("keeps its pace", async () => {
     await failed(50);
     const { id } = (await start({ pace: 10 }))!;
