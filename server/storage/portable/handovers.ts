@@ -94,8 +94,8 @@ function toHandover(row: Row): Handover {
   const conflict = toConflict(row);
   const proposal = row.proposal === null ? undefined : JSON.parse(row.proposal);
   return {
-    ...handoverOf(row),
     payment: toPayment(row),
+    ...handoverOf(row),
     unknownSince: conflict ? undefined : optional(row.attention_real),
     conflict,
     proposal: proposal && { ...proposal, by: nameOf(proposal.by) },

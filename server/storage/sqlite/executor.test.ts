@@ -152,7 +152,7 @@ describe("a disk that fails", () => {
   test("at the flush of a commit leads to no response that nothing was recorded: a restart may find it", async () => {
     const { server } = await failingAt("COMMIT");
     const { status, body } = await server.createPayout();
-    const message = expect.stringContaining("It is not known whether this was recorded: disbursement payout-");
+    const message = expect.stringContaining("It is not known whether this was recorded.");
     expect([status, body]).toEqual([500, expect.objectContaining({ code: "internal_error", message })]);
   });
 });
