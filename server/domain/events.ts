@@ -1,6 +1,6 @@
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
-import type { Checkout, Disbursement, FinalStatus } from "./records.ts";
+import type { Disbursement, FinalStatus, Payment } from "./records.ts";
 import { erasedPhone, textWithoutPhone } from "./redaction.ts";
 import type { Merchant } from "./merchants.ts";
 import { customerView, isCheckout, paymentView } from "./representation.ts";
@@ -29,7 +29,7 @@ export const EVENT_TYPES = document.components.schemas.EventName.enum as readonl
  * is rendered here once, so that a later version of this code cannot change the bytes of a retry.
  * @param merchantName the merchant's name as it appears in the record
  */
-export function eventOf(record: Disbursement | Checkout, merchantName: string): Event {
+export function eventOf(record: Payment, merchantName: string): Event {
   const kind = isCheckout(record) ? "checkout" : "disbursement";
   const type = `${kind}.${verbs[record.status as FinalStatus]}` as EventType;
   return {

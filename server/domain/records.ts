@@ -61,6 +61,8 @@ export interface Checkout extends PaymentRecord, Omit<Given<"CheckoutRequest">, 
   customer?: Customer;
 }
 
+export type Payment = Disbursement | Checkout;
+
 /** The approval for which a payout waits before it is handed over (D93). */
 export interface Approval {
   /**

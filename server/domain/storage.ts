@@ -1,6 +1,6 @@
-import type { AdjustmentStore, LedgerStore } from "./ledger.ts";
+import type { LedgerStore } from "./ledger.ts";
 import type { RecordStore } from "./payments.ts";
-import type { Checkout, Disbursement, FinalStatus, PaymentKind } from "./records.ts";
+import type { FinalStatus, Payment, PaymentKind } from "./records.ts";
 import type { AuditLog, Actor } from "./audit.ts";
 import type { DeliveryQueue, EventLog } from "./deliveries.ts";
 import type { FigureStore } from "./figures.ts";
@@ -25,7 +25,6 @@ export interface Storage
     DeliveryQueue,
     HandoverStore,
     LedgerStore,
-    AdjustmentStore,
     EventLog,
     ReplayStore,
     AuditLog,
@@ -62,7 +61,7 @@ export interface PaymentSearch {
    * many checkouts. If thousands match, it may miss newer payments.
    * @param query `text`: the service's or a merchant's reference
    */
-  searchPayments(query: { text: string; phoneNumber?: string; limit: number }): Promise<(Disbursement | Checkout)[]>;
+  searchPayments(query: { text: string; phoneNumber?: string; limit: number }): Promise<Payment[]>;
 }
 
 export interface ClockStore {

@@ -1,4 +1,4 @@
-import type { Checkout, Disbursement } from "../../domain/records.ts";
+import type { Disbursement, Payment } from "../../domain/records.ts";
 import { byText } from "../postgres/text.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
 import { given, insertRows, type Query, type QueryResult, type Work } from "./query.ts";
@@ -23,12 +23,12 @@ export type Entry = ReturnType<typeof entry>;
 export type Place = Pick<Entry, "merchant_id" | "currency">;
 
 /** BigInt, because the sum of amount and fee can exceed 2^53. */
-const sumsOf = ({ amount, fee }: Disbursement | Checkout) => ({
+const sumsOf = ({ amount, fee }: Payment) => ({
   amount: BigInt(amount),
   fee: BigInt(fee),
   total: BigInt(amount) + BigInt(fee),
 });
-const placeOf = ({ currency, reference, updatedAt: at }: Disbursement | Checkout) => ({ currency, reference, at });
+const placeOf = ({ currency, reference, updatedAt: at }: Payment) => ({ currency, reference, at });
 
 /** Reserves the amount of a new payout and its fee. */
 export function reserved(record: Disbursement, merchant: StoredMerchant): Entry {
@@ -40,7 +40,7 @@ export function reserved(record: Disbursement, merchant: StoredMerchant): Entry 
  * What the final status of a record changes: a failed payout costs nothing, and a checkout that was not paid changes
  * nothing.
  */
-export function ended(record: Disbursement | Checkout, merchant: StoredMerchant): Entry[] {
+export function ended(record: Payment, merchant: StoredMerchant): Entry[] {
   const { amount, fee, total } = sumsOf(record);
   const place = placeOf(record);
   const isPaid = record.status === "success";

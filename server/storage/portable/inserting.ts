@@ -4,9 +4,9 @@ import { insufficientFunds } from "../../domain/ledger.ts";
 import { approvalLevel, limitRefusal, type Bound, type Limits } from "../../domain/limits.ts";
 import { suspension } from "../../domain/merchants.ts";
 import { heldBack, type RecordStore } from "../../domain/payments.ts";
-import type { Checkout, Disbursement, Draft, Insertion } from "../../domain/records.ts";
+import type { Checkout, Disbursement, Draft, Insertion, Payment } from "../../domain/records.ts";
 import { byText } from "../postgres/text.ts";
-import { customerOf, recorded, RECORDS, toValues, type RecordTable } from "../record-rows.ts";
+import { customerOf, recorded, RECORDS, toRecord, toValues, type RecordTable } from "../record-rows.ts";
 import { fromJson, keyRevoked, optional, type Row, type StoredMerchant, type Values } from "../rows.ts";
 import { booked, openQuery, reserved, toBooks, type Books, type Entry, type Place } from "./booking.ts";
 import { lockQueries, required, toLocked, type Lock, type LockedMerchant } from "./locked-merchant.ts";
@@ -21,8 +21,6 @@ import {
   type Work,
 } from "./query.ts";
 import { writeEvents } from "./settling.ts";
-
-type Payment = Disbursement | Checkout;
 
 /** A payment that a request asks for. */
 interface Item<T extends Payment> {
@@ -165,19 +163,6 @@ function limited(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyR
   return { bounds, draft: held };
 }
 
-/** Returns why a limit refuses a payout; undefined if none does. @param usedIn the amount of a sum before this payout */
-function refusalOf(
-  record: Disbursement,
-  bounds: readonly StoredBound[],
-  usedIn: (sum: DailySum) => number,
-): ServiceError | undefined {
-  for (const bound of bounds) {
-    const refusal = limitRefusal(record, bound, bound.daily ? usedIn(bound.daily) : 0);
-    if (refusal) return refusal;
-  }
-  return undefined;
-}
-
 const idsOf = (rows: readonly Row[]): ReadonlySet<string> => new Set(rows.map(({ id }) => id));
 const itemsIn = <T extends Item<Payment>>(items: readonly T[], ids: ReadonlySet<string>) =>
   items.filter(({ record }) => ids.has(record.id));
@@ -189,7 +174,7 @@ const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.merchants_referen
  * @param complete makes the statement from an INSERT
  */
 function insertQuery<T extends Payment>(
-  { table }: RecordTable<T>,
+  { table }: RecordTable,
   items: readonly Item<T>[],
   complete = (insert: string) => `${insert} RETURNING id`,
 ): Query {
@@ -200,7 +185,7 @@ function insertQuery<T extends Payment>(
 }
 
 /** A new record's hand-over, which is ready at once. @param now real time */
-export function handoverValues(record: Disbursement | Checkout, rail: string, now: number) {
+export function handoverValues(record: Payment, rail: string, now: number) {
   return {
     merchant_id: record.merchantId,
     id: record.reference,
@@ -255,7 +240,7 @@ function addQuery(sums: readonly DailySum[]): Query {
 }
 
 const REMOVE = `DELETE FROM disbursements WHERE merchant_id = ANY(:merchants::text[])
-  AND reference = ANY(:references::text[]) AND id = ANY(:ids::uuid[])`;
+  AND reference = ANY(:references::text[])`;
 
 /**
  * Stores payouts, and judges them by their limits and balances, one after the other. The payouts to judge are known only
@@ -280,7 +265,6 @@ function* storeAndJudge(items: readonly Payout[], database: Database): Work<Stor
   const which = {
     merchants: [...new Set(removed.map(({ merchantId }) => merchantId))],
     references: removed.map(({ reference }) => reference),
-    ids: removed.map(({ id }) => id),
   };
   return {
     stored: new Set(kept.map(({ record }) => record.id)),
@@ -300,8 +284,8 @@ function judged(items: readonly Payout[], used: Map<string, number>, books: Book
   for (const item of items) {
     const { record, bounds, entry, mustBeCovered } = item;
     const isCovered = !mustBeCovered || books.accountOf(entry).available + entry.available >= 0n;
-    const refusal =
-      refusalOf(record, bounds, (sum) => used.get(nameOf(sum))!) ?? (isCovered ? undefined : insufficientFunds(record));
+    const limits = bounds.map((bound) => limitRefusal(record, bound, bound.daily ? used.get(nameOf(bound.daily))! : 0));
+    const refusal = limits.find(Boolean) ?? (isCovered ? undefined : insufficientFunds(record));
     if (refusal) refusals.set(record.reference, refusal);
     else {
       books.add(entry);
@@ -320,7 +304,7 @@ const selectByReference = (table: string) =>
  * has stored is returned as it is, and nothing is judged again.
  */
 function* outcomes<T extends Payment>(
-  { table, toRecord }: RecordTable<T>,
+  { table }: RecordTable,
   items: readonly Item<T>[],
   { stored, refusals, last }: Stored,
 ): Work<Insertion<T>[]> {
@@ -331,7 +315,7 @@ function* outcomes<T extends Payment>(
   const values = places.filter((_, index) => !stored.has(items[index]!.record.id));
   // Before removals, because other requests of the batch may have the reference of a payout that is removed.
   const [existing] = yield [{ text: selectByReference(table), rows: given(table, values) }, ...last];
-  const byReference = new Map(existing!.rows.map((row) => [keyOf(row), toRecord(row)]));
+  const byReference = new Map(existing!.rows.map((row) => [keyOf(row), toRecord<T>(row)]));
   return items.map(({ record, refusal }, index): Insertion<T> => {
     if (stored.has(record.id)) return { inserted: true, record };
     const found = byReference.get(keyOf(places[index]!));

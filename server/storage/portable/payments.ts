@@ -1,7 +1,7 @@
 import { mayDecide, type Decided, type RecordStore } from "../../domain/payments.ts";
-import type { Failure, FinalStatus } from "../../domain/records.ts";
+import type { Checkout, Disbursement, Failure, FinalStatus } from "../../domain/records.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { customerOf, dueValues, RECORDS, toCheckout, toDisbursement } from "../record-rows.ts";
+import { customerOf, dueValues, RECORDS, toRecord } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { handoverValues } from "./inserting.ts";
@@ -48,8 +48,8 @@ export function payments(executor: Executor): Omit<RecordStore, "insertDisbursem
     });
 
   return {
-    findDisbursement: recordFinder(executor, RECORDS.disbursement),
-    listDisbursements: recordList(executor, RECORDS.disbursement),
+    findDisbursement: recordFinder<Disbursement>(executor, RECORDS.disbursement),
+    listDisbursements: recordList<Disbursement>(executor, RECORDS.disbursement),
     countRefusal: (merchant, reference) =>
       write(
         function* () {
@@ -59,7 +59,7 @@ export function payments(executor: Executor): Omit<RecordStore, "insertDisbursem
       ),
     async listWaiting({ merchantId: merchant, limit }) {
       const which = merchant === undefined ? "" : "AND d.merchant_id = :merchant";
-      return (await read({ text: LIST_WAITING(which), values: { merchant, limit } })).map(toDisbursement);
+      return (await read({ text: LIST_WAITING(which), values: { merchant, limit } })).map(toRecord<Disbursement>);
     },
     decideApproval: (merchantId, reference, actor, rejection) =>
       write(function* (): Work<Decided> {
@@ -67,7 +67,7 @@ export function payments(executor: Executor): Omit<RecordStore, "insertDisbursem
         if (!merchant) return "not-waiting";
         const place = { merchant: merchantId, reference };
         const [row] = (yield* run(LOCK_WAITING, place)).rows;
-        const record = row && toDisbursement(row);
+        const record = row && toRecord<Disbursement>(row);
         // A payout whose time is over is about to fail.
         if (!record?.approval || record.due!.at <= merchant.now) return "not-waiting";
         const refused = mayDecide(record.approval, merchant, yield* eyesOf(actor, merchantId), rejection === undefined);
@@ -89,13 +89,13 @@ export function payments(executor: Executor): Omit<RecordStore, "insertDisbursem
         yield* recordAction({ actor, action: "payment.approve", merchantId, details: { reference } });
         return "decided";
       }),
-    findCheckout: recordFinder(executor, RECORDS.checkout),
-    listCheckouts: recordList(executor, RECORDS.checkout),
+    findCheckout: recordFinder<Checkout>(executor, RECORDS.checkout),
+    listCheckouts: recordList<Checkout>(executor, RECORDS.checkout),
     async findPublicCheckout(reference) {
       const [found] = await read({ text: SELECT_PUBLIC, values: { reference } });
       if (!found) return undefined;
       const [merchant] = await read({ text: SELECT_MERCHANT, values: { merchant: found.merchant_id } });
-      return { checkout: toCheckout(found), merchant: toMerchant(merchant!) };
+      return { checkout: toRecord(found), merchant: toMerchant(merchant!) };
     },
     payCheckout: (reference, phone, due, failure) =>
       changePending(reference, "shares", function* (row, locked) {

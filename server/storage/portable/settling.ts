@@ -1,9 +1,9 @@
-import type { Checkout, Disbursement, Failure, FinalStatus } from "../../domain/records.ts";
+import type { Failure, FinalStatus, Payment } from "../../domain/records.ts";
 import { destinationOf, eventOf } from "../../domain/events.ts";
 import type { ClockStore } from "../../domain/storage.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
-import { failureValue, KINDS, RECORDS, type Kind } from "../record-rows.ts";
+import { failureValue, KINDS, RECORDS, toRecord, type Kind } from "../record-rows.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
 import { ended, openQuery, toBooks } from "./booking.ts";
 import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
@@ -11,7 +11,7 @@ import { given, insertRows, run, runAll, type Executor, type Query, type Work } 
 
 /** A record that has become final, and its merchant. */
 interface FinalRecord {
-  record: Disbursement | Checkout;
+  record: Payment;
   merchant: StoredMerchant;
 }
 
@@ -153,7 +153,7 @@ function* endAll<T extends End>(ends: readonly T[]): Work<(T & FinalRecord)[]> {
     }),
   );
   const records = new Map(
-    KINDS.flatMap((kind, index) => results[index]!.rows.map((row) => [row.reference, RECORDS[kind].toRecord(row)])),
+    KINDS.flatMap((kind, index) => results[index]!.rows.map((row) => [row.reference, toRecord<Payment>(row)])),
   );
   const final = ends.flatMap((end) => {
     const record = records.get(end.reference);
