@@ -149,12 +149,8 @@ test("the reason shows a literal address; for a name it is the same whether the 
 
 test.each([
   ["file:///etc/passwd", "http and https URLs only, not file:"],
-  ["ftp://1.1.1.1/", "http and https URLs only, not ftp:"],
-  ["gopher://127.0.0.1:70/_x", "http and https URLs only, not gopher:"],
   ["javascript:alert(1)", "http and https URLs only, not javascript:"],
-  ["data:text/plain,x", "http and https URLs only, not data:"],
   ["unix:/var/run/docker.sock", "http and https URLs only, not unix:"],
-  ["ws://1.1.1.1/", "http and https URLs only, not ws:"],
   ["http://user:hunter2@127.0.0.1/", "contains a user name or password. Remove them."],
 ])("%s is refused even if private addresses and insecure receivers are allowed", (url, why) => {
   expect(() => parseTarget(url, true)).toThrow(/^Refused: /);
@@ -163,11 +159,9 @@ test.each([
 
 test.each([
   ["http://1.1.1.1/", "https URLs only"],
-  ["https://1.1.1.1:25/", "port 443 and to ports from 1024"],
   ["https://1.1.1.1:1023/", "port 443 and to ports from 1024"],
   ["https://1.1.1.1/", undefined],
   ["https://1.1.1.1:1024/", undefined],
-  ["https://1.1.1.1:8443/", undefined],
 ])("%s is refused unless insecure receivers are allowed: %s", (url, why) => {
   expect(parseTarget(url, true).href).toBe(url);
   if (why === undefined) expect(parseTarget(url, false).href).toBe(url);
