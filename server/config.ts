@@ -7,7 +7,7 @@ import { otherModeOf, modeOf, type AskedMode } from "./domain/keys.ts";
 import { ROLES, roleOf } from "./domain/sign-in.ts";
 import type { TracesSettings } from "./observability/traces.ts";
 import type { Grant, OpenIdSettings } from "./openid/provider.ts";
-import { secretIn, singleRail, textIn, toRails, type RailsSettings } from "./rails/settings.ts";
+import { BASE_URL, baseUrl, secretIn, singleRail, textIn, toRails, type RailsSettings } from "./rails/settings.ts";
 import type { DatabaseAddress } from "./storage/open.ts";
 import { toSealingKeys } from "./storage/sealing.ts";
 
@@ -350,11 +350,9 @@ function oneOf<T extends string>(values: readonly T[]): Parse<T> {
 }
 
 function webAddress(text: string): string {
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    throw new Error("must be an http or https URL without credentials, query or fragment");
-  }
-  return url.href.replace(/\/+$/, "");
+  const address = baseUrl(text);
+  if (address !== undefined) return address;
+  throw new Error(BASE_URL);
 }
 
 function apiKey(text: string): string {

@@ -53,15 +53,10 @@ test("nobody starts a sandbox or a live service by leaving something out", () =>
 });
 
 test("every service has a fixed version, limits, a read-only root and no privileges to gain", () => {
+  const limits = { cpus: expect.any(String), memory: expect.any(String), pids: expect.any(Number) };
+  const hardened = { read_only: true, cap_drop: ["ALL"], security_opt: ["no-new-privileges:true"] };
   for (const [name, service] of Object.entries(services)) {
-    expect.soft(service, name).toMatchObject({
-      read_only: true,
-      cap_drop: ["ALL"],
-      security_opt: ["no-new-privileges:true"],
-      deploy: {
-        resources: { limits: { cpus: expect.any(String), memory: expect.any(String), pids: expect.any(Number) } },
-      },
-    });
+    expect.soft(service, name).toMatchObject({ ...hardened, deploy: { resources: { limits } } });
     expect.soft(service.tmpfs.length, name).toBeGreaterThan(0);
     if (!service.build) {
       expect.soft(service.image, name).toMatch(/:\d+\.\d+/);
