@@ -5,6 +5,7 @@ import { LIMITS, TERMS } from "../domain/limits.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
 import { ROLES } from "../domain/sign-in.ts";
 import { PACE } from "../domain/webhooks.ts";
+import { baseUrl } from "../rails/settings.ts";
 import { english } from "../texts/index.ts";
 import { parseTarget } from "../webhooks/guard.ts";
 import { v7 } from "uuid";
@@ -33,12 +34,6 @@ const age = matching(
   /^[1-9]\d{0,4}[dh]$/,
   (text) => Number.parseInt(text, 10) * (text.endsWith("d") ? 86_400_000 : 3_600_000),
 );
-
-function baseUrl(text: string): string | undefined {
-  const url = URL.parse(text);
-  const isValid = url && /^https?:$/.test(url.protocol) && !url.username && !url.password;
-  return isValid ? text.replace(/\/+$/, "") : undefined;
-}
 
 /** The address of a receiver, where `http://` may be left out. */
 function address(text: string): string | undefined {
