@@ -18,7 +18,6 @@ export interface Event {
   createdAt: number;
   /** The JSON that every attempt sends, byte for byte (D11). */
   body: string;
-  traceparent?: string;
 }
 
 const verbs = { success: "completed", failed: "failed", cancelled: "cancelled" } as const;
@@ -40,7 +39,6 @@ export function eventOf(record: Payment, merchantName: string): Event {
     reference: record.reference,
     createdAt: record.updatedAt,
     body: JSON.stringify({ event: type, data: paymentView(record, merchantName) }),
-    ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
   };
 }
 

@@ -25,13 +25,6 @@ export interface Issue {
 export const MOST_WAITING_COUNTED = 1_000;
 export const MOST_GIVEN_UP_COUNTED = 200;
 
-/** How many payments failed for a reason. The code is absent for payments that failed before reasons were recorded. */
-export interface FailureCount {
-  code: string | undefined;
-  payments: number;
-}
-export const MOST_FAILURES_COUNTED = 1_000;
-
 export interface FiguresQuery {
   merchantId: string;
   kind: PaymentKind;
@@ -57,6 +50,4 @@ export interface FigureStore {
    * oldest first.
    */
   listLate(query: { merchantId?: string | undefined; before: number; limit: number }): Promise<Issue[]>;
-  /** Counts why the newest `MOST_FAILURES_COUNTED` failed payments of a merchant in these days failed. */
-  countFailures(query: FiguresQuery): Promise<FailureCount[]>;
 }

@@ -97,8 +97,6 @@ interface Context {
 /** Where a request for a payment comes from. */
 interface Origin {
   keyId?: string;
-  /** The trace context of the request, which the webhook continues. */
-  traceparent?: string | undefined;
   /** Who sent the form of the dashboard. */
   madeBy?: ActorName;
   /** Why the key may not make it. */

@@ -45,8 +45,6 @@ export interface PaymentRecord {
   due?: { at: number; status: FinalStatus };
   /** Why the payment fails, or will fail (D75). Merchants see it only once the status is `failed`. */
   failure?: Failure;
-  /** The W3C trace context of the request that created the record, if that request had one. */
-  traceparent?: string;
 }
 
 export interface Disbursement extends PaymentRecord, Given<"DisbursementRequest"> {

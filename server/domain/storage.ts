@@ -9,7 +9,6 @@ import type { MerchantStore, Merchant } from "./merchants.ts";
 import type { ReplayStore } from "./webhooks.ts";
 import type { RequestLog } from "./request-log.ts";
 import type { SignInStore } from "./sign-in.ts";
-import type { EventType } from "./events.ts";
 import type { ClockMove } from "./time.ts";
 
 /**
@@ -37,18 +36,16 @@ export interface Storage
   readBacklog(): Promise<Backlog>;
   /** Resolves if the storage can commit. Otherwise rejects with the reason. */
   ping(): Promise<void>;
-  /** Finishes the transactions in progress, then closes the storage. */
+  /** Refuses further transactions, finishes those in progress, then closes the storage. */
   close(): Promise<void>;
 }
 
 /** The counts end at this number, so that a long queue takes no longer to count. */
 export const MOST_COUNTED = 10_000;
-/** The number of receivers among whose deliveries the oldest due delivery is searched. */
-export const MOST_LANES = 1_000;
 
 /**
  * The waiting work. May include rows that resets have deleted and no worker has removed yet. What is being attempted or
- * waits for its next attempt is waiting. Times are real time; absent if nothing is due.
+ * waits for its next attempt is waiting. Times are real time, the earliest of what was counted; absent if nothing is due.
  */
 export interface Backlog {
   dueDeliveries: number;
@@ -84,11 +81,6 @@ export interface ClockStore {
   /** True if a record or delivery of the merchant was due at this real time. Includes claimed deliveries. */
   hasDue(merchantId: string, until: number): Promise<boolean>;
   /**
-   * Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time, and how
-   * many there are, at most `MOST_COUNTED`.
-   */
-  listUpcoming(merchantId: string, until: number, limit: number): Promise<{ items: UpcomingItem[]; total: number }>;
-  /**
    * Deletes the merchant's records, events and refusal counts, resets its clock to real time, switches chaos off and
    * stops a running replay. Also deletes previous webhook secrets, because an expired secret would become valid again
    * on the reset clock. Many rows are deleted in several transactions: meanwhile the merchant `isResetting`, and `prune`
@@ -97,12 +89,6 @@ export interface ClockStore {
    */
   reset(merchantId: string, actor?: Actor): Promise<void>;
 }
-
-/** Something that falls due. `at` is in the merchant's sandbox time; `reference` is the service's. */
-export type UpcomingItem = { at: number; reference: string } & (
-  | { kind: PaymentKind; merchantsReference: string; status: FinalStatus }
-  | { kind: "delivery"; id: string; type: EventType; step: number }
-);
 
 export interface Housekeeping {
   /**

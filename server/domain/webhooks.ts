@@ -53,11 +53,6 @@ export interface ReplayStore {
   /** Stops a replay for good. Resolves with false if the merchant has no such replay or it is not running. */
   stopReplay(merchantId: string, id: string, actor: Actor): Promise<boolean>;
   findReplay(merchantId: string, id: string): Promise<Replay | undefined>;
-  /**
-   * Counts the results of the webhooks that a replay has made ready. Leaves out webhooks that a later replay has made
-   * ready again.
-   */
-  countReplayed(merchantId: string, id: string): Promise<Replayed>;
   /** Lists the newest first. */
   listReplays(merchantId: string, limit: number): Promise<Replay[]>;
   /**
@@ -76,12 +71,6 @@ export interface DeliveryCount {
   /** The receivers of the counted deliveries, the receiver with the most first. */
   hosts: { host: string; count: number }[];
 }
-
-/**
- * The results of a replay's webhooks. A count above `MOST_COUNTED` means "more than `MOST_COUNTED`". `again` counts the
- * waiting webhooks that were attempted since the replay began, and failed again.
- */
-export type Replayed = Record<"delivered" | "failed" | "waiting" | "again", number>;
 
 /** A replay before it is stored. */
 export interface NewReplay {

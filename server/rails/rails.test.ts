@@ -247,14 +247,6 @@ describe("a notification of the rail", () => {
     expect(statuses).toEqual([...many(204, 10), 429]);
     expect((await notify({ reference, answer: { status: "success" } })).status).toBe(204);
   });
-
-  test("that a cancelled checkout is paid is a conflict", async () => {
-    rail.answers.push({ status: "cancelled" });
-    const reference = await collect();
-    await notify({ reference, answer: { status: "success" } });
-    const conflict = { answer: { status: "success" } };
-    expect(await handoverOf(reference)).toMatchObject({ status: "cancelled", conflict });
-  });
 });
 
 test("a pair that no rail serves is refused with 422, and nothing is recorded", async () => {
@@ -314,26 +306,35 @@ describe("a checkout", () => {
       expect([await statusOf(reference), events()]).toEqual([status, [event]]);
     });
 
-    test("is cancelled and never sent if the rail has taken none of its requests", async () => {
-      rail.answers.push(...many(new RailError("connection refused")));
+    test.each<[what: string, answers: Error, found: TestRail["found"], minutes: number, status: string]>([
+      ["that the rail never took is cancelled", new RailError("refused"), [], 31, "cancelled"],
+      [
+        "that was paid, which a failover has lost, succeeds",
+        new RailError("refused"),
+        [{ status: "success" }],
+        30,
+        "success",
+      ],
+      [
+        "that cannot be looked up, and was never taken, is cancelled",
+        new RailError("refused"),
+        ["unsearchable"],
+        30,
+        "cancelled",
+      ],
+      ["that cannot be asked about is pending", new RailError("refused"), [new Error("no response")], 30, "pending"],
+      ["whose request was lost is cancelled once the rail lacks it", new Error("time-out"), [], 40, "cancelled"],
+    ])("%s", async (_, answer, found, minutes, status) => {
+      rail.answers.push(...many(answer));
       const reference = await collect();
-      await passMinutes(31);
-      rail.answers.splice(0);
-      await passMinutes(5);
-      expect([await statusOf(reference), rail.ledger.size]).toEqual(["cancelled", 0]);
-    });
-
-    test.each([
-      [{ status: "success" }, "success"],
-      ["unsearchable", "cancelled"],
-      [new Error("no response"), "pending"],
-    ] as const)("is looked up, because a failover may have lost that it was handed over: %j", async (found, status) => {
-      rail.answers.push(...many(new RailError("connection refused")));
-      const reference = await collect();
-      rail.found.push(found);
-      await passMinutes(30);
+      rail.found.push(...found);
+      await passMinutes(minutes);
       expect(await statusOf(reference)).toBe(status);
-      expect((await shown(reference)).at(-1)).toMatch(/^find: /);
+      expect((await shown(reference)).some((each) => each.startsWith("find: "))).toBe(true);
+      // It is never sent later.
+      rail.answers.splice(0);
+      if (status === "cancelled") await passMinutes(5);
+      expect(rail.ledger.size).toBe(0);
     });
 
     test("stays pending while the rail cannot be asked, and needs a person after an hour", async () => {
@@ -345,14 +346,6 @@ describe("a checkout", () => {
       const unknownBefore = gateway.clock.now() - 60 * MINUTE;
       const attended = await gateway.storage.listAttention({ unknownBefore, limit: 10 });
       expect(attended).toMatchObject([{ payment: { reference } }]);
-    });
-
-    test("whose request was lost is cancelled once the rail says that it never arrived", async () => {
-      rail.answers.push(...many(new Error("time-out")));
-      const reference = await collect();
-      await gateway.pass(30 * MINUTE);
-      await passMinutes(10);
-      expect(await statusOf(reference)).toBe("cancelled");
     });
   });
 });

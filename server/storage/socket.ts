@@ -35,7 +35,7 @@ type Reply = { changes: Change[] } & ({ result: unknown } | { failure: Failure }
 const VERSION: string = packageJson.version;
 
 /** The names of operations that only read. Any other may have recorded something if its reply is lost. */
-export const READS = /^((find|list|read|has|search)[A-Z]|countDeliveries$|countReplayed$|backup$)/;
+export const READS = /^((find|list|read|has|search)[A-Z]|countDeliveries$|backup$)/;
 
 /** Operations that take a function or end the server's own storage. Commands cannot call them. */
 const LOCAL_OPERATIONS = new Set(["exclusively", "close"]);

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import type { Rails } from "../domain/rails.ts";
-import { migrate } from "../storage/sqlite/migrate.ts";
+import { migrate } from "../storage/sqlite/database.ts";
 import { routesOf, signedIn, type Visited } from "./dashboard-visitor.ts";
 import { createTestRail, railsOf } from "./rail.ts";
 import { startReceiver } from "./receiver.ts";

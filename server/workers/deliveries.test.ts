@@ -155,6 +155,7 @@ test("replays to a receiver that hangs take only its room, stay queued, and dela
   accepts = true;
   moody.disconnect();
   await Promise.all(replays);
+  await server.pass(6_000);
   await expect.poll(async () => (await delivered()).length).toBe(count);
 });
 

@@ -49,9 +49,9 @@ export function createHandoverWorker(options: HandoverOptions) {
   const worker = createQueueWorker<ClaimedHandover>({
     ...options,
     queue: {
-      async promoteDue(limit, merchantId) {
+      async promoteDue(limit) {
         await gates.refresh();
-        return storage.promoteHandovers(limit, merchantId);
+        return storage.promoteHandovers(limit);
       },
       readyLanes: storage.handoverLanes,
       claim: storage.claimHandovers,

@@ -4,7 +4,7 @@ import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
-const { server, receiver, close } = await openDashboard();
+const { server, close } = await openDashboard();
 afterAll(close);
 
 let visitor: Visitor;
@@ -57,25 +57,6 @@ describe("the clock", () => {
     for (const wrong of ["by=8+days", "by=toString"]) await says(asked(`?${wrong}`), 422);
     await done(advance(364 * DAY));
     await says(advance(365 * DAY + 1), 422, "more than 365 days ahead of real time");
-  });
-
-  test("moves after a page that says what will happen until the chosen time", async () => {
-    receiver.respondWith(500);
-    await server.storage.setDefaultWebhook(merchantId, receiver.url, "command ada@host");
-    await done(pay("2257038102089"));
-    await done(submit("checkouts", { amount: "2500000" }));
-    const [payout] = (await server.storage.listDisbursements({ merchantId, limit: 1 })).items;
-    const [checkout] = (await server.storage.listCheckouts({ merchantId, limit: 1 })).items;
-    const fails = `Disbursement ${payout!.merchantsReference}: failed`;
-    const expires = `Checkout ${checkout!.merchantsReference}: cancelled`;
-    await says(asked("?by=1+minutes"), 200, fails, not(expires));
-    for (const list of ["checkouts", `checkouts/${checkout!.reference}`])
-      await says(visitor.get(`${area}/${list}`), 200, "badge pending");
-    const before = await says(asked("?by=2+hours"), 200, fails, expires);
-    await done(submit("advance", before.hidden("/advance")));
-    await says(asked("?by=7+days"), 200, "webhook checkout.cancelled of");
-    for (const list of ["checkouts", `checkouts/${checkout!.reference}`])
-      await says(visitor.get(`${area}/${list}`), 200, "badge cancelled");
   });
 });
 

@@ -130,19 +130,15 @@ function attemptMoment(attempt: Attempt, delivery: Delivery, { t }: Words): Mome
   };
 }
 
-/** The part of a traceparent that all attempts share: the version and the trace's id. */
-const TRACE_LENGTH = "00-".length + 32 + "-".length;
-
 /**
  * The request of an attempt, without the signature, which is not stored, and without the body, which all attempts
  * share.
  */
-function requestOf({ sentAt }: Attempt, { url, id, traceparent }: Delivery): string {
+function requestOf({ sentAt }: Attempt, { url, id }: Delivery): string {
   return [
     `POST ${url}`,
     `sent at ${timestamp(sentAt)}`,
     `webhook-id: ${id}`,
     `webhook-timestamp: ${Math.floor(sentAt / 1_000)}`,
-    ...(traceparent === undefined ? [] : [`traceparent: ${traceparent.slice(0, TRACE_LENGTH)}…`]),
   ].join("\n");
 }

@@ -21,7 +21,6 @@ import { signInStore } from "./sign-in.ts";
 /** The operations that are written once for both databases. */
 export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | "exclusively" | "ping" | "close"> {
   const executor = noting(plain);
-  const deliveries = deliveryQueue(executor);
   const { insertDisbursement, insertCheckout } = insertions(executor);
   return {
     ...merchants(executor),
@@ -31,8 +30,8 @@ export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | 
     insertDisbursement: notingInsertion(insertDisbursement),
     insertCheckout: notingInsertion(insertCheckout),
     ...settler(executor),
-    ...deliveries,
-    ...backlog(executor, deliveries),
+    ...deliveryQueue(executor),
+    ...backlog(executor),
     ...handovers(executor),
     ...ledgerStore(executor),
     ...eventLog(executor),

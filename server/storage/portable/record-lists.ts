@@ -2,7 +2,7 @@ import type { Page } from "../../domain/pages.ts";
 import type { Payment, RecordQuery } from "../../domain/records.ts";
 import type { PaymentSearch } from "../../domain/storage.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { columnsOf } from "../columns.ts";
+import { columnsOf } from "../schema.ts";
 import { KINDS, RECORDS, toRecord, type RecordTable } from "../record-rows.ts";
 import type { Row } from "../rows.ts";
 import { cursorScope, placeOf, toPage } from "./pages.ts";

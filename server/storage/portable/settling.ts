@@ -17,7 +17,7 @@ interface FinalRecord {
 
 /** Returns the row of the event of a record that has become final. */
 function eventValues({ record, merchant }: FinalRecord) {
-  const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, merchant.name);
+  const { id, merchantId, type, reference, createdAt, body } = eventOf(record, merchant.name);
   const destination = destinationOf(record, merchant);
   return {
     id,
@@ -26,7 +26,6 @@ function eventValues({ record, merchant }: FinalRecord) {
     reference,
     created_at: createdAt,
     body,
-    traceparent,
     url: destination?.url ?? null,
     host: destination?.host ?? null,
     status: destination ? "pending" : null,
@@ -116,10 +115,9 @@ function* settle(find: Query, limit: number, options: { wait: boolean }): Work<R
     const at = happensAt(merchant, dueAt, merchant.now);
     return [{ kind, reference, merchant, status, failure, wasDue, at, delay: at - dueAt }];
   });
-  return (yield* endAll(mine)).map(({ record: { merchantId, traceparent }, delay: delayMs }) => ({
+  return (yield* endAll(mine)).map(({ record: { merchantId }, delay: delayMs }) => ({
     merchantId,
     delayMs,
-    ...(traceparent !== undefined && { traceparent }),
   }));
 }
 

@@ -19,7 +19,6 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { readMigrations } from "../migrations.ts";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { useFolder } from "../../testing/places.ts";
@@ -28,7 +27,6 @@ import { backupUnused } from "./backup.ts";
 import { openSqlite } from "./index.ts";
 import { checkSqlite } from "./tools.ts";
 
-const LATEST_SCHEMA = readMigrations(new URL("migrations/", import.meta.url)).length;
 const pathOf = useFolder();
 let path: string;
 beforeEach(() => {
@@ -41,8 +39,6 @@ function inFile<T>(work: (db: DatabaseSync) => T): T {
   return work(db);
 }
 const execute = (sql: string) => inFile((db) => db.exec(sql));
-const versionOf = () => inFile((db) => db.prepare("PRAGMA user_version").get()!.user_version);
-
 describe("one program per file", () => {
   const IN_USE = /^Another server or command is using .+\.db\. Stop it, or set DATABASE_URL to another file\.$/;
 
@@ -92,17 +88,6 @@ describe("opening", () => {
     await storage.listMerchants();
     for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o077).toBe(0);
     await storage.close();
-  });
-
-  test("refuses the schema of a newer server, leaves it unchanged, and closes the file", async () => {
-    await open().close();
-    execute("PRAGMA user_version = 99");
-    expect(() => open()).toThrow(
-      `The database has schema version 99; this server supports versions up to ${LATEST_SCHEMA}. Start the newer server`,
-    );
-    expect(versionOf()).toBe(99);
-    execute(`PRAGMA user_version = ${LATEST_SCHEMA}`);
-    await open().close();
   });
 
   const garbage = "this is not a database, but long enough to be read as one. ".repeat(100);

@@ -95,15 +95,6 @@ test("a missing database needs no confirmation", async () => {
   expect(await namesIn(missing)).toEqual(["Before"]);
 });
 
-test("refuses to replace a database without confirmation, or a database that another program uses", async () => {
-  const unconfirmed = /server\.db exists\. Add --replace .+ kept under another name\.$/;
-  await expect(restore({ replace: false })).rejects.toThrow(unconfirmed);
-  await expect(restore({ to: ":memory:" })).rejects.toThrow(/names no file/);
-  await opened(path, () => expect(restore()).rejects.toThrow(/^Another server or command is using .+\. Stop it/));
-  expect(await namesIn(path)).toEqual(["Before", "After"]);
-  expect(readdirSync(pathOf()).filter((name) => /old|restoring/.test(name))).toEqual([]);
-});
-
 test("replaces a damaged database after confirmation, and never applies its log to the backup", async () => {
   const crashed = await crashAs("crashed.db");
   writeFileSync(crashed, "damaged ".repeat(1_000));

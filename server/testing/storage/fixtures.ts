@@ -140,9 +140,9 @@ export const concurrently = <T>(count: number, begin: (index: number) => Promise
 
 /** Claims every ready delivery. */
 export async function claimAll(storage: Storage, { merchantId, leaseMs = MINUTE, count = 100 } = {} as ClaimOptions) {
-  const of = merchantId === undefined ? {} : { merchantId };
-  await storage.promoteDue(1_000, merchantId);
-  const lanes = await storage.readyLanes({ limit: 100, ...of });
+  await storage.promoteDue(1_000);
+  const ready = await storage.readyLanes({ limit: 100 });
+  const lanes = ready.filter((lane) => merchantId === undefined || lane.merchantId === merchantId);
   return storage.claimDeliveries(
     lanes.map((lane) => ({ ...lane, count })),
     leaseMs,

@@ -158,9 +158,6 @@ CREATE TABLE events (
   leased_until bigint,
   ready boolean NOT NULL DEFAULT false,
   claim_token bigint NOT NULL DEFAULT 0,
-  traceparent text,
-  -- The replay that made the delivery ready last, to show what became of a replay's webhooks.
-  replay text COLLATE "C",
   PRIMARY KEY (merchant_id, id),
   CHECK ((url IS NULL) = (host IS NULL)),
   CHECK ((url IS NULL) = (status IS NULL)),
@@ -175,13 +172,11 @@ CREATE INDEX events_due_of_merchant ON events (merchant_id, next_attempt_at, id)
   WHERE next_attempt_at IS NOT NULL;
 CREATE INDEX events_ready ON events (merchant_id, host, next_attempt_at, seq) WHERE ready;
 CREATE INDEX deliveries_by_status ON events (merchant_id, status, seq) WHERE url IS NOT NULL;
--- Lists what an operator may want to replay: deliveries that the server has given up, of all receivers or of one.
+-- Lists what an operator may want to replay: deliveries that the server has given up.
 CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('ended', 'exhausted');
-CREATE INDEX deliveries_failed_by_host ON events (merchant_id, host, seq) WHERE status IN ('ended', 'exhausted');
--- The deliveries that wait for a retry, by receiver: all of a receiver that works again are made due earlier.
+-- The deliveries that wait for a retry, by receiver.
 CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
   WHERE next_attempt_at IS NOT NULL AND NOT ready AND leased_until IS NULL;
-CREATE INDEX deliveries_of_replay ON events (merchant_id, replay, status) WHERE replay IS NOT NULL;
 
 CREATE TABLE attempts (
   merchant_id text COLLATE "C" NOT NULL,

@@ -144,9 +144,6 @@ CREATE TABLE events (
   leased_until INTEGER,
   ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
   claim_token INTEGER NOT NULL DEFAULT 0,
-  traceparent TEXT,
-  -- The replay that made the delivery ready last, to show what became of a replay's webhooks.
-  replay TEXT,
   CHECK ((url IS NULL) = (host IS NULL)),
   CHECK ((url IS NULL) = (status IS NULL)),
   CHECK (ready = 0 OR (leased_until IS NULL AND url IS NOT NULL))
@@ -159,13 +156,11 @@ CREATE INDEX events_ready ON events (merchant_id, host, next_attempt_at) WHERE r
 CREATE INDEX events_of_merchant ON events (merchant_id, seq);
 CREATE INDEX events_of_record ON events (merchant_id, reference, seq);
 CREATE INDEX deliveries_by_status ON events (merchant_id, status, seq) WHERE url IS NOT NULL;
--- Lists what an operator may want to replay: deliveries that the server has given up, of all receivers or of one.
+-- Lists what an operator may want to replay: deliveries that the server has given up.
 CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('ended', 'exhausted');
-CREATE INDEX deliveries_failed_by_host ON events (merchant_id, host, seq) WHERE status IN ('ended', 'exhausted');
--- The deliveries that wait for a retry, by receiver: all of a receiver that works again are made due earlier.
+-- The deliveries that wait for a retry, by receiver.
 CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
   WHERE next_attempt_at IS NOT NULL AND ready = 0 AND leased_until IS NULL;
-CREATE INDEX deliveries_of_replay ON events (merchant_id, replay, status) WHERE replay IS NOT NULL;
 
 CREATE TABLE attempts (
   merchant_id TEXT NOT NULL,
