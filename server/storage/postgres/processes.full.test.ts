@@ -72,10 +72,10 @@ const migrateNext = (url: string, patienceMs?: number) =>
   withConnection(url, (client) => migrate(client, patienceMs, [...POSTGRES_MIGRATIONS, NEXT]));
 
 test("migrates once, beside a server that writes, with a stricter isolation as the default", async () => {
-  const database = await testDatabase();
-  const { pathname } = new URL(database.url);
-  await database.run(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_isolation TO 'serializable'`);
-  const storage = await openPostgres(database.url, { clock: createFakeClock(), server: true });
+  const shared = await testDatabase();
+  const { pathname } = new URL(shared.url);
+  await shared.run(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_isolation TO 'serializable'`);
+  const storage = await openPostgres(shared.url, { clock: createFakeClock(), server: true });
   const { id } = await addMerchant(storage);
   const committed: string[] = [];
   let isMigrated = false;
@@ -87,31 +87,29 @@ test("migrates once, beside a server that writes, with a stricter isolation as t
       committed.push(reference);
     }
   });
-  const migrated = await concurrently(3, () => migrateNext(database.url));
+  const migrated = await concurrently(3, () => migrateNext(shared.url));
   isMigrated = true;
   await writing;
   await storage.close();
   expect(migrated).toContainEqual(DONE);
   expect(migrated.filter(({ from }) => from === 2)).toHaveLength(2);
   expect(committed.length).toBeGreaterThan(0);
-  const stored = await database.run("SELECT reference FROM events");
+  const stored = await shared.run("SELECT reference FROM events");
   expect(stored.map(({ reference }) => reference).toSorted()).toEqual(committed.toSorted());
-  expect(await database.run("SELECT next FROM merchants")).toEqual([{ next: null }]);
-  expect(await database.run("SELECT version FROM schema_migrations ORDER BY 1")).toHaveLength(2);
+  expect(await shared.run("SELECT next FROM merchants")).toEqual([{ next: null }]);
+  expect(await shared.run("SELECT version FROM schema_migrations ORDER BY 1")).toHaveLength(2);
 });
 
 test("a migration that cannot lock a table leaves the schema as it was, and waits for the lock", async () => {
-  const database = await testDatabase();
-  await withConnection(database.url, (client) => migrate(client));
-  const dump = new Client(database.url);
+  const shared = await testDatabase();
+  await withConnection(shared.url, (client) => migrate(client));
+  const dump = new Client(shared.url);
   await dump.connect();
   await dump.query("BEGIN; LOCK TABLE merchants IN ACCESS SHARE MODE");
-  await expect(migrateNext(database.url, 0)).rejects.toThrow(
-    /^The migration cannot lock the tables that it changes\. /,
-  );
-  expect(await database.run("SELECT version FROM schema_migrations")).toHaveLength(1);
-  await expect(database.run("SELECT next FROM merchants")).rejects.toThrow(/does not exist/);
-  const waiting = migrateNext(database.url);
+  await expect(migrateNext(shared.url, 0)).rejects.toThrow(/^The migration cannot lock the tables that it changes\. /);
+  expect(await shared.run("SELECT version FROM schema_migrations")).toHaveLength(1);
+  await expect(shared.run("SELECT next FROM merchants")).rejects.toThrow(/does not exist/);
+  const waiting = migrateNext(shared.url);
   await dump.query("ROLLBACK");
   await dump.end();
   expect(await waiting).toEqual(DONE);
