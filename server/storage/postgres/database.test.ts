@@ -114,17 +114,6 @@ describe("a database", () => {
     ]);
   });
 
-  test("a create whose connection the server ends is repeated", async () => {
-    const { id } = await addMerchant(storage);
-    await database.run(`BEGIN; SELECT * FROM merchants WHERE id = '${id}' FOR UPDATE`);
-    const creating = storage.insertDisbursement(aDisbursement(id));
-    const waiting = `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    await expect.poll(() => database.run(waiting), { interval: 5 }).toEqual([{ ended: true }]);
-    await database.run("ROLLBACK");
-    expect(await creating).toMatchObject({ inserted: true });
-  });
-
   test("a migration by another process does not break statements that this one has prepared", async () => {
     const { id } = await addMerchant(storage);
     for (const change of ["ADD COLUMN later text", "DROP COLUMN later"]) {
