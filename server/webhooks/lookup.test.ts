@@ -1,17 +1,18 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { dnsLookup, hostsLookup } from "./lookup.ts";
 
 /** A look-up of a name with these addresses in DNS. */
 function lookupOf(v4: string[], v6: string[]) {
-  const found = (addresses: string[]) =>
-    vi.fn(async () =>
-      addresses.length > 0 ? addresses : Promise.reject(Object.assign(new Error(), { code: "ENODATA" })),
-    );
-  const resolver = { resolve4: found(v4), resolve6: found(v6) };
-  return { lookup: dnsLookup(resolver as never), resolver };
+  const asked: string[] = [];
+  const find = (addresses: string[]) => async (name: string) => {
+    asked.push(name);
+    if (addresses.length > 0) return addresses;
+    throw Object.assign(new Error("queryA"), { code: "ENODATA" });
+  };
+  return { lookup: dnsLookup({ resolve4: find(v4), resolve6: find(v6) } as never), asked };
 }
 
 test.each([
@@ -23,12 +24,11 @@ test.each([
 });
 
 test("a name without addresses rejects with a code; localhost is never queried in DNS", async () => {
-  const { lookup, resolver } = lookupOf([], []);
+  const { lookup, asked } = lookupOf([], []);
   await expect(lookup("merchant.example")).rejects.toMatchObject({ code: "ENODATA" });
-  expect(resolver.resolve4).toHaveBeenCalledWith("merchant.example");
   for (const name of ["localhost", "LOCALHOST.", "a.localhost"])
     expect(await lookup(name)).toEqual(["127.0.0.1", "::1"]);
-  expect(resolver.resolve4).toHaveBeenCalledTimes(1);
+  expect(asked).toEqual(["merchant.example", "merchant.example"]);
 });
 
 describe("the hosts file", () => {
