@@ -93,7 +93,7 @@ async function within(clock: Clock, ms: number, work: Promise<unknown> | undefin
 
 /** Assembles the server: domain, HTTP and workers on one storage. */
 export function createService(options: Options) {
-  const { config, storage, clock, ids, random, chance, log, telemetry, metrics, traces, lookup, rails } = options;
+  const { config, storage, clock, ids, chance, log, telemetry, lookup, rails } = options;
   const { emit } = telemetry;
   if (config.sandbox === (rails !== undefined))
     throw new Error("A live service needs rails, and a sandbox has no rails.");
@@ -170,18 +170,11 @@ export function createService(options: Options) {
 
   return {
     app: createApp({
-      config,
+      ...options,
       storage: limited,
       room,
-      clock,
-      ids,
-      random,
-      log,
       emit,
-      metrics,
-      traces,
       keyUses,
-      rails,
       railWebhooks: rails && {
         rails,
         storage,
