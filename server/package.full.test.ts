@@ -82,12 +82,6 @@ test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_,
   expect(await server.ended).toBe(0);
 });
 
-test("works on a database, also from the command line", async () => {
-  const env = { DATABASE_URL: `sqlite:${join(project.folder, "server.db")}` };
-  const created = start(process.execPath, env, bin, "keys", "create-merchant", "Ada Stores");
-  expect([await created.ended, created.printed.text]).toEqual([0, expect.stringMatching(/^Merchant \S+\nKey /)]);
-});
-
 test("tells an old Node what it lacks", async () => {
   const { ended, printed } = start(process.execPath, {}, ...OLD, bin, "serve");
   expect(await ended).toBe(1);

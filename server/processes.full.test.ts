@@ -33,12 +33,8 @@ const changed = (changes: Partial<URL>) => Object.assign(new URL(database.url), 
 /** The address of a database where none is. */
 const absent = async () => `postgres://ada:hunter2@127.0.0.1:${await reservePort()}/pay`;
 
-test.each([
-  [["--help"], 0, "stdout"],
-  [["more"], 2, "stderr"],
-] as const)("with the arguments %j no server is started", async (args, code, stream) => {
-  const ended = await runServer({ PORT: "none" }, {}, ...args);
-  expect(ended).toMatchObject({ code, [stream]: expect.stringMatching(/^Usage: npx .+ serve\n\nStarts the server\./) });
+test("a mistyped command starts no server", async () => {
+  expect(await runServer({ PORT: "none" }, {}, "more")).toMatchObject({ code: 2, stdout: "" });
 });
 
 test.each<[what: string, changes: () => NodeJS.ProcessEnv, message: RegExp]>([

@@ -86,7 +86,7 @@ async function within(clock: Clock, ms: number, work: Promise<unknown> | undefin
 
 /** Assembles the server: domain, HTTP and workers on one storage. */
 export function createService(options: Options) {
-  const { config, storage, clock, ids, random, chance, log, telemetry, metrics, lookup, rails } = options;
+  const { config, storage, clock, ids, chance, log, telemetry, lookup, rails } = options;
   const { emit } = telemetry;
   if (config.sandbox === (rails !== undefined))
     throw new Error("A live service needs rails, and a sandbox has no rails.");
@@ -162,17 +162,11 @@ export function createService(options: Options) {
 
   return {
     app: createApp({
-      config,
+      ...options,
       storage: limited,
       room,
-      clock,
-      ids,
-      random,
-      log,
       emit,
-      metrics,
       keyUses,
-      rails,
       railWebhooks: rails && {
         rails,
         storage,

@@ -142,9 +142,9 @@ describe("SQLite", () => {
     await rows(["keys create-merchant Before", 0], [`db backup ${backup}`, 0], ["keys create-merchant After", 0]);
     expect(statSync(backup).mode & 0o777).toBe(0o600);
     await rows([`db backup ${backup}`, 2, /^Cannot create .+\. Choose another file\.$/]);
-    const server = await testProcess({ ...env, SANDBOX_API_KEY: undefined });
+    const { close } = await serveSqlite();
     await rows([`db restore ${backup} --replace`, 2, /^Another server or command is using .+ Stop it/]);
-    await stop(server);
+    await close();
     const { rows: more, known } = createTerminal(env);
     const restored =
       /^Restored .+backup\.db, of version \d+\..+\nThe old database is kept: (?<kept>.+db\.replaced-\d{8}T\d{9}Z)\n/;

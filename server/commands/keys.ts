@@ -60,8 +60,10 @@ export const keyCommands = commands({
   "close-merchant MERCHANT [--yes]": {
     action: "merchant.close",
     summary: "Suspend a merchant for good, revoke its keys and sign its people out. Needs --yes.",
-    would: ({ name }) =>
-      `This would close ${name} for good: no new payments, all its keys revoked, its people signed out.`,
+    sends({ merchant: { name }, ...input }) {
+      requireYes(input, `This would close ${name} for good: no new payments, all keys revoked, its people signed out.`);
+      return {};
+    },
   },
   list: {
     summary: "List the keys with their names and when they were last used, showing only their last characters.",

@@ -162,13 +162,13 @@ describe("a wrong or hostile server", () => {
     expect(told.map(({ type }) => type)).toEqual(["connected", "attempt", "lost"]);
     const json = [jsonOf(told[1]!, now), await triggered("disbursement.completed --json")];
     // JSON still says exactly what the server sent.
-    for (const text of json) expect(JSON.parse(text)).toMatchObject({ reference: ESCAPES, id: ESCAPES });
+    for (const each of json) expect(JSON.parse(each)).toMatchObject({ reference: ESCAPES, id: ESCAPES });
     const shown = [...told.map((event) => lineOf(event, now)), await triggered("disbursement.completed")];
     answers["POST /v1/disbursements"] = (response: ServerResponse) =>
       response.writeHead(422).end(JSON.stringify({ message: `no: ${ESCAPES}\n${"x".repeat(5_000)}` }));
     const refusal = await triggered("disbursement.completed", 2);
     expect(refusal.length).toBeLessThan(2_100);
-    for (const line of [...shown, ...json, refusal].flatMap((text) => text.split("\n"))) expect(line).not.toMatch(RAW);
+    for (const line of [...shown, ...json, refusal].flatMap((each) => each.split("\n"))) expect(line).not.toMatch(RAW);
   });
 
   test("a reference in a response leads to no other path", async () => {
