@@ -1,6 +1,6 @@
 import type { LedgerStore } from "./ledger.ts";
 import type { RecordStore } from "./payments.ts";
-import type { FinalStatus, Payment, PaymentKind } from "./records.ts";
+import type { Payment } from "./records.ts";
 import type { AuditLog, Actor } from "./audit.ts";
 import type { DeliveryQueue, EventLog } from "./deliveries.ts";
 import type { FigureStore } from "./figures.ts";
