@@ -93,29 +93,19 @@ export function durabilityTests(openAt: (clock: FakeClock, options: ReopenOption
     });
   });
 
-  test("finishes or rejects every write in progress when it is closed", async () => {
-    const { storage: before, merchant, payout } = await open();
-    const { id } = await merchant();
-    const results = concurrently(10, () => payout(id));
-    await before.close();
-    const made = await results;
-    await expect(payout(id)).rejects.toThrow(Error);
-    await expect(before.ping()).rejects.toThrow(Error);
-    await opened(async ({ storage }) => {
-      await storage.ping();
-      for (const record of made) expect(await storage.findDisbursement(id, record.reference)).toEqual(record);
-    });
-  });
-
-  test("the second of two moves of a clock happens wholly or not at all if the process ends between them", async () => {
-    const { storage: before, merchant, payout } = await open();
+  test("finishes or rejects every write in progress when it is closed, a move of the clock wholly or not at all", async () => {
+    const { storage: before, merchant, payout, finalPayout } = await open();
     const { id } = await merchant();
     await concurrently(100, () => payout(id));
     const move = () => before.moveClock(id, { by: SECOND / 2 }, LATEST);
-    const [first, second] = [move(), move()];
+    const [first, second, made] = [move(), move(), concurrently(10, () => finalPayout(id))];
     await first;
     const [end] = await Promise.allSettled([second, before.close()]);
+    await expect(payout(id)).rejects.toThrow(Error);
+    await expect(before.ping()).rejects.toThrow(Error);
     await opened(async ({ storage, pass }) => {
+      await storage.ping();
+      for (const record of await made) expect(await storage.findDisbursement(id, record.reference)).toEqual(record);
       const { clockOffset } = (await storage.findMerchant(id))!;
       expect(end.status === "fulfilled" ? [SECOND] : [SECOND / 2, SECOND]).toContain(clockOffset);
       pass(2 * SECOND - clockOffset - 1);

@@ -68,16 +68,11 @@ export function figureTests(current: Current): void {
     expect(await figures()).toEqual({ "0 success XOF": [2, 20_000n] });
   });
 
-  test("counts a payment once that settles during the count", async () => {
+  test("counts a payment once that settles during the count, and nothing after a reset", async () => {
     await payout(merchantId, endsAfter(0));
     const counting = figures();
     await settleAll();
     expect(Object.values(await counting)).toEqual([ONE]);
-  });
-
-  test("a reset takes the merchant's figures away at once", async () => {
-    await finalPayout(merchantId);
-    expect(await figures()).toEqual({ "0 success XOF": ONE });
     await storage.reset(merchantId);
     expect(await figures()).toEqual({});
   });
@@ -106,30 +101,23 @@ export function figureTests(current: Current): void {
     const waiting = { merchantId, host: "a.example", count: 2, since: at };
     const others = { ...waiting, merchantId: other, host: "b.example", count: 1, since: START };
     const gone = { merchantId, host: "gone.example", count: 2, since: at };
-    const [late, later] = [
-      { merchantId: other, count: 2, since: START },
-      { merchantId, count: 1, since: at },
-    ];
-    const [limit, day] = [10, { merchantId, from: TODAY, to: TODAY }];
-    const failures = await storage.countFailures({ ...day, kind: "disbursement" });
+    const late = { merchantId: other, count: 2, since: START };
+    const later = { merchantId, count: 1, since: at };
+    const limit = 10;
+    const failures = await storage.countFailures({ merchantId, from: TODAY, to: TODAY, kind: "disbursement" });
     for (const [found, expected] of [
       [await storage.listFailingReceivers({ merchantId, limit }), [waiting]],
       [await storage.listFailingReceivers({ limit }), [waiting, others]],
       [await storage.listFailingReceivers({ limit: 1 }), [waiting]],
       [await storage.listGivenUp({ after: at, limit }), [gone]],
       [await storage.listGivenUp({ merchantId, after: at, limit }), [gone]],
-      [await storage.listGivenUp({ merchantId, after: at + 1, limit }), []],
       [await storage.listLate({ before: at, limit }), [late, later]],
-      [await storage.listLate({ before: at, limit: 1 }), [late]],
       [await storage.listLate({ before: START, limit }), [late]],
       [await storage.listLate({ merchantId, before: at, limit }), [later]],
-      [
-        Object.fromEntries(failures.map(({ code, payments }) => [code, payments])),
-        { wallet_not_found: 2, other: 1, undefined: 1 },
-      ],
-      [await storage.countFailures({ ...day, kind: "checkout" }), []],
     ])
       expect(found).toEqual(expected);
+    const counts = Object.fromEntries(failures.map(({ code, payments }) => [code, payments]));
+    expect(counts).toEqual({ wallet_not_found: 2, other: 1, undefined: 1 });
     // What was long ago in the merchant's time is not listed, and what a reset has deleted neither.
     await storage.moveClock(merchantId, { by: DAY }, LATEST);
     expect(await storage.listGivenUp({ merchantId, after: at, limit })).toEqual([]);

@@ -3,18 +3,18 @@ import { expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/limits.ts";
-import { REQUESTS_KEPT, type RequestQuery, type LoggedRequest } from "../../domain/request-log.ts";
+import { REQUESTS_KEPT, type LoggedRequest } from "../../domain/request-log.ts";
 import {
   ACTOR,
   ADA,
   aKey,
+  aRequest,
   DAY,
   HOUR,
   KOFI,
   LATEST,
   MINUTE,
   nextId,
-  pagesOf,
   SECOND,
   START,
   type Current,
@@ -87,6 +87,7 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
       [() => adjust(-20_000)],
       [() => storage.pauseRail("mobile", "Broken", ACTOR), "rail.pause", { rail: "mobile", reason: "Broken" }],
       [() => storage.pauseRail("mobile", "again", ACTOR)],
+      [async () => expect(await storage.readPauses()).toMatchObject([{ rail: "mobile", by: ACTOR, reason: "Broken" }])],
       [() => storage.resumeRail("mobile", ACTOR), "rail.resume", { rail: "mobile" }],
       [() => storage.insertLink(link, ACTOR), "dashboard.link", { name: "Ada", role: "finance" }],
       [() => storage.signIn(link.hash, session), "dashboard.sign-in", { session: session.id }, "merchant Ada"],
@@ -113,12 +114,10 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
   });
 
   test("lists what was done to one merchant or key, newest first", async () => {
-    await addKey(ADA);
     const key = await addKey(KOFI);
     await addKey(KOFI);
     await storage.revokeKey(key.id, START, ACTOR);
-    expect(await actions({ merchantId: ADA })).toEqual(["merchant.create", "key.create"]);
-    expect(await actions({ merchantId: "nobody" })).toEqual([]);
+    expect(await actions({ merchantId: ADA })).toEqual(["merchant.create"]);
     const aboutKey = { merchantId: KOFI, keyId: key.id };
     expect(await actions(aboutKey)).toEqual(["key.create", "key.revoke"]);
     const cursor = (await storage.listAudit({ ...aboutKey, limit: 1 })).cursor!;
@@ -127,36 +126,13 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
   });
 }
 
-let made = 0;
-function aRequest(merchantId: string, changes: Partial<LoggedRequest> = {}): LoggedRequest {
-  made += 1;
-  return {
-    requestId: `req_${made}`,
-    merchantId,
-    at: START,
-    number: made,
-    operation: "verifyDisbursement",
-    method: "GET",
-    path: "/v1/disbursements/DSB1",
-    status: 200,
-    durationMs: 1.5,
-    ...changes,
-  };
-}
-/** A request whose connection was lost before its response. */
-function aLostRequest(merchantId: string, changes: Partial<LoggedRequest>): LoggedRequest {
-  const { status: _, ...lost } = aRequest(merchantId, changes);
-  return lost;
-}
-
 const idsOf = (requests: readonly LoggedRequest[]) => requests.map(({ requestId }) => requestId);
 
 export function requestTests({ storage, pass, reported, payout }: Current): void {
   const [ada, kofi] = [ADA, KOFI];
-  const list = async (merchantId: string, query: Partial<RequestQuery> = {}) =>
-    (await storage.listRequests({ merchantId, limit: 2_000, ...query })).items;
+  const list = async (merchantId: string) => (await storage.listRequests({ merchantId, limit: 2_000 })).items;
 
-  test("a request is listed as it was inserted, to its merchant only", async () => {
+  test("a request is listed as it was inserted", async () => {
     const full = aRequest(ada, {
       status: 409,
       code: "duplicate_reference",
@@ -168,39 +144,8 @@ export function requestTests({ storage, pass, reported, payout }: Current): void
       program: "shop/1.0",
       keyId: "key-1",
     });
-    const lost = aLostRequest(ada, { at: START + 1 });
-    await storage.insertRequests([full, lost, aRequest(kofi)]);
-    expect(await list(ada)).toEqual([lost, full]);
-    expect(await list(kofi)).toHaveLength(1);
-  });
-
-  test("filters by result, operation, either reference and request id, also together", async () => {
-    const create = { operation: "createDisbursement", merchantsReference: "order-7" };
-    const a = aRequest(ada, { ...create, reference: "DSB7" });
-    const b = aRequest(ada, { ...create, status: 422 });
-    const c = aLostRequest(ada, { reference: "DSB7" });
-    await storage.insertRequests([a, b, c]);
-    for (const [query, expected] of [
-      [{ statusClass: 2 }, [a]],
-      [{ statusClass: 4 }, [b]],
-      [{ statusClass: 0 }, [c]],
-      [{ operation: "createDisbursement" }, [b, a]],
-      [{ reference: "DSB7" }, [c, a]],
-      [{ reference: "order-7" }, [b, a]],
-      [{ reference: "order-7", statusClass: 2 }, [a]],
-      [{ requestId: b.requestId }, [b]],
-      [{ reference: "order" }, []],
-    ] as const)
-      expect([query, await list(ada, query)]).toEqual([query, expected]);
-  });
-
-  test("pages are newest first, and a cursor works for its merchant only", async () => {
-    const requests = [0, 1, 1, 2, 3].map((later) => aRequest(ada, { at: START + later }));
-    await storage.insertRequests(requests);
-    const pages = await pagesOf((of) => storage.listRequests({ merchantId: ada, limit: 2, ...of }));
-    expect(pages.flat()).toEqual(requests.toReversed());
-    const { cursor } = await storage.listRequests({ merchantId: ada, limit: 2 });
-    await expect(list(kofi, { cursor: cursor! })).rejects.toThrow(InvalidCursorError);
+    await storage.insertRequests([full]);
+    expect(await list(ada)).toEqual([full]);
   });
 
   test.each([
@@ -232,37 +177,34 @@ export function requestTests({ storage, pass, reported, payout }: Current): void
   });
 }
 
-export function backlogTests({ storage, pass, payout, delivery, claims, report, settleAll }: Current): void {
+export function backlogTests({ storage, now, pass, payout, delivery, claims, report, settleAll }: Current): void {
   const id = ADA;
   const NOTHING = { dueDeliveries: 0, waitingDeliveries: 0, dueSettlements: 0 };
 
-  test("has the records that are due, and when the oldest fell due", async () => {
+  test("has the records and deliveries that are due in real time, and what waits for a retry or the end of a lease", async () => {
     for (const afterMs of [2 * SECOND, 5 * SECOND, HOUR]) await payout(id, { due: { afterMs, status: "success" } });
     pass(10 * SECOND);
     const due = { ...NOTHING, dueSettlements: 2, oldestSettlementDueAt: START + 2 * SECOND };
     expect(await storage.readBacklog()).toEqual(due);
     await settleAll();
     expect(await storage.readBacklog()).toEqual(NOTHING);
-  });
-
-  test("has the deliveries that are due in real time, and those that wait for a retry or the end of a lease", async () => {
-    await storage.moveClock(id, { by: HOUR }, LATEST);
+    await storage.moveClock(id, { by: MINUTE }, LATEST);
+    const start = now();
     await delivery(id, { webhookURL: "https://b.example" });
-    expect(await storage.readBacklog()).toMatchObject({ dueDeliveries: 1, oldestDeliveryDueAt: START });
+    expect(await storage.readBacklog()).toMatchObject({ dueDeliveries: 1, oldestDeliveryDueAt: start });
     const [claimed] = await claims({ leaseMs: SECOND });
     const waiting = { ...NOTHING, waitingDeliveries: 1 };
     expect(await storage.readBacklog()).toEqual(waiting);
     pass(SECOND);
     expect(await storage.readBacklog()).toMatchObject({ dueDeliveries: 1, waitingDeliveries: 0 });
-    await report(claimed!, { status: "pending", step: 1, nextAttemptAt: START + HOUR + 5 * SECOND });
+    await report(claimed!, { status: "pending", step: 1, nextAttemptAt: start + MINUTE + 5 * SECOND });
     expect(await storage.readBacklog()).toEqual(waiting);
     pass(4 * SECOND);
-    const retry = { dueDeliveries: 1, waitingDeliveries: 0, oldestDeliveryDueAt: START + 5 * SECOND };
+    await delivery(id, { webhookURL: "https://a.example" });
+    const retry = { dueDeliveries: 2, waitingDeliveries: 0, oldestDeliveryDueAt: start + 5 * SECOND };
     expect(await storage.readBacklog()).toMatchObject(retry);
     await storage.promoteDue(10);
-    pass(SECOND);
-    await delivery(id, { webhookURL: "https://a.example" });
-    expect(await storage.readBacklog()).toMatchObject({ ...retry, dueDeliveries: 2 });
+    expect(await storage.readBacklog()).toMatchObject(retry);
   });
 }
 

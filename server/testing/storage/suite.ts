@@ -11,7 +11,7 @@ import { handoverTests } from "./handovers.ts";
 import { erasureTests, pruneTests } from "./housekeeping.ts";
 import { ledgerTests } from "./ledger.ts";
 import { approvalTests, limitTests } from "./limits.ts";
-import { listTests, searchTests } from "./lists.ts";
+import { listTests } from "./lists.ts";
 import { auditTests, backlogTests, reportTests, requestTests } from "./logs.ts";
 import { merchantTests, signInTests } from "./merchants.ts";
 import { paymentTests } from "./payments.ts";
@@ -35,8 +35,7 @@ const PARTS = {
   limits: limitTests,
   approvals: approvalTests,
   "replays by filter": replayByFilterTests,
-  lists: listTests,
-  "search for deliveries": searchTests,
+  "a list": listTests,
   "old events": pruneTests,
   "old phone numbers": erasureTests,
   "audit trail": auditTests,
