@@ -6,7 +6,8 @@ import { createFakeClock } from "../../testing/clock.ts";
 import { useDatabase } from "../../testing/places.ts";
 import { createTestDatabase, POSTGRES_SERVERS } from "../../testing/postgres.ts";
 import { addDelivery, addMerchant } from "../../testing/storage/fixtures.ts";
-import { durableStorageSuite, expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
+import { durabilityTests } from "../../testing/storage/durability.ts";
+import { expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
 import { createPool } from "./connections.ts";
 import { createDatabase } from "./database.ts";
 import { openPostgres } from "./index.ts";
@@ -55,7 +56,7 @@ describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
     await storage.ping();
     return { storage, close: async () => undefined };
   });
-  durableStorageSuite(name, (clock, how) => openPostgres(database.url, { clock, ...options, ...how }));
+  durabilityTests((clock, how) => openPostgres(database.url, { clock, ...options, ...how }));
 });
 
 describe("query plans", () => {
