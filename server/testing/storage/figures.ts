@@ -58,16 +58,6 @@ export function figureTests(current: Current): void {
     expect(await figures({ merchantId: other, from: TODAY, to: TODAY })).toEqual({ "0 success XOF": ONE });
   });
 
-  test("counts payments right that are made after a clock went back", async () => {
-    await finalPayout(merchantId);
-    current.clock().set(START + DAY);
-    expect(await figures()).toEqual({ "0 success XOF": ONE });
-    current.clock().set(START);
-    await finalPayout(merchantId);
-    pass(DAY);
-    expect(await figures()).toEqual({ "0 success XOF": [2, 20_000n] });
-  });
-
   test("counts a payment once that settles during the count, and nothing after a reset", async () => {
     await payout(merchantId, endsAfter(0));
     const counting = figures();

@@ -9,6 +9,7 @@ import {
   ADA,
   aKey,
   aRequest,
+  concurrently,
   DAY,
   HOUR,
   KOFI,
@@ -208,26 +209,9 @@ export function backlogTests({ storage, now, pass, payout, delivery, claims, rep
   });
 }
 
-export function reportTests({ storage, pass, reported, payout }: Current): void {
-  const id = ADA;
-
+export function reportTests({ reported, payout }: Current): void {
   test("creates that arrive together are reported as one commit", async () => {
-    await Promise.all([payout(id), payout(id), payout(id)]);
+    await concurrently(3, () => payout(ADA));
     expect(reported("commit")).toEqual([{ name: "commit", items: 3, durationMs: expect.any(Number) }]);
-  });
-
-  test("a settlement is reported with its trace and its delay, without the time that a move of the clock skipped", async () => {
-    const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    await payout(id, { traceparent });
-    pass(2 * SECOND + 300);
-    await storage.settleDue(10);
-    await payout(id);
-    await storage.moveClock(id, { by: HOUR }, LATEST);
-    await storage.settleDue(10, id);
-    const settled = { name: "settled", merchantId: id };
-    expect(reported("settled")).toEqual([
-      { ...settled, delayMs: 300, traceparent },
-      { ...settled, delayMs: 0 },
-    ]);
   });
 }
