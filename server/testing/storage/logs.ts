@@ -1,5 +1,5 @@
-// What people and programs learn of the server's work: audit trail, log of requests, backlog and reports.
-import { expect, test } from "vitest";
+// What people and programs learn of the work of the server: audit trail, log of requests, backlog, reports and figures.
+import { beforeEach, expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/limits.ts";
@@ -20,6 +20,8 @@ import {
   START,
   type Current,
 } from "./fixtures.ts";
+import type { PaymentKind } from "../../domain/figures.ts";
+import { DAY_MS } from "../../domain/time.ts";
 
 export function auditTests({ storage, key: addKey, delivery, claims, report }: Current): void {
   type Query = Partial<Parameters<typeof storage.listAudit>[0]>;
@@ -213,5 +215,108 @@ export function reportTests({ reported, payout }: Current): void {
   test("creates that arrive together are reported as one commit", async () => {
     await concurrently(3, () => payout(ADA));
     expect(reported("commit")).toEqual([{ name: "commit", items: 3, durationMs: expect.any(Number) }]);
+  });
+}
+
+const TODAY = Math.floor(START / DAY_MS);
+const LARGEST = 2 ** 53 - 1;
+const ALL = { from: TODAY - 7, to: TODAY + 7 };
+const FAILED = { status: "failed" } as const;
+const hook = (host: string) => ({ webhookURL: `https://${host}/` });
+const endsAfter = (afterMs: number) => ({ due: { afterMs, status: "success" } as const });
+
+/** What pages of the dashboard count. */
+export function figureTests(current: Current): void {
+  const { storage, pass, payout, finalPayout, attempted, settleAll } = current;
+  let [merchantId, other] = ["", ""];
+  beforeEach(async () => {
+    // An answer about a merchant is kept for a minute, also over the end of a test.
+    [merchantId, other] = [(await current.merchant()).id, (await current.merchant()).id];
+  });
+
+  /** Payments and amounts by day, status and currency. */
+  async function figures(query: { merchantId?: string; kind?: PaymentKind; from?: number; to?: number } = {}) {
+    const found = await storage.readFigures({ merchantId, kind: "disbursement", ...ALL, ...query });
+    const sums = Map.groupBy(found, ({ day, status, currency }) => `${day - TODAY} ${status} ${currency}`);
+    return Object.fromEntries(
+      [...sums].map(([name, of]) => [
+        name,
+        [of.reduce((sum, { payments }) => sum + payments, 0), of.reduce((sum, { amount }) => sum + amount, 0n)],
+      ]),
+    );
+  }
+  const ONE = [1, 10_000n];
+
+  test("counts payments by the day of their creation, and keeps the answer for a minute", async () => {
+    expect(await figures()).toEqual({});
+    for (let made = 0; made < 3; made += 1) await finalPayout(merchantId, { amount: LARGEST });
+    await finalPayout(merchantId, FAILED);
+    await finalPayout(merchantId, { currency: "GHS" });
+    await payout(merchantId, endsAfter(2 * DAY));
+    await finalPayout(other);
+    await current.checkout(merchantId, { due: { afterMs: 2 * DAY, status: "cancelled" } });
+    expect(await figures()).toEqual({});
+    pass(MINUTE);
+    const final = { "0 failed XOF": ONE, "0 success GHS": ONE };
+    const pending = { ...final, "0 success XOF": [3, 3n * BigInt(LARGEST)], "0 pending XOF": ONE };
+    expect(await figures()).toEqual(pending);
+    // A payment of hours that are over becomes final.
+    pass(DAY);
+    expect(await figures()).toEqual(pending);
+    pass(DAY);
+    await settleAll();
+    await finalPayout(merchantId);
+    const settled = { "0 success XOF": [4, 3n * BigInt(LARGEST) + 10_000n], "2 success XOF": ONE };
+    expect(await figures()).toEqual({ ...final, ...settled });
+    expect(await figures({ kind: "checkout" })).toEqual({ "0 cancelled XOF": [1, 2_500_000n] });
+    expect(await figures({ to: TODAY - 1 })).toEqual({});
+    expect(await figures({ merchantId: other, from: TODAY, to: TODAY })).toEqual({ "0 success XOF": ONE });
+  });
+
+  test("counts a payment once that settles during the count, and nothing after a reset", async () => {
+    await payout(merchantId, endsAfter(0));
+    const counting = figures();
+    await settleAll();
+    expect(Object.values(await counting)).toEqual([ONE]);
+    await storage.reset(merchantId);
+    expect(await figures()).toEqual({});
+  });
+
+  test("has what pages of the dashboard say about payments and receivers", async () => {
+    for (let made = 0; made < 2; made += 1) await payout(other, endsAfter(DAY));
+    await attempted(other, "pending", hook("b.example"));
+    pass(1);
+    for (const afterMs of [DAY, MINUTE]) await payout(merchantId, endsAfter(afterMs));
+    const noWallet = { code: "wallet_not_found", message: "No wallet." };
+    for (const failure of [noWallet, { ...noWallet, message: "Kein Konto." }, { code: "other", message: "?" }])
+      await finalPayout(merchantId, { ...FAILED, failure: failure as never });
+    await finalPayout(merchantId, FAILED);
+    for (const host of ["a.example", "a.example"]) await attempted(merchantId, "pending", hook(host));
+    for (const status of ["exhausted", "ended"] as const) await attempted(merchantId, status, hook("gone.example"));
+    await attempted(merchantId, "delivered", hook("good.example"));
+    pass(MINUTE);
+    await settleAll();
+
+    const [at, limit, day] = [START + 1, 10, { merchantId, from: TODAY, to: TODAY }];
+    const waiting = { merchantId, host: "a.example", count: 2, since: at };
+    const others = { merchantId: other, host: "b.example", count: 1, since: START };
+    const gone = { ...waiting, host: "gone.example" };
+    const late = { merchantId: other, count: 2, since: START };
+    const later = { merchantId, count: 1, since: at };
+    expect(await storage.listFailingReceivers({ merchantId, limit })).toEqual([waiting]);
+    expect(await storage.listFailingReceivers({ limit })).toEqual([waiting, others]);
+    expect(await storage.listFailingReceivers({ limit: 1 })).toEqual([waiting]);
+    expect(await storage.listGivenUp({ after: at, limit })).toEqual([gone]);
+    expect(await storage.listGivenUp({ merchantId, after: at, limit })).toEqual([gone]);
+    expect(await storage.listLate({ before: at, limit })).toEqual([late, later]);
+    expect(await storage.listLate({ before: START, limit })).toEqual([late]);
+    expect(await storage.listLate({ merchantId, before: at, limit })).toEqual([later]);
+    const failures = await storage.countFailures({ ...day, kind: "disbursement" });
+    const counts = Object.fromEntries(failures.map(({ code, payments }) => [code, payments]));
+    expect(counts).toEqual({ wallet_not_found: 2, other: 1, undefined: 1 });
+    expect(await storage.countFailures({ ...day, kind: "checkout" })).toEqual([]);
+    // What was long ago in the merchant's time is not listed.
+    await storage.moveClock(merchantId, { by: DAY }, LATEST);
+    expect(await storage.listGivenUp({ merchantId, after: at, limit })).toEqual([]);
   });
 }

@@ -2,19 +2,16 @@ import { afterEach, beforeEach, describe, expect } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import type { Emit } from "../../domain/telemetry.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
-import { clockTests, resetTests } from "./clock.ts";
-import { deliveryTests } from "./deliveries.ts";
-import { figureTests } from "./figures.ts";
+import { deliveryTests, replayByFilterTests } from "./deliveries.ts";
 import { ADA, addMerchant, createCurrent, KOFI, type Current, type Report } from "./fixtures.ts";
 import { handoverTests } from "./handovers.ts";
-import { erasureTests, pruneTests } from "./housekeeping.ts";
 import { ledgerTests } from "./ledger.ts";
 import { approvalTests, limitTests } from "./limits.ts";
 import { listTests } from "./lists.ts";
-import { auditTests, backlogTests, reportTests, requestTests } from "./logs.ts";
+import { auditTests, backlogTests, figureTests, reportTests, requestTests } from "./logs.ts";
 import { merchantTests, signInTests } from "./merchants.ts";
 import { paymentTests } from "./payments.ts";
-import { replayByFilterTests } from "./replays.ts";
+import { clockTests, erasureTests, pruneTests, resetTests } from "./time.ts";
 
 /** A storage under test. */
 export interface OpenedStorage {
