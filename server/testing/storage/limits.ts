@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
@@ -145,54 +145,52 @@ export function approvalTests(current: Current): void {
     expect(await storage.findHandover(record.reference)).toBeUndefined();
   }
 
-  test("a payout from the amount on waits, in another currency always, and a smaller payout does not", async () => {
+  test("a payout of a live service is handed over to its rail once it is approved, and once", async () => {
     const { id, from } = await asking();
-    const waits = await create(aDisbursement(id, from));
-    const small = await create(aFinalDisbursement(id, { ...from, amount: 999 }));
-    const foreign = await create(aFinalDisbursement(id, { ...from, amount: 1, currency: "NGN" }));
-    expect([waits.status, small.status, foreign.status]).toEqual(["pending", "success", "pending"]);
-    for (const of of [id, undefined]) expect(await waiting(of)).toEqual([waits.reference, foreign.reference]);
-    expect(await storage.listBalances(id)).toMatchObject([{ currency: "NGN" }, { reserved: 1_010 }]);
-    pass(DAY - 1);
+    const record = await create(pendingOn("bank", id, from));
+    expect(await storage.findHandover(record.reference)).toBeUndefined();
+    const results = await concurrently(8, () => decide(record));
+    expect(results.toSorted()).toEqual(["decided", ...Array<string>(7).fill("not-waiting")]);
+    expect(await storage.findHandover(record.reference)).toMatchObject({ rail: "bank", state: "waiting" });
+    pass(2 * DAY);
     await settleAll();
-    expect(await find(waits)).toMatchObject({ status: "pending" });
-    expect(await current.events(id)).toHaveLength(1);
+    const { status, due, failure, approval } = (await find(record))!;
+    expect([status, due, failure, approval]).toEqual(["pending", undefined, undefined, undefined]);
+    const details = { reference: record.reference };
+    expect((await audit(id))[0]).toMatchObject({ actor: GRACE, action: "payment.approve", details });
   });
 
-  describe("approved", () => {
-    test("a payout of a live service is handed over to its rail, once", async () => {
-      const { id, from } = await asking();
-      const record = await create(pendingOn("bank", id, from));
-      expect(await storage.findHandover(record.reference)).toBeUndefined();
-      const results = await concurrently(8, () => decide(record));
-      expect(results.toSorted()).toEqual(["decided", ...Array<string>(7).fill("not-waiting")]);
-      expect(await storage.findHandover(record.reference)).toMatchObject({ rail: "bank", state: "waiting" });
-      expect(await waiting()).toEqual([]);
-      pass(2 * DAY);
-      await settleAll();
-      const { status, due, failure, approval } = (await find(record))!;
-      expect([status, due, failure, approval]).toEqual(["pending", undefined, undefined, undefined]);
-      const details = { reference: record.reference };
-      expect((await audit(id))[0]).toMatchObject({ actor: GRACE, action: "payment.approve", details });
-    });
-
-    test.each(["success", "failed"] as const)("a simulated payout ends as it would have: %s", async (status) => {
+  test.each(["success", "failed"] as const)(
+    "a simulated payout waits from the amount on, in another currency always, and ends as it would have: %s",
+    async (status) => {
       const { id, from } = await asking({ ofMerchant: FROM });
-      const failure = status === "failed" ? { failure: failureOf("declined") } : {};
-      const atOnce = await create(aFinalDisbursement(id, { ...from, ...failure, status }));
-      const later = await create(aDisbursement(id, { ...from, ...failure, due: { afterMs: 2 * SECOND, status } }));
-      pass(DAY / 2);
-      for (const record of [atOnce, later]) expect(await decide(record)).toBe("decided");
+      const how = { ...from, status, ...(status === "failed" && { failure: failureOf("declined") }) };
+      const small = await create(aFinalDisbursement(id, { ...how, amount: 999 }));
+      const foreign = await create(aFinalDisbursement(id, { ...how, amount: 1, currency: "NGN" }));
+      const later = await create(
+        aDisbursement(id, { ...how, status: "pending", due: { afterMs: 2 * SECOND, status } }),
+      );
+      pass(DAY - 1);
       await settleAll();
-      expect(await find(atOnce)).toMatchObject({ status, ...failure });
-      expect(await find(later)).toMatchObject({ status: "pending" });
+      const waits = [foreign, later].map(({ reference }) => reference).toSorted();
+      for (const of of [id, undefined]) expect((await waiting(of)).toSorted()).toEqual(waits);
+      for (const record of [foreign, later]) expect(await decide(record)).toBe("decided");
+      await settleAll();
+      const { failure } = how;
+      expect([small, await find(foreign), await find(later)]).toMatchObject([
+        { status },
+        { status },
+        { status: "pending" },
+      ]);
       pass(2 * SECOND);
       await settleAll();
-      expect(await find(later)).toMatchObject({ status, ...failure });
-      const available = status === "success" ? -2_020 : 0;
-      expect(await storage.listBalances(id)).toMatchObject([{ available, reserved: 0 }]);
-    });
-  });
+      for (const record of [foreign, later])
+        expect(await find(record)).toMatchObject({ status, ...(failure && { failure }) });
+      const [naira, francs] = status === "success" ? [-11, -2_019] : [0, 0];
+      const balances = [naira, francs].map((available) => ({ available, reserved: 0 }));
+      expect(await storage.listBalances(id)).toMatchObject(balances);
+    },
+  );
 
   test("a payout that is rejected, or that nobody approves within 24 hours, fails with its event, for good", async () => {
     const { id, from } = await asking();

@@ -1,5 +1,4 @@
 // What time does: clocks of merchants, resets, and the deletion of what is old.
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import {
   ACTOR,
@@ -125,19 +124,6 @@ export function resetTests(current: Current): void {
     pass(HOUR);
     await settleAll();
     expect([await reset.seen(), await claims({ merchantId: id })]).toEqual([{ ...NOTHING, events: 1 }, []]);
-  });
-
-  test("a payout that is created during a reset is deleted or dated in real time", async () => {
-    const dates = new Set<string>();
-    for (let round = 0; round < 20; round += 1) {
-      await storage.moveClock(id, { by: 365 * DAY }, LATEST);
-      const [before, , after] = await Promise.all([payout(id), storage.reset(id), nextTurn().then(() => payout(id))]);
-      for (const { reference } of [before, after]) {
-        const kept = await storage.findDisbursement(id, reference);
-        if (kept) dates.add(String([kept.createdAt, kept.due!.at]));
-      }
-    }
-    expect(dates).toEqual(new Set([String([START, START + 2_000])]));
   });
 
   test("a reset of very many rows leaves none, and no other merchant's change", async () => {
