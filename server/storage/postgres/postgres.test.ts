@@ -6,7 +6,8 @@ import { createFakeClock } from "../../testing/clock.ts";
 import { useDatabase } from "../../testing/places.ts";
 import { POSTGRES_SERVERS } from "../../testing/postgres.ts";
 import { addDelivery, addMerchant } from "../../testing/storage/fixtures.ts";
-import { durableStorageSuite, expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
+import { durabilityTests } from "../../testing/storage/durability.ts";
+import { expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
 import { openPostgres } from "./index.ts";
 
 /** Every prepared statement that a test of this file sends. */
@@ -28,7 +29,13 @@ describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
   let storage: Storage;
   /** The clock and the listener of the test that runs. */
   let current: Parameters<Parameters<typeof storageSuite>[1]>[0];
-  const currentClock = new Proxy({} as Clock, { get: (_, of) => Reflect.get(current.clock, of) as unknown });
+  const currentClock: Clock = {
+    now: () => current.clock.now(),
+    monotonic: () => current.clock.monotonic(),
+    counter: () => current.clock.counter(),
+    sleep: (...args) => current.clock.sleep(...args),
+    follow: (time) => current.clock.follow(time),
+  };
   beforeAll(async () => {
     current = { clock: createFakeClock(), emit: () => undefined };
     // A start takes longer than most tests, so they share one storage.
@@ -47,7 +54,7 @@ describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
     await storage.ping();
     return { storage, close: async () => undefined };
   });
-  durableStorageSuite(name, (clock, how) => openPostgres(database.url, { clock, ...options, ...how }));
+  durabilityTests((clock, how) => openPostgres(database.url, { clock, ...options, ...how }));
 });
 
 describe("query plans", () => {

@@ -1,5 +1,19 @@
 import { expect, test } from "vitest";
-import { ACTOR, ADA, ATTEMPT, concurrently, HOUR, KOFI, LATEST, MINUTE, START, type Current } from "./fixtures.ts";
+import {
+  ACTOR,
+  ADA,
+  ATTEMPT,
+  concurrently,
+  HOUR,
+  KOFI,
+  LATEST,
+  MINUTE,
+  nextId,
+  SECOND,
+  START,
+  type Current,
+} from "./fixtures.ts";
+import type { NewReplay, Replay } from "../../domain/webhooks.ts";
 
 const DELIVERED = { status: "delivered", step: 1 } as const;
 const ENDED = { status: "ended", step: 1 } as const;
@@ -21,20 +35,12 @@ export function deliveryTests(current: Current): void {
   test("a claim has everything that an attempt needs", async () => {
     const { id, reference } = await oneDelivery();
     const secrets = await storage.rotateSecret(merchantId, "whsec_new", ACTOR);
+    const merchant = await storage.findMerchant(ADA);
     const type = "disbursement.completed";
-    expect(await claims()).toEqual([
-      {
-        lane: { merchantId, host: "merchant.example" },
-        id,
-        event: { id, merchantId, type, reference, createdAt: START, body: expect.any(String) },
-        url: "https://merchant.example/hook",
-        token: expect.any(Number),
-        step: 0,
-        dueAt: START,
-        merchant: await storage.findMerchant(ADA),
-        secrets,
-      },
-    ]);
+    const event = { id, merchantId, type, reference, createdAt: START, body: expect.any(String) };
+    const lane = { merchantId, host: "merchant.example" };
+    const attempt = { url: "https://merchant.example/hook", token: expect.any(Number), step: 0, dueAt: START };
+    expect(await claims()).toEqual([{ lane, id, event, ...attempt, merchant, secrets }]);
   });
 
   test("a retry is ready when it is due, not before, with the bytes that were stored with the event (D11)", async () => {
@@ -43,11 +49,19 @@ export function deliveryTests(current: Current): void {
     const sent = { event: "disbursement.completed", data: { status: "success" } };
     expect(JSON.parse(first.event.body)).toMatchObject(sent);
     await report(first, retryAt(START + 5_000));
+    for (let made = 0; made < 2; made += 1) await oneDelivery();
+    for (const claimed of await claims()) await report(claimed, retryAt(START + HOUR));
     pass(4_999);
     expect([await storage.promoteDue(10), await claims()]).toEqual([0, []]);
     pass(1);
     expect(await storage.promoteDue(10)).toBe(1);
-    expect(await claims()).toMatchObject([{ event: first.event, step: 1, dueAt: START + 5_000 }]);
+    const again = await claimOne();
+    expect(again).toMatchObject({ event: first.event, step: 1, dueAt: START + 5_000 });
+    await report(again, DELIVERED);
+    pass(HOUR);
+    expect([await storage.promoteDue(1), await storage.promoteDue(10), await storage.promoteDue(10)]).toEqual([
+      1, 1, 0,
+    ]);
   });
 
   test("a claimed delivery belongs to its claimant until the lease ends, which only its own claim can renew", async () => {
@@ -79,6 +93,8 @@ export function deliveryTests(current: Current): void {
     const second = await claimOne();
     expect(await report(late, DELIVERED, { error: "No response." })).toBe(false);
     expect(await replay()).toBe("claimed");
+    // A report after the lease counts until another worker claims the delivery.
+    pass(MINUTE);
     expect(await report(second, DELIVERED, { httpStatus: 204 })).toBe(true);
     expect([await report(late, retryAt(START + MINUTE)), await report(second, ENDED)]).toEqual([false, false]);
     const found = await find();
@@ -88,14 +104,6 @@ export function deliveryTests(current: Current): void {
     expect(found.attempts.map(({ httpStatus }) => httpStatus)).toEqual([undefined, 204]);
     pass(HOUR);
     expect(await claims()).toEqual([]);
-  });
-
-  test("a report after the lease still counts until another worker claims the delivery", async () => {
-    const { find } = await oneDelivery();
-    const claimed = await claimOne();
-    pass(2 * MINUTE);
-    expect(await report(claimed, DELIVERED)).toBe(true);
-    expect(await find()).toMatchObject({ status: "delivered" });
   });
 
   test("attempts are numbered from 1 and stored with their results, of which the last hundred are kept", async () => {
@@ -110,18 +118,17 @@ export function deliveryTests(current: Current): void {
       if (index === 0) expect(await find()).toMatchObject({ status: "pending", step: 1, nextAttemptAt: START + HOUR });
       if (index < 2) await replay();
     }
-    expect(await find()).toEqual({
+    const attempts = results.map((result, index) => ({ number: index + 1, ...ATTEMPT, ...result }));
+    const url = "https://merchant.example/hook";
+    const event = {
       id,
       merchantId,
       type: "disbursement.completed",
       reference,
       createdAt: START,
       body: expect.any(String),
-      url: "https://merchant.example/hook",
-      status: "delivered",
-      step: 1,
-      attempts: results.map((result, index) => ({ number: index + 1, ...ATTEMPT, ...result })),
-    });
+    };
+    expect(await find()).toEqual({ ...event, url, status: "delivered", step: 1, attempts });
     for (let made = 3; made < 103; made += 1) {
       await replay();
       await report(await claimOne(), DELIVERED);
@@ -156,24 +163,11 @@ export function deliveryTests(current: Current): void {
     const { id, replay } = await oneDelivery();
     await finalPayout(kofi);
     const silent = (await current.events(kofi))[0]!.id;
-    expect(await storage.findDelivery(kofi, silent)).toBeUndefined();
-    expect(await storage.hasDue(kofi, START + MINUTE)).toBe(false);
-    for (const [of, unknown] of [
-      [kofi, id],
-      [kofi, silent],
-      [merchantId, "msg_nothing"],
-    ] as const)
-      expect(await storage.requestReplay(of, unknown, ACTOR)).toBe("unknown");
+    expect([await storage.findDelivery(kofi, silent), await storage.hasDue(kofi, LATEST)]).toEqual([undefined, false]);
+    const unknown = [id, silent, "msg_nothing"].map((each) => storage.requestReplay(kofi, each, ACTOR));
+    expect(await Promise.all(unknown)).toEqual(["unknown", "unknown", "unknown"]);
     await storage.reset(merchantId);
     expect([await replay(), await claims()]).toEqual(["unknown", []]);
-  });
-
-  test("makes at most `limit` deliveries ready", async () => {
-    await concurrently(5, () => delivery());
-    for (const claimed of await claims()) await report(claimed, retryAt(START + 1));
-    pass(1);
-    const made = [await storage.promoteDue(3), await storage.promoteDue(3), await storage.promoteDue(3)];
-    expect([made, (await claims()).length]).toEqual([[3, 2, 0], 5]);
   });
 
   test("lists lanes with ready deliveries in order, page by page, each once", async () => {
@@ -213,19 +207,139 @@ export function deliveryTests(current: Current): void {
   });
 
   test("an event goes to the request's address, else to the default at that time, else nowhere (D40)", async () => {
-    const insert = async (changes: { webhookURL?: string } = {}) =>
-      expect((await finalPayout(merchantId, changes)).webhookURL).toBe(changes.webhookURL);
-    const [first, own, later] = ["https://default.example/", "https://own.example/", "https://later.example/"] as const;
-    await insert();
-    await storage.setDefaultWebhook(merchantId, first, ACTOR);
-    expect(await storage.findMerchant(merchantId)).toMatchObject({ webhookUrl: first });
-    await insert();
-    await insert({ webhookURL: own });
-    for (const address of [later, undefined]) {
+    const [first, own, later] = ["https://default.example/", "https://own.example/", "https://later.example/"];
+    for (const [address, webhookURL] of [[], [first], [first, own], [later], []]) {
       await storage.setDefaultWebhook(merchantId, address, ACTOR);
-      await insert();
+      const record = await finalPayout(merchantId, webhookURL === undefined ? {} : { webhookURL });
+      expect(record.webhookURL).toBe(webhookURL);
     }
     const { items } = await storage.listDeliveries({ merchantId, limit: 10 });
     expect(items.map(({ url }) => url)).toEqual([later, own, first]);
+  });
+}
+
+const B = { webhookURL: "https://b.example/" };
+
+/** Takes all steps of the replays in progress, for as long as they need. */
+async function replayAll({ storage, pass }: Current): Promise<void> {
+  for (let waited = 0; waited < 10; waited += 1) {
+    while ((await storage.advanceReplay()) !== undefined) waited = 0;
+    pass(SECOND);
+  }
+}
+
+export function replayByFilterTests(current: Current): void {
+  const { storage, pass, delivery, attempted, claims, report } = current;
+  const start = (changes: Partial<NewReplay> = {}) =>
+    storage.startReplay({ id: nextId(), merchantId: ADA, filter: { status: "failed" }, pace: 100, ...changes }, ACTOR);
+  /** Makes failed deliveries and returns their ids, the oldest first. */
+  async function failed(count: number, merchantId = ADA) {
+    await concurrently(count, () => delivery(merchantId));
+    for (const claimed of await claims({ merchantId })) await report(claimed, { status: "exhausted", step: 10 });
+    const { items } = await storage.listDeliveries({ merchantId, status: "failed", limit: 100 });
+    return items.map(({ id }) => id).toReversed();
+  }
+  const find = async (id: string) => (await storage.findReplay(ADA, id))!;
+  const readyIds = async () => (await claims()).map(({ event }) => event.id);
+
+  test("makes what the filter finds ready, also what waits for a retry, and leaves alone what is ready or being attempted", async () => {
+    await attempted(ADA, "ended");
+    const wanted = [];
+    for (const status of ["ended", "delivered", "exhausted", "pending"] as const)
+      wanted.push(await attempted(ADA, status, B));
+    const [ready, underway] = [await attempted(ADA, "delivered", B), await attempted(ADA, "delivered", B)];
+    await storage.requestReplay(ADA, underway.id, ACTOR);
+    await claims();
+    const made = { filter: { host: "b.example" }, expected: 4 };
+    const replay = (await start(made))!;
+    const running = { replayed: 0, skipped: 0, state: "running" };
+    const began = { id: replay.id, merchantId: ADA, pace: 100, startedAt: START, startedBy: ACTOR };
+    expect(replay).toEqual({ ...began, ...made, ...running });
+    const later = await attempted(ADA, "ended", B);
+    await storage.requestReplay(ADA, ready.id, ACTOR);
+
+    await replayAll(current);
+    const done = { replayed: 4, skipped: 2, state: "done", endedAt: expect.any(Number) };
+    expect(await find(replay.id)).toEqual({ ...replay, ...done });
+    const claimed = await claims();
+    expect(claimed.map(({ event }) => event.id).toSorted()).toEqual([...wanted, ready].map(({ id }) => id).toSorted());
+    for (const each of claimed) expect(each).toMatchObject({ step: 0, dueAt: START });
+    expect(await storage.promoteDue(10)).toBe(0);
+    expect(await storage.findDelivery(ADA, later.id)).toMatchObject({ status: "ended" });
+  });
+
+  test("makes the retries of one receiver due earlier, those first that are due first, and counts no attempt", async () => {
+    for (let made = 0; made < 4; made += 1) {
+      await attempted(ADA, "pending", B);
+      pass(1);
+    }
+    await attempted(ADA, "pending");
+    const lane = { merchantId: ADA, host: "b.example" };
+    expect(await storage.advanceRetries(lane, 3)).toBe(3);
+    const claimed = (await claims()).map(({ step, dueAt, url }) => [step, dueAt, url]);
+    expect(claimed).toEqual(Array.from({ length: 3 }, () => [0, START + 4, B.webhookURL]));
+    expect(await storage.advanceRetries({ ...lane, merchantId: KOFI }, 1)).toBe(0);
+    expect([await storage.advanceRetries(lane, 10), await storage.advanceRetries(lane, 10)]).toEqual([1, 0]);
+  });
+
+  test("several workers at once keep its pace, and make each delivery ready once", async () => {
+    const ids = await failed(50);
+    const { id } = (await start({ pace: 10 }))!;
+    const ready: string[] = [];
+    for (let seconds = 1; seconds <= 5; seconds += 1) {
+      for (let passed = 0; passed < SECOND; passed += 50) {
+        await concurrently(4, () => storage.advanceReplay());
+        pass(50);
+      }
+      ready.push(...(await readyIds()));
+      expect(ready.length).toBeGreaterThanOrEqual(10 * seconds);
+      expect(ready.length).toBeLessThanOrEqual(10 * seconds + 3);
+    }
+    expect(ready).toEqual(ids);
+    expect(await find(id)).toMatchObject({ replayed: 50, skipped: 0, state: "done" });
+  });
+
+  test("one replay of a merchant runs at a time; a stopped one makes nothing more ready, and only its own merchant stops it", async () => {
+    await failed(10);
+    const started = await concurrently(5, () => start({ pace: 4 }));
+    const [{ id }, ...others] = started.filter((replay) => replay !== undefined) as [Replay];
+    expect([others, (await start({ merchantId: KOFI }))?.state]).toEqual([[], "running"]);
+    expect([await storage.advanceReplay(), await storage.advanceReplay()].toSorted()).toEqual([0, 1]);
+    const stops: boolean[] = [];
+    pass(MINUTE);
+    for (const merchantId of [KOFI, ADA, ADA]) stops.push(await storage.stopReplay(merchantId, id, ACTOR));
+    expect(stops).toEqual([false, true, false]);
+    expect([await storage.advanceReplay(), (await readyIds()).length]).toEqual([undefined, 1]);
+    const stopped = { state: "stopped", replayed: 1, endedAt: START + MINUTE, stoppedBy: ACTOR };
+    expect(await find(id)).toMatchObject(stopped);
+    expect(await storage.findReplay(KOFI, id)).toBeUndefined();
+    const next = (await start())!;
+    for (const limit of [10, 1])
+      expect((await storage.listReplays(ADA, limit)).map((replay) => replay.id)).toEqual([next.id, id].slice(0, limit));
+  });
+
+  test("a stop or a reset during a step lets it happen wholly or not at all", async () => {
+    for (const end of [(id: string) => storage.stopReplay(ADA, id, ACTOR), () => storage.reset(ADA)]) {
+      await failed(6);
+      const { id } = (await start({ pace: 20 }))!;
+      await Promise.all([storage.advanceReplay(), end(id)]);
+      const { replayed, state } = await find(id);
+      expect(state).toBe("stopped");
+      expect([0, 5]).toContain(replayed);
+    }
+  });
+
+  test("replays a period, and is exact also after a move of the clock", async () => {
+    const before = await attempted(ADA, "ended");
+    await storage.moveClock(ADA, { by: MINUTE }, START + 10 * MINUTE);
+    const during = await attempted(ADA, "ended");
+    pass(MINUTE);
+    await attempted(ADA, "ended");
+    const filter = { createdAfter: START, createdBefore: START + 2 * MINUTE };
+    const hosts = [{ host: "merchant.example", count: 2 }];
+    expect(await storage.countDeliveries(ADA, filter)).toEqual({ count: 2, isExact: true, hosts });
+    await start({ filter });
+    await replayAll(current);
+    expect((await readyIds()).toSorted()).toEqual([before.id, during.id].toSorted());
   });
 }
