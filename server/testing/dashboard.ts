@@ -1,10 +1,8 @@
 // The dashboard for tests: a server with visitors, and one with a record of each kind, which has something on every page.
-import { globSync, readFileSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
-import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
+import { ACTION_NAMES, actionOf } from "../actions/index.ts";
 import type { Rails } from "../domain/rails.ts";
-import { migrate } from "../storage/sqlite/migrate.ts";
+import { PAGES } from "../http/dashboard/routes.ts";
 import { routesOf, signedIn, type Visited } from "./dashboard-visitor.ts";
 import { createTestRail, railsOf } from "./rail.ts";
 import { startReceiver } from "./receiver.ts";
@@ -15,7 +13,7 @@ type Said = string | RegExp | { not: string | RegExp };
 export const not = (said: string | RegExp): Said => ({ not: said });
 
 /** Expects the status of a page, and what people read there or what its HTML contains. */
-export async function says(visited: Promise<Visited>, status: number, ...all: Said[]): Promise<Visited> {
+export async function says(visited: Promise<Visited> | Visited, status: number, ...all: Said[]): Promise<Visited> {
   const page = await visited;
   expect(page.status, `${page.text}`).toBe(status);
   for (const each of all) {
@@ -88,14 +86,22 @@ export async function filledDashboard(filling: Filling = {}) {
   const checkout = (await server.createCheckout({ reference })).body.data.reference as string;
   const attention: string[] = [];
   if (isLive) {
+    // The rail has ended these in one way, and then in another.
+    const contradict = async (about: string, status: "failed" | "success") => {
+      const answer = { status };
+      rail.ledger.get(about)!.answer = answer;
+      await storage.recordNotification("test", about, { exchanges: [], answer, askAgainAfterMs: 0 });
+    };
     const contradicted = await pay("contradicted");
-    const answer = { status: "failed" } as const;
-    rail.ledger.get(contradicted)!.answer = answer;
-    await storage.recordNotification("test", contradicted, { exchanges: [], answer, askAgainAfterMs: 0 });
+    await contradict(contradicted, "failed");
+    rail.answers.push({ status: "cancelled" });
+    const paidLate = (await server.createCheckout()).body.data.reference as string;
+    await server.pass(0);
+    await contradict(paidLate, "success");
     rail.answers.push(new Error("time-out"));
     rail.found.push(...Array.from({ length: 200 }, () => new Error("no response")));
     attention.push(contradicted, await pay("unknown"));
-    await server.pass(HOUR + 1);
+    for (let lookups = 0; lookups < 4; lookups += 1) await server.pass(HOUR / 3);
   }
   const operator = await signedIn(server, { name: "Grace" });
   const member = await signedIn(server, { merchantId: id, name: "Ada" });
@@ -111,15 +117,16 @@ export async function filledDashboard(filling: Filling = {}) {
   const replay = { id: "a-replay", merchantId: id, filter: { status: "pending" }, pace: 1, expected: 1 } as const;
   await storage.startReplay(replay, ACTOR);
 
+  const [contradicted = "", unknown = ""] = attention;
   const values: Readonly<Record<string, string>> = {
-    merchant: id,
-    disbursement,
-    checkout,
-    webhook: delivery!.id,
-    replay: replay.id,
-    rail: "test",
-    page: "operating",
-    file: "docs.css",
+    m: id,
+    merchants: id,
+    disbursements: disbursement,
+    checkouts: checkout,
+    webhooks: delivery!.id,
+    replays: replay.id,
+    rails: "test",
+    payments: unknown,
   };
   /** What pages need in their query. */
   const needed = (route: string) =>
@@ -130,20 +137,12 @@ export async function filledDashboard(filling: Filling = {}) {
         : route.endsWith("/adjust")
           ? "?kind=top-up&amount=500&currency=XOF&reason=transfer"
           : "";
-  /** A parameter of a path stands for what precedes it: `:id` in `/webhooks/:id` is a webhook's id. */
+  /** The path of a route. A parameter stands for what precedes it: `:id` in `/webhooks/:id` is a webhook's id. */
   const filled = (route: string) =>
-    route.replaceAll(/(\w+?)s?\/:(\w+)/g, (_, kind: string, name: string) => {
-      const value = values[name] ?? values[kind] ?? name;
-      return `${kind === "m" ? kind : `${kind}s`}/${value}`;
+    route.replaceAll(/(\w+)\/:\w+/g, (_, kind: string) => {
+      const isContradicted = kind === "payments" && route.endsWith("/close");
+      return `${kind}/${isContradicted ? contradicted : values[kind]}`;
     });
-  /** The paths outside the contract, except for streams, which do not end, and the metrics, which count requests. */
-  const routes = (method: "GET" | "POST") => [
-    ...new Set(
-      routesOf(server.service.app)
-        .filter((route) => route.method === method && !/^\/(v1|sandbox)\/|\/live$|^\/metrics$/.test(route.path))
-        .map(({ path }) => path),
-    ),
-  ];
   return {
     server,
     id,
@@ -154,32 +153,21 @@ export async function filledDashboard(filling: Filling = {}) {
     attention,
     changes: ["one-change", "another"].map((name) => `${id}/${name}`),
     filled,
-    forms: routes("POST"),
+    forms: routesOf(server.service.app, "post"),
     /** The routes of pages, with a path for each that shows one. */
-    pages: routes("GET").map((route) => ({ route, path: filled(route) + needed(route) })),
+    pages: routesOf(server.service.app, "get").map((route) => ({ route, path: filled(route) + needed(route) })),
     close: server.close,
   };
 }
 export type FilledDashboard = Awaited<ReturnType<typeof filledDashboard>>;
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
-
-/**
- * The names of all columns and of all properties in the types of the domain and the workers, so that a test can send each
- * as a parameter that no operation declares.
- */
-export function storageNames(): string[] {
-  using db = new DatabaseSync(":memory:");
-  migrate(db);
-  const tables = "SELECT DISTINCT c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'";
-  const columns = db
-    .prepare(tables)
-    .all()
-    .map(({ name }) => String(name));
-  const inCamelCase = columns.map((name) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()));
-  const sources = globSync("{domain,workers,webhooks}/*.ts", { cwd: ROOT }).filter((file) => !file.includes(".test."));
-  const properties = sources.flatMap((file) =>
-    [...readFileSync(ROOT + file, "utf8").matchAll(/^ +(?:readonly )?(\w+)\??: /gm)].map(([, name]) => name!),
-  );
-  return [...new Set([...columns, ...inCamelCase, ...properties])].toSorted();
-}
+/** Everything that a page reads or a form sends, and words of the storage and of JavaScript. */
+export const PARAMETERS: readonly string[] = [
+  ...new Set([
+    ...PAGES.flatMap(({ query = [] }) => query),
+    ...ACTION_NAMES.flatMap((name) => Object.values(actionOf(name).input).flatMap(({ inputs }) => Object.keys(inputs))),
+    ..."merchantId merchant_id actor createdAfter fee limit offset approval scopes approved __proto__ constructor".split(
+      " ",
+    ),
+  ]),
+];

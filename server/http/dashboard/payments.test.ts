@@ -4,7 +4,7 @@ import { openDashboard, says, trail } from "../../testing/dashboard.ts";
 import { signedIn } from "../../testing/dashboard-visitor.ts";
 import { aPayout } from "../../testing/server.ts";
 
-const { server, receiver, id, area, close } = await openDashboard();
+const { server, id, area, close } = await openDashboard();
 afterAll(close);
 
 const list = `${area}/disbursements`;
@@ -32,20 +32,16 @@ describe("the list", () => {
     expect(await shown(first.link("Older"))).toEqual(all.slice(25));
   });
 
-  const days = [0, DAY].map((later) => new Date(server.clock.now() - DAY + later).toISOString().slice(0, 10));
-  const [start, next] = days as [string, string];
+  const [start = "", next = ""] = [DAY, 0].map((ago) => new Date(server.clock.now() - ago).toISOString().slice(0, 10));
   test.each<[Record<string, string>, string[]]>([
     [{ search: "order-7" }, ["order-7"]],
     [{ search: references[8]! }, ["order-8"]],
     [{ search: " +225 07 00 00 00 02 " }, ["order-20", "order-10", "order-0"]],
     [{ search: "order-" }, []],
-    [{ search: "2250700000009" }, []],
-    [{ status: "failed" }, ["order-20", "order-10", "order-0"]],
     [{ to: start }, from(14, 0)],
     [{ from: next }, from(29, 15)],
     [{ from: start, to: start, status: "failed" }, ["order-10", "order-0"]],
     [{ from: next, search: "2250700000002" }, ["order-20"]],
-    [{ from: next, search: "order-3" }, []],
     [{ from: next, search: references[3]! }, []],
     [{ status: "failed", search: "2257038102473" }, []],
   ])("finds by %j", async (query, expected) => {
@@ -93,16 +89,6 @@ describe("as CSV", () => {
     const { html } = await visitor.get(`/m/${merchant.id}/disbursements.csv`);
     expect(html).toContain(`,${written},pending`);
   });
-});
-
-test("a payment's page tells its story to the last attempt of its webhook", async () => {
-  const { reference } = (await server.createPayout({ webhookURL: receiver.url })).body.data;
-  const page = `${list}/${reference}`;
-  await says(visitor.get(page), 200, "Due: success");
-  await server.pass(server.config.settleDelayMs);
-  const story = /Created.* success.* Event disbursement\.completed.* Attempt 1: status 204/;
-  await says(visitor.get(page), 200, story, `For ${receiver.url}`);
-  await says(visitor.get(`${list}/DSBNONE`), 404);
 });
 
 const log = `${area}/requests`;
@@ -170,12 +156,13 @@ describe("the log of requests", () => {
 
   test("has no request without a valid key, of no operation, or of the dashboard", async () => {
     const count = async () => (await server.storage.listRequests({ merchantId: id, limit: 1_000 })).items.length;
-    await logged(await server.request("GET", "/sandbox/clock"));
+    const request = async () => logged(await server.request("GET", "/sandbox/clock"));
+    await request();
     const before = await count();
     for (const key of [null, "sk_unknown_but_long_enough"]) await server.request("GET", "/v1/disbursements", { key });
     await server.request("GET", "/nothing");
     await visitor.get(log);
-    await logged(await server.request("GET", "/sandbox/clock"));
+    await request();
     expect(await count()).toBe(before + 1);
   });
 });
