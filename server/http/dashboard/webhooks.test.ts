@@ -32,15 +32,6 @@ async function merchantWith(...statuses: number[]) {
   return { id, area, list: `${area}/webhooks`, made, delivered, visitor, submit };
 }
 
-test("the list of webhooks has the newest first, and pages", async () => {
-  const { list, made, visitor, delivered } = await merchantWith(410, 204);
-  const [gone, fine] = made.map(({ id }) => id);
-  expect(idsIn(await says(visitor.get(list), 200, receiver.url))).toEqual([fine, gone]);
-  for (let index = 0; index < 25; index++) await delivered(204);
-  const first = await visitor.get(`${list}?status=delivered`);
-  expect(idsIn(await visitor.get(first.link("Older")))).toEqual([fine]);
-});
-
 test("the list of webhooks filters by each field and by several", async () => {
   const { list, made, visitor, delivered } = await merchantWith(410);
   await server.pass(60_000);
