@@ -1,7 +1,6 @@
 // The dashboard for tests: a server with visitors, and one with a record of each kind, which has something on every page.
 import { expect } from "vitest";
 import { ACTION_NAMES, actionOf } from "../actions/index.ts";
-import type { Rails } from "../domain/rails.ts";
 import { PAGES } from "../http/dashboard/routes.ts";
 import { routesOf, signedIn, type Visited } from "./dashboard-visitor.ts";
 import { createTestRail, railsOf } from "./rail.ts";
@@ -32,10 +31,10 @@ export const trail = async ({ storage }: TestServer, limit = 1, merchantId?: str
   (await storage.listAudit({ limit, ...(merchantId !== undefined && { merchantId }) })).items;
 
 /** A server with an operator, Ada, and a person of its merchant, Kofi. */
-export async function openDashboard(env: Record<string, string> = {}, rails?: Rails) {
+export async function openDashboard({ env, ...options }: TestServerOptions = {}) {
   const local = { WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
   const [server, receiver] = await Promise.all([
-    startServer({ env: { ...(env.SANDBOX === "false" && local), ...env }, ...(rails && { rails }) }),
+    startServer({ env: { ...local, ...env }, ...options }),
     startReceiver(),
   ]);
   const { id } = server.merchant;
@@ -50,9 +49,8 @@ export async function openDashboard(env: Record<string, string> = {}, rails?: Ra
   };
 }
 
-interface Filling {
+interface Filling extends Pick<TestServerOptions, "openStorage"> {
   isLive?: boolean;
-  openStorage?: TestServerOptions["openStorage"];
   /** What people have written. */
   merchant?: string;
   reference?: string;
@@ -63,18 +61,15 @@ interface Filling {
 const HOUR = 3_600_000;
 const ACTOR = "command ada@host";
 
-/** A server with a record of each kind. Two of them have the same ids. */
+/** A server with a record of each kind, and another operator, Grace. Two records have the same ids. */
 export async function filledDashboard(filling: Filling = {}) {
   const { isLive = false, openStorage, merchant = "Ada Stores", amount = 1e9 } = filling;
   const { reference = "salary-41", webhookURL = "https://merchant.example/" } = filling;
   const rail = createTestRail();
-  const server = await startServer({
-    env: { SANDBOX: String(!isLive), WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" },
-    rails: railsOf(rail),
-    ...(openStorage && { openStorage }),
-  });
+  const options = { env: { SANDBOX: String(!isLive) }, rails: railsOf(rail), ...(openStorage && { openStorage }) };
+  const dashboard = await openDashboard(options);
+  const { server, id } = dashboard;
   const { storage } = server;
-  const { id } = server.merchant;
   await storage.renameMerchant(id, merchant, ACTOR);
   const pay = async (merchantsReference: string, changes = {}) => {
     const { body } = await server.createPayout({ reference: merchantsReference, webhookURL, ...changes });
@@ -103,9 +98,6 @@ export async function filledDashboard(filling: Filling = {}) {
     attention.push(contradicted, await pay("unknown"));
     for (let lookups = 0; lookups < 4; lookups += 1) await server.pass(HOUR / 3);
   }
-  const operator = await signedIn(server, { name: "Grace" });
-  const member = await signedIn(server, { merchantId: id, name: "Ada" });
-  await signedIn(server, { name: "Alan" });
   await storage.setMerchantLimits(id, { approvalFrom: { XOF: amount } }, ACTOR);
   const waiting: string[] = [];
   for (const name of [`${reference.slice(0, 60)}-1`, "two", "three", "four"])
@@ -144,11 +136,8 @@ export async function filledDashboard(filling: Filling = {}) {
       return `${kind}/${isContradicted ? contradicted : values[kind]}`;
     });
   return {
-    server,
-    id,
-    area: `/m/${id}`,
-    operator,
-    member,
+    ...dashboard,
+    operator: await signedIn(server, { name: "Grace" }),
     waiting,
     attention,
     changes: ["one-change", "another"].map((name) => `${id}/${name}`),
@@ -156,7 +145,6 @@ export async function filledDashboard(filling: Filling = {}) {
     forms: routesOf(server.service.app, "post"),
     /** The routes of pages, with a path for each that shows one. */
     pages: routesOf(server.service.app, "get").map((route) => ({ route, path: filled(route) + needed(route) })),
-    close: server.close,
   };
 }
 export type FilledDashboard = Awaited<ReturnType<typeof filledDashboard>>;

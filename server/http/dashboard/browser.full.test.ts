@@ -95,24 +95,6 @@ describe.each(services)("every page of %s suits everyone", (_, filled, paths) =>
   });
 });
 
-test("no request after the link contains its token, and forms state their origin", async () => {
-  const { server } = sandbox;
-  const page = await openLink(browser, server);
-  const token = new URL(page.url()).searchParams.get("token")!;
-  const sent: Promise<Record<string, string>>[] = [];
-  page.on("request", (one) => sent.push(one.allHeaders()));
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.waitForURL("**/dashboard");
-  await page.getByRole("link", { name: "Établissements" }).click();
-  await page.getByRole("heading", { name: "Disbursements" }).waitFor();
-  const headers = await Promise.all(sent);
-  expect(headers.length).toBeGreaterThan(2);
-  expect(headers[0]).toMatchObject({ origin: server.url, referer: `${server.url}/` });
-  expect(JSON.stringify(headers)).not.toContain(token);
-  expect(await page.evaluate(() => document.referrer)).toBe(`${server.url}/`);
-  await page.context().close();
-});
-
 test("a merchant's first day, with the keyboard alone", async () => {
   const dashboard = await openDashboard();
   const { server, receiver } = dashboard;

@@ -8,8 +8,8 @@ import { startServer } from "../../testing/server.ts";
 
 const DAY = 86_400_000;
 const rail = createTestRail();
-const settings = { SANDBOX: "false", BALANCE_APPROVAL_FROM: "XOF:1000000" };
-const { server, id, area, ada, kofi, close } = await openDashboard(settings, railsOf(rail));
+const env = { SANDBOX: "false", BALANCE_APPROVAL_FROM: "XOF:1000000" };
+const { server, id, area, ada, kofi, close } = await openDashboard({ env, rails: railsOf(rail) });
 const { storage } = server;
 await storage.setMerchantLimits(id, { approvalFrom: { XOF: 10_000, GHS: 1 } }, "command ada@host");
 afterAll(close);
@@ -119,7 +119,7 @@ describe("a second person", () => {
 });
 
 test("one operator ends a payment alone if a setting says so, which every page shows", async () => {
-  const alone = await openDashboard({ SANDBOX: "false", ONE_OPERATOR_DECIDES: "true" }, railsOf(rail));
+  const alone = await openDashboard({ env: { ...env, ONE_OPERATOR_DECIDES: "true" }, rails: railsOf(rail) });
   const { ada: operator, area: at, server: own } = alone;
   isSilent();
   const { reference } = (await own.createPayout()).body.data;

@@ -5,7 +5,7 @@ import { ACTION_NAMES, actionOf, type ActionName } from "../../actions/index.ts"
 import { hasRight, ROLES } from "../../domain/sign-in.ts";
 import { openSqlite } from "../../storage/sqlite/index.ts";
 import { filledDashboard, not, PARAMETERS, says, trail, type FilledDashboard } from "../../testing/dashboard.ts";
-import { newLink, send, signedIn, visit, type Visited } from "../../testing/dashboard-visitor.ts";
+import { newLink, send, signedIn, visit } from "../../testing/dashboard-visitor.ts";
 import { failingStorage, type FailingStorage, type Failure } from "../../testing/failing-storage.ts";
 import { startServer } from "../../testing/server.ts";
 
@@ -35,9 +35,7 @@ const hidden =
     ...(await operator.get(page.replace(":merchant", id))).hidden(end),
     ...typed,
   });
-const ofKey =
-  (typed: Fields = {}) =>
-  async ({ server, id }: FilledDashboard) => ({ key: (await server.storage.listKeysOf(id))[0]!.id, ...typed });
+const aKey = async ({ server, id }: FilledDashboard) => ({ key: (await server.storage.listKeysOf(id))[0]!.id });
 const sessionOf =
   (wanted: string) =>
   async ({ server }: FilledDashboard) => {
@@ -79,7 +77,7 @@ const FORMS: Record<string, Form> = {
     409,
   ],
   [`${SETTINGS}/keys/limits`]: [hidden(SETTINGS, "/keys/limits", LIMITS), LIMITS, 'value="XOF:5000000"', 409],
-  [`${SETTINGS}/keys/revoke`]: [ofKey(), {}, "revoked", 303],
+  [`${SETTINGS}/keys/revoke`]: [aKey, {}, "revoked", 303],
   [`${SETTINGS}/secret/reveal`]: [{}, {}, "whsec_"],
   [`${SETTINGS}/secret/rotate`]: [hidden(SETTINGS, "/rotate", {}), {}, "Also signs until", 409],
   [`${SETTINGS}/default-webhook`]: [{ url: "https://b.example/?t=t" }, { receiver: "b.example" }, "b.example/?t=t"],
@@ -88,10 +86,10 @@ const FORMS: Record<string, Form> = {
   [`${SANDBOX}/advance`]: [{ by: "", to: "2026-11-20T11:30:00.000Z" }, { to: "2026-11-20T11:30:00.000Z" }, "+2 hours"],
   [`${SANDBOX}/chaos`]: [hidden(SANDBOX, "/chaos", { latencyMs: "5" }), { latencyMs: "5" }, "Chaos is on.", 409],
   [`${SANDBOX}/reset`]: [{}, {}, "It is 2026-11-20 09:30:00"],
-  [`${M}/team/end`]: [sessionOf("Ada"), { name: "Ada" }, undefined, 404],
+  [`${M}/team/end`]: [sessionOf("Kofi"), { name: "Kofi" }, undefined, 404],
   [`${M}/team/end-all`]: [{ name: "Barbara" }, { name: "Barbara", session: "all" }, "Nobody is signed in", 404],
   [`${MANAGED}/close`]: [{}, { sessions: "0" }, "Renamed closed", 303],
-  "/team/end": [sessionOf("Alan"), { name: "Alan" }, undefined, 404],
+  "/team/end": [sessionOf("Ada"), { name: "Ada" }, undefined, 404],
   "/team/end-all": [{ name: "Barbara" }, { name: "Barbara", session: "all" }, undefined, 404],
   "/sign-out": [{ everywhere: "" }],
   "/sign-in": [async ({ server }) => ({ token: await newLink(server, { name: "Edsger" }) })],
@@ -141,13 +139,6 @@ async function stored({ server: { storage, url }, id, operator }: FilledDashboar
   };
 }
 
-/** A response without the parts that differ between two equal requests to two servers. */
-const response = ({ status, to, html, headers }: Visited) => [
-  status,
-  to,
-  html.replaceAll(headers.get("x-request-id")!, "").replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, ""),
-];
-
 describe.each([
   ["a sandbox", false, FORMS],
   ["a live service", true, LIVE_FORMS],
@@ -192,10 +183,11 @@ describe.each([
       const declared = Object.values(ALL_ACTIONS.find(({ at }) => at === route)?.action.input ?? {});
       const names = new Set([...declared.flatMap(({ inputs }) => Object.keys(inputs)), ...Object.keys(fields)]);
       const more = PARAMETERS.filter((name) => !names.has(name)).map((name) => [name, "1"]);
-      const expected = response(await plain.operator.post(plain.filled(route), fields));
+      const expected = await plain.operator.post(plain.filled(route), fields);
       const sent = { ...same, ...(Object.fromEntries(more) as Fields) };
-      const found = response(await filled.operator.post(`${filled.filled(route)}?${query}`, sent));
-      expect([route, found, await stored(filled)]).toEqual([route, expected, await stored(plain)]);
+      const found = await filled.operator.post(`${filled.filled(route)}?${query}`, sent);
+      expect([route, found.status, found.to]).toEqual([route, expected.status, expected.to]);
+      expect([route, await stored(filled)]).toEqual([route, await stored(plain)]);
     }
     await Promise.all([plain.close(), filled.close()]);
   });
@@ -216,36 +208,37 @@ const AMOUNTS = ["0", "-1", "1.5", "", "x", "9007199254740992"];
 const RULES = ["500", "XOF:", "XOF:1.5", "XOF:1,XOF:2", "xof:1", "XOF:99999999999999999"];
 const PACE = "The pace is a whole number from 1 to 500 per second.";
 
-test.each<[filled: FilledDashboard, route: string, field: string, wrong: string[], says?: string]>([
-  [sandbox, "/merchants", "name", NAMES],
-  [sandbox, `${MANAGED}/rename`, "name", NAMES],
-  [sandbox, `${M}/team/links`, "name", NAMES],
-  [sandbox, `${SETTINGS}/keys`, "name", NAMES],
-  [sandbox, `${M}/team/links`, "role", ["owner", ""], "Role: this cannot be"],
-  [sandbox, `${M}/team/links`, "lifetime", ["constructor", "__proto__", "7 days"]],
-  [sandbox, `${MANAGED}/limits`, "perDay", RULES],
-  [sandbox, `${SETTINGS}/keys/limits`, "perDay", RULES],
-  [sandbox, `${MANAGED}/terms`, "rateLimit", ["0", "x"], "rateLimit must be a whole number"],
-  [sandbox, `${MANAGED}/adjust`, "amount", AMOUNTS],
-  [sandbox, `${MANAGED}/adjust`, "currency", ["xof", ""]],
-  [sandbox, `${MANAGED}/adjust`, "kind", ["both", ""]],
-  [sandbox, `${MANAGED}/adjust`, "reason", [" ", ""]],
-  [sandbox, "/approvals/reject", "reason", [" ", ""]],
-  [sandbox, `${SETTINGS}/default-webhook`, "url", ["ftp://a.example", "x", `https://a.example/${"x".repeat(2_048)}`]],
-  [sandbox, `${SANDBOX}/disbursements`, "amount", AMOUNTS],
-  [sandbox, `${SANDBOX}/disbursements`, "phoneNumber", ["07", "", "2250700000408"]],
-  [sandbox, `${SANDBOX}/checkouts`, "amount", AMOUNTS],
-  [sandbox, `${SANDBOX}/advance`, "to", ["", "tomorrow", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59Z"]],
-  [sandbox, `${SANDBOX}/chaos`, "lostResponsesPercent", ["101", "-1", "0.5", "x"], "Responses that are lost"],
-  [sandbox, `${M}/replays/new`, "pace", ["0", "501", "1.5", ""], PACE],
-  [sandbox, `${M}/replays/new`, "status", [""], "Choose what to replay"],
-  [sandbox, `${M}/replays/new`, "type", ["x"], "Event: this cannot be “x”."],
-  [sandbox, `${M}/replays/new`, "reference", ["DSB1"], "Open the payment’s webhook"],
-  [live, `${M}/payments/:reference/decide`, "status", ["pending", ""]],
-  [live, `${M}/payments/:reference/decide`, "reason", [" ", ""]],
-  [live, `${M}/payments/:reference/close`, "reason", [" ", ""]],
-  [live, "/rails/:rail/pause", "reason", [" ", ""]],
-])("$1 refuses a wrong $2, and changes nothing", async (filled, route, field, wrong, text = "") => {
+test.each<[route: string, field: string, wrong: string[], says?: string]>([
+  ["/merchants", "name", NAMES],
+  [`${MANAGED}/rename`, "name", NAMES],
+  [`${M}/team/links`, "name", NAMES],
+  [`${SETTINGS}/keys`, "name", NAMES],
+  [`${M}/team/links`, "role", ["owner", ""], "Role: this cannot be"],
+  [`${M}/team/links`, "lifetime", ["constructor", "__proto__", "7 days"]],
+  [`${MANAGED}/limits`, "perDay", RULES],
+  [`${SETTINGS}/keys/limits`, "perDay", RULES],
+  [`${MANAGED}/terms`, "rateLimit", ["0", "x"], "rateLimit must be a whole number"],
+  [`${MANAGED}/adjust`, "amount", AMOUNTS],
+  [`${MANAGED}/adjust`, "currency", ["xof", ""]],
+  [`${MANAGED}/adjust`, "kind", ["both", ""]],
+  [`${MANAGED}/adjust`, "reason", [" ", ""]],
+  ["/approvals/reject", "reason", [" ", ""]],
+  [`${SETTINGS}/default-webhook`, "url", ["ftp://a.example", "x", `https://a.example/${"x".repeat(2_048)}`]],
+  [`${SANDBOX}/disbursements`, "amount", AMOUNTS],
+  [`${SANDBOX}/disbursements`, "phoneNumber", ["07", "", "2250700000408"]],
+  [`${SANDBOX}/checkouts`, "amount", AMOUNTS],
+  [`${SANDBOX}/advance`, "to", ["", "tomorrow", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59Z"]],
+  [`${SANDBOX}/chaos`, "lostResponsesPercent", ["101", "-1", "0.5", "x"], "Responses that are lost"],
+  [`${M}/replays/new`, "pace", ["0", "501", "1.5", ""], PACE],
+  [`${M}/replays/new`, "status", [""], "Choose what to replay"],
+  [`${M}/replays/new`, "type", ["x"], "Event: this cannot be “x”."],
+  [`${M}/replays/new`, "reference", ["DSB1"], "Open the payment’s webhook"],
+  [`${M}/payments/:reference/decide`, "status", ["pending", ""]],
+  [`${M}/payments/:reference/decide`, "reason", [" ", ""]],
+  [`${M}/payments/:reference/close`, "reason", [" ", ""]],
+  ["/rails/:rail/pause", "reason", [" ", ""]],
+])("%s refuses a wrong %s, and changes nothing", async (route, field, wrong, text = "") => {
+  const filled = Object.hasOwn(LIVE_FORMS, route) ? live : sandbox;
   const visitor = await signedIn(filled.server, { name: crypto.randomUUID() });
   const before = await stored(filled);
   const fields = await fieldsOf(filled, route);

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { scopesOf } from "../../actions/action.ts";
 import { ACTION_NAMES, actionOf } from "../../actions/index.ts";
-import { filledDashboard, not, PARAMETERS, says } from "../../testing/dashboard.ts";
+import { filledDashboard, not, openDashboard, PARAMETERS, says } from "../../testing/dashboard.ts";
 import { signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startReceiver } from "../../testing/receiver.ts";
 import { startServer } from "../../testing/server.ts";
@@ -81,7 +81,7 @@ const formsOf = async (visitor: Visitor, path: string) => {
 describe.each([
   ["a sandbox", sandbox, "Sandbox"],
   ["a live service", live, "Live"],
-])("the pages of %s", (_, { server, id, area, pages, operator, member }, mode) => {
+])("the pages of %s", (_, { server, id, area, pages, operator, kofi }, mode) => {
   const own = pages.filter((page) => !isPublic(page));
 
   test("say where one is, in English or, for a browser that prefers it, entirely in French", async () => {
@@ -113,7 +113,7 @@ describe.each([
     const other = (await server.addMerchant("Other")).merchant;
     const stranger = await signedIn(server, { merchantId: other.id, name: "Kofi" });
     for (const { route, path } of own) {
-      const [mine, strange] = [await member.get(path), await stranger.get(path)];
+      const [mine, strange] = [await kofi.get(path), await stranger.get(path)];
       if (isOfMerchant(route)) {
         expect([route, mine.status, strange.status]).toEqual([route, 200, 404]);
         expect(strange.text).not.toContain("Ada Stores");
@@ -148,24 +148,14 @@ test.each<[visitor: Visitor, path: string, ...said: Parameters<typeof says>[2][]
     "its API keys are revoked",
     not("Reopen Ada Stores"),
   ],
-  [
-    sandbox.member,
-    "/m/:merchant/disbursements/:id",
-    /Created.* success.* Event disbursement\.completed.* Attempt 1: no/,
-  ],
-  [sandbox.member, "/m/:merchant/webhooks/:id", "POST https://merchant.example/", "webhook-timestamp: 17"],
-  [
-    sandbox.member,
-    "/m/:merchant/checkouts/:id",
-    "The payer’s page",
-    /href="http[^"]+\/checkouts\/CHK/,
-    "Due: cancelled",
-  ],
-  [sandbox.member, "/m/:merchant/balances", "-XOF", "Payout created"],
+  [sandbox.kofi, "/m/:merchant/disbursements/:id", /Created.* success.* Event disbursement\.completed.* Attempt 1: no/],
+  [sandbox.kofi, "/m/:merchant/webhooks/:id", "POST https://merchant.example/", "webhook-timestamp: 17"],
+  [sandbox.kofi, "/m/:merchant/checkouts/:id", "The payer’s page", /href="http[^"]+\/checkouts\/CHK/, "Due: cancelled"],
+  [sandbox.kofi, "/m/:merchant/balances", "-XOF", "Payout created"],
   [sandbox.operator, "/balances", "Ada Stores", "-XOF", "transfer, by ada@host"],
   [sandbox.operator, "/m/:merchant/settings", "never used", "may do everything"],
   [live.operator, "/attention", "unknown", "Ada Stores", "more than 60 minutes", ...conflicts],
-  [live.member, "/m/:merchant/attention", "unknown", ...conflicts],
+  [live.kofi, "/m/:merchant/attention", "unknown", ...conflicts],
   [
     live.operator,
     unknown,
@@ -173,17 +163,17 @@ test.each<[visitor: Visitor, path: string, ...said: Parameters<typeof says>[2][]
     "time-out",
     "once a second operator agrees",
   ],
-  [live.member, unknown, "What was sent, and what came back", lookups, not("Decide by hand")],
+  [live.kofi, unknown, "What was sent, and what came back", lookups, not("Decide by hand")],
   [live.operator, "/rails", "test in use 1 0 2 "],
 ])("$1 shows what it is about", async (visitor, path, ...said) => {
-  const { filled } = [live.operator, live.member].includes(visitor) ? live : sandbox;
+  const { filled } = [live.operator, live.kofi].includes(visitor) ? live : sandbox;
   await says(visitor.get(filled(path)), 200, ...said);
 });
 
 test("every page shows what others wrote as text, and cannot be framed, cached, or load anything from elsewhere", async () => {
-  const { server, id, member } = hostile;
+  const { server, id, kofi } = hostile;
   await server.request("GET", `/v1/disbursements/${encodeURIComponent(HOSTILE)}`);
-  const visitors = [await signedIn(server, { name: HOSTILE }), member];
+  const visitors = [await signedIn(server, { name: HOSTILE }), kofi];
   const shown = new Set<string>();
   for (const { route, path } of [...hostile.pages, { route: "none", path: "/none" }])
     for (const { get } of visitors) {
@@ -233,4 +223,46 @@ test("what does not exist, or is not set up, is not found", async () => {
   await says(live.operator.get(`${live.area}/sandbox`), 404);
   for (const form of ["reset", "advance"]) await says(live.operator.post(`${live.area}/sandbox/${form}`), 404);
   await says(live.operator.get(`${live.area}/settings`), 200, not("/sandbox"));
+});
+
+test("a page is sent to its script only after it has changed, and not because of another merchant", async () => {
+  const { server, area, ada, kofi, close } = await openDashboard();
+  const other = await server.addMerchant("Other");
+  /** Each call of the returned function reads a page as its script does, and returns the status. */
+  const follow = (path: string) => {
+    let version = "";
+    return async () => {
+      // The headers that browsers add to a request whose response must not come from their cache.
+      const headers = { "x-live": "yes", "if-none-match": version, "cache-control": "max-age=0" };
+      const read = await ada.get(path, headers);
+      expect(read.html === "").toBe(read.status !== 200);
+      version = read.headers.get("etag") ?? version;
+      return read.status;
+    };
+  };
+  const [mine, settings] = [follow(`${area}/disbursements`), follow(`${area}/settings`)];
+  const others = follow(`/m/${other.merchant.id}/disbursements`);
+  expect([await mine(), await mine(), await others(), await settings()]).toEqual([200, 304, 200, 200]);
+  for (const change of [server.createPayout, () => server.pass(server.config.settleDelayMs)]) {
+    await change();
+    expect([await mine(), await mine(), await others()]).toEqual([200, 304, 304]);
+  }
+  await server.createPayout({}, { key: other.key });
+  await kofi.post(`${area}/settings/keys`, { name: "Payroll" });
+  expect([await others(), await mine(), await settings()]).toEqual([200, 304, 200]);
+  await ada.post("/sign-out");
+  expect(await mine()).toBe(303);
+  await close();
+});
+
+test("the script may be kept, and is no part of the sign-in page; a response to a form names the page to read", async () => {
+  const { server, operator, area } = sandbox;
+  const { html, headers } = await says(operator.get(""), 200, not("data-address"));
+  expect(headers.get("etag")).toBeNull();
+  const script = await visit(server, /src="\/dashboard(\/live-\w+\.js)"/.exec(html)![1]!);
+  expect(script.headers.get("content-type")).toMatch(/^text\/javascript/);
+  expect(script.headers.get("cache-control")).toContain("immutable");
+  await says(visit(server, "/sign-in"), 200, not("<script"));
+  const page = operator.post(`${area}/settings/keys`, { name: "Payroll" });
+  await says(page, 200, `data-address="/dashboard${area}/settings"`);
 });

@@ -6,6 +6,7 @@ import { UnknownOutcome } from "../../storage/storage-error.ts";
 import { createTestRail, railsOf } from "../../testing/rail.ts";
 import { MERCHANT, openShop } from "../../testing/shop.ts";
 import { PARAMETERS } from "../../testing/dashboard.ts";
+import { textIn, type TextId } from "../../texts/index.ts";
 
 const shop = await openShop();
 afterAll(() => shop.close());
@@ -244,11 +245,6 @@ test("the return path leads to the form before payment, and to the result withou
 });
 
 describe.each(LOCALES)("if the server fails, in %s, the page", (locale) => {
-  /** Nobody knows whether the payment was made, or: this attempt was not recorded. */
-  const [unchecked, attempt, nothing] =
-    locale === "en"
-      ? ["do not pay again", "This attempt did not charge you.", "it did not charge you"]
-      : ["Ne payez pas une deuxième fois", "cette tentative n’a rien débité", "n’a rien débité"];
   const away = new ServiceError("unavailable", "The database is away.", { retryAfterSeconds: 1 });
   type Operation = "findPublicCheckout" | "payCheckout" | "cancelCheckout";
 
@@ -261,48 +257,40 @@ describe.each(LOCALES)("if the server fails, in %s, the page", (locale) => {
   }
 
   const reload = (url: string) => get(url, { "accept-language": locale });
+  const forced = (url: string) => pay(url, "2250000000500");
   const find = "findPublicCheckout";
-  test.each<[string, string, Operation, Error, number, (url: string) => Response]>([
-    ["a reload of a paid checkout", "paid", find, away, 0, reload],
-    ["a reload after a bug", "paid", find, new Error("a bug"), 0, get],
-    ["the waiting page", "pending", find, away, 0, back],
-    ["a form of which nothing is known", "payable", find, away, 0, paySlowly],
-    ["a payment that was recorded", "payable", find, away, 1, paySlowly],
-    ["a payment that may be recorded", "payable", "payCheckout", new UnknownOutcome("lost"), 0, paySlowly],
-    ["a second payment", "pending", find, away, 1, paySlowly],
-    ["a cancellation", "pending", "cancelCheckout", away, 0, cancel],
-  ])("says nothing about charges, and loads again: %s", async (_, state, name, error, after, open) => {
-    const { url, reference } = await shop.checkout({ locale });
-    if (state !== "payable") await paySlowly(url);
-    if (state === "paid") await shop.settle();
-    failing(name, error, after);
-    const { status, refresh, text } = await open(url);
-    vi.restoreAllMocks();
-    expect(status).toBe(error instanceof ServiceError ? 503 : 500);
-    expect(refresh).toBe(open === paySlowly || open === cancel ? `10; url=${reference}` : "10");
-    // Without the checkout, the language of the checkout is not known either.
-    expect(text).toContain(text.includes(`lang="${locale}"`) ? unchecked : "do not pay again");
-    expect(text).not.toMatch(/been charged|not charge|débité/);
-    expect(await fetch(url).then(async (loaded) => [loaded.status, await loaded.text()])).toEqual([
-      200,
-      expect.not.stringContaining(unchecked!),
-    ]);
-  });
-
-  test("says of a payment that was refused before it was recorded that this attempt charged nothing", async () => {
-    const { url, reference } = await shop.checkout({ locale });
-    failing("payCheckout", away);
-    const refused = await paySlowly(url);
-    vi.restoreAllMocks();
-    expect([refused.status, refused.refresh]).toEqual([503, null]);
-    expect(refused.text).toContain(attempt);
-    await isUnpaid(reference);
-  });
-
-  test("says of a forced failure that nothing was recorded", async () => {
-    const { status, refresh, text } = await pay((await shop.checkout({ locale })).url, "2250000000500");
-    expect([status, refresh]).toEqual([500, null]);
-    expect(text).toContain(nothing);
-    expect(text).not.toContain(unchecked);
-  });
+  /** Nobody knows whether the payment was made. */
+  const unknown = "pay.unchecked.text";
+  test.each<
+    [what: string, was: string, (url: string) => Response, number, TextId, ...Partial<Parameters<typeof failing>>]
+  >([
+    ["a reload of a paid checkout", "paid", reload, 503, unknown, find, away],
+    ["a reload after a bug", "paid", get, 500, unknown, find, new Error("a bug")],
+    ["the waiting page", "pending", back, 503, unknown, find, away],
+    ["a form of which nothing is known", "payable", paySlowly, 503, unknown, find, away],
+    ["a payment that was recorded", "payable", paySlowly, 503, unknown, find, away, 1],
+    ["a payment that may be recorded", "payable", paySlowly, 500, unknown, "payCheckout", new UnknownOutcome("lost")],
+    ["a second payment", "pending", paySlowly, 503, unknown, find, away, 1],
+    ["a cancellation", "pending", cancel, 503, unknown, "cancelCheckout", away],
+    ["a payment that was refused before it was recorded", "payable", paySlowly, 503, "pay.busy", "payCheckout", away],
+    ["a forced failure", "payable", forced, 500, "pay.notCharged"],
+  ])(
+    "says what is known of %s, and loads again what is not",
+    async (_, was, open, expected, says, name, error, after) => {
+      const { url, reference } = await shop.checkout({ locale });
+      if (was !== "payable") await paySlowly(url);
+      if (was === "paid") await shop.settle();
+      if (name && error) failing(name, error, after);
+      const { status, refresh, text } = await open(url);
+      vi.restoreAllMocks();
+      const again = open === paySlowly || open === cancel ? `10; url=${reference}` : "10";
+      expect([status, refresh]).toEqual([expected, says === unknown ? again : null]);
+      // Without the checkout, the language of the checkout is not known either.
+      expect(text).toContain(textIn(text.includes(`lang="${locale}"`) ? locale : "en", says));
+      if (says === unknown) expect(text).not.toMatch(/been charged|not charge|débité/);
+      else await isUnpaid(reference);
+      const later = await fetch(url);
+      expect([later.status, await later.text()]).toEqual([200, expect.not.stringContaining(textIn(locale, unknown))]);
+    },
+  );
 });
