@@ -16,8 +16,7 @@ const CORRECTIONS = [
       WHERE m.id = ${table}.merchant_id AND due_at > ${FUTURE} AND updated_at - m.clock_offset > ${FUTURE}`,
   ),
   `UPDATE events SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND ready = false AND leased_until IS NULL
-    AND EXISTS (SELECT 1 FROM attempts a
-      WHERE a.merchant_id = events.merchant_id AND a.event_id = events.id AND a.sent_real > ${FUTURE})`,
+    AND attempted_real > ${FUTURE}`,
   // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
   `UPDATE handovers SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND ready = false
     AND leased_until IS NULL AND exchanged_real > ${FUTURE}`,

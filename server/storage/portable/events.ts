@@ -114,32 +114,20 @@ const EVENT = "id merchant_id type reference created_at body";
 export const toEvent = fields<Event>(EVENT);
 
 const deliveryOf = fields<Delivery>(`${EVENT} url status step next_attempt_at`);
+/** An attempt with the token of the claim under which it was made. A repeated report has the same token. */
+export type StoredAttempt = Attempt & { token: number };
 /** @param row with its merchant's clock_offset */
-const toDelivery = (row: Row, attempts: Attempt[]): Delivery => ({
+const toDelivery = (row: Row): Delivery => ({
   ...deliveryOf(row),
   ...(row.next_attempt_at !== null && { nextAttemptAt: row.next_attempt_at + row.clock_offset }),
-  attempts,
+  attempts: (JSON.parse(row.attempts) as StoredAttempt[]).map(({ token: _, ...attempt }) => attempt),
 });
 
 /** The clock of the event's merchant, with which `toDelivery` shows the time of the next attempt. */
 const WITH_OFFSET = "*, (SELECT clock_offset FROM merchants WHERE id = merchant_id) AS clock_offset";
 const FIND = `SELECT ${WITH_OFFSET} FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL`;
-const ATTEMPTS = "SELECT * FROM attempts WHERE merchant_id = :merchant AND event_id = ANY(:ids::text[])";
-const toAttempt = fields<Attempt>("number at sent_real latency_ms http_status response_body error");
 
 export function eventLog(executor: Executor): EventLog {
-  /** Returns deliveries of one merchant with their attempts. */
-  async function withAttempts(merchant: string, rows: readonly Row[]): Promise<Delivery[]> {
-    if (rows.length === 0) return [];
-    const ids = rows.map(({ id }) => id as string);
-    const found = await executor.read({ text: ATTEMPTS, values: { merchant, ids } });
-    const attempts = Map.groupBy(
-      found.toSorted((a, b) => a.number - b.number),
-      ({ event_id }) => event_id,
-    );
-    return rows.map((row) => toDelivery(row, (attempts.get(row.id) ?? []).map(toAttempt)));
-  }
-
   /**
    * Reads a page, newest first. Positions are in the order of commits, so no entry appears behind another one later
    * (D42).
@@ -160,7 +148,7 @@ export function eventLog(executor: Executor): EventLog {
 
   return {
     async findDelivery(merchant, id) {
-      return (await withAttempts(merchant, await executor.read({ text: FIND, values: { merchant, id } })))[0];
+      return (await executor.read({ text: FIND, values: { merchant, id } })).map(toDelivery)[0];
     },
     async listEvents(query) {
       const page = await pageOf("events", query);
@@ -168,7 +156,7 @@ export function eventLog(executor: Executor): EventLog {
     },
     async listDeliveries(query) {
       const page = await pageOf("deliveries", query);
-      return { ...page, items: await withAttempts(query.merchantId, page.items) };
+      return { ...page, items: page.items.map(toDelivery) };
     },
   };
 }

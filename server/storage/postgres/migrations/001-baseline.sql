@@ -158,6 +158,9 @@ CREATE TABLE events (
   leased_until bigint,
   ready boolean NOT NULL DEFAULT false,
   claim_token bigint NOT NULL DEFAULT 0,
+  -- The last attempts, as JSON, and when the latest was sent.
+  attempts text NOT NULL DEFAULT '[]',
+  attempted_real bigint,
   PRIMARY KEY (merchant_id, id),
   CHECK ((url IS NULL) = (host IS NULL)),
   CHECK ((url IS NULL) = (status IS NULL)),
@@ -177,21 +180,6 @@ CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('en
 -- The deliveries that wait for a retry, by receiver.
 CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
   WHERE next_attempt_at IS NOT NULL AND NOT ready AND leased_until IS NULL;
-
-CREATE TABLE attempts (
-  merchant_id text COLLATE "C" NOT NULL,
-  event_id text COLLATE "C" NOT NULL,
-  number bigint NOT NULL,
-  at bigint NOT NULL,
-  sent_real bigint NOT NULL,
-  latency_ms bigint NOT NULL,
-  http_status bigint,
-  response_body text,
-  error text,
-  -- The token of the claim under which the attempt was made. A repeated report has the same token.
-  token bigint,
-  PRIMARY KEY (merchant_id, event_id, number)
-);
 
 -- The audit trail (D41): who did what, and when. A reset of a merchant's sandbox keeps it. Details are JSON without
 -- secrets.

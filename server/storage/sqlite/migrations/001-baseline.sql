@@ -144,6 +144,9 @@ CREATE TABLE events (
   leased_until INTEGER,
   ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
   claim_token INTEGER NOT NULL DEFAULT 0,
+  -- The last attempts, as JSON, and when the latest was sent.
+  attempts TEXT NOT NULL DEFAULT '[]',
+  attempted_real INTEGER,
   CHECK ((url IS NULL) = (host IS NULL)),
   CHECK ((url IS NULL) = (status IS NULL)),
   CHECK (ready = 0 OR (leased_until IS NULL AND url IS NOT NULL))
@@ -161,21 +164,6 @@ CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('en
 -- The deliveries that wait for a retry, by receiver.
 CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
   WHERE next_attempt_at IS NOT NULL AND ready = 0 AND leased_until IS NULL;
-
-CREATE TABLE attempts (
-  merchant_id TEXT NOT NULL,
-  event_id TEXT NOT NULL,
-  number INTEGER NOT NULL,
-  at INTEGER NOT NULL,
-  sent_real INTEGER NOT NULL,
-  latency_ms INTEGER NOT NULL,
-  http_status INTEGER,
-  response_body TEXT,
-  error TEXT,
-  -- The token of the claim under which the attempt was made. A repeated report has the same token.
-  token INTEGER,
-  PRIMARY KEY (event_id, number)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE server (
   id INTEGER PRIMARY KEY CHECK (id = 1),
