@@ -1,12 +1,10 @@
 import { checkedAddress } from "../actions/settings.ts";
 import { newSecret } from "../domain/keys.ts";
-import { startReplay, deliveriesOfPayment, replayDelivery, type Replay } from "../domain/webhooks.ts";
+import { countReplay, deliveriesOfPayment, replayAll, replayDelivery } from "../domain/webhooks.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { UsageError } from "./command.ts";
 import { SEARCH, searchIn } from "./options.ts";
 import { commands, listing, requireYes } from "./run.ts";
-
-const LISTED = 50;
 
 /** The operations on webhooks that merchants have under `/sandbox`, for the operator of a live service (D41). */
 export const webhookCommands = commands({
@@ -61,31 +59,10 @@ export const webhookCommands = commands({
       }
       if (!isSearch)
         throw new UsageError("Give a DELIVERY_ID, or --status or other conditions for all that meet them.");
-      const { count, isExact, hosts } = await storage.countDeliveries(merchantId, filter);
-      if (dryRun || (count === 0 && isExact)) return { count, isExact, hosts };
-      requireYes({ yes }, `${isExact ? "" : "At least "}${count} deliveries match.`);
-      const started = await startReplay(context, { merchantId, filter, pace }, actor);
-      if (started) return replayIn(started);
-      throw new UsageError(
-        "Another replay of this merchant is running. Wait for its end, or stop it with stop-replay.",
-      );
+      const { count, hosts } = await countReplay(storage, { merchantId, filter });
+      if (dryRun || count === 0) return { count, hosts };
+      requireYes({ yes }, `${count} deliveries match.`);
+      return `Deliveries replayed: ${await replayAll(storage, { merchantId, filter, pace }, actor)}`;
     },
   },
-  "replays MERCHANT": {
-    summary: "List the last replays of several webhooks and their progress, newest first.",
-    run: async ({ storage }, { merchant }) =>
-      listing({ items: await storage.listReplays(merchant.id, LISTED) }, replayIn),
-  },
-  "stop-replay MERCHANT REPLAY_ID": {
-    action: "replay.stop",
-    summary: "Stop a replay. What it has queued is still delivered.",
-    sends: ({ replayId: id }) => ({ id }),
-    says: (isStopped) => (isStopped ? "Done." : "It had ended already."),
-  },
-});
-
-/** A replay with its conditions under the names of the options. */
-const replayIn = ({ filter: { createdAfter: since, createdBefore: until, ...filter }, ...replay }: Replay) => ({
-  ...replay,
-  filter: { ...filter, since, until },
 });

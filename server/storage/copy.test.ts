@@ -21,7 +21,6 @@ import {
   HOUR,
   LATEST,
   MINUTE,
-  nextId,
   pendingOn,
   START,
 } from "../testing/storage/fixtures.ts";
@@ -87,8 +86,6 @@ async function fill(storage: Storage) {
   const claimed = await addDelivery(storage, ada.id);
   await claimAll(storage, { merchantId: ada.id, leaseMs: MINUTE });
   const due = await addDelivery(storage, ada.id);
-  const replay = { id: nextId(), merchantId: kofi.id, filter: { status: "failed" }, pace: 1, expected: 1 } as const;
-  await storage.startReplay(replay, ACTOR);
   return { ada, kofi, key, revoked, pending, delivered, claimed, due };
 }
 
@@ -105,7 +102,6 @@ async function contents(storage: Storage) {
       deliveries: await storage.listDeliveries(query),
       disbursements: await storage.listDisbursements(query),
       checkouts: await storage.listCheckouts(query),
-      replays: await storage.listReplays(merchantId, 10),
     };
   });
   return { merchants, keys, audit, balances: await storage.listBalances(), lists: await Promise.all(lists) };
@@ -141,7 +137,6 @@ test("the copy has everything, its books are right, and a service continues on i
     expect((await claimAll(storage)).map(({ event }) => event.id)).toContain(claimed.id);
     expect(await storage.settleDue(100)).toBeGreaterThan(0);
     expect(await storage.findDisbursement(ada.id, pending.reference)).toMatchObject({ status: "success" });
-    expect(await storage.advanceReplay()).toBe(1);
 
     const query = { merchantId: ada.id, limit: 1 };
     expect((await storage.listEvents(query)).items).toMatchObject([{ reference: pending.reference }]);

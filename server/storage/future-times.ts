@@ -1,9 +1,6 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
 import { LONGEST_LINK_MS } from "../domain/sign-in.ts";
 
-/** By how much the next step of a replay may be in the future. */
-const LONGEST_PAUSE_MS = 60_000;
-
 /**
  * Returns the statements that correct times that were written while a clock was ahead. Without the correction, payments
  * would wait too long for their final status, and webhooks for their next attempt. Right times do not change. The
@@ -28,7 +25,6 @@ export function futureTimes(now: string): string[] {
          WHERE x.merchant_id = handovers.merchant_id AND x.handover_id = handovers.id AND x.at_real > ${future})`,
     `UPDATE handovers SET next_attempt_at = ${now} WHERE state <> 'closed' AND ready AND next_attempt_at > ${future}`,
     `UPDATE handovers SET attention_real = ${now} WHERE attention_real > ${future}`,
-    `UPDATE replays SET due_at = ${now} WHERE state = 'running' AND due_at > ${now} + ${LONGEST_PAUSE_MS}`,
     // Records that are created from now on must be erased in their turn.
     `UPDATE erasures SET next_created_at = ${now} WHERE next_created_at > ${now}`,
     // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.

@@ -108,15 +108,12 @@ export async function filledDashboard(filling: Filling = {}) {
   for (const name of ["one-change", "another"]) await storage.adjustBalance(id, { ...change, id: name }, ACTOR, true);
   await server.service.deliveries.idle();
   const [delivery] = (await storage.listDeliveries({ merchantId: id, limit: 1 })).items;
-  const replay = { id: "a-replay", merchantId: id, filter: { status: "pending" }, pace: 1, expected: 1 } as const;
-  await storage.startReplay(replay, ACTOR);
 
   const values: Readonly<Record<string, string>> = {
     merchant: id,
     disbursement,
     checkout,
     webhook: delivery!.id,
-    replay: replay.id,
     rail: "test",
     page: "operating",
     file: "docs.css",

@@ -45,7 +45,6 @@ const FORMS: Record<string, Fields | ((filled: FilledDashboard) => Fields | Prom
   "/dashboard/team/links": { id: "a-form", name: "Barbara", role: "viewer" },
   [`${MERCHANT}/team/links`]: { id: "another-form", name: "Barbara", role: "viewer" },
   [`${MERCHANT}/webhooks/:id/replay`]: {},
-  [`${MERCHANT}/replays/:id/stop`]: {},
   [`${MERCHANT}/replays/new`]: { ...SEARCH, status: "failed", pace: "1" },
   [`${MERCHANT}/settings/keys`]: { name: "second", key: "", read: "", disburse: "", checkout: "" },
   [`${MERCHANT}/settings/keys/revoke`]: async (filled) => ({ key: await oneKey(filled) }),
@@ -113,7 +112,6 @@ async function stored({ server: { storage }, id, area, operator }: FilledDashboa
     keys: await storage.listKeysOf(id),
     payments: [await storage.listDisbursements(page), await storage.listCheckouts(page)],
     webhooks: [await storage.listEvents(page), await storage.listDeliveries(page)],
-    replays: await storage.listReplays(id, 50),
     team: await storage.listTeam(),
     settings: (await operator.get(`${area}/settings`)).html.replaceAll(/http:\/\/127\.0\.0\.1:\d+|req_\w+/g, ""),
   };
@@ -319,10 +317,10 @@ describe("who may send a form", () => {
     const merchant = (await server.addMerchant("Other")).merchant.id;
     const stranger = await signedIn(server, { merchantId: merchant, name: "Stranger" });
     const ofOwner = async () => {
-      const { keys, payments, webhooks, replays, settings, team } = await stored(filled);
+      const { keys, payments, webhooks, settings, team } = await stored(filled);
       const sessions = team.sessions.filter((each) => each.merchantId === id);
       const own = [await trail(server, 100, id), await server.storage.listBalances(id), sessions];
-      return [...own, keys, payments, webhooks, replays, settings];
+      return [...own, keys, payments, webhooks, settings];
     };
     const before = await ofOwner();
     for (const route of ROUTES.filter((each) => each.startsWith(`${MERCHANT}/`))) {

@@ -34,7 +34,6 @@ const DELETE = [
   ),
   ...DELETED_AT_ONCE.map((table) => `DELETE FROM ${table} WHERE ${OF_MERCHANT}`),
 ];
-const STOP_REPLAY = `UPDATE replays SET state = 'stopped', ended_real = :now WHERE ${OF_MERCHANT} AND state = 'running'`;
 const RESET = `UPDATE merchants SET clock_offset = 0, chaos = NULL, customer_secret = :secret, resetting = :resetting
   WHERE id = :merchant`;
 const RESETTING = "SELECT id FROM merchants WHERE resetting = true LIMIT 1";
@@ -85,7 +84,6 @@ export function resets({ read, write }: Executor) {
     async reset(merchantId: string, actor?: Actor): Promise<void> {
       const isUnfinished = await write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
-        yield* run(STOP_REPLAY, { merchant: merchantId });
         if (actor) yield* recordAction({ actor, action: "sandbox.reset", merchantId, details: {} });
         return yield* resetStep(merchant);
       });
