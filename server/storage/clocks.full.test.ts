@@ -228,20 +228,22 @@ describe("SQLite, with the clock of its process", () => {
     },
   );
 
-  test("a retry and a sign-in from a time that was ahead are corrected", async () => {
+  test("a retry, a replay and a sign-in from a time that was ahead are corrected", async () => {
     const [process] = processes;
     const { storage } = process;
     await world.set({ process: YEAR });
-    await addDelivery(storage, id);
-    const [claim] = await claimsOf(process);
+    for (const host of ["a.example", "b.example"]) await addDelivery(storage, id, { webhookURL: `https://${host}/` });
+    const [claim, delivered] = await claimsOf(process);
     const at = process.clock.now();
     const retry = { status: "pending", step: 1, nextAttemptAt: at + 5 * SECOND } as const;
     await storage.recordAttempt(claim!, { at, sentAt: at, latencyMs: 1 }, retry);
+    await storage.recordAttempt(delivered!, { at, sentAt: START, latencyMs: 1 }, { status: "delivered", step: 1 });
+    await storage.replayAll({ merchantId: id, filter: { status: "delivered" }, pace: 1 }, ACTOR);
     await storage.insertLink({ hash: "00", role: "viewer", name: "ada", lifetimeMs: 600_000 }, ACTOR);
     await world.pass(SECOND);
     await world.set({ process: 0 });
     await world.pass(SECOND);
-    expect(await claimsOf(process)).toMatchObject([{ dueAt: world.time() }]);
+    expect((await claimsOf(process)).map(({ dueAt }) => dueAt)).toEqual([world.time(), world.time()]);
     expect((await storage.listTeam()).links).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
 import { LONGEST_LINK_MS } from "../domain/sign-in.ts";
+import { LONGEST_REPLAY_MS } from "../domain/webhooks.ts";
 
 /**
  * Returns the statements that correct times that were written while a clock was ahead. Without the correction, payments
@@ -17,8 +18,9 @@ export function futureTimes(now: string): string[] {
   return [
     ...settlements,
     `UPDATE events SET next_attempt_at = ${now} WHERE next_attempt_at > ${future} AND NOT ready AND leased_until IS NULL
-       AND EXISTS (SELECT 1 FROM attempts a
-         WHERE a.merchant_id = events.merchant_id AND a.event_id = events.id AND a.sent_real > ${future})`,
+       AND (EXISTS (SELECT 1 FROM attempts a
+         WHERE a.merchant_id = events.merchant_id AND a.event_id = events.id AND a.sent_real > ${future})
+         OR (step = 0 AND next_attempt_at > ${now} + ${LONGEST_REPLAY_MS}))`,
     // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
     `UPDATE handovers SET next_attempt_at = ${now}
      WHERE next_attempt_at > ${future} AND NOT ready AND leased_until IS NULL AND EXISTS (SELECT 1 FROM exchanges x

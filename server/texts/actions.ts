@@ -192,7 +192,6 @@ export const actions = {
   "detail.sessions": ["sessions", "sessions"],
   "detail.enforced": ["enforced", "appliqué"],
   "detail.type": ["type", "événement"],
-  "detail.deliveries": ["deliveries", "webhooks"],
   "detail.createdAfter": ["createdAfter", "créés depuis"],
   "detail.createdBefore": ["createdBefore", "créés avant"],
   "detail.provider": ["provider", "fournisseur"],
