@@ -106,8 +106,6 @@ export async function filledDashboard(filling: Filling = {}) {
   for (const name of ["one-change", "another"]) await storage.adjustBalance(id, { ...change, id: name }, ACTOR, true);
   await server.service.deliveries.idle();
   const [delivery] = (await storage.listDeliveries({ merchantId: id, limit: 1 })).items;
-  const replay = { id: "a-replay", merchantId: id, filter: { status: "pending" }, pace: 1, expected: 1 } as const;
-  await storage.startReplay(replay, ACTOR);
 
   const [contradicted = "", unknown = ""] = attention;
   const values: Readonly<Record<string, string>> = {
@@ -116,7 +114,6 @@ export async function filledDashboard(filling: Filling = {}) {
     disbursements: disbursement,
     checkouts: checkout,
     webhooks: delivery!.id,
-    replays: replay.id,
     rails: "test",
     payments: unknown,
   };

@@ -68,8 +68,7 @@ const FORMS: Record<string, Form> = {
     "within 3 days. Role: support.",
   ],
   [`${M}/webhooks/:id/replay`]: [{}, { status: "pending" }, "disbursement.completed waiting"],
-  [`${M}/replays/:id/stop`]: [{}, { replay: "a-replay" }, "stopped by Grace", 303],
-  [`${M}/replays/new`]: [{ status: "failed", pace: "1" }, { status: "failed" }, "Stop the replay", 409],
+  [`${M}/replays/new`]: [{ status: "failed", pace: "1" }, { status: "failed" }],
   [`${SETTINGS}/keys`]: [
     { name: "Plug-in", key: "a-form", read: "yes", checkout: "yes" },
     { name: "Plug-in", scopes: "read,checkout" },
@@ -133,7 +132,6 @@ async function stored({ server: { storage, url }, id, operator }: FilledDashboar
     keys: await storage.listKeysOf(id),
     payments: [await storage.listDisbursements(page), await storage.listCheckouts(page)],
     webhooks: [await storage.listEvents(page), await storage.listDeliveries(page)],
-    replays: await storage.listReplays(id, 50),
     team: await storage.listTeam(),
     settings: (await operator.get(`/m/${id}/settings`)).html.replaceAll(url, "").replaceAll(/req_\w+/g, ""),
   };
@@ -318,10 +316,10 @@ describe("who may send a form", () => {
     const merchant = (await server.addMerchant("Other")).merchant.id;
     const stranger = await signedIn(server, { merchantId: merchant, name: "Stranger" });
     const ofOwner = async () => {
-      const { keys, payments, webhooks, replays, settings, team } = await stored(filled);
+      const { keys, payments, webhooks, settings, team } = await stored(filled);
       const sessions = team.sessions.filter((each) => each.merchantId !== merchant);
       const own = [await trail(server, 100, id), await server.storage.listBalances(id), sessions];
-      return [...own, keys, payments, webhooks, replays, settings];
+      return [...own, keys, payments, webhooks, settings];
     };
     const before = await ofOwner();
     for (const route of Object.keys(FORMS).filter((each) => each.startsWith(`${M}/`))) {

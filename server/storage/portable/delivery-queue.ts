@@ -15,7 +15,7 @@ export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "se
 const ADVANCE = updateSelected(
   "events",
   "ready = true, next_attempt_at = :now, step = greatest(step - 1, 0)",
-  `merchant_id = :merchant AND host = :host AND ${WAITING} ORDER BY next_attempt_at LIMIT :limit`,
+  `merchant_id = :merchant AND host = :host AND step > 0 AND ${WAITING} ORDER BY next_attempt_at LIMIT :limit`,
 );
 
 const LOCK_ONE = `SELECT status, leased_until IS NOT NULL AND leased_until > :leased AS is_underway

@@ -36,7 +36,7 @@ const readyOf = ({ table }: Records) => `SELECT ${COLUMNS.replaceAll(/\w+/g, "d.
 
 /** A receiver's response may contain the number in any form. */
 const withoutAnswers = (attempts: string) =>
-  JSON.stringify((JSON.parse(attempts) as StoredAttempt[]).map(({ responseBody: _, ...attempt }) => attempt));
+  JSON.stringify((JSON.parse(attempts) as StoredAttempt[]).map((attempt) => ({ ...attempt, responseBody: undefined })));
 
 /** The texts of a record that may contain its phone number: the column, and those that find the row. */
 const TEXTS = [

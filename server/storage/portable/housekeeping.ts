@@ -32,7 +32,6 @@ const DELETE = [
   ),
   ...DELETED_AT_ONCE.map((table) => `DELETE FROM ${table} WHERE ${OF_MERCHANT}`),
 ];
-const STOP_REPLAY = `UPDATE replays SET state = 'stopped', ended_real = :now WHERE ${OF_MERCHANT} AND state = 'running'`;
 const RESET = `UPDATE merchants SET clock_offset = 0, chaos = NULL, customer_secret = :secret, resetting = :resetting
   WHERE id = :merchant`;
 const RESETTING = "SELECT id FROM merchants WHERE resetting = true LIMIT 1";
@@ -80,7 +79,6 @@ export function resets({ read, write }: Executor) {
     async reset(merchantId: string, actor?: Actor): Promise<void> {
       const isUnfinished = await write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
-        yield* run(STOP_REPLAY, { merchant: merchantId });
         if (actor) yield* recordAction({ actor, action: "sandbox.reset", merchantId, details: {} });
         return yield* resetStep(merchant);
       });
@@ -114,8 +112,8 @@ function* pruneEvents({ merchantId: merchant, before, after, limit, dryRun }: Pr
   let gone = rows.filter((row) => row.is_unneeded);
   if (!dryRun) {
     const forgotten = yield* run(FORGET_EVENTS, { merchant, seqs: gone.map(({ seq }) => seq) });
-    const ids = forgotten.rows.map(({ id }) => id as string);
-    gone = gone.filter(({ id }) => ids.includes(id));
+    const ids = new Set(forgotten.rows.map(({ id }) => id as string));
+    gone = gone.filter(({ id }) => ids.has(id));
   }
   // Later events usually have later times. Events of a time that a move of the clock has skipped are an exception: they
   // are deleted when the events before them are old enough.

@@ -8,7 +8,6 @@ import {
   DAY,
   LATEST,
   MINUTE,
-  nextId,
   pendingOn,
   SECOND,
   type Current,
@@ -136,25 +135,5 @@ export function durabilityTests(
       expect((await storage.listDisbursements({ merchantId, limit: 1 })).items).toEqual([]);
       expect(await storage.listBalances(merchantId)).toEqual([]);
     });
-  });
-
-  test("continues a replay where it was: no delivery is missed and none made ready twice", async () => {
-    let current = await open();
-    const { id: merchantId } = await current.merchant();
-    const ids: string[] = [];
-    for (let index = 0; index < 6; index += 1) ids.push((await current.attempted(merchantId, "ended")).id);
-    const replay = { id: nextId(), merchantId, filter: { status: "failed" }, pace: 8 } as const;
-    await current.storage.startReplay(replay, ACTOR);
-    for (let steps = 0; steps < 5; steps += 1) {
-      // The step may be in progress when the storage is closed; it then happens or does not.
-      await Promise.allSettled([current.storage.advanceReplay(), current.storage.close()]);
-      current = await open();
-      clock.advance(MINUTE);
-    }
-    while ((await current.storage.advanceReplay()) !== undefined) clock.advance(MINUTE);
-    expect((await current.claims()).map(({ event }) => event.id)).toEqual(ids);
-    const done = { state: "done", replayed: 6, skipped: 0 };
-    expect(await current.storage.findReplay(merchantId, replay.id)).toMatchObject(done);
-    await current.storage.close();
   });
 }

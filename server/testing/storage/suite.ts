@@ -94,7 +94,7 @@ const ALLOWED: Record<"both" | "sqlite" | "postgres", readonly Allowed[]> = {
     [/^SELECT \* FROM dashboard_(links|sessions) WHERE expires_real > .+ LIMIT/, "few, of all merchants"],
     [/^DELETE FROM dashboard_(links|sessions) WHERE .+invited_by/, "few rows, when access is ended"],
     [
-      /^(UPDATE (handovers|erasures|replays)|DELETE FROM (dashboard_|request_rates)).+ > \(SELECT [$?]1/,
+      /^(UPDATE (handovers|erasures)|DELETE FROM (dashboard_|request_rates)).+ > \(SELECT [$?]1/,
       "runs once, after a clock that was ahead was corrected",
     ],
   ],
@@ -111,7 +111,6 @@ const ALLOWED: Record<"both" | "sqlite" | "postgres", readonly Allowed[]> = {
     [/FROM handovers WHERE attention_real IS NOT NULL .*LIMIT (10000|\$2)\b/, "an index of few rows, up to a limit"],
     [/^WITH stored AS .+ INSERT INTO entries/, "sorts the entries of one batch"],
     [/^SELECT m\.\*, p\.secret, /, "a merchant has few secrets"],
-    [/^UPDATE replays SET state = 'stopped'/, "at most one runs per merchant"],
   ],
 };
 

@@ -212,31 +212,6 @@ CREATE TABLE dashboard_sessions (
   PRIMARY KEY (merchant_id, id)
 ) STRICT, WITHOUT ROWID;
 
--- Replays of all deliveries that a filter finds (D13). seq is the position up to which events have been looked at, and
--- last_seq that of the last one to look at. Times are real time. The filter is JSON.
-CREATE TABLE replays (
-  merchant_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  filter TEXT NOT NULL,
-  pace INTEGER NOT NULL,
-  expected INTEGER,
-  started_real INTEGER NOT NULL,
-  started_by TEXT NOT NULL,
-  seq INTEGER NOT NULL,
-  last_seq INTEGER NOT NULL,
-  replayed INTEGER NOT NULL DEFAULT 0,
-  skipped INTEGER NOT NULL DEFAULT 0,
-  state TEXT NOT NULL CHECK (state IN ('running', 'done', 'stopped')),
-  -- When the next step is due.
-  due_at INTEGER NOT NULL,
-  ended_real INTEGER,
-  stopped_by TEXT,
-  PRIMARY KEY (merchant_id, id),
-  CHECK ((state = 'running') = (ended_real IS NULL))
-) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX replays_running ON replays (merchant_id) WHERE state = 'running';
-CREATE INDEX replays_due ON replays (due_at) WHERE state = 'running';
-
 -- The log of requests that a merchant sees (D72). It has no secret, and of phone numbers the last three digits. Only the
 -- newest of each merchant are kept, for a day. Times are real time. number orders what a process has logged in the same
 -- millisecond.
