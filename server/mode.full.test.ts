@@ -60,7 +60,7 @@ async function sqlitePlace(): Promise<Place> {
 }
 
 async function postgresPlace(): Promise<Place> {
-  const { url, run } = await testDatabase(async () => postgres.url);
+  const { url, run } = await testDatabase(postgres.url);
   return {
     env: { DATABASE_URL: url },
     async contents() {

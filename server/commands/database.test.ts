@@ -1,13 +1,13 @@
 import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createSystemClock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
 import { openPostgres } from "../storage/postgres/index.ts";
 import { serveStorage } from "../storage/socket.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
-import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
+import type { TestDatabase } from "../testing/postgres.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { createTerminal, type Row } from "../testing/commands.ts";
 import {
@@ -21,7 +21,7 @@ import {
   HOUR,
   LATEST,
 } from "../testing/storage/fixtures.ts";
-import { stop, testFolder, testProcess } from "../testing/places.ts";
+import { stop, testDatabase, testFolder, testProcess } from "../testing/places.ts";
 
 let folder: string;
 let path: string;
@@ -31,12 +31,6 @@ beforeEach(() => {
   path = join(folder, "server.db");
   env = { DATABASE_URL: `sqlite:${path}` };
 });
-
-async function emptyDatabase(): Promise<TestDatabase> {
-  const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
-  onTestFinished(() => database.drop());
-  return database;
-}
 
 const rows = (...table: Row[]) => createTerminal(env).rows(...table);
 const json = (typed: string) => createTerminal(env).json(typed);
@@ -77,7 +71,7 @@ const NO_DATABASE = /^Cannot open the database .+: file is not a database\. Chec
 
 test.each(["SQLite", "PostgreSQL"])("%s: migrates explicitly, after a check that changes nothing", async (kind) => {
   if (kind === "SQLite") writeFileSync(path, "");
-  else env = { DATABASE_URL: (await emptyDatabase()).url };
+  else env = { DATABASE_URL: (await testDatabase()).url };
   await rows(
     ["db migrate --check", 1, /^version: 0\npending:\n  - 001-baseline\.sql\nisWrong: true$/],
     ["db migrate", 0, /^from: 0\nto: 1$/],
@@ -181,7 +175,7 @@ describe("SQLite", () => {
   });
 
   test("is copied to PostgreSQL, once", async () => {
-    const { url } = await emptyDatabase();
+    const { url } = await testDatabase();
     const { storage, close } = await serveSqlite();
     await fill(storage);
     await close();
@@ -210,7 +204,7 @@ describe("SQLite", () => {
 describe("PostgreSQL", () => {
   let database: TestDatabase;
   beforeEach(async () => {
-    database = await emptyDatabase();
+    database = await testDatabase();
     env = { DATABASE_URL: database.url };
   });
 

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { InvalidCursorError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../testing/clock.ts";
 import { startPostgresProxy } from "../testing/postgres-proxy.ts";
-import { useFolder } from "../testing/places.ts";
-import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
+import { testDatabase, useFolder } from "../testing/places.ts";
+import type { TestDatabase } from "../testing/postgres.ts";
 import { contents, fill, LARGEST } from "../testing/storage/everything.ts";
 import {
   addDelivery,
@@ -29,9 +29,8 @@ let database: TestDatabase;
 beforeEach(async () => {
   path = pathOf("server.db");
   clock = createFakeClock();
-  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  database = await testDatabase();
 });
-afterEach(() => database.drop());
 
 const openSource = () => openSqlite(path, { clock, server: true });
 const openCopy = () => openPostgres(database.url, { clock, server: true, time: "process" });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, onTestFinished } from "vitest";
-import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./postgres.ts";
+import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 import { KEY, startProcess, type ServerProcess } from "./process.ts";
 
 /** Makes an empty folder, which ends with the test, also if the test or its `beforeEach` fails. */
@@ -23,18 +23,18 @@ export function useFolder(): (...names: string[]) => string {
 }
 
 /** Gives all tests of a file, or of a `describe`, a database of their own, which is empty at first. */
-export function useDatabase(server = POSTGRES_SERVERS.PostgreSQL!): TestDatabase {
+export function useDatabase(): TestDatabase {
   const database = {} as TestDatabase;
   beforeAll(async () => {
-    Object.assign(database, await createTestDatabase(await server()));
+    Object.assign(database, await createTestDatabase());
   });
   afterAll(() => database.drop());
   return database;
 }
 
 /** Creates an empty database, which ends with the test. */
-export async function testDatabase(server = POSTGRES_SERVERS.PostgreSQL!): Promise<TestDatabase> {
-  const database = await createTestDatabase(await server());
+export async function testDatabase(server?: string): Promise<TestDatabase> {
+  const database = await createTestDatabase(server);
   onTestFinished(database.drop);
   return database;
 }

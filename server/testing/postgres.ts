@@ -2,16 +2,11 @@ import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { shared } from "../../scripts/testing/ask-shared.ts";
 
-/** The servers to test on, each with a function that returns the URL of a database in which others may be created. */
-export const POSTGRES_SERVERS: Record<string, () => Promise<string>> = {
-  PostgreSQL: () => shared("postgres"),
-  ...(process.env.TEST_DATABASE_URL ? { TEST_DATABASE_URL: async () => process.env.TEST_DATABASE_URL! } : {}),
-};
-
 export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
-/** Creates an empty database on a server. */
-export async function createTestDatabase(server: string) {
+/** Creates an empty database. @param given a server; if absent, the one that all tests share */
+export async function createTestDatabase(given?: string) {
+  const server = given ?? (await shared("postgres"));
   const name = `test_${randomUUID().replaceAll("-", "")}`;
   await once(server, `CREATE DATABASE ${name}`);
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;

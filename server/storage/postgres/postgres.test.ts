@@ -4,7 +4,6 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { useDatabase } from "../../testing/places.ts";
-import { POSTGRES_SERVERS } from "../../testing/postgres.ts";
 import { addDelivery, addMerchant } from "../../testing/storage/fixtures.ts";
 import { durabilityTests } from "../../testing/storage/durability.ts";
 import { expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
@@ -24,8 +23,8 @@ afterAll(() => {
 
 const options = { server: true, time: "process" } as const;
 
-describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
-  const database = useDatabase(server);
+describe("on an empty database", () => {
+  const database = useDatabase();
   let storage: Storage;
   /** The clock and the listener of the test that runs. */
   let current: Parameters<Parameters<typeof storageSuite>[1]>[0];
@@ -49,7 +48,7 @@ describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
 
   beforeEach(() => database.empty());
 
-  storageSuite(name, async (how) => {
+  storageSuite("PostgreSQL", async (how) => {
     current = how;
     await storage.ping();
     return { storage, close: async () => undefined };
