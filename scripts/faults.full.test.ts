@@ -23,13 +23,12 @@ test("processes that are killed, on a database that crashes, lose and double not
   expect(await runCluster({ ...shared, milliseconds: 3_000, outages: ["crash"] })).toEqual([]);
 });
 
-test.each([
-  ["PostgreSQL and another server of this project", { storage: "postgres" }],
-  ["SQLite and MTN MoMo's simulator", { storage: "sqlite", rail: "momo" }],
-] as const)("a gateway on %s, both killed behind a network that loses and repeats, pay once", async (_, parties) => {
-  const short = { payouts: 30, hangMs: 500, loadMs: 1_500 };
-  expect(await runRails({ ...shared, ...parties, ...short })).toEqual([]);
-});
+test.each(["postgres", "sqlite"] as const)(
+  "a gateway on %s and its rail, both killed behind a network that loses and repeats, pay once",
+  async (storage) => {
+    expect(await runRails({ ...shared, storage, payouts: 30, hangMs: 500, loadMs: 1_500 })).toEqual([]);
+  },
+);
 
 /** Skips the test if this machine lacks something that the test needs. */
 const orSkip = (skip: (why: string) => never) => (error: unknown) => {

@@ -10,7 +10,6 @@ import { runKills } from "./faults/kills.ts";
 import { runFlushes } from "./faults/flushes.ts";
 import { runNeighbours } from "./faults/neighbours.ts";
 import { runCertifyRails, runRails } from "./faults/rails.ts";
-import { RAIL_SIDES, type RailSideName } from "./faults/rail-sides.ts";
 import { FAULTS, runFaults } from "./faults/run.ts";
 import { Missing, type WorldOptions } from "./faults/world.ts";
 
@@ -24,7 +23,6 @@ const USAGE = `Usage: npm run faults -- [RUN] [OPTIONS] [--seed N]
   neighbours [--runs 5] [--abuse lists]           20 merchants abuse one thing each, while another one pays
   rails    [--storage postgres] [--payouts 10000] pays over a rail behind a hostile network, and kills both sides
   rails-certify [--share 0.2]                     runs the conformance suite on a gateway; the share of requests with a fault
-                                                  both: --rail momo pays over the module for MTN MoMo
   funds    [--storage postgres] [--payouts 10000] a balance, then a limit, permits half of the payouts of 64 callers; kills
   certify  [--runs 20]                            runs the conformance suite on four processes behind a load balancer
 
@@ -37,7 +35,6 @@ const OPTIONS = {
   storage: { type: "string", default: "sqlite" },
   payouts: { type: "string", default: "10000" },
   share: { type: "string", default: "0" },
-  rail: { type: "string", default: "contract" },
   kills: { type: "string", default: "100" },
   runs: { type: "string", default: "20" },
   events: { type: "string", default: "2000" },
@@ -68,9 +65,8 @@ const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<str
   flushes: (_, { print }) => runFlushes({ creates: 2_000, print }),
   neighbours: ({ runs, abuse }, shared) =>
     runNeighbours({ ...shared, merchants: 20, rounds: runs, roundMs: 3_000, abuse }),
-  rails: ({ storage, rail, payouts }, shared) => runRails({ ...shared, deadlineMs: 30_000, storage, rail, payouts }),
-  "rails-certify": ({ storage, rail, share }, shared) =>
-    runCertifyRails({ ...shared, deadlineMs: 30_000, storage, rail, share }),
+  rails: ({ storage, payouts }, shared) => runRails({ ...shared, deadlineMs: 30_000, storage, payouts }),
+  "rails-certify": ({ storage, share }, shared) => runCertifyRails({ ...shared, deadlineMs: 30_000, storage, share }),
   funds: ({ storage, payouts }, { seed, print }) => runFunds({ storage, payouts, seed, print }),
   certify: ({ runs }, shared) => runCertify({ ...shared, runs }),
 };
@@ -86,7 +82,6 @@ function read() {
   const [run = "random", ...others] = positionals;
   if (!(run in RUNS) || others.length > 0) throw new Error(`Unknown run: ${positionals.join(" ")}`);
   if (!(values.storage in DATABASES)) throw new Error("--storage must be sqlite or postgres.");
-  if (!(values.rail in RAIL_SIDES)) throw new Error("--rail must be contract or momo.");
   if (values.abuse !== undefined && !(values.abuse in ABUSES))
     throw new Error(`--abuse must be one of: ${Object.keys(ABUSES).join(", ")}.`);
   return {
@@ -101,7 +96,6 @@ function read() {
     events: positive("events"),
     payouts: positive("payouts"),
     share: Number(values.share),
-    rail: values.rail as RailSideName,
     disconnects: positive("disconnects"),
   };
 }

@@ -23,54 +23,46 @@ export const servesDashboard = (config: Config): boolean =>
 /** The text printed on the terminal at start-up: the server's URLs and a command that creates a first payout. */
 export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner): string {
   const paint = (code: number, text: string) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
-  const lines = [
-    "",
-    `${paint(1, "Disbursement and checkout server")} (${config.sandbox ? "sandbox" : "live"})`,
-    `  ${config.rails ? paint(31, movesMoney(config.rails)) : "No money moves: the outcome of every payment is simulated."}`,
-    `  ${paint(36, config.publicUrl)}`,
-    ...(config.role === "worker" ? [] : [`  ${paint(36, `${config.publicUrl}/docs`)} (guides and API reference)`]),
-    "",
-  ];
-  if (["0.0.0.0", "::"].includes(config.host) && /^http:\/\/(127\.0\.0\.1|\[::1\]):/.test(config.publicUrl)) {
-    lines.push(
+  const { publicUrl, rails, sandbox, webhookAllowPrivate } = config;
+  const isForThisMachine =
+    ["0.0.0.0", "::"].includes(config.host) && /^http:\/\/(127\.0\.0\.1|\[::1\]):/.test(publicUrl);
+  const parts = [
+    [
+      `${paint(1, "Disbursement and checkout server")} (${sandbox ? "sandbox" : "live"})`,
+      rails ? paint(31, movesMoney(rails)) : "No money moves: the outcome of every payment is simulated.",
+      paint(36, publicUrl),
+      config.role !== "worker" && `${paint(36, `${publicUrl}/docs`)} (guides and API reference)`,
+    ]
+      .filter(Boolean)
+      .join("\n  "),
+    isForThisMachine &&
       "  Checkout links use this address, which only this machine can open. Set PUBLIC_URL to a public URL.",
-      "",
-    );
-  }
-  if (newKey && "text" in newKey) lines.push(`  Your API key (shown only once): ${paint(33, newKey.text)}`, "");
-  if (newKey && "file" in newKey) lines.push(`  Your API key is in ${newKey.file}. Keep it and delete the file.`, "");
-  if (revokedKeyId !== undefined) {
-    lines.push(`  The key in SANDBOX_API_KEY (${revokedKeyId}) was revoked and stays invalid. Set another value.`, "");
-  }
-  if (hasDashboard(config)) lines.push(...dashboardLines(config, signIn), "");
-  lines.push(`  Webhooks ${destinations(config)}`, "");
-  // A pasted line must not pay anybody.
-  if (config.rails) return `${lines.join("\n")}\n`;
-  lines.push(
-    newKey === undefined
-      ? `  Create a first payout, with ${knownKey(config)} in the variable API_KEY:`
-      : "  Create a first payout:",
-    "",
-    curlLine(config.publicUrl, keyInShell(newKey)),
-    "",
-  );
-  return `${lines.join("\n")}\n`;
+    newKey &&
+      ("text" in newKey
+        ? `  Your API key (shown only once): ${paint(33, newKey.text)}`
+        : `  Your API key is in ${newKey.file}. Keep it and delete the file.`),
+    revokedKeyId !== undefined &&
+      `  The key in SANDBOX_API_KEY (${revokedKeyId}) was revoked and stays invalid. Set another value.`,
+    hasDashboard(config) && `  Dashboard${aboutDashboard(config, signIn)}`,
+    webhookAllowPrivate
+      ? "  Webhooks may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
+      : "  Webhooks go to public addresses only (WEBHOOK_ALLOW_PRIVATE).",
+    // A pasted line must not pay anybody.
+    !rails && `  Create a first payout${newKey ? "" : `, with ${knownKey(config)} in the variable API_KEY`}:`,
+    !rails && curlLine(publicUrl, keyInShell(newKey)),
+  ];
+  return `\n${parts.filter(Boolean).join("\n\n")}\n\n`;
 }
 
 const movesMoney = ({ rails }: RailsSettings) =>
   `Money moves over ${rails.map(({ name }) => name).join(", ")}: every payout that is created here is paid.`;
 
-function dashboardLines(config: Config, signIn: string | undefined): string[] {
+function aboutDashboard(config: Config, signIn: string | undefined): string {
   const refusal = dashboardRefusal(config);
-  if (refusal !== undefined) return [`  Dashboard: none. ${refusal}`];
-  if (signIn !== undefined) return ["  Dashboard (the link works once, for ten minutes):", `  ${signIn}`];
-  return [`  Dashboard: ${config.publicUrl}/dashboard (\`${PROGRAM} keys dashboard-link\` prints a link to sign in)`];
+  if (refusal !== undefined) return `: none. ${refusal}`;
+  if (signIn !== undefined) return ` (the link works once, for ten minutes):\n  ${signIn}`;
+  return `: ${config.publicUrl}/dashboard (\`${PROGRAM} keys dashboard-link\` prints a link to sign in)`;
 }
-
-const destinations = ({ webhookAllowPrivate }: Config) =>
-  webhookAllowPrivate
-    ? "may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
-    : "go to public addresses only (WEBHOOK_ALLOW_PRIVATE).";
 
 /** The key that the person has; the server does not show it. */
 const knownKey = ({ sandboxApiKey }: Config) =>

@@ -24,10 +24,15 @@ test.each(commands.map((command) => ({ typed: command.join(" "), command })))(
   },
 );
 
-test.each([[[]], [["help"]], [["toString"]]])("%j prints the usage and exits with 2", async (args) => {
+const USAGE = /^Usage: npx --no -- disbursement-checkout COMMAND\n[^]+ serve [^]+ keys [^]+ db /;
+test.each([
+  [[], USAGE],
+  [["help"], USAGE],
+  [["toString"], USAGE],
+  [["serve", "more"], /^Usage: .+ serve\n\nStarts the server\./],
+])("%j prints the usage and exits with 2", async (args, usage) => {
   const { code, stdout, stderr } = await runCommand(env, ...args);
-  expect([code, stdout]).toEqual([2, ""]);
-  expect(stderr).toMatch(/^Usage: npx --no -- disbursement-checkout COMMAND\n[^]+ serve [^]+ keys [^]+ db /);
+  expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(usage)]);
 });
 
 test("serve starts the server: an invalid configuration ends it with 1", async () => {

@@ -29,8 +29,7 @@ const EXPECTED = new Set([
   "ServiceError",
   "Refused",
   "StatementError",
-  "ResponseError",
-  "Unreachable",
+  "RemoteError",
 ]);
 
 /** Runs `disbursement-checkout ARGS`. Resolves with the exit code, or undefined while a server runs. */
@@ -56,7 +55,7 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv, printer: Pri
   if (name === "serve") {
     if (asksForHelp) return explain(SERVE_USAGE);
     if (more.length > 0) throw new UsageError(SERVE_USAGE);
-    await import("./main.ts");
+    await import("./start.ts");
     return undefined;
   }
   if (asksForHelp && name.startsWith("-")) return explain(USAGE);

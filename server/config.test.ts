@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { ConfigError, readConfig, type Config } from "./config.ts";
-import type { RailsSettings } from "./rails/settings.ts";
 
+type Env = Record<string, string>;
 const folder = mkdtempSync(join(tmpdir(), "config-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
@@ -17,21 +17,12 @@ function fileWith(text: string): string {
 }
 
 /** The problems of an environment, each on its own line. */
-function problemsOf(env: Record<string, string>): readonly string[] {
+function problemsOf(env: Env, options = {}): readonly string[] {
   try {
-    readConfig(env);
+    readConfig(env, options);
     return [];
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigError);
-    return (error as ConfigError).problems;
-  }
-}
-
-/** Returns the rails of a server that is about to start, or its problems. */
-function serving(env: Record<string, string>): RailsSettings | undefined | readonly string[] {
-  try {
-    return readConfig(env, { server: true }).rails;
-  } catch (error) {
     return (error as ConfigError).problems;
   }
 }
@@ -66,45 +57,13 @@ test("defaults to a sandbox on loopback", () => {
   expect(readConfig(Object.fromEntries(empty.map((name) => [name, ""])))).toEqual(expected);
 });
 
-const noMetrics = { metrics: undefined };
-const publicOnly = { webhookAllowPrivate: false, webhookAllowInsecure: false };
-const keysOf = (content: string) => readConfig({ SECRETS_KEY_FILE: fileWith(content) }).secretKeys;
-
-describe("traces", () => {
-  const base = "http://127.0.0.1:4318";
-  const tracesOf = (env: Record<string, string>) => readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: base, ...env }).traces;
-
-  test("need only the address of a collector, and are off without it or when they are disabled", () => {
-    expect(readConfig({ OTEL_SERVICE_NAME: "pay", OTEL_TRACES_SAMPLER: "always_on" }).traces).toBeUndefined();
-    expect(tracesOf({ OTEL_SDK_DISABLED: "true" })).toBeUndefined();
-    const common = { headers: {}, serviceName: "disbursement-checkout", attributes: {} };
-    expect(tracesOf({})).toEqual({ ...common, url: `${base}/v1/traces`, sampler: { parentBased: true, ratio: 1 } });
-  });
-
-  test.each<[string, string, object]>([
-    ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://traces.example/otlp", { url: "https://traces.example/otlp" }],
-    ["OTEL_RESOURCE_ATTRIBUTES", "env=ci, team = money%20out", { attributes: { env: "ci", team: "money out" } }],
-    ["OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20x=", { headers: { authorization: "Bearer x=" } }],
-  ])("%s=%s", (name, text, expected) => {
-    expect(tracesOf({ [name]: text })).toMatchObject(expected);
-  });
-
-  test.each([
-    ["always_on", undefined, false, 1],
-    ["always_off", undefined, false, 0],
-    ["traceidratio", "0.25", false, 0.25],
-    ["traceidratio", undefined, false, 1],
-    ["parentbased_always_on", "0.25", true, 1],
-    ["parentbased_always_off", undefined, true, 0],
-    ["parentbased_traceidratio", "0.5", true, 0.5],
-  ])("are sampled by %s with %s", (name, argument, parentBased, ratio) => {
-    const env = { OTEL_TRACES_SAMPLER: name, ...(argument && { OTEL_TRACES_SAMPLER_ARG: argument }) };
-    expect(tracesOf(env)!.sampler).toEqual({ parentBased, ratio });
-  });
-});
+const NO_METRICS = { metrics: undefined };
+const PUBLIC_ONLY = { webhookAllowPrivate: false, webhookAllowInsecure: false };
+const KEY = Buffer.alloc(32, 9);
+const RAIL = { RAIL_URL: "https://rail.example/", RAIL_API_KEY_FILE: fileWith("hunter2-the-key-of-the-rail\n") };
 
 test.each<[string, Partial<Config>]>([
-  ["HOST=0.0.0.0", { host: "0.0.0.0", publicUrl: "http://127.0.0.1:3000", webhookAllowPrivate: false, ...noMetrics }],
+  ["HOST=0.0.0.0", { host: "0.0.0.0", publicUrl: "http://127.0.0.1:3000", webhookAllowPrivate: false, ...NO_METRICS }],
   ["HOST=::", { host: "::", publicUrl: "http://[::1]:3000", webhookAllowPrivate: false }],
   ["HOST=[::1]", { host: "::1", publicUrl: "http://[::1]:3000", webhookAllowPrivate: true }],
   ["HOST=127.8.9.1", { host: "127.8.9.1", webhookAllowPrivate: true }],
@@ -114,7 +73,7 @@ test.each<[string, Partial<Config>]>([
   ["HOST=::1 PUBLIC_URL=http://[::1]:3000", { webhookAllowPrivate: true }],
   ["PORT=0", { port: 0 }],
   ["PORT=65535", { port: 65_535 }],
-  ["PUBLIC_URL=https://pay.example", { publicUrl: "https://pay.example", webhookAllowPrivate: false, ...noMetrics }],
+  ["PUBLIC_URL=https://pay.example", { publicUrl: "https://pay.example", webhookAllowPrivate: false, ...NO_METRICS }],
   ["PUBLIC_URL=https://pay.example/base//", { publicUrl: "https://pay.example/base" }],
   ["PUBLIC_URL=http://localhost:8080", { webhookAllowPrivate: true }],
   ["METRICS_TOKEN=a-token-for-tests", { metrics: { token: "a-token-for-tests" } }],
@@ -122,7 +81,8 @@ test.each<[string, Partial<Config>]>([
   ["DATABASE_URL=sqlite::memory:", { database: { kind: "sqlite", path: ":memory:" } }],
   ["DATABASE_URL=postgres://u:p@db/pay", { database: { kind: "postgres", url: "postgres://u:p@db/pay" } }],
   ["DATABASE_URL=postgresql:///pay", { database: { kind: "postgres", url: "postgresql:///pay" } }],
-  ["SANDBOX=false", { sandbox: false, mode: "live", balances: "enforced", ...publicOnly, ...noMetrics }],
+  ["SANDBOX=false", { sandbox: false, mode: "live", balances: "enforced", ...PUBLIC_ONLY, ...NO_METRICS }],
+  ["SANDBOX=false", { rails: undefined }],
   ["SANDBOX=false WEBHOOK_ALLOW_INSECURE=true", { webhookAllowInsecure: true }],
   ["SANDBOX=false METRICS_TOKEN=a-token-for-tests", { metrics: { token: "a-token-for-tests" } }],
   ["SANDBOX=0", { sandbox: false, mode: "live" }],
@@ -139,197 +99,135 @@ test.each<[string, Partial<Config>]>([
     "DISBURSEMENT_FEE_BPS=0 DISBURSEMENT_FEE_FIXED=25 CHECKOUT_FEE_BPS=9999",
     { fees: { disbursement: { basisPoints: 0, fixed: 25 }, checkout: { basisPoints: 9_999, fixed: 0 } } },
   ],
+  [
+    `SECRETS_KEY_FILE=${fileWith(`${KEY.toString("base64")}\n\n${KEY.toString("base64")}`)}`,
+    { secretKeys: [KEY, KEY] },
+  ],
 ])("%s", (text, expected) => {
   const env = Object.fromEntries(text.split(" ").map((pair) => /^([^=]+)=(.*)$/.exec(pair)!.slice(1)));
   expect(readConfig(env)).toMatchObject(expected);
 });
 
 const DATABASE = "must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE (its value is not shown)";
-
 const HOST = "must be a host name or IP address to listen on, such as 127.0.0.1";
 const ADDRESS = "must be an http or https URL without credentials, query or fragment";
 const SECRET = "must be 16 to 256 printable ASCII characters without spaces (its value is not shown)";
 const PROXIES = "must be true, false, a number of proxies, or their addresses separated by commas";
-const BOOLEAN = "must be true or false";
-const PAIRS = "must be NAME=VALUE,NAME=VALUE with values as in a URL (its value is not shown)";
 const whole = (least: number, most: number) => `must be a whole number from ${least} to ${most}`;
 
-describe("invalid values are reported with what is expected", () => {
-  test.each([
-    ...["http://127.0.0.1", "pay example"].map((text) => ["HOST", text, HOST]),
-    ...["65536", "-1", "80.5", "0x50", "1e3", " 80"].map((text) => ["PORT", text, whole(0, 65_535)]),
-    ...["pay.example", "ftp://pay.example", "https://a:b@pay.example", "https://pay.example/?a"].map((text) => [
-      "PUBLIC_URL",
-      text,
-      ADDRESS,
-    ]),
-    ...["sqlite:", "/tmp/x.db", "postgres://", "postgres://h:port/pay"].map((text) => ["DATABASE_URL", text, DATABASE]),
-    [
-      "DATABASE_URL",
-      "sqlite://data/x.db",
-      "must be sqlite:data/x.db for a file below the working directory, or sqlite:/data/x.db for one below /",
-    ],
-    ["DATABASE_URL", "sqlite:file:x.db?mode=memory", "must be sqlite:PATH, and PATH must not be a URI"],
-    ["ROLE", "server", "must be one of all, api, worker"],
-    ["ROLE", "worker", "must be all with SQLite, which only one process can serve"],
-    ...["yes", "constructor"].map((text) => ["SANDBOX", text, BOOLEAN]),
-    ...["x".repeat(15), "x".repeat(257), "sixteen and more", "clé".repeat(10)].map((text) => [
-      "SANDBOX_API_KEY",
-      text,
-      SECRET,
-    ]),
-    ["METRICS_TOKEN", "too short", SECRET],
-    ["SETTLE_DELAY_MS", "86400001", whole(0, 86_400_000)],
-    ["DRAIN_DELAY_MS", "8000", "must be less than SHUTDOWN_TIMEOUT_MS, which it is a part of"],
-    ...["pay.example", "10.0.0.1,", "10.0.0.1/99", "::1/129", "10.0.0.1/8/8"].map((text) => [
-      "TRUST_PROXY",
-      text,
-      PROXIES,
-    ]),
-    ["REQUEST_LOG", "no", "must be one of on, off"],
-    [
-      "BALANCE_APPROVAL_FROM",
-      "5000",
-      "is not valid; it must list amounts in the lowest denomination, such as XOF:100000000,GHS:500000",
-    ],
-    ["PHONE_RETENTION_DAYS", "6", whole(7, 36_500)],
-    ["LOG_LEVEL", "verbose", "must be one of fatal, error, warn, info, debug, trace, silent"],
-    ["DISBURSEMENT_FEE_BPS", "10000", whole(0, 9_999)],
-    ["CHECKOUT_FEE_FIXED", "1000000001", whole(0, 1_000_000_000)],
-    ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", ADDRESS],
-    ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://user:secret@traces.example", ADDRESS],
-    ...["secret", "key=secret%zz"].map((text) => ["OTEL_EXPORTER_OTLP_HEADERS", text, PAIRS]),
-    ["OTEL_TRACES_SAMPLER", "jaeger_remote", expect.stringMatching(/must be one of always_on, parentbased_/)],
-    ["OTEL_TRACES_SAMPLER_ARG", "2", "must be a number from 0 to 1"],
-  ] as [string, string, string][])("%s=%s", (name, text, problem) => {
+test.each<[name: string, texts: string[], problem: string]>([
+  ["HOST", ["http://127.0.0.1", "pay example"], HOST],
+  ["PORT", ["65536", "-1", "80.5", "0x50", "1e3", " 80"], whole(0, 65_535)],
+  ["PUBLIC_URL", ["pay.example", "ftp://pay.example", "https://a:b@pay.example", "https://pay.example/?a"], ADDRESS],
+  ["DATABASE_URL", ["sqlite:", "/tmp/x.db", "postgres://", "postgres://h:port/pay"], DATABASE],
+  [
+    "DATABASE_URL",
+    ["sqlite://data/x.db"],
+    "must be sqlite:data/x.db for a file below the working directory, or sqlite:/data/x.db for one below /",
+  ],
+  ["DATABASE_URL", ["sqlite:file:x.db?mode=memory"], "must be sqlite:PATH, and PATH must not be a URI"],
+  ["ROLE", ["server"], "must be one of all, api, worker"],
+  ["ROLE", ["worker"], "must be all with SQLite, which only one process can serve"],
+  ["SANDBOX", ["yes", "constructor"], "must be true or false"],
+  ["SANDBOX_API_KEY", ["x".repeat(15), "x".repeat(257), "sixteen and more", "clé".repeat(10)], SECRET],
+  ["METRICS_TOKEN", ["too short"], SECRET],
+  ["SETTLE_DELAY_MS", ["86400001"], whole(0, 86_400_000)],
+  ["DRAIN_DELAY_MS", ["8000"], "must be less than SHUTDOWN_TIMEOUT_MS, which it is a part of"],
+  ["TRUST_PROXY", ["pay.example", "10.0.0.1,", "10.0.0.1/99", "::1/129", "10.0.0.1/8/8"], PROXIES],
+  ["REQUEST_LOG", ["no"], "must be one of on, off"],
+  [
+    "BALANCE_APPROVAL_FROM",
+    ["5000"],
+    "is not valid; it must list amounts in the lowest denomination, such as XOF:100000000,GHS:500000",
+  ],
+  ["PHONE_RETENTION_DAYS", ["6"], whole(7, 36_500)],
+  ["LOG_LEVEL", ["verbose"], "must be one of fatal, error, warn, info, debug, trace, silent"],
+  ["DISBURSEMENT_FEE_BPS", ["10000"], whole(0, 9_999)],
+  ["CHECKOUT_FEE_FIXED", ["1000000001"], whole(0, 1_000_000_000)],
+])("%s=%j is reported with what is expected", (name, texts, problem) => {
+  for (const text of texts)
     expect(problemsOf({ [name]: text })).toEqual([typeof problem === "string" ? `${name} ${problem}` : problem]);
-  });
+});
 
-  test("a live service keeps its payments in a file or in PostgreSQL", () => {
-    const env = { SANDBOX: "false", DATABASE_URL: "sqlite::memory:" };
-    expect(problemsOf(env)).toEqual([expect.stringMatching(/^DATABASE_URL is sqlite::memory:, which loses every /)]);
-    expect(problemsOf({ ...env, SANDBOX: "true" })).toEqual([]);
-  });
+const OPENID = {
+  OIDC_ISSUER: "https://id.example/realm/",
+  OIDC_CLIENT_ID: "payments",
+  OIDC_CLIENT_SECRET_FILE: fileWith("hunter2\n"),
+  OIDC_ROLES: "admins=administrator, cn=desk%2Cou=pay=finance@0199-a",
+};
+const LINES = "SECRETS_KEY_FILE must contain the base64 of 32 bytes in each";
+const KEYS = ["", "hunter2", `${KEY.toString("base64")}\nhunter2`, "CQkJ", `${KEY.toString("base64")} hunter2`];
+const MEMORY = { DATABASE_URL: "sqlite::memory:" };
+const LIVE = { SANDBOX: "false" };
 
-  test("a live server needs a rail, which a sandbox refuses; a command needs neither", () => {
-    const live = { SANDBOX: "false" };
-    const rail = { RAIL_URL: "https://rail.example/", RAIL_API_KEY_FILE: fileWith("a-key-of-the-rail\n") };
-    expect(serving(live)).toEqual([expect.stringMatching(/^SANDBOX=false starts .+ needs a rail.+ Set RAIL_URL /)]);
-    expect(serving({ ...live, ...rail })).toEqual({
-      rails: [{ name: "rail", url: "https://rail.example", apiKey: "a-key-of-the-rail", webhookSecrets: [] }],
-      routes: [{ rail: "rail" }],
-      attentionAfterMinutes: 60,
-    });
-    expect(serving({})).toBeUndefined();
-    for (const sandbox of [{}, { SANDBOX: "true" }] as Record<string, string>[]) {
-      const refused = Object.keys(rail).map((name) =>
-        expect.stringMatching(`^${name} is set, but the server is a sandbox`),
-      );
-      expect(serving({ ...sandbox, ...rail })).toEqual(refused);
-    }
-    expect(readConfig(live).rails).toBeUndefined();
-  });
+test.each<[env: Env, problem: string, options?: { server: true }]>([
+  [{ ...LIVE, RAIL_API_KEY_FILE: RAIL.RAIL_API_KEY_FILE }, "RAIL_URL must be an http or https URL"],
+  [{ ...LIVE, RAIL_URL: RAIL.RAIL_URL }, "RAIL_API_KEY_FILE is missing: "],
+  [{ ...LIVE, ...RAIL, RAIL_URL: "ftp://rail.example" }, "RAIL_URL must be an http or https URL"],
+  [{ ...LIVE, ...RAIL, RAIL_API_KEY_FILE: "/nowhere" }, "RAIL_API_KEY_FILE cannot be read: "],
+  [
+    { ...LIVE, ...RAIL, RAIL_WEBHOOK_SECRET_FILE: RAIL.RAIL_API_KEY_FILE },
+    "RAIL_WEBHOOK_SECRET_FILE must contain a secret that begins with whsec_",
+  ],
+  [{ ...LIVE, RAILS: "/nowhere" }, "RAILS cannot be read: "],
+  [{ ...LIVE, RAILS: RAIL.RAIL_API_KEY_FILE, RAIL_URL: RAIL.RAIL_URL }, "RAILS and RAIL_URL are set: "],
+  [{ ...LIVE, ...MEMORY }, "DATABASE_URL is sqlite::memory:, which loses every payment when the process ends"],
+  [LIVE, "SANDBOX=false starts a live service, which needs a rail", { server: true }],
+  [RAIL, "RAIL_URL is set, but the server is a sandbox", { server: true }],
+  [{ ...RAIL, SANDBOX: "true" }, "RAIL_URL is set, but the server is a sandbox", { server: true }],
+  [{ SANDBOX_API_KEY: "live_0123456789abcdef" }, "SANDBOX_API_KEY is a ", { server: true }],
+  [{ ...LIVE, ...RAIL, SANDBOX_API_KEY: "test_0123456789abcdef" }, "SANDBOX_API_KEY is a ", { server: true }],
+  ...KEYS.map((keys): [Env, string] => [{ SECRETS_KEY_FILE: fileWith(keys) }, LINES]),
+  [{ SECRETS_KEY_FILE: "/nowhere" }, "SECRETS_KEY_FILE cannot be read: "],
+  [{ ...OPENID, OIDC_ISSUER: "" }, "OIDC_CLIENT_ID is set, but OIDC_ISSUER is not"],
+  [{ ...OPENID, OIDC_ISSUER: "http://id.example" }, "OIDC_ISSUER must be an https URL"],
+  [{ ...OPENID, OIDC_ISSUER: "nonsense" }, "OIDC_ISSUER must be an https URL"],
+  [{ ...OPENID, OIDC_CLIENT_ID: "" }, "OIDC_CLIENT_ID is missing"],
+  [{ ...OPENID, OIDC_CLIENT_SECRET_FILE: "" }, "OIDC_CLIENT_SECRET_FILE is missing"],
+  [{ ...OPENID, OIDC_CLIENT_SECRET_FILE: "/nowhere" }, "OIDC_CLIENT_SECRET_FILE cannot be read"],
+  [{ ...OPENID, OIDC_ROLES: "" }, "OIDC_ROLES is missing"],
+  ...["admins", "admins=owner", "admins=viewer@", "=viewer", "%=viewer"].map((roles): [Env, string] => [
+    { ...OPENID, OIDC_ROLES: roles },
+    "OIDC_ROLES must be VALUE=ROLE",
+  ]),
+])("%j is refused, without the content of files", (env, problem, options) => {
+  const problems = problemsOf(env, options);
+  expect(problems[0]).toContain(problem);
+  expect(problems.join()).not.toMatch(/hunter|CQkJ/);
+});
 
-  test.each([
-    [{ RAIL_API_KEY_FILE: "KEY" }, "RAIL_URL must be an http or https URL"],
-    [{ RAIL_URL: "https://rail.example" }, "RAIL_API_KEY_FILE is missing: "],
-    [{ RAIL_URL: "ftp://rail.example", RAIL_API_KEY_FILE: "KEY" }, "RAIL_URL must be an http or https URL"],
-    [{ RAIL_URL: "https://rail.example", RAIL_API_KEY_FILE: "/nowhere" }, "RAIL_API_KEY_FILE cannot be read: "],
-    [
-      { RAIL_URL: "https://rail.example", RAIL_API_KEY_FILE: "KEY", RAIL_WEBHOOK_SECRET_FILE: "KEY" },
-      "RAIL_WEBHOOK_SECRET_FILE must contain a secret that begins with whsec_",
+test("a live server has its rail, a command needs none, and a sandbox may be in memory", () => {
+  expect(readConfig({ ...LIVE, ...RAIL }, { server: true }).rails).toEqual({
+    rails: [{ name: "rail", url: "https://rail.example", apiKey: "hunter2-the-key-of-the-rail", webhookSecrets: [] }],
+    routes: [{ rail: "rail" }],
+    attentionAfterMinutes: 60,
+  });
+  for (const env of [LIVE, MEMORY]) expect(problemsOf(env)).toEqual([]);
+});
+
+test("reads who may do what after signing in at an OpenID provider", () => {
+  expect(readConfig(OPENID).openId).toEqual({
+    issuer: new URL("https://id.example/realm/"),
+    clientId: "payments",
+    clientSecret: "hunter2",
+    grants: [
+      { value: "admins", role: "administrator" },
+      { value: "cn=desk,ou=pay", role: "finance", merchantId: "0199-a" },
     ],
-    [{ RAILS: "/nowhere" }, "RAILS cannot be read: "],
-    [{ RAILS: "KEY", RAIL_URL: "https://rail.example" }, "RAILS and RAIL_URL are set: "],
-  ])("%j is refused, without the content of files", (env: Record<string, string>, problem) => {
-    const key = fileWith("hunter2-hunter2");
-    const given = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value === "KEY" ? key : value]));
-    const problems = problemsOf({ SANDBOX: "false", ...given });
-    expect(problems).toEqual([expect.stringContaining(problem)]);
-    expect(problems.join()).not.toContain("hunter");
-  });
-
-  test("reads the keys of the webhook secrets, and refuses a file without keys, unseen", () => {
-    const key = Buffer.alloc(32, 9).toString("base64");
-    expect(keysOf(`${key}\n`)).toEqual([Buffer.alloc(32, 9)]);
-    expect(keysOf(`${key}\n\n${Buffer.alloc(32, 8).toString("base64")}`)).toHaveLength(2);
-    expect(readConfig({}).secretKeys).toBeUndefined();
-    for (const wrong of ["", "hunter2", `${key}\nhunter2`, key.slice(0, 40), `${key} ${key}x`]) {
-      const problems = problemsOf({ SECRETS_KEY_FILE: fileWith(wrong) });
-      expect(problems).toEqual([
-        expect.stringContaining("SECRETS_KEY_FILE must contain the base64 of 32 bytes in each"),
-      ]);
-      expect(problems.join()).not.toMatch(/hunter|CQkJ/);
-    }
-    expect(problemsOf({ SECRETS_KEY_FILE: "/nowhere" })).toEqual([
-      expect.stringContaining("SECRETS_KEY_FILE cannot be read: "),
-    ]);
-  });
-
-  test("reads who may do what after signing in at an OpenID provider", () => {
-    const env = {
-      OIDC_ISSUER: "https://id.example/realm/",
-      OIDC_CLIENT_ID: "payments",
-      OIDC_CLIENT_SECRET_FILE: fileWith("hunter2\n"),
-      OIDC_ROLES: "admins=administrator, cn=desk%2Cou=pay=finance@0199-a",
-    };
-    expect(readConfig(env).openId).toEqual({
-      issuer: new URL("https://id.example/realm/"),
-      clientId: "payments",
-      clientSecret: "hunter2",
-      grants: [
-        { value: "admins", role: "administrator" },
-        { value: "cn=desk,ou=pay", role: "finance", merchantId: "0199-a" },
-      ],
-      rolesClaim: "groups",
-      nameClaim: "email",
-    });
-    const wrong: [Record<string, string>, string][] = [
-      [{ OIDC_ISSUER: "" }, "OIDC_CLIENT_ID is set, but OIDC_ISSUER is not"],
-      [{ OIDC_ISSUER: "http://id.example" }, "OIDC_ISSUER must be an https URL"],
-      [{ OIDC_ISSUER: "nonsense" }, "OIDC_ISSUER must be an https URL"],
-      [{ OIDC_CLIENT_ID: "" }, "OIDC_CLIENT_ID is missing"],
-      [{ OIDC_CLIENT_SECRET_FILE: "" }, "OIDC_CLIENT_SECRET_FILE is missing"],
-      [{ OIDC_CLIENT_SECRET_FILE: "/nowhere" }, "OIDC_CLIENT_SECRET_FILE cannot be read"],
-      [{ OIDC_ROLES: "" }, "OIDC_ROLES is missing"],
-      ...["admins", "admins=owner", "admins=viewer@", "=viewer", "%=viewer"].map(
-        (roles) => [{ OIDC_ROLES: roles }, "OIDC_ROLES must be VALUE=ROLE"] as [Record<string, string>, string],
-      ),
-    ];
-    for (const [changes, problem] of wrong) {
-      const problems = problemsOf({ ...env, ...changes });
-      expect(problems[0]).toContain(problem);
-      expect(problems.join()).not.toContain("hunter");
-    }
-  });
-
-  test("a server refuses a SANDBOX_API_KEY that begins like the keys of the other mode", () => {
-    const key = "0123456789abcdef";
-    for (const [prefix, SANDBOX] of [
-      ["live_", "true"],
-      ["test_", "false"],
-    ] as const) {
-      const rail = { RAIL_URL: "https://rail.example", RAIL_API_KEY_FILE: fileWith("a-key-of-the-rail") };
-      const env = { SANDBOX, ...(SANDBOX === "false" && rail), SANDBOX_API_KEY: `${prefix}${key}` };
-      expect(serving(env)).toEqual([expect.stringMatching(/^SANDBOX_API_KEY is a .+\. Use a .+ \(its value is not/)]);
-      expect(readConfig(env)).toMatchObject({ sandboxApiKey: env.SANDBOX_API_KEY });
-    }
-  });
-
-  test("reports all problems together, without the values of secrets", () => {
-    const env = { PORT: "x", SANDBOX: "x", DATABASE_URL: "mysql://root:hunter2@h", SANDBOX_API_KEY: "hunter3" };
-    expect(problemsOf(env).map((problem) => problem.split(" ")[0])).toEqual([
-      "DATABASE_URL",
-      "PORT",
-      "SANDBOX",
-      "SANDBOX_API_KEY",
-    ]);
-    expect(() => readConfig(env)).toThrow(/^Invalid configuration:\n( {2}- .+\n?){4}$/);
-    expect(problemsOf(env).join()).not.toMatch(/hunter/);
+    rolesClaim: "groups",
+    nameClaim: "email",
   });
 });
 
-const urlOf = (env: Record<string, string> = {}, options = {}) =>
+test("reports all problems together, without the values of secrets", () => {
+  const env = { PORT: "x", SANDBOX: "x", DATABASE_URL: "mysql://root:hunter2@h", SANDBOX_API_KEY: "hunter3" };
+  const names = problemsOf(env).map((problem) => problem.split(" ")[0]);
+  expect(names).toEqual(["DATABASE_URL", "PORT", "SANDBOX", "SANDBOX_API_KEY"]);
+  expect(() => readConfig(env)).toThrow(/^Invalid configuration:\n( {2}- .+\n?){4}$/);
+  expect(problemsOf(env).join()).not.toMatch(/hunter/);
+});
+
+const urlOf = (env: Env = {}, options = {}) =>
   readConfig({ DATABASE_URL: `sqlite:${join(folder, "server.db")}`, ...env }, options).publicUrl;
 const note = (text: string) => writeFileSync(join(folder, "server.db.address"), text);
 describe("the address of a running server", () => {

@@ -5,9 +5,8 @@ import { readAmounts, type Amounts } from "./domain/limits.ts";
 import type { Balances } from "./domain/ledger.ts";
 import { otherModeOf, modeOf, type AskedMode } from "./domain/keys.ts";
 import { ROLES, roleOf } from "./domain/sign-in.ts";
-import type { TracesSettings } from "./observability/traces.ts";
 import type { Grant, OpenIdSettings } from "./openid/provider.ts";
-import { secretIn, singleRail, textIn, toRails, type RailsSettings } from "./rails/settings.ts";
+import { BASE_URL, baseUrl, secretIn, singleRail, textIn, toRails, type RailsSettings } from "./rails/settings.ts";
 import type { DatabaseAddress } from "./storage/open.ts";
 import { toSealingKeys } from "./storage/sealing.ts";
 
@@ -15,133 +14,37 @@ type Env = Readonly<Record<string, string | undefined>>;
 type Report = (problem: string) => void;
 type Parse<T> = (text: string) => T;
 
-/** The variable of a setting, how its text is read, and the value if the variable is not set. */
-type Setting<T> = readonly [variable: string, parse: Parse<T>, otherwise: T];
-type Settings = Readonly<Record<string, Setting<unknown>>>;
-const setting = <T>(variable: string, parse: Parse<T>, otherwise: NoInfer<T>): Setting<T> => [
-  variable,
-  parse,
-  otherwise,
-];
-const optional = <T>(variable: string, parse: Parse<T>) => setting<T | undefined>(variable, parse, undefined);
+/** Reads a variable. The value is `otherwise` if it is not set, or is invalid, which is reported. */
+interface Read {
+  <T>(variable: string, parse: Parse<T>): T | undefined;
+  <T>(variable: string, parse: Parse<T>, otherwise: NoInfer<T>): T;
+}
+
+function reader(env: Env, report: Report): Read {
+  return <T>(variable: string, parse: Parse<T>, otherwise?: T) => {
+    try {
+      return env[variable] ? parse(env[variable]) : otherwise!;
+    } catch (error) {
+      report(`${variable} ${(error as Error).message}`);
+      return otherwise!;
+    }
+  };
+}
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
-const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
-const PARENT_BASED = "parentbased_";
 
-/** The guide "Operating the server" says what each variable means. */
-const SERVER = {
-  database: setting("DATABASE_URL", databaseUrl, { kind: "sqlite", path: "data/server.db" }),
-  host: setting("HOST", hostname, "127.0.0.1"),
-  port: setting("PORT", wholeNumber(0, 65_535), 3000),
-  /** Base URL at which customers and merchants reach the server, without a trailing slash. */
-  publicUrl: optional("PUBLIC_URL", webAddress),
-  /** `api` responds to requests, `worker` settles, delivers and cleans up, and `all` does both. */
-  role: setting("ROLE", oneOf(["all", "api", "worker"]), "all"),
-  sandbox: optional("SANDBOX", boolean),
-  sandboxApiKey: optional("SANDBOX_API_KEY", apiKey),
-  /** The first key encrypts the webhook secrets in the database, and all keys decrypt them. */
-  secretKeys: optional("SECRETS_KEY_FILE", sealingKeys),
-  settleDelayMs: setting("SETTLE_DELAY_MS", wholeNumber(0, 86_400_000), 2_000),
-  webhookAllowPrivate: optional("WEBHOOK_ALLOW_PRIVATE", boolean),
-  webhookAllowInsecure: optional("WEBHOOK_ALLOW_INSECURE", boolean),
-  dashboard: setting("DASHBOARD", boolean, true),
-  requestLog: setting("REQUEST_LOG", (text) => oneOf(["on", "off"])(text) === "on", true),
-  trustProxy: setting("TRUST_PROXY", trustProxy, false),
-  /** Requests with a missing or invalid key per client address and minute; more get 429. */
-  authFailuresPerMinute: setting("AUTH_FAILURES_PER_MINUTE", wholeNumber(1, 1_000_000), 1_000),
-  /** Requests per second for each merchant; no limit if absent (D15). */
-  rateLimit: optional("RATE_LIMIT", wholeNumber(1, 1_000_000)),
-  logLevel: setting("LOG_LEVEL", oneOf(LOG_LEVELS), "info"),
-  shutdownTimeoutMs: setting("SHUTDOWN_TIMEOUT_MS", wholeNumber(100, 600_000), 8_000),
-  /** The first part of that time, in which the process is not ready but still serves requests. */
-  drainDelayMs: setting("DRAIN_DELAY_MS", wholeNumber(0, 600_000), 0),
-  /** Whether a payout needs a balance that covers it (D87). */
-  balances: optional("BALANCES", oneOf<Balances>(["enforced", "tracked"])),
-  /** From these amounts on, a second person approves a change of a balance (D93). */
-  secondPersonFrom: optional("BALANCE_APPROVAL_FROM", amounts),
-  oneOperatorDecides: setting("ONE_OPERATOR_DECIDES", boolean, false),
-  retentionDays: optional("RETENTION_DAYS", wholeNumber(1, 36_500)),
-  /** At least a week, because webhooks are sent for up to four days. */
-  phoneRetentionDays: optional("PHONE_RETENTION_DAYS", wholeNumber(7, 36_500)),
-  /** Serves `/metrics`. If there is a token, only requests with the token get metrics. */
-  metrics: optional("METRICS_TOKEN", (text): { token?: string } => ({ token: apiKey(text) })),
-  /** See https://no-color.org. */
-  color: setting("NO_COLOR", () => false, true),
-};
-
-/**
- * The rate stays below 100 %, so that the fee for the largest amount, with the fixed part, is still an exact integer.
- */
-const feeSettings = (kind: string, basisPoints: number) => ({
-  basisPoints: setting(`${kind}_FEE_BPS`, wholeNumber(0, 9_999), basisPoints),
-  fixed: setting(`${kind}_FEE_FIXED`, wholeNumber(0, 1_000_000_000), 0),
-});
-const DISBURSEMENT_FEE = feeSettings("DISBURSEMENT", 100);
-const CHECKOUT_FEE = feeSettings("CHECKOUT", 480);
-
-const RAIL = {
-  url: optional("RAIL_URL", String),
-  apiKeyFile: optional("RAIL_API_KEY_FILE", String),
-  webhookSecretFile: optional("RAIL_WEBHOOK_SECRET_FILE", String),
-  all: optional("RAILS", (file) => ({ file, text: textIn(file) })),
-};
+/** The variables of the only rail, by the field of the file of rails. */
+const RAIL = { url: "RAIL_URL", apiKeyFile: "RAIL_API_KEY_FILE", webhookSecretFile: "RAIL_WEBHOOK_SECRET_FILE" };
 /** The variables that a sandbox refuses. */
-export const RAIL_VARIABLES = variablesOf(RAIL);
+export const RAIL_VARIABLES = [...Object.values(RAIL), "RAILS"];
 
-/** Sign-in at an OpenID provider (D63). */
-const OPENID = {
-  issuer: optional("OIDC_ISSUER", issuer),
-  clientId: optional("OIDC_CLIENT_ID", String),
-  clientSecret: optional("OIDC_CLIENT_SECRET_FILE", secretIn),
-  grants: optional("OIDC_ROLES", (text) => text.split(",").map((each) => toGrant(each.trim()))),
-  rolesClaim: setting("OIDC_ROLES_CLAIM", String, "groups"),
-  nameClaim: setting("OIDC_NAME_CLAIM", String, "email"),
-};
-/** What a provider cannot do without. */
-const OPENID_MISSING = {
+/** What sign-in at an OpenID provider cannot do without. */
+const OPENID_NEEDED = {
   OIDC_CLIENT_ID: "the id that the provider gave this server",
   OIDC_CLIENT_SECRET_FILE: "the file with the client's secret",
   OIDC_ROLES: "who may do what, such as payments-admins=administrator",
 };
-
-/** The standard variables of OpenTelemetry. */
-const TRACES = {
-  base: optional("OTEL_EXPORTER_OTLP_ENDPOINT", webAddress),
-  url: optional("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", webAddress),
-  sampler: setting(
-    "OTEL_TRACES_SAMPLER",
-    oneOf(SAMPLERS.flatMap((name) => [name, `${PARENT_BASED}${name}` as const])),
-    "parentbased_always_on",
-  ),
-  share: setting("OTEL_TRACES_SAMPLER_ARG", ratio, 1),
-  headers: setting("OTEL_EXPORTER_OTLP_HEADERS", pairs, {}),
-  serviceName: setting("OTEL_SERVICE_NAME", String, "disbursement-checkout"),
-  attributes: setting("OTEL_RESOURCE_ATTRIBUTES", pairs, {}),
-  isDisabled: setting("OTEL_SDK_DISABLED", boolean, false),
-};
-
-/** All variables that a server reads. */
-export const VARIABLES = [SERVER, DISBURSEMENT_FEE, CHECKOUT_FEE, RAIL, OPENID, TRACES].flatMap(variablesOf);
-
-function variablesOf(table: Settings): string[] {
-  return Object.values(table).map(([variable]) => variable);
-}
-
-type Values<Table> = { [Name in keyof Table]: Table[Name] extends Setting<infer T> ? T : never };
-
-/** Reads the settings of a table, and reports what is wrong with each. */
-function valuesOf<Table extends Settings>(table: Table, env: Env, report: Report): Values<Table> {
-  const read = ([variable, parse, otherwise]: Setting<unknown>) => {
-    try {
-      return env[variable] ? parse(env[variable]) : otherwise;
-    } catch (error) {
-      report(`${variable} ${(error as Error).message}`);
-      return otherwise;
-    }
-  };
-  return Object.fromEntries(Object.entries(table).map(([name, each]) => [name, read(each)])) as Values<Table>;
-}
+const OPENID_VARIABLES = [...Object.keys(OPENID_NEEDED), "OIDC_ROLES_CLAIM", "OIDC_NAME_CLAIM"];
 
 /** Lists every problem of a configuration, so that the operator can fix all of them together. */
 export class ConfigError extends Error {
@@ -164,45 +67,79 @@ const RAIL_IN_SANDBOX =
 export type Config = ReturnType<typeof readConfig>;
 
 /**
- * Reads the whole configuration from environment variables (`process.env`).
+ * Reads the whole configuration from environment variables (`process.env`). The guide "Operating the server" says what
+ * each variable means.
  * @param options.server true for the configuration of a server that is about to start, false for a command
  * @throws ConfigError that lists every invalid variable, without the values of secrets
  */
 export function readConfig(env: Env, { server = false } = {}) {
   const problems: string[] = [];
   const report: Report = (problem) => problems.push(problem);
-  const values = valuesOf(SERVER, env, report);
-  const { host, port, database, role, sandboxApiKey, drainDelayMs, shutdownTimeoutMs } = values;
-  const sandbox = values.sandbox ?? true;
-  // If SANDBOX is not set, a server is a sandbox, and a command uses the database's mode (D80).
-  const mode: AskedMode = values.sandbox === undefined ? "unset" : sandbox ? "sandbox" : "live";
+  const read = reader(env, report);
+  const database = read<DatabaseAddress>("DATABASE_URL", databaseUrl, { kind: "sqlite", path: "data/server.db" });
+  const host = read("HOST", hostname, "127.0.0.1");
+  const port = read("PORT", wholeNumber(0, 65_535), 3000);
   const running = server || env.PORT || env.HOST ? undefined : localAddress(database);
-  const publicUrl = values.publicUrl ?? running ?? defaultPublicUrl(host, port);
+  const publicUrl = read("PUBLIC_URL", webAddress, running ?? defaultPublicUrl(host, port));
+  const isSandbox = read("SANDBOX", boolean);
+  const sandbox = isSandbox ?? true;
+  // If SANDBOX is not set, a server is a sandbox, and a command uses the database's mode (D80).
+  const mode: AskedMode = isSandbox === undefined ? "unset" : sandbox ? "sandbox" : "live";
   // A server behind a proxy may listen on loopback and still be public, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
   const config = {
-    ...values,
+    database,
+    host,
+    port,
+    /** Base URL at which customers and merchants reach the server, without a trailing slash. */
+    publicUrl,
+    /** `api` responds to requests, `worker` settles, delivers and cleans up, and `all` does both. */
+    role: read("ROLE", oneOf(["all", "api", "worker"]), "all"),
     sandbox,
     mode,
-    publicUrl,
-    webhookAllowPrivate: values.webhookAllowPrivate ?? isLocal,
-    webhookAllowInsecure: values.webhookAllowInsecure ?? sandbox,
-    balances: values.balances ?? (sandbox ? "tracked" : "enforced"),
-    metrics: values.metrics ?? (isLocal ? {} : undefined),
-    fees: {
-      disbursement: valuesOf(DISBURSEMENT_FEE, env, report),
-      checkout: valuesOf(CHECKOUT_FEE, env, report),
-    },
+    sandboxApiKey: read("SANDBOX_API_KEY", apiKey),
+    /** The first key encrypts the webhook secrets in the database, and all keys decrypt them. */
+    secretKeys: read("SECRETS_KEY_FILE", sealingKeys),
+    settleDelayMs: read("SETTLE_DELAY_MS", wholeNumber(0, 86_400_000), 2_000),
+    webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", boolean, isLocal),
+    webhookAllowInsecure: read("WEBHOOK_ALLOW_INSECURE", boolean, sandbox),
+    dashboard: read("DASHBOARD", boolean, true),
+    requestLog: read("REQUEST_LOG", (text) => oneOf(["on", "off"])(text) === "on", true),
+    trustProxy: read("TRUST_PROXY", trustProxy, false),
+    /** Requests with a missing or invalid key per client address and minute; more get 429. */
+    authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", wholeNumber(1, 1_000_000), 1_000),
+    /** Requests per second for each merchant; no limit if absent (D15). */
+    rateLimit: read("RATE_LIMIT", wholeNumber(1, 1_000_000)),
+    logLevel: read("LOG_LEVEL", oneOf(LOG_LEVELS), "info"),
+    shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", wholeNumber(100, 600_000), 8_000),
+    /** The first part of that time, in which the process is not ready but still serves requests. */
+    drainDelayMs: read("DRAIN_DELAY_MS", wholeNumber(0, 600_000), 0),
+    /** Whether a payout needs a balance that covers it (D87). */
+    balances: read("BALANCES", oneOf<Balances>(["enforced", "tracked"]), sandbox ? "tracked" : "enforced"),
+    /** From these amounts on, a second person approves a change of a balance (D93). */
+    secondPersonFrom: read("BALANCE_APPROVAL_FROM", amounts),
+    oneOperatorDecides: read("ONE_OPERATOR_DECIDES", boolean, false),
+    retentionDays: read("RETENTION_DAYS", wholeNumber(1, 36_500)),
+    /** At least a week, because webhooks are sent for up to four days. */
+    phoneRetentionDays: read("PHONE_RETENTION_DAYS", wholeNumber(7, 36_500)),
+    /** Serves `/metrics` if present. If there is a token, only requests with the token get metrics. */
+    metrics: read<{ token?: string } | undefined>(
+      "METRICS_TOKEN",
+      (text) => ({ token: apiKey(text) }),
+      isLocal ? {} : undefined,
+    ),
+    /** See https://no-color.org. */
+    color: read("NO_COLOR", () => false, true),
+    fees: { disbursement: readFee(read, "DISBURSEMENT", 100), checkout: readFee(read, "CHECKOUT", 480) },
     /** What carries the money of a live service (D73). Always present in a live server. */
-    rails: readRails(env, report),
-    /** Where people sign in to the dashboard, beside links. */
-    openId: readOpenId(env, report),
-    /** Sends traces to a collector if present (D60). */
-    traces: readTraces(env, report),
+    rails: readRails(read, report),
+    /** Where people sign in to the dashboard, beside links (D63). */
+    openId: readOpenId(read, env, report),
   };
+  const { sandboxApiKey, drainDelayMs, shutdownTimeoutMs } = config;
   const otherMode = server && sandboxApiKey !== undefined && otherModeOf(sandboxApiKey, modeOf({ sandbox }));
   if (otherMode) report(`SANDBOX_API_KEY ${otherMode} (its value is not shown)`);
-  if (role !== "all" && database.kind === "sqlite")
+  if (config.role !== "all" && database.kind === "sqlite")
     report("ROLE must be all with SQLite, which only one process can serve");
   if (!sandbox && database.kind === "sqlite" && database.path === ":memory:")
     report("DATABASE_URL is sqlite::memory:, which loses every payment when the process ends. Set it to a file");
@@ -215,39 +152,44 @@ export function readConfig(env: Env, { server = false } = {}) {
   return config;
 }
 
+/**
+ * The rate stays below 100 %, so that the fee for the largest amount, with the fixed part, is still an exact integer.
+ */
+const readFee = (read: Read, kind: string, basisPoints: number) => ({
+  basisPoints: read(`${kind}_FEE_BPS`, wholeNumber(0, 9_999), basisPoints),
+  fixed: read(`${kind}_FEE_FIXED`, wholeNumber(0, 1_000_000_000), 0),
+});
+
 /** Reads the rails and the files that they name. Undefined if none is set. */
-function readRails(env: Env, report: Report): RailsSettings | undefined {
-  const { all, ...service } = valuesOf(RAIL, env, report);
+function readRails(read: Read, report: Report): RailsSettings | undefined {
+  const all = read("RAILS", (file) => ({ file, text: textIn(file) }));
+  const service = Object.fromEntries(Object.entries(RAIL).map(([field, variable]) => [field, read(variable, String)]));
   const isOneRail = Object.values(service).some(Boolean);
   if (all && isOneRail)
     report(
       "RAILS and RAIL_URL are set: RAILS names all rails, so remove RAIL_URL, RAIL_API_KEY_FILE and RAIL_WEBHOOK_SECRET_FILE",
     );
   else if (all) return toRails(all, report);
-  else if (isOneRail) return singleRail(service, (field, problem) => report(`${RAIL[field as "url"][0]} ${problem}`));
+  else if (isOneRail) return singleRail(service, (field, problem) => report(`${RAIL[field as "url"]} ${problem}`));
   return undefined;
 }
 
 /** Reads the settings of the OpenID provider. Undefined without a provider. */
-function readOpenId(env: Env, report: Report): OpenIdSettings | undefined {
-  const { issuer: provider, ...values } = valuesOf(OPENID, env, report);
+function readOpenId(read: Read, env: Env, report: Report): OpenIdSettings | undefined {
+  const settings = {
+    issuer: read("OIDC_ISSUER", issuer),
+    clientId: read("OIDC_CLIENT_ID", String),
+    clientSecret: read("OIDC_CLIENT_SECRET_FILE", secretIn),
+    grants: read("OIDC_ROLES", (text) => text.split(",").map((each) => toGrant(each.trim()))),
+    rolesClaim: read("OIDC_ROLES_CLAIM", String, "groups"),
+    nameClaim: read("OIDC_NAME_CLAIM", String, "email"),
+  };
   if (!env.OIDC_ISSUER) {
-    for (const name of variablesOf(OPENID).filter((each) => env[each]))
-      report(`${name} is set, but OIDC_ISSUER is not`);
+    for (const name of OPENID_VARIABLES.filter((each) => env[each])) report(`${name} is set, but OIDC_ISSUER is not`);
     return undefined;
   }
-  for (const [name, what] of Object.entries(OPENID_MISSING)) if (!env[name]) report(`${name} is missing: ${what}`);
-  return { issuer: provider, ...values } as OpenIdSettings;
-}
-
-/** Undefined if no variable says where to send traces. */
-function readTraces(env: Env, report: Report): TracesSettings | undefined {
-  const { base, sampler, share, isDisabled, ...values } = valuesOf(TRACES, env, report);
-  const url = values.url ?? (base && `${base}/v1/traces`);
-  const isRatio = sampler.endsWith("traceidratio");
-  const parentBased = sampler.startsWith(PARENT_BASED);
-  const chosen = { parentBased, ratio: isRatio ? share : Number(sampler.endsWith("always_on")) };
-  return url === undefined || isDisabled ? undefined : { ...values, url, sampler: chosen };
+  for (const [name, what] of Object.entries(OPENID_NEEDED)) if (!env[name]) report(`${name} is missing: ${what}`);
+  return settings as OpenIdSettings;
 }
 
 /**
@@ -313,22 +255,6 @@ function wholeNumber(minimum: number, maximum: number): Parse<number> {
   };
 }
 
-function ratio(text: string): number {
-  const value = Number(text);
-  if (/^[\d.]+$/.test(text) && value >= 0 && value <= 1) return value;
-  throw new Error("must be a number from 0 to 1");
-}
-
-/** Parses `name=value,name=value`, with values as in a URL. */
-function pairs(text: string): Record<string, string> {
-  const found = text.split(",").map((pair) => /^\s*([^=\s]+)\s*=(.*)$/.exec(pair));
-  try {
-    return Object.fromEntries(found.map((pair) => [pair![1]!, decodeURIComponent(pair![2]!.trim())]));
-  } catch {
-    throw new Error("must be NAME=VALUE,NAME=VALUE with values as in a URL (its value is not shown)");
-  }
-}
-
 function amounts(text: string): Amounts {
   const read = readAmounts(text);
   if (read) return read;
@@ -350,11 +276,9 @@ function oneOf<T extends string>(values: readonly T[]): Parse<T> {
 }
 
 function webAddress(text: string): string {
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    throw new Error("must be an http or https URL without credentials, query or fragment");
-  }
-  return url.href.replace(/\/+$/, "");
+  const address = baseUrl(text);
+  if (address !== undefined) return address;
+  throw new Error(BASE_URL);
 }
 
 function apiKey(text: string): string {

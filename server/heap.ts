@@ -1,4 +1,4 @@
-// Sets how V8 manages memory. `main.ts` imports it before the other modules are loaded.
+// Sets how V8 manages memory. `main.ts` and `cli.ts` import it before the other modules are loaded.
 import { setFlagsFromString } from "node:v8";
 
 // V8 learns where to allocate an object from how long objects of its kind live. At start, when the memory is small and

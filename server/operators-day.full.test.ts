@@ -1,11 +1,11 @@
 // A day of operating a live service in the dashboard alone, in a process of its own: a new merchant, its key and secret, a
 // receiver that fails, a bulk replay, a rotation and a revocation. A secret may appear only where the service
-// shows it once on purpose. (`commands/commands.test.ts` has the same day on the command line.)
+// shows it once on purpose.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { enter, send, type Visitor } from "./testing/dashboard-visitor.ts";
-import { LIVE, runKeys, type ServerProcess } from "./testing/process.ts";
+import { LIVE, runKeys } from "./testing/process.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { stop, testFolder, testProcess } from "./testing/places.ts";
 import { sign } from "./webhooks/send.ts";
@@ -15,35 +15,11 @@ const PAYOUTS = 3;
 const LINK = /\/dashboard\/sign-in\?token=([\w-]{43})/;
 const KEY = /id="shown-once">(live_\w+)</;
 const SECRET = /id="shown-once">(whsec_[^<]+)</;
-const TRACE = "0af7651916cd43dd8448eb211c80319c";
 
-let folder: string;
-let server: ServerProcess;
 let ada: Visitor;
 /** All texts that were read, except where a secret is shown once on purpose, by the place where each was read. */
-let seen: Map<string, string>;
-let secrets: Set<string>;
-
-beforeEach(() => {
-  folder = testFolder();
-  [seen, secrets] = [new Map(), new Set([METRICS_TOKEN])];
-});
-async function start(): Promise<void> {
-  const env = {
-    DATABASE_URL: `sqlite:${join(folder, "server.db")}`,
-    ...LIVE,
-    SANDBOX_API_KEY: undefined,
-    WEBHOOK_ALLOW_PRIVATE: "true",
-    WEBHOOK_ALLOW_INSECURE: "true",
-    LOG_LEVEL: "trace",
-    METRICS_TOKEN,
-  };
-  server = await testProcess(env);
-  // Nobody can sign in without a link from the command line.
-  const { stdout } = await runKeys(env, "dashboard-link", "--name", "Ada");
-  ada = await enter(server, taken(LINK, stdout));
-  secrets.add(ada.cookie.slice(ada.cookie.indexOf("=") + 1));
-}
+const seen = new Map<string, string>();
+const secrets = new Set([METRICS_TOKEN]);
 
 /** Finds a secret in a text that a person reads, and adds it to the secrets of the run. */
 function taken(pattern: RegExp, text: string): string {
@@ -51,7 +27,6 @@ function taken(pattern: RegExp, text: string): string {
   secrets.add(secret!);
   return secret!;
 }
-const firstKey = () => readFileSync(join(folder, "first-api-key"), "utf8").trim();
 
 async function get(path: string): Promise<string> {
   const { status, html } = await ada.get(path);
@@ -69,10 +44,17 @@ const failed = async (merchant: string) =>
   (await get(`/m/${merchant}/webhooks?status=failed`)).match(/<a href="[^"]+\/webhooks\/msg_/g)?.length ?? 0;
 
 test("a day without money: everything works, and nothing secret turns up elsewhere", async () => {
-  await start();
   const receiver = await startReceiver(410);
   onTestFinished(receiver.close);
-  secrets.add(firstKey());
+  const folder = testFolder();
+  const webhooks = { WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
+  const own = { DATABASE_URL: `sqlite:${join(folder, "server.db")}`, SANDBOX_API_KEY: undefined };
+  const env = { ...LIVE, ...webhooks, ...own, LOG_LEVEL: "trace", METRICS_TOKEN };
+  const server = await testProcess(env);
+  secrets.add(readFileSync(join(folder, "first-api-key"), "utf8").trim());
+  // Nobody can sign in without a link from the command line.
+  ada = await enter(server, taken(LINK, (await runKeys(env, "dashboard-link", "--name", "Ada")).stdout));
+  secrets.add(ada.cookie.slice(ada.cookie.indexOf("=") + 1));
   await post("/merchants", { name: "Kofi Traders" });
   const merchant = /\/dashboard\/m\/([\w-]+)\/disbursements"><bdi>Kofi Traders</.exec(await get(""))![1]!;
   const at = (path: string) => `/m/${merchant}${path}`;
@@ -80,10 +62,7 @@ test("a day without money: everything works, and nothing secret turns up elsewhe
   const secret = taken(SECRET, await post(at("/settings/secret/reveal")));
   await post(at("/settings/default-webhook"), { url: receiver.url });
 
-  const pay = async () => {
-    const headers = { traceparent: `00-${TRACE}-b7ad6b7169203331-01` };
-    expect((await client.createPayout({}, { headers })).status).toBe(200);
-  };
+  const pay = async () => expect((await client.createPayout()).status).toBe(200);
   for (let count = 0; count < PAYOUTS; count++) await pay();
   await receiver.until(PAYOUTS);
   await expect.poll(() => failed(merchant)).toBe(PAYOUTS);
@@ -100,7 +79,6 @@ test("a day without money: everything works, and nothing secret turns up elsewhe
   const { headers, text } = receiver.received.at(-1)!;
   const [id, timestamp] = [headers["webhook-id"] as string, Number(headers["webhook-timestamp"])];
   expect(headers["webhook-signature"]).toBe(sign([rotated, secret], id, timestamp, text));
-  expect(headers.traceparent).toMatch(new RegExp(`^00-${TRACE}-`));
 
   const token = taken(LINK, await post(at("/team/links"), { name: "Esi", role: "administrator" }));
   expect(await post(at("/team/end-all"), { name: "Esi" })).not.toContain("<bdi>Esi</bdi>");
@@ -116,14 +94,7 @@ test("a day without money: everything works, and nothing secret turns up elsewhe
     expect(paths.size).toBeLessThan(100);
   }
   const trail = await get(at("/audit"));
-  for (const entry of [
-    "Created the merchant",
-    "Created the API key “Payroll”",
-    "Set the default address for webhooks",
-    "Replaced the webhook secret",
-    "Signed out",
-    "Revoked the API key “Payroll”",
-  ])
+  for (const entry of ["Created the API key “Payroll”", "Replaced the webhook secret", "Revoked the API key “Payroll”"])
     expect(trail).toContain(entry);
 
   const metrics = await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });

@@ -82,15 +82,6 @@ test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_,
   expect(await server.ended).toBe(0);
 });
 
-test("has the commands keys and db", async () => {
-  const env = { DATABASE_URL: `sqlite:${join(project.folder, "server.db")}` };
-  const created = start(process.execPath, env, bin, "keys", "create-merchant", "Ada Stores");
-  expect([await created.ended, created.printed.text]).toEqual([0, expect.stringMatching(/^Merchant \S+\nKey /)]);
-  const status = start(process.execPath, env, bin, "db", "status");
-  await status.ended;
-  expect(status.printed.text).not.toMatch(/Cannot find/);
-});
-
 test("tells an old Node what it lacks", async () => {
   const { ended, printed } = start(process.execPath, {}, ...OLD, bin, "serve");
   expect(await ended).toBe(1);
@@ -131,15 +122,9 @@ test.each(Object.entries(NODES))("pays over a module that has no packages beside
   writeFileSync(bank, inGuide("bank.ts"));
   writeFileSync(join(elsewhere, "rails.yaml"), RAILS_YAML.replace("FOLDER", elsewhere));
   const port = await reservePort();
-  const env = {
-    PORT: String(port),
-    SANDBOX: "false",
-    BALANCES: "tracked",
-    SANDBOX_API_KEY: API_KEY,
-    LOG_LEVEL: "warn",
-  };
+  const live = { SANDBOX: "false", BALANCES: "tracked", SANDBOX_API_KEY: API_KEY, PORT: String(port) };
   const paths = { DATABASE_URL: `sqlite:${join(elsewhere, "live.db")}`, RAILS: join(elsewhere, "rails.yaml") };
-  const server = start(node, { ...env, ...paths }, bin, "serve");
+  const server = start(node, { ...live, ...paths, LOG_LEVEL: "warn" }, bin, "serve");
   await server.until(/Money moves over bank/);
   const common = { amount: 100, country: "CI", currency: "XOF" };
   const headers = { "x-api-key": API_KEY, "content-type": "application/json" };

@@ -1,9 +1,8 @@
 import type { Logger } from "pino";
 import { withPort, type Config } from "./config.ts";
 import { createChaosSwitch } from "./domain/outcomes.ts";
-import { createCheckouts } from "./domain/checkouts.ts";
+import { createCheckouts, createDisbursements } from "./domain/payments.ts";
 import type { Clock } from "./domain/clock.ts";
-import { createDisbursements } from "./domain/disbursements.ts";
 import type { Ids, Random } from "./domain/ids.ts";
 import { giveWay, InProgress, withLimitedLists } from "./domain/in-progress.ts";
 import type { Rails } from "./domain/rails.ts";
@@ -13,7 +12,6 @@ import { createApp } from "./http/app.ts";
 import { listen } from "./http/http-server.ts";
 import { railWebhookPath } from "./http/rail-webhooks.ts";
 import type { Metrics } from "./observability/metrics.ts";
-import type { Traces } from "./observability/traces.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";
 import { createDeliveryWorker } from "./workers/deliveries.ts";
@@ -52,8 +50,6 @@ interface Options {
   telemetry: Telemetry;
   /** Serves `/metrics` if present. */
   metrics?: Metrics | undefined;
-  /** Exports traces if present. */
-  traces?: Traces | undefined;
   lookup: Lookup;
   /** What carries the money of a live service; absent in a sandbox. */
   rails?: Rails | undefined;
@@ -67,22 +63,19 @@ export type Service = ReturnType<typeof createService>;
  * Starts a service on the port of its configuration, or on a port that the system chooses.
  * @throws ListenError if the server cannot listen on the address
  */
-export async function startService(parts: Omit<Options, "metrics" | "traces">, limits: Limits) {
+export async function startService(parts: Omit<Options, "metrics">, limits: Limits) {
   const { config, telemetry, storage, clock, ids, log } = parts;
-  // These modules, and their libraries, are loaded only if they are used.
+  // This module, and its library, are loaded only if they are used.
   const metrics =
     config.metrics && (await import("./observability/metrics.ts")).createMetrics({ config, telemetry, storage, clock });
-  const traces =
-    config.traces &&
-    (await import("./observability/traces.ts")).startTraces({ settings: config.traces, telemetry, clock, ids, log });
   let service!: Service;
   let running = config;
   const httpServer = await listen({ ...config, ...limits, clock, ids, log }, (port) => {
     running = withPort(config, port);
-    service = createService({ ...parts, config: running, metrics, traces });
+    service = createService({ ...parts, config: running, metrics });
     return service.app;
   });
-  return { service, httpServer, metrics, traces, config: running };
+  return { service, httpServer, metrics, config: running };
 }
 
 /** Waits for work, but not longer than a number of real milliseconds. */
@@ -93,7 +86,7 @@ async function within(clock: Clock, ms: number, work: Promise<unknown> | undefin
 
 /** Assembles the server: domain, HTTP and workers on one storage. */
 export function createService(options: Options) {
-  const { config, storage, clock, ids, random, chance, log, telemetry, metrics, traces, lookup, rails } = options;
+  const { config, storage, clock, ids, chance, log, telemetry, lookup, rails } = options;
   const { emit } = telemetry;
   if (config.sandbox === (rails !== undefined))
     throw new Error("A live service needs rails, and a sandbox has no rails.");
@@ -116,7 +109,6 @@ export function createService(options: Options) {
     sender,
     chaos,
     attempts: new InProgress(WEBHOOKS, clock),
-    span: ids.span,
   });
   const { wake } = deliveries;
   const handovers =
@@ -156,32 +148,25 @@ export function createService(options: Options) {
 
   const endSearch = () => Promise.all([...queues.map((queue) => queue.drain()), ...loops.map((loop) => loop.stop())]);
 
-  const { settleDelayMs, fees } = config;
+  const { settleDelayMs, fees, balances } = config;
   const payments = new InProgress(PAYMENTS, clock);
   const pause = () => giveWay(payments);
   const room = { payments, others: new InProgress({ total: OTHERS[kind], pause }, clock) };
   // The storage for requests. The workers use the storage without these limits.
   const limited = withLimitedLists(storage, room.others);
   const handOver = () => handovers?.wake();
-  const shared = { storage: limited, clock, ids, routeOf: rails?.routeOf, settleDelayMs, stopping, wake, handOver };
-  const disbursements = createDisbursements({ ...shared, fee: fees.disbursement, balances: config.balances });
-  const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle });
+  const given = { settleDelayMs, fees, balances, routeOf: rails?.routeOf };
+  const making = { ...given, storage: limited, clock, ids, stopping, settle, wake, handOver };
+  const [disbursements, checkouts] = [createDisbursements(making), createCheckouts(making)];
   const attempt = createSingleReplay({ storage, clock, stopping, onReady: wake });
 
   return {
     app: createApp({
-      config,
+      ...options,
       storage: limited,
       room,
-      clock,
-      ids,
-      random,
-      log,
       emit,
-      metrics,
-      traces,
       keyUses,
-      rails,
       railWebhooks: rails && {
         rails,
         storage,

@@ -105,10 +105,9 @@ async function start(config: Config, stopping: AbortSignal) {
   const chance = Math.random;
   const parts = { config, storage, clock, ids, random: randomBytes, chance, log, telemetry, lookup, rails };
   const limits = { maxConnections: connectionLimit() };
-  const { service, httpServer, metrics, traces, config: running } = await startService(parts, limits);
+  const { service, httpServer, metrics, config: running } = await startService(parts, limits);
   isServed = true;
   opened.push(
-    (timeoutMs) => traces?.close(0.1 * timeoutMs),
     (timeoutMs) => service.stop(0.3 * timeoutMs),
     (timeoutMs) => httpServer.close(0.5 * timeoutMs),
   );

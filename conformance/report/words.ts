@@ -96,7 +96,6 @@ const decisions: Record<string, string> = {
   D26: "HEAD, OPTIONS and other methods",
   D42: "Lists of records",
   D53: "Unknown fields and values",
-  D60: "Traces",
   D71: "Clients and receivers",
   D75: "Why a payment failed",
   D87: "Balances and statements",

@@ -5,8 +5,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { Pool } from "pg";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { createIds } from "../../server/domain/ids.ts";
-import type { Draft } from "../../server/domain/records.ts";
-import type { Disbursement } from "../../server/domain/disbursements.ts";
+import type { Disbursement, Draft } from "../../server/domain/records.ts";
 import { postgres, postgresServer } from "./databases.ts";
 import { openPostgres } from "../../server/storage/postgres/index.ts";
 

@@ -12,7 +12,7 @@ import { certify } from "./certified.ts";
 import { DATABASES, fileOf, type Database, type Storage } from "./database.ts";
 import { startHostileNetwork, type HostileNetwork } from "./hostile-network.ts";
 import type { Payment } from "./payments.ts";
-import { RAIL_SIDES, type LedgerEntry, type RailSide, type RailSideName } from "./rail-sides.ts";
+import { startRailSide, type LedgerEntry, type RailSide } from "./rail-side.ts";
 import type { ServerUnderTest } from "./server.ts";
 import { createWorld, violationsOf, type World, type WorldOptions } from "./world.ts";
 
@@ -28,8 +28,6 @@ const END_MS = 300_000;
 
 export interface RailsOptions extends WorldOptions {
   storage: Storage;
-  /** What the rail is; `contract` by default. */
-  rail?: RailSideName;
   payouts: number;
   /** The share of requests and webhooks between gateway and rail with a fault. */
   share?: number;
@@ -50,7 +48,7 @@ interface Chain {
 
 /** Starts a gateway and its rail, passes them to `use`, and checks what both have stored. */
 async function withChain(
-  { storage, rail: name = "contract", share = 0.35, hangMs = 30_000, ...options }: Omit<RailsOptions, "payouts">,
+  { storage, share = 0.35, hangMs = 30_000, ...options }: Omit<RailsOptions, "payouts">,
   violate: (what: string) => void,
   use: (chain: Chain) => Promise<void>,
 ): Promise<void> {
@@ -61,7 +59,7 @@ async function withChain(
     const gatewayPorts: number[] = [];
     const toGateway = await startHostileNetwork({ random, share, hangMs, ports: gatewayPorts });
     ends.push(toGateway.close);
-    const rail = await RAIL_SIDES[name]({ storage, gatewayUrl: toGateway.url, violate });
+    const rail = await startRailSide(storage, violate);
     ends.push(rail.close);
     const toRail = await startHostileNetwork({ random, share, hangMs, ports: [rail.server.port] });
     ends.push(toRail.close);

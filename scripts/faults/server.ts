@@ -31,10 +31,8 @@ export interface ServerUnderTest {
 }
 
 interface Options {
-  /** The path of another program than this server, such as a simulator. */
-  main?: string;
-  databaseUrl?: string;
-  key?: string;
+  databaseUrl: string;
+  key: string;
   /** Further variables. */
   env?: Readonly<Record<string, string>> | undefined;
   /** Called if the process does not stop in time. */
@@ -44,7 +42,6 @@ interface Options {
 }
 
 export async function prepareServer({
-  main = MAIN,
   databaseUrl,
   key,
   env: more,
@@ -65,7 +62,7 @@ export async function prepareServer({
       SETTLE_DELAY_MS: "500",
       AUTH_FAILURES_PER_MINUTE: "300",
     };
-    const command = ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, main];
+    const command = ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, MAIN];
     const started = spawn("sh", command, { env: { ...env, ...limits, ...more } });
     started.stdout.resume();
     let errors = "";

@@ -1,8 +1,7 @@
 import { hash, hkdfSync } from "node:crypto";
 import type { Config } from "../config.ts";
 import { checkedReason, checkedName, type Actor } from "../domain/audit.ts";
-import type { Checkouts } from "../domain/checkouts.ts";
-import type { Disbursements } from "../domain/disbursements.ts";
+import type { Checkouts, Disbursements } from "../domain/payments.ts";
 import type { Random } from "../domain/ids.ts";
 import { LIMITS, parseLimits, parseTerms, TERMS } from "../domain/limits.ts";
 import type { Merchant } from "../domain/merchants.ts";

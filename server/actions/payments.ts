@@ -1,4 +1,5 @@
-import type { Decided, Disbursement } from "../domain/disbursements.ts";
+import type { Decided } from "../domain/payments.ts";
+import type { Disbursement } from "../domain/records.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Handover } from "../domain/handovers.ts";
 import { say, type Said } from "../texts/index.ts";

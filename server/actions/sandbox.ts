@@ -4,9 +4,8 @@ import { chaosOf, FORCED_OUTCOMES, NO_CHAOS, type Chaos } from "../domain/outcom
 import { ConnectionDropped } from "../domain/errors.ts";
 import { requireActive, type Merchant } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
-import type { UpcomingItem } from "../domain/storage.ts";
 import { sandboxTime } from "../domain/time.ts";
-import { say, type Said } from "../texts/index.ts";
+import { say } from "../texts/index.ts";
 import { action, field, refused, typed, type Doer, type Field, type Input } from "./action.ts";
 import { anAmount } from "./merchants.ts";
 
@@ -48,20 +47,6 @@ const CHOICES = STEPS.map((step) => {
   const [count, unit] = stepOf(step);
   return [step, say(`duration.${unit}`, { count })] as const;
 });
-/** The most moments that the page lists before the clock is moved. */
-const SHOWN = 50;
-
-/** What will happen on the way. */
-function upcoming(item: UpcomingItem): Said {
-  const time = { time: item.at };
-  if (item.kind === "delivery") {
-    const { type, reference } = item;
-    return say("webhookSent", { time, type, reference });
-  }
-  const { kind, merchantsReference: reference, status } = item;
-  return say("paymentEnds", { time, kind: say(kind), reference, status: say(`status.${status}`) });
-}
-
 const { properties } = document.components.schemas.Chaos;
 const CHAOS = Object.entries(properties) as [keyof Chaos, { minimum: number; maximum: number }][];
 /** The settings of the chaos switch, as the contract describes them. */
@@ -154,21 +139,12 @@ export const sandboxActions = {
         isLate: true,
       },
     },
-    button: "showWhatWillHappen",
+    button: "moveForward.button",
     from: "/m/:merchant/sandbox",
-    async asks({ context: { storage, clock }, merchant }, { by }) {
+    async asks({ context: { clock }, merchant }, { by }) {
       const to = sandboxTime(merchant, clock.now()) + by;
-      const { items, total } = await storage.listUpcoming(merchant.id, to, SHOWN);
-      return {
-        question: say("moveClockTo", { time: { time: to } }),
-        effects: [
-          ...items.map(upcoming),
-          ...(total > items.length ? [say("more", { number: total - items.length })] : []),
-          ...(total === 0 ? [say("nothingIsDue")] : []),
-        ],
-        values: { to: timestamp(to) },
-        button: say("moveClockTo", { time: { time: to } }),
-      };
+      const question = say("moveClockTo", { time: { time: to } });
+      return { question, effects: [say("moveForward.effect")], values: { to: timestamp(to) }, button: question };
     },
     run: ({ context, actor, merchant }, { to }) => context.merchantClock.advance(merchant.id, { to }, actor),
     leadsTo: "/m/:merchant/sandbox#clock",

@@ -1,14 +1,11 @@
 // The commands beside a running live server, whose storage they use.
-import type { ServerResponse } from "node:http";
 import { hostname, userInfo } from "node:os";
-import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { createTerminal, startWithTerminal, type Row } from "../testing/commands.ts";
-import { send, signedIn } from "../testing/dashboard-visitor.ts";
+import { send } from "../testing/dashboard-visitor.ts";
 import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
-import { serve } from "../testing/http.ts";
 import { aPayout, type TestServer } from "../testing/server.ts";
 
 /** An empty list. */
@@ -17,6 +14,8 @@ const DONE = /^Done\.$/;
 const ALREADY = /^This has been done already\.$/;
 const ENDED = /^The payment has ended already\.$/;
 const CREATED = /^Merchant (?<id>\S+)\nKey \(shown only once\): (?<key>live_\w+)$/;
+const NEW_KEY = /: (?<key>live_\w+)$/;
+const NEEDS_SECOND = /^You made or proposed it, or .+ Somebody else must approve it\.$/;
 const ACTOR = `command ${userInfo().username}@${hostname()}`;
 let rail: TestRail;
 let receiver: Receiver;
@@ -70,34 +69,21 @@ async function deliver(status = 204) {
 
 const receivedFor = (id: string) => receiver.received.filter(({ headers }) => headers["webhook-id"] === id);
 
-const isSigned = async (secret: string) => {
-  const [{ text, headers }] = receivedFor((await deliver()).id) as [(typeof receiver.received)[0]];
-  expect(() => new Webhook(secret).verify(text, headers as Record<string, string>)).not.toThrow();
-};
-
 describe("merchants and keys", () => {
-  test("a new key works immediately, and is refused immediately after it is revoked", async () => {
-    await rows(["keys create {M} --name Payroll", 0, /: (?<key>live_\w+)$/]);
+  test("a key works at once, may do what its scopes permit, and is refused once it is revoked", async () => {
+    await rows(["keys create {M} --name Payroll", 0, NEW_KEY]);
     expect(await pay(known.key!)).toMatch(/^DSB/);
     known.hint = stringify(known.key!.slice(-4)).trim();
-    expect(await run("keys list")).not.toContain(known.key);
+    const listed = / id: (?<keyId>\S+), [^\n]+, name: Payroll, createdAt: \S+ \}/;
     await rows(
-      [
-        "keys list",
-        0,
-        / id: (?<keyId>\S+), [^\n]+, name: Payroll, createdAt: \S+ \}/,
-        "merchantId: {M}, hint: {hint}, ",
-      ],
+      ["keys list", 0, listed, "merchantId: {M}, hint: {hint}, "],
       ["keys revoke {keyId}", 0, DONE],
       ["keys list", 0, / name: Payroll, .*revokedAt: \d{4}-/],
     );
     expect(await pay(known.key!)).toBe("unauthorized");
-  });
-
-  test("a key with scopes may do only that, and lists and the audit trail show the scopes", async () => {
     await rows(
-      ["keys create {M} --name Shop --scopes checkout,read", 0, /: (?<key>live_\w+)$/],
-      ["keys audit {M}", 0, /action: key\.create, .* name: Shop, scopes: "read,checkout" /],
+      ["keys create {M} --name Shop --scopes checkout,read", 0, NEW_KEY],
+      ["keys audit {M} --limit 1", 0, /action: key\.create, .* name: Shop, scopes: "read,checkout" /],
       ["keys list", 0, /name: Shop, .*scopes: \[ read, checkout \]/],
     );
     expect(await pay(known.key!)).toBe("key_not_permitted");
@@ -109,22 +95,17 @@ describe("merchants and keys", () => {
     known.keyId = (await server.storage.listKeysOf(known.id!))[0]!.id;
     await rows(["keys limit {keyId} --per-payment XOF:9999 --recipients 2257038102473", 0, DONE]);
     expect(await pay(known.key!)).toBe("limit_exceeded");
+    const limited = "{ id: {id}, name: Limited, state: active, limits: { perDay: { XOF: 10000 } }, createdAt: ";
     await rows(
       ["keys limit {keyId}", 0, DONE],
       ["keys limit-merchant {id} --per-day XOF:10000", 0, DONE],
-      [
-        "keys merchants",
-        0,
-        "{ id: {id}, name: Limited, state: active, limits: { perDay: { XOF: 10000 } }, createdAt: ",
-      ],
+      ["keys merchants", 0, limited],
     );
-    expect(await pay(known.key!)).toMatch(/^DSB/);
-    expect(await pay(known.key!)).toBe("limit_exceeded");
+    expect([await pay(known.key!), await pay(known.key!)]).toEqual([expect.stringMatching(/^DSB/), "limit_exceeded"]);
     await rows(
       ["keys limit-merchant {id}", 0],
       ["keys merchant-terms {id} --disbursement-fee 250+7 --checkout-fee 0 --rate-limit 2000", 0, DONE],
       ["keys merchants", 0, "name: Limited, state: active, terms: { disbursementFee: { basisPoints: 250, fixed: 7 }"],
-      ["keys merchant-terms {id} --checkout-fee 10000", 2, /^checkoutFee must be up to 9999 basis points, /],
       ["keys audit {id}", 0, 'perPayment: XOF:9999, recipients: "2257038102473"', "disbursementFee: 250+7"],
     );
     expect((await server.createPayout({}, { key: known.key! })).body.data.fee).toBe(257);
@@ -162,21 +143,18 @@ describe("people", () => {
     await rows(
       ["keys create-merchant Approving", 0, CREATED],
       ["keys limit-merchant {id} --approval-from XOF:10000", 0],
+      ["keys limit-merchant {M} --approval-from XOF:10000", 0],
     );
     known.reference = await pay(known.key!);
     await rows(
       ["keys approvals {id}", 0, /phoneNumber: "2257038102473", amount: XOF.100\.00, currency: XOF, failsAt: \S+Z \}$/],
-      ["keys approve {id} {reference}", 2, /^You made or proposed it, or .+ Somebody else must approve it\.$/],
+      ["keys approve {id} {reference}", 2, NEEDS_SECOND],
       ['keys reject {id} {reference} --reason "A test"', 0, "Rejected {reference}"],
       ["keys audit {id}", 0, /action: payment\.reject, .* reason: A test /],
-      ["keys approvals {id}", 0, NONE],
     );
-    expect(await server.storage.findDisbursement(known.id!, known.reference!)).toMatchObject({
-      status: "failed",
-      failure: { code: "not_approved" },
-    });
+    const failure = { status: "failed", failure: { code: "not_approved" } };
+    expect(await server.storage.findDisbursement(known.id!, known.reference!)).toMatchObject(failure);
     // Somebody else created this merchant's key.
-    await rows(["keys limit-merchant {M} --approval-from XOF:10000", 0]);
     known.reference = await pay(server.key);
     await rows(
       ["keys limit-merchant {M}", 0],
@@ -185,22 +163,16 @@ describe("people", () => {
     );
   });
 
-  test("a link signs in once", async () => {
+  test("a link signs in to the dashboard", async () => {
     terminal.env.PUBLIC_URL = server.url;
-    const link =
-      /^(?<address>http:\S+)\/dashboard\/sign-in\?token=(?<token>[\w-]{43})\nIt works once, within 10 minutes, /;
+    const link = /^http:\S+\/dashboard\/sign-in\?token=(?<token>[\w-]{43})\nIt works once, within 10 minutes, /;
     await rows(
-      ["keys dashboard-link {M} --name Yaw", 0, link, "for this merchant only."],
+      ["keys dashboard-link {M} --name Yaw", 0, link, server.url, "for this merchant only."],
       ["keys dashboard-link --name Ama --role viewer", 0, link, "for all merchants."],
     );
-    expect(known.address).toBe(server.url);
-    const signIn = () => send(server, "/sign-in", { token: known.token! });
-    expect([(await signIn()).status, (await signIn()).status]).toEqual([303, 403]);
-    await rows([
-      "keys audit",
-      0,
-      /actor: dashboard Ama, action: dashboard\.sign-in, [^]+action: dashboard\.link, merchantId: "", /,
-    ]);
+    expect((await send(server, "/sign-in", { token: known.token! })).status).toBe(303);
+    const done = /actor: dashboard Ama, action: dashboard\.sign-in, [^]+action: dashboard\.link, merchantId: "", /;
+    await rows(["keys audit", 0, done]);
     expect(await run("keys audit")).not.toContain(known.token);
     delete terminal.env.PUBLIC_URL;
   });
@@ -211,15 +183,10 @@ describe("balances", () => {
     await rows(["keys create-merchant Balanced", 0, CREATED]);
     const empty = { currency: "XOF", available: 0, enforced: true };
     await server.storage.setBalance(known.id!, "empty", empty, "server app@host");
-    expect(await pay(known.key!, { reference: "p1" })).toBe("insufficient_funds");
-    await rows([
-      'balances top-up {id} 20200 XOF --reason "Bank transfer 17"',
-      0,
-      /available: XOF.202\.00, reserved: XOF.0\.00, /,
-    ]);
-    // The reference of the refused payout is free.
-    expect(await pay(known.key!, { reference: "p1" })).toMatch(/^DSB/);
-    expect(await pay(known.key!, { reference: "p1" })).toBe("duplicate_reference");
+    expect(await pay(known.key!)).toBe("insufficient_funds");
+    const added = /available: XOF.202\.00, reserved: XOF.0\.00, /;
+    await rows(['balances top-up {id} 20200 XOF --reason "Bank transfer 17"', 0, added]);
+    expect(await pay(known.key!)).toMatch(/^DSB/);
     expect(await pay(known.key!, { amount: 10_001 })).toBe("insufficient_funds");
     await server.pass(0);
     await rows(
@@ -231,30 +198,25 @@ describe("balances", () => {
 
   test("from an amount on, somebody else must approve a change, and the statement shows what was booked", async () => {
     terminal.env.BALANCE_APPROVAL_FROM = "XOF:1000000";
+    const proposed =
+      /^Proposed\..* Somebody else must approve an amount this large:\n.*balances approve \S+ (?<change>\S+)$/;
+    const booked =
+      /kind: top-up, .* amount: "XOF.10,000\.00", balance: "XOF.19,999\.99" }[^]* balance: "XOF.9,999\.99"/;
     await rows(
       ["keys create-merchant Approved", 0, CREATED],
       ["balances top-up {id} 999999 XOF --reason Transfer", 0, /available: "XOF.9,999\.99"/],
-      [
-        "balances top-up {id} 1000000 XOF --reason Transfer",
-        0,
-        /^Proposed\..* Somebody else must approve an amount this large:\n.*balances approve \S+ (?<change>\S+)$/,
-      ],
+      ["balances top-up {id} 1000000 XOF --reason Transfer", 0, proposed],
       ["balances proposals", 0, /amount: "XOF.10,000\.00", .*reason: Transfer/, /by: command /],
-      ["balances approve {id} {change}", 2, /^You made or proposed it, or .+ Somebody else must approve it\.$/],
+      ["balances approve {id} {change}", 2, NEEDS_SECOND],
     );
     expect(await server.storage.decideAdjustment(known.id!, known.change!, "dashboard Grace", true)).toBe("booked");
     await rows(
       ["balances approve {id} {change}", 0, /available: "XOF.19,999\.99"/],
       ["balances reject {id} {change}", 2, /^It does not wait for approval any more/],
-      ["balances top-up {id} 2000000 XOF --reason Transfer", 0],
-      ["balances proposals", 0, /\bid: (?<change>[\w-]+)/],
+      ["balances top-up {id} 2000000 XOF --reason Transfer", 0, proposed],
       ["balances reject {id} {change}", 0, DONE],
       ["balances proposals", 0, NONE],
-      [
-        "balances statement {id}",
-        0,
-        /kind: top-up, .* amount: "XOF.10,000\.00", balance: "XOF.19,999\.99" }[^]* balance: "XOF.9,999\.99"/,
-      ],
+      ["balances statement {id}", 0, booked],
     );
     delete terminal.env.BALANCE_APPROVAL_FROM;
   });
@@ -275,21 +237,24 @@ describe("rails", () => {
     await rows(["rails show {reference}", 0, "railReference: TX-7"], ["rails ask {reference}", 2, ENDED]);
   });
 
-  test("a person decides alone if a setting says so, otherwise with another operator", async () => {
+  test("a person decides alone if a setting says so, and otherwise proposes", async () => {
     const decide = "rails decide {reference} --outcome failed --reason unpaid";
     terminal.env.ONE_OPERATOR_DECIDES = "true";
     await lose();
     await rows([decide, 0, /^The payment has ended as failed\.$/], [decide, 2, ENDED]);
     delete terminal.env.ONE_OPERATOR_DECIDES;
-    const second = await lose();
+    await lose();
     await rows(
-      [decide, 0, "Proposed: failed."],
       [decide, 0, "Proposed: failed."],
       ["rails attention", 0, "proposal: { status: failed, reason: unpaid, "],
     );
-    const esi = await signedIn(server, { name: "Esi" });
-    await esi.post(`/m/${known.M}/payments/${second}/decide`, { status: "failed", reason: "I see the same" });
-    expect(await statusOf(second)).toBe("failed");
+    await server.storage.decideByHand(
+      known.reference!,
+      { status: "failed", reason: "I see it too" },
+      "dashboard Esi",
+      true,
+    );
+    expect(await statusOf(known.reference!)).toBe("failed");
   });
 
   test("a conflict is closed with a reason", async () => {
@@ -319,23 +284,14 @@ describe("rails", () => {
 });
 
 describe("webhooks", () => {
-  test("shows the secret, and after a rotation both secrets sign", async () => {
-    await rows(["keys secret {M}", 0, /^secret: (?<secret>whsec_\S+)\npreviousSecrets: \[\]$/]);
-    // Signatures carry real time, which the verification compares with this machine's.
-    server.clock.advance(Date.now() - server.clock.now());
-    await isSigned(known.secret!);
-    await rows([
-      "keys rotate-secret {M}",
-      0,
-      /^secret: (?<rotated>whsec_\S+)\n/,
-      "previousSecrets:\n  - { secret: {secret}, expiresAt: ",
-    ]);
-    expect(known.rotated).not.toBe(known.secret);
-    for (const secret of [known.secret!, known.rotated!]) await isSigned(secret);
+  test("shows the secret, and after a rotation both", async () => {
     await rows(
+      ["keys secret {M}", 0, /^secret: (?<secret>whsec_\S+)\npreviousSecrets: \[\]$/],
+      ["keys rotate-secret {M}", 0, /^secret: (?<rotated>whsec_\S+)\n/, "  - { secret: {secret}, expiresAt: "],
       ["keys secret {M}", 0, "secret: {rotated}\npreviousSecrets:\n  - { secret: {secret}, expiresAt: "],
       ["keys audit {M} --limit 3", 0, /secret\.reveal[^]+secret\.rotate[^]+secret\.reveal/, ACTOR],
     );
+    expect(known.rotated).not.toBe(known.secret);
   });
 
   test("a delivered webhook is replayed: the same event once more", async () => {
@@ -344,14 +300,12 @@ describe("webhooks", () => {
     await server.pass(0);
     const [first, second, ...others] = receivedFor(known.delivery!);
     expect([first!.text, others]).toEqual([second!.text, []]);
-    known.merchants = (await server.storage.findDisbursement(known.M!, known.reference!))!.merchantsReference;
     await rows(
       [
         "keys deliveries {M} --reference {reference}",
         0,
         /event: disbursement\.completed, .* status: delivered, .*number: 1, .*httpStatus: 204.*number: 2, .*httpStatus: 204/,
       ],
-      ["keys deliveries {M} --reference {merchants}", 0, "{delivery}"],
       [
         "keys audit {M} --limit 1",
         0,
@@ -360,33 +314,12 @@ describe("webhooks", () => {
     );
   });
 
-  test("a delivery is not replayed while the server attempts it", async () => {
-    const held: ServerResponse[] = [];
-    const slow = await serve((_, response) => held.push(response));
-    const reference = await pay(server.key, { webhookURL: slow.url });
-    const passed = server.pass(0);
-    await expect.poll(() => held).toHaveLength(1);
-    await rows([
-      `keys replay {M} ${(await deliveryOf(reference)).id}`,
-      2,
-      /^An attempt of this delivery is in progress\./,
-    ]);
-    held[0]!.writeHead(204).end();
-    await passed;
-    await slow.close();
-  });
-
-  test("all failed deliveries are counted first, and replayed once that is confirmed", async () => {
-    const failed = [await deliver(410), await deliver(410)];
-    await rows([
-      "keys deliveries {M} --status failed",
-      0,
-      ...failed.map(({ id }) => id),
-      /status: ended, .*httpStatus: 410/,
-    ]);
+  test("all failed deliveries are counted first, replayed once that is confirmed, and a replay is stopped", async () => {
+    const failed = [await deliver(410), await deliver(410)].map(({ id }) => id);
     const { host } = new URL(receiver.url);
     const filter = `--status failed --host ${host} --since 2020-01-01 --until 9999-01-01`;
     await rows(
+      ["keys deliveries {M} --status failed", 0, ...failed, /status: ended, .*httpStatus: 410/],
       ["keys replay {M} --status failed", 2, /^2 deliveries match\. Nothing was done; add --yes to do it\.$/],
       ["keys deliveries {M} --status delivered --reference {reference}", 0, NONE],
       [`keys replay {M} ${filter} --dry-run`, 0, "count: 2\nisExact: true\nhosts:\n  - {", host],
@@ -394,31 +327,18 @@ describe("webhooks", () => {
       ["keys replay {M} --status failed --yes", 2, /^Another replay of this merchant is running\./],
     );
     for (let seconds = 0; seconds < 3; seconds += 1) await server.pass(1_000);
-    for (const { id } of failed) expect(receivedFor(id)).toHaveLength(2);
+    for (const id of failed) expect(receivedFor(id)).toHaveLength(2);
+    const started = /^id: (?<stopped>\S+)\n[^]*pace: 1\n/;
+    const audited = "action: replay.stop, merchantId: {M}, details: { replay: {stopped} }";
     await rows(
       ["keys replay {M} --status failed --yes", 0, "count: 0\nisExact: true\nhosts: []"],
       ["keys replays {M}", 0, "id: {replay}, ", "since: 2020-01-01T00:00:00.000Z, ", `startedBy: ${ACTOR}, `],
       ["keys replays {M}", 0, /pace: 50, expected: 2, .*replayed: 2, skipped: 0, state: done, /],
-    );
-  });
-
-  test("a replay is stopped", async () => {
-    for (let made = 0; made < 3; made += 1) await deliver();
-    await rows(
-      [
-        "keys replay {M} --type disbursement.completed --status delivered --pace 1 --yes",
-        0,
-        /^id: (?<replay>\S+)\n[^]*pace: 1\n/,
-      ],
-      ["keys stop-replay {M} {replay}", 0, DONE],
-      ["keys stop-replay {M} {replay}", 0, "It had ended already."],
+      ["keys replay {M} --type disbursement.completed --status delivered --pace 1 --yes", 0, started],
+      ["keys stop-replay {M} {stopped}", 0, DONE],
+      ["keys stop-replay {M} {stopped}", 0, "It had ended already."],
       ["keys replays {M}", 0, /replayed: \d+, skipped: 0, state: stopped, /],
-      [
-        "keys audit {M} --limit 2",
-        0,
-        "action: replay.stop, merchantId: {M}, details: { replay: {replay} }",
-        "action: replay.start, ",
-      ],
+      ["keys audit {M} --limit 2", 0, audited, "action: replay.start, "],
     );
   });
 
@@ -434,25 +354,16 @@ describe("webhooks", () => {
     expect((await json("keys deliveries {M} --since 2020-01-01 --limit 3")).items).toHaveLength(3);
   });
 
-  test("the default address receives the webhooks of records without a webhookURL (D40)", async () => {
+  test("the default address is shown, set and removed", async () => {
     const url = `${receiver.url}?token=confidential`;
+    const audited = "action: default-webhook.set, merchantId: {M}, details: { receiver: ";
     await rows(
       ["keys default-webhook {M}", 0, /^None\.$/],
       [`keys default-webhook {M} ${url}`, 0, `Set to ${url}`],
       ["keys default-webhook {M}", 0, url],
-    );
-    const reference = await pay(server.key);
-    await server.pass(0);
-    expect(await deliveryOf(reference)).toMatchObject({ status: "delivered", url });
-    await rows(
       ["keys default-webhook {M} --none", 0, /^Removed$/],
       ["keys default-webhook {M}", 0, /^None\.$/],
-      [
-        "keys audit {M} --limit 2",
-        0,
-        "action: default-webhook.set, merchantId: {M}, details: { receiver: ",
-        new URL(url).host,
-      ],
+      ["keys audit {M} --limit 2", 0, audited, new URL(url).host],
     );
     expect(await run("keys audit {M}")).not.toContain("confidential");
   });
@@ -466,12 +377,8 @@ describe("webhooks", () => {
   });
 });
 
-const NO_MERCHANT =
-  /^There is no merchant nobody\. Run `npx --no -- disbursement-checkout keys merchants` to list them\.$/;
-
 const REFUSALS: Row[] = [
   ["keys", 2, /^Usage: npx --no -- disbursement-checkout keys COMMAND\n\n  merchants\n/],
-  ["keys help", 2, /^Usage/],
   ["keys toString", 2, /^Usage/],
   [
     "keys create",
@@ -487,23 +394,18 @@ const REFUSALS: Row[] = [
     /^An argument is the URL of a database\. .+ DATABASE_URL_TO\.$/,
   ],
   ["keys create-merchant {long}", 2, /^A name has 1 to 100 characters, and no control or invisible characters\.$/],
-  ['keys create-merchant " "', 2, /^A name has 1 to 100/],
-  ["keys create-merchant A\u200bda", 2, /^A name has 1 to 100/],
   ["keys dashboard-link --name A\u202eda", 2, /^A name has 1 to 100/],
-  ["keys create nobody", 2, NO_MERCHANT],
-  ["keys secret nobody", 2, NO_MERCHANT],
-  ["keys audit nobody", 2, NO_MERCHANT],
-  ["balances top-up nobody 1 XOF --reason r", 2, NO_MERCHANT],
+  ["keys create nobody", 2, /^There is no merchant nobody\. Run `npx --no -- .+ keys merchants` to list them\.$/],
   ["keys create {M} --scopes pay", 2, /^--scopes is not valid: .+ read, disburse, checkout\.\nUsage: /],
   ["keys reject {M} DSB1", 2, /^Give --reason TEXT: why, for the audit trail\.\nUsage: /],
   ["keys limit nothing", 2, /^There is no key nothing\. Run `.+ keys list` to list them\.$/],
   ["keys limit-merchant {M} --per-day 5", 2, /^perDay must be at most 200 amounts .+, such as XOF:/],
+  ["keys merchant-terms {M} --checkout-fee 10000", 2, /^checkoutFee must be up to 9999 basis points, /],
   ["keys replay {M} msg_nothing", 2, /^You have no delivery with this id\.$/],
   ["keys replay {M}", 2, /^Give a DELIVERY_ID, or --status/],
   ["keys replay {M} msg_x --yes", 2, /^Give either a DELIVERY_ID or --status\.$/],
   ["keys replay {M} --status failed --pace 501", 2, /^--pace is not valid: deliveries per second, 1 to 500; /],
   ["keys stop-replay {M} nothing", 2, /^There is no replay with this id\.$/],
-  ["keys deliveries {M} --type lost", 2, /^--type is not valid: one of disbursement\.completed, /],
   ["keys deliveries {M} --status lost", 2, /^--status is not valid: pending, .+\nUsage: /],
   ["keys deliveries {M} --since yesterday", 2, /^--since is not valid: a time in UTC, such as /],
   ["keys deliveries {M} --limit 0", 2, /^--limit is not valid: entries on a page, 1 to 1000; /],
@@ -514,10 +416,7 @@ const REFUSALS: Row[] = [
     /^Refused: webhooks are sent to http and https URLs only, not ftp:$/,
   ],
   ["keys default-webhook {M} http://a:confidential@b.example", 2, /^Refused: .+ contains a user name or password\. /],
-  ["balances top-up {M} 1 XOF", 2, /^Give --reason TEXT: why/],
   ["balances top-up {M} 1.5 XOF --reason r", 2, /^Give a whole number: 10000 is 100\.00\.$/],
-  ["balances top-up {M} 9007199254740993 XOF --reason r", 2, /^Give a whole number: 10000 is 100\.00\.$/],
-  ["balances withdraw {M} 0 XOF --reason r", 2, /^Give a whole number: 10000 is 100\.00\.$/],
   ["balances top-up {M} 1 xof --reason r", 2, /^Currency: this cannot be “xof”\.$/],
   ["listen", 2, /^Give --forward-to URL: where the receiver listens, such as /],
   [
@@ -526,14 +425,9 @@ const REFUSALS: Row[] = [
     /^--events is not valid: .+ there are disbursement\.completed, /,
   ],
   ["listen --forward-to mailto:ada", 2, /^--forward-to is not valid: where the receiver listens/],
-  ["rails decide DSB1 --reason r", 2, /^Give --outcome OUTCOME: how the payment has ended, success or failed\.\n/],
   ["rails show DSBunknown", 2, /^There is no payment DSBunknown on a rail\. .+ which begins with DSB or CHK/],
   ["db prune", 2, /^Give --older-than AGE: in days or hours, such as 90d or 12h\.\n/],
-  ["db prune --older-than", 2, /argument missing/],
-  ["db prune --older-than 0d", 2, /^--older-than is not valid: in days or hours, such as 90d or 12h\.\nUsage: /],
   ["db prune --older-than 90", 2, /^--older-than is not valid: in days or hours/],
-  ["db prune --older-than 90d --yes", 2, /^Unknown option '--yes'/],
-  ["db reconcile --rail mobile --from 2026-11-20", 2, /^Give --to DAY: the last day/],
   ["db reconcile --rail mobile --from soon", 2, /^--from is not valid: the first day \(UTC\)/],
   ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-19", 2, /^--to must not be before --from\.$/],
   ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-20", 2, /^The configuration has no rail mobile\./],

@@ -8,13 +8,16 @@ import { openPostgres } from "../storage/postgres/index.ts";
 import { serveStorage } from "../storage/socket.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
+import { createFakeClock } from "../testing/clock.ts";
 import { createTerminal, type Row } from "../testing/commands.ts";
 import {
   addDelivery,
   addMerchant,
   aCheckout,
   aDisbursement,
+  aFinalDisbursement,
   claimAll,
+  DAY,
   HOUR,
   LATEST,
 } from "../testing/storage/fixtures.ts";
@@ -62,6 +65,14 @@ const WORK = {
   oldestDueAt: expect.stringMatching(/^\d{4}-.+Z$/),
 };
 
+/** Opens the SQLite database as a server in this process, whose storage commands use. */
+async function serveSqlite(clock = createSystemClock()) {
+  const storage = openSqlite(path, { clock, server: true, mode: "sandbox" });
+  const served = await serveStorage(path, storage, (reason) => expect.unreachable(reason));
+  const close = async () => (served.close(), storage.close());
+  return { storage, close };
+}
+
 const NO_DATABASE = /^Cannot open the database .+: file is not a database\. Check DATABASE_URL\.$/;
 
 test.each(["SQLite", "PostgreSQL"])("%s: migrates explicitly, after a check that changes nothing", async (kind) => {
@@ -78,8 +89,7 @@ test.each(["SQLite", "PostgreSQL"])("%s: migrates explicitly, after a check that
 
 describe("SQLite", () => {
   test("a running server says how it is, and writes a backup, which can be checked; damage is found", async () => {
-    const storage = openSqlite(path, { clock: createSystemClock(), server: true, mode: "sandbox" });
-    const served = await serveStorage(path, storage, (reason) => expect.unreachable(reason));
+    const { storage, close } = await serveSqlite();
     await fill(storage);
     const status = await json("db status");
     expect(status).toMatchObject({ storage: "sqlite", inUse: true, work: WORK });
@@ -95,8 +105,7 @@ describe("SQLite", () => {
     renameSync(path, moved);
     await rows([`db backup ${join(folder, "rescued.db")}`, 0], ["db status", 0]);
     renameSync(moved, path);
-    served.close();
-    await storage.close();
+    await close();
     const beside = createTerminal({ DATABASE_URL: `sqlite:${copy}` });
     await beside.rows(["db check", 0, /^pages: \d+\nfindings: \[\]\nisWrong: false$/]);
     expect(await beside.json("db status")).toMatchObject({ inUse: false, work: WORK });
@@ -133,9 +142,9 @@ describe("SQLite", () => {
     await rows(["keys create-merchant Before", 0], [`db backup ${backup}`, 0], ["keys create-merchant After", 0]);
     expect(statSync(backup).mode & 0o777).toBe(0o600);
     await rows([`db backup ${backup}`, 2, /^Cannot create .+\. Choose another file\.$/]);
-    const server = await testProcess({ ...env, SANDBOX_API_KEY: undefined });
+    const { close } = await serveSqlite();
     await rows([`db restore ${backup} --replace`, 2, /^Another server or command is using .+ Stop it/]);
-    await stop(server);
+    await close();
     const { rows: more, known } = createTerminal(env);
     const restored =
       /^Restored .+backup\.db, of version \d+\..+\nThe old database is kept: (?<kept>.+db\.replaced-\d{8}T\d{9}Z)\n/;
@@ -146,6 +155,55 @@ describe("SQLite", () => {
     expect(readdirSync(folder)).toContain(known.kept!.slice(folder.length + 1));
     await stop(await testProcess({ ...env, SANDBOX_API_KEY: undefined }));
     await rows(["keys merchants", 0, /^items:\n  - \{ id: \S+, name: Before, [^\n]+$/]);
+  });
+
+  test("deletes old events beside a running server, in small steps", async () => {
+    const clock = createFakeClock(Date.now() - 100 * DAY);
+    const { storage, close } = await serveSqlite(clock);
+    const { id } = await addMerchant(storage);
+    for (const status of ["delivered", "ended"] as const) {
+      await addDelivery(storage, id);
+      const [claimed] = await claimAll(storage);
+      const at = clock.now();
+      await storage.recordAttempt(claimed!, { at, sentAt: at, latencyMs: 1 }, { status, step: 1 });
+    }
+    // More than two steps delete.
+    await Promise.all(Array.from({ length: 1_098 }, () => storage.insertDisbursement(aFinalDisbursement(id))));
+    const none = { dryRun: true, events: 0, attempts: 0, bytes: 0 };
+    expect(await json("db prune --older-than 101d --dry-run")).toEqual(none);
+    await rows(
+      ["db prune --older-than 90d --dry-run", 0, /^dryRun: true\nevents: 1099\nattempts: 1\nbytes: \d+$/],
+      ["db prune --older-than 90d", 0, /^dryRun: false\nevents: 1099\n/],
+    );
+    expect(await json("db prune --older-than 2160h")).toEqual({ ...none, dryRun: false });
+    expect((await storage.listEvents({ merchantId: id, limit: 2 })).items).toHaveLength(1);
+    await close();
+  });
+
+  test("is copied to PostgreSQL, once", async () => {
+    const { url } = await emptyDatabase();
+    const { storage, close } = await serveSqlite();
+    await fill(storage);
+    await close();
+    env.DATABASE_URL_TO = url;
+    const copied =
+      /^Copied and compared:\n  merchants: 2\n[^]+  disbursements: \d+, amounts [^]+\nSet DATABASE_URL to the new/;
+    await rows(["db copy", 0, copied], ["db copy", 2, /^The destination is not empty: /]);
+  });
+
+  test.each<[changes: Record<string, string>, message: RegExp]>([
+    [{ DATABASE_URL_TO: "" }, /^Invalid configuration:\n  - DATABASE_URL_TO must be postgres:\/\/USER/],
+    [{ DATABASE_URL_TO: "sqlite:other.db" }, /DATABASE_URL_TO must be postgres:\/\/USER:PASSWORD@.+ empty database/],
+    [{ DATABASE_URL_TO: "postgres://ada:secret@[/shop" }, /DATABASE_URL_TO must be .+ \(its value is not shown\)/],
+    [{ DATABASE_URL: "postgres://ada:secret@db/shop" }, /^db copy copies a SQLite database, .+ pg_restore\.$/],
+  ])("db copy with %j says what is wrong, without the value", async (changes, message) => {
+    await (await serveSqlite()).close();
+    const refusal = await createTerminal({ ...env, DATABASE_URL_TO: "postgres://db/shop", ...changes }).run(
+      "db copy",
+      2,
+    );
+    expect(refusal).toMatch(message);
+    expect(refusal).not.toContain("secret");
   });
 });
 

@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { readCopyDestination } from "../config.ts";
+import type { Rails } from "../domain/rails.ts";
 import { reconcile, type Difference } from "../domain/reconciliation.ts";
 import { timestamp } from "../domain/representation.ts";
 import { DAY_MS } from "../domain/time.ts";
@@ -58,17 +59,15 @@ export const databaseCommands = commands({
     async run(context, { rail, from, to, statement, csv }) {
       const { storage, actor } = context;
       if (to < from) throw new UsageError("--to must not be before --from.");
-      const there = statement === undefined ? await openList(context, rail) : undefined;
-      const listThere = (around: { from: number; to: number }) =>
-        there ? there.list(around) : readStatement(statement!, from);
+      const listThere = (around: Period) =>
+        statement === undefined ? listOf(context, rail, around) : readStatement(statement, from);
       const shown: Difference[] = [];
-      let file: number | undefined;
+      const file = csv === undefined ? undefined : opened(csv);
       const onDifference = (difference: Difference) => {
         if (shown.length < MOST.printed) shown.push(difference);
         if (file !== undefined) writeSync(file, differenceLine(difference));
       };
       try {
-        if (csv !== undefined) file = opened(csv);
         if (file !== undefined) writeSync(file, DIFFERENCE_HEADER);
         const details = { rail, from: timestamp(from).slice(0, 10), to: timestamp(to).slice(0, 10) };
         await storage.recordAction({ actor, action: "rail.reconcile", merchantId: "", details });
@@ -78,7 +77,6 @@ export const databaseCommands = commands({
         return { ...result, shown, notShown: count - shown.length, isWrong: count > 0 };
       } finally {
         if (file !== undefined) closeSync(file);
-        await there?.close();
       }
     },
   },
@@ -129,35 +127,27 @@ function opened(path: string): number {
   }
 }
 
+type Period = { from: number; to: number };
+
 /**
- * Opens the rail's own list. An error of the rail means misuse or an outage, and is not a difference between payments.
- * @throws UsageError if the rail has no list, or cannot be opened
+ * Reads the rail's own list. An error of the rail means misuse or an outage, and is not a difference between payments.
+ * @throws UsageError if the rail has no list, or cannot be opened or read
  */
-async function openList({ config: { rails: settings }, clock }: Context, name: string) {
-  const unreadable = (error: unknown) =>
-    new UsageError(`The payments of the rail ${name} cannot be read: ${(error as Error).message}`);
+async function* listOf({ config: { rails: settings }, clock }: Context, name: string, period: Period) {
   const setting = settings?.rails.find((each) => each.name === name);
   if (!settings || !setting)
     throw new UsageError(
       `The configuration has no rail ${name}. Set RAIL_URL or RAILS as for the server, or give --statement FILE.csv.`,
     );
-  const only = { ...settings, rails: [setting], routes: [] };
-  const rails = await openRails(only, { clock, warn: () => undefined }).catch((error: unknown) => {
-    throw unreadable(error);
-  });
-  const { list } = rails.get(name)!;
-  if (!list) {
-    await rails.close();
-    throw unreadable(new Error("it has no list. Give its statement: --statement FILE.csv"));
+  let rails: Rails | undefined;
+  try {
+    rails = await openRails({ ...settings, rails: [setting], routes: [] }, { clock, warn: () => undefined });
+    const { list } = rails.get(name)!;
+    if (!list) throw new Error("it has no list. Give its statement: --statement FILE.csv");
+    yield* list(period, new AbortController().signal);
+  } catch (error) {
+    throw new UsageError(`The payments of the rail ${name} cannot be read: ${(error as Error).message}`);
+  } finally {
+    await rails?.close();
   }
-  return {
-    close: () => rails.close(),
-    async *list(period: { from: number; to: number }) {
-      try {
-        yield* list(period, new AbortController().signal);
-      } catch (error) {
-        throw unreadable(error);
-      }
-    },
-  };
 }

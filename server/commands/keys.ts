@@ -1,13 +1,23 @@
-import { createKey, createMerchant, type Merchant } from "../domain/merchants.ts";
-import { UsageError } from "./command.ts";
-import { LIMITED } from "./options.ts";
-import { commands, listing, type Context } from "./run.ts";
-import { actorName, checkedReason, personOf } from "../domain/audit.ts";
-import { createLink, LINK_MS, linkAddress } from "../domain/sign-in.ts";
+import { checkedAddress } from "../actions/settings.ts";
 import { dashboardRefusal } from "../config.ts";
+import { actorName, personOf } from "../domain/audit.ts";
+import type { Decided } from "../domain/payments.ts";
+import { createKey, createMerchant, type Merchant } from "../domain/merchants.ts";
+import { createLink, LINK_MS, linkAddress } from "../domain/sign-in.ts";
+import { replayDelivery, startReplay, type Replay } from "../domain/webhooks.ts";
+import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { english } from "../texts/index.ts";
+import { UsageError } from "./command.ts";
+import { LIMITED, SEARCH, searchIn } from "./options.ts";
+import { commands, listing, requireYes } from "./run.ts";
 
-/** Merchants and their API keys, payouts that wait for approval (D93), the audit trail, and the way into the dashboard. */
+/** The largest numbers of what is listed without pages. */
+const MOST = { approvals: 1_000, replays: 50 };
+
+/**
+ * Merchants and their API keys, payouts that wait for approval (D93), the audit trail, the way into the dashboard, and
+ * the operations on webhooks that merchants have under `/sandbox`, for the operator of a live service (D41).
+ */
 export const keyCommands = commands({
   merchants: {
     summary: "List the merchants.",
@@ -50,8 +60,10 @@ export const keyCommands = commands({
   "close-merchant MERCHANT [--yes]": {
     action: "merchant.close",
     summary: "Suspend a merchant for good, revoke its keys and sign its people out. Needs --yes.",
-    would: ({ name }) =>
-      `This would close ${name} for good: no new payments, all its keys revoked, its people signed out.`,
+    sends({ merchant: { name }, ...input }) {
+      requireYes(input, `This would close ${name} for good: no new payments, all keys revoked, its people signed out.`);
+      return {};
+    },
   },
   list: {
     summary: "List the keys with their names and when they were last used, showing only their last characters.",
@@ -81,7 +93,7 @@ export const keyCommands = commands({
   "approvals [MERCHANT]": {
     summary: "List the payouts that wait for approval, oldest first.",
     async run({ storage }, { merchant }) {
-      const items = await storage.listWaiting({ merchantId: merchant?.id, limit: MOST });
+      const items = await storage.listWaiting({ merchantId: merchant?.id, limit: MOST.approvals });
       return listing({ items }, ({ merchantId, reference, merchantsReference, customer, amount, currency, due }) => {
         const { phoneNumber } = customer;
         return { merchantId, reference, merchantsReference, phoneNumber, amount, currency, failsAt: due!.at };
@@ -89,12 +101,16 @@ export const keyCommands = commands({
     },
   },
   "approve MERCHANT REFERENCE": {
+    action: "payment.approve",
     summary: "Approve the payout with the service's reference REFERENCE. It goes its way immediately.",
-    run: decide,
+    sends: payoutIn,
+    says: (results, { reference }) => saysDecided(results, `Approved ${reference}`),
   },
   "reject MERCHANT REFERENCE --reason": {
+    action: "payment.reject",
     summary: "Reject a payout that waits for approval. It fails with not_approved, and its webhook is sent.",
-    run: decide,
+    sends: payoutIn,
+    says: (results, { reference }) => saysDecided(results, `Rejected ${reference}`),
   },
   "dashboard-link [MERCHANT] [--name] [--role]": {
     summary: "Print a link that signs one person in to the dashboard: for all merchants, or for one only.",
@@ -109,24 +125,91 @@ export const keyCommands = commands({
       return `${link}\nIt works once, within ${LINK_MS / 60_000} minutes, for ${whom}.`;
     },
   },
+  "secret MERCHANT": {
+    action: "secret.reveal",
+    summary: "Show the webhook secret, and previous secrets that still sign.",
+    says: secretView,
+  },
+  "rotate-secret MERCHANT": {
+    action: "secret.rotate",
+    summary: "Create a new webhook secret. The previous secret signs for another 24 hours.",
+    says: secretView,
+  },
+  "default-webhook MERCHANT [URL] [--none]": {
+    summary: "Show, set or (--none) remove the address for webhooks of records without a webhookURL.",
+    async run(context, { merchant, url, none }) {
+      if (none && url !== undefined) throw new UsageError("Give either a URL or --none.");
+      if (!none && url === undefined) return merchant.webhookUrl ?? "None.";
+      const address = url && checkedAddress(url, context.config);
+      await context.storage.setDefaultWebhook(merchant.id, address, context.actor);
+      return url === undefined ? "Removed" : `Set to ${url}`;
+    },
+  },
+  "events MERCHANT [--reference] [--since] [--limit] [--cursor]": {
+    summary: "List the events, newest first.",
+    async run({ storage }, { merchant: { id: merchantId }, limit, cursor, ...search }) {
+      return listing(await storage.listEvents({ merchantId, limit, cursor, ...searchIn(search) }), eventView);
+    },
+  },
+  [`deliveries MERCHANT ${SEARCH} [--limit] [--cursor]` as const]: {
+    summary: "List the deliveries with their attempts, newest first.",
+    async run({ storage }, { merchant: { id: merchantId }, limit, cursor, ...search }) {
+      return listing(await storage.listDeliveries({ merchantId, limit, cursor, ...searchIn(search) }), deliveryView);
+    },
+  },
+  [`replay MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--dry-run] [--yes]` as const]: {
+    summary: "Deliver one webhook again, or all that meet the conditions, such as --status failed.",
+    async run(context, { merchant, deliveryId, pace, dryRun, yes, ...search }) {
+      const { storage, actor } = context;
+      const { id: merchantId } = merchant;
+      const filter = searchIn(search);
+      const isSearch = Object.keys(filter).length > 0;
+      if (deliveryId !== undefined) {
+        if (isSearch || dryRun || yes) throw new UsageError("Give either a DELIVERY_ID or --status.");
+        await replayDelivery(storage, storage.requestReplay, merchantId, deliveryId, actor);
+        return `Replay of ${deliveryId} requested`;
+      }
+      if (!isSearch)
+        throw new UsageError("Give a DELIVERY_ID, or --status or other conditions for all that meet them.");
+      const { count, isExact, hosts } = await storage.countDeliveries(merchantId, filter);
+      if (dryRun || (count === 0 && isExact)) return { count, isExact, hosts };
+      requireYes({ yes }, `${isExact ? "" : "At least "}${count} deliveries match.`);
+      const started = await startReplay(context, { merchantId, filter, pace }, actor);
+      if (started) return replayIn(started);
+      throw new UsageError(
+        "Another replay of this merchant is running. Wait for its end, or stop it with stop-replay.",
+      );
+    },
+  },
+  "replays MERCHANT": {
+    summary: "List the last replays of several webhooks and their progress, newest first.",
+    run: async ({ storage }, { merchant }) =>
+      listing({ items: await storage.listReplays(merchant.id, MOST.replays) }, replayIn),
+  },
+  "stop-replay MERCHANT REPLAY_ID": {
+    action: "replay.stop",
+    summary: "Stop a replay. What it has queued is still delivered.",
+    sends: ({ replayId: id }) => ({ id }),
+    says: (isStopped) => (isStopped ? "Done." : "It had ended already."),
+  },
 });
 
 function keyIn({ keyId: key, ...limits }: { keyId: string }) {
   return { key, ...limits };
 }
 
-const MOST = 1_000;
-
-async function decide(
-  { storage, actor }: Context,
-  { merchant, reference, reason }: { merchant: Merchant; reference: string; reason?: string },
-) {
-  const result = await storage.decideApproval(
-    merchant.id,
-    reference,
-    actor,
-    reason === undefined ? undefined : checkedReason(reason),
-  );
-  if (result !== "decided") throw new UsageError(english(`undecided.${result}`));
-  return `${reason === undefined ? "Approved" : "Rejected"} ${reference}`;
+function payoutIn({ merchant, reference, ...more }: { merchant: Merchant; reference: string }) {
+  return { ...more, payment: `${merchant.id}/${reference}` };
 }
+
+function saysDecided(results: unknown, done: string): string {
+  const [result] = (results as ReadonlyMap<Decided, number>).keys();
+  if (result === "decided") return done;
+  throw new UsageError(english(`undecided.${result!}`));
+}
+
+/** A replay with its conditions under the names of the options. */
+const replayIn = ({ filter: { createdAfter: since, createdBefore: until, ...filter }, ...replay }: Replay) => ({
+  ...replay,
+  filter: { ...filter, since, until },
+});

@@ -1,14 +1,12 @@
 import { statSync } from "node:fs";
-import type { IncomingMessage } from "node:http";
-import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { serve } from "../testing/http.ts";
+import { startReceiver } from "../testing/receiver.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { testFolder } from "../testing/places.ts";
-import { cursorFile, followEvents, forwardTo, type Cursor, type FollowEvent, type Receiver } from "./listen.ts";
-import { createRemote, Unreachable, type Remote } from "./remote.ts";
+import { cursorFile, followEvents, forwardTo, type FollowEvent } from "./listen.ts";
+import { createRemote, RemoteError, type Remote } from "./remote.ts";
 
 let server: TestServer;
 let folder: string;
@@ -30,27 +28,27 @@ const pay = async (digits = "001") => {
   return body.data.reference as string;
 };
 
+type Options = Parameters<typeof followEvents>[0];
+type Send = Options["send"];
+
 /** Starts the merchant's receiver. */
-async function startReceiver() {
-  const received: { headers: IncomingMessage["headers"]; body: string }[] = [];
-  const { url, close } = await serve(async (request, response) => {
-    received.push({ headers: request.headers, body: await text(request) });
-    response.writeHead(204).end();
-  });
-  const receiver = forwardTo(`${url}/hook`);
+async function aReceiver() {
+  const { url, received, close } = await startReceiver();
+  const receiver = forwardTo(url);
   endings.push(close, receiver.close);
-  return { receiver, received };
+  const references = () => received.map(({ body }) => body.data.reference as string);
+  return { send: receiver.send, received, references };
 }
 
 /** Follows the merchant's events, without pauses. */
-function listen(receiver: Receiver, options: { wanted?: string[]; remote?: Remote; cursor?: Cursor } = {}) {
+function listen(send: Send, options: Partial<Options> = {}) {
   const told: FollowEvent[] = [];
   const stopping = new AbortController();
   const ended = followEvents({
     remote: remoteOf(),
     cursor: cursor(server.key),
     ...options,
-    receiver,
+    send,
     tell: (event) => told.push(event),
     sleep: () => nextTurn(),
     stopping: stopping.signal,
@@ -71,19 +69,19 @@ function listen(receiver: Receiver, options: { wanted?: string[]; remote?: Remot
 }
 
 test("sends the bytes of the webhook, signed with the merchant's secrets, of every event", async () => {
-  const { receiver, received } = await startReceiver();
-  const listener = listen(receiver);
+  const { send, received } = await aReceiver();
+  const listener = listen(send);
   await listener.connected();
   await server.request("POST", "/sandbox/webhook-secret/rotate");
   const { secret, previousSecrets } = (await server.request("GET", "/sandbox/webhook-secret")).body.data;
   const reference = await pay();
   await server.createPayout({ phoneNumber: "2257038102002", webhookURL: "http://127.0.0.1:1/" });
   const attempts = await listener.attempts(2);
-  const [{ headers, body }] = received as [(typeof received)[0]];
+  const [{ headers, text }] = received as [(typeof received)[0]];
   for (const each of [secret, previousSecrets[0].secret])
-    expect(new Webhook(each).verify(body, headers as Record<string, string>)).toMatchObject({ data: { reference } });
+    expect(new Webhook(each).verify(text, headers as Record<string, string>)).toMatchObject({ data: { reference } });
   const { items } = await server.storage.listEvents({ merchantId: server.merchant.id, limit: 10 });
-  expect(received.map((each) => each.body)).toEqual(items.map((each) => each.body).toReversed());
+  expect(received.map((each) => each.text)).toEqual(items.map((each) => each.body).toReversed());
   expect(headers["webhook-id"]).toBe(items[1]!.id);
   expect(attempts[0]).toMatchObject({ attempt: 1, httpStatus: 204, status: "delivered" });
   await listener.stop();
@@ -91,12 +89,12 @@ test("sends the bytes of the webhook, signed with the merchant's secrets, of eve
 
 test("begins with the next event, and then goes on where it ended, also after a reset", async () => {
   await pay();
-  const { receiver, received } = await startReceiver();
-  const first = listen(receiver);
+  const { send, received } = await aReceiver();
+  const first = listen(send);
   await first.connected();
   await first.stop();
   const missed = [await pay(), await pay("002"), await pay()];
-  const second = listen(receiver);
+  const second = listen(send);
   expect((await second.attempts(3)).map((attempt) => attempt.reference)).toEqual(missed);
   await server.request("POST", "/sandbox/reset");
   const reference = await pay();
@@ -109,29 +107,28 @@ test("begins with the next event, and then goes on where it ended, also after a 
 });
 
 test("sends only the events that it is asked for", async () => {
-  const { receiver, received } = await startReceiver();
-  const listener = listen(receiver, { wanted: ["disbursement.failed"] });
+  const { send, received } = await aReceiver();
+  const listener = listen(send, { wanted: ["disbursement.failed"] });
   await listener.connected();
   await pay();
   await pay("002");
   await listener.attempts(1);
-  expect(received.map(({ body }) => JSON.parse(body).event)).toEqual(["disbursement.failed"]);
+  expect(received.map(({ body }) => body.event)).toEqual(["disbursement.failed"]);
 });
 
 const fail = (error: Error) => () => {
   throw error;
 };
 /** A receiver that responds with these statuses, then with 200. */
-const responses = (...statuses: number[]): Receiver => ({
-  receive: async () => ({ latencyMs: 1, httpStatus: statuses.shift() ?? 200 }),
-  close: async () => undefined,
-});
+const responses =
+  (...statuses: number[]): Send =>
+  async () => ({ sentAt: 0, latencyMs: 1, httpStatus: statuses.shift() ?? 200 });
 test.each([
   [responses(503, 302, 204), ["pending", "pending", "delivered"]],
   [responses(410), ["ended"]],
   [responses(500, 500, 500, 500, 500), ["pending", "pending", "pending", "pending", "exhausted"]],
-])("what a receiver responds decides what follows (%#)", async (receiver, statuses) => {
-  const listener = listen(receiver);
+])("what a receiver responds decides what follows (%#)", async (send, statuses) => {
+  const listener = listen(send);
   await listener.connected();
   await pay();
   const attempts = await listener.attempts(statuses.length);
@@ -143,9 +140,9 @@ test.each([
 
 test("waits for a receiver that is down, however long", async () => {
   const down = forwardTo("http://127.0.0.1:1/");
-  const { receiver, received } = await startReceiver();
+  const { send, received } = await aReceiver();
   let attempts = 0;
-  const listener = listen({ ...down, receive: (webhook) => ((attempts += 1) > 20 ? receiver : down).receive(webhook) });
+  const listener = listen((webhook) => ((attempts += 1) > 20 ? send : down.send)(webhook));
   await listener.connected();
   await pay();
   const told = await listener.attempts(21);
@@ -160,7 +157,7 @@ test("waits for a receiver that is down, however long", async () => {
 });
 
 test("every event arrives at least once and in order, through 50 cuts", async () => {
-  const { receiver, received } = await startReceiver();
+  const { send, references: arrived } = await aReceiver();
   let [operations, cuts] = [0, 0];
   /** Cuts every seventh operation, before or after it takes effect. */
   async function cut<T>(operation: () => Promise<T> | T, failure: () => T): Promise<T> {
@@ -173,49 +170,50 @@ test("every event arrives at least once and in order, through 50 cuts", async ()
   const [remote, file] = [remoteOf(), cursor(server.key)];
   const killed = new Error("killed");
   const options = {
-    remote: { ...remote, send: (...sent) => cut(() => remote.send(...sent), fail(new Unreachable("cut"))) } as Remote,
+    remote: { ...remote, send: (...sent) => cut(() => remote.send(...sent), fail(new RemoteError("cut"))) } as Remote,
     cursor: file,
   };
-  const cutting: Receiver = {
-    ...receiver,
-    receive: (webhook) =>
-      cut(
-        () => receiver.receive(webhook),
-        () => ({ latencyMs: 0, error: "The connection was cut." }),
-      ),
-  };
-  await listen(receiver).connected();
+  const cutting: Send = (webhook) =>
+    cut(
+      () => send(webhook),
+      () => ({ sentAt: 0, latencyMs: 0, error: "The connection was cut." }),
+    );
+  await listen(send).connected();
   await endings.pop()!();
   const references: string[] = [];
   const paying = (async () => {
     while (references.length < 100) references.push(await pay());
   })();
-  const arrived = () => new Set(received.map(({ body }) => JSON.parse(body).data.reference as string));
-  while (arrived().size < 100) {
+  const isComplete = () => new Set(arrived()).size === 100;
+  while (!isComplete()) {
     // A kill between the receiver's response and the cursor: the next start finds the cursor as it was.
     let writes = 0;
     const dying = { ...file, write: (id: string) => ((writes += 1) % 9 === 0 ? fail(killed)() : file.write(id)) };
     const listener = listen(cutting, { ...options, cursor: dying });
-    const isDone = vi.waitUntil(() => arrived().size === 100, { timeout: 30_000 });
-    await Promise.race([isDone, listener.ended.catch((error) => expect(error).toBe(killed))]);
+    await Promise.race([
+      vi.waitUntil(isComplete, { timeout: 30_000 }),
+      listener.ended.catch((error) => expect(error).toBe(killed)),
+    ]);
   }
   await paying;
-  expect([...arrived()]).toEqual(references);
+  expect([...new Set(arrived())]).toEqual(references);
   expect(cuts).toBe(50);
 });
 
 test("tells of a lost connection once, and of its end", async () => {
   const remote = remoteOf();
-  let cuts = 0;
+  let cuts = 3;
   const send: Remote["send"] = async (...sent) => {
-    if (sent[1].startsWith("/sandbox/events") && (cuts += 1) <= 3) throw new Unreachable("cut");
+    if (sent[1].startsWith("/sandbox/events") && (cuts -= 1) >= 0) throw new RemoteError("cut");
     return remote.send<never>(...sent);
   };
   const listener = listen(responses(), { remote: { ...remote, send } });
   await listener.connected();
   await pay();
   await listener.attempts(1);
-  expect(listener.told.map(({ type }) => type)).toEqual(["lost", "connected", "reconnected", "attempt"]);
+  cuts = 2;
+  await vi.waitUntil(() => listener.told.length === 5, { timeout: 30_000 });
+  expect(listener.told.map(({ type }) => type)).toEqual(["lost", "connected", "attempt", "lost", "connected"]);
 });
 
 test("an invalid key ends it", async () => {

@@ -8,7 +8,7 @@ import { dnsLookup, hostsLookup } from "../webhooks/lookup.ts";
 import { verdictOf } from "../webhooks/schedule.ts";
 import { createSender, type AttemptResult, type Message } from "../webhooks/send.ts";
 import { PROGRAM, printable, printableJson } from "./command.ts";
-import { ResponseError, Unreachable, type Remote } from "./remote.ts";
+import { RemoteError, type Remote } from "./remote.ts";
 import { commands } from "./run.ts";
 
 /** `disbursement-checkout listen` ends when it is stopped. */
@@ -18,7 +18,7 @@ export const listenCommand = commands({
 least once and in order. It goes on where it ended before, whatever ended it, for each receiver and choice of events.`,
     async runAtSandbox({ env, printer, connect }, { forwardTo: url, events = [], json }) {
       const remote = await connect();
-      const receiver = forwardTo(url);
+      const { send, close } = forwardTo(url);
       const stopping = new AbortController();
       // A second signal ends the process at once.
       for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
@@ -26,13 +26,13 @@ least once and in order. It goes on where it ended before, whatever ended it, fo
       if (!json) printer.log(introduction(url, remote.baseUrl, cursor.path));
       await followEvents({
         remote,
-        receiver,
+        send,
         cursor,
         wanted: events.length > 0 ? events : undefined,
         stopping: stopping.signal,
         tell: (event) => printer.log((json ? jsonOf : lineOf)(event, new Date())),
         sleep: createSystemClock().sleep,
-      }).finally(receiver.close);
+      }).finally(close);
     },
   },
 });
@@ -68,8 +68,6 @@ export function lineOf(event: FollowEvent, now: Date): string {
       return "Connected. Your events arrive here. Press Ctrl-C to end.";
     case "lost":
       return printable(`Connection lost: ${event.reason} Trying again; nothing is lost.`);
-    case "reconnected":
-      return "Connected again.";
   }
 }
 
@@ -86,6 +84,7 @@ interface Happened extends Pick<Message, "id" | "body"> {
 
 /** What happens while events are followed, for people and programs. */
 export type FollowEvent =
+  /** At the begin, and again after a connection was lost. */
   | { type: "connected" }
   | ({
       type: "attempt";
@@ -96,14 +95,15 @@ export type FollowEvent =
       /** `pending`: there is another attempt, after this time. */
       status: "pending" | "delivered" | "ended" | "exhausted";
       nextInMs?: number;
-    } & Response)
-  | { type: "lost"; reason: string }
-  | { type: "reconnected" };
+    } & Omit<AttemptResult, "sentAt">)
+  | { type: "lost"; reason: string };
 
 interface Options {
   remote: Remote;
-  receiver: Receiver;
-  cursor: Cursor;
+  /** Sends a webhook to the receiver. Never rejects. */
+  send(webhook: Omit<Message, "url">): Promise<AttemptResult>;
+  /** The id of the last event that needs no further attempt; undefined if there was none yet. */
+  cursor: { read(): string | undefined; write(id: string): void };
   /** Sends only these events. */
   wanted?: readonly string[] | undefined;
   tell(event: FollowEvent): void;
@@ -126,19 +126,12 @@ const pauseAfter = (failures: number) => Math.min(FIRST_PAUSE_MS * 2 ** (failure
 /**
  * Sends each event of a merchant to a receiver, at least once and in order, until it is stopped. Begins after the event
  * of the cursor, or with the next event if there is no cursor yet.
- * @throws ResponseError if the server refuses a request for good
+ * @throws RemoteError if the server refuses a request for good
  */
-export async function followEvents({
-  remote,
-  receiver,
-  cursor,
-  wanted,
-  tell,
-  sleep,
-  stopping,
-}: Options): Promise<void> {
+export async function followEvents({ remote, send, cursor, wanted, tell, sleep, stopping }: Options): Promise<void> {
   let last = cursor.read();
   let isConnected = false;
+  let failures = 0;
 
   function advance(id: string): void {
     cursor.write(id);
@@ -156,7 +149,7 @@ export async function followEvents({
     for (let attempt = 1; !stopping.aborted; attempt += 1) {
       const { body, ...told } = happened;
       const { id } = told;
-      const response = await receiver.receive({ id, body, secrets: await readSecrets() });
+      const { sentAt: _, ...response } = await send({ id, body, secrets: await readSecrets() });
       const verdict = verdictOf(response.httpStatus);
       if (response.httpStatus !== undefined) refusals += 1;
       const refused = refusals < MOST_REFUSALS ? "pending" : "exhausted";
@@ -172,25 +165,24 @@ export async function followEvents({
   /** Sends the events after the last one. */
   async function round(): Promise<void> {
     if (last === undefined) advance((await readEvents(remote, 1)).items[0]?.id ?? "");
+    const later = await eventsAfter(remote, last!);
     if (!isConnected) tell({ type: "connected" });
-    isConnected = true;
-    for await (const happened of eventsAfter(remote, last!)) {
+    [isConnected, failures] = [true, 0];
+    for await (const happened of later) {
       const isWanted = wanted?.includes(happened.event) ?? true;
       if (stopping.aborted || (isWanted && !(await deliver(happened)))) return;
       advance(happened.id);
     }
   }
 
-  let failures = 0;
   while (!stopping.aborted) {
     try {
       await round();
-      if (failures > 0) tell({ type: "reconnected" });
-      failures = 0;
       await sleep(POLL_MS, stopping);
     } catch (error) {
       if (!isTemporary(error)) throw error;
       if (failures === 0) tell({ type: "lost", reason: (error as Error).message });
+      isConnected = false;
       failures += 1;
       await sleep(pauseAfter(failures), stopping);
     }
@@ -208,11 +200,11 @@ async function readEvents(remote: Remote, limit: number, cursor?: string) {
 }
 
 /**
- * Reads back from the newest event to this one, then yields the later events, oldest first. A list that does not have the
- * event, because the sandbox was reset or pruned, has only later events. No event appears behind another one later
+ * Reads back from the newest event to this one. Resolves with the later events, oldest first. A list that does not have
+ * the event, because the sandbox was reset or pruned, has only later events. No event appears behind another one later
  * (D42). Pages between are read again, so that only their cursors are kept meanwhile.
  */
-async function* eventsAfter(remote: Remote, id: string): AsyncGenerator<Happened> {
+async function eventsAfter(remote: Remote, id: string): Promise<AsyncIterable<Happened>> {
   const newest = await readEvents(remote, 1);
   const cursors: string[] = [];
   let page = newest;
@@ -221,61 +213,37 @@ async function* eventsAfter(remote: Remote, id: string): AsyncGenerator<Happened
     page = await readEvents(remote, PAGE, page.nextCursor);
   }
   const known = page.items.findIndex((each) => each.id === id);
-  yield* page.items.slice(0, known === -1 ? undefined : known).toReversed();
-  for (const cursor of cursors.slice(0, -1).toReversed())
-    yield* (await readEvents(remote, PAGE, cursor)).items.toReversed();
-  if (cursors.length > 0) yield* newest.items;
+  return (async function* later() {
+    yield* page.items.slice(0, known === -1 ? undefined : known).toReversed();
+    for (const cursor of cursors.slice(0, -1).toReversed())
+      yield* (await readEvents(remote, PAGE, cursor)).items.toReversed();
+    if (cursors.length > 0) yield* newest.items;
+  })();
 }
 
 /** True if the same request may succeed later. A reset of the sandbox ends cursors, which is 422. */
 const isTemporary = (error: unknown): boolean =>
-  error instanceof Unreachable ||
-  (error instanceof ResponseError && (error.status === 429 || error.status === 422 || error.status >= 500));
-
-/** A receiver's response to a webhook, or the reason for its absence. */
-export type Response = Omit<AttemptResult, "sentAt">;
-
-/** The receiver to which `listen` passes webhooks. It never rejects. */
-export interface Receiver {
-  receive(webhook: Omit<Message, "url">): Promise<Response>;
-  close(): Promise<void>;
-}
+  error instanceof RemoteError &&
+  (error.status === undefined || [422, 429].includes(error.status) || error.status >= 500);
 
 /** Sends webhooks to an address that this machine can reach, as the server would. */
-export function forwardTo(url: string): Receiver {
-  const sender = createSender({
-    allowPrivate: true,
-    allowInsecure: true,
-    lookup: hostsLookup(dnsLookup()),
-    now: Date.now,
-  });
-  return {
-    async receive(webhook) {
-      const { sentAt: _, ...response } = await sender.send({ url, ...webhook });
-      return response;
-    },
-    close: sender.close,
-  };
-}
-
-/** The id of the last event that needs no further attempt. */
-export interface Cursor {
-  /** Undefined if nothing was written yet. */
-  read(): string | undefined;
-  write(id: string): void;
+export function forwardTo(url: string) {
+  const lookup = hostsLookup(dnsLookup());
+  const { send, close } = createSender({ allowPrivate: true, allowInsecure: true, lookup, now: Date.now });
+  return { send: (webhook: Omit<Message, "url">) => send({ url, ...webhook }), close };
 }
 
 /**
  * Keeps the cursor in a file, which survives a crash of this program.
  * @param what the server, the API key, the receiver and the chosen events: none may move the cursor of another
  */
-export function cursorFile({ XDG_STATE_HOME: state }: NodeJS.ProcessEnv, ...what: string[]): Cursor & { path: string } {
+export function cursorFile({ XDG_STATE_HOME: state }: NodeJS.ProcessEnv, ...what: string[]) {
   const name = hash("sha256", what.join("\n")).slice(0, 32);
   const path = join(state || join(homedir(), ".local", "state"), "disbursement-checkout", `listen-${name}`);
   return {
     path,
     read: () => (existsSync(path) ? readFileSync(path, "utf8") : undefined),
-    write(id) {
+    write(id: string) {
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       const temporary = `${path}.new`;
       writeFileSync(temporary, id, { mode: 0o600, flush: true });

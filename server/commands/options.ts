@@ -5,6 +5,7 @@ import { LIMITS, TERMS } from "../domain/limits.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
 import { ROLES } from "../domain/sign-in.ts";
 import { PACE } from "../domain/webhooks.ts";
+import { baseUrl } from "../rails/settings.ts";
 import { english } from "../texts/index.ts";
 import { parseTarget } from "../webhooks/guard.ts";
 import { v7 } from "uuid";
@@ -33,12 +34,6 @@ const age = matching(
   /^[1-9]\d{0,4}[dh]$/,
   (text) => Number.parseInt(text, 10) * (text.endsWith("d") ? 86_400_000 : 3_600_000),
 );
-
-function baseUrl(text: string): string | undefined {
-  const url = URL.parse(text);
-  const isValid = url && /^https?:$/.test(url.protocol) && !url.username && !url.password;
-  return isValid ? text.replace(/\/+$/, "") : undefined;
-}
 
 /** The address of a receiver, where `http://` may be left out. */
 function address(text: string): string | undefined {
@@ -73,10 +68,7 @@ export const OPTIONS = {
     parse: oneOf(STATUSES),
     meaning: "pending, delivered, ended, exhausted, or failed (ended or exhausted)",
   },
-  reference: {
-    value: "REFERENCE",
-    meaning: "of the service, such as DSB… or CHK…; deliveries takes the merchant's, too",
-  },
+  reference: { value: "REFERENCE", meaning: "of the service, such as DSB… or CHK…" },
   type: { value: "EVENT", parse: oneOf(EVENT_TYPES), meaning: `one of ${EVENT_TYPES.join(", ")}` },
   host: { value: "HOST", meaning: "of the receiver, with its port if its address has one" },
   since: { value: "TIME", parse: time, meaning: "a time in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z" },

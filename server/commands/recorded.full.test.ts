@@ -75,8 +75,7 @@ test("a top-up that fails after its commit is booked once, however often it is r
   const { code, text } = await topUp();
   restore();
   expect(code).toBe(1);
-  const [, reference, given] = /balance\.top-up merchant \S+ reference (\S+) currency XOF.* --id (\S+): /.exec(text)!;
-  expect(given).toBe(reference);
+  const [, given] = / --id (\S+): /.exec(text)!;
   expect((await topUp("--id", given!)).text).toMatch(/available: XOF.7\.00/);
   expect((await run("balances", "top-up", id, "800", "XOF", "--reason", "Other", "--id", given!)).text).toBe(
     `The id ${given} belongs to another change: top-up, 700 XOF. Give this change another id.`,

@@ -1,10 +1,34 @@
 // What the commands share that work at a running sandbox.
-import { readFileSync } from "node:fs";
 import { readConfig } from "../config.ts";
+import { textIn } from "../rails/settings.ts";
 import { printable, UsageError, type Printer } from "./command.ts";
 
 const TIMEOUT_MS = 30_000;
 const LONGEST_MESSAGE = 2_048;
+
+/** A request got no response, or one that is no success or that no server of the contract sends. */
+export class RemoteError extends Error {
+  override name = "RemoteError";
+  /** Undefined if no response was received. */
+  readonly status: number | undefined;
+
+  constructor(message: string, status?: number) {
+    super(printable(message.slice(0, LONGEST_MESSAGE)));
+    this.status = status;
+  }
+}
+
+export interface Remote {
+  baseUrl: string;
+  key: string;
+  /** Sends a request and returns `data` of the response, or the whole body if it has no `data`. @throws RemoteError */
+  send<Data>(method: "GET" | "POST", path: string, body?: object): Promise<Data>;
+}
+
+interface RemoteOptions {
+  baseUrl?: string;
+  apiKeyFile?: string;
+}
 
 /** What a command at a sandbox gets. */
 export interface SandboxContext {
@@ -26,85 +50,48 @@ export const sandboxContext = (options: RemoteOptions, env: NodeJS.ProcessEnv, p
   },
 });
 
-/** The server refused a request, or responded with something that no server of the contract sends. */
-export class ResponseError extends Error {
-  override name = "ResponseError";
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(printable(message.slice(0, LONGEST_MESSAGE)));
-    this.status = status;
-  }
-}
-
-/** No response was received. */
-export class Unreachable extends Error {
-  override name = "Unreachable";
-}
-
-interface RemoteOptions {
-  baseUrl?: string;
-  apiKeyFile?: string;
-}
-
-export interface Remote {
-  baseUrl: string;
-  key: string;
-  /**
-   * Sends a request and returns `data` of the response, or the whole body if it has no `data`.
-   * @throws ResponseError, Unreachable
-   */
-  send<Data>(method: "GET" | "POST", path: string, body?: object): Promise<Data>;
-}
-
 /**
  * Prepares requests to a running server.
  * @param env environment variables
  * @throws UsageError if there is no key, ConfigError if the environment variables that name a server are invalid
  */
-export function createRemote(options: RemoteOptions, env: NodeJS.ProcessEnv): Remote {
-  const { baseUrl: base = readConfig(env).publicUrl, apiKeyFile: file } = options;
-  const key = file === undefined ? env.API_KEY?.trim() : keyIn(file);
+export function createRemote({ baseUrl = "", apiKeyFile }: RemoteOptions, env: NodeJS.ProcessEnv): Remote {
+  const base = baseUrl || readConfig(env).publicUrl;
+  const key = apiKeyFile === undefined ? env.API_KEY?.trim() : keyIn(apiKeyFile);
   if (!key) throw new UsageError("There is no API key. Set the variable API_KEY, or give --api-key-file FILE.");
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("The API key contains characters that no key has.");
   return {
     baseUrl: base,
     key,
     async send<Data>(method: "GET" | "POST", path: string, body?: object) {
-      const headers = { "x-api-key": key, ...(body && { "content-type": "application/json" }) };
-      const request = {
-        method,
-        headers,
-        ...(body && { body: JSON.stringify(body) }),
-        redirect: "error",
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      } as const;
-      const [status, content] = await fetch(base + path, request)
+      const content = body && { body: JSON.stringify(body) };
+      const headers = { "x-api-key": key, ...(content && { "content-type": "application/json" }) };
+      const signal = AbortSignal.timeout(TIMEOUT_MS);
+      const [status, text] = await fetch(base + path, { method, headers, ...content, redirect: "error", signal })
         .then(async (response) => [response.status, await response.text()] as const)
         .catch((error: Error & { cause?: { code?: string } }) => {
-          throw new Unreachable(`${base} does not respond (${error.cause?.code ?? error.name}).`, { cause: error });
+          throw new RemoteError(`${base} does not respond (${error.cause?.code ?? error.name}).`);
         });
-      return dataOf(status, content) as Data;
+      return dataOf(status, text) as Data;
     },
   };
 }
 
 function keyIn(file: string): string {
   try {
-    return readFileSync(file, "utf8").trim();
+    return textIn(file);
   } catch (error) {
-    throw new UsageError(`The API key cannot be read: ${(error as Error).message}`, { cause: error });
+    throw new UsageError(`The API key ${(error as Error).message}`, { cause: error });
   }
 }
 
-function dataOf(status: number, content: string): unknown {
-  let parsed: unknown;
+function dataOf(status: number, text: string): unknown {
+  let body: { data?: unknown; message?: unknown };
   try {
-    parsed = JSON.parse(content);
+    body = JSON.parse(text) ?? {};
   } catch {
-    throw new ResponseError(status, `The server returned ${status} and no JSON.`);
+    throw new RemoteError(`The server returned ${status} and no JSON.`, status);
   }
-  const body = (parsed ?? {}) as { data?: unknown; message?: unknown };
   if (status >= 200 && status <= 299) return body.data ?? body;
-  throw new ResponseError(status, typeof body.message === "string" ? body.message : `The server returned ${status}.`);
+  throw new RemoteError(typeof body.message === "string" ? body.message : `The server returned ${status}.`, status);
 }

@@ -64,8 +64,6 @@ interface Entry<In> extends Omit<Syntax, "takes"> {
   action?: ActionName;
   /** The form's inputs and the parameters of its path; by default they are the command's. */
   sends?(input: In): object;
-  /** What the action would do, which `--yes` confirms. */
-  would?(merchant: Merchant): string;
   /** What is said after the action; by default `Done.` */
   says?(result: unknown, input: In, context: Context): Output | Promise<Output>;
   /** True if the command may create the database. Other commands expect an existing database. */
@@ -86,9 +84,8 @@ export const commands = <const Line extends string>(table: { readonly [L in Line
   );
 
 async function act(context: Context, name: ActionName, command: Command, input: Record<string, any>): Promise<Output> {
-  const { sends = (given: object) => given, would, says = () => "Done." } = command;
+  const { sends = (given: object) => given, says = () => "Done." } = command;
   const merchant = await ownerOf(context.storage, input);
-  if (would && merchant) requireYes(input, would(merchant));
   const params = sends(input) as Record<string, string>;
   const names = input.rail === undefined ? [] : (await railStates(context)).map(({ rail }) => rail);
   if (input.rail !== undefined && !names.includes(input.rail))

@@ -6,11 +6,10 @@ import { listenCommand } from "./listen.ts";
 import { railCommands } from "./rails.ts";
 import type { Command } from "./run.ts";
 import { triggerCommand } from "./trigger.ts";
-import { webhookCommands } from "./webhooks.ts";
 
 /** The commands by group. Some have none. */
 export const GROUPS = {
-  keys: { ...keyCommands, ...webhookCommands },
+  keys: keyCommands,
   balances: balanceCommands,
   rails: railCommands,
   db: databaseCommands,

@@ -1,19 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { AuditAction } from "./audit.ts";
 import { ServiceError, type ErrorCode } from "./errors.ts";
 
 /**
- * What a transaction of a request or of a command has recorded. The storage notes each change, whatever code asked for
- * it, so that no later error claims that nothing was recorded (D111).
+ * A transaction of a request or of a command that has recorded something, or may have, because the outcome of its commit is
+ * not known. The storage notes each, whatever code asked for it, so that no later error claims that nothing was recorded
+ * (D111).
  */
-export interface Change {
-  /** False if the outcome of the commit is not known. */
-  isCertain: boolean;
-  /** As in the audit trail; absent for a change without an entry there. */
-  action?: AuditAction;
-  /** What the change is about, such as the id of a key. Never contains a secret. */
-  details: Readonly<Record<string, string>>;
-}
+export type Change = "certain" | "unknown";
 
 const current = new AsyncLocalStorage<Change[]>();
 
@@ -32,33 +25,14 @@ const PROMISING = new Set<ErrorCode>([
   "internal_error",
   "unavailable",
 ]);
-/** The largest number of changes that a text names. */
-const MOST_NAMED = 3;
 
 /** Returns a text in the language of who is told. */
-type Tell = (
-  text: `recorded.${"nothing" | "certain" | "unknown" | "unnamed" | "more"}`,
-  values?: Readonly<Record<string, string | number>>,
-) => string;
+type Tell = (text: `recorded.${"nothing" | Change}`) => string;
 
-const plainName = ({ action, details }: Change) =>
-  [...(action ? [action] : []), ...Object.entries(details).map((pair) => pair.join(" "))].join(" ");
-
-/** Says what was recorded before an error. @param nameOf names a change, by default as in the audit trail */
-export function describeChanges(changes: readonly Change[], t: Tell, nameOf = plainName): string {
+/** Says whether something was recorded before an error. */
+export function describeChanges(changes: readonly Change[], t: Tell): string {
   if (changes.length === 0) return t("recorded.nothing");
-  const listed = (among: readonly Change[]) => {
-    const names = [...new Set(among.map(nameOf).filter((name) => name !== ""))];
-    if (names.length === 0) return t("recorded.unnamed");
-    const more = names.length - MOST_NAMED;
-    return [...names.slice(0, MOST_NAMED), ...(more > 0 ? [t("recorded.more", { number: more })] : [])].join("; ");
-  };
-  const { true: certain, false: unknown } = Object.groupBy(changes, ({ isCertain }) => String(isCertain));
-  const texts = [
-    ...(certain ? [t("recorded.certain", { changes: listed(certain) })] : []),
-    ...(unknown ? [t("recorded.unknown", { changes: listed(unknown) })] : []),
-  ];
-  return texts.join(" ");
+  return t(changes.includes("certain") ? "recorded.certain" : "recorded.unknown");
 }
 
 /**

@@ -47,10 +47,10 @@ export interface DeliveryQueue {
   claimDeliveries: Queue<ClaimedDelivery>["claim"];
   renewClaims: Queue<ClaimedDelivery>["renew"];
   /**
-   * Makes at most `limit` deliveries of a lane ready that wait for a retry, if at least `least` wait. The early attempt
-   * does not count as an attempt of the schedule. Resolves with their number.
+   * Makes at most `limit` deliveries of a lane ready that wait for a retry. The early attempt does not count as an
+   * attempt of the schedule. Resolves with their number.
    */
-  advanceRetries(lane: Lane, query: { least: number; limit: number }): Promise<number>;
+  advanceRetries(lane: Lane, limit: number): Promise<number>;
   /**
    * Makes a delivery, in any status, ready again as if its event had just been written, so that a server delivers it.
    * Resolves with "claimed", and changes nothing, if an attempt is in progress.
@@ -122,11 +122,11 @@ export interface Claimed {
  */
 export interface Queue<C extends Claimed> {
   /** Makes at most `limit` entries ready that are due or whose lease has lapsed. Resolves with their number. */
-  promoteDue(limit: number, merchantId?: string): Promise<number>;
+  promoteDue(limit: number): Promise<number>;
   /**
    * Lists at most `limit` lanes with ready entries, ordered by merchant and host, starting after the lane `after`.
    */
-  readyLanes(query: { after?: Lane; limit: number; merchantId?: string }): Promise<Lane[]>;
+  readyLanes(query: { after?: Lane; limit: number }): Promise<Lane[]>;
   /** Claims ready entries. Within a lane, entries that fell due first are claimed first. */
   claim(lanes: readonly LaneClaim[], leaseMs: number): Promise<C[]>;
   /**

@@ -1,10 +1,8 @@
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
-import type { Checkout } from "./checkouts.ts";
-import type { Disbursement } from "./disbursements.ts";
+import type { Disbursement, FinalStatus, Payment } from "./records.ts";
 import { erasedPhone, textWithoutPhone } from "./redaction.ts";
 import type { Merchant } from "./merchants.ts";
-import type { FinalStatus } from "./records.ts";
 import { customerView, isCheckout, paymentView } from "./representation.ts";
 
 export type EventType = components["schemas"]["EventName"];
@@ -20,7 +18,6 @@ export interface Event {
   createdAt: number;
   /** The JSON that every attempt sends, byte for byte (D11). */
   body: string;
-  traceparent?: string;
 }
 
 const verbs = { success: "completed", failed: "failed", cancelled: "cancelled" } as const;
@@ -32,7 +29,7 @@ export const EVENT_TYPES = document.components.schemas.EventName.enum as readonl
  * is rendered here once, so that a later version of this code cannot change the bytes of a retry.
  * @param merchantName the merchant's name as it appears in the record
  */
-export function eventOf(record: Disbursement | Checkout, merchantName: string): Event {
+export function eventOf(record: Payment, merchantName: string): Event {
   const kind = isCheckout(record) ? "checkout" : "disbursement";
   const type = `${kind}.${verbs[record.status as FinalStatus]}` as EventType;
   return {
@@ -42,7 +39,6 @@ export function eventOf(record: Disbursement | Checkout, merchantName: string): 
     reference: record.reference,
     createdAt: record.updatedAt,
     body: JSON.stringify({ event: type, data: paymentView(record, merchantName) }),
-    ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
   };
 }
 

@@ -1,9 +1,7 @@
-import type { FinalStatus } from "./records.ts";
+import type { FinalStatus, PaymentKind } from "./records.ts";
 
 /** A day, counted from 1 January 1970, in UTC. */
 export type Day = number;
-
-export type PaymentKind = "disbursement" | "checkout";
 
 /** Payments with one status and currency that were created in a part of this day, in sandbox time. */
 export interface Figure {
@@ -26,13 +24,6 @@ export interface Issue {
 /** The largest count of waiting webhooks and of payouts. Failed webhooks are counted among a merchant's newest. */
 export const MOST_WAITING_COUNTED = 1_000;
 export const MOST_GIVEN_UP_COUNTED = 200;
-
-/** How many payments failed for a reason. The code is absent for payments that failed before reasons were recorded. */
-export interface FailureCount {
-  code: string | undefined;
-  payments: number;
-}
-export const MOST_FAILURES_COUNTED = 1_000;
 
 export interface FiguresQuery {
   merchantId: string;
@@ -59,6 +50,4 @@ export interface FigureStore {
    * oldest first.
    */
   listLate(query: { merchantId?: string | undefined; before: number; limit: number }): Promise<Issue[]>;
-  /** Counts why the newest `MOST_FAILURES_COUNTED` failed payments of a merchant in these days failed. */
-  countFailures(query: FiguresQuery): Promise<FailureCount[]>;
 }

@@ -21,9 +21,6 @@ export interface RailExchange {
   detail?: string;
 }
 
-/** An exchange as it is stored. Exchanges of a payment are numbered from 1; the last 100 are kept. */
-export type StoredExchange = RailExchange & { number: number };
-
 /** A person's decision about a payment whose outcome the rail does not tell. */
 export type Decision = { status: FinalStatus; reason: string };
 
@@ -108,8 +105,8 @@ export interface HandoverStore {
   /** Records what a rail has notified. Without an answer, the payment is due now. */
   recordNotification(rail: string, reference: string, report: HandoverReport): Promise<Recorded>;
   findHandover(reference: string): Promise<Handover | undefined>;
-  /** Reads the requests to the rail about a payment and the rail's responses, in order. */
-  listExchanges(reference: string): Promise<StoredExchange[]>;
+  /** Reads the last 100 requests to the rail about a payment and the rail's responses, in order. */
+  listExchanges(reference: string): Promise<RailExchange[]>;
   /**
    * Lists payments with conflicts, and payments whose outcome has been unknown since this real time or longer, of one
    * merchant or of all, oldest first.

@@ -36,16 +36,7 @@ export function createIds(source: Random, mode: AskedMode = "unset") {
     merchant: () => `m${text(11).toLowerCase()}`,
     apiKey: () => KEY_PREFIX[mode] + text(32).toLowerCase(),
     request: () => `req_${text(16).toLowerCase()}`,
-    /** 32 hexadecimal digits, not all 0. */
-    trace: () => hexId(random(16)),
-    /** The id of a piece of work in a trace: 16 hexadecimal digits, not all 0. */
-    span: () => hexId(random(8)),
   };
-}
-
-function hexId(bytes: Uint8Array): string {
-  const id = Buffer.from(bytes).toString("hex");
-  return /[^0]/.test(id) ? id : id.replace(/0$/, "1");
 }
 
 function timeText(now: number): string {

@@ -24,6 +24,14 @@ export interface Adjustment {
   reason: string;
 }
 
+/** A change of a balance that waits for a second person (D93). */
+export interface Proposal extends Adjustment {
+  merchantId: string;
+  by: ActorName;
+  /** Real time. */
+  at: number;
+}
+
 export interface LedgerStore {
   /** Lists balances by merchant and currency. @param merchantId if present, only this merchant's */
   listBalances(merchantId?: string): Promise<Balance[]>;
@@ -40,34 +48,6 @@ export interface LedgerStore {
     limit: number;
     cursor?: string;
   }): Promise<Page<StatementEntry>>;
-}
-
-type Cost = Pick<PaymentRecord, "amount" | "fee" | "currency">;
-export const insufficientFunds = ({ amount, fee, currency }: Cost): ServiceError =>
-  new ServiceError(
-    "insufficient_funds",
-    `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}.`,
-  );
-
-/** The balances as they count: while balances are enforced, each limits payouts (D87). */
-export const readBalances = async (
-  { storage, config }: { storage: Pick<LedgerStore, "listBalances">; config: { balances: Balances } },
-  merchantId?: string,
-): Promise<Balance[]> =>
-  (await storage.listBalances(merchantId)).map((balance) => ({
-    ...balance,
-    enforced: balance.enforced || config.balances === "enforced",
-  }));
-
-/** A change of a balance that waits for a second person (D93). */
-export interface Proposal extends Adjustment {
-  merchantId: string;
-  by: ActorName;
-  /** Real time. */
-  at: number;
-}
-
-export interface AdjustmentStore {
   /**
    * Adjusts a balance, unless it does not cover what is taken, or stores the adjustment as a proposal if a second person
    * must approve it. Repeated with the same id, takes effect once.
@@ -92,6 +72,23 @@ export interface AdjustmentStore {
     approves: boolean,
   ): Promise<"booked" | "rejected" | "own" | "not-covered" | "unknown">;
 }
+
+type Cost = Pick<PaymentRecord, "amount" | "fee" | "currency">;
+export const insufficientFunds = ({ amount, fee, currency }: Cost): ServiceError =>
+  new ServiceError(
+    "insufficient_funds",
+    `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}.`,
+  );
+
+/** The balances as they count: while balances are enforced, each limits payouts (D87). */
+export const readBalances = async (
+  { storage, config }: { storage: Pick<LedgerStore, "listBalances">; config: { balances: Balances } },
+  merchantId?: string,
+): Promise<Balance[]> =>
+  (await storage.listBalances(merchantId)).map((balance) => ({
+    ...balance,
+    enforced: balance.enforced || config.balances === "enforced",
+  }));
 
 /**
  * True if a second person must approve an adjustment: from these amounts on, and always in a currency without an amount.

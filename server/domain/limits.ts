@@ -1,5 +1,4 @@
 import { ServiceError } from "./errors.ts";
-import type { Approval } from "./records.ts";
 
 /** Amounts by currency, in its lowest denomination. */
 export type Amounts = Readonly<Record<string, number>>;
@@ -60,7 +59,7 @@ function brokenLimit({ amount, country, currency, customer }: Payout, limits: Li
 export function approvalLevel(
   { amount, currency }: Pick<Payout, "amount" | "currency">,
   bounds: readonly Bound[],
-): Approval["level"] | undefined {
+): "operator" | "merchant" | undefined {
   const asking = bounds.filter(
     ({ limits: { approvalFrom } }) => approvalFrom && amount >= amountIn(approvalFrom, currency),
   );

@@ -1,9 +1,9 @@
 import { ServiceError } from "./errors.ts";
-import type { Failure, FinalStatus } from "./records.ts";
+import type { Failure, FinalStatus, PaymentKind } from "./records.ts";
 
 /** A payment as a rail gets it. The amount is in the lowest denomination of the currency. */
 export interface RailPayment {
-  kind: "disbursement" | "checkout";
+  kind: PaymentKind;
   /**
    * Our reference. A rail stores our reference with the payment, and every call about a payment has the same reference,
    * so that a repeated call cannot pay twice.

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Handover, HandoverSummary } from "./handovers.ts";
 import { reconcile, type Difference } from "./reconciliation.ts";
 import type { RailEntry } from "./rails.ts";
@@ -56,73 +56,42 @@ const refused = summary("b", { status: "failed" });
 const expired = summary("c", { status: "cancelled" });
 const waiting = summary("d", { status: "pending", state: "waiting" });
 const accepted = summary("e", { status: "pending", state: "accepted" });
+const named = summary("a", { railReference: "R-a" });
 const entry = entryOf(a);
-const withoutOurs = { ...entry, reference: undefined };
-const namedByRail = summary("a", { railReference: "R-a" });
+const but = (changes: object, of = a) => ({ ...entryOf(of), ...changes });
+const unnamed = but({ reference: undefined });
+const ended = [but({ status: "success" }, accepted)];
+const known = (reference: string, status: Handover["status"], rail = RAIL) => ({ [reference]: { rail, status } });
 
-describe("differences", () => {
-  test.each<[string, Sides, string[]]>([
-    ["none", { here: [a], there: [entry] }, []],
-    ["missing there", { here: [a], there: [] }, ["a: missing-there"]],
-    ["accepted, but missing there", { here: [accepted], there: [] }, ["e: missing-there"]],
-    ["not paid, or not yet sent, and not there", { here: [refused, expired, waiting], there: [] }, []],
-    ["expired here, failed there", { here: [expired], there: [{ ...entryOf(expired), status: "failed" }] }, []],
-    [
-      "refused here, paid there",
-      { here: [refused], there: [{ ...entryOf(refused), status: "success" }] },
-      ["b: status"],
-    ],
-    ["missing here", { here: [], there: [entry] }, ["a: missing-here"]],
-    [
-      "on another rail here",
-      { here: [], there: [entry], known: { a: { rail: "x", status: "success" } } },
-      ["a: missing-here"],
-    ],
-    ["of another period", { here: [], there: [entry], known: { a: { rail: RAIL, status: "success" } } }, []],
-    ["created outside the period there", { here: [], there: [{ ...entry, createdAt: FROM - 1 }] }, []],
-    ["created the next day there", { here: [a], there: [{ ...entry, createdAt: FROM + DAY_MS + 1 }] }, []],
-    ["paid twice", { here: [a], there: [entry, { ...entry, railReference: "R-2" }] }, ["a: twice-there"]],
-    ["the same entry on two pages", { here: [a], there: [entry, entry] }, []],
-    ["named by the rail only", { here: [namedByRail], there: [withoutOurs] }, []],
-    [
-      "named by the rail only, different",
-      { here: [namedByRail], there: [{ ...withoutOurs, amount: 1 }] },
-      ["a: amount"],
-    ],
-    ["named by the rail only, unknown here", { here: [], there: [withoutOurs] }, ["R-a: missing-here"]],
-    [
-      "named by the rail only, and created the day before here",
-      {
-        here: [summary("a", { railReference: "R-a", createdAt: FROM - 1 })],
-        there: [withoutOurs],
-        known: { a: { rail: RAIL, status: "success" } },
-      },
-      [],
-    ],
-    ["amount and fee", { here: [a], there: [{ ...entry, amount: 1, fee: 1 }] }, ["a: amount", "a: fee"]],
-    ["currency", { here: [a], there: [{ ...entry, currency: "XAF" }] }, ["a: currency"]],
-    ["a fee that one side does not know", { here: [summary("a", { railFee: undefined! })], there: [entry] }, []],
-    [
-      "ended meanwhile",
-      {
-        here: [accepted],
-        there: [{ ...entryOf(accepted), status: "success" }],
-        known: { e: { rail: RAIL, status: "success" } },
-      },
-      [],
-    ],
-    [
-      "ended there only",
-      {
-        here: [accepted],
-        there: [{ ...entryOf(accepted), status: "success" }],
-        known: { e: { rail: RAIL, status: "pending" } },
-      },
-      ["e: status"],
-    ],
-  ])("%s", async (_, sides, found) => {
-    expect((await compared(sides)).found).toEqual(found);
-  });
+test.each<[string, Sides, string[]]>([
+  ["none", { here: [a], there: [entry] }, []],
+  ["missing there", { here: [a], there: [] }, ["a: missing-there"]],
+  ["accepted, but missing there", { here: [accepted], there: [] }, ["e: missing-there"]],
+  ["not paid, or not yet sent, and not there", { here: [refused, expired, waiting], there: [] }, []],
+  ["expired here, failed there", { here: [expired], there: [but({ status: "failed" }, expired)] }, []],
+  ["refused here, paid there", { here: [refused], there: [but({ status: "success" }, refused)] }, ["b: status"]],
+  ["missing here", { here: [], there: [entry] }, ["a: missing-here"]],
+  ["on another rail here", { here: [], there: [entry], known: known("a", "success", "x") }, ["a: missing-here"]],
+  ["of another period", { here: [], there: [entry], known: known("a", "success") }, []],
+  ["created outside the period there", { here: [], there: [but({ createdAt: FROM - 1 })] }, []],
+  ["created the next day there", { here: [a], there: [but({ createdAt: FROM + DAY_MS + 1 })] }, []],
+  ["paid twice", { here: [a], there: [entry, but({ railReference: "R-2" })] }, ["a: twice-there"]],
+  ["the same entry on two pages", { here: [a], there: [entry, entry] }, []],
+  ["named by the rail only", { here: [named], there: [unnamed] }, []],
+  ["named by the rail only, different", { here: [named], there: [{ ...unnamed, amount: 1 }] }, ["a: amount"]],
+  ["named by the rail only, unknown here", { here: [], there: [unnamed] }, ["R-a: missing-here"]],
+  [
+    "named by the rail only, and created the day before here",
+    { here: [{ ...named, createdAt: FROM - 1 }], there: [unnamed], known: known("a", "success") },
+    [],
+  ],
+  ["amount and fee", { here: [a], there: [but({ amount: 1, fee: 1 })] }, ["a: amount", "a: fee"]],
+  ["currency", { here: [a], there: [but({ currency: "XAF" })] }, ["a: currency"]],
+  ["a fee that one side does not know", { here: [summary("a", { railFee: undefined! })], there: [entry] }, []],
+  ["ended meanwhile", { here: [accepted], there: ended, known: known("e", "success") }, []],
+  ["ended there only", { here: [accepted], there: ended, known: known("e", "pending") }, ["e: status"]],
+])("finds a difference: %s", async (_, sides, found) => {
+  expect((await compared(sides)).found).toEqual(found);
 });
 
 test("totals are by day, currency and status, exact beyond 2^53", async () => {
@@ -130,21 +99,12 @@ test("totals are by day, currency and status, exact beyond 2^53", async () => {
   const here = [summary("a", { amount: huge }), summary("b", { amount: huge }), waiting];
   const result = await compared({ here, there: [entryOf(here[0]!), entryOf(here[1]!), entryOf(summary("z"))] });
   expect(result).toMatchObject({ matched: 2, notExpected: 1, differences: { "missing-here": 1, amount: 0 } });
+  const [sum, larger] = [18_014_398_509_481_982n, 18_014_398_509_491_982n];
+  const sums = (...[count, amount, fee]: [number, bigint, bigint]) => ({ count, amount, fee });
+  const day = { day: "2026-11-20", currency: "XOF" };
   expect(result.totals).toEqual([
-    {
-      day: "2026-11-20",
-      currency: "XOF",
-      status: "pending",
-      here: { count: 1, amount: 10_000n, fee: 25n },
-      there: { count: 0, amount: 0n, fee: 0n },
-    },
-    {
-      day: "2026-11-20",
-      currency: "XOF",
-      status: "success",
-      here: { count: 2, amount: 18_014_398_509_481_982n, fee: 50n },
-      there: { count: 3, amount: 18_014_398_509_491_982n, fee: 75n },
-    },
+    { ...day, status: "pending", here: sums(1, 10_000n, 25n), there: sums(0, 0n, 0n) },
+    { ...day, status: "success", here: sums(2, sum, 50n), there: sums(3, larger, 75n) },
   ]);
 });
 

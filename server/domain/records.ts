@@ -8,6 +8,7 @@ import { ServiceError } from "./errors.ts";
  * sandbox time (D18) unless their comment says "real time".
  */
 
+export type PaymentKind = "disbursement" | "checkout";
 export type FinalStatus = "success" | "failed" | "cancelled";
 
 /** The final status that a pending record will get, and after which time, counted from its recording. */
@@ -44,9 +45,23 @@ export interface PaymentRecord {
   due?: { at: number; status: FinalStatus };
   /** Why the payment fails, or will fail (D75). Merchants see it only once the status is `failed`. */
   failure?: Failure;
-  /** The W3C trace context of the request that created the record, if that request had one. */
-  traceparent?: string;
 }
+
+export interface Disbursement extends PaymentRecord, Given<"DisbursementRequest"> {
+  status: "pending" | "success" | "failed";
+  customer: Customer;
+  /** Present while the payout waits for approval. */
+  approval?: Approval;
+}
+
+export interface Checkout extends PaymentRecord, Omit<Given<"CheckoutRequest">, "locale"> {
+  status: "pending" | "success" | "failed" | "cancelled";
+  locale: "en" | "fr";
+  /** The payer; absent until a phone number was submitted. */
+  customer?: Customer;
+}
+
+export type Payment = Disbursement | Checkout;
 
 /** The approval for which a payout waits before it is handed over (D93). */
 export interface Approval {
@@ -111,7 +126,7 @@ export interface RecordQuery<Status extends string = string> {
 
 /** @throws ServiceError the refusal, or `duplicate_reference` with the existing record (D4, D5) */
 export function inserted<T extends PaymentRecord>(
-  kind: "disbursement" | "checkout",
+  kind: PaymentKind,
   { inserted: isNew, record, refusal }: Insertion<T>,
 ): T {
   if (refusal) throw refusal;
@@ -122,7 +137,7 @@ export function inserted<T extends PaymentRecord>(
 }
 
 /** @throws ServiceError `not_found`, also for another merchant's reference (§4.2, D6) */
-export function existing<T>(kind: "disbursement" | "checkout", record: T | undefined): T {
+export function existing<T>(kind: PaymentKind, record: T | undefined): T {
   if (record === undefined) throw new ServiceError("not_found", `You have no ${kind} with this reference.`);
   return record;
 }

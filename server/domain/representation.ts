@@ -1,8 +1,6 @@
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
-import type { Checkout } from "./checkouts.ts";
-import type { Disbursement } from "./disbursements.ts";
-import type { Failure, Customer } from "./records.ts";
+import type { Checkout, Customer, Failure, Payment } from "./records.ts";
 
 type Schemas = components["schemas"];
 
@@ -46,10 +44,10 @@ const SHOWN = Object.fromEntries(Object.entries(schemas).map(([name, schema]) =>
 export const view = <Name extends keyof Schemas>(name: Name, object: object): Schemas[Name] =>
   SHOWN[name]!(object) as Schemas[Name];
 
-export const isCheckout = (record: Disbursement | Checkout): record is Checkout => "locale" in record;
+export const isCheckout = (record: Payment): record is Checkout => "locale" in record;
 
 /** The response to verifying a payment (§2.3, D6). */
-export const paymentView = <T extends Disbursement | Checkout>(record: T, merchantName: string) =>
+export const paymentView = <T extends Payment>(record: T, merchantName: string) =>
   view(isCheckout(record) ? "Checkout" : "Disbursement", {
     ...record,
     userId: record.merchantId,
@@ -68,11 +66,11 @@ export function fieldsByName(kind: "disbursements" | "checkouts"): string[] {
 }
 
 /** The value of an optional field, if the record has it. */
-export const fieldOf = (record: Disbursement | Checkout, field: string): unknown =>
+export const fieldOf = (record: Payment, field: string): unknown =>
   (record as unknown as Record<string, unknown>)[field];
 
 /** Why a payment failed, if it has failed. The reason can be known before the record is final. */
-export const failureIn = ({ status, failure }: Disbursement | Checkout): Failure | undefined =>
+export const failureIn = ({ status, failure }: Payment): Failure | undefined =>
   status === "failed" ? failure : undefined;
 
 /** Requests contain no customer name, so the name is made from the last four digits of the number (D19). */

@@ -1,7 +1,7 @@
-import type { AdjustmentStore, LedgerStore } from "./ledger.ts";
-import type { ApprovalStore, Disbursement, DisbursementStore } from "./disbursements.ts";
+import type { LedgerStore } from "./ledger.ts";
+import type { RecordStore } from "./payments.ts";
+import type { Payment } from "./records.ts";
 import type { AuditLog, Actor } from "./audit.ts";
-import type { Checkout, CheckoutStore } from "./checkouts.ts";
 import type { DeliveryQueue, EventLog } from "./deliveries.ts";
 import type { FigureStore } from "./figures.ts";
 import type { HandoverStore } from "./handovers.ts";
@@ -9,8 +9,6 @@ import type { MerchantStore, Merchant } from "./merchants.ts";
 import type { ReplayStore } from "./webhooks.ts";
 import type { RequestLog } from "./request-log.ts";
 import type { SignInStore } from "./sign-in.ts";
-import type { EventType } from "./events.ts";
-import type { FinalStatus } from "./records.ts";
 import type { ClockMove } from "./time.ts";
 
 /**
@@ -21,15 +19,12 @@ import type { ClockMove } from "./time.ts";
 export interface Storage
   extends
     MerchantStore,
-    DisbursementStore,
-    CheckoutStore,
+    RecordStore,
     PaymentSearch,
     ClockStore,
     DeliveryQueue,
     HandoverStore,
-    ApprovalStore,
     LedgerStore,
-    AdjustmentStore,
     EventLog,
     ReplayStore,
     AuditLog,
@@ -41,18 +36,16 @@ export interface Storage
   readBacklog(): Promise<Backlog>;
   /** Resolves if the storage can commit. Otherwise rejects with the reason. */
   ping(): Promise<void>;
-  /** Finishes the transactions in progress, then closes the storage. */
+  /** Refuses further transactions, finishes those in progress, then closes the storage. */
   close(): Promise<void>;
 }
 
 /** The counts end at this number, so that a long queue takes no longer to count. */
 export const MOST_COUNTED = 10_000;
-/** The number of receivers among whose deliveries the oldest due delivery is searched. */
-export const MOST_LANES = 1_000;
 
 /**
  * The waiting work. May include rows that resets have deleted and no worker has removed yet. What is being attempted or
- * waits for its next attempt is waiting. Times are real time; absent if nothing is due.
+ * waits for its next attempt is waiting. Times are real time, the earliest of what was counted; absent if nothing is due.
  */
 export interface Backlog {
   dueDeliveries: number;
@@ -68,7 +61,7 @@ export interface PaymentSearch {
    * many checkouts. If thousands match, it may miss newer payments.
    * @param query `text`: the service's or a merchant's reference
    */
-  searchPayments(query: { text: string; phoneNumber?: string; limit: number }): Promise<(Disbursement | Checkout)[]>;
+  searchPayments(query: { text: string; phoneNumber?: string; limit: number }): Promise<Payment[]>;
 }
 
 export interface ClockStore {
@@ -88,11 +81,6 @@ export interface ClockStore {
   /** True if a record or delivery of the merchant was due at this real time. Includes claimed deliveries. */
   hasDue(merchantId: string, until: number): Promise<boolean>;
   /**
-   * Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time, and how
-   * many there are, at most `MOST_COUNTED`.
-   */
-  listUpcoming(merchantId: string, until: number, limit: number): Promise<{ items: UpcomingItem[]; total: number }>;
-  /**
    * Deletes the merchant's records, events and refusal counts, resets its clock to real time, switches chaos off and
    * stops a running replay. Also deletes previous webhook secrets, because an expired secret would become valid again
    * on the reset clock. Many rows are deleted in several transactions: meanwhile the merchant `isResetting`, and `prune`
@@ -101,12 +89,6 @@ export interface ClockStore {
    */
   reset(merchantId: string, actor?: Actor): Promise<void>;
 }
-
-/** Something that falls due. `at` is in the merchant's sandbox time; `reference` is the service's. */
-export type UpcomingItem = { at: number; reference: string } & (
-  | { kind: "disbursement" | "checkout"; merchantsReference: string; status: FinalStatus }
-  | { kind: "delivery"; id: string; type: EventType; step: number }
-);
 
 export interface Housekeeping {
   /**

@@ -1,5 +1,5 @@
-import { expect, test, describe } from "vitest";
-import { createTelemetry, childOf, readTraceparent, traceparentOf } from "./telemetry.ts";
+import { expect, test } from "vitest";
+import { createTelemetry } from "./telemetry.ts";
 
 const settled = { merchantId: "m", delayMs: 1 };
 
@@ -31,47 +31,4 @@ test("an error of a subscriber reaches neither the others nor the work that is r
   emit("settled", settled);
   expect(calls).toBe(2);
   expect(errors).toEqual([new Error("broken")]);
-});
-
-const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
-const SPAN = "00f067aa0ba902b7";
-
-describe("a traceparent", () => {
-  test.each([
-    [`00-${TRACE}-${SPAN}-01`, "01"],
-    [`00-${TRACE}-${SPAN}-00`, "00"],
-    [`00-${TRACE}-${SPAN}-03`, "03"],
-    [`00-${TRACE}-${SPAN}-ff`, "03"],
-    [`01-${TRACE}-${SPAN}-01`, "01"],
-    [`cc-${TRACE}-${SPAN}-01-what-the-future-brings`, "01"],
-  ])("%s is read", (header, flags) => {
-    expect(readTraceparent(header)).toEqual({ traceId: TRACE, spanId: SPAN, flags });
-  });
-
-  test.each([
-    undefined,
-    "",
-    `00-${TRACE}-${SPAN}`,
-    `00-${TRACE}-${SPAN}-01-`,
-    `00-${TRACE}-${SPAN}-01-more`,
-    `cc-${TRACE}-${SPAN}-01.more`,
-    `ff-${TRACE}-${SPAN}-01`,
-    `0-${TRACE}-${SPAN}-01`,
-    `00-${TRACE.toUpperCase()}-${SPAN}-01`,
-    `00-${"0".repeat(32)}-${SPAN}-01`,
-    `00-${TRACE}-${"0".repeat(16)}-01`,
-    `00-${TRACE.slice(1)}-${SPAN}-01`,
-    `00-${TRACE}-${SPAN}g-01`,
-    ` 00-${TRACE}-${SPAN}-01`,
-    `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`,
-  ])("%j is ignored", (header) => {
-    expect(readTraceparent(header)).toBeUndefined();
-  });
-});
-
-test("a child has the trace of its parent, and is a new piece of work", () => {
-  const parent = readTraceparent(`00-${TRACE}-${SPAN}-01`)!;
-  const child = childOf(parent, "b7ad6b7169203331");
-  expect(child).toEqual({ traceId: TRACE, spanId: "b7ad6b7169203331", parentId: SPAN, flags: "01" });
-  expect(traceparentOf(child)).toBe(`00-${TRACE}-b7ad6b7169203331-01`);
 });

@@ -1,8 +1,7 @@
 import type { Actor } from "./audit.ts";
-import type { CheckoutStore } from "./checkouts.ts";
+import type { RecordStore } from "./payments.ts";
 import type { Clock } from "./clock.ts";
 import type { DeliveryQueue, DeliverySearch, Delivery, EventLog } from "./deliveries.ts";
-import type { DisbursementStore } from "./disbursements.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids } from "./ids.ts";
 import type { Page } from "./pages.ts";
@@ -31,7 +30,7 @@ export async function replayDelivery(
 
 /** Finds the webhooks of the payments that have this reference, which is the service's or the merchant's. */
 export async function deliveriesOfPayment(
-  storage: Pick<DisbursementStore & CheckoutStore & EventLog, "listDisbursements" | "listCheckouts" | "listDeliveries">,
+  storage: Pick<RecordStore & EventLog, "listDisbursements" | "listCheckouts" | "listDeliveries">,
   query: DeliverySearch & { merchantId: string; limit: number },
   reference: string,
 ): Promise<Page<Delivery>> {
@@ -54,11 +53,6 @@ export interface ReplayStore {
   /** Stops a replay for good. Resolves with false if the merchant has no such replay or it is not running. */
   stopReplay(merchantId: string, id: string, actor: Actor): Promise<boolean>;
   findReplay(merchantId: string, id: string): Promise<Replay | undefined>;
-  /**
-   * Counts the results of the webhooks that a replay has made ready. Leaves out webhooks that a later replay has made
-   * ready again.
-   */
-  countReplayed(merchantId: string, id: string): Promise<Replayed>;
   /** Lists the newest first. */
   listReplays(merchantId: string, limit: number): Promise<Replay[]>;
   /**
@@ -77,12 +71,6 @@ export interface DeliveryCount {
   /** The receivers of the counted deliveries, the receiver with the most first. */
   hosts: { host: string; count: number }[];
 }
-
-/**
- * The results of a replay's webhooks. A count above `MOST_COUNTED` means "more than `MOST_COUNTED`". `again` counts the
- * waiting webhooks that were attempted since the replay began, and failed again.
- */
-export type Replayed = Record<"delivered" | "failed" | "waiting" | "again", number>;
 
 /** A replay before it is stored. */
 export interface NewReplay {

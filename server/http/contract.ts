@@ -8,7 +8,6 @@ import { modeOf } from "../domain/keys.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { Storage } from "../domain/storage.ts";
-import { traceparentOf } from "../domain/telemetry.ts";
 import type { KeyUses } from "../workers/housekeeping.ts";
 import { authenticate, refusalOf, type OperationId } from "./authentication.ts";
 import { checkInput, declaredInput, type InputDeclaration } from "./contract-input.ts";
@@ -132,7 +131,6 @@ function serve(context: ContractContext, path: string, operation: Operation, han
       actor: `key ${keyId}`,
       keyId,
       refusal,
-      traceparent: state.trace && traceparentOf(state.trace),
       path: req.params,
       query: input.query(req.query),
       body: input.body(req.body),

@@ -1,15 +1,14 @@
 import type { Config } from "../config.ts";
-import type { Checkouts } from "../domain/checkouts.ts";
+import type { Checkouts, Disbursements } from "../domain/payments.ts";
+import { existing } from "../domain/records.ts";
 import { chaosOf, NO_CHAOS } from "../domain/outcomes.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Ids, Random } from "../domain/ids.ts";
 import { newSecret } from "../domain/keys.ts";
-import type { Disbursements } from "../domain/disbursements.ts";
 import type { ServiceError } from "../domain/errors.ts";
 import { paymentView, view } from "../domain/representation.ts";
-import { existing } from "../domain/records.ts";
 import { sandboxTime, type ClockMove } from "../domain/time.ts";
 import { readBalances } from "../domain/ledger.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
@@ -37,8 +36,6 @@ interface Call<Op extends OperationId> {
   keyId: string;
   /** Why the key may not make this create, unless its reference is known. */
   refusal: ServiceError | undefined;
-  /** The trace context to store with what the request creates. */
-  traceparent: string | undefined;
   path: Parameters<Op, "path">;
   /** Only what the contract declares. */
   query: Parameters<Op, "query">;
@@ -66,16 +63,16 @@ export function createHandlers(context: HandlerContext): Handlers {
   const { config, clock, disbursements, checkouts, attempt, ids, random, merchantClock, storage } = context;
   const clockOf = (merchant: Merchant) => view("Clock", { now: sandboxTime(merchant, clock.now()) });
   return {
-    createDisbursement: async ({ merchant, keyId, body, traceparent, refusal }) =>
-      view("DisbursementCreated", await disbursements.create(merchant, body, { keyId, traceparent, refusal })),
+    createDisbursement: async ({ merchant, keyId, body, refusal }) =>
+      view("DisbursementCreated", await disbursements.create(merchant, body, { keyId, refusal })),
     verifyDisbursement: async ({ merchant, path }) =>
       paymentView(existing("disbursement", await storage.findDisbursement(merchant.id, path.reference)), merchant.name),
     listDisbursements: async ({ merchant, query }) =>
       listView(await storage.listDisbursements({ ...firstPage(merchant), ...query, ...createdIn(query) }), (one) =>
         paymentView(one, merchant.name),
       ),
-    async createCheckout({ merchant, keyId, body, traceparent, refusal }) {
-      const record = await checkouts.create(merchant, body, { keyId, traceparent, refusal });
+    async createCheckout({ merchant, keyId, body, refusal }) {
+      const record = await checkouts.create(merchant, body, { keyId, refusal });
       // The base of the URL is a setting, and never a request's Host header.
       return view("CheckoutCreated", { ...record, url: `${config.publicUrl}/checkouts/${record.reference}` });
     },

@@ -87,17 +87,14 @@ export function sendErrors(log: Logger): ErrorRequestHandler {
   };
 }
 
-/** @param bytes the largest body that is read */
-export const tooLarge = (bytes: number | undefined): ServiceError =>
-  new ServiceError("content_too_large", `The request body must not exceed ${bytes} bytes.`);
-
 /** Returns every error as one of §7. An error of Express, such as of a body that cannot be read, has a status. */
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   // The path contains a malformed escape such as %zz.
   if (error instanceof URIError) return new ServiceError("unknown_path", NO_SUCH_PATH);
   const { status, expose, limit } = error as { status?: number; expose?: boolean; limit?: number };
-  if (expose && status === 413) return tooLarge(limit);
+  if (expose && status === 413)
+    return new ServiceError("content_too_large", `The request body must not exceed ${limit} bytes.`);
   if (expose && status === 415)
     return new ServiceError("unsupported_media_type", "This Content-Encoding is not supported.");
   if (expose)

@@ -55,6 +55,7 @@ describe("malformed HTTP gets an error in the shape of §7, unusual HTTP is hand
     ["a Host with a path", 400, () => `${GET}Host: a/b\r\n${end}`],
     ["CONNECT", 400, () => "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
     ["HTTP/1.0 without Host", 404, valid],
+    ["two keys", 401, () => `${GET}${head}x-api-key: ${server.key}\r\n${end}`],
     ["an absolute URL", 404, () => `GET http://elsewhere.example${path}/nothing HTTP/1.1\r\n${head}${end}`],
     ["an invalid absolute URL", 404, () => `GET http://[::1 HTTP/1.1\r\n${head}${end}`],
     ["a path with a fragment", 404, () => `POST ${path}#f HTTP/1.1\r\n${head}${end}`],
@@ -98,9 +99,6 @@ describe("at the limit, a new connection replaces the oldest one of a stranger",
   beforeEach(async () => {
     own = await start({ maxConnections: CROWD });
   });
-  const slow = (target: string, fields = "") =>
-    `POST ${target} HTTP/1.1\r\nHost: a\r\nOrigin: ${own.url}\r\n${fields}Content-Length: 1000\r\n\r\na`;
-  const form = "Content-Type: application/x-www-form-urlencoded\r\n";
   /** Fills the server with connections that send these bytes, and waits until it has read them. */
   async function crowd(bytes: string) {
     const all = await Promise.all(Array.from({ length: CROWD }, () => open(own, bytes)));
@@ -108,19 +106,14 @@ describe("at the limit, a new connection replaces the oldest one of a stranger",
     return all;
   }
 
-  test.each<[string, () => Promise<string> | string]>([
-    ["that is idle", () => ""],
-    ["that sends a slow form to sign in", () => slow("/dashboard/sign-in", form)],
-    [
-      "that sends a slow form to a payment page",
-      async () => slow(new URL((await own.createCheckout()).body.data.url).pathname, form),
-    ],
-    ["that sends a slow body to a path that does not exist", () => slow("/nothing")],
-    ["that sends a slow header", () => "GET / HTTP/1.1\r\nHost: a\r\nx: "],
-    ["that does not read what it asked for", () => "GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(50)],
-    ["whose request was refused", () => "no HTTP\r\n\r\n"],
+  test.each([
+    ["that is idle", ""],
+    ["that sends a slow body", "POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\na"],
+    ["that sends a slow header", "GET / HTTP/1.1\r\nHost: a\r\nx: "],
+    ["that does not read what it asked for", "GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(50)],
+    ["whose request was refused", "no HTTP\r\n\r\n"],
   ])("%s", async (_, bytes) => {
-    for (const { socket } of await crowd(await bytes())) socket.pause();
+    for (const { socket } of await crowd(bytes)) socket.pause();
     const request = `${GET}${headOf(own)}\r\n`;
     const merchant = await open(own, request);
     expect(await merchant.status()).toBe(404);
@@ -140,34 +133,20 @@ describe("at the limit, a new connection replaces the oldest one of a stranger",
 });
 
 test.each([
-  [10, 5],
-  [64, 32],
-  [256, 192],
-  [1_024, 921],
+  [65, 32],
   [1_048_576, 10_000],
 ])("a process that may open %i files holds %i connections", (files, expected) => {
   expect(connectionLimit(files)).toBe(expected);
 });
 
-describe("100 Continue", () => {
-  test.each([
-    ["has an invalid key", 401, () => "another", 10],
-    ["is too large", 413, () => server.key, 1_000_000_000],
-  ])("is not sent for a body that %s: %i", async (_, status, key, length) => {
-    const fields = `Host: x\r\nx-api-key: ${key()}\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n${end}`;
-    expect(await (await open(server, POST + fields)).status()).toBe(status);
-  });
-
-  test("is sent once the key is checked; a key that is revoked while the body is being sent is refused", async () => {
-    const { merchant, key } = await server.addMerchant("Kofi");
-    const [own] = await server.storage.listKeysOf(merchant.id);
-    const body = JSON.stringify(aPayout());
-    const fields = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n${end}`;
-    const { status, send } = await open(server, POST + headOf({ key }) + fields);
-    expect(await status()).toBe(100);
-    await server.storage.revokeKey(own!.id, server.clock.now(), "command ada@host");
-    expect(await send(body)).toBe(401);
-  });
+test("a key that is revoked while the body is being sent is refused", async () => {
+  const { merchant, key } = await server.addMerchant("Kofi");
+  const [own] = await server.storage.listKeysOf(merchant.id);
+  const body = JSON.stringify(aPayout());
+  const { send } = await open(server, `${POST}${headOf({ key })}${withBody(body, body.slice(0, -1))}`);
+  await turns();
+  await server.storage.revokeKey(own!.id, server.clock.now(), "command ada@host");
+  expect(await send(body.slice(-1))).toBe(401);
 });
 
 test("returns no response for garbage after a payout, which would be taken for the payout's", async () => {
@@ -175,16 +154,6 @@ test("returns no response for garbage after a payout, which would be taken for t
   const bytes = `${POST}${head}${withBody(JSON.stringify(payout))}garbage\r\n\r\n`;
   const responses = await exchange(server.port, bytes);
   expect(responses.filter(({ status }) => status !== 200)).toEqual([]);
-  expect((await server.request("POST", path, { body: payout })).status).toBe(409);
-});
-
-test("completes a request whose caller disconnects", async () => {
-  const payout = aPayout();
-  const { socket, closed } = await open(server);
-  socket.write(`${POST}${head}${withBody(JSON.stringify(payout))}`, () => socket.destroy());
-  await closed;
-  // Whether the server had read the request when the connection closed is not known. It records at most one payout.
-  expect([200, 409]).toContain((await server.request("POST", path, { body: payout })).status);
   expect((await server.request("POST", path, { body: payout })).status).toBe(409);
 });
 

@@ -17,10 +17,9 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const CHECK_TIMEOUTS_EVERY_MS = 1_000;
 /**
  * How long a connection may stay idle between two requests, in milliseconds: longer than the 60 s after which proxies
- * usually close their connections. A connection on which no request had a key or session yet gets less time.
+ * usually close their connections.
  */
 const IDLE_MS = 65_000;
-const IDLE_WITHOUT_KEY_MS = 5_000;
 /**
  * How long a refused request may continue to send its body, so that the client can read the response, in milliseconds.
  */
@@ -82,8 +81,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     res.once("close", () => {
       connection.responses = connection.responses.filter((one) => one !== res);
       if (closing) req.socket.destroySoon();
-      if (hasCaller(res)) connection.isKnown = true;
-      else if (!connection.isKnown) req.socket.setTimeout(IDLE_WITHOUT_KEY_MS);
+      connection.isKnown ||= hasCaller(res);
     });
     req.url = originForm(req.url!);
     app(req, res);
@@ -173,8 +171,6 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   // Node would end a connection whose client has sent everything and closed its side, before a response is ready.
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on("checkExpectation", handle);
-  // Keep Node from sending 100 Continue. `jsonBody` sends it after the key is checked, unless the body is too large.
-  server.on("checkContinue", handle);
   server.on("clientError", (error, socket) => void refuse(error, socket));
   server.on("connect", (_req, socket) => void refuse(new Error("CONNECT is not supported"), socket));
   server.on("connection", (socket) => {
@@ -260,23 +256,18 @@ function refusal({ status, message }: typeof MALFORMED, requestId: string): stri
   );
 }
 
-/**
- * The file descriptors that the process needs besides client connections: about 40 with PostgreSQL, and some for the
- * webhooks in progress. Without a free one, the system closes every new connection, also a merchant's.
- */
-const RESERVED = 64;
-const LARGEST = 10_000;
+/** The most client connections of a process. */
+const MOST_CONNECTIONS = 10_000;
 
 /** How many files the process may open. Only Linux shows it in a file, and a system may have no limit. */
 function openFilesLimit(): number {
   const isShown = existsSync("/proc/self/limits");
   const found = isShown && /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"));
-  return found ? Number(found[1]) : LARGEST + RESERVED;
+  return found ? Number(found[1]) : Infinity;
 }
 
 /**
- * Returns how many client connections the process can hold: as many as its limit of open files leaves, but at least
- * half of them, and at most 10,000.
+ * Returns how many client connections the process can hold. The other half of its files are for the database and for
+ * webhooks: without a free one, the system closes every new connection, also a merchant's.
  */
-export const connectionLimit = (files = openFilesLimit()): number =>
-  Math.max(1, Math.min(LARGEST, files - Math.min(files / 2, Math.max(RESERVED, Math.ceil(files / 10)))));
+export const connectionLimit = (files = openFilesLimit()): number => Math.min(MOST_CONNECTIONS, Math.floor(files / 2));

@@ -2,7 +2,6 @@ import express from "express";
 import type { Request, RequestHandler, Response } from "express";
 import { parse } from "lossless-json";
 import { ServiceError } from "../domain/errors.ts";
-import { tooLarge } from "./http-error.ts";
 
 /** The largest body, in bytes (D15). */
 const BODY_LIMIT = 16_384;
@@ -14,16 +13,7 @@ export const through = (middleware: RequestHandler, req: Request, res: Response)
   });
 
 /** Express middleware that puts the bytes of a body of any Content-Type in `req.body`. @param limit in bytes */
-export function bodyBytes(limit: number): RequestHandler {
-  const read = express.raw({ type: () => true, limit });
-  return (req, res, next) => {
-    if (/^100-continue$/i.test(req.headers.expect ?? "")) {
-      if (Number(req.headers["content-length"]) > limit) throw tooLarge(limit);
-      res.writeContinue();
-    }
-    read(req, res, next);
-  };
-}
+export const bodyBytes = (limit: number): RequestHandler => express.raw({ type: () => true, limit });
 
 // Any Content-Type is read, so that the checks below decide the error message.
 const readBytes = bodyBytes(BODY_LIMIT);

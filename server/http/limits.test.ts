@@ -1,8 +1,6 @@
 // How many requests a merchant or an address may send, and how many may be in progress.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { openSqlite } from "../storage/sqlite/index.ts";
-import { createFakeClock } from "../testing/clock.ts";
 import type { TestServer } from "../testing/server.ts";
 import { concurrently } from "../testing/storage/fixtures.ts";
 import { start } from "../testing/table.ts";
@@ -104,22 +102,16 @@ test("a limit refuses a caller until the minute is over, and counts 10,000 calle
 });
 
 test("who has filled the room for payments gets 429, and others 503, and nothing is recorded (D56)", async () => {
-  const clock = createFakeClock();
+  const server = await start();
   const gate = Promise.withResolvers<void>();
-  const held: string[] = [];
-  const server = await start({
-    clock,
-    openStorage(how) {
-      const storage = openSqlite(":memory:", how);
-      const insertDisbursement: typeof storage.insertDisbursement = async (draft) => {
-        held.push(draft.merchantId);
-        await gate.promise;
-        return storage.insertDisbursement(draft);
-      };
-      return { ...storage, insertDisbursement };
-    },
-  });
   onTestFinished(() => gate.resolve());
+  const held: string[] = [];
+  const { insertDisbursement } = server.storage;
+  server.storage.insertDisbursement = async (draft) => {
+    held.push(draft.merchantId);
+    await gate.promise;
+    return insertDisbursement(draft);
+  };
   const refused: unknown[] = [];
   async function pay(key: string) {
     const { status, headers, body } = await server.createPayout({}, { key });
@@ -133,7 +125,7 @@ test("who has filled the room for payments gets 429, and others 503, and nothing
   await expect.poll(() => held.length).toBe(160);
   begun.push(pay(small[0]!), pay(newcomer!));
   while (refused.length < 3) {
-    clock.advance(5_000);
+    server.clock.advance(5_000);
     await nextTurn();
   }
   gate.resolve();

@@ -1,29 +1,23 @@
 import type { RequestHandler } from "express";
 import type { Ids } from "../domain/ids.ts";
-import { childOf, readTraceparent, type Emit } from "../domain/telemetry.ts";
-import type { Traces } from "../observability/traces.ts";
+import type { Emit } from "../domain/telemetry.ts";
 import { shortenedAddress } from "./request-limit.ts";
 import { stateOf } from "./request-state.ts";
 
 export interface ObserverContext {
   ids: Ids;
   emit: Emit;
-  /** If present, begins a trace for each request without `traceparent`. */
-  traces?: Pick<Traces, "begin"> | undefined;
 }
 
 /** Assigns each request an id, returned as `x-request-id` (D20), and reports the request when its connection or response ends. */
-export function observeRequests({ ids, emit, traces }: ObserverContext): RequestHandler {
+export function observeRequests({ ids, emit }: ObserverContext): RequestHandler {
   return (req, res, next) => {
     const requestId = ids.request();
     const begun = performance.now();
     // Read the address now: Express does not know it once the connection is closed.
     const client = shortenedAddress(req.ip);
-    const parent = readTraceparent(req.get("traceparent"));
-    const trace = parent ? childOf(parent, ids.span()) : traces?.begin();
     const state = stateOf(res);
     state.requestId = requestId;
-    if (trace) state.trace = trace;
     res.setHeader("x-request-id", requestId);
     res.on("close", () => {
       const { operation, merchant, keyId, returned } = state;
@@ -37,7 +31,7 @@ export function observeRequests({ ids, emit, traces }: ObserverContext): Request
         status: res.headersSent ? res.statusCode : undefined,
         durationMs: performance.now() - begun,
       };
-      emit("request", { ...ended, operationId: operation?.id, merchantId: merchant?.id, client, trace });
+      emit("request", { ...ended, operationId: operation?.id, merchantId: merchant?.id, client });
       if (operation && merchant) {
         emit("exchange", {
           ...ended,

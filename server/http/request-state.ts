@@ -1,16 +1,14 @@
 import type { Response } from "express";
 import type { Change } from "../domain/changes.ts";
-import type { OpenCheckout } from "../domain/checkouts.ts";
+import type { OpenCheckout } from "../domain/payments.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Right, Session } from "../domain/sign-in.ts";
-import type { Trace } from "../domain/telemetry.ts";
 import type { Language } from "../texts/index.ts";
 
 /** The state of a request. Middleware sets the fields for the handlers that run after it. */
 export interface RequestState {
   /** The value of `x-request-id`. */
   requestId: string;
-  trace: Trace;
   /** The operation of the contract, with the parameters in its path. */
   operation: { id: string; parameters: Readonly<Record<string, string>> };
   /** The merchant of the API key, or of the page of the dashboard. */

@@ -2,7 +2,6 @@
 // against the contract.
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import openapi from "../../generated/openapi.json" with { type: "json" };
 import { createKey } from "../domain/merchants.ts";
 import { aPayout, startServer } from "../testing/server.ts";
 import { start, table } from "../testing/table.ts";
@@ -87,11 +86,7 @@ describe("inputs, and the fields that an error names (D2)", () => {
     ["null", payout({ country: null }), 400, fields("type", "country")],
     ["a text that is too long", payout(long), 422, fields("max_length", "webhookURL")],
     ["several", payout(several), 400, /^country is required; amount must .+; currency must /],
-    ["no move of the clock", move({}), 400, fields("one_of", "seconds", "to")],
-    ["two moves", move({ seconds: 1, to: "2026-11-20T09:30:00.000Z" }), 400, fields("one_of", "seconds", "to")],
-    ["a time that is a number", move({ to: 1 }), 400, fields("type", "to")],
     ["a time in words", move({ to: "tomorrow" }), 422, fields("pattern", "to")],
-    ["30 February", move({ to: "2026-02-30T00:00:00.000Z" }), 422, fields("format", "to")],
     ["the year 10000", move({ to: "9999-12-31T00:00:00.001Z" }), 422, fields("maximum", "to")],
     ["a move of more than a year", move({ seconds: 31_536_001 }), 422, fields("maximum", "seconds")],
     ["an unknown outcome", finish, 422, fields("enum", "outcome")],
@@ -174,55 +169,12 @@ describe("the API key", () => {
       if (status === 401) expect(body.message).toContain(`This API key ${reason}`);
     }
   });
-
-  test("is needed by every operation, and the whole key is compared", async () => {
-    for (const [template, item] of Object.entries(openapi.paths))
-      for (const method of Object.keys(item))
-        for (const key of [null, "", "sk_wrong", `${server.key}x`, server.key.slice(0, -1), server.key.toUpperCase()]) {
-          const path = template.replaceAll(/\{\w+\}/g, "nothing");
-          const { status, body } = await server.request(method.toUpperCase(), path, { key });
-          expect.soft([method, path, status, body.code]).toEqual([method, path, 401, "unauthorized"]);
-        }
-  });
-
-  test("twice in one request returns 401", async () => {
-    const headers = { "x-api-key": [server.key, server.key] as unknown as string };
-    expect((await server.request("GET", "/v1/disbursements/nothing", { key: null, headers })).status).toBe(401);
-  });
-
-  test("returns 401 immediately after it is revoked; the merchant's other keys still work", async () => {
-    const key = await createKey(server.merchants, server.merchant.id);
-    const read = () => server.request("GET", "/sandbox/clock", { key });
-    expect((await read()).status).toBe(200);
-    const { id } = (await server.storage.listKeys()).find(({ hint }) => hint === key.slice(-4))!;
-    await server.storage.revokeKey(id, server.clock.now(), "command ada@host");
-    expect((await read()).status).toBe(401);
-    expect((await server.request("GET", "/sandbox/clock")).status).toBe(200);
-  });
-});
-
-test("a merchant's reference equal to another checkout's service reference gives no access to it", async () => {
-  const { reference } = (await server.createCheckout()).body.data;
-  expect((await server.createCheckout({ reference })).status).toBe(409);
-  const { key } = await server.addMerchant("Kofi & Sons");
-  const other = (await server.createCheckout({ reference }, { key })).body.data;
-  expect(other.reference).not.toBe(reference);
-  expect((await server.request("GET", `/v1/checkouts/${reference}`, { key })).status).toBe(404);
 });
 
 test("the link of a checkout uses PUBLIC_URL, not the request's Host header", async () => {
   const own = await start({ env: { PUBLIC_URL: "https://pay.example/base" } });
   const { url, reference } = (await own.createCheckout({}, { headers: { host: "evil.example" } })).body.data;
   expect(url).toBe(`https://pay.example/base/checkouts/${reference}`);
-});
-
-test("the highest configurable fee is exact for the largest amount", async () => {
-  const dear = await start({ env: { DISBURSEMENT_FEE_BPS: "9999", DISBURSEMENT_FEE_FIXED: "1000000000" } });
-  const largest = Number.MAX_SAFE_INTEGER;
-  const { reference, fee } = (await dear.createPayout({ amount: largest })).body.data;
-  expect(BigInt(fee)).toBe((BigInt(largest) * 9_999n + 5_000n) / 10_000n + 1_000_000_000n);
-  const { body } = await dear.request("GET", `/v1/disbursements/${reference}`);
-  expect(body.data).toMatchObject({ amount: largest, fee });
 });
 
 test("a different Content-Type in each request does not grow the validator's cache", async () => {

@@ -3,8 +3,8 @@ import type { Telemetry } from "../domain/telemetry.ts";
 
 /** Writes the log's lines about requests, attempts, the storage and the clock. */
 export function logTelemetry({ on }: Pick<Telemetry, "on">, log: Logger): void {
-  on("request", ({ durationMs, operationId, trace, ...request }) =>
-    log.info({ ...request, operation: operationId, traceId: trace?.traceId, ms: Math.round(durationMs * 10) / 10 }),
+  on("request", ({ durationMs, operationId, ...request }) =>
+    log.info({ ...request, operation: operationId, ms: Math.round(durationMs * 10) / 10 }),
   );
   on("attempt", ({ eventId, counted }) => {
     if (counted) return;

@@ -132,23 +132,22 @@ describe("an unknown outcome (D74)", () => {
     expect(await statusOf(reference)).toBe("failed");
   });
 
-  test.each<[string, TestRail["answers"][number], TestRail["found"][number], string]>([
-    [
-      "a payout that may be sent, while the rail does not respond,",
-      new Error("time-out"),
-      new Error("none"),
-      "waiting",
-    ],
-    ["an accepted payout whose look-ups fail", { status: "pending" }, new Error("none"), "accepted"],
-    ["an accepted payout that cannot be looked up", { status: "pending" }, "unsearchable", "accepted"],
-  ])("of %s needs a person after an hour", async (_, answer, found, state) => {
+  const NONE = new Error("none");
+  test.each<[string, () => Promise<string>, TestRail["answers"][number], TestRail["found"][number], number, string]>([
+    ["a payout that may be sent, while the rail does not respond,", pay, new Error("time-out"), NONE, 63, "waiting"],
+    ["an accepted payout whose look-ups fail", pay, { status: "pending" }, NONE, 63, "accepted"],
+    ["an accepted payout that cannot be looked up", pay, { status: "pending" }, "unsearchable", 63, "accepted"],
+    // Half an hour passes before a checkout is asked about.
+    ["an expired checkout whose look-ups fail", collect, { status: "pending" }, NONE, 95, "accepted"],
+  ])("of %s needs a person after an hour", async (_, create, answer, found, minutes, state) => {
     rail.answers.push(answer);
     rail.found.push(...many(found));
-    const reference = await pay();
-    await passMinutes(63);
+    const reference = await create();
+    await passMinutes(minutes);
     const unknownBefore = gateway.clock.now() - 60 * MINUTE;
     const attended = await gateway.storage.listAttention({ unknownBefore, limit: 10 });
     expect(attended).toMatchObject([{ payment: { reference }, rail: "test", state, status: "pending" }]);
+    expect(events()).toEqual([]);
   });
 });
 
@@ -247,14 +246,6 @@ describe("a notification of the rail", () => {
     expect(statuses).toEqual([...many(204, 10), 429]);
     expect((await notify({ reference, answer: { status: "success" } })).status).toBe(204);
   });
-
-  test("that a cancelled checkout is paid is a conflict", async () => {
-    rail.answers.push({ status: "cancelled" });
-    const reference = await collect();
-    await notify({ reference, answer: { status: "success" } });
-    const conflict = { answer: { status: "success" } };
-    expect(await handoverOf(reference)).toMatchObject({ status: "cancelled", conflict });
-  });
 });
 
 test("a pair that no rail serves is refused with 422, and nothing is recorded", async () => {
@@ -314,45 +305,35 @@ describe("a checkout", () => {
       expect([await statusOf(reference), events()]).toEqual([status, [event]]);
     });
 
-    test("is cancelled and never sent if the rail has taken none of its requests", async () => {
-      rail.answers.push(...many(new RailError("connection refused")));
+    test.each<[what: string, answers: Error, found: TestRail["found"], minutes: number, status: string]>([
+      ["that the rail never took is cancelled", new RailError("refused"), [], 31, "cancelled"],
+      [
+        "that was paid, which a failover has lost, succeeds",
+        new RailError("refused"),
+        [{ status: "success" }],
+        30,
+        "success",
+      ],
+      [
+        "that cannot be looked up, and was never taken, is cancelled",
+        new RailError("refused"),
+        ["unsearchable"],
+        30,
+        "cancelled",
+      ],
+      ["that cannot be asked about is pending", new RailError("refused"), [new Error("no response")], 30, "pending"],
+      ["whose request was lost is cancelled once the rail lacks it", new Error("time-out"), [], 40, "cancelled"],
+    ])("%s", async (_, answer, found, minutes, status) => {
+      rail.answers.push(...many(answer));
       const reference = await collect();
-      await passMinutes(31);
-      rail.answers.splice(0);
-      await passMinutes(5);
-      expect([await statusOf(reference), rail.ledger.size]).toEqual(["cancelled", 0]);
-    });
-
-    test.each([
-      [{ status: "success" }, "success"],
-      ["unsearchable", "cancelled"],
-      [new Error("no response"), "pending"],
-    ] as const)("is looked up, because a failover may have lost that it was handed over: %j", async (found, status) => {
-      rail.answers.push(...many(new RailError("connection refused")));
-      const reference = await collect();
-      rail.found.push(found);
-      await passMinutes(30);
+      rail.found.push(...found);
+      await passMinutes(minutes);
       expect(await statusOf(reference)).toBe(status);
-      expect((await shown(reference)).at(-1)).toMatch(/^find: /);
-    });
-
-    test("stays pending while the rail cannot be asked, and needs a person after an hour", async () => {
-      rail.answers.push({ status: "pending" });
-      rail.found.push(...many(new Error("no response")));
-      const reference = await collect();
-      await passMinutes(95);
-      expect([await statusOf(reference), events()]).toEqual(["pending", []]);
-      const unknownBefore = gateway.clock.now() - 60 * MINUTE;
-      const attended = await gateway.storage.listAttention({ unknownBefore, limit: 10 });
-      expect(attended).toMatchObject([{ payment: { reference } }]);
-    });
-
-    test("whose request was lost is cancelled once the rail says that it never arrived", async () => {
-      rail.answers.push(...many(new Error("time-out")));
-      const reference = await collect();
-      await gateway.pass(30 * MINUTE);
-      await passMinutes(10);
-      expect(await statusOf(reference)).toBe("cancelled");
+      expect((await shown(reference)).some((each) => each.startsWith("find: "))).toBe(true);
+      // It is never sent later.
+      rail.answers.splice(0);
+      if (status === "cancelled") await passMinutes(5);
+      expect(rail.ledger.size).toBe(0);
     });
   });
 });

@@ -43,25 +43,16 @@ const REQUIRED = ["amount", "currency", "status"] as const;
  */
 export async function* readStatement(file: string, otherwise: number): AsyncGenerator<RailEntry> {
   let columns: string[] | undefined;
+  let line = 0;
   try {
-    for await (const { line, cells } of rowsOf(file)) {
+    for await (const row of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+      line += 1;
+      if (row === "") continue;
+      const cells = cellsOf(row, line).map((cell) => cell.trim());
       if (columns) {
-        const values = new Map(columns.map((name, index) => [name, cells[index]?.trim() ?? ""]));
+        const values = new Map(columns.map((name, index) => [name, cells[index] ?? ""]));
         yield toEntry((name) => values.get(name) ?? "", line, otherwise);
-      } else {
-        // Spreadsheet programs begin a file with a mark of its encoding.
-        columns = cells.map((name) =>
-          name
-            .replace(/^\uFEFF/, "")
-            .trim()
-            .toLowerCase(),
-        );
-        const isNamed = columns.includes("reference") || columns.includes("railreference");
-        const missing = REQUIRED.filter((name) => !columns!.includes(name)) as string[];
-        if (!isNamed) missing.unshift("reference or railReference");
-        if (missing.length > 0)
-          throw new Error(`the first line must name the columns ${missing.join(", ")}, separated by commas`);
-      }
+      } else columns = columnsIn(cells);
     }
   } catch (error) {
     throw new StatementError(`${file}: ${(error as Error).message}`);
@@ -69,22 +60,15 @@ export async function* readStatement(file: string, otherwise: number): AsyncGene
   if (!columns) throw new StatementError(`${file}: the file is empty`);
 }
 
-/** The most characters of a row. A quotation mark that never ends must not read a whole file into memory. */
-const LONGEST_ROW = 65_536;
-
-/** Reads the rows of a file (RFC 4180), with the number of the line in which each ends. Empty lines are left out. */
-async function* rowsOf(file: string): AsyncGenerator<{ line: number; cells: string[] }> {
-  let [line, row] = [0, ""];
-  for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
-    line += 1;
-    row += row === "" ? text : `\n${text}`;
-    // A cell in quotes may go on in the next line.
-    const isOpen = row.split('"').length % 2 === 0;
-    if (isOpen && row.length < LONGEST_ROW) continue;
-    if (row !== "") yield { line, cells: cellsOf(row, line) };
-    row = "";
-  }
-  if (row !== "") yield { line, cells: cellsOf(row, line) };
+/** @throws Error if a column is missing */
+function columnsIn(cells: readonly string[]): string[] {
+  // Spreadsheet programs begin a file with a mark of its encoding, which `trim` removes.
+  const columns = cells.map((name) => name.toLowerCase());
+  const missing: string[] = REQUIRED.filter((name) => !columns.includes(name));
+  if (!columns.includes("reference") && !columns.includes("railreference"))
+    missing.unshift("reference or railReference");
+  if (missing.length === 0) return columns;
+  throw new Error(`the first line must name the columns ${missing.join(", ")}, separated by commas`);
 }
 
 /** @throws Error that names the line if the text is no row */

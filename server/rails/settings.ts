@@ -32,6 +32,15 @@ export class RailsError extends Error {
   override name = "RailsError";
 }
 
+/** What a base URL must be. */
+export const BASE_URL = "must be an http or https URL without credentials, query or fragment";
+/** Returns a base URL without slashes at its end; undefined if the text is none. */
+export function baseUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  const isPlain = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
+  return isPlain ? url.href.replace(/\/+$/, "") : undefined;
+}
+
 /** Names are parts of addresses. */
 const NAME = /^[a-z][a-z0-9-]{0,31}$/;
 const SECRET = /^whsec_[A-Za-z0-9+/=_-]+$/;
@@ -56,10 +65,6 @@ const matches =
     typeof value === "string" && pattern.test(value);
 const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-const isAddress: Fits = (value) => {
-  const url = URL.parse(String(value));
-  return !!url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
-};
 
 const COUNT = [
   optional((value) => Number.isInteger(value) && (value as number) >= 1),
@@ -79,7 +84,7 @@ const MODULE: Rules = {
   requestsPerSecond: COUNT,
 };
 const SERVICE: Rules = {
-  url: [isAddress, "must be an http or https URL without credentials, query or fragment"],
+  url: [(value) => baseUrl(String(value)) !== undefined, BASE_URL],
   apiKeyFile: [matches(/./), "is missing: the file with this service's API key at the rail"],
   webhookSecretFile: [optional(matches(/./)), "must be the path of a file"],
   requestsPerSecond: COUNT,
@@ -146,7 +151,7 @@ function toRail(name: string, value: unknown, folder: string, at: At): RailSetti
   const webhookSecrets = read("webhookSecretFile").split(/\s+/).filter(Boolean);
   if (!webhookSecrets.every((secret) => SECRET.test(secret)))
     at("webhookSecretFile", "must contain a secret that begins with whsec_ in each line (they are not shown)");
-  return { ...common, url: String(rail.url).replace(/\/+$/, ""), apiKey: read("apiKeyFile"), webhookSecrets };
+  return { ...common, url: baseUrl(String(rail.url)) ?? "", apiKey: read("apiKeyFile"), webhookSecrets };
 }
 
 function toRoute(value: unknown, names: readonly string[], at: At): Route {

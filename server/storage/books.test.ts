@@ -1,8 +1,8 @@
 // Tests the proof of the books.
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { createSystemClock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
-import { createFakeClock, type FakeClock } from "../testing/clock.ts";
 import { useDatabase, useFolder } from "../testing/places.ts";
 import {
   ACTOR,
@@ -14,35 +14,28 @@ import {
   HOUR,
   LATEST,
 } from "../testing/storage/fixtures.ts";
-import { databaseAt, type DatabaseAddress } from "./open.ts";
-import { openPostgres } from "./postgres/index.ts";
-import { openSqlite } from "./sqlite/index.ts";
+import { databaseAt, openStorage, type DatabaseAddress } from "./open.ts";
 
 const pathOf = useFolder();
 const database = useDatabase();
-beforeEach(() => database.empty());
 
 interface Place {
   address(): DatabaseAddress;
-  open(clock: FakeClock): Promise<Storage>;
   run(sql: string): Promise<unknown>;
 }
-const SQLITE: Place = {
-  address: () => ({ kind: "sqlite", path: pathOf("server.db") }),
-  open: async (clock) => openSqlite(pathOf("server.db"), { clock, server: true }),
-  async run(sql) {
-    using db = new DatabaseSync(pathOf("server.db"));
-    db.exec(sql);
+const PLACES: Record<string, Place> = {
+  SQLite: {
+    address: () => ({ kind: "sqlite", path: pathOf("server.db") }),
+    async run(sql) {
+      using db = new DatabaseSync(pathOf("server.db"));
+      db.exec(sql);
+    },
   },
-};
-const POSTGRES: Place = {
-  address: () => ({ kind: "postgres", url: database.url }),
-  open: (clock) => openPostgres(database.url, { clock, server: true, time: "process" }),
-  run: (sql) => database.run(sql),
+  PostgreSQL: { address: () => ({ kind: "postgres", url: database.url }), run: (sql) => database.run(sql) },
 };
 
 /** Records of a merchant in every status and in two currencies; a reset has deleted the records of one currency. */
-async function fill(storage: Storage, clock: FakeClock): Promise<void> {
+async function fill(storage: Storage): Promise<void> {
   const merchant = await addMerchant(storage);
   const topUp = { id: "top-up", currency: "XOF", amount: 1_000_000, reason: "Paid in" };
   for (const end of ["reset", "keep"]) {
@@ -62,27 +55,18 @@ async function fill(storage: Storage, clock: FakeClock): Promise<void> {
     await storage.insertDisbursement(aDisbursement(merchant.id, { amount: 500, fee: 5 }));
     if (end === "reset") await storage.reset(merchant.id);
   }
-  clock.advance(1);
 }
 
-describe.each(Object.entries({ SQLite: SQLITE, PostgreSQL: POSTGRES }))("%s", (_, place) => {
-  let clock: FakeClock;
-  let storage: Storage;
+describe.each(Object.entries(PLACES))("%s", (_, { address, run }) => {
   beforeEach(async () => {
-    clock = createFakeClock();
-    storage = await place.open(clock);
-  });
-  afterEach(() => storage.close());
-  /** Does something while no server uses the database. */
-  async function offline<T>(act: () => Promise<T>): Promise<T> {
+    await database.empty();
+    const storage = await openStorage(address(), { clock: createSystemClock(), server: true });
+    await fill(storage);
     await storage.close();
-    return act().finally(async () => void (storage = await place.open(clock)));
-  }
-  const change = (sql: string) => offline(() => place.run(sql));
-  const findings = async () => (await offline(() => databaseAt(place.address()).check())).findings;
+  });
+  const findings = async () => (await databaseAt(address()).check()).findings;
 
   test("finds nothing wrong with the books of payments in every status, also after a reset", async () => {
-    await fill(storage, clock);
     expect(await findings()).toEqual([]);
   });
 
@@ -92,16 +76,14 @@ describe.each(Object.entries({ SQLite: SQLITE, PostgreSQL: POSTGRES }))("%s", (_
     ["UPDATE checkouts SET status = 'success'", "agree with the payouts and checkouts"],
     ["DELETE FROM accounts", "is not the sum of its entries"],
   ])("finds %s", async (sql, finding) => {
-    await fill(storage, clock);
-    await change(sql);
+    await run(sql);
     const found = await findings();
     expect(found.length).toBeGreaterThan(0);
     for (const each of found) expect(each).toContain(finding);
   });
 
   test("no entry can have a sum other than zero, and none can be written twice", async () => {
-    await fill(storage, clock);
-    await expect(change("UPDATE entries SET available = available + 1")).rejects.toThrow(/check/i);
-    await expect(change("INSERT INTO entries SELECT * FROM entries")).rejects.toThrow(/unique/i);
+    await expect(run("UPDATE entries SET available = available + 1")).rejects.toThrow(/check/i);
+    await expect(run("INSERT INTO entries SELECT * FROM entries")).rejects.toThrow(/unique/i);
   });
 });

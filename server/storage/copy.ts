@@ -1,31 +1,19 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { isDeepStrictEqual } from "node:util";
 import { DatabaseError, type Client } from "pg";
-import { SCHEMA, type Columns } from "./columns.ts";
-import { insertRows, runAll } from "./portable/query.ts";
+import { SCHEMA } from "./schema.ts";
+import { insertRows } from "./portable/query.ts";
 import { withConnection } from "./postgres/connections.ts";
-import type { Query } from "./postgres/database.ts";
-import { runIn } from "./postgres/executor.ts";
 import { migrateWithin } from "./postgres/migrate.ts";
 import { BEGIN } from "./postgres/sessions.ts";
-import { encodeText } from "./postgres/text.ts";
-import type { Row } from "./rows.ts";
-import { explained, openDatabase } from "./sqlite/database.ts";
-import { schemaOf } from "./sqlite/migrate.ts";
+import { statements } from "./postgres/statements.ts";
+import { explained, openDatabase, schemaOf } from "./sqlite/database.ts";
 import { requireIntact } from "./sqlite/tools.ts";
 import { StorageError } from "./storage-error.ts";
 
-/** A table of PostgreSQL, and how its rows are read from SQLite. */
-interface CopiedTable {
-  table: string;
-  /** All columns of the table, with their types. */
-  columns: Columns;
-  /** A query for SQLite with these columns. */
-  select: string;
-}
-
 /** The log of requests and the limits of requests are not copied. People have to sign in again. */
 const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
+const TABLES = [...SCHEMA.keys()].filter((table) => table !== "service" && !NOT_COPIED.includes(table));
 
 /** What SQLite reads instead of a column of the same name. */
 const VALUES: Readonly<Record<string, string>> = {
@@ -34,33 +22,20 @@ const VALUES: Readonly<Record<string, string>> = {
   "merchants.last_event": "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)",
 };
 
-function toCopied(table: string): CopiedTable {
-  const columns = SCHEMA.get(table)!;
-  const read = Object.keys(columns).map((name) => `${VALUES[`${table}.${name}`] ?? name} AS ${name}`);
-  return { table, columns, select: `SELECT ${read.join(", ")} FROM ${table}` };
-}
-
-export const TABLES: readonly CopiedTable[] = [...SCHEMA.keys()]
-  .filter((table) => table !== "service" && !NOT_COPIED.includes(table))
-  .map(toCopied);
-
-type SqliteRow = Readonly<Record<string, SQLOutputValue>>;
 /** The values of a row as texts that PostgreSQL reads as the types of their columns. */
 type Cells = Record<string, string | null>;
 
-function toCells(columns: Columns, row: SqliteRow): Cells {
-  const cells = Object.entries(columns).map(([name, type]) => {
-    const value = row[name]!;
-    return [name, value === null ? null : toCell(value, type)];
-  });
-  return Object.fromEntries(cells) as Cells;
-}
-
-function toCell(value: NonNullable<SQLOutputValue>, type: string): string {
-  if (type === "boolean") return value ? "true" : "false";
-  if (typeof value === "object") return `\\x${Buffer.from(value).toString("hex")}`;
-  return type === "text" ? encodeText(String(value)) : String(value);
-}
+/** How each database reads the value of a column as a text. */
+const CELL = {
+  sqlite(value: string, type: string): string {
+    if (type === "boolean") return `iif(${value}, 'true', 'false')`;
+    if (type === "bytea") return `'\\x' || lower(hex(${value}))`;
+    return type === "text" ? value : `CAST(${value} AS TEXT)`;
+  },
+  // The defaults of a role decide how bytes are converted to text.
+  postgres: (value: string, type: string): string =>
+    type === "bytea" ? `'\\x' || encode(${value}, 'hex')` : `${value}::text`,
+};
 
 /** What was copied of a table. */
 export interface Copied {
@@ -115,7 +90,7 @@ async function copyAll(source: DatabaseSync, destination: Client): Promise<Copie
 
 /** Locks the destination's tables, so that no process that has it open can write to them. */
 async function requireEmpty(destination: Client): Promise<void> {
-  const names = [...TABLES.map(({ table }) => table), ...NOT_COPIED];
+  const names = [...TABLES, ...NOT_COPIED];
   await destination.query("SET LOCAL lock_timeout = '5s'");
   await destination.query(`LOCK TABLE ${[...names, "service"].join(", ")} IN ACCESS EXCLUSIVE MODE`);
   for (const name of names) {
@@ -127,29 +102,23 @@ async function requireEmpty(destination: Client): Promise<void> {
   }
 }
 
-async function copyTable(source: DatabaseSync, destination: Client, { table, columns, select }: CopiedTable) {
-  const send: Query = async (text, values) => {
-    const { rows, rowCount, command } = await destination.query(text, values as unknown[]);
-    return { rows, count: rowCount ?? 0, command };
-  };
-  const stored = Object.entries(columns).map(
-    // The defaults of a role decide how bytes are converted to text.
-    ([name, type]) => (type === "bytea" ? `'\\x' || encode(${name}, 'hex')` : `${name}::text`) + ` AS ${name}`,
-  );
-  const copied: Copied = { table, rows: 0, amounts: "amount" in columns ? 0n : undefined };
+async function copyTable(source: DatabaseSync, destination: Client, table: string) {
+  const columns = Object.entries(SCHEMA.get(table)!);
+  const read = columns.map(([name, type]) => `${CELL.sqlite(VALUES[`${table}.${name}`] ?? name, type)} AS ${name}`);
+  const stored = columns.map(([name, type]) => `${CELL.postgres(name, type)} AS ${name}`);
+  const copied: Copied = { table, rows: 0, amounts: columns.some(([name]) => name === "amount") ? 0n : undefined };
+  const statementOf = statements();
   async function copyBatch(batch: readonly Cells[]) {
-    const [result] = await runIn(send, runAll([insertRows(table, batch, `RETURNING ${stored.join(", ")}`)]));
-    if (!isDeepStrictEqual(textsOf(result!.rows.map(encoded)), textsOf(batch)))
+    const { text, values } = statementOf(insertRows(table, batch, `RETURNING ${stored.join(", ")}`));
+    const { rows } = await destination.query<Cells>(text, values);
+    if (!isDeepStrictEqual(textsOf(rows), textsOf(batch)))
       throw new StorageError(`The copy of the table ${table} differs from the original. Nothing was copied.`);
     copied.rows += batch.length;
     if (copied.amounts !== undefined) copied.amounts += batch.reduce((sum, { amount }) => sum + BigInt(amount!), 0n);
   }
-  const rows = source.prepare(select);
-  // Otherwise numbers of 2^53 and above would be refused.
-  rows.setReadBigInts(true);
   let batch: Cells[] = [];
-  for (const row of rows.iterate()) {
-    if (batch.push(toCells(columns, row)) < BATCH) continue;
+  for (const row of source.prepare(`SELECT ${read.join(", ")} FROM ${table}`).iterate()) {
+    if (batch.push(row as Cells) < BATCH) continue;
     await copyBatch(batch);
     batch = [];
   }
@@ -159,10 +128,6 @@ async function copyTable(source: DatabaseSync, destination: Client, { table, col
 
 /** The rows as texts, whose order does not matter. */
 const textsOf = (rows: readonly Cells[]) => rows.map((cells) => JSON.stringify(Object.entries(cells))).toSorted();
-
-/** The connection decodes texts when it reads them. */
-const encoded = (row: Row): Cells =>
-  Object.fromEntries(Object.entries(row).map(([name, text]) => [name, text === null ? null : encodeText(text)]));
 
 async function commit(destination: Client): Promise<void> {
   try {

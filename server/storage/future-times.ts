@@ -1,44 +1,44 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
 import { LONGEST_LINK_MS } from "../domain/sign-in.ts";
+import { runAll, type Executor } from "./portable/query.ts";
 
 /** By how much the next step of a replay may be in the future. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/**
- * Returns the statements that correct times that were written while a clock was ahead. Without the correction, payments
- * would wait too long for their final status, and webhooks for their next attempt. Right times do not change. The
- * statements may be repeated.
- * @param now SQL of real time
- */
-export function futureTimes(now: string): string[] {
-  const future = `${now} + ${CLOCKS_AGREE_MS}`;
-  const settlements = ["disbursements", "checkouts"].map(
-    // The time at which the record falls due was set relative to the time of the last change.
-    (table) => `UPDATE ${table} SET due_at = ${now} + due_at - (updated_at - m.clock_offset) FROM merchants m
-      WHERE m.id = ${table}.merchant_id AND due_at > ${future} AND updated_at - m.clock_offset > ${future}`,
-  );
-  return [
-    ...settlements,
-    `UPDATE events SET next_attempt_at = ${now} WHERE next_attempt_at > ${future} AND NOT ready AND leased_until IS NULL
-       AND EXISTS (SELECT 1 FROM attempts a
-         WHERE a.merchant_id = events.merchant_id AND a.event_id = events.id AND a.sent_real > ${future})`,
-    // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
-    `UPDATE handovers SET next_attempt_at = ${now}
-     WHERE next_attempt_at > ${future} AND NOT ready AND leased_until IS NULL AND EXISTS (SELECT 1 FROM exchanges x
-         WHERE x.merchant_id = handovers.merchant_id AND x.handover_id = handovers.id AND x.at_real > ${future})`,
-    `UPDATE handovers SET next_attempt_at = ${now} WHERE state <> 'closed' AND ready AND next_attempt_at > ${future}`,
-    `UPDATE handovers SET attention_real = ${now} WHERE attention_real > ${future}`,
-    `UPDATE replays SET due_at = ${now} WHERE state = 'running' AND due_at > ${now} + ${LONGEST_PAUSE_MS}`,
-    // Records that are created from now on must be erased in their turn.
-    `UPDATE erasures SET next_created_at = ${now} WHERE next_created_at > ${now}`,
-    // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.
-    `DELETE FROM dashboard_sessions WHERE created_real > ${future}`,
-    `DELETE FROM dashboard_links WHERE expires_real > ${future} + ${LONGEST_LINK_MS}`,
-  ];
-}
+const NOW = "(SELECT :now)";
+const FUTURE = `${NOW} + ${CLOCKS_AGREE_MS}`;
 
-/** Returns a function that corrects times at its first call, and whenever time has gone back since its last call. */
-export function correction(clock: Pick<Clock, "now">, correct: () => Promise<unknown>): () => Promise<void> {
+/** Correct times that were written while a clock was ahead. Right times do not change. The statements may be repeated. */
+const CORRECTIONS = [
+  ...["disbursements", "checkouts"].map(
+    // The time at which the record falls due was set relative to the time of the last change.
+    (table) => `UPDATE ${table} SET due_at = ${NOW} + due_at - (updated_at - m.clock_offset) FROM merchants m
+      WHERE m.id = ${table}.merchant_id AND due_at > ${FUTURE} AND updated_at - m.clock_offset > ${FUTURE}`,
+  ),
+  `UPDATE events SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND ready = false AND leased_until IS NULL
+    AND EXISTS (SELECT 1 FROM attempts a
+      WHERE a.merchant_id = events.merchant_id AND a.event_id = events.id AND a.sent_real > ${FUTURE})`,
+  // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
+  `UPDATE handovers SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND ready = false
+    AND leased_until IS NULL AND exchanged_real > ${FUTURE}`,
+  `UPDATE handovers SET next_attempt_at = ${NOW} WHERE state <> 'closed' AND ready = true AND next_attempt_at > ${FUTURE}`,
+  `UPDATE handovers SET attention_real = ${NOW} WHERE attention_real > ${FUTURE}`,
+  `UPDATE replays SET due_at = ${NOW} WHERE state = 'running' AND due_at > ${NOW} + ${LONGEST_PAUSE_MS}`,
+  // Records that are created from now on must be erased in their turn.
+  `UPDATE erasures SET next_created_at = ${NOW} WHERE next_created_at > ${NOW}`,
+  // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.
+  `DELETE FROM dashboard_sessions WHERE created_real > ${FUTURE}`,
+  `DELETE FROM dashboard_links WHERE expires_real > ${FUTURE} + ${LONGEST_LINK_MS}`,
+];
+/** Processes on PostgreSQL share limits. A rate is full again after a second at most. */
+const RATES = `DELETE FROM request_rates WHERE full_at > ${NOW} + 2000`;
+
+/**
+ * Returns a function that corrects times at its first call, and whenever time has gone back since its last call. Without
+ * this, payments would wait too long for their final status, and webhooks for their next attempt.
+ */
+export function correction({ database, write }: Executor, clock: Pick<Clock, "now">): () => Promise<void> {
+  const statements = (database === "postgres" ? [...CORRECTIONS, RATES] : CORRECTIONS).map((text) => ({ text }));
   let latest = Infinity;
   let running = false;
   return async () => {
@@ -49,7 +49,7 @@ export function correction(clock: Pick<Clock, "now">, correct: () => Promise<unk
     }
     running = true;
     try {
-      await correct();
+      await write(() => runAll(statements), { repeatable: true });
       latest = now;
     } catch {
       // The storage reports why it does not work, and the next call tries again.

@@ -10,9 +10,8 @@ import type { DurabilityOptions } from "./postgres/sessions.ts";
 import { checkPostgres, dumpAdvice, postgresStatus, restoreAdvice } from "./postgres/tools.ts";
 import { connectToServer } from "./socket.ts";
 import { backupUnused, restoreSqlite, type RestoreOptions } from "./sqlite/backup.ts";
-import { FileInUse, MEMORY } from "./sqlite/database.ts";
+import { FileInUse, MEMORY, migrateSqlite } from "./sqlite/database.ts";
 import { openSqlite, type SqliteStorage } from "./sqlite/index.ts";
-import { migrateSqlite } from "./sqlite/migrate.ts";
 import { checkSqlite, sqliteMode, sqliteStatus } from "./sqlite/tools.ts";
 import { StorageAway, StorageError } from "./storage-error.ts";
 

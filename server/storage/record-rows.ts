@@ -1,9 +1,7 @@
 import { hmacs } from "../domain/keys.ts";
 import { derivedReference } from "../domain/ids.ts";
 import { sandboxTime } from "../domain/time.ts";
-import type { Checkout } from "../domain/checkouts.ts";
-import type { Disbursement } from "../domain/disbursements.ts";
-import type { Failure, Customer, Draft, DueAfter } from "../domain/records.ts";
+import type { Checkout, Customer, Disbursement, Draft, DueAfter, Failure, Payment } from "../domain/records.ts";
 import { fields, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 const hmac = hmacs("hex", (secret) => Buffer.from(secret));
@@ -39,7 +37,7 @@ function referenceOf(
 }
 
 /** Returns the record that a draft becomes, dated with the merchant's current time. @param now real time */
-export function recorded<T extends Disbursement | Checkout>(
+export function recorded<T extends Payment>(
   draft: Draft<T> & { customer?: Customer },
   merchant: StoredMerchant,
   now: number,
@@ -59,7 +57,7 @@ export function recorded<T extends Disbursement | Checkout>(
 }
 
 /** Returns the row of a record. What has no column of its own is in the column `details`. */
-export function toValues(record: Disbursement | Checkout) {
+export function toValues(record: Payment) {
   const { id, merchantId, reference, merchantsReference, customer, amount, fee, currency, ...others } =
     record as Disbursement;
   const { status, createdAt, updatedAt, due, failure, approval, ...details } = others;
@@ -97,26 +95,18 @@ export const dueValues = (due: DueAfter | undefined, failure: Failure | undefine
 const columnsToRecord = fields<object>(
   "id merchant_id reference merchants_reference amount fee currency status created_at updated_at failure approval",
 );
-const toRecord = (row: Row) => ({
+export const toRecord = <T extends Payment>(row: Row): T => ({
   ...JSON.parse(row.details),
   ...columnsToRecord(row),
   ...(row.due_at !== null && { due: { at: row.due_at, status: row.due_status } }),
   ...(row.customer_id !== null && { customer: { id: row.customer_id, phoneNumber: row.phone_number } }),
 });
-export const toDisbursement: (row: Row) => Disbursement = toRecord;
-export const toCheckout: (row: Row) => Checkout = toRecord;
 
-/** A table of records, with all statuses, because queries read one range of an index for each. */
-export interface RecordTable<T> {
-  table: "disbursements" | "checkouts";
-  statuses: readonly string[];
-  toRecord(row: Row): T;
-}
-
-/** The kinds of records, with their tables. */
+/** The tables of records, with all statuses, because queries read one range of an index for each. */
 export const RECORDS = {
-  disbursement: { table: "disbursements", statuses: ["pending", "success", "failed"], toRecord: toDisbursement },
-  checkout: { table: "checkouts", statuses: ["pending", "success", "failed", "cancelled"], toRecord: toCheckout },
+  disbursement: { table: "disbursements", statuses: ["pending", "success", "failed"] },
+  checkout: { table: "checkouts", statuses: ["pending", "success", "failed", "cancelled"] },
 } as const;
 export type Kind = keyof typeof RECORDS;
+export type RecordTable = (typeof RECORDS)[Kind];
 export const KINDS = Object.keys(RECORDS) as Kind[];

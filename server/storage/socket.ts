@@ -35,7 +35,7 @@ type Reply = { changes: Change[] } & ({ result: unknown } | { failure: Failure }
 const VERSION: string = packageJson.version;
 
 /** The names of operations that only read. Any other may have recorded something if its reply is lost. */
-export const READS = /^((find|list|read|has|search)[A-Z]|countDeliveries$|countReplayed$|backup$)/;
+export const READS = /^((find|list|read|has|search)[A-Z]|countDeliveries$|backup$)/;
 
 /** Operations that take a function or end the server's own storage. Commands cannot call them. */
 const LOCAL_OPERATIONS = new Set(["exclusively", "close"]);
@@ -173,7 +173,7 @@ async function ask(path: string, call: Call): Promise<unknown> {
   const socket = await connected(path).catch(ended);
   socket.end(serialize(call));
   const reply = await receive(socket).catch((error: unknown) => {
-    if (!READS.test(call.name)) changes?.push({ isCertain: false, details: {} });
+    if (!READS.test(call.name)) changes?.push("unknown");
     return ended(error);
   });
   const { changes: recorded, ...outcome } = reply as Reply;

@@ -1,4 +1,4 @@
-// HTTP on this machine: a client that checks responses, raw bytes, the metrics of a server, and a server of the test.
+// HTTP on this machine: a client that checks responses, raw bytes, and a server of the test.
 import { once } from "node:events";
 import { Agent, createServer, request as httpRequest, type RequestListener } from "node:http";
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
@@ -156,24 +156,6 @@ export async function fillLog(port: number): Promise<void> {
   const responses = await Promise.all(Array.from({ length: CONNECTIONS }, () => exchange(port, requests)));
   const responded = responses.flat().filter(({ status }) => status === 200).length;
   if (responded !== CONNECTIONS * REQUESTS_EACH) throw new Error(`only ${responded} requests got a response`);
-}
-
-/** A sample of Prometheus's text format. */
-export interface Sample {
-  name: string;
-  labels: Record<string, string>;
-  value: number;
-}
-
-/** Parses metrics in Prometheus's text format. */
-export function parseMetrics(text: string): Sample[] {
-  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  return lines.map((line) => {
-    const [, name, labels = "", value] = /^([a-z_0-9]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
-    if (name === undefined) throw new Error(`not a metric: ${line}`);
-    const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, content]) => [key, content]);
-    return { name, labels: Object.fromEntries(pairs) as Record<string, string>, value: Number(value) };
-  });
 }
 
 /** Starts an HTTP server on a free port of this machine. */

@@ -48,7 +48,7 @@ export async function startServer(options: TestServerOptions = {}) {
   const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
   logTelemetry(telemetry, log);
   const storage = openStorage({ clock, server: true, emit: telemetry.emit });
-  const { service, httpServer, traces, config } = await startService(
+  const { service, httpServer, config } = await startService(
     {
       config: asked,
       storage,
@@ -81,7 +81,6 @@ export async function startServer(options: TestServerOptions = {}) {
     service,
     storage,
     telemetry,
-    traces,
     /** The arguments that the functions in `domain/merchants.ts` need. */
     merchants,
     /** The first merchant. Requests use its key by default. */
@@ -99,10 +98,6 @@ export async function startServer(options: TestServerOptions = {}) {
       service.release();
       await httpServer.close(10_000);
       await service.stop(5_000);
-      // A collector that does not respond must not delay the end of a test.
-      const exported = traces?.close(1);
-      clock.advance(1);
-      await exported;
       await storage.close();
       await client.close();
     },

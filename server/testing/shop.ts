@@ -1,6 +1,6 @@
 // A merchant's shop for tests: its requests to the server and the webhooks it receives.
 import type { components } from "../../generated/openapi.ts";
-import { CHECKOUT_LIFETIME_MS } from "../domain/checkouts.ts";
+import { CHECKOUT_LIFETIME_MS } from "../domain/payments.ts";
 import type { Rails } from "../domain/rails.ts";
 import { startReceiver } from "./receiver.ts";
 import { startServer } from "./server.ts";

@@ -17,9 +17,6 @@ export const payments = {
     "{count} webhook failed for good|{count} webhooks failed for good",
     "{count} webhook a échoué définitivement|{count} webhooks ont échoué définitivement",
   ],
-  whyTheyFailed: ["Why they failed", "Causes des échecs"],
-  noReason: ["No reason was recorded", "Aucune cause n’a été enregistrée"],
-  ofTheNewest: ["Of the newest {number} that failed.", "Parmi les {number} derniers échecs."],
   outcomeUnknown: ["The outcome of payments is unknown or contradicted.", "L’issue de paiements est incertaine."],
   railIsPaused: [
     "The rail <strong>{rail}</strong> has been paused since {time} UTC.",

@@ -48,7 +48,6 @@ export const webhooks = {
     "Chaque webhook est renvoyé à sa propre adresse, avec le même corps et le même <code>webhook-id</code>, et ses nouvelles tentatives recommencent. Les webhooks qui attendent une nouvelle tentative partent plus tôt. Un webhook en cours d’envoi, ou écrit après le début, est ignoré.",
   ],
   replaysDelivered: ["This includes webhooks that were delivered.", "Cela comprend des webhooks déjà livrés."],
-  failedAgain: ["{number} failed again", "{number} de nouveau en échec"],
   queued: ["Queued", "En file"],
   skipped: ["Skipped", "Ignorés"],
   pace: ["Pace", "Rythme"],
@@ -95,15 +94,10 @@ export const webhooks = {
   clock: ["Clock", "Horloge"],
   timeOfMerchant: ["It is {time} UTC for this merchant.", "Pour ce marchand, il est {time} UTC."],
   moveForward: ["Move it forward by", "L’avancer de"],
-  showWhatWillHappen: ["Show what will happen", "Voir ce qui va se passer"],
-  nothingIsDue: ["Nothing is due by then. Create a payment first.", "Rien n’est dû d’ici là. Créez un paiement."],
-  webhookSent: [
-    "{time} UTC: webhook {type} of {reference} is sent",
-    "{time} UTC : le webhook {type} de {reference} est envoyé",
-  ],
-  paymentEnds: [
-    "{time} UTC: {kind} <bdi>{reference}</bdi>: {status}",
-    "{time} UTC : {kind} <bdi>{reference}</bdi> : {status}",
+  "moveForward.button": ["Move it…", "L’avancer…"],
+  "moveForward.effect": [
+    "Payments, expiries and webhooks that are due by then happen at once, each with its own date.",
+    "Les paiements, expirations et webhooks dus d’ici là ont lieu aussitôt, chacun à sa propre date.",
   ],
   chaos: ["Chaos", "Perturbations"],
   reset: ["Reset", "Remise à zéro"],

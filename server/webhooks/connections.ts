@@ -2,7 +2,7 @@ import { Agent, request as httpRequest } from "node:http";
 import type { IncomingMessage } from "node:http";
 import { Agent as TlsAgent, request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
-import type { LookupFunction, Socket } from "node:net";
+import type { LookupFunction } from "node:net";
 import { createSecureContext } from "node:tls";
 import { callbackify } from "node:util";
 import { notPublic, Refusal } from "./guard.ts";
@@ -48,12 +48,8 @@ export const endedBy = (code: "SENDER_CLOSED" | "SWITCHING_PROTOCOLS" | "INFORMA
  * Every new connection leads to an allowed address. A name is resolved once, all of its addresses must be allowed, and the
  * socket connects to one of these. There is no second DNS query that could return another address (DNS rebinding). TLS
  * still verifies the name. A reused connection needs no check.
- *
- * Each receiver has an agent of its own, which is dropped with its last connection: merchants can invent any number of
- * receivers, and an agent searches all of them when a connection has been idle.
  */
 export function createConnections(guard: GuardOptions) {
-  const byOrigin = new Map<string, Agent>();
   const inProgress = new Set<{ destroy(error: Error): void }>();
   let isClosed = false;
   const resolveName = callbackify((name: string) => resolveChecked(name, guard));
@@ -71,28 +67,7 @@ export function createConnections(guard: GuardOptions) {
     secureContext: createSecureContext(),
   };
 
-  function agentOf({ origin, protocol }: URL): Agent {
-    const known = byOrigin.get(origin);
-    if (known) return known;
-    const agent = protocol === "https:" ? new TlsAgent(settings) : new Agent(settings);
-    byOrigin.set(origin, agent);
-    const forget = () => {
-      const isUsed = [agent.sockets, agent.freeSockets, agent.requests].some((all) => Object.keys(all).length > 0);
-      if (!isUsed && byOrigin.get(origin) === agent) byOrigin.delete(origin);
-    };
-    const create = agent.createConnection.bind(agent);
-    agent.createConnection = (...args) => {
-      const socket = create(...args);
-      // The agent itself removes the socket at the same event.
-      socket?.once("close", () => void setImmediate(forget));
-      return socket;
-    };
-    // If a request ends before it gets its socket, the agent keeps the socket, which may never connect.
-    agent.on("free", (socket: Socket) => {
-      if (socket.connecting) socket.destroy();
-    });
-    return agent;
-  }
+  const agents = { "http:": new Agent(settings), "https:": new TlsAgent(settings) };
 
   return {
     /** Sends a POST over an unused connection to this origin, or a new one. Resolves when the headers have arrived. */
@@ -109,7 +84,7 @@ export function createConnections(guard: GuardOptions) {
           port: target.port || undefined,
           path: target.pathname + target.search,
           method: "POST",
-          agent: agentOf(target),
+          agent: agents[target.protocol as "http:"],
           // A list of headers costs less than an object, and Node adds none to it.
           headers: [
             ["host", target.host],
@@ -141,15 +116,11 @@ export function createConnections(guard: GuardOptions) {
           })
           .end(body);
       }),
-    /** The number of receivers to which a connection is kept. */
-    get receivers() {
-      return byOrigin.size;
-    },
     /** Closes all connections. Requests in progress fail. */
     close() {
       isClosed = true;
       for (const request of inProgress) request.destroy(endedBy("SENDER_CLOSED"));
-      for (const agent of byOrigin.values()) agent.destroy();
+      for (const agent of Object.values(agents)) agent.destroy();
     },
   };
 }

@@ -22,19 +22,8 @@ const CLOUD_PLATFORM = "cloud platform";
 const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
 /** The address of Azure's platform services. Unlike the addresses of other clouds' services, it looks public. */
 const AZURE_PLATFORM = "168.63.129.16";
-/**
- * The addresses at which clouds serve the credentials of a machine: AWS, GCP and others, ECS and EKS, Tencent, Alibaba,
- * Azure, Oracle.
- */
-const PLATFORM_IPV4 = new Set([
-  "169.254.169.254",
-  "169.254.170.2",
-  "169.254.170.23",
-  "169.254.0.23",
-  "100.100.100.200",
-  AZURE_PLATFORM,
-  "192.0.0.192",
-]);
+/** Other addresses at which clouds serve the credentials of a machine: Alibaba and Oracle. Most are link-local. */
+const PLATFORM_IPV4 = new Set([AZURE_PLATFORM, "100.100.100.200", "192.0.0.192"]);
 /**
  * AWS keeps the first range for its services. The second range is GCP's own; the networks of GCP's customers have other
  * prefixes.
@@ -58,8 +47,8 @@ export function specialRange(address: string): string | undefined {
 
 /**
  * Returns the range of an address that must not be connected to even if private addresses are allowed, or undefined.
- * Clouds serve the credentials of a machine at these addresses (D35). NAT64, 6to4 and other gateways reach an IPv4 address
- * through an IPv6 address that contains it.
+ * Clouds serve the credentials of a machine at these addresses (D35), and gateways such as NAT64 and 6to4 lead to them
+ * through an IPv6 address that contains an IPv4 address.
  */
 export function neverReachable(address: string): string | undefined {
   const special = specialRange(address);
@@ -67,12 +56,7 @@ export function neverReachable(address: string): string | undefined {
   const parsed = ipaddr.parse(address);
   if (parsed instanceof ipaddr.IPv4) return PLATFORM_IPV4.has(parsed.toString()) ? CLOUD_PLATFORM : undefined;
   if (PLATFORM_IPV6.some((range) => parsed.match(range))) return CLOUD_PLATFORM;
-  const contained = containedIPv4(parsed);
-  // An ordinary address may by chance contain the two bytes of link-local addresses, but not all four bytes of a known
-  // address.
-  const isOrdinary = special === "uniqueLocal" || special === undefined;
-  if (!isOrdinary && contained.some((each) => each.range() === "linkLocal")) return "linkLocal";
-  return contained.some((each) => PLATFORM_IPV4.has(each.toString())) ? CLOUD_PLATFORM : undefined;
+  return special === "uniqueLocal" || special === "loopback" ? undefined : special;
 }
 
 /** Explains why nothing is sent to an address of this range. */
@@ -80,20 +64,6 @@ export const notPublic = (address: string, range: string): string =>
   neverReachable(address) === undefined
     ? `not public (${range}); webhooks are sent to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true.`
     : `not public (${range}); webhooks are never sent there.`;
-
-/**
- * Returns every IPv4 address that an IPv6 address can contain. It can be four bytes anywhere, since the operator
- * chooses the prefix of a NAT64 gateway. It can also be four bytes around the ninth byte, which RFC 6052 leaves out, or
- * inverted, as in Teredo.
- */
-function containedIPv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
-  const bytes = address.toByteArray();
-  const withoutNinth = bytes.filter((_, index) => index !== 8);
-  const inverted = bytes.map((byte) => 255 - byte);
-  return [bytes, withoutNinth, inverted].flatMap((each) =>
-    each.slice(3).map((_, start) => new ipaddr.IPv4(each.slice(start, start + 4))),
-  );
-}
 
 /** The ports below 1024 belong to services such as mail, and not to receivers of webhooks. */
 const isUsualPort = (port: string) => port === "" || Number(port) >= 1_024;

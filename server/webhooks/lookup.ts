@@ -11,12 +11,10 @@ export type Lookup = (name: string) => Promise<string[]>;
 /**
  * Resolves names through DNS only. The operating system's resolver runs on the four threads of Node's pool, where four
  * names with unresponsive name servers would delay every other lookup.
- *
- * @param servers `host:port` of the name servers; by default the name servers of the system.
  */
-export function dnsLookup(servers?: string[]): Lookup {
-  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
-  if (servers) resolver.setServers(servers);
+export function dnsLookup(
+  resolver: Pick<Resolver, "resolve4" | "resolve6"> = new Resolver({ timeout: 2_000, tries: 2 }),
+): Lookup {
   return async (name) => {
     if (/(^|\.)localhost\.?$/i.test(name)) return ["127.0.0.1", "::1"]; // RFC 6761 §6.3: must not be queried in DNS.
     const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);

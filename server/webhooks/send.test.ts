@@ -3,15 +3,14 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";
-import { buffer, text } from "node:stream/consumers";
+import { text } from "node:stream/consumers";
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { queryObjects } from "node:v8";
 import { gzipSync } from "node:zlib";
 import { generate } from "selfsigned";
 import { Webhook } from "standardwebhooks";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { newSecret } from "../domain/keys.ts";
-import { createConnections } from "./connections.ts";
 import { createSender, sign, type AttemptResult, type Message, type SenderOptions } from "./send.ts";
 
 const secrets = ["only-for-tests-32-bytes-of-key!!", "another-32-bytes-of-key-in-tests"].map(
@@ -32,7 +31,7 @@ function sender(options: Partial<SenderOptions> = {}) {
 }
 
 /** Starts a server on a free loopback port and records its connections. */
-async function listen(server: Server, protocol = "http") {
+async function listen(server: Server) {
   const sockets: Socket[] = [];
   server.on("connection", (socket: Socket) => sockets.push(socket.on("error", () => undefined)));
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -41,15 +40,11 @@ async function listen(server: Server, protocol = "http") {
     for (const socket of sockets) socket.destroy();
   });
   const { port } = server.address() as AddressInfo;
-  return { port, url: `${protocol}://127.0.0.1:${port}/hook?from=us`, sockets, server };
+  return { port, url: `http://127.0.0.1:${port}/hook?from=us`, sockets };
 }
 const receiver = (respond: RequestListener) => listen(createServer(respond));
 /** A receiver that does not parse HTTP: the function gets the socket after the first data. */
-const rawReceiver = (act: Act, protocol?: string) =>
-  listen(
-    createTcpServer((socket) => socket.once("data", () => act(socket))),
-    protocol,
-  );
+const rawReceiver = (act: Act) => listen(createTcpServer((socket) => socket.once("data", () => act(socket))));
 
 type Act = (socket: Socket) => unknown;
 const writes = (content: string) => (socket: Socket) => socket.write(content);
@@ -293,128 +288,64 @@ test("an attempt that has ended leaves nothing in memory", async () => {
   expect((await attempts(100)) - before).toBeLessThan(10);
 });
 
-/** Connections, and a function that sends a request to a URL and reads the response. */
-function connect() {
+test("webhooks in turn use one connection, webhooks at the same time several; each connection resolves the name once", async () => {
   let lookups = 0;
-  const counting = async () => ((lookups += 1), ["127.0.0.1"]);
-  const connections = createConnections({ lookup: counting, forbidden: () => undefined, discreet: false });
-  ends.push(() => connections.close());
-  async function post(url: string, signal = new AbortController().signal) {
-    const request = { headers: {}, body: "{}", signal, onInformation: () => undefined };
-    const response = await connections.post(new URL(url), request);
-    await buffer(response);
-    return response.statusCode;
-  }
-  return { connections, post, lookups: () => lookups };
-}
-
-describe("connections", () => {
-  test("requests in turn use one connection, requests at the same time several; each resolves the name once", async () => {
-    const { connections, post, lookups } = connect();
-    const { port, sockets } = await receiver((_, response) => void response.end());
-    const url = `http://merchant.example:${port}/`;
-    await post(url);
-    await post(url);
-    expect([sockets.length, lookups()]).toEqual([1, 1]);
-    await Promise.all([post(url), post(url)]);
-    expect([sockets.length, lookups(), connections.receivers]).toEqual([2, 2, 1]);
-  });
-
-  test("a connection that the receiver has closed is replaced", async () => {
-    const { connections, post } = connect();
-    const { url, sockets } = await receiver((_, response) => void response.end());
-    await post(url);
-    sockets[0]!.destroy();
-    await expect.poll(() => connections.receivers).toBe(0);
-    expect([await post(url), sockets.length]).toEqual([200, 2]);
-  });
-
-  test.each([
-    ["closes the connection after its response", () => rawReceiver(responds(200, "", "connection: close"))],
-    ["resets the connection", () => rawReceiver((socket) => socket.resetAndDestroy())],
-    ["does not speak TLS", () => rawReceiver((socket) => socket.end("garbage"), "https")],
-    ["does not answer the TLS handshake", () => rawReceiver((socket) => socket.resume(), "https")],
-    ["does not respond before the request is aborted", () => rawReceiver(() => undefined)],
-    [
-      "listens no longer",
-      async () => {
-        const started = await receiver(() => undefined);
-        started.server.close();
-        return started;
-      },
-    ],
-  ] as const)("nothing is kept of a receiver that %s", async (_, start) => {
-    const { connections, post } = connect();
-    const deadline = new AbortController();
-    const sent = post((await start()).url, deadline.signal).catch(() => undefined);
-    await expect.poll(() => connections.receivers).toBe(1);
-    deadline.abort();
-    await sent;
-    await expect.poll(() => connections.receivers).toBe(0);
-  });
+  const { send } = sender({ lookup: async () => ((lookups += 1), ["127.0.0.1"]) });
+  const { port, sockets } = await receiver((_, response) => void response.end());
+  const message = messageTo(`http://merchant.example:${port}/`);
+  await send(message);
+  await send(message);
+  expect([sockets.length, lookups]).toEqual([1, 1]);
+  await Promise.all([send(message), send(message)]);
+  expect([sockets.length, lookups]).toEqual([2, 2]);
 });
 
 describe("TLS", () => {
   const DAY_MS = 86_400_000;
   const trusted = getCACertificates("default");
-  const receivers = { valid: 0, expired: 0, plain: 0 };
-  const certificates: string[] = [];
-  const servers: Server[] = [];
-  /** The server name that each request was sent to. */
-  const names: unknown[] = [];
+  afterAll(() => setDefaultCACertificates(trusted));
 
-  async function start(server: Server) {
-    servers.push(server);
-    await once(server.listen(0, "127.0.0.1"), "listening");
-    return (server.address() as AddressInfo).port;
-  }
-  /** An HTTPS receiver with a certificate for `merchant.example`, valid for 30 days. */
-  async function httpsReceiver(notBefore: number) {
+  /** Starts a receiver with a certificate for `merchant.example` that began days ago and is valid for 30 days. */
+  async function tlsReceiver(days: number, isTrusted: boolean) {
+    const notBeforeDate = new Date(Date.now() - days * DAY_MS);
     const { private: key, cert } = await generate([{ name: "commonName", value: "merchant.example" }], {
       keyType: "ec",
       algorithm: "sha256",
-      notBeforeDate: new Date(notBefore),
-      notAfterDate: new Date(notBefore + 30 * DAY_MS),
+      notBeforeDate,
+      notAfterDate: new Date(notBeforeDate.getTime() + 30 * DAY_MS),
     });
-    certificates.push(cert);
+    setDefaultCACertificates(isTrusted ? [...trusted, cert] : trusted);
+    /** The server name that each request was sent to. */
+    const names: unknown[] = [];
     const server = createHttpsServer({ key, cert }, (request, response) => {
       names.push((request.socket as TLSSocket & { servername?: string | false }).servername);
       response.end("ok");
     });
-    return start(server);
+    return { ...(await listen(server)), names };
   }
-
-  beforeAll(async () => {
-    receivers.valid = await httpsReceiver(Date.now() - DAY_MS);
-    receivers.expired = await httpsReceiver(Date.now() - 60 * DAY_MS);
-    receivers.plain = await start(createServer());
-  });
-  afterAll(() => {
-    setDefaultCACertificates(trusted);
-    for (const server of servers) server.close();
-  });
 
   const UNTRUSTED = "is not signed by a trusted authority (DEPTH_ZERO_SELF_SIGNED_CERT)";
   const OTHER_NAME = "is issued for another name (ERR_TLS_CERT_ALTNAME_INVALID)";
   test.each([
-    ["an untrusted authority", "valid", "merchant.example", UNTRUSTED, false],
-    ["another name", "valid", "other.example", OTHER_NAME, true],
-    ["a name instead of the address", "valid", "127.0.0.1", OTHER_NAME, true],
-    ["the past", "expired", "merchant.example", "has expired (CERT_HAS_EXPIRED)", true],
-  ] as const)("refuses a certificate for %s", async (_, to, host, why, isTrusted) => {
-    setDefaultCACertificates(isTrusted ? [...trusted, ...certificates] : trusted);
-    const { error } = await sender({ allowInsecure: false }).send(messageTo(`https://${host}:${receivers[to]}/`));
+    ["an untrusted authority", 1, false, "merchant.example", UNTRUSTED],
+    ["another name", 1, true, "other.example", OTHER_NAME],
+    ["a name instead of the address", 1, true, "127.0.0.1", OTHER_NAME],
+    ["the past", 60, true, "merchant.example", "has expired (CERT_HAS_EXPIRED)"],
+  ])("refuses a certificate for %s", async (_, days, isTrusted, host, why) => {
+    const { port, names } = await tlsReceiver(days, isTrusted);
+    const { error } = await sender({ allowInsecure: false }).send(messageTo(`https://${host}:${port}/`));
     expect([error, names]).toEqual([`The receiver's TLS certificate ${why}.`, []]);
   });
 
   test("refuses a receiver without TLS", async () => {
-    const { error } = await sender().send(messageTo(`https://merchant.example:${receivers.plain}/`));
+    const { port } = await receiver(() => undefined);
+    const { error } = await sender().send(messageTo(`https://merchant.example:${port}/`));
     expect(error).toMatch(/^A TLS connection to the receiver could not be established \((EPROTO|ERR_SSL_\w+)\)\.$/);
   });
 
   test("delivers the webhook, using the name, not the address, for SNI and verification", async () => {
-    setDefaultCACertificates([...trusted, ...certificates]);
-    const result = await sender().send(messageTo(`https://merchant.example:${receivers.valid}/`));
+    const { port, names } = await tlsReceiver(1, true);
+    const result = await sender().send(messageTo(`https://merchant.example:${port}/`));
     expect([result.httpStatus, names]).toEqual([200, ["merchant.example"]]);
   });
 });

@@ -26,8 +26,6 @@ export interface Message {
   secrets: readonly string[];
   /** JSON, signed and sent verbatim. */
   body: string;
-  /** The W3C trace context of this attempt. */
-  traceparent?: string | undefined;
 }
 
 /** The result of one attempt, with the reason of a failure for the merchant. */
@@ -108,7 +106,7 @@ export function createSender(options: SenderOptions) {
 
 /** Returns the headers of an attempt, signed. @param sentAt real time in milliseconds since 1970 */
 function webhookHeaders(
-  { id, secrets, body, traceparent }: Omit<Message, "url">,
+  { id, secrets, body }: Omit<Message, "url">,
   sentAt: number,
   userAgent = "disbursement-checkout-webhooks",
 ): Record<string, string> {
@@ -119,7 +117,6 @@ function webhookHeaders(
     "webhook-id": id,
     "webhook-timestamp": String(timestamp),
     "webhook-signature": sign(secrets, id, timestamp, body),
-    ...(traceparent !== undefined && { traceparent }),
   };
 }
 

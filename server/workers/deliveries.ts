@@ -1,19 +1,10 @@
 import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
-import { childOf, readTraceparent, traceparentOf, type Emit } from "../domain/telemetry.ts";
+import type { Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
 import { nextStep } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions, type Underway } from "./queue-worker.ts";
-
-/** After so many failures in a row, the success of a new webhook shows that the receiver works again. */
-const OUTAGE = 10;
-/** If fewer deliveries wait, they are not made due earlier. */
-const LEAST_WAITING = 10;
-/** How many waiting deliveries become due with each success: in a receiver that fails again, few lose an attempt. */
-const DUE_WITH_SUCCESS = 2;
-/** How many receivers to remember. */
-const MOST_LANES = 1_000;
 
 export interface DeliveryOptions extends Omit<QueueWorkerOptions<ClaimedDelivery>, "queue" | "serves" | "attempt"> {
   storage: DeliveryQueue;
@@ -22,18 +13,19 @@ export interface DeliveryOptions extends Omit<QueueWorkerOptions<ClaimedDelivery
   /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
   chance(): number;
   emit: Emit;
-  /** Returns the id of a new piece of work in a trace. */
-  span(): string;
 }
+
+/** How many waiting webhooks of a receiver that works again become due with each of its successes. */
+const DUE_WITH_SUCCESS = 2;
 
 /** Delivers webhooks at least once (D13). */
 export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
-  const { storage } = options;
+  const { storage, log } = options;
   const noteResult = afterOutages(storage, () => worker.wake());
   const worker = createQueueWorker<ClaimedDelivery>({
     ...options,
     queue: {
-      promoteDue: (limit, merchantId) => storage.promoteDue(limit, merchantId),
+      promoteDue: (limit) => storage.promoteDue(limit),
       readyLanes: (query) => storage.readyLanes(query),
       claim: (lanes, leaseMs) => storage.claimDeliveries(lanes, leaseMs),
       renew: (claims, leaseMs) => storage.renewClaims(claims, leaseMs),
@@ -43,7 +35,7 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
       if (status === undefined) return entry.hasLapsed;
       // The attempt is recorded. What waits otherwise comes when it is due.
       await noteResult(entry.claim, status === "delivered").catch((error: unknown) =>
-        options.log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
+        log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
       );
       return true;
     },
@@ -52,25 +44,42 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
 }
 
 /**
+ * Returns a function that notices by a retry that a receiver works again after an outage, and makes its waiting
+ * deliveries due earlier (D13): with each success two more, until the receiver fails again or none waits.
+ */
+function afterOutages(storage: Pick<DeliveryQueue, "advanceRetries">, onReady: () => void) {
+  /** The receivers that work again, and may still have waiting deliveries. */
+  const recovered = new Set<string>();
+
+  return async ({ lane, step }: Pick<ClaimedDelivery, "lane" | "step">, isDelivered: boolean): Promise<void> => {
+    const key = `${lane.merchantId} ${lane.host}`;
+    if (isDelivered && (step > 0 || recovered.has(key))) {
+      if ((await storage.advanceRetries(lane, DUE_WITH_SUCCESS)) > 0) {
+        recovered.add(key);
+        return onReady();
+      }
+    }
+    recovered.delete(key);
+  };
+}
+
+/**
  * Sends a webhook, records the result and schedules the next attempt (D13). Resolves with the delivery's status, or with
  * undefined if this server ended the attempt, and the receiver did not fail.
  */
 async function makeAttempt(
-  { storage, clock, sender, chaos, chance, emit, span, stopping }: DeliveryOptions,
+  { storage, clock, sender, chaos, chance, emit, stopping }: DeliveryOptions,
   entry: Underway<ClaimedDelivery>,
 ): Promise<NextStep["status"] | undefined> {
   const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
   const at = happensAt(merchant, dueAt, now);
   const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
-  const parent = readTraceparent(event.traceparent);
-  const trace = parent && childOf(parent, span());
   const message = {
     url,
     id: event.id,
     secrets: [secrets.current, ...previous],
     body: event.body,
-    traceparent: trace && traceparentOf(trace),
   };
   // What the chaos switch loses is not sent (D17).
   const { retryAfter, ...result }: AttemptResult = chaos.strikes(merchant, "lostWebhooksPercent")
@@ -89,32 +98,6 @@ async function makeAttempt(
     durationMs: latencyMs,
     delayMs: at - dueAt,
     counted,
-    trace,
   });
   return next.status;
-}
-
-/**
- * Returns a function that notices receivers that work again after an outage, and makes their waiting deliveries due
- * earlier (D13): with each success two more, until the receiver fails again or none waits.
- */
-function afterOutages(storage: Pick<DeliveryQueue, "advanceRetries">, onReady: () => void) {
-  /** The failures of each receiver since its last success; 0 for a receiver that works again. */
-  const failures = new Map<string, number>();
-
-  return async ({ lane, step }: Pick<ClaimedDelivery, "lane" | "step">, isDelivered: boolean): Promise<void> => {
-    const key = `${lane.merchantId} ${lane.host}`;
-    const failed = failures.get(key);
-    const note = (count: number) => {
-      if (failed !== undefined || failures.size < MOST_LANES) failures.set(key, count);
-    };
-    if (!isDelivered) return note((failed ?? 0) + 1);
-    failures.delete(key);
-    const isKnown = failed === 0;
-    if (!isKnown && step === 0 && (failed ?? 0) < OUTAGE) return;
-    const least = isKnown ? 1 : LEAST_WAITING;
-    if ((await storage.advanceRetries(lane, { least, limit: DUE_WITH_SUCCESS })) === 0) return;
-    note(0);
-    onReady();
-  };
 }

@@ -1,4 +1,4 @@
-import { CHECKOUT_LIFETIME_MS } from "../domain/checkouts.ts";
+import { CHECKOUT_LIFETIME_MS } from "../domain/payments.ts";
 import type { ClaimedHandover, RailExchange, HandoverReport, HandoverStore, Recorded } from "../domain/handovers.ts";
 import { RailError, type Rail, type RailAnswer, type RailCall, type RailPayment, type Rails } from "../domain/rails.ts";
 import type { Emit } from "../domain/telemetry.ts";
@@ -49,9 +49,9 @@ export function createHandoverWorker(options: HandoverOptions) {
   const worker = createQueueWorker<ClaimedHandover>({
     ...options,
     queue: {
-      async promoteDue(limit, merchantId) {
+      async promoteDue(limit) {
         await gates.refresh();
-        return storage.promoteHandovers(limit, merchantId);
+        return storage.promoteHandovers(limit);
       },
       readyLanes: storage.handoverLanes,
       claim: storage.claimHandovers,

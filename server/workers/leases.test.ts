@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { createChaosSwitch } from "../domain/outcomes.ts";
 import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
 import { InProgress } from "../domain/in-progress.ts";
@@ -24,17 +24,16 @@ const claim = {
 let clock: FakeClock;
 let worker: QueueWorker;
 /** The attempts in progress, each with the function that makes its receiver respond. */
-let attempts: { signal: AbortSignal; respond(httpStatus?: number): void }[];
+let attempts: { signal: AbortSignal; respond(): void }[];
 let recorded: number;
-let storage: Pick<DeliveryQueue, "promoteDue" | "readyLanes" | "claimDeliveries" | "renewClaims" | "recordAttempt"> &
-  Partial<Pick<DeliveryQueue, "advanceRetries">>;
+let storage: Pick<DeliveryQueue, "promoteDue" | "readyLanes" | "claimDeliveries" | "renewClaims" | "recordAttempt">;
 
 /** Makes an attempt that lasts until its receiver responds or its signal is aborted. */
 const send = (_: Message, { signal } = new AbortController()) =>
   new Promise<AttemptResult>((resolve) => {
     const result = { sentAt: clock.now(), latencyMs: 0 };
     signal.addEventListener("abort", () => resolve({ ...result, error: "aborted" }));
-    attempts.push({ signal, respond: (httpStatus = 204) => resolve({ ...result, httpStatus }) });
+    attempts.push({ signal, respond: () => resolve({ ...result, httpStatus: 204 }) });
   });
 
 beforeEach(() => {
@@ -58,7 +57,6 @@ beforeEach(() => {
     log: pino({ level: "silent" }),
     stopping: new AbortController().signal,
     emit: () => undefined,
-    span: () => "00f067aa0ba902b7",
   });
 });
 
@@ -106,49 +104,4 @@ test("a claim that arrives too late is not attempted", async () => {
   };
   expect(await worker.begin()).toBe(0);
   expect(attempts).toEqual([]);
-});
-
-let waiting: number;
-/** Makes an attempt, which the receiver accepts or refuses. */
-async function attempt(isDelivered: boolean, step = 0) {
-  storage.claimDeliveries = async () => [{ ...claim, step }];
-  attempts = [];
-  await worker.begin();
-  attempts[0]!.respond(isDelivered ? 204 : 500);
-  await worker.idle();
-}
-
-describe("a receiver that works again after an outage", () => {
-  beforeEach(() => {
-    waiting = 20;
-    storage.advanceRetries = async (_lane, { least, limit }) => {
-      const advanced = waiting < least ? 0 : Math.min(waiting, limit);
-      waiting -= advanced;
-      return advanced;
-    };
-  });
-
-  test("gets two waiting webhooks early with each success, until it fails again", async () => {
-    await attempt(true, 1);
-    await attempt(true);
-    expect(waiting).toBe(16);
-    await attempt(false);
-    await attempt(true);
-    expect(waiting).toBe(16);
-    await attempt(true, 1);
-    while (waiting > 0) await attempt(true, 1);
-  });
-
-  test("is noticed at a new webhook only after ten failures, and not if few webhooks wait", async () => {
-    for (let failed = 0; failed < 9; failed += 1) await attempt(false);
-    await attempt(true);
-    expect(waiting).toBe(20);
-    for (let failed = 0; failed < 10; failed += 1) await attempt(false);
-    await attempt(true);
-    expect(waiting).toBe(18);
-    await attempt(false);
-    waiting = 9;
-    await attempt(true, 1);
-    expect(waiting).toBe(9);
-  });
 });

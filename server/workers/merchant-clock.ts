@@ -49,9 +49,9 @@ export function createMerchantClock({ storage, settle, deliveries, stopping }: O
       const moved = await storage.moveClock(merchantId, move, MOST_AHEAD_MS, actor);
       if (!moved) throw tooFar(move);
       for (let pause = PAUSE_MS; !stopping.aborted;) {
-        const done = (await settle(merchantId)) + (await deliveries.begin(merchantId));
-        if (done > 0) continue;
+        const done = (await settle(merchantId)) + (await deliveries.begin());
         if (!(await storage.hasDue(merchantId, moved.at))) return moved.merchant;
+        if (done > 0) continue;
         // Attempts are in progress, here or in another process. A receiver may hang, and others need the storage.
         await sleep(pause);
         pause = Math.min(2 * pause, LONGEST_PAUSE_MS);

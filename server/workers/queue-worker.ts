@@ -122,9 +122,8 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
   let place: Lane | undefined;
 
   /** Claims from the lanes after `after`. `next` is the lane to continue after, or undefined at the end of the lanes. */
-  async function claimAfter(after: Lane | undefined, merchantId: string | undefined) {
-    const query = { limit: LANES_PER_PAGE, ...(after && { after }), ...(merchantId !== undefined && { merchantId }) };
-    const lanes = await queue.readyLanes(query);
+  async function claimAfter(after: Lane | undefined) {
+    const lanes = await queue.readyLanes({ limit: LANES_PER_PAGE, ...(after && { after }) });
     const served = serves ? lanes.filter(({ host }) => serves(host)) : lanes;
     const plan = attempts.plan(served, CLAIMED_PER_SCAN);
     const heldUntil = clock.counter() + HELD_MS;
@@ -137,25 +136,24 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
   }
 
   /** Scans the lanes for ready entries, and claims as many as the limits allow. */
-  async function claimNext(merchantId: string | undefined): Promise<HeldClaim<C>[]> {
+  async function claimNext(): Promise<HeldClaim<C>[]> {
     if (!attempts.hasRoom()) return [];
-    await queue.promoteDue(PROMOTED_PER_SCAN, merchantId);
-    let after = merchantId === undefined ? place : undefined;
+    await queue.promoteDue(PROMOTED_PER_SCAN);
     for (let scanned = 0; scanned < LANES_PER_SCAN; scanned += LANES_PER_PAGE) {
-      const { claimed, next } = await claimAfter(after, merchantId);
-      if (merchantId === undefined) place = next;
+      const after = place;
+      const { claimed, next } = await claimAfter(after);
+      place = next;
       // At the end of the lanes, continue with the first lane, unless the scan started there.
       if (claimed.length > 0 || (next === undefined && after === undefined)) return claimed;
-      after = next;
       // Let requests run in between, because a page takes a while when none of its lanes has room.
       await nextTurn();
     }
     return [];
   }
 
-  async function claimAndStart(merchantId: string | undefined): Promise<number> {
+  async function claimAndStart(): Promise<number> {
     let begun = 0;
-    for (const claim of await claimNext(merchantId)) {
+    for (const claim of await claimNext()) {
       if (!start(claim)) continue;
       begun += 1;
       if (begun % BEGUN_PER_TURN === 0) await nextTurn();
@@ -167,8 +165,8 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
   let scanning: Promise<unknown> = Promise.resolve();
 
   /** Claims as many ready entries as the limits allow and starts their attempts. Resolves with their number. */
-  function begin(merchantId?: string): Promise<number> {
-    const begun = scanning.then(() => claimAndStart(merchantId));
+  function begin(): Promise<number> {
+    const begun = scanning.then(claimAndStart);
     scanning = begun.catch(() => {});
     return begun;
   }

@@ -9,9 +9,17 @@ export const faults: readonly Fault[] = [
     }),
   })),
   fault("retries-by-advance-only", "Webhooks are repeated only when the clock is moved.", "retries.real-time", () => ({
-    storage: (inner) => ({
-      promoteDue: async (limit, merchantId) => (merchantId === undefined ? 0 : inner.promoteDue(limit, merchantId)),
-    }),
+    storage(inner) {
+      let isMoving = false;
+      return {
+        async moveClock(...which) {
+          isMoving = true;
+          return inner.moveClock(...which);
+        },
+        promoteDue: async (limit) => (isMoving ? inner.promoteDue(limit) : 0),
+        hasDue: async (...which) => (isMoving = await inner.hasDue(...which)),
+      };
+    },
   })),
   fault(
     "receiver-has-a-second",

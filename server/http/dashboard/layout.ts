@@ -3,14 +3,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Router, type ErrorRequestHandler, type RequestHandler, type Response } from "express";
 import { missing, refused, Refused } from "../../actions/action.ts";
-import { describeChanges, type Change } from "../../domain/changes.ts";
+import { describeChanges } from "../../domain/changes.ts";
 import { ConnectionDropped, InvalidCursorError, ServiceError } from "../../domain/errors.ts";
 import type { TextId } from "../../texts/index.ts";
 import { toHttpError } from "../http-error.ts";
 import { languageLinks } from "../language.ts";
 import { stateOf, type Visit } from "../request-state.ts";
 import { readStyles } from "../templates.ts";
-import { inWords } from "./audit.ts";
 import { tokenOf } from "./forms.ts";
 import { attributes, bdi, card, code, Html, htmlOf, link, markup, soft, tag, type Part } from "./html.ts";
 import { isByItself, rootOf, wordsIn, type DashboardContext, type Words } from "./view.ts";
@@ -175,26 +174,13 @@ export function dashboardErrors(context: DashboardContext): ErrorRequestHandler 
     const saysWhat = hasChanged || (req.method === "POST" && !saysNothing);
     const root = rootOf(context.config.publicUrl);
     const trail = hasChanged && trailOf(root, res);
-    const what = () =>
-      describeChanges(
-        changes,
-        (id, values) => words.plain([id, values]),
-        (change) => nameOf(change, words),
-      );
     const content = markup`<h1>${title}</h1><p>${words.plain(refusal.said)}</p>
-${saysWhat && markup`<p><strong>${what()}</strong></p>`}
+${saysWhat && markup`<p><strong>${describeChanges(changes, t)}</strong></p>`}
 ${shownOnce !== undefined && markup`<p>${t("copyThisNow")}</p><p>${code(shownOnce)}</p>`}
 ${trail && markup`<p>${link(trail, t("seeWhatWasRecorded"))}</p>`}
 <p>${link(root, t("toTheDashboard"))}</p>${soft(rich("requestIdIs", { requestId }))}`;
     send(context, res.set(hasChanged ? {} : (headers ?? {})), { status, title }, card(content, { class: "narrow" }));
   };
-}
-
-function nameOf({ action, details: about }: Change, words: Words): string {
-  if (!action) return Object.values(about).join(", ");
-  const { merchant: _, ...details } = about;
-  const { what, more } = inWords({ at: 0, actor: "server ", action, merchantId: "", details }, [], words);
-  return [what, ...more].join(", ");
 }
 
 /** The page that shows what was recorded; undefined for a visitor who is not signed in. */

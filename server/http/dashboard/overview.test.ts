@@ -43,7 +43,6 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
     ["2026-11-20", "KES", "100 %", "KES 7.00 1", "none", "none"],
     ["2026-11-20", "XOF", "50 %", "XOF 1,500.00 1", "XOF 50.00 1", "none"],
     ["2026-11-21", "XOF", "100 %", "XOF 2,500.00 1", "none", "XOF 30.00 1"],
-    ["The provider rejected the request for the payment. rejected", "1"],
   ]);
   const day = "from=2026-11-20&to=2026-11-20";
   await says(open(`${page}?${day}`), 200, "Payouts from 2026-11-20 to 2026-11-20");

@@ -1,15 +1,10 @@
 import { refused } from "../../actions/action.ts";
 import { ATTENTION_AFTER_MINUTES } from "../../domain/handovers.ts";
-import {
-  MOST_FAILURES_COUNTED,
-  MOST_GIVEN_UP_COUNTED,
-  MOST_WAITING_COUNTED,
-  type Figure,
-  type PaymentKind,
-} from "../../domain/figures.ts";
+import { MOST_GIVEN_UP_COUNTED, MOST_WAITING_COUNTED, type Figure } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
+import type { PaymentKind } from "../../domain/records.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
-import { card, code, column, dim, items, link, markup, scroll, soft, table, under } from "./html.ts";
+import { card, column, dim, items, link, markup, scroll, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";
 import { checkSearch, searchForm, type Filters, type Page } from "./page.ts";
 import { queryOf, type View } from "./view.ts";
@@ -132,14 +127,10 @@ const byCurrency = (counted: Counted, first: number, last: number) =>
 
 /** The figures of a merchant's payments. */
 async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
-  const { t, number, word, area, context } = view;
+  const { t, number, area, context } = view;
   const { of, from, to } = chosen(view, merchant);
   const { kind, list, statuses } = KINDS[of];
-  const query = { merchantId: merchant.id, kind, from, to };
-  const [counted, failures] = await Promise.all([
-    context.storage.readFigures(query),
-    context.storage.countFailures(query),
-  ]);
+  const counted = await context.storage.readFigures({ merchantId: merchant.id, kind, from, to });
   const days = from === to ? [] : [...Map.groupBy(counted, ({ day }) => day)].toSorted(([a], [b]) => a - b);
   const rows = [byCurrency(counted, from, to), ...days.map(([day, among]) => byCurrency(among, day, day))].flat();
   /** Leads to the payments that a figure counts. */
@@ -164,25 +155,7 @@ async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
       }),
     ),
   ];
-  const why: Column<(typeof failures)[number]>[] = [
-    column("reason", "names", (each) =>
-      each.code === undefined ? t("noReason") : [word("failure", each.code), under(code(each.code))],
-    ),
-    column(of, "number", ({ payments }) => number(payments)),
-  ];
-  const isCut = failures.reduce((total, { payments }) => total + payments, 0) >= MOST_FAILURES_COUNTED;
-  const content = [
-    scroll(table(view, rows, sums), { "aria-labelledby": "figures" }),
-    failures.length > 0 && [
-      markup`<h3>${t("whyTheyFailed")}</h3>`,
-      table(
-        view,
-        failures.toSorted((a, b) => b.payments - a.payments),
-        why,
-      ),
-    ],
-    isCut && soft(t("ofTheNewest", { number: MOST_FAILURES_COUNTED })),
-  ];
+  const content = scroll(table(view, rows, sums), { "aria-labelledby": "figures" });
   const title = t("kindFromTo", { kind: t(of), first: view.day(isoDay(from)), last: view.day(isoDay(to)) });
   return markup`${searchForm(view, FILTERS, queryOf(view.query) !== "")}
 ${card(counted.length === 0 ? markup`<p>${t("nothing")}</p>` : content, { id: "figures", title, isLive: true })}`;

@@ -1,10 +1,8 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Response } from "express";
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Checkout, Disbursement, RecordQuery } from "../../domain/records.ts";
 import type { Page } from "../../domain/pages.ts";
-import type { RecordQuery } from "../../domain/records.ts";
 import { csvLine, failureIn, fieldOf, fieldsByName, timestamp } from "../../domain/representation.ts";
 import { stated, stateOf } from "../request-state.ts";
 import { watchSession } from "./sign-in.ts";

@@ -1,7 +1,6 @@
 import { choices } from "../../actions/action.ts";
 import { MOST_DECIDED, sumsOf } from "../../actions/payments.ts";
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Checkout, Disbursement } from "../../domain/records.ts";
 import { failureIn, fieldOf, fieldsByName } from "../../domain/representation.ts";
 import { DAY_MS } from "../../domain/time.ts";
 import type { TextId } from "../../texts/index.ts";

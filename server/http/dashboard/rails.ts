@@ -4,7 +4,7 @@ import {
   readRailStates,
   type RailState,
   type Handover,
-  type StoredExchange,
+  type RailExchange,
 } from "../../domain/handovers.ts";
 import type { ActorName } from "../../domain/audit.ts";
 import type { TextId } from "../../texts/index.ts";
@@ -182,9 +182,9 @@ const RESULTS = {
   missing: ["exchange.missing", ""],
   unknown: ["exchange.unknown", "bad"],
   "not-sent": ["exchange.not-sent", "bad"],
-} as const satisfies Record<StoredExchange["result"], readonly [TextId, Moment["tone"]]>;
+} as const satisfies Record<RailExchange["result"], readonly [TextId, Moment["tone"]]>;
 
-function momentOf({ at, action, result, latencyMs, detail = "" }: StoredExchange, { t }: Words): Moment {
+function momentOf({ at, action, result, latencyMs, detail = "" }: RailExchange, { t }: Words): Moment {
   const [become, tone] = RESULTS[result];
   const values = { action: t(`exchange.${action}`), result: t(become), latencyMs };
   const isCall = action === "pay" || action === "collect" || action === "find";

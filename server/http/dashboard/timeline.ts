@@ -1,7 +1,6 @@
 import { timestamp } from "../../domain/representation.ts";
 import type { Attempt, Delivery } from "../../domain/deliveries.ts";
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Checkout, Disbursement } from "../../domain/records.ts";
 import type { Event } from "../../domain/events.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
 import { sandboxTime } from "../../domain/time.ts";
@@ -131,19 +130,15 @@ function attemptMoment(attempt: Attempt, delivery: Delivery, { t }: Words): Mome
   };
 }
 
-/** The part of a traceparent that all attempts share: the version and the trace's id. */
-const TRACE_LENGTH = "00-".length + 32 + "-".length;
-
 /**
  * The request of an attempt, without the signature, which is not stored, and without the body, which all attempts
  * share.
  */
-function requestOf({ sentAt }: Attempt, { url, id, traceparent }: Delivery): string {
+function requestOf({ sentAt }: Attempt, { url, id }: Delivery): string {
   return [
     `POST ${url}`,
     `sent at ${timestamp(sentAt)}`,
     `webhook-id: ${id}`,
     `webhook-timestamp: ${Math.floor(sentAt / 1_000)}`,
-    ...(traceparent === undefined ? [] : [`traceparent: ${traceparent.slice(0, TRACE_LENGTH)}…`]),
   ].join("\n");
 }

@@ -1,7 +1,6 @@
 import { describeSearch, SEARCH, searchOf, type TypedSearch } from "../../actions/webhooks.ts";
 import type { Delivery, DeliveryFilter } from "../../domain/deliveries.ts";
-import { MOST_COUNTED } from "../../domain/storage.ts";
-import { deliveriesOfPayment, type Replay, type Replayed } from "../../domain/webhooks.ts";
+import { deliveriesOfPayment, type Replay } from "../../domain/webhooks.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
 import { bdi, card, code, column, dim, link, markup, pre, soft, under } from "./html.ts";
@@ -107,21 +106,13 @@ const webhookRecord = record<Delivery>({
 const shareOf = ({ replayed, expected }: Replay, { t, number }: Words): string =>
   expected === undefined ? number(replayed) : t("partOf", { part: replayed, whole: expected });
 
-const counted = (count: number, { number }: View) =>
-  count > MOST_COUNTED ? `> ${number(MOST_COUNTED)}` : number(count);
-
 /** Replays of all webhooks that a search finds, with their progress (D13). */
-const replayList = list<Replay & { became: Replayed }>({
+const replayList = list<Replay>({
   at: "/m/:merchant/replays",
   title: "replays",
   isWhole: true,
   under: WEBHOOKS,
-  async read(view) {
-    const { storage } = view.context;
-    const replays = await storage.listReplays(merchantOf(view).id, LISTED);
-    const became = await Promise.all(replays.map(({ merchantId, id }) => storage.countReplayed(merchantId, id)));
-    return { items: replays.map((replay, index) => ({ ...replay, became: became[index]! })) };
-  },
+  read: async (view) => ({ items: await view.context.storage.listReplays(merchantOf(view).id, LISTED) }),
   beside: ({ area, t }) => link(`${area}/webhooks`, t("allWebhooks")),
   columns: (view) => [
     column("started", "", ({ startedAt, startedBy, filter }) => [
@@ -140,12 +131,6 @@ const replayList = list<Replay & { became: Replayed }>({
       shareOf(replay, view),
       replay.skipped > 0 && under(view.t("labelled", { label: view.t("skipped"), value: replay.skipped })),
       under(view.t("perSecond", { pace: replay.pace })),
-    ]),
-    column("delivered", "wide number", ({ became }) => counted(became.delivered, view)),
-    column("failed", "wide number", ({ became }) => counted(became.failed, view)),
-    column("waiting", "wide number", ({ became }) => [
-      counted(became.waiting, view),
-      became.again > 0 && under(view.t("failedAgain", { number: counted(became.again, view) })),
     ]),
   ],
   none: "noReplaysYet",

@@ -53,13 +53,9 @@ test("every page, text and file is sent, also compressed, and not again while it
     expect.soft(policy, path).not.toMatch(/unsafe|https?:|\*/);
     expect.soft(policy!.includes("connect-src 'self'"), path).toBe(path === "/docs/reference");
     const zipped = await ask(url, { "accept-encoding": "gzip" });
-    const isZipped = zipped.headers["content-encoding"] === "gzip";
-    expect.soft((isZipped ? gunzipSync(zipped.body) : zipped.body).equals(body), path).toBe(true);
-    expect.soft(zipped.headers.etag === headers.etag, path).toBe(!isZipped);
-    for (const [encoding, { etag }] of [["", headers] as const, ["gzip", zipped.headers] as const]) {
-      const again = await ask(url, { "accept-encoding": encoding, "if-none-match": String(etag) });
-      expect.soft([again.status, again.body.length], path).toEqual([304, 0]);
-    }
+    expect.soft(gunzipSync(zipped.body).equals(body), path).toBe(true);
+    const again = await ask(url, { "accept-encoding": "gzip", "if-none-match": String(headers.etag) });
+    expect.soft([again.status, again.body.length], path).toEqual([304, 0]);
   }
 });
 

@@ -39,17 +39,10 @@ const read = (file: string): string => readFileSync(join(import.meta.dirname, fi
 const sendPage = (res: Response, html: string): Response =>
   res.set("Content-Security-Policy", policyOf("")).type("html").send(html);
 
-/** A body with its hash, which is the same in every process. */
-const withHash = (body: Buffer) => ({ body, hash: createHash("sha256").update(body).digest("base64url") });
-
-/** Returns a function that calls `make` once for each path, but again if it threw, as when no file could be opened. */
-function kept<T>(make: (path: string) => T): (path: string) => T {
-  const made = new Map<string, T>();
-  return (path) => {
-    const found = made.get(path) ?? make(path);
-    made.set(path, found);
-    return found;
-  };
+/** What is sent for a path, and its hash, which is the same in every process. */
+function toSend(text: string) {
+  const plain = Buffer.from(text);
+  return { plain, zipped: gzipSync(plain), hash: createHash("sha256").update(plain).digest("base64url") };
 }
 
 /**
@@ -73,23 +66,25 @@ export function documentation(settings: Settings): Router {
     texts.set(`/docs/${name}.md`, () => textOf(`${name}.md`));
     texts.set(path, () => framed({ ...page, base }, textOf(`${name}.html`)));
   }
-  const plainAt = kept((path) => withHash(Buffer.from(texts.get(path)!())));
-  const zippedAt = kept((path) => withHash(gzipSync(plainAt(path).body)));
-  const sections = kept((): Section[] => pages.flatMap((page) => sectionsOf(page, textOf(`${page.name}.html`))));
+  const made = new Map<string, ReturnType<typeof toSend>>();
+  let sections: Section[] | undefined;
 
   const sendFound: RequestHandler = (req, res) => {
+    const { path } = req;
+    const { plain, zipped, hash } = made.get(path) ?? toSend(texts.get(path)!());
+    made.set(path, { plain, zipped, hash });
     const isZipped = req.acceptsEncodings("gzip") === "gzip";
-    const { body, hash } = (isZipped ? zippedAt : plainAt)(req.path);
     // Browsers keep a copy, and ask whether it is still current before they use it.
-    const headers = { "Cache-Control": "no-cache", Vary: "Accept-Encoding", ETag: `"${hash}"` };
-    res.set({ "Content-Security-Policy": policyOf(req.path), ...headers });
-    if (isZipped) res.set("Content-Encoding", "gzip");
+    const headers = { "Cache-Control": "no-cache", Vary: "Accept-Encoding", ETag: `W/"${hash}"` };
+    res.set({ "Content-Security-Policy": policyOf(path), ...headers, ...(isZipped && { "Content-Encoding": "gzip" }) });
     // RFC 9512.
-    res.type(req.path.endsWith(".yaml") ? "application/yaml; charset=utf-8" : extname(req.path) || "html").send(body);
+    res.type(path.endsWith(".yaml") ? "application/yaml; charset=utf-8" : extname(path) || "html");
+    res.send(isZipped ? zipped : plain);
   };
   const sendSearch: RequestHandler = (req, res) => {
     const query = typeof req.query["q"] === "string" ? req.query["q"].slice(0, 200) : "";
-    const body = render("search", { query, found: search(sections(""), query) });
+    sections ??= pages.flatMap((page) => sectionsOf(page, textOf(`${page.name}.html`)));
+    const body = render("search", { query, found: search(sections, query) });
     const summary = "Parts of the documentation that contain all words of a search.";
     sendPage(res.set("Cache-Control", "no-cache"), framed({ title: "Search", summary, base: "", query }, body));
   };

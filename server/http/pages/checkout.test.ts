@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { CHECKOUT_LIFETIME_MS } from "../../domain/checkouts.ts";
+import { CHECKOUT_LIFETIME_MS } from "../../domain/payments.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { FORCED_OUTCOMES } from "../../domain/outcomes.ts";
 import { UnknownOutcome } from "../../storage/storage-error.ts";

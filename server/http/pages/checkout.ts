@@ -1,5 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from "express";
-import { isPayable, type Checkout, type OpenCheckout } from "../../domain/checkouts.ts";
+import { isPayable, type OpenCheckout } from "../../domain/payments.ts";
+import type { Checkout } from "../../domain/records.ts";
 import { noteChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { onlyFor, toHttpError } from "../http-error.ts";

@@ -1,6 +1,6 @@
 // How the payment page reads and writes amounts, phone numbers and addresses.
 import { expect, test } from "vitest";
-import type { Checkout } from "../../domain/checkouts.ts";
+import type { Checkout } from "../../domain/records.ts";
 import type { Language } from "../../texts/index.ts";
 import { returnAddress } from "./checkout.ts";
 import { countryOf, formatAmount, formatPhoneNumber, parsePhoneNumber } from "./formats.ts";

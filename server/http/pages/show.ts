@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import { CHECKOUT_LIFETIME_MS, type Checkouts, type OpenCheckout } from "../../domain/checkouts.ts";
+import { CHECKOUT_LIFETIME_MS, type Checkouts, type OpenCheckout } from "../../domain/payments.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { ConnectionDropped } from "../../domain/errors.ts";
 import type { HandoverStore } from "../../domain/handovers.ts";

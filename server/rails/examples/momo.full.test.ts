@@ -1,16 +1,21 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { reservePort } from "../../../conformance/target/reserve-port.ts";
-import { railsOf } from "../../testing/rail.ts";
-import { startReceiver } from "../../testing/receiver.ts";
-import { startServer } from "../../testing/server.ts";
-import { checkedRail } from "../checked-rail.ts";
+import { json } from "node:stream/consumers";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { RailError, type Rail, type RailCall, type RailPayment } from "../module.ts";
 import { railSuite, startFaultyGateway, type FaultyGateway } from "../suite/index.ts";
-import { MOMO, startMomoSimulator, type MomoSimulator } from "./momo-simulator.ts";
 import createMomoRail, { uuidOf } from "./momo.ts";
+
+/** Accepted credentials. */
+const MOMO = { apiUser: "user", apiKey: "api-key", subscriptionKey: "d-key", environment: "mtnivorycoast" };
+const UUID_4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const ACCOUNT_CURRENCIES = new Set(["XOF", "XAF"]);
+/** The host that is registered for callbacks. */
+const CALLBACK_HOST = "https://gateway.example/";
 
 const folder = mkdtempSync(join(tmpdir(), "momo-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -19,21 +24,17 @@ const fileOf = (name: string, text: string) => {
   return join(folder, name);
 };
 
-const pays = (method: string, path: string) => method === "POST" && /transfer|requesttopay/.test(path);
-const settingsFor = (url: string, changes = {}) => ({
-  url,
-  targetEnvironment: "mtnivorycoast",
-  apiUser: MOMO.apiUser,
-  apiKeyFile: fileOf("api", MOMO.apiKey),
-  disbursementKeyFile: fileOf("disbursement", MOMO.disbursementKey),
-  collectionKeyFile: fileOf("collection", MOMO.collectionKey),
-  callbacks: true,
-  ...changes,
-});
-async function aPayPage() {
-  const port = await reservePort();
-  return { payPage: { port, url: `http://127.0.0.1:${port}` } };
-}
+const pays = (method: string, path: string) => method === "POST" && path.endsWith("/transfer");
+const railAt = (url: string, changes = {}): Rail =>
+  createMomoRail({
+    url,
+    targetEnvironment: MOMO.environment,
+    apiUser: MOMO.apiUser,
+    apiKeyFile: fileOf("api", MOMO.apiKey),
+    subscriptionKeyFile: fileOf("subscription", MOMO.subscriptionKey),
+    callbacks: true,
+    ...changes,
+  }) as Rail;
 
 railSuite(
   "MTN MoMo",
@@ -42,7 +43,7 @@ railSuite(
       const momo = await startMomoSimulator();
       const gateway = await startFaultyGateway(momo.url, pays);
       return {
-        rail: await createMomoRail(settingsFor(gateway.url, await aPayPage())),
+        rail: railAt(gateway.url),
         recorded: async (reference) => momo.find(reference).length,
         async end({ reference }, status) {
           if (status === "success") momo.end(reference, "SUCCESSFUL");
@@ -51,26 +52,22 @@ railSuite(
         contradict: async ({ reference }) => momo.end(reference, "FAILED", "INTERNAL_PROCESSING_ERROR"),
         gateway,
         refusal: { status: 500, body: { code: "PAYEE_NOT_FOUND", message: "Payee does not exist." } },
-        withWrongCredentials: async () =>
-          createMomoRail(settingsFor(gateway.url, { apiKeyFile: fileOf("wrong", "wrong-key") })),
-        elsewhere: async () => createMomoRail(settingsFor(gateway.url)),
-        async notificationOf({ reference }) {
-          const [record] = momo.find(reference);
-          return { headers: {}, body: Buffer.from(JSON.stringify(momo.bodyOf(record!))) };
-        },
+        withWrongCredentials: async () => railAt(gateway.url, { apiKeyFile: fileOf("wrong", "wrong-key") }),
+        elsewhere: async () => railAt(gateway.url),
+        notificationOf: async ({ reference }) => ({
+          headers: {},
+          body: Buffer.from(JSON.stringify(momo.find(reference)[0])),
+        }),
         async close() {
           await gateway.close();
           await momo.close();
         },
       };
     },
-    without: ["list"],
+    without: ["list", "checkouts"],
   },
   { describe, test, before: beforeAll, after: afterAll },
 );
-
-/** Moves the monotonic clock alone. */
-const passTwoMinutes = () => vi.spyOn(performance, "now").mockReturnValue(performance.now() + 121_000);
 
 const failed = (code: string) => ({ status: "failed", failure: { code } });
 
@@ -93,24 +90,18 @@ describe("MTN MoMo", () => {
 
   beforeAll(async () => {
     momo = await startMomoSimulator();
-    between = await startFaultyGateway(momo.url, pays);
+    between = await startFaultyGateway(momo.url, (method) => method === "GET");
   });
   afterAll(async () => {
     await between.close();
     await momo.close();
   });
-  beforeEach(async () => {
-    rail = await createMomoRail(settingsFor(between.url));
-  });
-
-  test("a reference has one UUID of version 4, which never changes", () => {
-    expect(uuidOf("DSB1")).toBe("33a53fad-5da6-482a-86ee-ca1813b9fa81");
-    expect(uuidOf("DSB2")).not.toBe(uuidOf("DSB1"));
+  beforeEach(() => {
+    rail = railAt(between.url);
   });
 
   test.each([
     [10_000, "100"],
-    [12_550, "125.5"],
     [1, "0.01"],
     [101, "1.01"],
     [9_007_199_254_740_991, "90071992547409.91"],
@@ -142,44 +133,22 @@ describe("MTN MoMo", () => {
     expect(await rail.find(payment, call)).toMatchObject(expected);
   });
 
-  test.each([401, 429, 503])(
-    "an error %d of the look-up after a 409 does not prove that MTN lacks the payout",
-    async (status) => {
-      const gateway = await startFaultyGateway(momo.url, (method) => method === "GET");
-      const behind = await createMomoRail(settingsFor(gateway.url));
-      const payment = aPayment();
-      await behind.pay(payment, call);
-      for (let count = 0; count < 2; count += 1) gateway.spoil({ status });
-      const error = await behind.pay(payment, call).catch((thrown: unknown) => thrown);
-      expect([error instanceof RailError, (error as Error).message]).toEqual([
-        false,
-        expect.stringContaining("the look-up failed"),
-      ]);
-      await gateway.close();
-    },
-  );
-
-  test("a checkout that nobody has paid is cancelled when its page no longer takes numbers", async () => {
-    const withPage = await createMomoRail(settingsFor(between.url, await aPayPage()));
-    const checkout = aPayment({ kind: "checkout" });
-    const agedBy = (minutes: number) => ({ ...checkout, createdAt: Date.now() - minutes * 60_000 });
-    // The wall clock may just have jumped: then a number may be on its way to MTN.
-    expect(await withPage.find(agedBy(28), call)).toMatchObject({ status: "pending" });
-    passTwoMinutes();
-    expect(await withPage.find(agedBy(26), call)).toMatchObject({ status: "pending" });
-    expect(await withPage.find(agedBy(28), call)).toEqual({ status: "cancelled" });
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
-    expect(await withPage.find(agedBy(28), call)).toMatchObject({ status: "pending" });
-    passTwoMinutes();
-    expect(await withPage.find(agedBy(28), call)).toEqual({ status: "cancelled" });
-    vi.useRealTimers();
-    vi.restoreAllMocks();
-    await withPage.close!();
+  test.each([
+    [401, 2],
+    [429, 1],
+    [503, 1],
+  ])("an error %d of the look-up after a 409 does not prove that MTN lacks the payout", async (status, times) => {
+    const payment = aPayment();
+    await rail.pay(payment, call);
+    for (let count = 0; count < times; count += 1) between.spoil({ status });
+    const error = await rail.pay(payment, call).catch((thrown: unknown) => thrown);
+    expect(error).not.toBeInstanceOf(RailError);
+    expect(error).toMatchObject({ message: expect.stringContaining("the look-up failed") });
   });
 
   test("one token serves many calls, and a revoked one is replaced", async () => {
     const before = momo.given();
-    await Promise.all([aPayment(), aPayment(), aPayment()].map((payment) => rail.pay(payment, call)));
+    for (const payment of [aPayment(), aPayment()]) await rail.pay(payment, call);
     expect(momo.given() - before).toBe(1);
     momo.revokeTokens();
     expect(await rail.pay(aPayment(), call)).toMatchObject({ status: "pending" });
@@ -188,73 +157,106 @@ describe("MTN MoMo", () => {
 
   test.each([
     ["another target environment", { targetEnvironment: "mtnghana" }, {}],
-    ["another subscription key", { disbursementKeyFile: fileOf("other", "other-key") }, {}],
+    ["another subscription key", { subscriptionKeyFile: fileOf("other", "other-key") }, {}],
     ["a callback address of another host", {}, { notifyUrl: "https://other.example/" }],
   ])("%s needs a repair", async (_, settings, address) => {
-    const wrong = await createMomoRail(settingsFor(between.url, settings));
-    const paid = wrong.pay(aPayment(), { ...call, ...address });
+    const paid = railAt(between.url, settings).pay(aPayment(), { ...call, ...address });
     await expect(paid).rejects.toMatchObject({ options: { needsRepair: true } });
   });
 
-  test("a service that refuses the connection has taken nothing", async () => {
-    const unreachable = await createMomoRail(settingsFor(`http://127.0.0.1:${await reservePort()}`));
-    await expect(unreachable.pay(aPayment(), call)).rejects.toBeInstanceOf(RailError);
-  });
-
   test("a 404 of another service proves nothing", async () => {
-    const other = await startFaultyGateway(momo.url, (method) => method === "GET");
-    const lost = await createMomoRail(settingsFor(other.url));
-    other.spoil({ status: 404, body: { statusCode: 404, message: "Resource not found" } });
-    await expect(lost.find(aPayment(), call)).rejects.toThrow("404: Resource not found");
-    await other.close();
-  });
-
-  test("a payer enters a number on the rail's page, and is asked to pay once", async () => {
-    const withPage = await createMomoRail(settingsFor(between.url, await aPayPage()));
-    const { phoneNumber: _, ...checkout } = aPayment({ kind: "checkout", createdAt: Date.now() });
-    const page = (await withPage.collect!(checkout, call)).url!;
-    const show = (init: RequestInit = {}) => fetch(page, { redirect: "manual", ...init });
-    const enter = (number: string) => show({ method: "POST", body: new URLSearchParams({ number }) });
-    expect(await (await show()).text()).toContain("100 XOF");
-    expect((await enter("abc")).status).toBe(422);
-    expect((await fetch(`${page.slice(0, -3)}AAA`)).status).toBe(404);
-    // A refusal records nothing, so the payer can enter another number.
-    expect(await (await enter("22505002")).text()).toContain("MTN refused");
-    await Promise.all([enter("2250501020304"), enter("2250501020304")]);
-    expect(momo.find(checkout.reference)).toMatchObject([{ amount: "100", payer: { partyId: "2250501020304" } }]);
-    expect(await (await show()).text()).toContain("Confirm the payment");
-    momo.end(checkout.reference, "SUCCESSFUL");
-    expect((await show()).headers.get("location")).toBe(call.returnUrl);
-    expect(await withPage.find(checkout, call)).toMatchObject({ status: "success" });
-    await withPage.close!();
+    between.spoil({ status: 404, body: { statusCode: 404, message: "Resource not found" } });
+    await expect(rail.find(aPayment(), call)).rejects.toThrow("404: Resource not found");
   });
 });
 
-test("a live server whose requests to MTN fail in many ways pays each payout once, and reports it once", async () => {
-  const momo = await startMomoSimulator();
-  const between = await startFaultyGateway(momo.url, pays);
-  const receiver = await startReceiver();
-  const rail = checkedRail(await createMomoRail(settingsFor(between.url, { callbacks: false })));
-  const env = { SANDBOX: "false", WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
-  const server = await startServer({ env, rails: railsOf(rail) });
-  const references: string[] = [];
-  async function pay() {
-    references.push((await server.createPayout({ webhookURL: receiver.url })).body.data.reference);
-    await server.pass(0);
+interface MomoRecord {
+  amount: string;
+  currency: string;
+  externalId: string;
+  payee: { partyIdType: string; partyId: string };
+  status: "PENDING" | "SUCCESSFUL" | "FAILED";
+  reason?: string | undefined;
+  financialTransactionId?: string;
+}
+
+type MomoSimulator = Awaited<ReturnType<typeof startMomoSimulator>>;
+
+/** Starts MTN MoMo's API for disbursements as its documentation describes it. */
+async function startMomoSimulator() {
+  /** By X-Reference-Id. */
+  const records = new Map<string, MomoRecord>();
+  let tokens = 0;
+  let oldest = 1;
+
+  /** Returns the status and body of a response. */
+  function respond(request: string, headers: IncomingHttpHeaders, body: Partial<MomoRecord>): [number, object?] {
+    if (headers["ocp-apim-subscription-key"] !== MOMO.subscriptionKey)
+      return [401, { statusCode: 401, message: "Access denied due to invalid subscription key." }];
+    if (request === "POST /disbursement/token/") {
+      const expected = `Basic ${Buffer.from(`${MOMO.apiUser}:${MOMO.apiKey}`).toString("base64")}`;
+      if (headers.authorization !== expected) return [401, { error: "login_failed" }];
+      tokens += 1;
+      return [200, { access_token: `token-${tokens}`, token_type: "access_token", expires_in: 3_600 }];
+    }
+    const [, token = "0"] = /^Bearer token-(\d+)$/.exec(headers.authorization ?? "") ?? [];
+    if (Number(token) < oldest) return [401, { statusCode: 401, message: "Unauthorized" }];
+    if (headers["x-target-environment"] !== MOMO.environment)
+      return [500, { code: "NOT_ALLOWED_TARGET_ENVIRONMENT", message: "Access to target environment is forbidden." }];
+
+    const [, asked] = /^GET \/disbursement\/v1_0\/transfer\/(.+)$/.exec(request) ?? [];
+    if (asked !== undefined) {
+      const record = records.get(asked);
+      return record
+        ? [200, record]
+        : [404, { code: "RESOURCE_NOT_FOUND", message: "Requested resource was not found." }];
+    }
+    if (request !== "POST /disbursement/v1_0/transfer")
+      return [404, { statusCode: 404, message: "Resource not found" }];
+
+    const id = String(headers["x-reference-id"]);
+    const isValid =
+      UUID_4.test(id) &&
+      /^\d+(\.\d{1,2})?$/.test(body.amount ?? "") &&
+      body.payee?.partyIdType === "MSISDN" &&
+      /^\d{8,15}$/.test(body.payee.partyId);
+    if (!isValid) return [400];
+    if (records.has(id)) return [409, { code: "RESOURCE_ALREADY_EXIST", message: "Duplicated reference id." }];
+    if (!ACCOUNT_CURRENCIES.has(body.currency!))
+      return [500, { code: "INVALID_CURRENCY", message: "Currency not supported." }];
+    const callbackUrl = headers["x-callback-url"] as string | undefined;
+    if (callbackUrl !== undefined && !callbackUrl.startsWith(CALLBACK_HOST))
+      return [500, { code: "INVALID_CALLBACK_URL_HOST", message: "Callback URL with different host name." }];
+    records.set(id, { ...(body as MomoRecord), status: "PENDING" });
+    return [202];
   }
-  for (const status of ["lost before", "lost after", "page", "truncated", 429, 500, 503] as const) {
-    between.spoil(typeof status === "number" ? { status } : status);
-    await pay();
-    // A payout without a fault, so that the rail is not left alone.
-    await pay();
-  }
-  for (let minutes = 0; minutes < 5; minutes += 1) {
-    for (const reference of references) momo.end(reference, "SUCCESSFUL");
-    await server.pass(60_000);
-  }
-  const { items } = (await server.request("GET", "/v1/disbursements?limit=100")).body.data;
-  expect(items.map(({ status }: { status: string }) => status)).toEqual(references.map(() => "success"));
-  expect(references.map((reference) => momo.find(reference).length)).toEqual(references.map(() => 1));
-  expect(receiver.received.map(({ body }) => body.data.reference).toSorted()).toEqual(references.toSorted());
-  for (const { close } of [server, receiver, between, momo]) await close();
-});
+
+  const server = createServer(async (request, response) => {
+    const { method = "", url = "", headers } = request;
+    const sent = method === "POST" && !url.endsWith("/token/") ? ((await json(request)) as MomoRecord) : {};
+    const [status, body] = respond(`${method} ${url}`, headers, sent);
+    response.writeHead(status, body && { "content-type": "application/json" }).end(body && JSON.stringify(body));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+
+  const find = (externalId: string) => [...records.values()].filter((record) => record.externalId === externalId);
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    find,
+    end(externalId: string, status: "SUCCESSFUL" | "FAILED", reason?: string) {
+      const more = status === "SUCCESSFUL" && { financialTransactionId: "684835019" };
+      for (const record of find(externalId)) Object.assign(record, { status, reason, ...more });
+    },
+    /** Makes every token invalid that was given so far. */
+    revokeTokens() {
+      oldest = tokens + 1;
+    },
+    /** How many tokens were given. */
+    given: () => tokens,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

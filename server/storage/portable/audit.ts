@@ -4,7 +4,7 @@ import { fields } from "../rows.ts";
 import { placeOf, toPage } from "./pages.ts";
 import { LAST, LEAST_UUID, run, type Executor, type Work } from "./query.ts";
 
-export const INSERT_ENTRY = `INSERT INTO audit (merchant_id, at_real, id, actor, action, details)
+const INSERT_ENTRY = `INSERT INTO audit (merchant_id, at_real, id, actor, action, details)
   VALUES (:merchant, :now, :id, :actor, :action, :details)`;
 const LIST = (which: string) => `SELECT * FROM audit WHERE ${which} (at_real, id) < (:at_real, :id::uuid)
   ORDER BY at_real DESC, id DESC LIMIT :limit`;

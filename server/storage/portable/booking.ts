@@ -1,5 +1,4 @@
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Disbursement, Payment } from "../../domain/records.ts";
 import { byText } from "../postgres/text.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
 import { given, insertRows, type Query, type QueryResult, type Work } from "./query.ts";
@@ -24,12 +23,12 @@ export type Entry = ReturnType<typeof entry>;
 export type Place = Pick<Entry, "merchant_id" | "currency">;
 
 /** BigInt, because the sum of amount and fee can exceed 2^53. */
-const sumsOf = ({ amount, fee }: Disbursement | Checkout) => ({
+const sumsOf = ({ amount, fee }: Payment) => ({
   amount: BigInt(amount),
   fee: BigInt(fee),
   total: BigInt(amount) + BigInt(fee),
 });
-const placeOf = ({ currency, reference, updatedAt: at }: Disbursement | Checkout) => ({ currency, reference, at });
+const placeOf = ({ currency, reference, updatedAt: at }: Payment) => ({ currency, reference, at });
 
 /** Reserves the amount of a new payout and its fee. */
 export function reserved(record: Disbursement, merchant: StoredMerchant): Entry {
@@ -41,7 +40,7 @@ export function reserved(record: Disbursement, merchant: StoredMerchant): Entry 
  * What the final status of a record changes: a failed payout costs nothing, and a checkout that was not paid changes
  * nothing.
  */
-export function ended(record: Disbursement | Checkout, merchant: StoredMerchant): Entry[] {
+export function ended(record: Payment, merchant: StoredMerchant): Entry[] {
   const { amount, fee, total } = sumsOf(record);
   const place = placeOf(record);
   const isPaid = record.status === "success";
@@ -99,18 +98,10 @@ export function openQuery(places: readonly Place[]): Query {
 /** @param opened the result of `openQuery` */
 export function toBooks({ rows }: QueryResult): Books {
   const accounts = new Map(
-    rows.map((row): [string, Account] => [
-      nameOf(row as Place),
-      {
-        merchant_id: row.merchant_id,
-        currency: row.currency,
-        available: BigInt(row.available),
-        reserved: BigInt(row.reserved),
-        entries: row.entries,
-        at: row.at,
-        enforced: Boolean(row.enforced),
-      },
-    ]),
+    rows.map((row) => {
+      const sums = { available: BigInt(row.available), reserved: BigInt(row.reserved) };
+      return [nameOf(row as Place), { ...row, ...sums, enforced: Boolean(row.enforced) } as Account];
+    }),
   );
   const entries: Values[] = [];
   const accountOf: Books["accountOf"] = (place) => accounts.get(nameOf(place))!;

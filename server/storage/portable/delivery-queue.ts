@@ -1,8 +1,8 @@
 import type { Attempt, ClaimedDelivery, DeliveryQueue, LaneClaim } from "../../domain/deliveries.ts";
-import { MOST_COUNTED, MOST_LANES, type Backlog, type Storage } from "../../domain/storage.ts";
+import { MOST_COUNTED, type Backlog, type Storage } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { byText } from "../postgres/text.ts";
-import { fields, toMerchant, type Values } from "../rows.ts";
+import { fields, toMerchant, type Row, type Values } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { toEvent } from "./events.ts";
 import { lockQueries, toLocked } from "./locked-merchant.ts";
@@ -12,9 +12,11 @@ import { secretsQuery, toSecrets } from "./secrets.ts";
 
 export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "seq" };
 
-const OF_LANE = `merchant_id = :merchant AND host = :host AND ${WAITING} ORDER BY next_attempt_at LIMIT :limit`;
-const COUNT_WAITING = `SELECT count(*) AS count FROM (SELECT 1 FROM events WHERE ${OF_LANE}) AS found`;
-const ADVANCE = updateSelected("events", "ready = true, next_attempt_at = :now, step = greatest(step - 1, 0)", OF_LANE);
+const ADVANCE = updateSelected(
+  "events",
+  "ready = true, next_attempt_at = :now, step = greatest(step - 1, 0)",
+  `merchant_id = :merchant AND host = :host AND ${WAITING} ORDER BY next_attempt_at LIMIT :limit`,
+);
 
 const LOCK_ONE = `SELECT status, leased_until IS NOT NULL AND leased_until > :leased AS is_underway
   FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL FOR UPDATE`;
@@ -114,7 +116,7 @@ function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt
 }
 
 export function deliveryQueue(executor: Executor): DeliveryQueue {
-  const { read, write } = executor;
+  const { write } = executor;
   // Attempts that end while earlier attempts are being committed share a commit.
   const record = executor.together(recordAttempts, { commit: "writeUnflushed" });
   const { promoteDue, readyLanes, renew } = queueOf(executor, DELIVERIES);
@@ -126,12 +128,8 @@ export function deliveryQueue(executor: Executor): DeliveryQueue {
     // A claim whose outcome is unknown ends with its lease.
     claimDeliveries: (lanes, leaseMs) =>
       write(() => claimDeliveries(executor, lanes, leaseMs), { commit: "writeUnflushed", repeatable: true }),
-    async advanceRetries({ merchantId: merchant, host }, { least, limit }) {
-      const [waiting] = await read({ text: COUNT_WAITING, values: { merchant, host, limit: least } });
-      if ((waiting!.count as number) < least) return 0;
-      const advanced = await write(() => run(ADVANCE, { merchant, host, limit }), { commit: "writeUnflushed" });
-      return advanced.count;
-    },
+    advanceRetries: async ({ merchantId: merchant, host }, limit) =>
+      (await write(() => run(ADVANCE, { merchant, host, limit }), { commit: "writeUnflushed" })).count,
     requestReplay: (merchantId, id, actor) =>
       write(function* () {
         const [row] = (yield* run(LOCK_ONE, { merchant: merchantId, id })).rows;
@@ -145,59 +143,50 @@ export function deliveryQueue(executor: Executor): DeliveryQueue {
   };
 }
 
-/** Counts rows of an index, up to a limit. */
-const count = (table: string, where: string) =>
-  `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}) AS found)`;
-const DUE = "due_at <= (SELECT :now)";
-const DUE_DELIVERY = `next_attempt_at <= (SELECT :now) AND ${WAITING}`;
-/**
- * The deliveries that are due and those that wait. A claimed delivery waits until its lease ends. Without ORDER BY,
- * PostgreSQL may expect many rows and read the whole table.
- */
-const DUE_DELIVERIES = [
+/** Counts rows of an index, up to a limit, and finds the earliest time among them. */
+const counted = (table: string, dueAt: string, where: string): Query => ({
+  text: `SELECT count(*) AS count, min(${dueAt}) AS oldest FROM (SELECT ${dueAt} FROM ${table}
+    WHERE ${where} LIMIT ${MOST_COUNTED}) AS found`,
+});
+/** Without ORDER BY, PostgreSQL may expect many rows and read the whole table. A claimed delivery waits until its lease ends. */
+const DELIVERIES_WHERE = [
   // An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text.
   "ready = true AND merchant_id > ''",
-  `${DUE_DELIVERY} ORDER BY next_attempt_at`,
+  `next_attempt_at <= (SELECT :now) AND ${WAITING} ORDER BY next_attempt_at`,
   "leased_until <= :leased ORDER BY leased_until",
-];
-const WAITING_DELIVERIES = [
+  // From here on: not due yet.
   `next_attempt_at > (SELECT :now) AND ${WAITING} ORDER BY next_attempt_at`,
   "leased_until > :leased ORDER BY leased_until",
 ];
-const deliveries = (conditions: readonly string[]) => conditions.map((where) => count("events", where)).join(" + ");
-const COUNTS = `SELECT
-  ${deliveries(DUE_DELIVERIES)} AS due,
-  ${deliveries(WAITING_DELIVERIES)} AS waiting,
-  ${count("disbursements", DUE)} + ${count("checkouts", DUE)} AS settlements,
-  (SELECT min(next_attempt_at) FROM events WHERE ${DUE_DELIVERY}) AS oldest_delivery,
-  (SELECT min(due) FROM (SELECT min(due_at) AS due FROM disbursements WHERE ${DUE}
-    UNION ALL SELECT min(due_at) FROM checkouts WHERE ${DUE}) AS found) AS oldest_settlement`;
-/** The first delivery of a lane is its oldest. */
-const FIRST_OF_LANES = `SELECT (SELECT next_attempt_at FROM events WHERE ready = true AND merchant_id = given.merchant_id
-  AND host = given.host ORDER BY next_attempt_at LIMIT 1) AS oldest FROM :rows`;
+const BACKLOG = [
+  ...DELIVERIES_WHERE.map((where) => counted("events", "next_attempt_at", where)),
+  ...["disbursements", "checkouts"].map((table) => counted(table, "due_at", "due_at <= (SELECT :now) ORDER BY due_at")),
+];
 
 const toBacklog = fields<Backlog>(
   "due_deliveries waiting_deliveries oldest_delivery_due_at due_settlements oldest_settlement_due_at",
 );
 
-export function backlog(
-  { read }: Executor,
-  { readyLanes }: Pick<DeliveryQueue, "readyLanes">,
-): Pick<Storage, "readBacklog"> {
+function summed(rows: readonly (readonly Row[])[]) {
+  const counts = rows.map(([row]) => row!.count as number);
+  const times = rows.flatMap(([row]): number[] => row!.oldest ?? []);
+  const sum = counts.reduce((total, count) => total + count, 0);
   return {
-    async readBacklog() {
-      const lanes = await readyLanes({ limit: MOST_LANES });
-      const values = lanes.map(({ merchantId, host }) => ({ merchant_id: merchantId, host }));
-      const firsts = await read({ text: FIRST_OF_LANES, rows: given("events", values) });
-      const [row] = await read({ text: COUNTS });
-      const oldest = [row!.oldest_delivery, ...firsts.map((first) => first.oldest)].filter((time) => time !== null);
-      return toBacklog({
-        due_deliveries: Math.min(MOST_COUNTED, row!.due),
-        waiting_deliveries: Math.min(MOST_COUNTED, row!.waiting),
-        oldest_delivery_due_at: oldest.length > 0 ? Math.min(...oldest) : null,
-        due_settlements: Math.min(MOST_COUNTED, row!.settlements),
-        oldest_settlement_due_at: row!.oldest_settlement,
-      });
-    },
+    count: Math.min(MOST_COUNTED, sum),
+    oldest: times.length > 0 ? Math.min(...times) : null,
   };
 }
+
+export const backlog = ({ readAll }: Executor): Pick<Storage, "readBacklog"> => ({
+  async readBacklog() {
+    const found = await readAll(BACKLOG);
+    const [due, waiting, settlements] = [found.slice(0, 3), found.slice(3, 5), found.slice(5)].map(summed);
+    return toBacklog({
+      due_deliveries: due!.count,
+      waiting_deliveries: waiting!.count,
+      oldest_delivery_due_at: due!.oldest,
+      due_settlements: settlements!.count,
+      oldest_settlement_due_at: settlements!.oldest,
+    });
+  },
+});

@@ -36,12 +36,12 @@ const readyOf = ({ table }: Records) => `SELECT ${COLUMNS.replaceAll(/\w+/g, "d.
 /** The texts of a record that may contain its phone number: the column, and those that find the row. */
 const TEXTS = [
   { table: "events", column: "body", record: "reference", key: "id", hide: withoutPhone },
-  { table: "exchanges", column: "detail", record: "handover_id", key: "number", hide: textWithoutPhone },
+  { table: "handovers", column: "exchanges", record: "id", key: "kind", hide: textWithoutPhone },
   { table: "handovers", column: "conflict", record: "id", key: "kind", hide: textWithoutPhone },
 ] as const;
 const READ_TEXTS = TEXTS.map(
   ({ table, column, key, record }) => `SELECT merchant_id, ${record}, ${key}, ${column} FROM ${table}
-    WHERE ${OF_MERCHANT} AND ${record} = ANY(:references::text[]) AND ${column} IS NOT NULL`,
+    WHERE ${OF_MERCHANT} AND ${record} = ANY(:references::text[]) AND ${column} IS NOT NULL FOR UPDATE`,
 );
 /** A receiver's response may contain the number in any form. */
 const FORGET_ANSWERS = `UPDATE attempts SET response_body = NULL

@@ -14,7 +14,7 @@ import type { Event } from "../../domain/events.ts";
 import type { DeliveryCount } from "../../domain/webhooks.ts";
 import { fields, type Row } from "../rows.ts";
 import { placeOf, toPage } from "./pages.ts";
-import { LAST, mergedRanges, type Executor } from "./query.ts";
+import { LAST, type Executor } from "./query.ts";
 
 /** A range of positions: greater than `after` and less than `before`. */
 interface Range {
@@ -53,11 +53,9 @@ const BY_STATUS: Readonly<Record<DeliveryFilter, string>> = {
   delivered: "status = 'delivered'",
   ended: "status = 'ended'",
   exhausted: "status = 'exhausted'",
-  // The condition of the indexes `deliveries_failed` and `deliveries_failed_by_host`.
+  // The condition of the index `deliveries_failed`.
   failed: "status IN ('ended', 'exhausted')",
 };
-/** The statuses of events with an address. */
-export const STATUSES = ["pending", "delivered", "ended", "exhausted"] as const;
 /** Pending deliveries that are ready or being attempted need no replay. */
 const REPLAYABLE = "NOT ready AND leased_until IS NULL";
 
@@ -70,24 +68,21 @@ const MOST_PER_LOOK = 2_000;
 const MOST_LOOKS = 10;
 
 /**
- * The conditions of a search. The database tests `others` on the row of each entry, and `indexed` on the index alone. The
- * entries that meet `indexed` are one range of an index, ordered by position; without a status, those with an address are a range
- * for each status.
+ * The conditions of a search. The database tests `others` on the row of each entry. The entries that meet `indexed` are one
+ * range of an index, ordered by position.
  */
 function conditionsOf({ search, range, hasAddress, other }: Look) {
   const { reference, status, type, host, createdAfter, createdBefore } = search;
-  const indexed: string[] = hasAddress ? ["url IS NOT NULL"] : [];
-  const others = other === undefined ? [] : [other];
-  if (reference !== undefined) indexed.push("reference = :reference");
-  // A record has one event, so the index by reference is best.
-  const byStatus = reference === undefined ? indexed : others;
+  const byStatus = hasAddress ? ["url IS NOT NULL"] : [];
   if (status !== undefined) byStatus.push(BY_STATUS[status]);
-  if (host !== undefined) (status === "failed" ? byStatus : others).push("host = :host");
+  const others = other === undefined ? [] : [other];
+  if (host !== undefined) others.push("host = :host");
   if (type !== undefined) others.push("type = :type");
   if (!range.isTimed && createdAfter !== undefined) others.push("created_at >= :createdAfter");
   if (!range.isTimed && createdBefore !== undefined) others.push("created_at < :createdBefore");
-  const isOneRange = !hasAddress || status !== undefined || reference !== undefined;
-  return { ranges: isOneRange ? [indexed] : STATUSES.map((each) => [...indexed, BY_STATUS[each]]), others };
+  // A record has one event, so the index by reference is best.
+  if (reference !== undefined) return { indexed: ["reference = :reference"], others: [...byStatus, ...others] };
+  return status === undefined ? { indexed: [], others: [...byStatus, ...others] } : { indexed: byStatus, others };
 }
 
 /** Rewrites a condition, if necessary, so that the database does not choose an index for it. */
@@ -95,18 +90,16 @@ const UNINDEXED = { sqlite: (condition: string) => `+${condition}`, postgres: (c
 
 /** Reads the next matching entries. Reads a bounded number of entries if no index has only matching entries. */
 async function look({ database, read }: Executor, asked: Look): Promise<Found> {
-  const { ranges, others } = conditionsOf(asked);
+  const { indexed, others } = conditionsOf(asked);
   const { order, columns, limit: most, search } = asked;
 
   function find(what: string, range: Range, conditions: readonly string[], limit: number, skipped = 0) {
-    const all = ["merchant_id = :merchantId", ...conditions.map(UNINDEXED[database])];
+    const all = ["merchant_id = :merchantId", ...indexed, ...conditions.map(UNINDEXED[database])];
     // PostgreSQL would expect few rows in a range with two ends, and could sort them.
     if (range.after > 0) all.push("seq > :after");
     if (range.before < LAST) all.push("seq < :before");
-    const selects = ranges.map((indexed) => `SELECT ${what} FROM events WHERE ${[...all, ...indexed].join(" AND ")}`);
-    const end = "LIMIT :limit OFFSET :skipped";
-    const text = mergedRanges(database, selects, `ORDER BY seq ${order}`, end, "LIMIT :limitOfPart");
-    return read({ text, values: { ...search, ...range, limit, skipped, limitOfPart: limit + skipped } });
+    const text = `SELECT ${what} FROM events WHERE ${all.join(" AND ")} ORDER BY seq ${order} LIMIT :limit OFFSET :skipped`;
+    return read({ text, values: { ...search, ...range, limit, skipped } });
   }
 
   const isBounded = others.length > 0 && search.reference === undefined;
@@ -117,7 +110,7 @@ async function look({ database, read }: Executor, asked: Look): Promise<Found> {
   return { rows: await find(columns, range, others, most), reached };
 }
 
-const EVENT = "id merchant_id type reference created_at body traceparent";
+const EVENT = "id merchant_id type reference created_at body";
 export const toEvent = fields<Event>(EVENT);
 
 const deliveryOf = fields<Delivery>(`${EVENT} url status step next_attempt_at`);

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import {
-  MOST_FAILURES_COUNTED,
   MOST_GIVEN_UP_COUNTED,
   MOST_WAITING_COUNTED,
   type Figure,
@@ -8,7 +7,6 @@ import {
   type FigureStore,
   type FiguresQuery,
 } from "../../domain/figures.ts";
-import type { Failure } from "../../domain/records.ts";
 import { DAY_MS } from "../../domain/time.ts";
 import { RECORDS, type Kind } from "../record-rows.ts";
 import { fields, type Row } from "../rows.ts";
@@ -60,30 +58,17 @@ const lateMerchants = (which: string) => `SELECT id AS merchant_id, oldest - clo
 const LATE_OF_MERCHANT = `SELECT count(*) AS count FROM (SELECT 1 FROM disbursements
   WHERE merchant_id = :merchant AND created_at <= :before AND ${LATE} LIMIT ${MOST_WAITING_COUNTED}) AS found`;
 
-const FAILURES = (kind: Kind) => `SELECT failure, count(*) AS count FROM (SELECT failure FROM ${RECORDS[kind].table}
-  WHERE merchant_id = :merchant AND status = 'failed' AND created_at >= :from AND created_at < :end
-  ORDER BY created_at DESC LIMIT ${MOST_FAILURES_COUNTED}) AS found GROUP BY failure`;
-
 const toIssue = fields<Issue>("merchant_id host count since");
-const daysOf = ({ merchantId: merchant, from, to }: Omit<FiguresQuery, "kind">) => ({
-  merchant,
-  from: from * DAY_MS,
-  end: (to + 1) * DAY_MS,
-});
-
-/** Providers have messages of their own, so failures with one code can differ. */
-const codeOf = ({ failure }: Row) => (failure === null ? undefined : (JSON.parse(failure) as Failure).code);
-
 export function figures({ database, read, readAll }: Executor): FigureStore {
   const answers = new Map<string, { at: number; figures: Promise<Figure[]> }>();
 
   /** Each payment is in one part, and one statement counts a part: a payment that settles meanwhile is counted once. */
   async function counted(query: FiguresQuery) {
-    const { merchant, from, end } = daysOf(query);
+    const [from, end] = [query.from * DAY_MS, (query.to + 1) * DAY_MS];
     const found: Figure[] = [];
     let begun = performance.now();
     for (let start = from; start < end; start += PART_MS[database]) {
-      const values = { merchant, from: start, end: start + PART_MS[database] };
+      const values = { merchant: query.merchantId, from: start, end: start + PART_MS[database] };
       for (const row of await read({ text: COUNT(query.kind), values })) {
         const { status, currency, payments } = row;
         const amount = BigInt(row.amount_high) * 100_000_000n + BigInt(row.amount_low);
@@ -139,13 +124,6 @@ export function figures({ database, read, readAll }: Executor): FigureStore {
     },
     async listLate({ merchantId: merchant, before, limit }) {
       return (await ofEach(lateMerchants, LATE_OF_MERCHANT, { merchant, before, limit })).map(toIssue);
-    },
-    async countFailures({ kind, ...query }) {
-      const rows = await read({ text: FAILURES(kind), values: daysOf(query) });
-      return [...Map.groupBy(rows, codeOf)].map(([code, of]) => ({
-        code,
-        payments: of.reduce((total, row) => total + row.count, 0),
-      }));
     },
   };
 }

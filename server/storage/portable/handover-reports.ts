@@ -1,100 +1,69 @@
 // Records what attempts, notifications and people have shown about payments at rails (D74).
-import { ended, next, type HandoverEvent, type Next } from "../../domain/handover-state.ts";
+import { ended, next, type HandoverBefore, type HandoverEvent } from "../../domain/handover-state.ts";
 import type { Handover, RailExchange, Recorded } from "../../domain/handovers.ts";
 import type { RailAnswer } from "../../domain/rails.ts";
 import type { Row, Values } from "../rows.ts";
 import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
-import { insertNew, run, runAll, updateRows, type Work } from "./query.ts";
+import { run, updateRows, type Work } from "./query.ts";
 import { endNow } from "./settling.ts";
 
 const EXCHANGES_KEPT = 100;
 
-const OF_ALL = "merchant_id = ANY(:merchants::text[])";
-const LOCK = `SELECT *, :leased AS leased FROM handovers WHERE ${OF_ALL} AND id = ANY(:ids::text[]) ORDER BY id FOR UPDATE`;
-const NUMBERS = `SELECT handover_id, number FROM exchanges WHERE ${OF_ALL} AND handover_id = ANY(:ids::text[])`;
-const FORGET = "DELETE FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id AND number <= :until";
+const LOCK = `SELECT *, :leased AS leased FROM handovers
+  WHERE merchant_id = ANY(:merchants::text[]) AND id = ANY(:ids::text[]) ORDER BY id FOR UPDATE`;
 
 /** What an attempt or a notification has shown about a payment. */
 export type Reported = HandoverEvent & { merchantId: string; id: string };
 
-const keysOf = (rows: readonly Row[]) => ({
-  merchants: [...new Set(rows.map((row) => row.merchant_id))],
-  ids: rows.map((row) => row.id),
-});
-
-/** Logs the exchanges of payments. If a payment has many exchanges, deletes the oldest. */
-function* log(items: readonly { row: Row; exchanges: readonly RailExchange[] }[]): Work<void> {
-  const some = items.filter(({ exchanges }) => exchanges.length > 0);
-  if (some.length === 0) return;
-  const { rows } = yield* run(NUMBERS, keysOf(some.map(({ row }) => row)));
-  const lastOf = new Map(
-    rows.toSorted((a, b) => a.number - b.number).map((row) => [row.handover_id, row.number as number]),
-  );
-  const numbered = some.map(({ row, exchanges }) => ({ row, exchanges, last: lastOf.get(row.id) ?? 0 }));
-  const values = numbered.flatMap(({ row, exchanges, last }) =>
-    exchanges.map(({ at, latencyMs, action, result, detail = null }, index) => ({
-      merchant_id: row.merchant_id,
-      handover_id: row.id,
-      number: last + index + 1,
-      at_real: at,
-      latency_ms: Math.round(latencyMs),
-      action,
-      result,
-      detail,
-    })),
-  );
-  yield [insertNew("exchanges", values)];
-  yield* runAll(
-    numbered
-      .map(({ row, exchanges, last }) => ({
-        text: FORGET,
-        values: { merchant: row.merchant_id, id: row.id, until: last + exchanges.length - EXCHANGES_KEPT },
-      }))
-      .filter(({ values: { until } }) => until > 0),
-  );
+/** Locks hand-overs. Their rows have the counter of leases too. */
+export function* lockHandovers(merchants: readonly string[], ids: readonly string[]): Work<readonly Row[]> {
+  return (yield* run(LOCK, { merchants, ids })).rows;
 }
 
 /** The open conflict of a payment, since the payment needs a person. */
 export const toConflict = ({ conflict, attention_real: at }: Row): Handover["conflict"] =>
   conflict === null ? undefined : { at, answer: JSON.parse(conflict) };
 
-/** The new values of a locked hand-over. The rail's answer is kept as far as it says more than earlier ones. */
-const changed = (row: Row, answer: RailAnswer | undefined, values: Values): Values => ({
-  merchant_id: row.merchant_id,
-  id: row.id,
-  step: row.step,
-  proposal: row.proposal,
-  rail_reference: answer?.railReference ?? row.rail_reference,
-  rail_fee: answer?.fee ?? row.rail_fee,
-  url: answer?.url ?? row.url,
-  ...values,
+/**
+ * The new values of a locked hand-over. The rail's answer is kept as far as it says more than earlier ones, and of many
+ * exchanges the last.
+ */
+function changed(row: Row, exchanges: readonly RailExchange[], answer: RailAnswer | undefined, values: Values): Values {
+  const { leased: _, ...before } = row;
+  const added = exchanges.map((exchange) => ({ ...exchange, latencyMs: Math.round(exchange.latencyMs) }));
+  return {
+    ...before,
+    ready: Number(row.ready),
+    rail_reference: answer?.railReference ?? row.rail_reference,
+    rail_fee: answer?.fee ?? row.rail_fee,
+    url: answer?.url ?? row.url,
+    exchanges: JSON.stringify([...JSON.parse(row.exchanges), ...added].slice(-EXCHANGES_KEPT)),
+    exchanged_real: exchanges.at(-1)?.at ?? row.exchanged_real,
+    ...values,
+  };
+}
+
+/** The changes of a hand-over that ends, with the conflict that is open. */
+const closed = (conflict?: Handover["conflict"]): Values => ({
+  state: "closed",
+  next_attempt_at: null,
+  leased_until: null,
+  ready: 0,
+  asked_leased: null,
+  attention_real: conflict?.at ?? null,
+  conflict: conflict ? JSON.stringify(conflict.answer) : null,
+  proposal: null,
 });
 
-/** The values of a hand-over that has ended, with the conflict that is open. */
-const closed = (row: Row, answer?: RailAnswer, conflict?: Handover["conflict"]): Values =>
-  changed(row, answer, {
-    state: "closed",
-    next_attempt_at: null,
-    leased_until: null,
-    ready: 0,
-    asked_leased: null,
-    attention_real: conflict?.at ?? null,
-    conflict: conflict ? JSON.stringify(conflict.answer) : null,
-    proposal: null,
-  });
-
-/** The values of a hand-over that goes on. Without `askAt`, the time of the next attempt stays. */
-const noted = (row: Row, open: NonNullable<Next["open"]>, { answer, askAt }: Next, now: number): Values =>
-  changed(row, answer, {
-    state: open.state,
-    step: open.step,
-    next_attempt_at: askAt ?? row.next_attempt_at,
-    leased_until: open.isClaimed ? row.leased_until : null,
-    ready: Number(askAt === undefined ? row.ready : askAt <= now),
-    asked_leased: open.askedAt,
-    attention_real: open.unknownSince,
-    conflict: row.conflict,
-  });
+/** The changes of a hand-over that goes on. Without `askAt`, the time of the next attempt stays. */
+const goingOn = (row: Row, open: HandoverBefore, askAt: number | undefined, now: number): Values => ({
+  state: open.state,
+  step: open.step,
+  leased_until: open.isClaimed ? row.leased_until : null,
+  asked_leased: open.askedAt,
+  attention_real: open.unknownSince,
+  ...(askAt !== undefined && { next_attempt_at: askAt, ready: Number(askAt <= now) }),
+});
 
 const storeAll = (values: readonly Values[]) => updateRows("handovers", ["merchant_id", "id"], values);
 
@@ -105,8 +74,8 @@ export function* closeByHand(
   result: RailExchange["result"],
   detail: string,
 ): Work<void> {
-  yield* log([{ row, exchanges: [{ at, latencyMs: 0, action: "decision", result, detail }] }]);
-  yield [storeAll([closed(row)])];
+  const decision = { at, latencyMs: 0, action: "decision", result, detail } as const;
+  yield [storeAll([changed(row, [decision], undefined, closed())])];
 }
 
 /** Records what attempts and notifications have shown, in their order for each payment. */
@@ -123,7 +92,10 @@ function* recordOnce(items: readonly Reported[]): Work<Map<string, Recorded>> {
   const ids = [...new Set(items.map(({ merchantId }) => merchantId))];
   const isFinal = ({ report }: Reported) => (report.answer?.status ?? "pending") !== "pending";
   const merchants = yield* lockMerchants(ids, items.some(isFinal) ? "orders" : "shares");
-  const { rows } = yield* run(LOCK, { merchants: ids, ids: items.map(({ id }) => id) });
+  const rows = yield* lockHandovers(
+    ids,
+    items.map(({ id }) => id),
+  );
   const byId = new Map(rows.map((row) => [row.id, row]));
   const known = items.flatMap((item) => {
     const row = byId.get(item.id);
@@ -132,18 +104,16 @@ function* recordOnce(items: readonly Reported[]): Work<Map<string, Recorded>> {
     const after = next(toBefore(row), item, { now: merchant.now, leased: row.leased });
     return [{ id: item.id, row, merchant, exchanges: item.report.exchanges, after }];
   });
-  yield* log(known);
   const ends = known.flatMap(({ id: reference, row, merchant, after: { final } }) =>
     final ? [{ kind: row.kind, reference, merchant, status: final.status, failure: final.failure }] : [],
   );
   const had = yield* endNow(ends);
   const results = new Map<string, Recorded>(items.map(({ id }) => [id, byId.has(id) ? "recorded" : "unknown-payment"]));
-  const values = known.flatMap(({ id, row, merchant, after }) => {
-    if (after.open) return [noted(row, after.open, after, merchant.now)];
-    if (!after.final) return [];
-    const { recorded, conflict } = ended(after.final, had.get(id), toConflict(row), merchant.now);
+  const values = known.map(({ id, row, merchant: { now }, exchanges, after: { final, open, answer, askAt } }) => {
+    if (!final) return changed(row, exchanges, answer, open ? goingOn(row, open, askAt, now) : {});
+    const { recorded, conflict } = ended(final, had.get(id), toConflict(row), now);
     results.set(id, recorded);
-    return [closed(row, after.final, conflict)];
+    return changed(row, exchanges, final, closed(conflict));
   });
   yield [storeAll(values)];
   return results;

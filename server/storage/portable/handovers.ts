@@ -9,16 +9,15 @@ import type {
   HandoverStore,
   HandoverSummary,
   RailPause,
-  StoredExchange,
 } from "../../domain/handovers.ts";
 import type { RailPayment } from "../../domain/rails.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import { KINDS, RECORDS, type Kind } from "../record-rows.ts";
+import { KINDS, RECORDS } from "../record-rows.ts";
 import { fields, optional, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { closeByHand, recordReports, toConflict } from "./handover-reports.ts";
+import { closeByHand, lockHandovers, recordReports, toConflict } from "./handover-reports.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
-import { run, runAll, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
+import { run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { claimRows, queueOf, READY } from "./queue.ts";
 import { endNow } from "./settling.ts";
 import { eyesOf } from "./sign-in.ts";
@@ -32,13 +31,11 @@ export const HANDOVERS: QueueTable = {
 };
 
 const FIND = "SELECT * FROM handovers WHERE id = :id";
-const LOCK = `SELECT *, leased_until IS NOT NULL AND leased_until > :leased AS is_underway FROM handovers
-  WHERE merchant_id = :merchant AND id = :id FOR UPDATE`;
+/** The records of hand-overs. */
 const FIND_RECORDS = KINDS.map(
-  (kind) => `SELECT * FROM ${RECORDS[kind].table}
-    WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`,
-);
-const EXCHANGES = "SELECT * FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id ORDER BY number";
+  (kind) => `SELECT reference, merchants_reference, amount, currency, status, phone_number, details
+    FROM ${RECORDS[kind].table} WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`,
+).join(" UNION ALL ");
 
 const OF_ONE = "WHERE merchant_id = :merchant AND id = :id";
 const ASK_NOW = `UPDATE handovers SET ${READY}, next_attempt_at = :now, step = 0 ${OF_ONE} AND state <> 'closed' AND leased_until IS NULL`;
@@ -58,68 +55,52 @@ const PAUSE = `INSERT INTO rail_pauses (rail, at_real, paused_by, reason) VALUES
   ON CONFLICT DO NOTHING`;
 const RESUME = "DELETE FROM rail_pauses WHERE rail = :rail";
 const PAUSES = "SELECT * FROM rail_pauses ORDER BY rail";
-/**
- * Reads the page after a payment, with payments of both kinds: a search for one kind would read all payments of the
- * other kind.
- */
-const OF_RAIL = `SELECT h.id AS reference, h.merchant_id, h.state, h.created_real, h.rail_fee, h.rail_reference,
-    coalesce(d.merchants_reference, c.merchants_reference) AS merchants_reference,
-    coalesce(d.amount, c.amount) AS amount, coalesce(d.currency, c.currency) AS currency,
-    coalesce(d.status, c.status) AS status
-  FROM handovers h
-  LEFT JOIN disbursements d ON h.kind = 'disbursement' AND d.merchant_id = h.merchant_id AND d.reference = h.id
-  LEFT JOIN checkouts c ON h.kind = 'checkout' AND c.merchant_id = h.merchant_id AND c.reference = h.id
-  WHERE h.rail = :rail AND h.created_real >= :from AND h.created_real < :to
-    AND (h.created_real, h.id) > (:afterTime, :afterId) ORDER BY h.created_real, h.id LIMIT :limit`;
+const OF_RAIL = `SELECT merchant_id, id, state, created_real, rail_fee, rail_reference FROM handovers
+  WHERE rail = :rail AND created_real >= :from AND created_real < :to
+  AND (created_real, id) > (:afterTime, :afterId) ORDER BY created_real, id LIMIT :limit`;
 
-const toExchange = fields<StoredExchange>("number at_real action latency_ms result detail");
 const toFigures = fields<HandoverFigures>("rail waiting accepted conflicts oldest_unknown_since");
 const toPause = fields<RailPause>("rail at_real paused_by:by reason");
 const toSummary = fields<HandoverSummary>(
-  "reference merchants_reference merchant_id amount currency status state created_real rail_fee rail_reference",
+  "id:reference merchants_reference merchant_id amount currency status state created_real rail_fee rail_reference",
+);
+const paymentOf = fields<Omit<RailPayment, "country">>("kind id:reference amount currency created_real rail_reference");
+const handoverOf = fields<Omit<Handover, "payment">>(
+  "merchant_id status merchants_reference rail state next_attempt_at url",
 );
 
-/** @param recordRow the row of the payment's record */
-function toPayment(row: Row, recordRow: Row): RailPayment {
-  const record = RECORDS[row.kind as Kind].toRecord(recordRow);
+/** The statement that finds the records of hand-overs. */
+const recordsOf = (rows: readonly Row[]): Query => ({
+  text: FIND_RECORDS,
+  values: { merchants: [...new Set(rows.map((row) => row.merchant_id))], references: rows.map((row) => row.id) },
+});
+
+/** The rows of hand-overs with the columns of their records. */
+function joined(rows: readonly Row[], records: readonly Row[]): Row[] {
+  const byReference = new Map(records.map((record) => [record.reference, record]));
+  return rows.map((row) => ({ ...byReference.get(row.id), ...row }));
+}
+
+function toPayment(row: Row): RailPayment {
+  const { country, locale } = JSON.parse(row.details);
   return {
-    kind: row.kind,
-    reference: record.reference,
-    amount: record.amount,
-    country: record.country,
-    currency: record.currency,
-    ...("locale" in record ? { locale: record.locale } : { phoneNumber: record.customer.phoneNumber }),
-    createdAt: row.created_real,
-    ...(row.rail_reference !== null && { railReference: row.rail_reference }),
+    ...paymentOf(row),
+    country,
+    ...(row.kind === "checkout" ? { locale } : { phoneNumber: row.phone_number }),
   };
 }
 
-function toHandover(row: Row, recordRow: Row): Handover {
+function toHandover(row: Row): Handover {
   const conflict = toConflict(row);
   const proposal = row.proposal === null ? undefined : JSON.parse(row.proposal);
   return {
-    merchantId: row.merchant_id,
-    payment: toPayment(row, recordRow),
-    status: recordRow.status,
-    merchantsReference: recordRow.merchants_reference,
-    rail: row.rail,
-    state: row.state,
-    nextAttemptAt: row.state === "closed" ? undefined : optional(row.next_attempt_at),
+    payment: toPayment(row),
+    ...handoverOf(row),
     unknownSince: conflict ? undefined : optional(row.attention_real),
-    url: optional(row.url),
     conflict,
     proposal: proposal && { ...proposal, by: nameOf(proposal.by) },
   };
 }
-
-/** The records of hand-overs, by reference. */
-const recordQueries = (rows: readonly Row[]): Query[] => {
-  const merchants = [...new Set(rows.map((row) => row.merchant_id))];
-  const references = rows.map((row) => row.id);
-  return FIND_RECORDS.map((text) => ({ text, values: { merchants, references } }));
-};
-const byReference = (results: readonly (readonly Row[])[]) =>
-  new Map(results.flat().map((row) => [row.reference, row]));
 
 export function handovers(executor: Executor): HandoverStore {
   const { read, write } = executor;
@@ -130,8 +111,8 @@ export function handovers(executor: Executor): HandoverStore {
   function* claimAll(lanes: Parameters<HandoverStore["claimHandovers"]>[0], leaseMs: number): Work<ClaimedHandover[]> {
     const rows = yield* claimRows(HANDOVERS, lanes, leaseMs);
     if (rows.length === 0) return [];
-    const records = byReference((yield* runAll(recordQueries(rows))).map((result) => result.rows));
-    return rows.map((row) => {
+    const [records] = yield [recordsOf(rows)];
+    return joined(rows, records!.rows).map((row) => {
       const asked = optional<number>(row.asked_leased);
       // The lease of the claim begins now.
       const now = (row.leased_until as number) - leaseMs;
@@ -139,7 +120,7 @@ export function handovers(executor: Executor): HandoverStore {
         lane: { merchantId: row.merchant_id, host: row.rail },
         id: row.id,
         token: row.claim_token,
-        payment: toPayment(row, records.get(row.id)!),
+        payment: toPayment(row),
         state: row.state,
         step: row.step,
         ...(asked !== undefined && { askedAgoMs: now - asked }),
@@ -147,10 +128,10 @@ export function handovers(executor: Executor): HandoverStore {
     });
   }
 
-  async function toHandovers(rows: readonly Row[]) {
-    if (rows.length === 0) return [];
-    const records = byReference(await executor.readAll(recordQueries(rows)));
-    return rows.map((row) => toHandover(row, records.get(row.id)!));
+  /** Reads hand-overs with the columns of their records. */
+  async function readRows(query: Query): Promise<Row[]> {
+    const rows = await read(query);
+    return rows.length === 0 ? [] : joined(rows, await read(recordsOf(rows)));
   }
 
   const rowOf = async (id: string): Promise<Row | undefined> => (await read({ text: FIND, values: { id } }))[0];
@@ -165,7 +146,7 @@ export function handovers(executor: Executor): HandoverStore {
     if (!row) return otherwise;
     return write(function* () {
       const merchant = yield* lockMerchant(row.merchant_id, "orders");
-      const [locked] = (yield* run(LOCK, { merchant: merchant.id, id })).rows;
+      const [locked] = yield* lockHandovers([merchant.id], [id]);
       return yield* work(locked!, merchant);
     });
   }
@@ -190,15 +171,12 @@ export function handovers(executor: Executor): HandoverStore {
       return record({ merchantId: row.merchant_id, id, report });
     },
     async findHandover(id) {
-      return (await toHandovers(await read({ text: FIND, values: { id } })))[0];
+      return (await readRows({ text: FIND, values: { id } })).map(toHandover)[0];
     },
-    async listExchanges(id) {
-      const row = await rowOf(id);
-      return row ? (await read({ text: EXCHANGES, values: { merchant: row.merchant_id, id } })).map(toExchange) : [];
-    },
+    listExchanges: async (id) => JSON.parse((await rowOf(id))?.exchanges ?? "[]"),
     async listAttention({ merchantId: merchant, unknownBefore: before, limit }) {
       const which = merchant === undefined ? "" : "AND merchant_id = :merchant";
-      return toHandovers(await read({ text: ATTENTION(which), values: { before, limit, merchant } }));
+      return (await readRows({ text: ATTENTION(which), values: { before, limit, merchant } })).map(toHandover);
     },
     askRailAgain: (id, actor) =>
       change(id, false, function* (row, { id: merchant }) {
@@ -215,7 +193,7 @@ export function handovers(executor: Executor): HandoverStore {
         const proposed = optional<string>(row.proposal);
         const before = {
           state: row.state,
-          isUnderway: Boolean(row.is_underway),
+          isUnderway: row.leased_until !== null && row.leased_until > row.leased,
           ...(proposed !== undefined && { proposal: JSON.parse(proposed) as Decision & { by: Eyes } }),
         };
         const result = byHand(before, status, { eyes, needsTwo });
@@ -253,7 +231,7 @@ export function handovers(executor: Executor): HandoverStore {
       // This condition lets the range of the index begin where the page begins: SQLite does not derive the range from
       // the comparison of rows.
       const values = { rail, from: Math.max(from, afterTime), to, limit, afterTime, afterId };
-      return (await read({ text: OF_RAIL, values })).map(toSummary);
+      return (await readRows({ text: OF_RAIL, values })).map(toSummary);
     },
   };
 }

@@ -3,7 +3,6 @@ import { createHmac } from "node:crypto";
 import type { Actor } from "../../domain/audit.ts";
 import { REQUESTS_KEPT } from "../../domain/request-log.ts";
 import type { Housekeeping, Pruned, PruneQuery } from "../../domain/storage.ts";
-import type { Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { erasePhones } from "./erasure.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
@@ -47,15 +46,16 @@ const FORGET_REQUESTS = `WITH old AS MATERIALIZED (SELECT merchant_id, at_real, 
   DELETE FROM request_log WHERE (merchant_id, at_real, number, request_id) IN
     (SELECT merchant_id, at_real, number, request_id FROM old)`;
 
-const SELECT_EVENTS = `SELECT id, seq, created_at, octet_length(body) AS bytes, url, status, ready, leased_until
-  FROM events WHERE ${OF_MERCHANT} AND seq > :after ORDER BY seq LIMIT :limit`;
-const OF_EVENTS = `${OF_MERCHANT} AND event_id = ANY(:ids::text[])`;
-const ATTEMPTS = `SELECT event_id, count(*) AS count, max(sent_real) AS last FROM attempts
-  WHERE ${OF_EVENTS} GROUP BY event_id`;
+const DONE = "(url IS NULL OR status = 'delivered') AND NOT ready AND leased_until IS NULL";
+const ITS_ATTEMPTS = "FROM attempts AS a WHERE a.merchant_id = e.merchant_id AND a.event_id = e.id";
+/** Sandbox time is never behind real time, so an event with an earlier sandbox time is at least as old in real time. */
+const SELECT_EVENTS = `SELECT id, seq, created_at < :before AS is_old, octet_length(body) AS bytes,
+    created_at < :before AND ${DONE} AND NOT EXISTS (SELECT 1 ${ITS_ATTEMPTS} AND a.sent_real >= :before) AS is_unneeded,
+    (SELECT count(*) ${ITS_ATTEMPTS}) AS attempts
+  FROM events AS e WHERE ${OF_MERCHANT} AND seq > :after ORDER BY seq LIMIT :limit`;
 /** A replay may have begun since the event was selected. */
-const FORGET_EVENTS = `DELETE FROM events WHERE ${OF_MERCHANT} AND seq = ANY(:seqs::bigint[])
-  AND (url IS NULL OR status = 'delivered') AND NOT ready AND leased_until IS NULL RETURNING id`;
-const FORGET_ATTEMPTS = `DELETE FROM attempts WHERE ${OF_EVENTS}`;
+const FORGET_EVENTS = `DELETE FROM events WHERE ${OF_MERCHANT} AND seq = ANY(:seqs::bigint[]) AND ${DONE} RETURNING id`;
+const FORGET_ATTEMPTS = `DELETE FROM attempts WHERE ${OF_MERCHANT} AND event_id = ANY(:ids::text[])`;
 
 /**
  * Deletes rows of a locked merchant. Returns true if there may be more of them. The last step finds few rows in every
@@ -113,32 +113,24 @@ export function housekeeping(executor: Executor): Housekeeping {
   };
 }
 
-const isDone = ({ url, status, ready, leased_until: leased }: Row) =>
-  (url === null || status === "delivered") && !ready && leased === null;
-
 function* pruneEvents({ merchantId: merchant, before, after, limit, dryRun }: PruneQuery): Work<Pruned> {
   yield* lockMerchant(merchant, "shares");
-  const { rows } = yield* run(SELECT_EVENTS, { merchant, after, limit });
-  // Sandbox time is never behind real time, so an event with an earlier sandbox time is at least as old in real time.
-  const isOld = ({ created_at: createdAt }: Row) => createdAt < before;
-  const candidates = rows.filter((row) => isOld(row) && isDone(row));
-  const found = yield* run(ATTEMPTS, { merchant, ids: candidates.map(({ id }) => id) });
-  const attempts = new Map(found.rows.map((row) => [row.event_id, row]));
-  let gone = candidates.filter(({ id }) => (attempts.get(id)?.last ?? 0) < before);
+  const { rows } = yield* run(SELECT_EVENTS, { merchant, before, after, limit });
+  let gone = rows.filter((row) => row.is_unneeded);
   if (!dryRun) {
     const forgotten = yield* run(FORGET_EVENTS, { merchant, seqs: gone.map(({ seq }) => seq) });
-    const deleted = new Set(forgotten.rows.map(({ id }) => id));
-    gone = gone.filter(({ id }) => deleted.has(id));
-    yield* run(FORGET_ATTEMPTS, { merchant, ids: gone.map(({ id }) => id) });
+    const ids = forgotten.rows.map(({ id }) => id as string);
+    gone = gone.filter(({ id }) => ids.includes(id));
+    yield* run(FORGET_ATTEMPTS, { merchant, ids });
   }
-  const sumOf = (numberOf: (row: Row) => number) => gone.reduce((sum, row) => sum + numberOf(row), 0);
+  const sumOf = (what: "attempts" | "bytes") => gone.reduce((sum, row) => sum + row[what], 0);
   // Later events usually have later times. Events of a time that a move of the clock has skipped are an exception: they
   // are deleted when the events before them are old enough.
-  const isLast = rows.length < limit || !rows.every(isOld);
+  const isLast = rows.length < limit || !rows.every((row) => row.is_old);
   return {
     events: gone.length,
-    attempts: sumOf(({ id }) => attempts.get(id)?.count ?? 0),
-    bytes: sumOf(({ bytes }) => bytes),
+    attempts: sumOf("attempts"),
+    bytes: sumOf("bytes"),
     ...(!isLast && { next: rows.at(-1)!.seq as number }),
   };
 }

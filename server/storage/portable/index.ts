@@ -1,9 +1,7 @@
 import type { Storage } from "../../domain/storage.ts";
 import { auditLog } from "./audit.ts";
-import { checkouts } from "./checkouts.ts";
 import { clocks } from "./clocks.ts";
 import { backlog, deliveryQueue } from "./delivery-queue.ts";
-import { disbursements } from "./disbursements.ts";
 import { eventLog } from "./events.ts";
 import { figures } from "./figures.ts";
 import { handovers } from "./handovers.ts";
@@ -11,7 +9,8 @@ import { housekeeping } from "./housekeeping.ts";
 import { insertions } from "./inserting.ts";
 import { ledgerStore } from "./ledger.ts";
 import { merchants } from "./merchants.ts";
-import { noting, notingInsertions } from "./noting.ts";
+import { noting, notingInsertion } from "./noting.ts";
+import { payments } from "./payments.ts";
 import type { Executor } from "./query.ts";
 import { paymentSearch } from "./record-lists.ts";
 import { replays } from "./replays.ts";
@@ -22,17 +21,17 @@ import { signInStore } from "./sign-in.ts";
 /** The operations that are written once for both databases. */
 export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | "exclusively" | "ping" | "close"> {
   const executor = noting(plain);
-  const deliveries = deliveryQueue(executor);
+  const { insertDisbursement, insertCheckout } = insertions(executor);
   return {
     ...merchants(executor),
-    ...disbursements(executor),
-    ...checkouts(executor),
+    ...payments(executor),
     ...paymentSearch(executor),
     ...clocks(executor),
-    ...notingInsertions(insertions(executor)),
+    insertDisbursement: notingInsertion(insertDisbursement),
+    insertCheckout: notingInsertion(insertCheckout),
     ...settler(executor),
-    ...deliveries,
-    ...backlog(executor, deliveries),
+    ...deliveryQueue(executor),
+    ...backlog(executor),
     ...handovers(executor),
     ...ledgerStore(executor),
     ...eventLog(executor),

@@ -1,12 +1,13 @@
-import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
-import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
+import type { Eyes } from "../../domain/audit.ts";
 import type { ServiceError } from "../../domain/errors.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
-import type { Draft, Insertion } from "../../domain/records.ts";
-import { limited, refusalFor, refusalOf, type DailySum, type KeyRow, type StoredBound } from "../limit-rows.ts";
+import { approvalLevel, limitRefusal, type Bound, type Limits } from "../../domain/limits.ts";
+import { suspension } from "../../domain/merchants.ts";
+import { heldBack, type RecordStore } from "../../domain/payments.ts";
+import type { Checkout, Disbursement, Draft, Insertion, Payment } from "../../domain/records.ts";
 import { byText } from "../postgres/text.ts";
-import { customerOf, recorded, RECORDS, toValues, type RecordTable } from "../record-rows.ts";
-import type { Row, Values } from "../rows.ts";
+import { customerOf, recorded, RECORDS, toRecord, toValues, type RecordTable } from "../record-rows.ts";
+import { fromJson, keyRevoked, optional, type Row, type StoredMerchant, type Values } from "../rows.ts";
 import { booked, openQuery, reserved, toBooks, type Books, type Entry, type Place } from "./booking.ts";
 import { lockQueries, required, toLocked, type Lock, type LockedMerchant } from "./locked-merchant.ts";
 import {
@@ -20,8 +21,6 @@ import {
   type Work,
 } from "./query.ts";
 import { writeEvents } from "./settling.ts";
-
-type Payment = Disbursement | Checkout;
 
 /** A payment that a request asks for. */
 interface Item<T extends Payment> {
@@ -42,7 +41,7 @@ interface Payout extends Item<Disbursement> {
 export function insertions({
   database,
   together,
-}: Executor): Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout"> {
+}: Executor): Pick<RecordStore, "insertDisbursement" | "insertCheckout"> {
   const options = { largest: 512, repeatable: true };
   return {
     insertDisbursement: together(
@@ -120,6 +119,50 @@ function* lockOwners(drafts: readonly Owned[], lock: Lock): Work<Owners> {
   };
 }
 
+/** The amount that a payout adds to the sum of a day of its key or merchant. */
+type DailySum = ReturnType<typeof dailySum>;
+
+const dailySum = ({ amount, currency }: Draft<Disbursement>, { id }: StoredMerchant, keyId: string, now: number) =>
+  ({
+    merchant_id: id,
+    key_id: keyId,
+    day: new Date(now).toISOString().slice(0, 10),
+    currency,
+    amount,
+  }) satisfies Values;
+
+/** A limit of a new payout, and the sum to which the payout adds. Only a daily limit has a sum. */
+type StoredBound = Bound & { daily?: DailySum };
+
+/** The part of a key's row that concerns its payments; undefined without a key. */
+type KeyRow = Row | undefined;
+
+/** Returns why a payment is refused, whatever it pays. */
+const refusalFor = (draft: Draft<Payment>, merchant: StoredMerchant, key: KeyRow): ServiceError | undefined =>
+  draft.keyId !== undefined && key?.revoked_at !== null ? keyRevoked() : (suspension(merchant) ?? draft.refusal);
+
+/** Returns the limits of a payout. @param now real time, which decides the day */
+function boundsOf(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number): StoredBound[] {
+  const limiting: [string, Limits | null | undefined][] = [
+    [draft.keyId ?? "", fromJson(key?.limits ?? null) as Limits | null],
+    ["", merchant.limits],
+  ];
+  return limiting.flatMap(([keyId, limits]) =>
+    limits ? [{ keyId, limits, ...(limits.perDay && { daily: dailySum(draft, merchant, keyId, now) }) }] : [],
+  );
+}
+
+/** Returns the limits of a payout, and its draft: held back if a limit asks for approval. */
+function limited(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number) {
+  const bounds = boundsOf(draft, merchant, key, now);
+  const level = approvalLevel(draft, bounds);
+  const creator = key && optional<Eyes>(key.created_by);
+  // A starting server is not a person, and cannot approve payouts.
+  const madeBy = draft.madeBy ?? (creator?.startsWith("server ") ? undefined : creator);
+  const held = level === undefined ? draft : heldBack(draft, { level, ...(madeBy !== undefined && { madeBy }) });
+  return { bounds, draft: held };
+}
+
 const idsOf = (rows: readonly Row[]): ReadonlySet<string> => new Set(rows.map(({ id }) => id));
 const itemsIn = <T extends Item<Payment>>(items: readonly T[], ids: ReadonlySet<string>) =>
   items.filter(({ record }) => ids.has(record.id));
@@ -131,7 +174,7 @@ const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.merchants_referen
  * @param complete makes the statement from an INSERT
  */
 function insertQuery<T extends Payment>(
-  { table }: RecordTable<T>,
+  { table }: RecordTable,
   items: readonly Item<T>[],
   complete = (insert: string) => `${insert} RETURNING id`,
 ): Query {
@@ -142,7 +185,7 @@ function insertQuery<T extends Payment>(
 }
 
 /** A new record's hand-over, which is ready at once. @param now real time */
-export function handoverValues(record: Disbursement | Checkout, rail: string, now: number) {
+export function handoverValues(record: Payment, rail: string, now: number) {
   return {
     merchant_id: record.merchantId,
     id: record.reference,
@@ -197,7 +240,7 @@ function addQuery(sums: readonly DailySum[]): Query {
 }
 
 const REMOVE = `DELETE FROM disbursements WHERE merchant_id = ANY(:merchants::text[])
-  AND reference = ANY(:references::text[]) AND id = ANY(:ids::uuid[])`;
+  AND reference = ANY(:references::text[])`;
 
 /**
  * Stores payouts, and judges them by their limits and balances, one after the other. The payouts to judge are known only
@@ -222,7 +265,6 @@ function* storeAndJudge(items: readonly Payout[], database: Database): Work<Stor
   const which = {
     merchants: [...new Set(removed.map(({ merchantId }) => merchantId))],
     references: removed.map(({ reference }) => reference),
-    ids: removed.map(({ id }) => id),
   };
   return {
     stored: new Set(kept.map(({ record }) => record.id)),
@@ -242,8 +284,8 @@ function judged(items: readonly Payout[], used: Map<string, number>, books: Book
   for (const item of items) {
     const { record, bounds, entry, mustBeCovered } = item;
     const isCovered = !mustBeCovered || books.accountOf(entry).available + entry.available >= 0n;
-    const refusal =
-      refusalOf(record, bounds, (sum) => used.get(nameOf(sum))!) ?? (isCovered ? undefined : insufficientFunds(record));
+    const limits = bounds.map((bound) => limitRefusal(record, bound, bound.daily ? used.get(nameOf(bound.daily))! : 0));
+    const refusal = limits.find(Boolean) ?? (isCovered ? undefined : insufficientFunds(record));
     if (refusal) refusals.set(record.reference, refusal);
     else {
       books.add(entry);
@@ -262,7 +304,7 @@ const selectByReference = (table: string) =>
  * has stored is returned as it is, and nothing is judged again.
  */
 function* outcomes<T extends Payment>(
-  { table, toRecord }: RecordTable<T>,
+  { table }: RecordTable,
   items: readonly Item<T>[],
   { stored, refusals, last }: Stored,
 ): Work<Insertion<T>[]> {
@@ -273,7 +315,7 @@ function* outcomes<T extends Payment>(
   const values = places.filter((_, index) => !stored.has(items[index]!.record.id));
   // Before removals, because other requests of the batch may have the reference of a payout that is removed.
   const [existing] = yield [{ text: selectByReference(table), rows: given(table, values) }, ...last];
-  const byReference = new Map(existing!.rows.map((row) => [keyOf(row), toRecord(row)]));
+  const byReference = new Map(existing!.rows.map((row) => [keyOf(row), toRecord<T>(row)]));
   return items.map(({ record, refusal }, index): Insertion<T> => {
     if (stored.has(record.id)) return { inserted: true, record };
     const found = byReference.get(keyOf(places[index]!));

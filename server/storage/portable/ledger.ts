@@ -1,13 +1,6 @@
 import { areTwoPeople, nameOf, type Actor } from "../../domain/audit.ts";
 import { ServiceError } from "../../domain/errors.ts";
-import type {
-  Adjustment,
-  AdjustmentStore,
-  Balance,
-  LedgerStore,
-  Proposal,
-  StatementEntry,
-} from "../../domain/ledger.ts";
+import type { Adjustment, Balance, LedgerStore, Proposal, StatementEntry } from "../../domain/ledger.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { byText } from "../postgres/text.ts";
 import { fields, type Row } from "../rows.ts";
@@ -92,7 +85,7 @@ function* adjust(merchant: LockedMerchant, adjustment: Adjustment, actor: Actor,
 }
 
 /** The books (D87), and changes of balances that a second person must approve (D93). */
-export function ledgerStore({ read, write }: Executor): LedgerStore & AdjustmentStore {
+export function ledgerStore({ read, write }: Executor): LedgerStore {
   return {
     async listBalances(merchant) {
       const which = merchant === undefined ? "" : "AND merchant_id = :merchant";

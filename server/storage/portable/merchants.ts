@@ -5,7 +5,7 @@ import { limitTexts, termTexts } from "../../domain/limits.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { chaosDetails } from "../../domain/outcomes.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { columnsOf } from "../columns.ts";
+import { columnsOf } from "../schema.ts";
 import { bytesOf, toKey, toMerchant, toOwner, type Row } from "../rows.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { lockMerchant, required, type Lock } from "./locked-merchant.ts";

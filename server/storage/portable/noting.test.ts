@@ -1,20 +1,11 @@
 // What is noted of a transaction that is repeated, rolled back, or whose commit is unknown.
 import { expect, test } from "vitest";
 import { noteChanges, type Change } from "../../domain/changes.ts";
-import { createFakeClock } from "../../testing/clock.ts";
-import { addMerchant, aDisbursement } from "../../testing/storage/fixtures.ts";
-import { openSqlite } from "../sqlite/index.ts";
 import { UnknownOutcome } from "../storage-error.ts";
-import { recordAction } from "./audit.ts";
-import { noting, notingInsertions } from "./noting.ts";
+import { noting, notingInsertion } from "./noting.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
-const PAUSE = { actor: "dashboard Ada", action: "rail.pause", merchantId: "", details: { rail: "test" } } as const;
-function* pause(): Work<boolean> {
-  if ((yield* run("UPDATE rails SET paused = true")).count === 0) return false;
-  yield* recordAction(PAUSE);
-  return true;
-}
+const pause = () => run("UPDATE rails SET paused = true");
 
 /** A run of the transaction: how many rows its first statement changes, and how it ends. */
 type Run = { count: number; ends: "commits" | "is rolled back" | "may have been committed" };
@@ -45,40 +36,27 @@ const committed: Run = { count: 1, ends: "commits" };
 const unknown: Run = { count: 1, ends: "may have been committed" };
 const rolledBack: Run = { count: 1, ends: "is rolled back" };
 const findsNothing: Run = { count: 0, ends: "commits" };
-const [certain, doubt] = [true, false].map((isCertain) => ({
-  isCertain,
-  action: "rail.pause",
-  details: { rail: "test" },
-}));
-
-test.each<[string, Run[], unknown[]]>([
-  ["a commit", [committed], [certain]],
+test.each<[string, Run[], Change[]]>([
+  ["a commit", [committed], ["certain"]],
   ["a commit without a changed row", [findsNothing], []],
   ["a transaction that is rolled back", [rolledBack], []],
-  ["an unknown commit", [unknown], [doubt]],
-  ["a rollback, then a commit", [rolledBack, committed], [certain]],
+  ["an unknown commit", [unknown], ["unknown"]],
+  ["a rollback, then a commit", [rolledBack, committed], ["certain"]],
   ["a rollback, then a refusal", [rolledBack, findsNothing], []],
-  ["an unknown commit, then a commit", [unknown, committed], [certain]],
-  ["an unknown commit that its repeat finds", [unknown, findsNothing], [doubt]],
-  ["an unknown commit, then a rollback", [unknown, rolledBack], [doubt]],
+  ["an unknown commit, then a commit", [unknown, committed], ["certain"]],
+  ["an unknown commit that its repeat finds", [unknown, findsNothing], ["unknown"]],
+  ["an unknown commit, then a rollback", [unknown, rolledBack], ["unknown"]],
 ])("of %s", async (_, runs, expected) => {
   expect(await notedOf(runs)).toEqual(expected);
 });
 
-test("of a live payment, the stored reference or the merchant's: the draft's own is not stored", async () => {
-  const storage = openSqlite(":memory:", { clock: createFakeClock(), server: true });
-  const draft = aDisbursement((await addMerchant(storage)).id, { rail: "test" });
-  const losing = notingInsertions({
-    ...storage,
-    insertDisbursement: () => Promise.reject(new UnknownOutcome("The connection was lost")),
-  });
-  const changes: Change[] = [];
-  const { record } = await noteChanges(changes, () => storage.insertDisbursement(draft));
-  await noteChanges(changes, () => losing.insertDisbursement(draft)).catch(() => undefined);
-  expect(record.reference).not.toBe(draft.reference);
-  expect(changes).toEqual([
-    { isCertain: true, details: { disbursement: record.reference } },
-    { isCertain: false, details: { disbursement: draft.merchantsReference } },
-  ]);
-  await storage.close();
+test("of a payment that is stored in a transaction of several requests", async () => {
+  const noted = async (ended: Promise<{ inserted: boolean }>) => {
+    const changes: Change[] = [];
+    await noteChanges(changes, () => notingInsertion(() => ended)(undefined)).catch(() => undefined);
+    return changes;
+  };
+  expect(await noted(Promise.resolve({ inserted: true }))).toEqual(["certain"]);
+  expect(await noted(Promise.resolve({ inserted: false }))).toEqual([]);
+  expect(await noted(Promise.reject(new UnknownOutcome("The connection was lost")))).toEqual(["unknown"]);
 });

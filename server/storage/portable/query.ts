@@ -1,5 +1,5 @@
 import type { Emit } from "../../domain/telemetry.ts";
-import { columnsOf, type Columns } from "../columns.ts";
+import { columnsOf, type Columns } from "../schema.ts";
 import type { Row, Values } from "../rows.ts";
 import type { Sealing } from "../sealing.ts";
 
@@ -14,7 +14,7 @@ export type QueryValue = string | number | bigint | boolean | Uint8Array | null 
 /**
  * A statement that both databases execute, written in PostgreSQL's SQL. Its parameters have names, such as `:merchant`;
  * `:now` and `:leased` are times (postgres/statements.ts), and `:rows` is the table `given` of the query's rows.
- * `sqlite/executor.ts` lists the differences in SQLite.
+ * `sqlite/statements.ts` lists the differences in SQLite.
  */
 export interface Query {
   /** Two texts, one for each database, if one text would be slow in one of them. */
@@ -55,9 +55,14 @@ export interface QueryResult {
 export type Work<T> = Generator<readonly Query[], T, readonly QueryResult[]>;
 
 export interface WriteOptions {
-  /** The function of `Writer` with which SQLite commits the work. The default is `write`. */
+  /**
+   * When SQLite commits the work: `write` at the end of this turn of the event loop. For work for which no request waits,
+   * `writeSoon` with the next write, or a few milliseconds later; `writeUnflushed` also without a flush to disk, unless other
+   * work of the commit needs one, so that a power failure can undo it; `writeApart` in a later turn, unflushed, and never in
+   * a payment's transaction. The default is `write`.
+   */
   commit?: "write" | "writeSoon" | "writeUnflushed" | "writeApart";
-  /** Whether PostgreSQL may run the work again after it was committed (`Queries.transaction`). */
+  /** Whether PostgreSQL may run the work again after it was committed (`Database.transaction`). */
   repeatable?: boolean;
   /** True for what a request leaves behind without being asked to, such as a count of attempts, or the entry
    * about an attempt in the audit trail. Errors do not name it. */
@@ -126,19 +131,11 @@ export function* runAll(queries: readonly Query[]): Work<readonly QueryResult[]>
 }
 
 /**
- * A statement that merges ranges of an index, which are each in `order`. In PostgreSQL each part has an end of its own: without
+ * A statement that merges ranges of an index, which are each in `order`. In PostgreSQL each part has an `end` of its own: without
  * it, PostgreSQL would read the whole part and sort it.
- * @param end the limit, and where the merged rows begin
- * @param endOfPart the limit of a part; contains the rows before that place
  */
-export function mergedRanges(
-  database: Database,
-  selects: readonly string[],
-  order: string,
-  end: string,
-  endOfPart = end,
-) {
-  const part = (select: string) => (database === "postgres" ? `(${select} ${order} ${endOfPart})` : select);
+export function mergedRanges(database: Database, selects: readonly string[], order: string, end: string) {
+  const part = (select: string) => (database === "postgres" ? `(${select} ${order} ${end})` : select);
   return `${selects.length === 1 ? selects[0]! : selects.map(part).join(" UNION ALL ")} ${order} ${end}`;
 }
 

@@ -84,30 +84,23 @@ export function queueOf(
   // Without ORDER BY, PostgreSQL expects to find a row soon and reads the whole table.
   const anyDue = BECOMING_READY.map((which) => `SELECT 1 FROM (SELECT 1 FROM ${name} WHERE ${which} LIMIT 1) AS found`);
   const changes = lapse === undefined ? READY : `${READY}, ${lapse}`;
-  const promoteThese = (of: string) =>
-    BECOMING_READY.map((which) => updateSelected(name, changes, `${of}${which} LIMIT :limit`));
-  const promote = promoteThese("");
-  const promoteOfMerchant = promoteThese("merchant_id = :merchant AND ");
+  const promote = BECOMING_READY.map((which) => updateSelected(name, changes, `${which} LIMIT :limit`));
   const renewal = `UPDATE ${name} AS e SET leased_until = :leased + :lease::bigint FROM :rows
   WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.leased_until IS NOT NULL AND e.claim_token = given.token`;
   const lanesText = READY_LANES(queue);
   const unflushed: WriteOptions = { commit: "writeUnflushed", repeatable: true };
 
   return {
-    async promoteDue(limit, merchant) {
+    async promoteDue(limit) {
       // Usually nothing is due. Avoid a transaction then.
       if ((await read({ text: anyDue.join(" UNION ALL ") })).length === 0) return 0;
-      const [texts, options] =
-        merchant === undefined ? [promote, unflushed] : [promoteOfMerchant, { repeatable: true }];
-      const values = { limit, merchant };
-      const promoted = await write(() => runAll(texts.map((text) => ({ text, values }))), options);
+      const promoted = await write(() => runAll(promote.map((text) => ({ text, values: { limit } }))), unflushed);
       return promoted.reduce((sum, { count }) => sum + count, 0);
     },
-    async readyLanes({ after, limit, merchantId }) {
-      const { merchantId: merchant, host } = after ?? { merchantId: merchantId ?? "", host: "" };
+    async readyLanes({ after, limit }) {
+      const { merchantId: merchant = "", host = "" } = after ?? {};
       const rows = await read({ text: lanesText, values: { merchant, host, limit } });
-      const lanes = rows.map((row): Lane => ({ merchantId: row.merchant_id, host: row.host }));
-      return merchantId === undefined ? lanes : lanes.filter((lane) => lane.merchantId === merchantId);
+      return rows.map((row): Lane => ({ merchantId: row.merchant_id, host: row.host }));
     },
     async renew(claims, lease) {
       if (claims.length === 0) return;

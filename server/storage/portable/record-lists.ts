@@ -1,9 +1,9 @@
 import type { Page } from "../../domain/pages.ts";
-import type { RecordQuery } from "../../domain/records.ts";
+import type { Payment, RecordQuery } from "../../domain/records.ts";
 import type { PaymentSearch } from "../../domain/storage.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { columnsOf } from "../columns.ts";
-import { KINDS, RECORDS, toCheckout, toDisbursement, type RecordTable } from "../record-rows.ts";
+import { columnsOf } from "../schema.ts";
+import { KINDS, RECORDS, toRecord, type RecordTable } from "../record-rows.ts";
 import type { Row } from "../rows.ts";
 import { cursorScope, placeOf, toPage } from "./pages.ts";
 import { LAST, LEAST_UUID, mergedRanges, type Executor, type Query } from "./query.ts";
@@ -26,17 +26,17 @@ const withDays = (table: string) => `WITH RECURSIVE days (day) AS (SELECT :creat
   WHERE day > :from / ${DAY_MS})`;
 
 /** Returns a function that finds a merchant's record by the service's reference. */
-export function recordFinder<T>({ finder }: Pick<Executor, "finder">, { table, toRecord }: RecordTable<T>) {
+export function recordFinder<T extends Payment>({ finder }: Pick<Executor, "finder">, { table }: RecordTable) {
   const select = `SELECT * FROM ${table} WHERE merchant_id = given.merchant_id AND reference = given.reference LIMIT 1`;
   const find = finder(select, columnsOf(table, ["merchant_id", "reference"]));
   return async (merchant_id: string, reference: string): Promise<T | undefined> => {
     const row = await find({ merchant_id, reference });
-    return row && toRecord(row);
+    return row && toRecord<T>(row);
   };
 }
 
 /** Returns a function that reads the pages of a list of records, newest first. */
-export function recordList<T>(executor: Executor, { table, statuses, toRecord }: RecordTable<T>) {
+export function recordList<T extends Payment>(executor: Executor, { table, statuses }: RecordTable) {
   const { database, read } = executor;
   const { key, least, columns } = KEYS[database];
   const ORDER = `ORDER BY created_at DESC, ${key} DESC`;
@@ -75,7 +75,7 @@ export function recordList<T>(executor: Executor, { table, statuses, toRecord }:
     const values = { ...placeOf(asked), merchant, from, reference, phone, status, limit: most };
     const isByDay = database === "sqlite" && reference === undefined && phone !== undefined;
     const found = isByDay ? await readDays(values, most) : await read({ text: statement(query), values });
-    return toPage(asked, found, toRecord);
+    return toPage(asked, found, toRecord<T>);
   };
 }
 
@@ -106,9 +106,7 @@ const FIND = KINDS.map((kind) => {
 export const paymentSearch = ({ readAll }: Executor): PaymentSearch => ({
   async searchPayments({ text, phoneNumber: phone = "", limit }) {
     const values = { text, phone, from: 0, created_at: LAST, limit };
-    const [payouts, checkouts] = await readAll(FIND.map((statement) => ({ text: statement, values })));
-    return [...payouts!.map(toDisbursement), ...checkouts!.map(toCheckout)].toSorted(
-      (a, b) => b.createdAt - a.createdAt,
-    );
+    const found = (await readAll(FIND.map((statement) => ({ text: statement, values })))).flat();
+    return found.map(toRecord<Payment>).toSorted((a, b) => b.createdAt - a.createdAt);
   },
 });

@@ -1,9 +1,8 @@
 import { actorName } from "../../domain/audit.ts";
-import { MOST_COUNTED } from "../../domain/storage.ts";
 import type { Replay, ReplayStore } from "../../domain/webhooks.ts";
 import { fields, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { countDeliveries, courseOf, nextOnCourse, STATUSES } from "./events.ts";
+import { countDeliveries, courseOf, nextOnCourse } from "./events.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { given, run, type Executor, type Work } from "./query.ts";
 
@@ -18,18 +17,11 @@ const NEWEST = "SELECT * FROM replays WHERE merchant_id = :merchant ORDER BY id 
 const DUE = "SELECT * FROM replays WHERE state = 'running' AND due_at <= (SELECT :now) ORDER BY due_at LIMIT 1";
 const LOCK = "SELECT seq, state FROM replays WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
 /** Skips deliveries that have changed since they were read. */
-const MAKE_READY = `UPDATE events AS e SET status = 'pending', step = 0, next_attempt_at = :now, ready = true,
-    replay = :replay
+const MAKE_READY = `UPDATE events AS e SET status = 'pending', step = 0, next_attempt_at = :now, ready = true
   FROM :rows WHERE e.merchant_id = :merchant AND e.id = given.id AND e.status = given.status
     AND NOT e.ready AND e.leased_until IS NULL`;
 const RECORD = `UPDATE replays SET seq = :seq, replayed = replayed + :replayed, skipped = skipped + :skipped,
     due_at = :due, state = :state, ended_real = :ended WHERE merchant_id = :merchant AND id = :id`;
-
-/** One range of the index for each status. A pending webhook that was attempted since its replay has left the first step. */
-const OUTCOMES = [...STATUSES.map((status) => `'${status}'`), "'pending' AND step > 0"].map(
-  (outcome) => `SELECT count(*) AS count FROM (SELECT 1 FROM events
-  WHERE merchant_id = :merchant AND replay = :id AND status = ${outcome} LIMIT ${MOST_COUNTED + 1}) AS found`,
-);
 
 /**
  * How many steps per second a replay has while nothing is skipped. Each step is a transaction, and makes an equal part of
@@ -45,7 +37,7 @@ const toReplay = fields<Replay>(
 const textOf = (value: string | number): string => (typeof value === "number" ? new Date(value).toISOString() : value);
 
 export function replays(executor: Executor): ReplayStore {
-  const { read, readAll, write } = executor;
+  const { read, write } = executor;
   return {
     countDeliveries: (merchantId, filter) => countDeliveries(executor, { ...filter, merchantId }),
     async startReplay({ id, merchantId, filter, pace, expected }, actor) {
@@ -76,11 +68,6 @@ export function replays(executor: Executor): ReplayStore {
       const [row] = await read({ text: FIND, values: { merchant, id } });
       return row && toReplay(row);
     },
-    async countReplayed(merchant, id) {
-      const found = await readAll(OUTCOMES.map((text) => ({ text, values: { merchant, id } })));
-      const [waiting, delivered, ended, exhausted, again] = found.map(([row]) => row!.count);
-      return { waiting, again, delivered, failed: ended + exhausted };
-    },
     async listReplays(merchant, limit) {
       return (await read({ text: NEWEST, values: { merchant, limit } })).map(toReplay);
     },
@@ -99,7 +86,7 @@ export function replays(executor: Executor): ReplayStore {
         if (current?.state !== "running" || current.seq !== course.seq) return 0;
         const values = next.rows.map(({ id: event, status }: Row) => ({ id: event, status }));
         const rows = given("events", values);
-        const [made] = yield [{ text: MAKE_READY, values: { merchant: merchantId, replay: id }, rows }];
+        const [made] = yield [{ text: MAKE_READY, values: { merchant: merchantId }, rows }];
         const replayed = made!.count;
         const isDone = next.seq >= course.lastSeq;
         yield* run(RECORD, {

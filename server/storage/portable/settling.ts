@@ -1,11 +1,9 @@
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Failure, FinalStatus, Payment } from "../../domain/records.ts";
 import { destinationOf, eventOf } from "../../domain/events.ts";
 import type { ClockStore } from "../../domain/storage.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
-import type { Failure, FinalStatus } from "../../domain/records.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
-import { failureValue, KINDS, RECORDS, type Kind } from "../record-rows.ts";
+import { failureValue, KINDS, RECORDS, toRecord, type Kind } from "../record-rows.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
 import { ended, openQuery, toBooks } from "./booking.ts";
 import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
@@ -13,13 +11,13 @@ import { given, insertRows, run, runAll, type Executor, type Query, type Work } 
 
 /** A record that has become final, and its merchant. */
 interface FinalRecord {
-  record: Disbursement | Checkout;
+  record: Payment;
   merchant: StoredMerchant;
 }
 
 /** Returns the row of the event of a record that has become final. */
 function eventValues({ record, merchant }: FinalRecord) {
-  const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, merchant.name);
+  const { id, merchantId, type, reference, createdAt, body } = eventOf(record, merchant.name);
   const destination = destinationOf(record, merchant);
   return {
     id,
@@ -28,7 +26,6 @@ function eventValues({ record, merchant }: FinalRecord) {
     reference,
     created_at: createdAt,
     body,
-    traceparent,
     url: destination?.url ?? null,
     host: destination?.host ?? null,
     status: destination ? "pending" : null,
@@ -50,8 +47,10 @@ const END = (kind: Kind) => `UPDATE ${RECORDS[kind].table} AS r SET status = giv
     due_at = NULL, due_status = NULL, updated_at = greatest(r.updated_at, given.at)
   FROM :rows WHERE r.merchant_id = given.merchant_id AND r.reference = given.reference AND r.status = 'pending'
     AND (given.was_due IS NULL OR (r.due_at = given.was_due AND r.due_status = given.status)) RETURNING *`;
-const STATUS = (kind: Kind) => `SELECT reference, status FROM ${RECORDS[kind].table}
-  WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`;
+const STATUSES = KINDS.map(
+  (kind) => `SELECT reference, status FROM ${RECORDS[kind].table}
+    WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`,
+).join(" UNION ALL ");
 
 /**
  * In PostgreSQL each merchant's events have consecutive positions, because its processes share no other counter. SQLite
@@ -116,10 +115,9 @@ function* settle(find: Query, limit: number, options: { wait: boolean }): Work<R
     const at = happensAt(merchant, dueAt, merchant.now);
     return [{ kind, reference, merchant, status, failure, wasDue, at, delay: at - dueAt }];
   });
-  return (yield* endAll(mine)).map(({ record: { merchantId, traceparent }, delay: delayMs }) => ({
+  return (yield* endAll(mine)).map(({ record: { merchantId }, delay: delayMs }) => ({
     merchantId,
     delayMs,
-    ...(traceparent !== undefined && { traceparent }),
   }));
 }
 
@@ -155,7 +153,7 @@ function* endAll<T extends End>(ends: readonly T[]): Work<(T & FinalRecord)[]> {
     }),
   );
   const records = new Map(
-    KINDS.flatMap((kind, index) => results[index]!.rows.map((row) => [row.reference, RECORDS[kind].toRecord(row)])),
+    KINDS.flatMap((kind, index) => results[index]!.rows.map((row) => [row.reference, toRecord<Payment>(row)])),
   );
   const final = ends.flatMap((end) => {
     const record = records.get(end.reference);
@@ -184,6 +182,5 @@ export function* endNow(
   if (others.length === 0) return new Map();
   const merchants = [...new Set(others.map(({ merchant }) => merchant.id))];
   const values = { merchants, references: others.map(({ reference }) => reference) };
-  const statuses = yield* runAll(KINDS.map((kind) => ({ text: STATUS(kind), values })));
-  return new Map(statuses.flatMap(({ rows }) => rows).map((row) => [row.reference, row.status]));
+  return new Map((yield* run(STATUSES, values)).rows.map((row) => [row.reference, row.status]));
 }

@@ -15,34 +15,40 @@ import {
   aFinalDisbursement,
   concurrently,
 } from "../../testing/storage/fixtures.ts";
-import { createBatcher } from "./batcher.ts";
 import { createPool } from "./connections.ts";
-import { createDatabase, type Database } from "./database.ts";
+import { createDatabase, type Database, type Send } from "./database.ts";
 import { ConnectionLost } from "./errors.ts";
+import { inBatches } from "./executor.ts";
 import { openPostgres } from "./index.ts";
 import { decodeText, encodeText } from "./text.ts";
 
 const unavailable = { code: "unavailable", details: { retryAfterSeconds: 1 } };
 
-const raise = (code: string) => `DO $$ BEGIN RAISE SQLSTATE '${code}'; END $$`;
+const raise = (code: string) => ({ text: `DO $$ BEGIN RAISE SQLSTATE '${code}'; END $$` });
 const nextTurn = () => new Promise(setImmediate);
 
 describe("a database", () => {
   const database = useDatabase();
   let storage: Storage;
+  let pool: Pool;
   let db: Database;
   beforeEach(async () => {
     await database.empty();
     const clock = createFakeClock();
     storage = await openPostgres(database.url, { clock, server: true, time: "process" });
-    db = createDatabase(createPool(database.url), clock);
+    pool = createPool(database.url);
+    db = createDatabase(pool, clock);
   });
   afterEach(async () => {
     await storage.close();
-    await db.close();
+    await pool.end();
   });
 
-  const INSERT = "INSERT INTO refusals (merchant_id, merchants_reference, count) VALUES ($1, $2, 1)";
+  const insert = (send: Send, merchant: string) =>
+    send({
+      text: "INSERT INTO refusals (merchant_id, merchants_reference, count) VALUES (:merchant, 'x', 1)",
+      values: { merchant },
+    });
   const refusals = () => database.run("SELECT merchant_id FROM refusals ORDER BY merchant_id");
 
   // 25P03 and 25P04: the server has ended the session of a process that was too slow within its transaction.
@@ -50,10 +56,10 @@ describe("a database", () => {
     "a transaction that ends with %s is rolled back and runs again",
     async (code) => {
       let runs = 0;
-      await db.transaction(async (query) => {
+      await db.transaction(async (send) => {
         runs += 1;
-        await query(INSERT, [`run ${runs}`, "x"]);
-        if (runs < 3) await query(raise(code));
+        await insert(send, `run ${runs}`);
+        if (runs < 3) await send(raise(code));
       });
       expect(await refusals()).toEqual([{ merchant_id: "run 3" }]);
     },
@@ -61,49 +67,51 @@ describe("a database", () => {
 
   test("any other failure rolls the transaction back, also one that is hidden, and the connection remains usable", async () => {
     let runs = 0;
-    const failing = db.transaction(async (query) => {
+    const failing = db.transaction(async (send) => {
       runs += 1;
-      await query(INSERT, ["kept", "x"]);
+      await insert(send, "kept");
       throw new Error("refused by a rule");
     });
     await expect(failing).rejects.toThrow("refused by a rule");
-    await expect(db.transaction((query) => query(raise("P0001")))).rejects.toThrow(Error);
-    const hidden = db.transaction(async (query) => {
-      await query(raise("P0001")).catch(() => undefined);
+    await expect(db.transaction((send) => send(raise("P0001")))).rejects.toThrow(Error);
+    const hidden = db.transaction(async (send) => {
+      await send(raise("P0001")).catch(() => undefined);
     });
     await expect(hidden).rejects.toThrow("rolled back");
     expect([runs, await refusals()]).toEqual([1, []]);
-    await db.transaction((query) => query(INSERT, ["later", "x"]));
+    await db.transaction((send) => insert(send, "later"));
     expect(await refusals()).toEqual([{ merchant_id: "later" }]);
   });
 
   test("a transaction whose statements together take too long ends and records nothing", async () => {
-    const slow = db.transaction(async (query) => {
+    const slow = db.transaction(async (send) => {
       for (let step = 1; step <= 10; step += 1) {
-        await query(INSERT, [`step ${step}`, "x"]);
-        await query("SELECT pg_sleep(1)");
+        await insert(send, `step ${step}`);
+        await send({ text: "SELECT pg_sleep(1)" });
       }
     });
     await expect(slow).rejects.toBeInstanceOf(ConnectionLost);
     expect(await refusals()).toEqual([]);
   });
 
-  test("operations beyond the limit are refused at once", async () => {
-    const silent = { connect: () => new Promise(() => undefined) } as unknown as Pool;
-    const busy = createDatabase(silent, createFakeClock());
-    for (let begun = 0; begun < 5_000; begun += 1) void busy.read("SELECT 1");
-    await expect(busy.read("SELECT 1")).rejects.toMatchObject(unavailable);
+  test("operations beyond the limit are refused at once, and a closing storage finishes those it has accepted", async () => {
+    const find = () => storage.findMerchantByKey("ab".repeat(32));
+    const accepted = Array.from({ length: 10_000 }, find);
+    await expect(find()).rejects.toMatchObject(unavailable);
+    const closing = storage.close();
+    await expect(find()).rejects.toThrow("The storage is closed.");
+    expect(new Set(await Promise.all(accepted))).toEqual(new Set([undefined]));
+    await closing;
   });
 
-  test("a create whose connection the server ends is repeated", async () => {
-    const { id } = await addMerchant(storage);
-    await database.run(`BEGIN; SELECT * FROM merchants WHERE id = '${id}' FOR UPDATE`);
-    const creating = storage.insertDisbursement(aDisbursement(id));
-    const waiting = `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    await expect.poll(() => database.run(waiting), { interval: 5 }).toEqual([{ ended: true }]);
-    await database.run("ROLLBACK");
-    expect(await creating).toMatchObject({ inserted: true });
+  test("a transaction is READ COMMITTED whatever the default is", async () => {
+    await pool.query("SET default_transaction_isolation TO serializable");
+    const { rows } = await db.transaction((send) => send({ text: "SHOW transaction_isolation" }));
+    const outside = await pool.query("SHOW transaction_isolation");
+    expect([...rows, ...outside.rows].map((row) => row.transaction_isolation)).toEqual([
+      "read committed",
+      "serializable",
+    ]);
   });
 
   test("a migration by another process does not break statements that this one has prepared", async () => {
@@ -133,24 +141,24 @@ describe("a database", () => {
   });
 });
 
-describe("a batcher", () => {
+describe("batches", () => {
   const options = { concurrency: 1, largest: 3 };
 
-  /** A batcher whose batches wait until the test finishes them. */
-  function heldBatcher() {
+  /** Batches that wait until the test finishes them. */
+  function held() {
     const batches: { items: number[]; finish(): void }[] = [];
     const work = (items: number[]) =>
       new Promise<number[]>((resolve) => {
         batches.push({ items, finish: () => resolve(items.map((item) => item * 10)) });
       });
-    return { batcher: createBatcher(work, options), batches };
+    return { add: inBatches(work, options), batches };
   }
 
-  test("puts items of one turn into a batch, and those that arrive meanwhile into the next, up to its capacity", async () => {
-    const { batcher, batches } = heldBatcher();
-    const results = [1, 2].map(batcher.add);
+  test("have the items of one turn, and then those that arrived meanwhile, up to their size", async () => {
+    const { add, batches } = held();
+    const results = [1, 2].map(add);
     await nextTurn();
-    results.push(...[3, 4, 5, 6, 7].map(batcher.add));
+    results.push(...[3, 4, 5, 6, 7].map(add));
     for (let index = 0; index < 3; index += 1) {
       batches[index]!.finish();
       await nextTurn();
@@ -161,24 +169,21 @@ describe("a batcher", () => {
       [3, 4, 5],
       [6, 7],
     ]);
-    await batcher.idle();
-    for (let waiting = 0; waiting < 10_000; waiting += 1) batcher.add(waiting).catch(() => undefined);
-    await expect(batcher.add(10_000)).rejects.toMatchObject(unavailable);
   });
 
-  test("refuses items that wait for too long while a batch does not end, or whose request has too little time", async () => {
-    vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
-    const { batcher, batches } = heldBatcher();
-    const first = batcher.add(0);
+  test("leave out items that have waited for too long, or whose request has too little time", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const { add, batches } = held();
+    const first = add(0);
     await nextTurn();
-    const late = withBudget({ leftMs: 7_000 }, () => batcher.add(1));
-    vi.advanceTimersByTime(3_201);
-    await expect(late).rejects.toMatchObject(unavailable);
-    const hurried = withBudget({ leftMs: 1_000 }, () => batcher.add(2));
+    const refused = [() => add(1), () => withBudget({ leftMs: 4_100 }, () => add(2))].map((late, index) => {
+      vi.advanceTimersByTime(index * 3_000);
+      return late();
+    });
     vi.advanceTimersByTime(200);
-    await expect(hurried).rejects.toMatchObject(unavailable);
-    const last = batcher.add(3);
+    const last = add(3);
     batches[0]!.finish();
+    for (const late of refused) await expect(late).rejects.toMatchObject(unavailable);
     await first;
     batches[1]!.finish();
     await last;
@@ -186,20 +191,20 @@ describe("a batcher", () => {
     expect(batches.map(({ items }) => items)).toEqual([[0], [3]]);
   });
 
-  test("takes the time of an item, its wait included, from its own request's budget", async () => {
+  test("take the time of an item, its wait included, from its own request's budget", async () => {
     const [long, longer] = [{ leftMs: 20_000 }, { leftMs: 50_000 }];
     const limits: number[] = [];
-    const batcher = createBatcher(async (items: number[]) => {
+    const add = inBatches(async (items: number[]) => {
       await withinBudget(async (deadline) => void limits.push(deadline - performance.now()));
       return items;
     }, options);
-    await Promise.all([withBudget(longer, () => batcher.add(1)), withBudget(long, () => batcher.add(2))]);
+    await Promise.all([withBudget(longer, () => add(1)), withBudget(long, () => add(2))]);
     expect(limits).toHaveLength(1);
     expect(limits[0]).toBeGreaterThan(15_000);
     expect(limits[0]).toBeLessThanOrEqual(20_000);
     expect([long.leftMs < 20_000, longer.leftMs < 50_000, longer.leftMs > 40_000]).toEqual([true, true, true]);
     // A batch that was begun for one request does not limit a later request.
-    await batcher.add(3);
+    await add(3);
     expect(limits[1]).toBe(Infinity);
   });
 });

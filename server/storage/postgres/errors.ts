@@ -1,8 +1,8 @@
 import { DatabaseError } from "pg";
 import { ServiceError } from "../../domain/errors.ts";
-import type { Storage } from "../../domain/storage.ts";
 import type { Emit } from "../../domain/telemetry.ts";
-import { UnknownOutcome, wrapped } from "../storage-error.ts";
+import type { Watch } from "../guard.ts";
+import { UnknownOutcome } from "../storage-error.ts";
 
 /** The connection failed or could not be made. Unless it is an `UnknownOutcome`, nothing was recorded. */
 export class ConnectionLost extends Error {
@@ -95,26 +95,24 @@ const MESSAGE = "The server's database is not available.";
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * Returns a storage that converts the errors of an unavailable database into an error that a caller understands.
- * Reports when the database stops or starts working. Any other error is unchanged: an unknown outcome is not
- * "unavailable", which promises that nothing was recorded.
+ * Converts the errors of an unavailable database into an error that a caller understands. Reports when the database stops
+ * or starts working. Any other error is unchanged: an unknown outcome is not "unavailable", which promises that nothing
+ * was recorded.
  */
-export function watchHealth(storage: Storage, emit: Emit): Storage {
+export function watchHealth(emit: Emit): Watch {
   let failing = false;
-
-  function worked() {
-    if (failing) emit("storage", { working: true, message: "The server's database works again." });
-    failing = false;
-  }
-
-  function failed(error: unknown): never {
-    if (!isUnavailable(error)) throw error;
-    if (isOutage(error) && !failing) {
-      emit("storage", { working: false, message: MESSAGE, error });
-      failing = true;
-    }
-    throw new ServiceError("unavailable", MESSAGE, { retryAfterSeconds: RETRY_AFTER_SECONDS });
-  }
-
-  return wrapped(storage, { failed, worked });
+  return {
+    worked() {
+      if (failing) emit("storage", { working: true, message: "The server's database works again." });
+      failing = false;
+    },
+    failed(error) {
+      if (!isUnavailable(error)) throw error;
+      if (isOutage(error) && !failing) {
+        emit("storage", { working: false, message: MESSAGE, error });
+        failing = true;
+      }
+      throw new ServiceError("unavailable", MESSAGE, { retryAfterSeconds: RETRY_AFTER_SECONDS });
+    },
+  };
 }

@@ -1,15 +1,16 @@
+import type { Pool } from "pg";
 import type { Storage } from "../../domain/storage.ts";
 import type { Mode } from "../../domain/keys.ts";
 import { silent } from "../../domain/telemetry.ts";
+import { createGuard } from "../guard.ts";
 import { claim, modeOfServer, type OpenOptions } from "../mode.ts";
 import { portableStorage } from "../portable/index.ts";
 import { sharedRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
-import { createDatabase, type Database } from "./database.ts";
-import { postgresExecutor, type Batched } from "./executor.ts";
+import { createDatabase } from "./database.ts";
 import { watchHealth } from "./errors.ts";
-import { createBatcher } from "./batcher.ts";
+import { postgresExecutor } from "./executor.ts";
 import { keepTime } from "./keep-time.ts";
 import { migrate, postgresMode } from "./migrate.ts";
 import { requireDurable, type DurabilityOptions } from "./sessions.ts";
@@ -38,8 +39,7 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
   return explained(async () => {
     const pool = createPool(url);
     try {
-      const clock = options.time === "process" ? options.clock : undefined;
-      return await open(createDatabase(pool, clock, options.emit), { ...options, mode });
+      return await open(pool, { ...options, mode });
     } catch (error) {
       await pool.end();
       throw error;
@@ -48,33 +48,31 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
 }
 
 async function open(
-  db: Database,
+  pool: Pool,
   { clock, server, time = "database", emit = silent, secretKeys, mode }: Omit<Options, "mode"> & { mode?: Mode },
 ): Promise<Storage> {
-  const batchers: { idle(): Promise<void> }[] = [];
-  const batched: Batched = (work, options) => {
-    const batcher = createBatcher((items: never[]) => work(items, db), options);
-    batchers.push(batcher);
-    return batcher.add as never;
-  };
   const sealing = createSealing(secretKeys);
-  const executor = postgresExecutor(db, batched, { sealing, emit });
-  const keeper = await keepTime(db, clock, { server, time });
-  await executor.write(() => claim(mode, sealing, { server }), { repeatable: true });
-  const storage: Storage = {
+  const db = createDatabase(pool, time === "process" ? clock : undefined, emit);
+  const plain = postgresExecutor(db, { sealing, emit });
+  const keeper = await keepTime(plain, clock, { server, time });
+  await plain.write(() => claim(mode, sealing, { server }), { repeatable: true });
+  const guard = createGuard(watchHealth(emit));
+  const executor = guard.guarded(plain);
+  return {
     ...portableStorage(executor),
     takeRequest: sharedRates(executor),
     exclusively: (work) =>
-      db.transaction(async (query) => {
-        await query(EXCLUSIVE);
-        return work();
-      }),
-    ping: keeper.record,
+      guard.run(() =>
+        db.transaction(async (send) => {
+          await send({ text: EXCLUSIVE });
+          return work();
+        }),
+      ),
+    ping: () => guard.run(keeper.record),
     async close() {
-      await Promise.all(batchers.map((batcher) => batcher.idle()));
+      if (!(await guard.close())) return;
       await keeper.stop();
-      await db.close();
+      await pool.end();
     },
   };
-  return watchHealth(storage, emit);
 }

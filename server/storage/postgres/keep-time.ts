@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import { correction, futureTimes } from "../future-times.ts";
-import type { Database } from "./database.ts";
+import { correction } from "../future-times.ts";
+import { run, type Executor } from "../portable/query.ts";
 import { DATABASE_CLOCK } from "./statements.ts";
 
 /** How often a process reads the database's clock, in milliseconds. */
@@ -11,13 +11,8 @@ const LONGEST_STEP_MS = 1_000;
 const LONGEST_DELAY_MS = 1_000;
 
 const RECORD = `UPDATE service SET
-    leased = CASE leased WHEN $1 THEN leased + $2::bigint ELSE leased END
+    leased = CASE leased WHEN :expected THEN leased + :elapsed::bigint ELSE leased END
   WHERE id = 1 RETURNING leased, ${DATABASE_CLOCK} AS database`;
-const FUTURE_TIMES = [
-  ...futureTimes("(SELECT :now)"),
-  // Processes share limits. A rate is full again after a second at most.
-  "DELETE FROM request_rates WHERE full_at > (SELECT :now) + 2000",
-];
 
 /**
  * Makes this process's clock follow the database's. Also moves the counter of leases, which all processes share, by the
@@ -27,13 +22,11 @@ const FUTURE_TIMES = [
  *   clock the statements use
  */
 export async function keepTime(
-  db: Database,
+  executor: Executor,
   clock: Clock,
   { server, time }: { server: boolean; time: "database" | "process" },
 ) {
-  const correct = correction(clock, async () => {
-    for (const sql of FUTURE_TIMES) await db.transaction((query) => query(sql), { repeatable: true });
-  });
+  const correct = correction(executor, clock);
   let seen: { leased: number; at: number } | undefined;
 
   /** Moves the counter, which also shows that the database can commit. */
@@ -41,7 +34,7 @@ export async function keepTime(
     const begunAt = clock.monotonic();
     const elapsed = seen ? Math.floor(Math.min(LONGEST_STEP_MS, begunAt - seen.at)) : 0;
     const expected = seen?.leased ?? -1;
-    const { rows } = await db.transaction((query) => query(RECORD, [expected, elapsed]), { repeatable: true });
+    const { rows } = await executor.write(() => run(RECORD, { expected, elapsed }), { repeatable: true });
     const { leased, database } = rows[0] as { leased: number; database: number };
     // The database read its clock between these two readings.
     const delay = clock.monotonic() - begunAt;

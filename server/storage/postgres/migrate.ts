@@ -1,20 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientBase } from "pg";
-import { requireKnown } from "../columns.ts";
-import {
-  missingMigrations,
-  readMigrations,
-  schemaAt,
-  type Migrated,
-  type Migration,
-  type Schema,
-} from "../migrations.ts";
 import { MODE, toMode, type FoundMode } from "../mode.ts";
+import { POSTGRES_MIGRATIONS, schemaAt, type Migrated, type Schema } from "../schema.ts";
 import { StorageError } from "../storage-error.ts";
 import { isAway, isUnavailable } from "./errors.ts";
 import { BEGIN } from "./sessions.ts";
 
-const migrations = readMigrations(new URL("migrations/", import.meta.url));
 /** Identifies the advisory lock of this service's migrations: an arbitrary number that no other program uses. */
 const LOCK = 7_305_808_868;
 /**
@@ -32,7 +23,11 @@ const PATIENCE_MS = 60_000;
  * @param patienceMs how long to repeat a migration that cannot lock its tables
  * @throws StorageError
  */
-export async function migrate(client: ClientBase, patienceMs = PATIENCE_MS, all = migrations): Promise<Migrated> {
+export async function migrate(
+  client: ClientBase,
+  patienceMs = PATIENCE_MS,
+  all = POSTGRES_MIGRATIONS,
+): Promise<Migrated> {
   const end = performance.now() + patienceMs;
   for (let pause = 100; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     try {
@@ -60,39 +55,28 @@ export async function migrate(client: ClientBase, patienceMs = PATIENCE_MS, all 
  * Applies the missing migrations within a transaction, after other processes that migrate have ended theirs. Resolves
  * with the version before.
  */
-export async function migrateWithin(client: ClientBase, all: readonly Migration[] = migrations): Promise<number> {
+export async function migrateWithin(client: ClientBase, all = POSTGRES_MIGRATIONS): Promise<number> {
   await client.query("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0");
   await client.query(`SELECT pg_advisory_xact_lock(${LOCK})`);
   await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
-  const version = await versionOf(client);
-  if (version === undefined) await client.query("CREATE TABLE schema_migrations (version bigint PRIMARY KEY)");
-  for (const missing of missingMigrations(all, version ?? 0)) {
-    await client.query(missing.sql);
-    await client.query("INSERT INTO schema_migrations (version) VALUES ($1)", [missing.version]);
+  const { version, pending } = await schemaOf(client, all);
+  if (version === 0) await client.query("CREATE TABLE schema_migrations (version bigint PRIMARY KEY)");
+  for (const [index, { sql }] of pending.entries()) {
+    await client.query(sql);
+    await client.query("INSERT INTO schema_migrations (version) VALUES ($1)", [version + index + 1]);
   }
-  return version ?? 0;
+  return version;
 }
 
 /** Resolves with the schema's version without changing it. */
-export async function schemaOf(client: ClientBase): Promise<Schema> {
-  return schemaAt(migrations, (await versionOf(client)) ?? 0);
-}
-
-/** Resolves with undefined for an empty database. */
-async function versionOf(client: ClientBase): Promise<number | undefined> {
-  // Under some settings of a role, the views of information_schema are read for minutes.
-  const { rows } = await client.query<{ name: string }>(
-    `SELECT c.relname || '.' || a.attname AS name FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-       JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname = current_schema() AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped`,
+export async function schemaOf(client: ClientBase, all = POSTGRES_MIGRATIONS): Promise<Schema> {
+  const { rows } = await client.query<{ tablename: string }>(
+    "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()",
   );
-  const columns = rows.map(({ name }) => name);
-  if (columns.length === 0) return undefined;
-  requireKnown(migrations, columns, columns.includes("schema_migrations.version"));
-  const found = await client.query<{ version: number }>(
-    "SELECT coalesce(max(version), 0) AS version FROM schema_migrations",
-  );
-  return found.rows[0]!.version;
+  const isMigrated = rows.some(({ tablename }) => tablename === "schema_migrations");
+  const versions =
+    isMigrated && (await client.query<{ version: number }>("SELECT max(version) AS version FROM schema_migrations"));
+  return schemaAt(all, versions ? versions.rows[0]!.version : 0, rows.length > 0);
 }
 
 /** Reads the mode of a database, also while servers use it. */

@@ -1,14 +1,13 @@
 // Runs the storage and real processes through PgBouncer, where it is installed.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
-import { afterEach, beforeEach, describe, expect, test, type TestContext } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, type TestContext } from "vitest";
 import { reservePort } from "../../../conformance/target/reserve-port.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { testProcess, useDatabase } from "../../testing/places.ts";
+import { testFolder, testProcess, useDatabase } from "../../testing/places.ts";
 import { runServer } from "../../testing/process.ts";
 import { aPayout } from "../../testing/server.ts";
 import { addMerchant, aDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
@@ -28,12 +27,12 @@ const MISSING =
     : "pgbouncer is not installed (Debian: apt-get install pgbouncer), or cannot run here as another user than root";
 
 /**
- * Starts PgBouncer in front of a database, with its own defaults except for the mode and the number of sessions. Returns
- * the URL of the same database through PgBouncer.
+ * Starts PgBouncer in front of a database until the test ends, with its own defaults except for the mode and the number of
+ * sessions. Returns the URL of the same database through PgBouncer.
  */
 async function startPgBouncer(database: string, mode: "session" | "transaction" | "statement") {
   const { hostname, port, username, password, pathname } = new URL(database);
-  const folder = mkdtempSync(join(tmpdir(), "pgbouncer-"));
+  const folder = testFolder();
   const listenPort = await reservePort();
   const file = join(folder, "pgbouncer.ini");
   const target = `host=${hostname} port=${port} user=${username} password=${password}`;
@@ -45,6 +44,10 @@ async function startPgBouncer(database: string, mode: "session" | "transaction" 
   chmodSync(folder, 0o755);
   const child = spawn("pgbouncer", [file], { env: { PATH }, stdio: ["ignore", "ignore", "pipe"], ...user });
   const ended = once(child, "close");
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
   let printed = "";
   await new Promise<void>((resolve, reject) => {
     child.stderr.on("data", (chunk) => {
@@ -53,42 +56,28 @@ async function startPgBouncer(database: string, mode: "session" | "transaction" 
     });
     ended.then(() => reject(new Error(`PgBouncer did not start: ${printed}`)), reject);
   });
-  return {
-    url: Object.assign(new URL(database), { hostname: "127.0.0.1", port: String(listenPort), pathname }).href,
-    async close() {
-      child.kill("SIGKILL");
-      await ended;
-      rmSync(folder, { recursive: true });
-    },
-  };
+  return Object.assign(new URL(database), { hostname: "127.0.0.1", port: String(listenPort), pathname }).href;
 }
 
-const KEY = "a-key-for-tests-of-pgbouncer";
 const database = useDatabase();
-let bouncer: Awaited<ReturnType<typeof startPgBouncer>> | undefined;
-
+let url: string;
 beforeEach(({ skip }: TestContext) => void (MISSING && skip(MISSING)));
-afterEach(async () => {
-  await bouncer?.close();
-  bouncer = undefined;
-});
 
 describe.each(["session", "transaction"] as const)("in %s mode", (mode) => {
   beforeEach(async () => {
     await database.empty();
-    bouncer = await startPgBouncer(database.url, mode);
+    url = await startPgBouncer(database.url, mode);
   });
 
   test("two processes create and settle payouts, and no request fails", async () => {
-    const env = { DATABASE_URL: bouncer!.url, SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "50" };
+    const env = { DATABASE_URL: url, SETTLE_DELAY_MS: "50" };
     const running = await Promise.all([testProcess(env), testProcess(env)]);
-    const clients = running.map(({ client }) => client(KEY));
     const statuses = new Set<number>();
     const created: string[] = [];
     await concurrently(24, async (index) => {
-      const { request } = clients[index % 2]!;
+      const { createPayout, request } = running[index % 2]!;
       for (let round = 0; round < 10; round += 1) {
-        const { status, body } = await request("POST", "/v1/disbursements", { body: aPayout() });
+        const { status, body } = await createPayout(aPayout());
         statuses.add(status).add((await request("GET", "/v1/disbursements")).status);
         created.push(body.data?.reference);
       }
@@ -97,16 +86,15 @@ describe.each(["session", "transaction"] as const)("in %s mode", (mode) => {
     const settled = "SELECT reference FROM disbursements WHERE status = 'success' ORDER BY reference";
     const references = async () => (await database.run(settled)).map(({ reference }) => reference);
     await expect.poll(references).toEqual(created.toSorted());
-    for (const { request } of clients) expect((await request("GET", "/readyz")).status).toBe(200);
-    await Promise.all(clients.map((client) => client.close()));
+    for (const { request } of running) expect((await request("GET", "/readyz")).status).toBe(200);
   });
 
   test("no setting of a transaction remains in a session that others use", async () => {
-    const storage = await openPostgres(bouncer!.url, { clock: createFakeClock(), server: true });
+    const storage = await openPostgres(url, { clock: createFakeClock(), server: true });
     const { id } = await addMerchant(storage);
     await concurrently(20, () => storage.insertDisbursement(aDisbursement(id)));
     await storage.close();
-    const clients = Array.from({ length: 6 }, () => new Client(bouncer!.url));
+    const clients = Array.from({ length: 6 }, () => new Client(url));
     // An open transaction keeps its session, so that each connection gets another one.
     for (const client of clients) {
       await client.connect();
@@ -131,9 +119,8 @@ test.each([
     /: .*"?absent"? .*Check DATABASE_URL\.\n$/,
   ],
 ] as const)("%s ends the start with its name", async (_, { mode, pathname }, message) => {
-  bouncer = await startPgBouncer(database.url, mode);
-  const DATABASE_URL = Object.assign(new URL(bouncer.url), pathname && { pathname }).href;
-  const { code, stderr } = await runServer({ DATABASE_URL, SANDBOX_API_KEY: KEY });
+  const DATABASE_URL = Object.assign(new URL(await startPgBouncer(database.url, mode)), pathname && { pathname }).href;
+  const { code, stderr } = await runServer({ DATABASE_URL });
   expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
   expect(stderr).toMatch(/^Cannot open the PostgreSQL database: /);
 });

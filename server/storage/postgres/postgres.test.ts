@@ -4,11 +4,9 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { useDatabase } from "../../testing/places.ts";
-import { createTestDatabase, POSTGRES_SERVERS } from "../../testing/postgres.ts";
+import { POSTGRES_SERVERS } from "../../testing/postgres.ts";
 import { addDelivery, addMerchant } from "../../testing/storage/fixtures.ts";
 import { durableStorageSuite, expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
-import { createPool } from "./connections.ts";
-import { createDatabase } from "./database.ts";
 import { openPostgres } from "./index.ts";
 
 /** Every prepared statement that a test of this file sends. */
@@ -30,13 +28,7 @@ describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
   let storage: Storage;
   /** The clock and the listener of the test that runs. */
   let current: Parameters<Parameters<typeof storageSuite>[1]>[0];
-  const currentClock: Clock = {
-    now: () => current.clock.now(),
-    monotonic: () => current.clock.monotonic(),
-    counter: () => current.clock.counter(),
-    sleep: (...args) => current.clock.sleep(...args),
-    follow: (time) => current.clock.follow(time),
-  };
+  const currentClock = new Proxy({} as Clock, { get: (_, of) => Reflect.get(current.clock, of) as unknown });
   beforeAll(async () => {
     current = { clock: createFakeClock(), emit: () => undefined };
     // A start takes longer than most tests, so they share one storage.
@@ -102,18 +94,4 @@ describe("query plans", () => {
     expect(ofQueue.length).toBeGreaterThan(3);
     for (const sql of ofQueue) expect.soft((await planOf(sql)).join("\n"), sql).not.toContain("Seq Scan on events");
   });
-});
-
-test("transactions are READ COMMITTED whatever the database's default is", async () => {
-  const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
-  const { pathname } = new URL(database.url);
-  await database.run(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_isolation TO 'serializable'`);
-  const pool = createPool(database.url);
-  const db = createDatabase(pool, createFakeClock());
-  const { rows } = await db.transaction((send) => send("SHOW transaction_isolation"));
-  const outside = await pool.query("SHOW transaction_isolation");
-  await db.close();
-  expect(rows).toEqual([{ transaction_isolation: "read committed" }]);
-  expect(outside.rows).toEqual([{ transaction_isolation: "serializable" }]);
-  await database.drop();
 });

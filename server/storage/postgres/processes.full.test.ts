@@ -1,11 +1,21 @@
-// Several processes on one database.
+// Several processes on one database, and a migration beside them.
+import { Client } from "pg";
 import { expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { useDatabase } from "../../testing/places.ts";
-import { addMerchant, aDisbursement, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
+import { testDatabase, useDatabase } from "../../testing/places.ts";
+import {
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  aFinalDisbursement,
+  concurrently,
+} from "../../testing/storage/fixtures.ts";
 import { storageSuite } from "../../testing/storage/suite.ts";
+import { POSTGRES_MIGRATIONS } from "../schema.ts";
+import { withConnection } from "./connections.ts";
 import { openPostgres } from "./index.ts";
+import { migrate } from "./migrate.ts";
 
 const database = useDatabase();
 const options = { server: true, time: "process" } as const;
@@ -50,4 +60,57 @@ test("processes that start first at once create the schema once, and store what 
     expect([second!.record, others]).toEqual([first!.record, []]);
   }
   await closeAll(processes);
+});
+
+const NEXT = {
+  name: "002-next.sql",
+  sql: `ALTER TABLE merchants ADD COLUMN next text;
+    CREATE INDEX disbursements_by_customer ON disbursements (merchant_id, customer_id);`,
+};
+const DONE = { from: 1, to: 2 };
+const migrateNext = (url: string, patienceMs?: number) =>
+  withConnection(url, (client) => migrate(client, patienceMs, [...POSTGRES_MIGRATIONS, NEXT]));
+
+test("migrates once, beside a server that writes, with a stricter isolation as the default", async () => {
+  const shared = await testDatabase();
+  const { pathname } = new URL(shared.url);
+  await shared.run(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_isolation TO 'serializable'`);
+  const storage = await openPostgres(shared.url, { clock: createFakeClock(), server: true });
+  const { id } = await addMerchant(storage);
+  const committed: string[] = [];
+  let isMigrated = false;
+  const writing = concurrently(4, async () => {
+    while (!isMigrated) {
+      committed.push((await storage.insertDisbursement(aFinalDisbursement(id))).record.reference);
+      const { reference } = (await storage.insertCheckout(aCheckout(id))).record;
+      await storage.finishCheckout(reference, "success");
+      committed.push(reference);
+    }
+  });
+  const migrated = await concurrently(3, () => migrateNext(shared.url));
+  isMigrated = true;
+  await writing;
+  await storage.close();
+  expect(migrated).toContainEqual(DONE);
+  expect(migrated.filter(({ from }) => from === 2)).toHaveLength(2);
+  expect(committed.length).toBeGreaterThan(0);
+  const stored = await shared.run("SELECT reference FROM events");
+  expect(stored.map(({ reference }) => reference).toSorted()).toEqual(committed.toSorted());
+  expect(await shared.run("SELECT next FROM merchants")).toEqual([{ next: null }]);
+  expect(await shared.run("SELECT version FROM schema_migrations ORDER BY 1")).toHaveLength(2);
+});
+
+test("a migration that cannot lock a table leaves the schema as it was, and waits for the lock", async () => {
+  const shared = await testDatabase();
+  await withConnection(shared.url, (client) => migrate(client));
+  const dump = new Client(shared.url);
+  await dump.connect();
+  await dump.query("BEGIN; LOCK TABLE merchants IN ACCESS SHARE MODE");
+  await expect(migrateNext(shared.url, 0)).rejects.toThrow(/^The migration cannot lock the tables that it changes\. /);
+  expect(await shared.run("SELECT version FROM schema_migrations")).toHaveLength(1);
+  await expect(shared.run("SELECT next FROM merchants")).rejects.toThrow(/does not exist/);
+  const waiting = migrateNext(shared.url);
+  await dump.query("ROLLBACK");
+  await dump.end();
+  expect(await waiting).toEqual(DONE);
 });

@@ -2,7 +2,7 @@
 // must change nothing: the tables end up as if the response had arrived and the change had followed. A sandbox's reset
 // deletes the rows by which a repeat would know its payment, so the reset may also count as the first of the two. Then
 // the events have later positions. Sandboxes have no rails.
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Clock } from "../../domain/clock.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { Storage } from "../../domain/storage.ts";
@@ -170,17 +170,9 @@ beforeAll(async () => {
   proxy = await startPostgresProxy(database.url);
   clock = createFakeClock();
   // Each world has a clock of its own, because dates do not go back.
-  const current = new Proxy({} as Clock, {
-    get:
-      (_, name: keyof Clock) =>
-      (...given: never[]) =>
-        (clock[name] as (...given: never[]) => unknown)(...given),
-  });
+  const current = new Proxy({} as Clock, { get: (_, name) => Reflect.get(clock, name) as unknown });
   const options = { clock: current, server: false, time: "process" } as const;
-  // Storages record the time now and then, but only the commit of the operation may be lost.
-  vi.useFakeTimers({ toFake: ["setInterval"] });
   [storage, other] = [await openPostgres(proxy.url, options), await openPostgres(database.url, options)];
-  vi.useRealTimers();
 });
 afterAll(async () => {
   await storage!.close();

@@ -58,7 +58,7 @@ export function postgresStatus(url: string): Promise<DatabaseStatus> {
       serverVersion,
       connections,
       version,
-      pendingMigrations: pending,
+      pendingMigrations: pending.map(({ name }) => name),
       bytes,
       ...(pending.length === 0 && { work: toWork((await client.query(WORK)).rows[0]) }),
       mode: (await postgresMode(client)).mode,

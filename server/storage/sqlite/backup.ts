@@ -4,8 +4,7 @@ import { backup as copyInto, DatabaseSync } from "node:sqlite";
 import type { AskedMode, Mode } from "../../domain/keys.ts";
 import { modeAfterRestore } from "../mode.ts";
 import { StorageError } from "../storage-error.ts";
-import { explained, MEMORY, openDatabase } from "./database.ts";
-import { schemaOf } from "./migrate.ts";
+import { explained, MEMORY, openDatabase, schemaOf } from "./database.ts";
 import { ifSound, modeOf, requireIntact } from "./tools.ts";
 
 /** The pages that are copied at a time, while the event loop waits. */

@@ -18,17 +18,23 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { beforeEach, describe, expect, test, vi } from "vitest";
-import { readMigrations } from "../migrations.ts";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { useFolder } from "../../testing/places.ts";
-import { addMerchant, aDisbursement, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
-import { backupUnused } from "./backup.ts";
-import { openSqlite } from "./index.ts";
+import { mountSmallDisk } from "../../testing/small-disk.ts";
+import {
+  addMerchant,
+  aDisbursement,
+  aFinalDisbursement,
+  concurrently,
+  pendingOn,
+} from "../../testing/storage/fixtures.ts";
+import { backupUnused, restoreSqlite } from "./backup.ts";
+import { openSqlite, type SqliteStorage } from "./index.ts";
 import { checkSqlite } from "./tools.ts";
 
-const LATEST_SCHEMA = readMigrations(new URL("migrations/", import.meta.url)).length;
+const PAGE = 4_096;
 const pathOf = useFolder();
 let path: string;
 beforeEach(() => {
@@ -36,28 +42,39 @@ beforeEach(() => {
 });
 const open = (at = path, server = true) => openSqlite(at, { clock: createFakeClock(), server });
 
-function inFile<T>(work: (db: DatabaseSync) => T): T {
-  using db = new DatabaseSync(path);
-  return work(db);
+/** Opens the storage, and closes it after the work. */
+function opened<T>(at: string, work: (storage: SqliteStorage) => Promise<T>): Promise<T> {
+  const storage = open(at);
+  return work(storage).finally(() => storage.close());
 }
-const execute = (sql: string) => inFile((db) => db.exec(sql));
-const versionOf = () => inFile((db) => db.prepare("PRAGMA user_version").get()!.user_version);
 
-describe("one program per file", () => {
-  const IN_USE = /^Another server or command is using .+\.db\. Stop it, or set DATABASE_URL to another file\.$/;
+function execute(sql: string, at = path): void {
+  using db = new DatabaseSync(at);
+  db.exec(sql);
+}
 
-  test("a second server or command is refused until the first has closed the file, also by another path", async () => {
-    const first = open();
-    expect(() => open(path, false)).toThrow(IN_USE);
-    expect(readdirSync(pathOf()).toSorted()).toEqual(["server.db", "server.db-wal"]);
-    symlinkSync(path, pathOf("link.db"));
-    for (const name of [path, pathOf("link.db")]) {
-      expect(() => open(name)).toThrow(StorageError);
-      expect(() => open(name)).toThrow(IN_USE);
-    }
-    await first.close();
-    await open().close();
-  });
+/** Overwrites the last page of a table or of its indexes, because the first page only points to others. */
+function damage(table: string, at = path): void {
+  using db = new DatabaseSync(at);
+  const pages = "SELECT max(rootpage) AS page FROM sqlite_schema WHERE tbl_name = ?";
+  const page = db.prepare(pages).get(table)!.page as number;
+  const file = openSync(at, "r+");
+  writeSync(file, Buffer.alloc(PAGE, 7), 0, PAGE, (page - 1) * PAGE);
+  closeSync(file);
+}
+const IN_USE = /^Another server or command is using .+\.db\. Stop it, or set DATABASE_URL to another file\.$/;
+
+test("a second server or command is refused until the first has closed the file, also by another path", async () => {
+  const first = open();
+  expect(() => open(path, false)).toThrow(IN_USE);
+  expect(readdirSync(pathOf()).toSorted()).toEqual(["server.db", "server.db-wal"]);
+  symlinkSync(path, pathOf("link.db"));
+  for (const name of [path, pathOf("link.db")]) {
+    expect(() => open(name)).toThrow(StorageError);
+    expect(() => open(name)).toThrow(IN_USE);
+  }
+  await first.close();
+  await open().close();
 });
 
 test.each<[string, () => void]>([
@@ -92,17 +109,6 @@ describe("opening", () => {
     await storage.listMerchants();
     for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o077).toBe(0);
     await storage.close();
-  });
-
-  test("refuses the schema of a newer server, leaves it unchanged, and closes the file", async () => {
-    await open().close();
-    execute("PRAGMA user_version = 99");
-    expect(() => open()).toThrow(
-      `The database has schema version 99; this server supports versions up to ${LATEST_SCHEMA}. Start the newer server`,
-    );
-    expect(versionOf()).toBe(99);
-    execute(`PRAGMA user_version = ${LATEST_SCHEMA}`);
-    await open().close();
   });
 
   const garbage = "this is not a database, but long enough to be read as one. ".repeat(100);
@@ -200,16 +206,6 @@ describe("a check", () => {
     await concurrently(300, () => storage.insertDisbursement(aFinalDisbursement(id)));
     await storage.close();
   });
-  const PAGE = 4_096;
-
-  /** Overwrites the last page of a table or index, because the first page only points to others. */
-  function damage(table: string) {
-    const pages = "SELECT max(rootpage) AS page FROM sqlite_schema WHERE tbl_name = ?";
-    const page = inFile((db) => db.prepare(pages).get(table)!.page) as number;
-    const file = openSync(path, "r+");
-    writeSync(file, Buffer.alloc(PAGE, 7), 0, PAGE, (page - 1) * PAGE);
-    closeSync(file);
-  }
   const KEY = "INSERT INTO api_keys (id, merchant_id, hash, hint, created_at) VALUES ('k', 'm', x'00', 'h', 1)";
 
   test.each<[string, () => unknown, RegExp]>([
@@ -230,5 +226,126 @@ describe("a check", () => {
     expect(checkSqlite(path)).toEqual({ findings: [], pages: expect.any(Number) });
     harm();
     expect(checkSqlite(path).findings).toContainEqual(expect.stringMatching(finding));
+  });
+});
+
+describe("a restore", () => {
+  const VERSION = expect.any(Number);
+  let backup: string;
+  beforeEach(async () => {
+    backup = pathOf("backup.db");
+    await addAt(path, "Before");
+    await backupUnused(path, backup);
+    await addAt(path, "After");
+  });
+
+  const addAt = (at: string, name: string) => opened(at, (storage) => addMerchant(storage, { name }));
+  const namesIn = (at: string) =>
+    opened(at, async (storage) => (await storage.listMerchants()).map(({ name }) => name));
+  const restore = ({ replace = true, from = backup, to = path } = {}) =>
+    restoreSqlite(to, from, { replace, suffix: "old", mode: "unset" });
+  /** Leaves the file as a crash of the server would, with a merchant in its log. */
+  async function crashAs(name: string): Promise<string> {
+    const crashed = pathOf(name);
+    await opened(path, async (storage) => {
+      await addMerchant(storage, { name: "In the log" });
+      for (const end of ["", "-wal"]) copyFileSync(path + end, crashed + end);
+    });
+    return crashed;
+  }
+
+  test("replaces the database, also by a symbolic link, and keeps the old one, complete", async () => {
+    symlinkSync(path, pathOf("link.db"));
+    expect(await restore({ to: pathOf("link.db") })).toEqual({ version: VERSION, kept: `${path}.old` });
+    for (const name of ["server.db", "link.db", "backup.db"]) expect(await namesIn(pathOf(name))).toEqual(["Before"]);
+    expect(await namesIn(`${path}.old`)).toEqual(["Before", "After"]);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(existsSync(`${path}.restoring`)).toBe(false);
+  });
+
+  test("what a rail may have been asked since the backup is in doubt, and what is repeated is the same payment", async () => {
+    const [merchantId] = await opened(path, async (storage) => (await storage.listMerchants()).map(({ id }) => id));
+    const pay = (merchantsReference: string) =>
+      opened(path, async (storage) => {
+        const draft = pendingOn("mobile", merchantId!, { merchantsReference });
+        return (await storage.insertDisbursement(draft)).record.reference;
+      });
+    const waiting = await pay("waiting");
+    rmSync(backup);
+    await backupUnused(path, backup);
+    const lost = await pay("lost");
+    await restore();
+    expect(await pay("lost")).toBe(lost);
+    const claims = await opened(path, async (storage) => {
+      const lanes = await storage.handoverLanes({ limit: 1 });
+      return storage.claimHandovers([{ ...lanes[0]!, count: 9 }], 1_000);
+    });
+    const doubts = [
+      [waiting, 0],
+      [lost, undefined],
+    ] as const;
+    expect(new Map(claims.map((claim) => [claim.id, claim.askedAgoMs]))).toEqual(new Map(doubts));
+  });
+
+  test("a missing database needs no confirmation", async () => {
+    const missing = pathOf("new", "server.db");
+    const restoring = restore({ replace: false, to: missing });
+    // A server that started now would write payments into a file that is about to be replaced.
+    expect(() => open(missing)).toThrow(/^Another server or command is using /);
+    expect(await restoring).toEqual({ version: VERSION });
+    expect(await namesIn(missing)).toEqual(["Before"]);
+  });
+
+  test("replaces a damaged database after confirmation, and never applies its log to the backup", async () => {
+    const crashed = await crashAs("crashed.db");
+    writeFileSync(crashed, "damaged ".repeat(1_000));
+    await expect(restore({ replace: false, to: crashed })).rejects.toThrow(/crashed\.db exists\. Add --replace /);
+    await restore({ to: crashed });
+    expect(readFileSync(`${crashed}.old`, "utf8")).toMatch(/^damaged /);
+    expect(statSync(`${crashed}.old-wal`).size).toBeGreaterThan(0);
+    expect(await namesIn(crashed)).toEqual(["Before"]);
+  });
+
+  test("the log of a crashed server is in the kept file; without its database it is not applied to the backup", async () => {
+    const crashed = await crashAs("crashed.db");
+    const moved = pathOf("moved.db");
+    copyFileSync(`${crashed}-wal`, `${moved}-wal`);
+    await restore({ to: crashed });
+    expect(await namesIn(`${crashed}.old`)).toEqual(["Before", "After", "In the log"]);
+    expect(await restore({ replace: false, to: moved })).toEqual({ version: VERSION });
+    expect(await namesIn(moved)).toEqual(["Before"]);
+  });
+
+  test.each<[string, (file: string) => void, RegExp]>([
+    ["missing", (file) => rmSync(file), /^There is no backup at .+backup\.db\.$/],
+    ["no database", (file) => writeFileSync(file, "text ".repeat(500)), /is no usable backup: .*not a database/],
+    ["empty", (file) => writeFileSync(file, ""), /is no usable backup: it is empty\. Name another file\.$/],
+    ["a folder", (file) => (rmSync(file), mkdirSync(file)), /is no usable backup: /],
+    ["of another program", (file) => execute("DROP TABLE server; PRAGMA user_version = 0", file), /of another program/],
+    ["newer", (file) => execute("PRAGMA user_version = 999", file), /schema version 999; this server supports/],
+    ["damaged", (file) => damage("disbursements", file), /backup\.db is damaged: Tree .+ Use an undamaged copy\.$/],
+    [
+      "the database itself",
+      (file) => (rmSync(file), symlinkSync(path, file)),
+      /backup\.db is the database of DATABASE_URL itself/,
+    ],
+  ])("refuses a backup that is %s, and changes nothing", async (_, change, message) => {
+    change(backup);
+    await expect(restore()).rejects.toThrow(message);
+    expect(await namesIn(path)).toEqual(["Before", "After"]);
+    expect(existsSync(`${path}.old`)).toBe(false);
+  });
+
+  test("a backup to a disk that becomes full leaves nothing behind, and a later one succeeds", async ({ skip }) => {
+    const disk = mountSmallDisk() ?? skip("mounting a disk needs Linux and root");
+    onTestFinished(() => disk.close());
+    const before = readdirSync(disk.folder);
+    const file = `${disk.folder}/copy.db`;
+    disk.fill();
+    await expect(backupUnused(path, file)).rejects.toThrow(/^(The backup of .+ failed: .*full|Cannot create .+ENOSPC)/);
+    disk.empty();
+    expect(readdirSync(disk.folder)).toEqual(before);
+    await backupUnused(path, file);
+    expect(statSync(file).size).toBeGreaterThan(50_000);
   });
 });

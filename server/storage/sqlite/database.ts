@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { schemaAt, SQLITE_MIGRATIONS, type Migrated, type Schema } from "../schema.ts";
 import { StorageError } from "../storage-error.ts";
 import { adviceOf, isBusy } from "./health.ts";
 
@@ -131,4 +132,41 @@ export function inUnusedFile<T>(path: string, work: (db: DatabaseSync) => T, ope
       db.close();
     }
   });
+}
+
+/** Returns the schema's version without changing it. @throws StorageError if a newer server created it */
+export function schemaOf(db: DatabaseSync, all = SQLITE_MIGRATIONS): Schema {
+  const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
+  return schemaAt(all, version, db.prepare("SELECT 1 FROM sqlite_schema").get() !== undefined);
+}
+
+/** Applies the missing migrations in one transaction. */
+export function migrate(db: DatabaseSync, all = SQLITE_MIGRATIONS): Migrated {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    const { version: from, pending } = schemaOf(db, all);
+    for (const { sql } of pending) db.exec(sql);
+    db.exec(`PRAGMA user_version = ${all.length}`);
+    db.exec("COMMIT");
+    return { from, to: all.length };
+  } catch (error) {
+    // After some errors, such as a full disk, SQLite has already rolled back. A failed ROLLBACK would hide the first
+    // error.
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** Applies the migrations that a file lacks. @throws StorageError if another program uses the file */
+export const migrateSqlite = (path: string): Migrated => inUnusedFile(path, (db) => migrate(db), openDatabase);
+
+/** The first in-memory database of this process, after its migrations. */
+let migratedMemory: Uint8Array | undefined;
+
+/** Like `migrate`, for an in-memory database. Later databases begin as copies, because tests open thousands of them. */
+export function migrateMemory(db: DatabaseSync): void {
+  if (migratedMemory) return db.deserialize(migratedMemory);
+  migrate(db);
+  // Older versions of Node cannot serialize a database.
+  if ("serialize" in db) migratedMemory = db.serialize();
 }

@@ -1,166 +1,193 @@
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { ServiceError } from "../../domain/errors.ts";
-import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work, WriteOptions } from "../portable/query.ts";
-import { overloaded, UnknownOutcome } from "../storage-error.ts";
-import type { Writer } from "./writer.ts";
+import type { DatabaseSync } from "node:sqlite";
+import type { Executor, Query, QueryResult, Work, WriteOptions } from "../portable/query.ts";
+import { UnknownOutcome } from "../storage-error.ts";
+import { troubleOf, type Health } from "./health.ts";
+import { runNow } from "./statements.ts";
+
+/** The share of time for commits of background work alone. */
+const SHARE = 0.2;
+/** The time that commits of background work may take without a pause, in milliseconds. */
+const BURST_MS = 50;
+/** The longest pause. On a slow disk or a busy machine, webhooks must still be sent. */
+const LONGEST_PAUSE_MS = 20;
 
 /**
- * The differences in SQLite. SQLite has no types of parameters and, because only one program writes, no locks of rows.
+ * Limits the share of time that commits of background work block the event loop: each waits until the disk has flushed.
+ * The attempts of a thousand receivers end one by one; if each had a commit, requests would wait for the disk most of the
+ * time. A short chain of steps, such as settling one payout and sending its webhook, is not delayed. Returns a function
+ * that counts how long a commit has blocked, and returns how many milliseconds the next must wait.
  */
-const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
-  [/::\w+(\[\])?/g, ""],
-  [/ COLLATE "C"/g, ""],
-  [/ FOR (NO KEY UPDATE|KEY SHARE|UPDATE|SHARE)( OF \w+)?( SKIP LOCKED)?/g, ""],
-  // An index whose condition is `= 1` is not used for `= true`.
-  [/= true\b/g, "= 1"],
-  [/= false\b/g, "= 0"],
-  [/= ANY\(:(\w+)\)/g, "IN (SELECT value FROM json_each(:$1))"],
-  [/\bgreatest\(/g, "max("],
-  [/\bstrpos\(/g, "instr("],
-];
-
-/** The times that a statement may name. */
-type Times = Readonly<Record<"now" | "leased", () => number>>;
-type Given = Readonly<Record<string, QueryValue | undefined>>;
-
-/** Executes a prepared statement with the values of a query, for one of its rows. */
-type Prepared = (values: Given, row: Given) => QueryResult;
-
-const CHANGES_MERCHANTS = /^(INSERT INTO|UPDATE|DELETE FROM) (merchants|api_keys)\b/;
-
-/**
- * Returns a function that executes statements, and prepares each statement once.
- * @param forgetMerchants is called before each statement that changes merchants or keys
- */
-export function statementRunner(
-  db: DatabaseSync,
-  times: Times,
-  forgetMerchants: () => void,
-): (query: Query) => QueryResult {
-  const known = new Map<string, Prepared>();
-
-  function prepare(text: string, rows: GivenRows | undefined): Prepared {
-    const { sql, names } = translated(text, rows);
-    const statement = db.prepare(sql);
-    const parameters = names.map((name): ((values: Given, row: Given) => SQLInputValue) => {
-      const ofRow = name in (rows?.columns ?? {});
-      if (name in times) return times[name as keyof Times];
-      return (values, row) => toInput((ofRow ? row : values)[name]);
-    });
-    const returnsRows = statement.columns().length > 0;
-    const changesMerchants = CHANGES_MERCHANTS.test(sql);
-    return (values, row) => {
-      const inputs = parameters.map((valueOf) => valueOf(values, row));
-      if (changesMerchants) forgetMerchants();
-      if (!returnsRows) return { rows: [], count: Number(statement.run(...inputs).changes) };
-      const found = statement.all(...inputs);
-      return { rows: found, count: found.length };
-    };
-  }
-
-  return ({ text: texts, values = {}, rows }) => {
-    if (rows?.values.length === 0) return { rows: [], count: 0 };
-    const text = typeof texts === "string" ? texts : texts.sqlite;
-    const execute = known.get(text) ?? prepare(text, rows);
-    known.set(text, execute);
-    if (!rows) return execute(values, {});
-    if (rows.values.length === 1) return execute(values, rows.values[0]!);
-    const results = rows.values.map((row) => execute(values, row));
-    return {
-      rows: results.flatMap((result) => result.rows),
-      count: results.reduce((sum, { count }) => sum + count, 0),
-    };
+function createPace(): (spentMs?: number) => number {
+  let credit = BURST_MS;
+  let creditedAt = performance.now();
+  return (spentMs = 0) => {
+    const at = performance.now();
+    const earned = Math.min(BURST_MS, credit + (at - creditedAt) * SHARE);
+    credit = Math.max(earned - spentMs, -LONGEST_PAUSE_MS * SHARE);
+    creditedAt = at;
+    return Math.max(0, -credit / SHARE);
   };
 }
 
-/**
- * Returns the statement for one of the given rows, whose values become parameters. A join with the given rows keeps a
- * table of one row.
- */
-function ofOneRow(text: string, { columns }: GivenRows): string {
-  const names = Object.keys(columns);
-  const inserted = `VALUES (${names.map((name) => `:${name}`).join(", ")})`;
-  const alone = text
-    .replace(/SELECT \* FROM :rows( WHERE true)?/, inserted)
-    .replace(/\s+FROM :rows\s+(?=WHERE\b)/, " ");
-  if (!alone.includes(":rows")) return alone.replaceAll(/\bgiven\./g, ":");
-  return alone.replaceAll(":rows", `(SELECT ${names.map((name) => `:${name} AS ${name}`).join(", ")}) AS given`);
-}
+/** After so many commits, the log is copied into the file. A page changes many times, and each copy writes it once. */
+const COMMITS_PER_CHECKPOINT = 64;
 
-/** Returns the statement with numbers instead of the names of its parameters, because SQLite binds them faster. */
-function translated(text: string, rows: GivenRows | undefined): { sql: string; names: string[] } {
-  const named = DIFFERENCES.reduce(
-    (changed, [pattern, sqlite]) => changed.replaceAll(pattern, sqlite),
-    rows ? ofOneRow(text, rows) : text,
-  );
-  const names: string[] = [];
-  const sql = named.replaceAll(/:(\w+)/g, (_, name: string) => {
-    if (!names.includes(name)) names.push(name);
-    return `?${names.indexOf(name) + 1}`;
-  });
-  return { sql, names };
-}
+/** How the commits of `WriteOptions` differ: whether no request waits for the work, and whether it is flushed to disk. */
+const COMMITS = {
+  write: { isSoon: false, flushed: true },
+  writeSoon: { isSoon: true, flushed: true },
+  writeUnflushed: { isSoon: true, flushed: false },
+  writeApart: { isSoon: true, flushed: false },
+};
+type Commit = keyof typeof COMMITS;
 
-function toInput(value: QueryValue | undefined): SQLInputValue {
-  if (typeof value === "boolean") return Number(value);
-  if (Array.isArray(value)) return JSON.stringify(value);
-  return (value as SQLInputValue | undefined) ?? null;
-}
-
-/** Executes work inside a transaction, at once. */
-export function runNow<T>(execute: (query: Query) => QueryResult, work: Work<T>): T {
-  let step = work.next();
-  while (!step.done) step = work.next(step.value.map(execute));
-  return step.value;
-}
-
-/** How many items may wait for a commit; further items are refused. */
-const CAPACITY = 10_000;
-
-interface Waiting<Item, Result> {
-  item: Item;
-  resolve(result: Result): void;
+interface Waiting {
+  item: unknown;
+  resolve(result: any): void;
   reject(error: unknown): void;
 }
 
+/** Items that one call of `work` processes. */
+interface Job {
+  work: (items: any[]) => Work<unknown[]>;
+  waiting: Waiting[];
+  commit: Commit;
+  /** False once the transaction has begun. */
+  isOpen: boolean;
+}
+
+function* alone([work]: (() => Work<unknown>)[]): Work<unknown[]> {
+  return [yield* work!()];
+}
+
+/** Splits work that failed together: into its jobs, and a job into its items. */
+function apart(batch: readonly Job[]): Job[] {
+  if (batch.length > 1) return [...batch];
+  const [job] = batch;
+  return job!.waiting.length > 1 ? job!.waiting.map((each) => ({ ...job!, waiting: [each] })) : [];
+}
+
+/**
+ * Executes portable work with group commit (D28): the work of one turn of the event loop shares one transaction, so that
+ * many creates cost one flush to disk. If a part of it throws, the transaction is rolled back, and each is repeated alone.
+ */
 export function sqliteExecutor(
-  writer: Writer,
+  db: DatabaseSync,
   execute: (query: Query) => QueryResult,
+  health: Health,
   shared: Pick<Executor, "sealing" | "emit">,
 ): Executor {
+  const pace = createPace();
+  let jobs: Job[] = [];
+  /** True if the jobs' commit is due without further delay. */
+  let isDue = false;
+  /** The timer that will commit jobs that no request waits for, when the pace allows. */
+  let timer: NodeJS.Timeout | undefined;
+  /** True while commits are flushed to disk, as `openDatabase` sets it. */
+  let flushing = true;
+  let commits = 0;
+  db.exec("PRAGMA wal_autocheckpoint = 0");
+
+  function setFlushing(wanted: boolean) {
+    if (flushing === wanted) return;
+    db.exec(`PRAGMA synchronous = ${wanted ? "FULL" : "NORMAL"}`);
+    flushing = wanted;
+  }
+
+  /** Runs after the responses to a commit. SQLite's own checkpoints do not report that a flush has failed. */
+  function checkpoint() {
+    try {
+      if (db.isOpen) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    } catch (error) {
+      health.checkpointFailed(error);
+    }
+  }
+
+  function run(batch: readonly Job[]): void {
+    const begun = performance.now();
+    const reject = (error: unknown) => {
+      for (const { waiting } of batch) for (const each of waiting) each.reject(error);
+    };
+    for (const job of batch) job.isOpen = false;
+    try {
+      health.require();
+      setFlushing(batch.some(({ commit }) => COMMITS[commit].flushed));
+      db.exec("BEGIN IMMEDIATE");
+    } catch (error) {
+      return reject(error);
+    }
+    let results: unknown[][];
+    try {
+      results = batch.map(({ work, waiting }) => runNow(execute, work(waiting.map(({ item }) => item))));
+      db.exec("COMMIT");
+    } catch (error) {
+      // After some errors, such as a full disk, SQLite has already rolled back.
+      if (db.isTransaction) db.exec("ROLLBACK");
+      health.explain(error);
+      // After a flush has failed it is unknown what is stored, and a repetition might seem to succeed.
+      if (troubleOf(error) === "unflushed")
+        return reject(new UnknownOutcome((error as Error).message, { cause: error }));
+      const parts = apart(batch);
+      if (parts.length === 0) return reject(error);
+      for (const part of parts) run([part]);
+      return;
+    }
+    for (const [place, { waiting }] of batch.entries())
+      for (const [index, { resolve }] of waiting.entries()) resolve(results[place]![index]);
+    health.committed();
+    commits += 1;
+    if (commits % COMMITS_PER_CHECKPOINT === 0) setImmediate(checkpoint);
+    const items = batch.reduce((sum, { waiting }) => sum + waiting.length, 0);
+    shared.emit("commit", { items, durationMs: performance.now() - begun });
+  }
+
+  function flush() {
+    isDue = false;
+    clearTimeout(timer);
+    timer = undefined;
+    const batch = jobs;
+    jobs = [];
+    if (batch.length === 0) return;
+    const begun = performance.now();
+    run(batch);
+    if (batch.every(({ commit }) => COMMITS[commit].isSoon)) pace(performance.now() - begun);
+  }
+
+  function add(work: Job["work"], commit: Commit): Job {
+    const job = { work, waiting: [], commit, isOpen: true };
+    if (commit === "writeApart") {
+      setImmediate(run, [job]);
+      return job;
+    }
+    const { isSoon } = COMMITS[commit];
+    if (!isDue && !(isSoon && timer)) {
+      const delay = isSoon ? pace() : 0;
+      if (delay > 0) timer = setTimeout(flush, delay);
+      else {
+        isDue = true;
+        setImmediate(flush);
+      }
+    }
+    jobs.push(job);
+    return job;
+  }
+
   return {
     ...shared,
     database: "sqlite",
     read: async (query) => execute(query).rows,
     readAll: async (queries) => queries.map((query) => execute(query).rows),
-    write: (work, { commit = "write" } = {}) => writer[commit](() => runNow(execute, work())),
-    together<Item, Result>(work: (items: readonly Item[]) => Work<Result[]>, { commit = "write" }: WriteOptions = {}) {
-      /** The items that arrived since the last commit. */
-      let open: Waiting<Item, Result>[] | undefined;
-
-      async function commitAll(batch: Waiting<Item, Result>[]): Promise<void> {
-        try {
-          const results = await writer[commit](() => {
-            if (open === batch) open = undefined;
-            return runNow(execute, work(batch.map(({ item }) => item)));
-          }, batch);
-          for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
-        } catch (error) {
-          if (open === batch) open = undefined;
-          if (batch.length === 1 || error instanceof UnknownOutcome || error instanceof ServiceError)
-            for (const { reject } of batch) reject(error);
-          else for (const each of batch) void commitAll([each]);
-        }
-      }
-
-      return (item: Item): Promise<Result> => {
-        if (open && open.length >= CAPACITY) return Promise.reject(overloaded());
-        const { promise, resolve, reject } = Promise.withResolvers<Result>();
-        const waiting = { item, resolve, reject };
-        if (open) open.push(waiting);
-        else void commitAll((open = [waiting]));
-        return promise;
-      };
+    write: (work, { commit = "write" } = {}) =>
+      new Promise((resolve, reject) => {
+        add(alone, commit).waiting.push({ item: work, resolve, reject });
+      }),
+    together(work, { commit = "write" }: WriteOptions = {}) {
+      let job: Job | undefined;
+      return (item) =>
+        new Promise((resolve, reject) => {
+          if (!job?.isOpen) job = add(work, commit);
+          job.waiting.push({ item, resolve, reject });
+        });
     },
     finder: (text, columns) => async (row) => execute({ text, rows: { columns, values: [row] } }).rows[0],
   };

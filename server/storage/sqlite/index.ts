@@ -1,25 +1,24 @@
-import type { DatabaseSync } from "node:sqlite";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
 import type { SecretHash } from "../../domain/keys.ts";
 import type { KeyOwner } from "../../domain/merchants.ts";
 import { silent } from "../../domain/telemetry.ts";
-import { correction, futureTimes } from "../future-times.ts";
+import { correction } from "../future-times.ts";
+import { createGuard } from "../guard.ts";
 import { claim, modeOfServer, type FoundMode, type OpenOptions } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
+import { run, type Executor } from "../portable/query.ts";
 import { ownRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
-import { wrapped } from "../storage-error.ts";
 import { backupSqlite } from "./backup.ts";
-import { explained, MEMORY, openDatabase, watchNames } from "./database.ts";
-import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
+import { explained, MEMORY, migrate, migrateMemory, openDatabase, watchNames } from "./database.ts";
+import { sqliteExecutor } from "./executor.ts";
 import { createHealth, type Health } from "./health.ts";
-import { migrate, migrateMemory } from "./migrate.ts";
+import { runNow, statementRunner } from "./statements.ts";
 import { modeOf, statusOf } from "./tools.ts";
-import { createWriter, type Writer } from "./writer.ts";
 
 /** The storage in a SQLite file, and what an operator does with the file while a server has it open. */
 export interface SqliteStorage extends Storage {
@@ -31,9 +30,6 @@ export interface SqliteStorage extends Storage {
 
 /** How often a server looks whether its clock has gone back, and whether its files have their names. */
 const LOOK_EVERY_MS = 1_000;
-/** After so many commits, the log is copied into the file. A page changes many times, and each copy writes it once. */
-const COMMITS_PER_CHECKPOINT = 64;
-
 /**
  * Opens a SQLite file (or `:memory:`), creating or migrating its schema.
  * @throws StorageError if another program uses the file, it has a newer schema, or it cannot be opened
@@ -57,29 +53,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       `UPDATE handovers SET asked_leased = ${times.leased()} WHERE state <> 'closed' AND asked_leased IS NOT NULL`,
     );
 
-    const health = createHealth(clock.monotonic, emit);
-    /** Runs after the responses to a commit. SQLite's own checkpoints do not report that a flush has failed. */
-    function checkpoint() {
-      try {
-        if (db.isOpen) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
-      } catch (error) {
-        health.checkpointFailed(error);
-      }
-    }
-    let commits = 0;
-    db.exec("PRAGMA wal_autocheckpoint = 0");
-    const writer = createWriter(db, {
-      beforeBegin: health.require,
-      onCommit(items, durationMs) {
-        health.committed();
-        commits += 1;
-        if (commits % COMMITS_PER_CHECKPOINT === 0) setImmediate(checkpoint);
-        emit("commit", { items, durationMs });
-      },
-      onRollback(error) {
-        health.explain(error);
-      },
-    });
     /** The owners of keys, which every request needs. */
     const owners = new Map<SecretHash, KeyOwner>();
     const sealing = createSealing(secretKeys);
@@ -87,12 +60,15 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     db.exec("BEGIN");
     runNow(execute, claim(mode, sealing, { server }));
     db.exec("COMMIT");
-    const portable = portableStorage(sqliteExecutor(writer, execute, { sealing, emit }));
-    const correct = correction(clock, () =>
-      writer.write(() => {
-        for (const sql of futureTimes(String(clock.now()))) db.exec(sql);
-      }),
-    );
+    const health = createHealth(clock.monotonic, emit);
+    const guard = createGuard({
+      failed(error) {
+        throw health.explain(error);
+      },
+    });
+    const executor = guard.guarded(sqliteExecutor(db, execute, health, { sealing, emit }));
+    const portable = portableStorage(executor);
+    const correct = correction(executor, clock);
     const haveNames = watchNames(path);
     async function look() {
       if (!haveNames()) health.moved();
@@ -100,7 +76,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     }
     const timer = server ? setInterval(look, LOOK_EVERY_MS).unref() : undefined;
     if (server) void correct();
-    const storage: SqliteStorage = {
+    return {
       ...portable,
       async findMerchantByKey(hash) {
         const owner = owners.get(hash) ?? (await portable.findMerchantByKey(hash));
@@ -113,11 +89,10 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       exclusively: (work) => work(),
       async ping() {
         await look();
-        await ping(db, writer, health);
+        await ping(executor, health);
       },
       async close() {
-        // Wait for the writes in progress.
-        await writer.write(() => undefined).catch(() => undefined);
+        if (!(await guard.close())) return;
         clearInterval(timer);
         db.close();
       },
@@ -125,11 +100,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       readStatus: async () => statusOf(db, path, { now: clock.now(), inUse: true }),
       backup: (file) => backupSqlite(db, path, file),
     };
-    return wrapped(storage, {
-      failed(error) {
-        throw health.explain(error);
-      },
-    });
   } catch (error) {
     db.close();
     throw error;
@@ -140,8 +110,8 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
  * Commits a small write. If the storage is failing, also commits and removes as much data as several payouts need,
  * because a small write may still succeed on a full disk.
  */
-async function ping(db: DatabaseSync, { write }: Writer, health: Health) {
-  const fill = (bytes: number) => write(() => db.exec(`UPDATE server SET room = zeroblob(${bytes}) WHERE id = 1`));
+async function ping({ write }: Executor, health: Health) {
+  const fill = (bytes: number) => write(() => run("UPDATE server SET room = zeroblob(:bytes) WHERE id = 1", { bytes }));
   await fill(0);
   if (!health.failing) return;
   await fill(262_144);

@@ -5,9 +5,8 @@ import { bookQueries, provenBooks } from "../books.ts";
 import { MODE, toMode, type FoundMode } from "../mode.ts";
 import { toWork, workQuery, type Checked, type DatabaseStatus } from "../status.ts";
 import { StorageError } from "../storage-error.ts";
-import { inUnusedFile } from "./database.ts";
+import { inUnusedFile, schemaOf } from "./database.ts";
 import { troubleOf } from "./health.ts";
-import { schemaOf } from "./migrate.ts";
 
 /** @throws StorageError if the file cannot be opened, or a newer server or another program made it */
 export const sqliteStatus = (path: string, now: number): DatabaseStatus =>
@@ -29,7 +28,7 @@ export function statusOf(
     file,
     inUse,
     version,
-    pendingMigrations: pending,
+    pendingMigrations: pending.map(({ name }) => name),
     bytes: bytes.reduce((sum, size) => sum + size),
     ...(pending.length === 0 && { work: toWork(db.prepare(WORK).get({ now })!) }),
     mode: modeOf(db).mode,

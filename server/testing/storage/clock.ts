@@ -16,11 +16,6 @@ import {
   type Current,
 } from "./fixtures.ts";
 
-const referencesOf = ({ reference, merchantsReference }: Record<"reference" | "merchantsReference", string>) => ({
-  reference,
-  merchantsReference,
-});
-
 /** A merchant's clock, which is moved ahead of real time. */
 export function clockTests(current: Current): void {
   const { storage, now, pass, payout, delivery, claims, report } = current;
@@ -84,22 +79,6 @@ export function clockTests(current: Current): void {
     expect(await hasDue(START + 2_000)).toBe(true);
     await report(claimed!, { status: "delivered", step: 1 });
     expect(await hasDue(LATEST)).toBe(false);
-  });
-
-  test("lists what is upcoming in order, with its number", async () => {
-    const failing = await payout(id, { due: { afterMs: HOUR, status: "failed" } });
-    const checkout = await current.checkout(id);
-    await payout(KOFI);
-    const sent = { at: START, kind: "delivery", ...(await delivery(id)), type: "disbursement.completed", step: 0 };
-    const expired = { at: START + 30 * MINUTE, kind: "checkout", status: "cancelled", ...referencesOf(checkout) };
-    const settled = { at: START + HOUR, kind: "disbursement", status: "failed", ...referencesOf(failing) };
-    for (const [until, limit, items, total] of [
-      [START + HOUR, 10, [sent, expired, settled], 3],
-      [START + HOUR, 2, [sent, expired], 3],
-      [START + HOUR - 1, 10, [sent, expired], 2],
-      [START - 1, 10, [], 0],
-    ] as const)
-      expect(await storage.listUpcoming(id, until, limit)).toEqual({ items, total });
   });
 }
 

@@ -187,8 +187,6 @@ export function deliveryTests(current: Current): void {
       [{ limit: 2 }, all.slice(0, 2)],
       [{ limit: 3, after: all[1]! }, all.slice(2, 5)],
       [{ limit: 3, after: all[5]! }, []],
-      [{ merchantId }, all.slice(0, 3)],
-      [{ merchantId, after: all[0]! }, all.slice(1, 3)],
     ] as const)
       expect(await storage.readyLanes({ limit: 10, ...query })).toEqual(expected);
   });

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import type { PaymentKind } from "../../domain/figures.ts";
+import type { PaymentKind } from "../../domain/records.ts";
 import { DAY_MS } from "../../domain/time.ts";
 import { DAY, LATEST, MINUTE, START, type Current } from "./fixtures.ts";
 
@@ -88,10 +88,6 @@ export function figureTests(current: Current): void {
     pass(1);
     const at = START + 1;
     for (const afterMs of [DAY, MINUTE]) await payout(merchantId, endsAfter(afterMs));
-    const noWallet = { code: "wallet_not_found", message: "No wallet." };
-    for (const failure of [noWallet, { ...noWallet, message: "Kein Konto." }, { code: "other", message: "?" }])
-      await finalPayout(merchantId, { ...FAILED, failure: failure as never });
-    await finalPayout(merchantId, FAILED);
     for (const [status, host] of [
       ["pending", "a.example"],
       ["pending", "a.example"],
@@ -110,8 +106,7 @@ export function figureTests(current: Current): void {
       { merchantId: other, count: 2, since: START },
       { merchantId, count: 1, since: at },
     ];
-    const [limit, day] = [10, { merchantId, from: TODAY, to: TODAY }];
-    const failures = await storage.countFailures({ ...day, kind: "disbursement" });
+    const limit = 10;
     for (const [found, expected] of [
       [await storage.listFailingReceivers({ merchantId, limit }), [waiting]],
       [await storage.listFailingReceivers({ limit }), [waiting, others]],
@@ -123,11 +118,6 @@ export function figureTests(current: Current): void {
       [await storage.listLate({ before: at, limit: 1 }), [late]],
       [await storage.listLate({ before: START, limit }), [late]],
       [await storage.listLate({ merchantId, before: at, limit }), [later]],
-      [
-        Object.fromEntries(failures.map(({ code, payments }) => [code, payments])),
-        { wallet_not_found: 2, other: 1, undefined: 1 },
-      ],
-      [await storage.countFailures({ ...day, kind: "checkout" }), []],
     ])
       expect(found).toEqual(expected);
     // What was long ago in the merchant's time is not listed, and what a reset has deleted neither.

@@ -1,9 +1,7 @@
 import type { Storage } from "../../domain/storage.ts";
 import type { ApiKey } from "../../domain/keys.ts";
-import type { Checkout } from "../../domain/checkouts.ts";
+import type { Checkout, Customer, Disbursement, Draft } from "../../domain/records.ts";
 import type { Attempt, DeliveryStatus } from "../../domain/deliveries.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
-import type { Customer, Draft } from "../../domain/records.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Page } from "../../domain/pages.ts";
 import { customerOf } from "../../storage/record-rows.ts";
@@ -35,6 +33,9 @@ export function nextId(): string {
   made += 1;
   return `019aa0c5-0000-7000-8000-${String(made).padStart(12, "0")}`;
 }
+
+/** Lets the next fixtures have the ids of the first. */
+export const repeatIds = (): void => void (made = 0);
 
 const CUSTOMERS = "secret of the customers";
 
@@ -142,9 +143,9 @@ export const concurrently = <T>(count: number, begin: (index: number) => Promise
 
 /** Claims every ready delivery. */
 export async function claimAll(storage: Storage, { merchantId, leaseMs = MINUTE, count = 100 } = {} as ClaimOptions) {
-  const of = merchantId === undefined ? {} : { merchantId };
-  await storage.promoteDue(1_000, merchantId);
-  const lanes = await storage.readyLanes({ limit: 100, ...of });
+  await storage.promoteDue(1_000);
+  const ready = await storage.readyLanes({ limit: 100 });
+  const lanes = ready.filter((lane) => merchantId === undefined || lane.merchantId === merchantId);
   return storage.claimDeliveries(
     lanes.map((lane) => ({ ...lane, count })),
     leaseMs,

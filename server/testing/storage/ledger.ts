@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import * as fc from "fast-check";
 import type { Actor } from "../../domain/audit.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Disbursement, Draft } from "../../domain/records.ts";
 import type { StatementEntry } from "../../domain/ledger.ts";
-import type { Draft } from "../../domain/records.ts";
 import { ACTOR, ADA, aDisbursement, concurrently, LATEST, MINUTE, nextId, pagesOf, type Current } from "./fixtures.ts";
 
 const adjustment = (amount: number, changes = {}) => ({

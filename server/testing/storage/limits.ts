@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import { failureOf, type Checkout, type Disbursement, type Draft } from "../../domain/records.ts";
 import { ServiceError } from "../../domain/errors.ts";
-import { failureOf, type Draft } from "../../domain/records.ts";
 import type { Limits } from "../../domain/limits.ts";
 import {
   aCheckout,

@@ -1,10 +1,8 @@
 import { expect, test } from "vitest";
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Checkout, Disbursement, RecordQuery } from "../../domain/records.ts";
 import type { DeliverySearch, DeliveryStatus } from "../../domain/deliveries.ts";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Page } from "../../domain/pages.ts";
-import type { RecordQuery } from "../../domain/records.ts";
 import {
   ADA,
   combinations,

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Checkout } from "../../domain/checkouts.ts";
-import { failureOf } from "../../domain/records.ts";
+import { failureOf, type Checkout } from "../../domain/records.ts";
 import {
   aCheckout,
   aCustomer,

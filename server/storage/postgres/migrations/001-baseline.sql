@@ -158,9 +158,6 @@ CREATE TABLE events (
   leased_until bigint,
   ready boolean NOT NULL DEFAULT false,
   claim_token bigint NOT NULL DEFAULT 0,
-  traceparent text,
-  -- The replay that made the delivery ready last, to show what became of a replay's webhooks.
-  replay text COLLATE "C",
   PRIMARY KEY (merchant_id, id),
   CHECK ((url IS NULL) = (host IS NULL)),
   CHECK ((url IS NULL) = (status IS NULL)),
@@ -175,13 +172,11 @@ CREATE INDEX events_due_of_merchant ON events (merchant_id, next_attempt_at, id)
   WHERE next_attempt_at IS NOT NULL;
 CREATE INDEX events_ready ON events (merchant_id, host, next_attempt_at, seq) WHERE ready;
 CREATE INDEX deliveries_by_status ON events (merchant_id, status, seq) WHERE url IS NOT NULL;
--- Lists what an operator may want to replay: deliveries that the server has given up, of all receivers or of one.
+-- Lists what an operator may want to replay: deliveries that the server has given up.
 CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('ended', 'exhausted');
-CREATE INDEX deliveries_failed_by_host ON events (merchant_id, host, seq) WHERE status IN ('ended', 'exhausted');
--- The deliveries that wait for a retry, by receiver: all of a receiver that works again are made due earlier.
+-- The deliveries that wait for a retry, by receiver.
 CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
   WHERE next_attempt_at IS NOT NULL AND NOT ready AND leased_until IS NULL;
-CREATE INDEX deliveries_of_replay ON events (merchant_id, replay, status) WHERE replay IS NOT NULL;
 
 CREATE TABLE attempts (
   merchant_id text COLLATE "C" NOT NULL,
@@ -312,7 +307,8 @@ CREATE TABLE mode (
 -- service's reference of the payment. next_attempt_at, ready, leased_until and claim_token mean what they mean in events.
 -- asked_leased is the doubt: until when, on the counter of leases, the rail may have been asked to pay without a known
 -- result. It changes when a result is recorded, and when a claim ends without one. attention_real is since when the payment
--- needs a person, or will if nothing more becomes known. conflict, proposal are JSON.
+-- needs a person, or will if nothing more becomes known. exchanges are the last requests to the rail and their responses,
+-- the latest at exchanged_real. conflict, proposal and exchanges are JSON.
 CREATE TABLE handovers (
   merchant_id text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
@@ -332,6 +328,8 @@ CREATE TABLE handovers (
   url text,
   conflict text,
   proposal text,
+  exchanges text NOT NULL DEFAULT '[]',
+  exchanged_real bigint,
   PRIMARY KEY (merchant_id, id),
   CHECK (NOT ready OR leased_until IS NULL)
 );
@@ -345,19 +343,6 @@ CREATE INDEX handovers_attention_of_merchant ON handovers (merchant_id, attentio
   WHERE attention_real IS NOT NULL;
 CREATE INDEX handovers_open ON handovers (rail, state) WHERE state <> 'closed';
 CREATE INDEX handovers_of_rail ON handovers (rail, created_real, id);
-
--- The requests to rails and their responses, by payment.
-CREATE TABLE exchanges (
-  merchant_id text COLLATE "C" NOT NULL,
-  handover_id text COLLATE "C" NOT NULL,
-  number bigint NOT NULL,
-  at_real bigint NOT NULL,
-  latency_ms bigint NOT NULL,
-  action text NOT NULL,
-  result text NOT NULL,
-  detail text,
-  PRIMARY KEY (merchant_id, handover_id, number)
-);
 
 CREATE TABLE rail_pauses (
   rail text COLLATE "C" PRIMARY KEY,

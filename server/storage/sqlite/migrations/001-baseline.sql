@@ -144,9 +144,6 @@ CREATE TABLE events (
   leased_until INTEGER,
   ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
   claim_token INTEGER NOT NULL DEFAULT 0,
-  traceparent TEXT,
-  -- The replay that made the delivery ready last, to show what became of a replay's webhooks.
-  replay TEXT,
   CHECK ((url IS NULL) = (host IS NULL)),
   CHECK ((url IS NULL) = (status IS NULL)),
   CHECK (ready = 0 OR (leased_until IS NULL AND url IS NOT NULL))
@@ -159,13 +156,11 @@ CREATE INDEX events_ready ON events (merchant_id, host, next_attempt_at) WHERE r
 CREATE INDEX events_of_merchant ON events (merchant_id, seq);
 CREATE INDEX events_of_record ON events (merchant_id, reference, seq);
 CREATE INDEX deliveries_by_status ON events (merchant_id, status, seq) WHERE url IS NOT NULL;
--- Lists what an operator may want to replay: deliveries that the server has given up, of all receivers or of one.
+-- Lists what an operator may want to replay: deliveries that the server has given up.
 CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('ended', 'exhausted');
-CREATE INDEX deliveries_failed_by_host ON events (merchant_id, host, seq) WHERE status IN ('ended', 'exhausted');
--- The deliveries that wait for a retry, by receiver: all of a receiver that works again are made due earlier.
+-- The deliveries that wait for a retry, by receiver.
 CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
   WHERE next_attempt_at IS NOT NULL AND ready = 0 AND leased_until IS NULL;
-CREATE INDEX deliveries_of_replay ON events (merchant_id, replay, status) WHERE replay IS NOT NULL;
 
 CREATE TABLE attempts (
   merchant_id TEXT NOT NULL,
@@ -282,7 +277,8 @@ CREATE TABLE mode (
 -- service's reference of the payment. next_attempt_at, ready, leased_until and claim_token mean what they mean in events.
 -- asked_leased is the doubt: until when, on the counter of leases, the rail may have been asked to pay without a known
 -- result. It changes when a result is recorded, and when a claim ends without one. attention_real is since when the payment
--- needs a person, or will if nothing more becomes known. conflict, proposal are JSON.
+-- needs a person, or will if nothing more becomes known. exchanges are the last requests to the rail and their responses,
+-- the latest at exchanged_real. conflict, proposal and exchanges are JSON.
 CREATE TABLE handovers (
   merchant_id TEXT NOT NULL,
   id TEXT NOT NULL UNIQUE,
@@ -302,6 +298,8 @@ CREATE TABLE handovers (
   url TEXT,
   conflict TEXT,
   proposal TEXT,
+  exchanges TEXT NOT NULL DEFAULT '[]',
+  exchanged_real INTEGER,
   PRIMARY KEY (merchant_id, id),
   CHECK (ready = 0 OR leased_until IS NULL)
 ) STRICT;
@@ -314,19 +312,6 @@ CREATE INDEX handovers_attention_of_merchant ON handovers (merchant_id, attentio
   WHERE attention_real IS NOT NULL;
 CREATE INDEX handovers_open ON handovers (rail, state) WHERE state <> 'closed';
 CREATE INDEX handovers_of_rail ON handovers (rail, created_real, id);
-
--- The requests to rails and their responses, by payment.
-CREATE TABLE exchanges (
-  merchant_id TEXT NOT NULL,
-  handover_id TEXT NOT NULL,
-  number INTEGER NOT NULL,
-  at_real INTEGER NOT NULL,
-  latency_ms INTEGER NOT NULL,
-  action TEXT NOT NULL,
-  result TEXT NOT NULL,
-  detail TEXT,
-  PRIMARY KEY (merchant_id, handover_id, number)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE rail_pauses (
   rail TEXT PRIMARY KEY,

@@ -1,23 +1,28 @@
 // Group commit: what is acknowledged is on the disk, and what a failed disk may have lost is not acknowledged.
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { silent } from "../../domain/telemetry.ts";
 import { startServer } from "../../testing/server.ts";
 import { aDisbursement } from "../../testing/storage/fixtures.ts";
+import { run, type Executor, type Work, type WriteOptions } from "../portable/query.ts";
+import { createSealing } from "../sealing.ts";
 import { createHealth } from "./health.ts";
-import { sqliteExecutor, statementRunner } from "./executor.ts";
-import { createWriter } from "./writer.ts";
+import { sqliteExecutor } from "./executor.ts";
+import { statementRunner } from "./statements.ts";
 
-const valuesOf = (text: string) => [...text].map((value) => ({ value }));
 const sqliteError = (errcode: number) => Object.assign(new Error("disk"), { code: "ERR_SQLITE_ERROR", errcode });
 
-describe("a writer", () => {
+describe("group commit", () => {
   let db: DatabaseSync;
-  /** The statements that reached the database and the writes that resolved, in order. */
+  let executor: Executor;
+  /** The transactions that reached the database and the work that resolved, in order. */
   let steps: string[];
   beforeEach(() => {
     db = new DatabaseSync(":memory:");
     db.exec("CREATE TABLE rows (value TEXT UNIQUE) STRICT");
     steps = [];
+    const execute = statementRunner(db, { now: Date.now, leased: Date.now }, () => undefined);
+    executor = sqliteExecutor(db, execute, createHealth(Date.now, silent), { sealing: createSealing(), emit: silent });
     const exec = db.exec.bind(db);
     vi.spyOn(db, "exec").mockImplementation((sql) => {
       steps.push(sql);
@@ -26,83 +31,63 @@ describe("a writer", () => {
   });
   afterEach(() => db.close());
 
-  const insert = (value: string) => () => {
-    steps.push(value);
-    return db.prepare("INSERT INTO rows VALUES (?) RETURNING value").get(value)!.value;
-  };
-  const stored = () => db.prepare("SELECT value FROM rows ORDER BY value").all();
+  function* insert(values: readonly string[]): Work<string[]> {
+    steps.push(...values);
+    for (const value of values) yield* run("INSERT INTO rows VALUES (:value)", { value });
+    return values.map((value) => value.toUpperCase());
+  }
+  const write = (...values: string[]) => executor.write(() => insert(values));
+  const stored = () =>
+    db.prepare("SELECT group_concat(value, '' ORDER BY value) AS all_rows FROM rows").get()!.all_rows;
 
-  test("commits the writes of one turn of the event loop together, and resolves them after that", async () => {
-    const { write } = createWriter(db, {});
-    const resolved = ["a", "b", "c"].map(async (value) => steps.push(`resolved ${await write(insert(value))}`));
+  test("commits the work of one turn of the event loop together, and resolves it after that", async () => {
+    const add = executor.together(insert);
+    const resolved = [write("a"), add("b"), add("c")].map(async (work) => steps.push(`resolved ${String(await work)}`));
     expect(steps).toEqual([]);
     await Promise.all(resolved);
-    expect(steps).toEqual(["BEGIN IMMEDIATE", "a", "b", "c", "COMMIT", "resolved a", "resolved b", "resolved c"]);
+    expect(steps).toEqual(["BEGIN IMMEDIATE", "a", "b", "c", "COMMIT", "resolved A", "resolved B", "resolved C"]);
   });
 
-  /** Returns a function that stores a value together with the others of its turn of the event loop. */
-  function inserting() {
-    const execute = statementRunner(db, { now: Date.now, leased: Date.now }, () => undefined);
-    const { together } = sqliteExecutor(createWriter(db, {}), execute, {} as never);
-    return together(function* (values: readonly string[]) {
-      yield values.map((value) => ({ text: "INSERT INTO rows VALUES (:value)", values: { value } }));
-      return values.map((value) => value.toUpperCase());
-    });
-  }
-
-  test("refuses items beyond its capacity that arrive in one turn of the event loop", async () => {
-    const add = inserting();
-    const waiting = Array.from({ length: 10_000 }, (_, index) => add(String(index)));
-    const refusal = { code: "unavailable", details: { retryAfterSeconds: 1 } };
-    await expect(add("a")).rejects.toMatchObject(refusal);
-    await Promise.all(waiting);
-    expect(await add("b")).toBe("B");
-  });
-
-  test("stores the items of a turn together, and each alone if one of them fails", async () => {
-    const add = inserting();
-    expect(await Promise.all(["a", "b"].map(add))).toEqual(["A", "B"]);
-    const results = await Promise.allSettled(["c", "a", "d"].map(add));
-    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-    expect(stored()).toEqual(valuesOf("abcd"));
-  });
-
-  test("a job that throws fails alone; the others of its batch take effect once", async () => {
-    const { write } = createWriter(db, {});
-    const failing = () => {
-      insert("half done")();
+  test("what fails fails alone, and the rest of its commit takes effect once", async () => {
+    const add = executor.together(insert);
+    const failing = executor.write(function* () {
+      yield* insert(["half done"]);
       throw new Error("no");
-    };
-    const jobs = [insert("a"), insert("b"), failing, insert("a"), insert("c")];
-    const results = await Promise.allSettled(jobs.map((job) => write(job)));
+    });
+    const work = [write("a"), add("b"), failing, add("a"), write("b"), add("c")];
     const [done, failed] = ["fulfilled", "rejected"];
-    expect(results.map(({ status }) => status)).toEqual([done, done, failed, failed, done]);
-    expect(stored()).toEqual(valuesOf("abc"));
+    const results = await Promise.allSettled(work);
+    expect(results.map(({ status }) => status)).toEqual([done, done, failed, failed, failed, done]);
+    expect(stored()).toBe("abc");
   });
 
-  test("every write of a batch rejects if the commit fails", async () => {
-    const { write } = createWriter(db, {});
+  test("nothing of a commit that fails resolves", async () => {
     const exec = vi.mocked(db.exec).getMockImplementation()!;
     vi.mocked(db.exec).mockImplementation((sql) => {
       if (sql === "COMMIT") throw new Error("disk full");
       exec(sql);
     });
-    const results = await Promise.allSettled([write(insert("a")), write(insert("b"))]);
+    const results = await Promise.allSettled([write("a"), write("b")]);
     expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-    expect(stored()).toEqual([]);
+    expect(stored()).toBe(null);
     vi.mocked(db.exec).mockImplementation(exec);
-    await expect(write(insert("c"))).resolves.toBe("c");
+    expect(await write("c")).toEqual(["C"]);
   });
 
   test("a commit is flushed to disk unless all of its work can be done again", async () => {
-    const { write, writeSoon, writeUnflushed } = createWriter(db, {});
-    const flushes = () => db.prepare("PRAGMA synchronous").get()!.synchronous === 2;
     const seen: [string, boolean][] = [];
-    const look = (name: string) => () => void seen.push([name, flushes()]);
-    await Promise.all([writeUnflushed(look("unflushed")), writeUnflushed(look("another"))]);
-    await Promise.all([writeUnflushed(look("beside a write")), write(look("write"))]);
-    await writeUnflushed(look("unflushed again"));
-    await writeSoon(look("soon"));
+    const look = (name: string, commit: WriteOptions["commit"] = "writeUnflushed") =>
+      executor.write(
+        function* () {
+          const { rows } = yield* run("PRAGMA synchronous");
+          seen.push([name, rows[0]!.synchronous === 2]);
+        },
+        { commit },
+      );
+    await Promise.all([look("unflushed"), look("another")]);
+    await Promise.all([look("beside a write"), look("write", "write")]);
+    await look("unflushed again");
+    await look("soon", "writeSoon");
     expect(seen).toEqual([
       ["unflushed", false],
       ["another", false],
@@ -167,7 +152,7 @@ describe("a disk that fails", () => {
   test("at the flush of a commit leads to no response that nothing was recorded: a restart may find it", async () => {
     const { server } = await failingAt("COMMIT");
     const { status, body } = await server.createPayout();
-    const message = expect.stringContaining("It is not known whether this was recorded: disbursement payout-");
+    const message = expect.stringContaining("It is not known whether this was recorded.");
     expect([status, body]).toEqual([500, expect.objectContaining({ code: "internal_error", message })]);
   });
 });

@@ -1,0 +1,76 @@
+// Rows in every table, for tests of what may change them.
+import { failureOf } from "../../domain/records.ts";
+import type { Storage } from "../../domain/storage.ts";
+import {
+  ACTOR,
+  addDelivery,
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  aKey,
+  attempted,
+  claimAll,
+  HOUR,
+  LATEST,
+  MINUTE,
+  nextId,
+  START,
+} from "./fixtures.ts";
+
+export const LARGEST = 2 ** 53 - 1;
+
+/** Fills the storage. Returns the values that the tests search for. @param texts put into names and responses */
+export async function fill(storage: Storage, texts = "\u{1f423} \ufdd0") {
+  const [ada, kofi] = [await addMerchant(storage, { name: `Ada ${texts}` }), await addMerchant(storage)];
+  const [key, revoked] = [aKey(ada.id, { name: "back\\slash ' quote" }), aKey(kofi.id)];
+  for (const each of [key, revoked]) await storage.insertKey(each, ACTOR);
+  await storage.revokeKey(revoked.id, START + 1, ACTOR);
+  await storage.rotateSecret(ada.id, "whsec_second", ACTOR);
+  await storage.setDefaultWebhook(kofi.id, "https://kofi.example/?\\n'", ACTOR);
+  const chaos = { latencyMs: 9, failedRequestsPercent: 0, lostResponsesPercent: 0, lostWebhooksPercent: 0 };
+  await storage.setChaos(kofi.id, chaos, ACTOR);
+
+  const pending = aDisbursement(ada.id, { amount: LARGEST, merchantsReference: "Pâques 🐣" });
+  await storage.insertDisbursement(pending);
+  await storage.insertDisbursement(aDisbursement(kofi.id));
+  await storage.moveClock(kofi.id, { by: HOUR }, LATEST);
+  while ((await storage.settleDue(100, kofi.id)) > 0);
+  await attempted(storage, kofi.id, "ended");
+  await storage.insertDisbursement(
+    aDisbursement(kofi.id, { status: "failed", due: undefined!, fee: 0, failure: failureOf("other") }),
+  );
+  const checkout = aCheckout(ada.id, { redirectURL: "https://ada.example/thanks" });
+  for (const draft of [checkout, aCheckout(kofi.id)]) await storage.insertCheckout(draft);
+  await storage.payCheckout(checkout.reference, "2250102030405", { afterMs: HOUR, status: "failed" });
+  await storage.countRefusal(ada.id, "refused");
+
+  await addDelivery(storage, ada.id);
+  const [first] = await claimAll(storage, { merchantId: ada.id });
+  const attempt = { at: START, sentAt: START, latencyMs: 7, httpStatus: 200, responseBody: `ok ${texts}` };
+  await storage.recordAttempt(first!, attempt, { status: "delivered", step: 1 });
+  const claimed = await addDelivery(storage, ada.id);
+  await claimAll(storage, { merchantId: ada.id, leaseMs: MINUTE });
+  const due = await addDelivery(storage, ada.id);
+  const replay = { id: nextId(), merchantId: kofi.id, filter: { status: "failed" }, pace: 1, expected: 1 } as const;
+  await storage.startReplay(replay, ACTOR);
+  return { ada, kofi, key, revoked, pending, claimed, due };
+}
+
+/** All entries of the storage's lists. */
+export async function contents(storage: Storage) {
+  const merchants = await storage.listMerchants();
+  const { items: audit } = await storage.listAudit({ limit: 100 });
+  const lists = merchants.map(async ({ id: merchantId }) => {
+    const query = { merchantId, limit: 100 };
+    return {
+      secrets: await storage.readSecrets(merchantId),
+      events: await storage.listEvents(query),
+      deliveries: await storage.listDeliveries(query),
+      disbursements: await storage.listDisbursements(query),
+      checkouts: await storage.listCheckouts(query),
+      replays: await storage.listReplays(merchantId, 10),
+    };
+  });
+  const [keys, balances] = [await storage.listKeys(), await storage.listBalances()];
+  return { merchants, keys, audit, balances, lists: await Promise.all(lists) };
+}
