@@ -143,7 +143,7 @@ describe("in a sandbox", () => {
       ["", 30 * MINUTE],
       ["?by=7+days", 7 * DAY],
     ] as const)
-      expect((await asked(query)).hidden("/advance").to).toBe(later(by));
+      expect((await says(asked(query), 200, "Move the clock to")).hidden("/advance").to).toBe(later(by));
     for (const wrong of ["by=8+days", "by=toString"]) await says(asked(`?${wrong}`), 422);
     const to = later(2 * DAY);
     for (let count = 0; count < 2; count += 1) await done(submit("advance", { to }));
