@@ -35,7 +35,6 @@ test.runIf(process.platform === "linux").each<[string, Crowd]>([
   const DATABASE_URL = database && (await testDatabase()).url;
   const server = await testProcess({ ...env, DATABASE_URL }, { openFiles });
   const handles = () => readdirSync(`/proc/${server.pid}/fd`).length;
-  // The payment page reads no file at its first use.
   const page = async () => (await server.createCheckout({}, { headers: { connection: "close" } })).body.data.url;
   const bytes = sends(server, new URL(await page()).pathname);
   const before = handles();
