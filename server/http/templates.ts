@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Eta } from "eta";
 
@@ -10,16 +10,9 @@ const shared = ["theme", "base", "forms"]
 /** Renders a template; `name` is without its extension. Values that `<%= %>` inserts are escaped. */
 export type Render = (name: string, data: object) => string;
 
-/**
- * Reads and compiles the templates of a folder, at start. Later, on first use, the process may have no file descriptor
- * left.
- */
+/** Returns a function that renders the templates of a folder, each of which is read on first use. */
 export function loadTemplates(folder: string): Render {
   const eta = new Eta({ views: folder, cache: true, autoEscape: true });
-  for (const name of readdirSync(folder).filter((file) => file.endsWith(".eta"))) {
-    const path = join(folder, name);
-    eta.templatesSync.define(path, eta.compile(readFileSync(path, "utf8"), { filepath: path }));
-  }
   return (name, data) => eta.render(`./${name}`, data);
 }
 

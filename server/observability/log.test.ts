@@ -1,11 +1,7 @@
 // How the log shows what the server reports of its work, and what neither the log nor the metrics contain.
-import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { Logger } from "pino";
+import { pino, type Logger } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createTelemetry, type Emit } from "../domain/telemetry.ts";
-import { createLog } from "../log.ts";
 import { startReceiver } from "../testing/receiver.ts";
 import { start } from "../testing/table.ts";
 import { logTelemetry, prettyLine } from "./log-telemetry.ts";
@@ -65,15 +61,13 @@ test("the log has one line per request; it and the metrics have no key, secret, 
 describe("on a terminal", () => {
   /** Returns what the log shows. */
   async function shown(color: boolean, write: (log: Logger, emit: Emit) => void): Promise<string> {
-    const folder = mkdtempSync(join(tmpdir(), "log-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const file = join(folder, "log");
-    const { log, flush } = createLog("info", openSync(file, "a"), await prettyLine(color));
+    const format = await prettyLine(color);
+    let text = "";
+    const log = pino({}, { write: (line: string) => void (text += format(line)) });
     const { emit, on } = createTelemetry((error) => expect.unreachable(String(error)));
     logTelemetry({ on }, log);
     write(log, emit);
-    await flush(5_000);
-    return readFileSync(file, "utf8");
+    return text;
   }
 
   test("a request is one line that a person can read, other lines keep their message, and an error its stack", async () => {
