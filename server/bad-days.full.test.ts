@@ -219,9 +219,9 @@ describe("its callers", () => {
   const STRANGERS = 300;
   /** What each stranger sends. @param page the path of a payment page */
   type Sends = (server: ServerProcess, page: string) => string;
-  const onLinux = test.runIf(process.platform === "linux");
+  type Crowd = [what: string, openFiles: number, sends: Sends, env?: NodeJS.ProcessEnv];
 
-  onLinux.each<[what: string, openFiles: number, sends: Sends, env?: NodeJS.ProcessEnv]>([
+  test.runIf(process.platform === "linux").each<Crowd>([
     ["idle connections", 64, () => ""],
     ["slow forms to sign in", 256, ({ url }) => slow("/dashboard/sign-in", `${FORM}origin: ${url}\r\n`)],
     ["slow forms to a payment page", 256, (_, page) => slow(page, FORM)],
