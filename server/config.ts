@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { readAddress } from "./own-files.ts";
-import { readAmounts, type Amounts } from "./domain/limits.ts";
+import { readAmounts } from "./domain/limits.ts";
 import type { Balances } from "./domain/ledger.ts";
 import { otherModeOf, modeOf, type AskedMode } from "./domain/keys.ts";
 import { ROLES, roleOf } from "./domain/sign-in.ts";
@@ -239,60 +239,49 @@ function isLoopback(bracketed: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
-function hostname(text: string): string {
+/** Reads one of these texts; undefined if it is none. */
+export const among =
+  <T extends string>(values: readonly T[]) =>
+  (text: string) =>
+    values.find((each) => each === text);
+
+/** Reads a whole number; undefined if the text is none from `least` to `most`. */
+export const whole = (least: number, most: number) => (text: string) =>
+  /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
+
+/** @param read returns undefined if a text is not what the rule says */
+const must =
+  <T>(rule: string, read: (text: string) => T | undefined): Parse<T> =>
+  (text) => {
+    const value = read(text);
+    if (value !== undefined) return value;
+    throw new Error(rule);
+  };
+
+const wholeNumber = (least: number, most: number) =>
+  must(`must be a whole number from ${least} to ${most}`, whole(least, most));
+const oneOf = <T extends string>(values: readonly T[]) => must(`must be one of ${values.join(", ")}`, among(values));
+const boolean = must(
+  "must be true or false",
+  (text) => /^(true|1)$/i.test(text) || (/^(false|0)$/i.test(text) ? false : undefined),
+);
+const webAddress = must(BASE_URL, baseUrl);
+const amounts = must(
+  "is not valid; it must list amounts in the lowest denomination, such as XOF:100000000,GHS:500000",
+  readAmounts,
+);
+const apiKey = must("must be 16 to 256 printable ASCII characters without spaces (its value is not shown)", (text) =>
+  /^[\x21-\x7e]{16,256}$/.test(text) ? text : undefined,
+);
+const sealingKeys = must(
+  "must contain the base64 of 32 bytes in each line, as `openssl rand -base64 32` makes it (the lines are not shown)",
+  (file) => toSealingKeys(textIn(file)),
+);
+
+const hostname = must("must be a host name or IP address to listen on, such as 127.0.0.1", (text) => {
   const bare = text.replace(/^\[(.*)\]$/, "$1");
-  if (isIP(bare) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(bare)) {
-    throw new Error("must be a host name or IP address to listen on, such as 127.0.0.1");
-  }
-  return bare;
-}
-
-function wholeNumber(minimum: number, maximum: number): Parse<number> {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= minimum && value <= maximum) return value;
-    throw new Error(`must be a whole number from ${minimum} to ${maximum}`);
-  };
-}
-
-function amounts(text: string): Amounts {
-  const read = readAmounts(text);
-  if (read) return read;
-  throw new Error("is not valid; it must list amounts in the lowest denomination, such as XOF:100000000,GHS:500000");
-}
-
-function boolean(text: string): boolean {
-  if (/^(true|1)$/i.test(text)) return true;
-  if (/^(false|0)$/i.test(text)) return false;
-  throw new Error("must be true or false");
-}
-
-function oneOf<T extends string>(values: readonly T[]): Parse<T> {
-  return (text) => {
-    const found = values.find((value) => value === text);
-    if (found !== undefined) return found;
-    throw new Error(`must be one of ${values.join(", ")}`);
-  };
-}
-
-function webAddress(text: string): string {
-  const address = baseUrl(text);
-  if (address !== undefined) return address;
-  throw new Error(BASE_URL);
-}
-
-function apiKey(text: string): string {
-  if (/^[\x21-\x7e]{16,256}$/.test(text)) return text;
-  throw new Error("must be 16 to 256 printable ASCII characters without spaces (its value is not shown)");
-}
-
-function sealingKeys(file: string): Buffer[] {
-  const keys = toSealingKeys(textIn(file));
-  if (keys) return keys;
-  throw new Error(
-    "must contain the base64 of 32 bytes in each line, as `openssl rand -base64 32` makes it (the lines are not shown)",
-  );
-}
+  return isIP(bare) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(bare) ? bare : undefined;
+});
 
 const isPostgresUrl = (text: string) => /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text);
 
@@ -309,22 +298,23 @@ function databaseUrl(text: string): DatabaseAddress {
 }
 
 /** Parses Express's `trust proxy` setting: true, false, a number of hops, or addresses. */
-function trustProxy(text: string): boolean | number | string {
-  if (/^\d+$/.test(text)) return Number(text);
-  if (/^(true|false)$/.test(text)) return text === "true";
-  const parts = text.split(",").map((part) => part.trim());
-  const known = /^(loopback|linklocal|uniquelocal)$/;
-  const isRange = (part: string) => known.test(part) || isIP(part) !== 0 || ipaddr.isValidCIDR(part);
-  if (parts.every(isRange)) return parts.join(", ");
-  throw new Error("must be true, false, a number of proxies, or their addresses separated by commas");
-}
+const trustProxy = must<boolean | number | string>(
+  "must be true, false, a number of proxies, or their addresses separated by commas",
+  (text) => {
+    if (/^\d+$/.test(text)) return Number(text);
+    if (/^(true|false)$/.test(text)) return text === "true";
+    const parts = text.split(",").map((part) => part.trim());
+    const known = /^(loopback|linklocal|uniquelocal)$/;
+    const isRange = (part: string) => known.test(part) || isIP(part) !== 0 || ipaddr.isValidCIDR(part);
+    return parts.every(isRange) ? parts.join(", ") : undefined;
+  },
+);
 
-function issuer(text: string): URL {
+const issuer = must("must be an https URL without credentials, query or fragment", (text) => {
   const url = URL.parse(text);
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));
-  if (isSafe && !url.username && !url.search && !url.hash) return url;
-  throw new Error("must be an https URL without credentials, query or fragment");
-}
+  return isSafe && !url.username && !url.search && !url.hash ? url : undefined;
+});
 
 /** Parses `VALUE=ROLE` or `VALUE=ROLE@MERCHANT`. The value is written as in a URL, because a group's name may contain a comma. */
 function toGrant(text: string): Grant {

@@ -1,3 +1,4 @@
+import { among, whole } from "../config.ts";
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES } from "../domain/events.ts";
 import { SCOPES } from "../domain/keys.ts";
@@ -13,11 +14,6 @@ import { v7 } from "uuid";
 const STATUSES: readonly DeliveryFilter[] = ["pending", "delivered", "ended", "exhausted", "failed"];
 const LIMIT_MAX = 1_000;
 
-const oneOf =
-  <T extends string>(values: readonly T[]) =>
-  (text: string) =>
-    values.find((each) => each === text);
-
 /** @param read returns NaN for a text that is not valid after all */
 const matching =
   <T>(pattern: RegExp, read: (text: string) => T) =>
@@ -26,8 +22,6 @@ const matching =
     return Number.isNaN(value) ? undefined : value;
   };
 
-const numberUpTo = (most: number) =>
-  matching(/^\d+$/, (text) => (Number(text) >= 1 && Number(text) <= most ? Number(text) : Number.NaN));
 const time = matching(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/, Date.parse);
 const day = matching(/^\d{4}-\d\d-\d\d$/, Date.parse);
 const age = matching(
@@ -51,7 +45,7 @@ const someOf =
   <T extends string>(values: readonly T[]) =>
   (list: string) => {
     const given = list.split(",").map((text) => text.trim());
-    return given.every(oneOf(values)) ? values.filter((value) => given.includes(value)) : undefined;
+    return given.every(among(values)) ? values.filter((value) => given.includes(value)) : undefined;
   };
 
 /** An option whose meaning the dashboard explains with the same texts. */
@@ -65,23 +59,23 @@ const explained = (
 export const OPTIONS = {
   status: {
     value: "STATUS",
-    parse: oneOf(STATUSES),
+    parse: among(STATUSES),
     meaning: "pending, delivered, ended, exhausted, or failed (ended or exhausted)",
   },
   reference: { value: "REFERENCE", meaning: "of the service, such as DSB… or CHK…" },
-  type: { value: "EVENT", parse: oneOf(EVENT_TYPES), meaning: `one of ${EVENT_TYPES.join(", ")}` },
+  type: { value: "EVENT", parse: among(EVENT_TYPES), meaning: `one of ${EVENT_TYPES.join(", ")}` },
   host: { value: "HOST", meaning: "of the receiver, with its port if its address has one" },
   since: { value: "TIME", parse: time, meaning: "a time in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z" },
   until: { value: "TIME", parse: time, meaning: "a time in UTC; events of this time or later are left out" },
   pace: {
     value: "N",
-    parse: numberUpTo(PACE.most),
+    parse: whole(PACE.least, PACE.most),
     otherwise: () => PACE.usual,
     meaning: `deliveries per second, ${PACE.least} to ${PACE.most}; ${PACE.usual} by default`,
   },
   limit: {
     value: "N",
-    parse: numberUpTo(LIMIT_MAX),
+    parse: whole(1, LIMIT_MAX),
     otherwise: () => DEFAULT_LIMIT,
     meaning: `entries on a page, 1 to ${LIMIT_MAX}; ${DEFAULT_LIMIT} by default`,
   },
@@ -89,7 +83,7 @@ export const OPTIONS = {
   name: { value: "NAME", meaning: "of the key, or of the person (for a link by default your own)" },
   role: {
     value: "ROLE",
-    parse: oneOf(ROLES),
+    parse: among(ROLES),
     otherwise: () => "administrator" as const,
     meaning: `what the person may do: ${ROLES.join(", ")}; by default administrator`,
   },

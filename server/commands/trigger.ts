@@ -9,13 +9,13 @@ import { commands } from "./run.ts";
 
 type Schemas = components["schemas"];
 
-/** The last digits of the phone number that force a payout's outcome, or the outcome with which a checkout is finished. */
-const CAUSES: Readonly<Record<EventType, { digits?: string; outcome?: "success" | "failed" | "cancelled" }>> = {
-  "disbursement.completed": { digits: "001" },
-  "disbursement.failed": { digits: "002" },
-  "checkout.completed": { outcome: "success" },
-  "checkout.failed": { outcome: "failed" },
-  "checkout.cancelled": { outcome: "cancelled" },
+/** What forces an event: the last digits of a payout's phone number, or the outcome with which a checkout is finished. */
+const CAUSES: Readonly<Record<EventType, string>> = {
+  "disbursement.completed": "001",
+  "disbursement.failed": "002",
+  "checkout.completed": "success",
+  "checkout.failed": "failed",
+  "checkout.cancelled": "cancelled",
 };
 
 /** How long to wait for the event, and the pause between two polls, in milliseconds. */
@@ -47,10 +47,9 @@ const isOfCheckout = (event: EventType) => event.startsWith("checkout.");
 
 /** A valid request that leads to the event. Amounts are in the lowest denomination. */
 function requestFor(event: EventType): Record<string, unknown> {
-  const { digits } = CAUSES[event];
   const reference = `trigger-${randomBytes(5).toString("hex")}`;
   const payment = { reference, amount: 10_000, country: "CI", currency: "XOF" };
-  return digits === undefined ? payment : { ...payment, phoneNumber: `2250000000${digits}` };
+  return isOfCheckout(event) ? payment : { ...payment, phoneNumber: `2250000000${CAUSES[event]}` };
 }
 
 /** The fields of the request that leads to an event, with their JSON types. */
@@ -66,7 +65,6 @@ function fieldsOf(event: EventType): Record<string, string> {
 
 /** @throws UsageError if a field does not exist, or would prevent the event */
 function overridesOf(event: EventType, overrides: readonly string[]): Record<string, unknown> {
-  const { digits } = CAUSES[event];
   const fields = fieldsOf(event);
   return Object.fromEntries(
     overrides.map((text) => {
@@ -76,8 +74,8 @@ function overridesOf(event: EventType, overrides: readonly string[]): Record<str
         throw new UsageError(
           `The request for ${event} has no field ${name}. It has ${Object.keys(fields).join(", ")}.`,
         );
-      if (name === "phoneNumber" && digits !== undefined && !value!.endsWith(digits))
-        throw new UsageError(`phoneNumber must end in ${digits}, which forces ${event}.`);
+      if (name === "phoneNumber" && !value!.endsWith(CAUSES[event]))
+        throw new UsageError(`phoneNumber must end in ${CAUSES[event]}, which forces ${event}.`);
       return [name, fields[name] === "integer" ? Number(value) : value];
     }),
   );
@@ -88,8 +86,7 @@ async function happen({ send }: Remote, event: EventType, body: object): Promise
   const path = isOfCheckout(event) ? "/v1/checkouts" : "/v1/disbursements";
   const created = await send<Schemas["DisbursementCreated"]>("POST", path, body);
   const reference = encodeURIComponent(created.reference);
-  const { outcome } = CAUSES[event];
-  if (outcome !== undefined) await send("POST", `/sandbox/checkouts/${reference}/finish`, { outcome });
+  if (isOfCheckout(event)) await send("POST", `/sandbox/checkouts/${reference}/finish`, { outcome: CAUSES[event] });
   return reference;
 }
 
