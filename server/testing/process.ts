@@ -28,24 +28,14 @@ export interface Limits {
   fileBlocks?: number;
 }
 
-/** How to run a server other than the server of this project. */
-interface Place extends Limits {
-  /** The path of its `main.ts`. */
-  script?: string;
-  cwd?: string;
-  uid?: number;
-  gid?: number;
-}
-
-function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, place: Omit<Place, "script"> = {}) {
-  const { openFiles, fileBlocks, ...rest } = place;
+function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, { openFiles, fileBlocks }: Limits = {}) {
   // Pass only these variables, so that the environment cannot influence a test. The cache halves a start.
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const command = [process.execPath, script, ...args];
   const limits = [openFiles && `ulimit -n ${openFiles}`, fileBlocks && `ulimit -f ${fileBlocks}`].filter(Boolean);
   const limited = ["sh", "-c", [...limits, 'exec "$0" "$@"'].join(" && "), ...command];
   const [file, ...given] = limits.length === 0 ? command : limited;
-  const child = spawn(file!, given, { env: { PATH, HOME, NODE_COMPILE_CACHE, ...env }, ...rest });
+  const child = spawn(file!, given, { env: { PATH, HOME, NODE_COMPILE_CACHE, ...env } });
   const printed = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (printed.stdout += String(chunk)));
   child.stderr.on("data", (chunk) => (printed.stderr += String(chunk)));
@@ -59,9 +49,8 @@ export const KEY = "a-key-for-tests-of-processes";
 export type ServerProcess = Awaited<ReturnType<typeof startProcess>>;
 
 /** Runs `node server/main.ts` on a free port until its banner is printed. Rejects if it ends before that. */
-export async function startProcess(env: NodeJS.ProcessEnv, place: Place = {}) {
-  const { script = main, ...rest } = place;
-  const { child, printed, ended } = run(script, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, rest);
+export async function startProcess(env: NodeJS.ProcessEnv, limits?: Limits) {
+  const { child, printed, ended } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, limits);
   const listening = new Promise<string>((resolve) => {
     child.stdout.on("data", () => {
       // The banner of every server has this line; a sandbox's ends with a curl command.
