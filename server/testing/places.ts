@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, onTestFinished } from "vitest";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
-import { KEY, startProcess, type ServerProcess } from "./process.ts";
+import { KEY, startProcess, type Limits, type ServerProcess } from "./process.ts";
 
 /** Makes an empty folder, which ends with the test, also if the test or its `beforeEach` fails. */
 export function testFolder(): string {
@@ -43,9 +43,9 @@ export async function testDatabase(server?: string): Promise<TestDatabase> {
  * Starts a server as `startProcess` does, which ends with the test: by default with the first merchant's key KEY, on an
  * empty SQLite file.
  */
-export async function testProcess(env: NodeJS.ProcessEnv = {}, place?: Parameters<typeof startProcess>[1]) {
+export async function testProcess(env: NodeJS.ProcessEnv = {}, limits?: Limits) {
   const DATABASE_URL = env.DATABASE_URL ?? `sqlite:${join(testFolder(), "server.db")}`;
-  const server = await startProcess({ SANDBOX_API_KEY: KEY, ...env, DATABASE_URL }, place);
+  const server = await startProcess({ SANDBOX_API_KEY: KEY, ...env, DATABASE_URL }, limits);
   onTestFinished(async () => {
     server.kill("SIGKILL");
     await server.ended;

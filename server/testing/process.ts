@@ -49,7 +49,7 @@ export const KEY = "a-key-for-tests-of-processes";
 export type ServerProcess = Awaited<ReturnType<typeof startProcess>>;
 
 /** Runs `node server/main.ts` on a free port until its banner is printed. Rejects if it ends before that. */
-export async function startProcess(env: NodeJS.ProcessEnv, limits: Limits = {}) {
+export async function startProcess(env: NodeJS.ProcessEnv, limits?: Limits) {
   const { child, printed, ended } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, limits);
   const listening = new Promise<string>((resolve) => {
     child.stdout.on("data", () => {

@@ -66,10 +66,10 @@ export function createTestRail(usual: RailAnswer = { status: "success" }): TestR
 export default (): Rail => createTestRail();
 
 /** Settings with a single rail for all payments except those in USD, which have no route. */
-export const railsOf = (rail: Rail, { rateOf }: Partial<Pick<Rails, "rateOf">> = {}): Rails => ({
+export const railsOf = (rail: Rail): Rails => ({
   names: ["test"],
   get: (name) => (name === "test" ? rail : undefined),
   routeOf: ({ currency }) => (currency === "USD" ? undefined : "test"),
-  rateOf: rateOf ?? (() => undefined),
+  rateOf: () => undefined,
   close: async () => rail.close?.(),
 });
