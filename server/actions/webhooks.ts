@@ -1,6 +1,6 @@
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
-import { countReplay, PACE, replayAll, requireReplayable } from "../domain/webhooks.ts";
+import { countReplay, PACE, replayAll } from "../domain/webhooks.ts";
 import { say, type Said, type TextId } from "../texts/index.ts";
 import { action, checked, choices, refused, typed, type Field, type Input } from "./action.ts";
 
@@ -62,9 +62,7 @@ const replayable: Field<ReturnType<typeof searchOf>> = {
       Object.entries(SEARCH).map(([name, input]) => [name, checked(input, typed(sent, name))]),
     ) as TypedSearch;
     if (search.reference !== "") throw refused(422, "error.openWebhook");
-    const filter = searchOf(search);
-    requireReplayable(filter);
-    return filter;
+    return searchOf(search);
   },
 };
 
