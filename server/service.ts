@@ -19,12 +19,11 @@ import { createHandoverWorker } from "./workers/handovers.ts";
 import { createKeyUses, createRetention, PRUNE_EVENTS_EVERY_MS, RECORD_USES_EVERY_MS } from "./workers/housekeeping.ts";
 import { startLoop, untilDone } from "./workers/loop.ts";
 import { createMerchantClock, createSettle } from "./workers/merchant-clock.ts";
-import { advanceReplays, createSingleReplay } from "./workers/replays.ts";
+import { createSingleReplay } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
 
 /** The intervals of the search for due settlements. With PostgreSQL each search costs every process a round trip. */
 const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };
-const REPLAY_EVERY_MS = 250;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
 /**
@@ -127,14 +126,12 @@ export function createService(options: Options) {
   const settleDue = async () => {
     if ((await settle()) > 0) wake();
   };
-  const replay = () => advanceReplays(storage, draining, wake);
   const { kind } = config.database;
   const { retentionDays: days, phoneRetentionDays: phoneDays } = config;
 
   /** Background work, which other processes do if this one serves requests only. */
   const work: [job: () => Promise<void>, everyMs: number][] = [
     [settleDue, SETTLE_EVERY_MS[kind]],
-    [replay, REPLAY_EVERY_MS],
     [() => untilDone(draining, async () => (await storage.prune(PRUNED_PER_STEP)) > 0), PRUNE_EVERY_MS],
     [createRetention({ storage, clock, days, phoneDays, stopping: draining }), PRUNE_EVENTS_EVERY_MS],
   ];
@@ -184,8 +181,6 @@ export function createService(options: Options) {
     }),
     settle,
     deliveries,
-    /** Takes the due steps of the replays in progress. */
-    advanceReplays: replay,
     /** Hands payments to rails; undefined in a sandbox. */
     handovers,
     /** Makes the service not ready, and ends its search for background work. It still serves requests. */

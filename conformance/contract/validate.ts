@@ -77,17 +77,18 @@ const compiled = new Map<Profile, (schema: string) => Validator>();
 /** Returns a function that returns this profile's validator of the schema with the given name. */
 export function createValidators(profile: Profile): (schema: string) => Validator {
   // Compiling takes longer than most checks, and the self-test has a session for each of its servers.
-  const known = compiled.get(profile) ?? compile(profile);
+  const known = compiled.get(profile) ?? compile(schemasOf(profile));
   compiled.set(profile, known);
   return known;
 }
 
-function compile(profile: Profile): (schema: string) => Validator {
+/** Returns a function that returns the validator of one of these schemas, by its name. */
+export function compile(schemas: Record<string, Schema>): (schema: string) => Validator {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   // The package's types do not match its default export under ESM, so cast it.
   (formats as unknown as (ajv: Ajv2020) => void)(ajv);
   ajv.addFormat("int64", true);
-  ajv.addSchema({ $id: "contract", components: { schemas: schemasOf(profile) } });
+  ajv.addSchema({ $id: "contract", components: { schemas } });
   return (schema) => {
     const validate = ajv.getSchema(`contract#/components/schemas/${schema}`);
     if (!validate) throw new Error(`the contract has no schema ${schema}`);

@@ -41,7 +41,6 @@ const included = [
 /** Files whose effects no client of a running server can observe, each with the reason. */
 export const leftOut: Record<string, string> = {
   "domain/clock.ts": "Handles a wall clock that is set back, which no client can do.",
-  "domain/replays.ts": "Replays many webhooks, which only the dashboard and the command line do.",
   "domain/redaction.ts": "Hides what the log of requests must not show.",
   "domain/request-log.ts": "Describes the log of requests, which only the dashboard shows.",
   "domain/sign-in.ts": "Signs people in to the dashboard.",
@@ -59,19 +58,14 @@ export const leftOut: Record<string, string> = {
   "storage/portable/audit.ts": "Writes the audit trail, which only the command line shows.",
   "storage/portable/backlog.ts": "Reads what the metrics show.",
   "storage/portable/housekeeping.ts": "Deletes rows that are too old, and erases phone numbers.",
-  "storage/portable/replay-rows.ts":
-    "Reads replays of many webhooks, which only the dashboard and the command line start.",
-  "storage/portable/replays.ts":
-    "Stores replays of many webhooks, which only the dashboard and the command line start.",
+  "storage/portable/replays.ts": "Replays many webhooks, which only the dashboard and the command line do.",
   "storage/portable/request-log.ts": "Stores the log of requests, which only the dashboard shows.",
   "storage/portable/sign-in-rows.ts": "Reads the sessions of people.",
   "storage/portable/sign-in.ts": "Stores the sessions of people.",
-  "storage/portable/upcoming.ts": "Lists what is due next, which only the dashboard shows.",
   "storage/sqlite/backup.ts": "Copies the database, on the command line.",
   "storage/sqlite/database.ts": "Opens and locks the database file; matters after a crash and for a second process.",
   "storage/sqlite/health.ts": "Notices that the disk or the database file fails, which no client can cause.",
   "storage/sqlite/tools.ts": "Reads what commands show and check.",
-  "workers/replays.ts": "Advances replays of many webhooks, which only the dashboard and the command line start.",
   "workers/request-log.ts": "Keeps the log of requests, which only the dashboard shows.",
   "webhooks/lookup.ts": "Resolves names through DNS; the suite uses addresses.",
   "webhooks/reasons.ts": "Contains texts for people.",

@@ -13,8 +13,8 @@ const server = await postgresServer();
 const receiver = await startTarget("receiver", [new URL("receiver.ts", import.meta.url).pathname]);
 
 const USED = `SELECT (pg_current_wal_lsn() - '0/0')::bigint AS wal, xact_commit AS commits,
-  pg_total_relation_size('disbursements') AS payouts, pg_total_relation_size('events') AS events,
-  pg_total_relation_size('attempts') AS attempts FROM pg_stat_database WHERE datname = current_database()`;
+  pg_total_relation_size('disbursements') AS payouts, pg_total_relation_size('events') AS events
+  FROM pg_stat_database WHERE datname = current_database()`;
 
 interface Used {
   serverMs: number;
@@ -23,7 +23,6 @@ interface Used {
   commits: number;
   payouts: number;
   events: number;
-  attempts: number;
 }
 
 /** Returns the resources that `work` uses, per payout. */
@@ -90,7 +89,7 @@ console.table({
     "server CPU µs": micro(all.serverMs - create.serverMs),
     "database CPU µs": micro(all.databaseMs - create.databaseMs),
     "WAL bytes": Math.round(all.wal - create.wal),
-    "stored bytes": Math.round(all.events + all.attempts + all.payouts - create.payouts),
+    "stored bytes": Math.round(all.events + all.payouts - create.payouts),
     commits: all.commits - create.commits,
   },
 });

@@ -64,16 +64,15 @@ const values = (count: number, of: Dialect) =>
 
 /** The statements of `fillWebhooks`. Positions are in the order of the payouts, which are a millisecond apart. */
 const WEBHOOKS = [
-  `INSERT INTO events (id, merchant_id, seq, type, reference, created_at, body, url, host, status, step)
+  `INSERT INTO events (id, merchant_id, seq, type, reference, created_at, body, url, host, status, step, attempts, attempted_real)
    SELECT 'msg_' || replace(CAST(id AS text), '-', ''), merchant_id, i,
      CASE WHEN i % 10 = 0 THEN 'disbursement.failed' ELSE 'disbursement.completed' END, reference, updated_at,
      '{"event":"disbursement.completed","data":{"reference":"' || reference || '","note":"${"x".repeat(400)}"}}',
      'https://receiver-' || i % 20 || '.example/webhooks', 'receiver-' || i % 20 || '.example',
-     CASE i % 50 WHEN 0 THEN 'exhausted' WHEN 1 THEN 'ended' ELSE 'delivered' END, 1
+     CASE i % 50 WHEN 0 THEN 'exhausted' WHEN 1 THEN 'ended' ELSE 'delivered' END, 1,
+     '[{"number":1,"at":' || updated_at || ',"sentAt":' || updated_at || ',"latencyMs":42,"httpStatus":' ||
+       CASE WHEN i % 50 < 2 THEN 410 ELSE 200 END || ',"responseBody":"ok","token":1}]', updated_at
    FROM (SELECT *, created_at - ${FIRST} + 1 AS i FROM disbursements ORDER BY created_at) AS payouts`,
-  `INSERT INTO attempts (merchant_id, event_id, number, at, sent_real, latency_ms, http_status, response_body)
-   SELECT merchant_id, id, 1, created_at, created_at, 42, CASE status WHEN 'delivered' THEN 200 ELSE 410 END, 'ok'
-   FROM events`,
 ];
 
 const sqliteHex = (digits: number, value: string) => `printf('%0${digits}x', CAST(${value} AS INTEGER))`;

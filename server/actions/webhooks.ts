@@ -1,6 +1,6 @@
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
-import { PACE, requireReplayable, startReplay } from "../domain/webhooks.ts";
+import { countReplay, PACE, replayAll, requireReplayable } from "../domain/webhooks.ts";
 import { say, type Said, type TextId } from "../texts/index.ts";
 import { action, checked, choices, refused, typed, type Field, type Input } from "./action.ts";
 
@@ -39,7 +39,7 @@ export const searchOf = ({ status, type, host, from, to }: TypedSearch): Deliver
 });
 
 /** Says what a search finds. */
-export function describeSearch(search: DeliverySearch): Said[] {
+function describeSearch(search: DeliverySearch): Said[] {
   const { status, type, host, reference, createdAfter, createdBefore } = search;
   return [
     status !== undefined && say("search.status", { status: say(STATUSES[status]) }),
@@ -108,14 +108,14 @@ export const webhookActions = {
     from: "/m/:merchant/webhooks",
     async asks({ context: { storage }, merchant }, { filter }) {
       const { status = "delivered" } = filter;
-      const { count, isExact, hosts } = await storage.countDeliveries(merchant.id, filter);
-      const isEmpty = count === 0 && isExact;
+      const { count, hosts } = await countReplay(storage, { merchantId: merchant.id, filter });
+      const isEmpty = count === 0;
       const more = hosts.length - HOSTS_SHOWN;
       return {
         question: say(status === "pending" ? "sendWaiting" : "replayWebhooks"),
         about: [
           ...describeSearch(filter),
-          say(isExact ? "webhookCount" : "webhooksAtLeast", { count }),
+          say("webhookCount", { count }),
           ...hosts.slice(0, HOSTS_SHOWN).map((each) => say("webhooksOfHost", each)),
           ...(more > 0 ? [say("more", { number: more })] : []),
         ],
@@ -126,24 +126,8 @@ export const webhookActions = {
         ...(status === "pending" && { button: say("sendThemNow") }),
       };
     },
-    async run({ context, actor, merchant }, search) {
-      const started = await startReplay(context, { merchantId: merchant.id, ...search }, actor);
-      if (!started) throw refused(409, "error.anotherReplay");
-    },
-    leadsTo: "/m/:merchant/replays",
-  }),
-  "replay.stop": action({
-    at: "/m/:merchant/replays/:id/stop",
-    needs: "replay webhooks",
-    input: {},
-    button: "stopReplay",
-    style: "danger",
-    async run({ context: { storage }, actor, merchant, params }) {
-      const isStopped = await storage.stopReplay(merchant.id, params.id!, actor);
-      // A replay that ended a moment ago cannot be stopped, but exists.
-      if (!isStopped && !(await storage.findReplay(merchant.id, params.id!))) throw refused(404, "error.noReplay");
-      return isStopped;
-    },
-    leadsTo: "/m/:merchant/replays",
+    run: ({ context: { storage }, actor, merchant }, search) =>
+      replayAll(storage, { merchantId: merchant.id, ...search }, actor),
+    leadsTo: "/m/:merchant/webhooks?status=pending",
   }),
 };

@@ -4,15 +4,15 @@ import { actorName, personOf } from "../domain/audit.ts";
 import type { Decided } from "../domain/payments.ts";
 import { createKey, createMerchant, type Merchant } from "../domain/merchants.ts";
 import { createLink, LINK_MS, linkAddress } from "../domain/sign-in.ts";
-import { replayDelivery, startReplay, type Replay } from "../domain/webhooks.ts";
+import { countReplay, replayAll, replayDelivery } from "../domain/webhooks.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
 import { LIMITED, SEARCH, searchIn } from "./options.ts";
 import { commands, listing, requireYes } from "./run.ts";
 
-/** The largest numbers of what is listed without pages. */
-const MOST = { approvals: 1_000, replays: 50 };
+/** The largest number of payouts that are listed without pages. */
+const MOST_LISTED = 1_000;
 
 /**
  * Merchants and their API keys, payouts that wait for approval (D93), the audit trail, the way into the dashboard, and
@@ -93,7 +93,7 @@ export const keyCommands = commands({
   "approvals [MERCHANT]": {
     summary: "List the payouts that wait for approval, oldest first.",
     async run({ storage }, { merchant }) {
-      const items = await storage.listWaiting({ merchantId: merchant?.id, limit: MOST.approvals });
+      const items = await storage.listWaiting({ merchantId: merchant?.id, limit: MOST_LISTED });
       return listing({ items }, ({ merchantId, reference, merchantsReference, customer, amount, currency, due }) => {
         const { phoneNumber } = customer;
         return { merchantId, reference, merchantsReference, phoneNumber, amount, currency, failsAt: due!.at };
@@ -171,26 +171,11 @@ export const keyCommands = commands({
       }
       if (!isSearch)
         throw new UsageError("Give a DELIVERY_ID, or --status or other conditions for all that meet them.");
-      const { count, isExact, hosts } = await storage.countDeliveries(merchantId, filter);
-      if (dryRun || (count === 0 && isExact)) return { count, isExact, hosts };
-      requireYes({ yes }, `${isExact ? "" : "At least "}${count} deliveries match.`);
-      const started = await startReplay(context, { merchantId, filter, pace }, actor);
-      if (started) return replayIn(started);
-      throw new UsageError(
-        "Another replay of this merchant is running. Wait for its end, or stop it with stop-replay.",
-      );
+      const { count, hosts } = await countReplay(storage, { merchantId, filter });
+      if (dryRun || count === 0) return { count, hosts };
+      requireYes({ yes }, `${count} deliveries match.`);
+      return `Deliveries replayed: ${await replayAll(storage, { merchantId, filter, pace }, actor)}`;
     },
-  },
-  "replays MERCHANT": {
-    summary: "List the last replays of several webhooks and their progress, newest first.",
-    run: async ({ storage }, { merchant }) =>
-      listing({ items: await storage.listReplays(merchant.id, MOST.replays) }, replayIn),
-  },
-  "stop-replay MERCHANT REPLAY_ID": {
-    action: "replay.stop",
-    summary: "Stop a replay. What it has queued is still delivered.",
-    sends: ({ replayId: id }) => ({ id }),
-    says: (isStopped) => (isStopped ? "Done." : "It had ended already."),
   },
 });
 
@@ -207,9 +192,3 @@ function saysDecided(results: unknown, done: string): string {
   if (result === "decided") return done;
   throw new UsageError(english(`undecided.${result!}`));
 }
-
-/** A replay with its conditions under the names of the options. */
-const replayIn = ({ filter: { createdAfter: since, createdBefore: until, ...filter }, ...replay }: Replay) => ({
-  ...replay,
-  filter: { ...filter, since, until },
-});

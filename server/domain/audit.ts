@@ -57,7 +57,7 @@ export type AuditAction =
   | `key.${"create" | "revoke" | "limit"}`
   | `secret.${"reveal" | "rotate"}`
   | "delivery.replay"
-  | `replay.${"start" | "stop"}`
+  | "replay.start"
   | `default-webhook.${"set" | "remove"}`
   | "payments.export"
   | `payment.${"approve" | "reject" | "ask" | "propose" | "decide" | "close-conflict"}`

@@ -1,5 +1,5 @@
-import { beforeEach, describe, expect, test } from "vitest";
-import { createSystemClock, type Clock, type ClockReport } from "./clock.ts";
+import { expect, test } from "vitest";
+import { createSystemClock, type ClockReport } from "./clock.ts";
 
 const START = Date.UTC(2026, 10, 20, 9, 30);
 const SECOND = 1_000;
@@ -8,90 +8,82 @@ const YEAR = 365 * 24 * HOUR;
 /** By how much a clock is wrong. */
 const WRONG = [20 * SECOND, HOUR, YEAR].flatMap((ms) => [ms, -ms]);
 
-/** The true time, and how far the wall clock is ahead of it. */
-let time: number;
-let wallAhead: number;
-let suspended: number;
-let reports: ClockReport[];
-let clock: Clock;
-beforeEach(() => {
-  [time, wallAhead, suspended, reports] = [START, 0, 0, []];
-  const source = { wall: () => time + wallAhead, monotonic: () => time - START - suspended + 5_000.25 };
-  clock = createSystemClock((report) => void reports.push(report), source);
-});
+/** A clock, the true time that it should have, and what it has reported. */
+function createWorld() {
+  const world = { time: START, wallAhead: 0, suspended: 0 };
+  const reports: ClockReport[] = [];
+  const source = {
+    wall: () => world.time + world.wallAhead,
+    monotonic: () => world.time - START - world.suspended + 5_000.25,
+  };
+  return { world, reports, clock: createSystemClock((report) => void reports.push(report), source) };
+}
 
-const error = () => clock.now() - time;
+/** How far the clock is from the true time after some time, with a wall clock and a database's that may be ahead. */
+type Step = [passedMs: number, wallAhead: number, databaseAhead: number | undefined, ahead: number];
+const none = undefined;
+const process = (aheadMs: number): ClockReport => ({ clock: "process", aheadMs });
+const step = (clock: ClockReport["clock"], steppedMs: number): ClockReport => ({ clock, aheadMs: 0, steppedMs });
 
-describe("with the wall clock alone", () => {
-  test("returns the time of the wall clock in whole milliseconds", () => {
-    expect(clock.now()).toBe(START);
-    time += 10.75;
-    expect(clock.now()).toBe(START + 10);
-    expect(reports).toEqual([]);
-  });
-
-  test("follows small corrections at once forwards, and stands still for those backwards", () => {
-    wallAhead = 2_000;
-    expect(clock.now()).toBe(START + 2_000);
-    wallAhead = 0;
-    expect(clock.now()).toBe(START + 2_000);
-    time += 1_999;
-    expect(clock.now()).toBe(START + 2_000);
-    time += 2;
-    expect(clock.now()).toBe(START + 2_001);
-    expect(reports).toEqual([]);
-  });
-
-  test.each(WRONG)("follows a jump by %i ms and the way back, and reports both; durations do not notice", (jump) => {
-    clock.now();
-    const before = clock.monotonic();
-    for (const ahead of [jump, 0]) {
-      wallAhead = ahead;
-      expect(error()).toBe(ahead);
-    }
-    expect(reports).toEqual([jump, -jump].map((steppedMs) => ({ clock: "process", aheadMs: 0, steppedMs })));
-    expect(clock.monotonic()).toBe(before);
-  });
-});
-
-describe("with the clock of a database", () => {
-  test("follows the database's clock while both are close", () => {
-    clock.follow(time + 300);
-    expect(error()).toBe(300);
-    expect(reports).toEqual([]);
-  });
-
-  test.each(WRONG)("a process's clock that is wrong by %i ms is reported once and not followed", (jump) => {
-    clock.follow(time);
-    wallAhead = jump;
-    for (let count = 0; count < 3; count += 1) {
-      time += SECOND;
-      clock.follow(time);
-      expect(error()).toBe(0);
-    }
-    wallAhead = 0;
-    clock.follow(time);
-    expect(reports).toEqual([
-      { clock: "process", aheadMs: jump },
-      { clock: "process", aheadMs: 0 },
-    ]);
-  });
-
-  test.each(WRONG)("a jump of the database's clock by %i ms is followed and reported", (jump) => {
-    clock.follow(time);
-    clock.follow(time + jump);
-    expect(error()).toBe(jump);
-    expect(reports[0]).toEqual({ clock: "database", aheadMs: 0, steppedMs: jump });
-    clock.follow(time);
-    expect(error()).toBe(0);
-  });
+test.each<[what: string, steps: Step[], reports: ClockReport[]]>([
+  ["the wall clock alone is followed", [[10, 0, none, 0]], []],
+  ["a part of a millisecond is left out", [[10.75, 0, none, -0.75]], []],
+  ["a small correction forwards is followed at once", [[0, 2_000, none, 2_000]], []],
+  [
+    "for a small correction backwards the clock stands still",
+    [
+      [0, 2_000, none, 2_000],
+      [0, 0, none, 2_000],
+      [1_999, 0, none, 1],
+      [2, 0, none, 0],
+    ],
+    [],
+  ],
+  ["the database's clock is followed while both are close", [[0, 0, 300, 300]], []],
+  ...WRONG.flatMap((ms): [string, Step[], ClockReport[]][] => [
+    [
+      `a jump of the wall clock alone by ${ms} ms and the way back are followed and reported`,
+      [
+        [0, 0, none, 0],
+        [0, ms, none, ms],
+        [0, 0, none, 0],
+      ],
+      [step("process", ms), step("process", -ms)],
+    ],
+    [
+      `beside a database, a wall clock that is wrong by ${ms} ms is reported once and not followed`,
+      [[0, 0, 0, 0], ...Array.from({ length: 3 }, (): Step => [SECOND, ms, 0, 0]), [0, 0, 0, 0]],
+      [process(ms), process(0)],
+    ],
+    [
+      `a jump of the database's clock by ${ms} ms and the way back are followed and reported`,
+      [
+        [0, 0, 0, 0],
+        [0, 0, ms, ms],
+        [0, 0, 0, 0],
+      ],
+      [step("database", ms), process(-ms), step("database", -ms), process(0)],
+    ],
+  ]),
+])("%s", (_, steps, expected) => {
+  const { world, reports, clock } = createWorld();
+  const before = clock.monotonic();
+  for (const [passedMs, wallAhead, databaseAhead, ahead] of steps) {
+    world.time += passedMs;
+    world.wallAhead = wallAhead;
+    if (databaseAhead !== undefined) clock.follow(world.time + databaseAhead);
+    expect(clock.now() - world.time).toBe(ahead);
+  }
+  expect(reports).toEqual(expected);
+  // Durations notice nothing.
+  expect(clock.monotonic() - before).toBe(world.time - START);
 });
 
 test("the counter for leases counts a suspension, during which the monotonic counter stands still", () => {
-  const before = clock.counter();
-  time += HOUR;
-  suspended = HOUR;
-  expect(clock.counter() - before).toBe(HOUR);
-  time += SECOND;
-  expect(clock.counter() - before).toBe(HOUR + SECOND);
+  const { world, clock } = createWorld();
+  const [counter, monotonic] = [clock.counter(), clock.monotonic()];
+  Object.assign(world, { time: START + HOUR, suspended: HOUR });
+  expect([clock.counter() - counter, clock.monotonic() - monotonic]).toEqual([HOUR, 0]);
+  world.time += SECOND;
+  expect(clock.counter() - counter).toBe(HOUR + SECOND);
 });

@@ -187,7 +187,6 @@ const LISTS = [
   "listEvents",
   "listDeliveries",
   "listRequests",
-  "listReplays",
   "listAudit",
   "countDeliveries",
 ] as const satisfies readonly (keyof Storage)[];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { feeFor } from "./limits.ts";
+import { feeFor, limitRefusal, type Limits } from "./limits.ts";
 
 test.each([
   [1, 0, 0, 0],
@@ -21,3 +21,29 @@ test.each([
 ])("the fee for %d at %d basis points plus %d is %d (D14)", (amount, basisPoints, fixed, fee) => {
   expect(feeFor(amount, { basisPoints, fixed })).toBe(fee);
 });
+
+const customer = { phoneNumber: "2250700000009" };
+const PAYOUT = { amount: 100, country: "CI", currency: "XOF", customer };
+const foreign = { currency: "NGN" };
+
+test.each<[Limits, used: number, permitted: object, refused: object, why: string]>([
+  [{ perPayment: { XOF: 100 } }, 900, {}, { amount: 101 }, "per payment XOF:100"],
+  [{ perPayment: { XOF: 100 } }, 0, {}, { amount: 1, ...foreign }, "per payment XOF:100"],
+  [{ perDay: { XOF: 150 } }, 50, {}, { amount: 101 }, "per day (UTC) XOF:150, of which 50 XOF are used"],
+  [{ perDay: { XOF: 150 } }, 0, {}, foreign, "per day (UTC) XOF:150, of which 0 NGN are used"],
+  [{ countries: ["CI", "GH"] }, 0, { country: "GH" }, { country: "NG" }, "countries CI, GH"],
+  [{ currencies: ["XOF"] }, 0, {}, foreign, "currencies XOF"],
+  [{ recipients: ["2250700000009"] }, 0, {}, { customer: { phoneNumber: "2" } }, "only certain recipients"],
+])(
+  "%j of a key or merchant, of which %d are used, permit %j and refuse %j",
+  (limits, used, permitted, refused, why) => {
+    for (const [keyId, owner] of [
+      ["key-1", "this API key"],
+      ["", "your merchant account"],
+    ] as const) {
+      expect(limitRefusal({ ...PAYOUT, ...permitted }, { keyId, limits }, used)).toBeUndefined();
+      const { code, message } = limitRefusal({ ...PAYOUT, ...refused }, { keyId, limits }, used)!;
+      expect([code, message]).toEqual(["limit_exceeded", `A limit of ${owner} refuses this payout: ${why}.`]);
+    }
+  },
+);

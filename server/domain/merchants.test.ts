@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { authenticate } from "../http/authentication.ts";
 import type { Storage } from "./storage.ts";
 import { createIds } from "./ids.ts";
-import { createKey, createMerchant, prepareFirstMerchant, type MerchantContext } from "./merchants.ts";
+import type { ApiKey } from "./keys.ts";
+import { createKey, createMerchant, prepareFirstMerchant, type Merchant, type MerchantContext } from "./merchants.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { seededRandom } from "../testing/random.ts";
@@ -17,58 +18,46 @@ beforeEach(() => {
 });
 afterEach(() => context.storage.close());
 
-describe("the first merchant", () => {
-  test("is created with a key at the first start only", async () => {
-    const { newKey } = await prepareFirstMerchant(context, "First Merchant");
-    expect(newKey).toMatch(/^sk_/);
-    expect((await authenticate(context.storage, newKey, "sandbox")).merchant.name).toBe("First Merchant");
-    expect(await prepareFirstMerchant(context, "First Merchant")).toEqual({});
-    expect(await context.storage.listMerchants()).toHaveLength(1);
-    expect(await context.storage.listKeys()).toHaveLength(1);
-  });
+const prepare = (configured?: string) => prepareFirstMerchant(context, "First Merchant", configured);
+const ownerOf = async (key?: string) => (await authenticate(context.storage, key, "sandbox")).merchant;
 
-  test("has the configured key after every start, and keeps its other keys", async () => {
-    const { newKey } = await prepareFirstMerchant(context, "First Merchant");
-    for (let starts = 0; starts < 3; starts += 1)
-      expect(await prepareFirstMerchant(context, "First Merchant", CONFIGURED)).toEqual({});
-    expect(await context.storage.listKeys()).toHaveLength(2);
-    const { merchant } = await authenticate(context.storage, newKey, "sandbox");
-    expect((await authenticate(context.storage, CONFIGURED, "sandbox")).merchant).toEqual(merchant);
-  });
-
-  test("does not get the configured key back after it was revoked", async () => {
-    await prepareFirstMerchant(context, "First Merchant", CONFIGURED);
-    const [key] = await context.storage.listKeys();
-    await context.storage.revokeKey(key!.id, context.clock.now(), context.actor);
-    for (let starts = 0; starts < 2; starts += 1) {
-      expect(await prepareFirstMerchant(context, "First Merchant", CONFIGURED)).toEqual({ revokedKeyId: key!.id });
-      await expect(authenticate(context.storage, CONFIGURED, "sandbox")).rejects.toThrow("This API key is not valid.");
-    }
-  });
-
-  test("is not replaced after it was closed, and its configured key stays revoked", async () => {
-    await prepareFirstMerchant(context, "First Merchant", CONFIGURED);
-    const [[merchant], [key]] = [await context.storage.listMerchants(), await context.storage.listKeys()];
-    await context.storage.setMerchantState(merchant!.id, "closed", context.actor);
-    expect(await prepareFirstMerchant(context, "First Merchant")).toEqual({});
-    expect(await prepareFirstMerchant(context, "First Merchant", CONFIGURED)).toEqual({ revokedKeyId: key!.id });
-    expect(await context.storage.listMerchants()).toHaveLength(1);
-  });
-
-  test("is refused the key of another merchant", async () => {
-    await prepareFirstMerchant(context, "First Merchant");
-    context.clock = createFakeClock(context.clock.now() + 1);
-    const other = await createMerchant(context, "Kofi & Sons");
-    await createKey(context, other.id, { text: CONFIGURED });
-    await expect(prepareFirstMerchant(context, "First Merchant", CONFIGURED)).rejects.toThrow(
-      "SANDBOX_API_KEY is a key of another merchant; choose another value",
-    );
-  });
+test("the first merchant gets a key at the first start only, of which a hash and the last four characters are stored", async () => {
+  const { newKey } = await prepare();
+  expect(newKey).toMatch(/^sk_/);
+  expect(await prepare()).toEqual({});
+  expect(await context.storage.listMerchants()).toEqual([await ownerOf(newKey)]);
+  const [key, ...others] = await context.storage.listKeys();
+  expect([key!.hint, others]).toEqual([newKey!.slice(-4), []]);
+  expect(JSON.stringify(key)).not.toContain(newKey!.slice(3, -4));
 });
 
-test("only the hash and the last four characters of a key are stored", async () => {
-  const { newKey } = await prepareFirstMerchant(context, "First Merchant");
-  const [key] = await context.storage.listKeys();
-  expect(key!.hint).toBe(newKey!.slice(-4));
-  expect(JSON.stringify(key)).not.toContain(newKey!.slice(3, -4));
+test("a configured key is the first merchant's after every start, beside its other keys", async () => {
+  const { newKey } = await prepare();
+  for (let starts = 0; starts < 3; starts += 1) expect(await prepare(CONFIGURED)).toEqual({});
+  expect(await context.storage.listKeys()).toHaveLength(2);
+  expect(await ownerOf(CONFIGURED)).toEqual(await ownerOf(newKey));
+});
+
+test.each<[string, (merchantId: string, keyId: string) => Promise<unknown>]>([
+  ["the configured key was revoked", (_, key) => context.storage.revokeKey(key, context.clock.now(), context.actor)],
+  ["the first merchant was closed", (id) => context.storage.setMerchantState(id, "closed", context.actor)],
+])("after %s the key stays revoked, and no start makes another merchant", async (_, end) => {
+  await prepare(CONFIGURED);
+  const [{ id }] = (await context.storage.listMerchants()) as [Merchant];
+  const [{ id: revokedKeyId }] = (await context.storage.listKeys()) as [ApiKey];
+  await end(id, revokedKeyId);
+  for (const [configured, said] of [[CONFIGURED, { revokedKeyId }] as const, [undefined, {}] as const]) {
+    expect(await prepare(configured)).toEqual(said);
+    await expect(ownerOf(CONFIGURED)).rejects.toThrow("This API key is not valid.");
+  }
+  expect(await context.storage.listMerchants()).toHaveLength(1);
+});
+
+test("a configured key that is another merchant's is refused", async () => {
+  await prepare();
+  context.clock = createFakeClock(context.clock.now() + 1);
+  const other = await createMerchant(context, "Kofi & Sons");
+  await createKey(context, other.id, { text: CONFIGURED });
+  const message = "SANDBOX_API_KEY is a key of another merchant; choose another value";
+  await expect(prepare(CONFIGURED)).rejects.toThrow(message);
 });

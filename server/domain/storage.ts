@@ -1,6 +1,6 @@
 import type { LedgerStore } from "./ledger.ts";
 import type { RecordStore } from "./payments.ts";
-import type { FinalStatus, Payment, PaymentKind } from "./records.ts";
+import type { Payment } from "./records.ts";
 import type { AuditLog, Actor } from "./audit.ts";
 import type { DeliveryQueue, EventLog } from "./deliveries.ts";
 import type { FigureStore } from "./figures.ts";
@@ -81,8 +81,8 @@ export interface ClockStore {
   /** True if a record or delivery of the merchant was due at this real time. Includes claimed deliveries. */
   hasDue(merchantId: string, until: number): Promise<boolean>;
   /**
-   * Deletes the merchant's records, events and refusal counts, resets its clock to real time, switches chaos off and
-   * stops a running replay. Also deletes previous webhook secrets, because an expired secret would become valid again
+   * Deletes the merchant's records, events and refusal counts, resets its clock to real time and switches chaos
+   * off. Also deletes previous webhook secrets, because an expired secret would become valid again
    * on the reset clock. Many rows are deleted in several transactions: meanwhile the merchant `isResetting`, and `prune`
    * continues a reset whose process has ended.
    * @param actor as for `moveClock`

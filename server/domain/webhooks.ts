@@ -1,9 +1,7 @@
 import type { Actor } from "./audit.ts";
 import type { RecordStore } from "./payments.ts";
-import type { Clock } from "./clock.ts";
 import type { DeliveryQueue, DeliverySearch, Delivery, EventLog } from "./deliveries.ts";
 import { ServiceError } from "./errors.ts";
-import type { Ids } from "./ids.ts";
 import type { Page } from "./pages.ts";
 
 /**
@@ -41,27 +39,15 @@ export async function deliveriesOfPayment(
   return { items: pages.flatMap(({ items }) => items) };
 }
 
-/** Replays in progress are jobs, which the storage keeps: a process that ends loses nothing of them (D13). */
 export interface ReplayStore {
-  /** Counts the deliveries that a replay of this filter would make ready. Reads a bounded number of deliveries. */
+  /** Counts the deliveries that a replay of this filter would schedule. Reads a bounded number of deliveries. */
   countDeliveries(merchantId: string, filter: DeliverySearch): Promise<DeliveryCount>;
   /**
-   * Stores a replay of the deliveries that exist now. Resolves with undefined, and stores nothing, if another replay of
-   * the merchant is running.
+   * Schedules the deliveries that exist now, the oldest first, a few in each transaction: each becomes due again as if its
+   * event had just been written, and one after the other (D13). Leaves out deliveries that are ready already or being
+   * attempted. Resolves with their number.
    */
-  startReplay(replay: NewReplay, actor: Actor): Promise<Replay | undefined>;
-  /** Stops a replay for good. Resolves with false if the merchant has no such replay or it is not running. */
-  stopReplay(merchantId: string, id: string, actor: Actor): Promise<boolean>;
-  findReplay(merchantId: string, id: string): Promise<Replay | undefined>;
-  /** Lists the newest first. */
-  listReplays(merchantId: string, limit: number): Promise<Replay[]>;
-  /**
-   * Takes the next step of a replay, if a step is due: makes the next few deliveries ready, as `requestReplay` does,
-   * except deliveries that are ready already or being attempted. One transaction stores this step and the replay's
-   * progress, so each delivery is visited once, whichever processes call this.
-   * @returns the number of deliveries made ready; undefined if no step is due
-   */
-  advanceReplay(): Promise<number | undefined>;
+  replayAll(replay: Replay, actor: Actor): Promise<number>;
 }
 
 export interface DeliveryCount {
@@ -72,33 +58,20 @@ export interface DeliveryCount {
   hosts: { host: string; count: number }[];
 }
 
-/** A replay before it is stored. */
-export interface NewReplay {
-  id: string;
+/** The replay of all deliveries that a filter finds. */
+export interface Replay {
   merchantId: string;
   filter: DeliverySearch;
-  /** The most deliveries to make ready per second. */
+  /** How many deliveries become due per second. */
   pace: number;
-  /** How many deliveries are to be made ready; absent if they are too many to count. */
-  expected?: number;
 }
 
-/** The replay of all deliveries that a filter finds, a few at a time (D13). All times are real time. */
-export interface Replay extends NewReplay {
-  startedAt: number;
-  startedBy: Actor;
-  /** How many deliveries it has made ready so far. */
-  replayed: number;
-  /** How many deliveries it has skipped, because they were ready already or being attempted. */
-  skipped: number;
-  state: "running" | "done" | "stopped";
-  endedAt?: number;
-  /** Who stopped it; absent if a reset of the sandbox did. */
-  stoppedBy?: Actor;
-}
-
+/** The largest number of deliveries that a replay sends again. */
+export const MOST_REPLAYED = 10_000;
 /** The limits of a replay's pace, in deliveries per second, and the default. */
 export const PACE = { least: 1, most: 500, usual: 20 };
+/** How long the slowest replay lasts, in milliseconds. */
+export const LONGEST_REPLAY_MS = (MOST_REPLAYED * 1_000) / PACE.least;
 
 /** @throws ServiceError `invalid_value` if the filter finds everything */
 export function requireReplayable(filter: DeliverySearch): void {
@@ -108,23 +81,34 @@ export function requireReplayable(filter: DeliverySearch): void {
 }
 
 /**
- * Starts a replay. A server that does background work carries it out.
- * @returns undefined if another replay of the merchant is running
- * @throws ServiceError `invalid_value` for a filter that `requireReplayable` refuses, or an invalid pace
+ * Counts what a replay would send again.
+ * @throws ServiceError `invalid_value` if the filter finds everything, or too many to count
  */
-export async function startReplay(
-  { storage, clock, ids }: { storage: ReplayStore; clock: Clock; ids: Pick<Ids, "record"> },
-  { merchantId, filter, pace }: Pick<NewReplay, "merchantId" | "filter" | "pace">,
-  actor: Actor,
-): Promise<Replay | undefined> {
+export async function countReplay(
+  storage: Pick<ReplayStore, "countDeliveries">,
+  { merchantId, filter }: Pick<Replay, "merchantId" | "filter">,
+): Promise<DeliveryCount> {
   requireReplayable(filter);
+  const found = await storage.countDeliveries(merchantId, filter);
+  if (found.isExact) return found;
+  throw new ServiceError(
+    "invalid_value",
+    `A replay sends at most ${MOST_REPLAYED} webhooks, and there may be more. Choose a shorter time, or one host.`,
+  );
+}
+
+/**
+ * Replays what a filter finds. Resolves with the number of deliveries that became due or will.
+ * @throws ServiceError `invalid_value` as `countReplay` does, or for an invalid pace
+ */
+export async function replayAll(storage: ReplayStore, replay: Replay, actor: Actor): Promise<number> {
+  const { pace } = replay;
   if (!Number.isInteger(pace) || pace < PACE.least || pace > PACE.most) {
     throw new ServiceError(
       "invalid_value",
       `The pace is a whole number from ${PACE.least} to ${PACE.most} per second.`,
     );
   }
-  const { count, isExact } = await storage.countDeliveries(merchantId, filter);
-  const replay = { id: ids.record(clock.now()), merchantId, filter, pace, ...(isExact && { expected: count }) };
-  return storage.startReplay(replay, actor);
+  await countReplay(storage, replay);
+  return storage.replayAll(replay, actor);
 }

@@ -191,11 +191,13 @@ describe.each(Object.entries({ SQLite: SQLITE, PostgreSQL: POSTGRES }))("%s", (_
     const record = await create(process);
     expect(record.createdAt - time).toBe(ms);
     expect(await storage.takeRequest(id, 1)).toBe(true);
-    await addDelivery(storage, id);
-    const [claim] = await claimsOf(process);
+    for (const host of ["a.example", "b.example"]) await addDelivery(storage, id, { webhookURL: `https://${host}/` });
+    const [claim, delivered] = await claimsOf(process);
     const at = clock.now();
     const retry = { status: "pending", step: 1, nextAttemptAt: at + 2 * SECOND } as const;
     await storage.recordAttempt(claim!, { at, sentAt: at, latencyMs: 1 }, retry);
+    await storage.recordAttempt(delivered!, { at, sentAt: START, latencyMs: 1 }, { status: "delivered", step: 1 });
+    await storage.replayAll({ merchantId: id, filter: { status: "delivered" }, pace: 1 }, ACTOR);
     await storage.insertLink({ hash: "00", role: "viewer", name: "ada", lifetimeMs: 600_000 }, ACTOR);
 
     await set({ process: 0, other: 0, database: 0 });

@@ -1,9 +1,7 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
 import { LONGEST_LINK_MS } from "../domain/sign-in.ts";
+import { LONGEST_REPLAY_MS } from "../domain/webhooks.ts";
 import { runAll, type Executor } from "./portable/query.ts";
-
-/** By how much the next step of a replay may be in the future. */
-const LONGEST_PAUSE_MS = 60_000;
 
 const NOW = "(SELECT :now)";
 const FUTURE = `${NOW} + ${CLOCKS_AGREE_MS}`;
@@ -16,14 +14,12 @@ const CORRECTIONS = [
       WHERE m.id = ${table}.merchant_id AND due_at > ${FUTURE} AND updated_at - m.clock_offset > ${FUTURE}`,
   ),
   `UPDATE events SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND ready = false AND leased_until IS NULL
-    AND EXISTS (SELECT 1 FROM attempts a
-      WHERE a.merchant_id = events.merchant_id AND a.event_id = events.id AND a.sent_real > ${FUTURE})`,
+    AND (attempted_real > ${FUTURE} OR (step = 0 AND next_attempt_at > ${NOW} + ${LONGEST_REPLAY_MS}))`,
   // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
   `UPDATE handovers SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND ready = false
     AND leased_until IS NULL AND exchanged_real > ${FUTURE}`,
   `UPDATE handovers SET next_attempt_at = ${NOW} WHERE state <> 'closed' AND ready = true AND next_attempt_at > ${FUTURE}`,
   `UPDATE handovers SET attention_real = ${NOW} WHERE attention_real > ${FUTURE}`,
-  `UPDATE replays SET due_at = ${NOW} WHERE state = 'running' AND due_at > ${NOW} + ${LONGEST_PAUSE_MS}`,
   // Records that are created from now on must be erased in their turn.
   `UPDATE erasures SET next_created_at = ${NOW} WHERE next_created_at > ${NOW}`,
   // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.

@@ -1,20 +1,27 @@
 // The dashboard, and a customer on the payment page, in a browser.
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect } from "vitest";
+import { violationsOf } from "../../scripts/testing/browser.ts";
 import { linkAddress } from "../domain/sign-in.ts";
 import { textIn, type Language } from "../texts/index.ts";
 import { newLink } from "./dashboard-visitor.ts";
 import type { TestServer } from "./server.ts";
 
-/** Opens a link to sign in, in a browser of its own. Fails the test if a policy blocks anything, or a script fails. */
-export async function openLink(browser: Browser, server: TestServer, options: BrowserContextOptions = {}) {
+/** Opens an address in a browser of its own. Fails the test if a policy blocks anything, or a script fails. */
+export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext(options);
-  context.on("console", (message) => expect.fail(message.text()));
+  context.on("console", (message) => {
+    if (!message.text().startsWith("Failed to load resource")) expect.fail(message.text());
+  });
   context.on("weberror", (error) => expect.fail(String(error.error())));
   const page = await context.newPage();
-  await page.goto(linkAddress(server.url, await newLink(server)));
+  await page.goto(url);
   return page;
 }
+
+/** Opens a link to sign in. */
+export const openLink = async (browser: Browser, server: TestServer, options?: BrowserContextOptions): Promise<Page> =>
+  openPage(browser, linkAddress(server.url, await newLink(server)), options);
 
 /** Signs an operator in with a browser. */
 export async function browse(...how: Parameters<typeof openLink>): Promise<Page> {
@@ -22,6 +29,19 @@ export async function browse(...how: Parameters<typeof openLink>): Promise<Page>
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL("**/dashboard");
   return page;
+}
+
+/** Expects that a page passes axe in both colours, and scrolls only downwards at these widths. */
+export async function suitsEveryone(page: Page, name: string, ...widths: number[]): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const found = await violationsOf(page, colorScheme === "dark" ? ["color-contrast"] : undefined);
+    expect.soft(found, `${name}, ${colorScheme}`).toEqual([]);
+  }
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 800 });
+    expect.soft(await page.evaluate(() => document.documentElement.scrollWidth), `${name} at ${width}`).toBe(width);
+  }
 }
 
 export const number = (page: Page) => page.getByLabel(/mobile money/);

@@ -21,6 +21,9 @@ export interface Visited {
   hidden(end: string): Record<string, string>;
 }
 
+/** The fields of a form. */
+type Fields = Record<string, string> | URLSearchParams;
+
 export interface Visitor {
   /** The session's cookie, as a browser would send it. */
   cookie: string;
@@ -28,7 +31,7 @@ export interface Visitor {
   csrf: string;
   get(path: string, headers?: Record<string, string>): Promise<Visited>;
   /** Sends a form as a browser does, without following a redirect. */
-  post(path: string, fields?: Record<string, string>, headers?: Record<string, string>): Promise<Visited>;
+  post(path: string, fields?: Fields, headers?: Record<string, string>): Promise<Visited>;
 }
 
 interface Person {
@@ -104,7 +107,7 @@ export const visit = async (server: Served, path: string, init: RequestInit = {}
   read(await fetch(`${server.url}/dashboard${path}`, { redirect: "manual", ...init }));
 
 /** Sends a form from a page of this origin. */
-export function send(server: Served, path: string, fields: Record<string, string>, headers = {}) {
+export function send(server: Served, path: string, fields: Fields, headers = {}) {
   const body = new URLSearchParams(fields);
   return visit(server, path, { method: "POST", body, headers: { origin: server.url, ...headers } });
 }
@@ -121,7 +124,11 @@ export async function enter(server: Served, token: string): Promise<Visitor> {
     cookie,
     csrf,
     get,
-    post: (path, fields = {}, more = {}) => send(server, path, { csrf, ...fields }, { cookie, ...more }),
+    post(path, fields = {}, more = {}) {
+      const form = new URLSearchParams(fields);
+      if (!form.has("csrf")) form.set("csrf", csrf);
+      return send(server, path, form, { cookie, ...more });
+    },
   };
 }
 
@@ -134,17 +141,11 @@ interface Layer {
   handle: { stack?: Layer[] };
 }
 
-interface Route {
-  method: "GET" | "POST";
-  path: string;
-}
-
-/** The routes of an Express app, whose routers keep them in `stack`. */
-export function routesOf({ router }: Express): Route[] {
-  const visitLayer = ({ route, handle }: Layer): Route[] => {
-    if (!route) return (handle.stack ?? []).flatMap(visitLayer);
-    const methods = (["GET", "POST"] as const).filter((method) => route.methods[method.toLowerCase()]);
-    return methods.flatMap((method) => [route.path].flat().map((path) => ({ method, path })));
-  };
-  return (router as unknown as { stack: Layer[] }).stack.flatMap(visitLayer);
+/** The paths of the dashboard's routes after `/dashboard`. An Express app and its routers keep their routes in `stack`. */
+export function routesOf({ router }: Express, method: "get" | "post"): string[] {
+  const pathsOf = ({ route, handle }: Layer): string[] =>
+    route ? (route.methods[method] ? [route.path].flat() : []) : (handle.stack ?? []).flatMap(pathsOf);
+  const all = (router as unknown as { stack: Layer[] }).stack.flatMap(pathsOf);
+  const prefix = "/dashboard";
+  return [...new Set(all.flatMap((path) => (path.startsWith(prefix) ? [path.slice(prefix.length)] : [])))];
 }

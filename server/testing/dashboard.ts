@@ -1,10 +1,7 @@
 // The dashboard for tests: a server with visitors, and one with a record of each kind, which has something on every page.
-import { globSync, readFileSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
-import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import type { Rails } from "../domain/rails.ts";
-import { migrate } from "../storage/sqlite/database.ts";
+import { ACTION_NAMES, actionOf } from "../actions/index.ts";
+import { PAGES } from "../http/dashboard/routes.ts";
 import { routesOf, signedIn, type Visited } from "./dashboard-visitor.ts";
 import { createTestRail, railsOf } from "./rail.ts";
 import { startReceiver } from "./receiver.ts";
@@ -15,7 +12,7 @@ type Said = string | RegExp | { not: string | RegExp };
 export const not = (said: string | RegExp): Said => ({ not: said });
 
 /** Expects the status of a page, and what people read there or what its HTML contains. */
-export async function says(visited: Promise<Visited>, status: number, ...all: Said[]): Promise<Visited> {
+export async function says(visited: Promise<Visited> | Visited, status: number, ...all: Said[]): Promise<Visited> {
   const page = await visited;
   expect(page.status, `${page.text}`).toBe(status);
   for (const each of all) {
@@ -34,10 +31,10 @@ export const trail = async ({ storage }: TestServer, limit = 1, merchantId?: str
   (await storage.listAudit({ limit, ...(merchantId !== undefined && { merchantId }) })).items;
 
 /** A server with an operator, Ada, and a person of its merchant, Kofi. */
-export async function openDashboard(env: Record<string, string> = {}, rails?: Rails) {
+export async function openDashboard({ env, ...options }: TestServerOptions = {}) {
   const local = { WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
   const [server, receiver] = await Promise.all([
-    startServer({ env: { ...(env.SANDBOX === "false" && local), ...env }, ...(rails && { rails }) }),
+    startServer({ env: { ...local, ...env }, ...options }),
     startReceiver(),
   ]);
   const { id } = server.merchant;
@@ -52,9 +49,8 @@ export async function openDashboard(env: Record<string, string> = {}, rails?: Ra
   };
 }
 
-interface Filling {
+interface Filling extends Pick<TestServerOptions, "openStorage"> {
   isLive?: boolean;
-  openStorage?: TestServerOptions["openStorage"];
   /** What people have written. */
   merchant?: string;
   reference?: string;
@@ -65,18 +61,15 @@ interface Filling {
 const HOUR = 3_600_000;
 const ACTOR = "command ada@host";
 
-/** A server with a record of each kind. Two of them have the same ids. */
+/** A server with a record of each kind, and another operator, Grace. Two records have the same ids. */
 export async function filledDashboard(filling: Filling = {}) {
   const { isLive = false, openStorage, merchant = "Ada Stores", amount = 1e9 } = filling;
   const { reference = "salary-41", webhookURL = "https://merchant.example/" } = filling;
   const rail = createTestRail();
-  const server = await startServer({
-    env: { SANDBOX: String(!isLive), WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" },
-    rails: railsOf(rail),
-    ...(openStorage && { openStorage }),
-  });
+  const options = { env: { SANDBOX: String(!isLive) }, rails: railsOf(rail), ...(openStorage && { openStorage }) };
+  const dashboard = await openDashboard(options);
+  const { server, id } = dashboard;
   const { storage } = server;
-  const { id } = server.merchant;
   await storage.renameMerchant(id, merchant, ACTOR);
   const pay = async (merchantsReference: string, changes = {}) => {
     const { body } = await server.createPayout({ reference: merchantsReference, webhookURL, ...changes });
@@ -88,18 +81,23 @@ export async function filledDashboard(filling: Filling = {}) {
   const checkout = (await server.createCheckout({ reference })).body.data.reference as string;
   const attention: string[] = [];
   if (isLive) {
+    // The rail has ended these in one way, and then in another.
+    const contradict = async (about: string, status: "failed" | "success") => {
+      const answer = { status };
+      rail.ledger.get(about)!.answer = answer;
+      await storage.recordNotification("test", about, { exchanges: [], answer, askAgainAfterMs: 0 });
+    };
     const contradicted = await pay("contradicted");
-    const answer = { status: "failed" } as const;
-    rail.ledger.get(contradicted)!.answer = answer;
-    await storage.recordNotification("test", contradicted, { exchanges: [], answer, askAgainAfterMs: 0 });
+    await contradict(contradicted, "failed");
+    rail.answers.push({ status: "cancelled" });
+    const paidLate = (await server.createCheckout()).body.data.reference as string;
+    await server.pass(0);
+    await contradict(paidLate, "success");
     rail.answers.push(new Error("time-out"));
     rail.found.push(...Array.from({ length: 200 }, () => new Error("no response")));
     attention.push(contradicted, await pay("unknown"));
-    await server.pass(HOUR + 1);
+    for (let lookups = 0; lookups < 4; lookups += 1) await server.pass(HOUR / 3);
   }
-  const operator = await signedIn(server, { name: "Grace" });
-  const member = await signedIn(server, { merchantId: id, name: "Ada" });
-  await signedIn(server, { name: "Alan" });
   await storage.setMerchantLimits(id, { approvalFrom: { XOF: amount } }, ACTOR);
   const waiting: string[] = [];
   for (const name of [`${reference.slice(0, 60)}-1`, "two", "three", "four"])
@@ -108,18 +106,16 @@ export async function filledDashboard(filling: Filling = {}) {
   for (const name of ["one-change", "another"]) await storage.adjustBalance(id, { ...change, id: name }, ACTOR, true);
   await server.service.deliveries.idle();
   const [delivery] = (await storage.listDeliveries({ merchantId: id, limit: 1 })).items;
-  const replay = { id: "a-replay", merchantId: id, filter: { status: "pending" }, pace: 1, expected: 1 } as const;
-  await storage.startReplay(replay, ACTOR);
 
+  const [contradicted = "", unknown = ""] = attention;
   const values: Readonly<Record<string, string>> = {
-    merchant: id,
-    disbursement,
-    checkout,
-    webhook: delivery!.id,
-    replay: replay.id,
-    rail: "test",
-    page: "operating",
-    file: "docs.css",
+    m: id,
+    merchants: id,
+    disbursements: disbursement,
+    checkouts: checkout,
+    webhooks: delivery!.id,
+    rails: "test",
+    payments: unknown,
   };
   /** What pages need in their query. */
   const needed = (route: string) =>
@@ -130,56 +126,33 @@ export async function filledDashboard(filling: Filling = {}) {
         : route.endsWith("/adjust")
           ? "?kind=top-up&amount=500&currency=XOF&reason=transfer"
           : "";
-  /** A parameter of a path stands for what precedes it: `:id` in `/webhooks/:id` is a webhook's id. */
+  /** The path of a route. A parameter stands for what precedes it: `:id` in `/webhooks/:id` is a webhook's id. */
   const filled = (route: string) =>
-    route.replaceAll(/(\w+?)s?\/:(\w+)/g, (_, kind: string, name: string) => {
-      const value = values[name] ?? values[kind] ?? name;
-      return `${kind === "m" ? kind : `${kind}s`}/${value}`;
+    route.replaceAll(/(\w+)\/:\w+/g, (_, kind: string) => {
+      const isContradicted = kind === "payments" && route.endsWith("/close");
+      return `${kind}/${isContradicted ? contradicted : values[kind]}`;
     });
-  /** The paths outside the contract, except for streams, which do not end, and the metrics, which count requests. */
-  const routes = (method: "GET" | "POST") => [
-    ...new Set(
-      routesOf(server.service.app)
-        .filter((route) => route.method === method && !/^\/(v1|sandbox)\/|\/live$|^\/metrics$/.test(route.path))
-        .map(({ path }) => path),
-    ),
-  ];
   return {
-    server,
-    id,
-    area: `/m/${id}`,
-    operator,
-    member,
+    ...dashboard,
+    operator: await signedIn(server, { name: "Grace" }),
     waiting,
     attention,
     changes: ["one-change", "another"].map((name) => `${id}/${name}`),
     filled,
-    forms: routes("POST"),
+    forms: routesOf(server.service.app, "post"),
     /** The routes of pages, with a path for each that shows one. */
-    pages: routes("GET").map((route) => ({ route, path: filled(route) + needed(route) })),
-    close: server.close,
+    pages: routesOf(server.service.app, "get").map((route) => ({ route, path: filled(route) + needed(route) })),
   };
 }
 export type FilledDashboard = Awaited<ReturnType<typeof filledDashboard>>;
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
-
-/**
- * The names of all columns and of all properties in the types of the domain and the workers, so that a test can send each
- * as a parameter that no operation declares.
- */
-export function storageNames(): string[] {
-  using db = new DatabaseSync(":memory:");
-  migrate(db);
-  const tables = "SELECT DISTINCT c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'";
-  const columns = db
-    .prepare(tables)
-    .all()
-    .map(({ name }) => String(name));
-  const inCamelCase = columns.map((name) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()));
-  const sources = globSync("{domain,workers,webhooks}/*.ts", { cwd: ROOT }).filter((file) => !file.includes(".test."));
-  const properties = sources.flatMap((file) =>
-    [...readFileSync(ROOT + file, "utf8").matchAll(/^ +(?:readonly )?(\w+)\??: /gm)].map(([, name]) => name!),
-  );
-  return [...new Set([...columns, ...inCamelCase, ...properties])].toSorted();
-}
+/** Everything that a page reads or a form sends, and words of the storage and of JavaScript. */
+export const PARAMETERS: readonly string[] = [
+  ...new Set([
+    ...PAGES.flatMap(({ query = [] }) => query),
+    ...ACTION_NAMES.flatMap((name) => Object.values(actionOf(name).input).flatMap(({ inputs }) => Object.keys(inputs))),
+    ..."merchantId merchant_id actor createdAfter fee limit offset approval scopes approved __proto__ constructor".split(
+      " ",
+    ),
+  ]),
+];

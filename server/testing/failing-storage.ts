@@ -8,7 +8,7 @@ export type Failure = "is unavailable" | "returns nothing";
 
 /** Operations of workers, and those that note a request before its work begins. */
 const OTHERS =
-  /^(promote|renew|claim(Deliveries|Handovers)|readyLanes|handoverLanes|settleDue|advance|record(Attempt|Handover|KeyUses)|countRefusal|prune$|readBacklog|readMode|insertRequests|takeRequest|useSession|findMerchantByKey|exclusively|ping|close)/;
+  /^(promote|renew|claim(Deliveries|Handovers)|readyLanes|handoverLanes|settleDue|record(Attempt|Handover|KeyUses)|countRefusal|prune$|readBacklog|readMode|insertRequests|takeRequest|useSession|findMerchantByKey|exclusively|ping|close)/;
 
 export type FailingStorage = ReturnType<typeof failingStorage>;
 

@@ -1,7 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { Client } from "pg";
+import { Pool } from "pg";
 
 const script = fileURLToPath(new URL("postgres-process.ts", import.meta.url));
 
@@ -12,14 +12,9 @@ export type OwnPostgres = Awaited<ReturnType<typeof startOwnPostgres>>;
 /** Starts a PostgreSQL server that a test can disturb. @param settings whether commits wait for the disk */
 export async function startOwnPostgres(settings?: "durable" | "fast") {
   const { url, child } = await startPostgres(settings);
-  let client = await connected(url);
-  // One statement at a time, because a connection runs only one.
-  let last: Promise<unknown> = Promise.resolve();
-  const run = (sql: string) => {
-    const rows = last.then(async () => (await client.query<Record<string, unknown>>(sql)).rows);
-    last = rows.catch(() => undefined);
-    return rows;
-  };
+  // One connection, which is replaced when a restart has ended it.
+  const pool = new Pool({ connectionString: url, max: 1 }).on("error", () => undefined);
+  const run = async (sql: string) => (await pool.query<Record<string, unknown>>(sql)).rows;
   let frozen: number[] = [];
   const thaw = () => {
     for (const pid of frozen.splice(0)) signalIfThere(pid, "SIGCONT");
@@ -43,14 +38,12 @@ export async function startOwnPostgres(settings?: "durable" | "fast") {
      * has the effect of a crash.
      */
     async restart(signal: "SIGINT" | "SIGQUIT") {
-      await client.end();
       child.stdin!.write(`${signal}\n`);
       await once(child.stdout!, "data");
-      client = await connected(url);
     },
     async close() {
       thaw();
-      await client.end();
+      await pool.end();
       child.stdin!.end();
       await once(child, "exit");
     },
@@ -64,12 +57,6 @@ function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
-}
-
-async function connected(url: string): Promise<Client> {
-  const client = new Client(url);
-  await client.connect();
-  return client;
 }
 
 /**

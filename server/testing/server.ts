@@ -106,8 +106,7 @@ export async function startServer(options: TestServerOptions = {}) {
 
 const noNames: Lookup = () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
 
-async function untilIdle({ settle, deliveries, advanceReplays, handovers }: Service): Promise<void> {
-  await advanceReplays();
+async function untilIdle({ settle, deliveries, handovers }: Service): Promise<void> {
   for (let done = 1; done > 0;) {
     done = (await settle()) + ((await handovers?.begin()) ?? 0);
     await handovers?.idle();

@@ -1,7 +1,6 @@
 /** Webhooks, their replays, the log of requests, and the sandbox. */
 export const webhooks = {
   webhook: ["Webhook", "Webhook"],
-  allWebhooks: ["All webhooks", "Tous les webhooks"],
   replayThese: ["Replay these…", "Renvoyer ces webhooks…"],
   event: ["Event", "Événement"],
   address: ["Address", "Adresse"],
@@ -30,14 +29,9 @@ export const webhooks = {
   attempt: ["Attempt {number}", "Tentative {number}"],
   attemptIs: ["Attempt {number}: {result} after {latencyMs} ms", "Tentative {number} : {result} après {latencyMs} ms"],
   response: ["Response", "Réponse"],
-  replays: ["Replays", "Renvois"],
   replayWebhooks: ["Replay webhooks", "Renvoyer des webhooks"],
   sendWaiting: ["Send waiting webhooks now", "Envoyer maintenant les webhooks en attente"],
   webhookCount: ["{count} webhook|{count} webhooks", "{count} webhook|{count} webhooks"],
-  webhooksAtLeast: [
-    "at least {count} webhook|at least {count} webhooks",
-    "au moins {count} webhook|au moins {count} webhooks",
-  ],
   webhooksOfHost: [
     "{host}: {count} webhook|{host}: {count} webhooks",
     "{host} : {count} webhook|{host} : {count} webhooks",
@@ -48,19 +42,12 @@ export const webhooks = {
     "Chaque webhook est renvoyé à sa propre adresse, avec le même corps et le même <code>webhook-id</code>, et ses nouvelles tentatives recommencent. Les webhooks qui attendent une nouvelle tentative partent plus tôt. Un webhook en cours d’envoi, ou écrit après le début, est ignoré.",
   ],
   replaysDelivered: ["This includes webhooks that were delivered.", "Cela comprend des webhooks déjà livrés."],
-  queued: ["Queued", "En file"],
-  skipped: ["Skipped", "Ignorés"],
   pace: ["Pace", "Rythme"],
-  partOf: ["{part} of {whole}", "{part} sur {whole}"],
-  started: ["Started (UTC)", "Début (UTC)"],
   endedAt: ["Ended (UTC)", "Fin (UTC)"],
-  stoppedBy: ["stopped by {who}", "arrêté par {who}"],
-  stoppedByReset: ["by a reset of the sandbox", "par une remise à zéro du bac à sable"],
   lastInARow: [
     "The last of {count} alike, the first at {since} UTC.",
     "La dernière de {count} de suite, depuis le {since} UTC.",
   ],
-  noReplaysYet: ["No replays yet.", "Aucun renvoi pour l’instant."],
   "search.status": ["status: {status}", "statut : {status}"],
   "search.event": ["event: {type}", "événement : {type}"],
   "search.receiver": ["receiver: {host}", "récepteur : {host}"],

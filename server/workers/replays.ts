@@ -3,28 +3,6 @@ import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DeliveryQueue, Delivery, EventLog } from "../domain/deliveries.ts";
 import { InProgress } from "../domain/in-progress.ts";
-import type { ReplayStore } from "../domain/webhooks.ts";
-import { PAUSE_MS, untilDone } from "./loop.ts";
-
-/**
- * Carries out the replays that the storage keeps (D13), until none has a due step. Several processes may carry out the
- * same replay: each step is taken once.
- * @param onReady called when deliveries have become ready
- */
-export const advanceReplays = (
-  storage: Pick<ReplayStore, "advanceReplay">,
-  stopping: AbortSignal,
-  onReady: () => void,
-): Promise<void> =>
-  untilDone(
-    stopping,
-    async () => {
-      const replayed = await storage.advanceReplay();
-      if (replayed) onReady();
-      return replayed !== undefined;
-    },
-    PAUSE_MS,
-  );
 
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */
 const WAIT_MS = 20_000;

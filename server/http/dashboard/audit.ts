@@ -7,7 +7,7 @@ import type { Words } from "./view.ts";
 
 const ON_A_PAGE = 50;
 /** Ids for programs. The command `keys audit` prints them. */
-const IDS = new Set(["key", "replay", "delivery", "session", "bySession"]);
+const IDS = new Set(["key", "delivery", "session", "bySession"]);
 /** Details whose values are words of the service, and not texts that a person has typed. */
 const CODED: Readonly<Record<string, string>> = { role: "role", status: "status", right: "right" };
 /** Details that are times, as the server writes them. */
@@ -76,12 +76,11 @@ export const auditPage = list<AuditEntry & ReturnType<typeof inWords>>({
   // The trail of one API key.
   beside: ({ area, query, t }) => query.key !== "" && link(`${area}/audit`, t("showEverything")),
   columns: ({ root, t, stamp, whose }) => [
-    column("action", "", ({ merchantId, what, more, details: { delivery, replay } }) => {
+    column("action", "", ({ merchantId, what, more, details: { delivery } }) => {
       const area = `${root}/m/${merchantId}`;
-      const path = delivery ? `webhooks/${delivery}` : replay && "replays";
       const of = whose(merchantId);
       return [
-        markup`<bdi>${path ? link(`${area}/${path}`, what) : what}</bdi>`,
+        markup`<bdi>${delivery ? link(`${area}/webhooks/${delivery}`, what) : what}</bdi>`,
         of && link(`${area}/audit`, of, "under"),
         more.length > 0 && under(more.join(" · ")),
       ];

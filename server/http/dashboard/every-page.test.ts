@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { scopesOf } from "../../actions/action.ts";
 import { ACTION_NAMES, actionOf } from "../../actions/index.ts";
-import { filledDashboard, not, says, storageNames, type FilledDashboard } from "../../testing/dashboard.ts";
+import { filledDashboard, not, openDashboard, PARAMETERS, says } from "../../testing/dashboard.ts";
 import { signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startReceiver } from "../../testing/receiver.ts";
 import { startServer } from "../../testing/server.ts";
@@ -19,74 +19,51 @@ const hostile = await filledDashboard({
 });
 afterAll(() => Promise.all([sandbox.close(), live.close(), hostile.close(), receiver.close()]));
 
-const isOfDashboard = ({ route }: { route: string }) => route.startsWith("/dashboard");
-const isOfMerchant = ({ route }: { route: string }) => route.startsWith("/dashboard/m/");
+const isOfMerchant = (route: string) => route.startsWith("/m/");
 /** Style sheets, scripts and the sign-in page are for everybody. */
-const isPublic = ({ route }: { route: string }) => /\/sign-in|\.(css|js)$/.test(route);
+const isPublic = ({ route }: { route: string }) => /^\/sign-in|\.js$/.test(route);
 
 /** The parameters that a page reads. */
 function declaredOf(route: string): readonly string[] {
-  if (route === "/dashboard/sign-in") return ["token"];
-  const isHere = ({ at }: { at: string }) => scopesOf(at).some((each) => `/dashboard${each}` === route);
+  if (route === "/sign-in") return ["token"];
+  const isHere = ({ at }: { at: string }) => scopesOf(at).includes(route);
   const asking = ACTION_NAMES.map(actionOf).find((action) => action.asks && isHere(action));
   const inputs = Object.values(asking?.input ?? {}).flatMap((field) => (field.isLate ? [] : Object.keys(field.inputs)));
   return PAGES.find(isHere)?.query ?? inputs;
 }
+/** A query with each parameter once, twice, as a list and as an object. */
+const inEveryWay = (names: readonly string[]) =>
+  names.map((name) => `${name}=1&${name}=2&${name}[]=1&${name}%5B%5D=2&${name}[gt]=1`).join("&");
 
-const NAMES = storageNames();
-const VARIANTS: [string, (name: string) => string][] = [
-  ["once", (name) => `${name}=1`],
-  ["twice", (name) => `${name}=1&${name}=2`],
-  ["as a list", (name) => `${name}[]=1&${name}%5B%5D=2`],
-  ["as an object", (name) => `${name}[gt]=1&${name}%5Blt%5D=2`],
-];
-
-/** A response without the parts that differ between two equal requests. */
-async function open({ server, operator }: FilledDashboard, path: string, headers: Record<string, string> = {}) {
-  const { cookie } = operator;
-  const response = await fetch(server.url + path, {
-    redirect: "manual",
-    headers: { accept: "text/html,*/*", cookie, ...headers },
-  });
-  const text = (await response.text()).replaceAll(response.headers.get("x-request-id") ?? "no id", "");
-  return { status: response.status, location: response.headers.get("location"), text };
-}
-
-test("the routes are found, and the names that storage and domain use", () => {
-  const found = sandbox.pages.map(({ route }) => route);
-  for (const route of ["/checkouts/:reference", "/readyz", "/dashboard/m/:merchant/webhooks/:id"])
-    expect(found).toContain(route);
-  expect(declaredOf("/dashboard/m/:merchant/disbursements")).toContain("cursor");
-  expect(NAMES).toEqual(expect.arrayContaining(["phoneNumber", "phone_number", "createdAfter", "merchantId"]));
-});
-
-test.each(VARIANTS)("a page ignores parameters that it does not declare, sent %s", async (_, parameter) => {
-  for (const { route, path } of sandbox.pages) {
-    const plain = await open(sandbox, path);
+test("pages ignore parameters that they do not declare, in every way, and never fail for those that they do", async () => {
+  const { operator, pages, filled } = sandbox;
+  const shown = async (path: string) => {
+    const { status, to, html, headers } = await operator.get(path);
+    return { status, to, html: html.replaceAll(headers.get("x-request-id")!, "") };
+  };
+  expect(pages.map(({ route }) => route)).toContain("/m/:merchant/webhooks/:id");
+  expect(declaredOf("/m/:merchant/disbursements")).toContain("cursor");
+  for (const { route, path } of pages) {
+    const declared = declaredOf(route);
+    const plain = await shown(path);
     expect(plain.status, `${route}`).toBeLessThan(400);
-    const more = NAMES.filter((name) => !declaredOf(route).includes(name)).map(parameter);
-    const filled = await open(sandbox, `${path}${path.includes("?") ? "&" : "?"}${more.join("&")}`);
-    expect([route, filled]).toEqual([route, plain]);
+    const more = inEveryWay(PARAMETERS.filter((name) => !declared.includes(name)));
+    expect([route, await shown(`${path}${path.includes("?") ? "&" : "?"}${more}`)]).toEqual([route, plain]);
+    for (const name of declared)
+      for (const query of inEveryWay([name]).split("&"))
+        expect((await shown(`${filled(route)}?${query}`)).status, `${route} ${query}`).toBeLessThan(500);
+    expect((await shown(`${filled(route)}?${inEveryWay(declared)}`)).status, `${route}`).toBeLessThan(500);
   }
-});
-
-test.each(VARIANTS.slice(1))("no page fails for parameters that it declares, sent %s", async (_, parameter) => {
-  for (const { route } of sandbox.pages)
-    for (const names of [...declaredOf(route).map((name) => [name]), declaredOf(route)]) {
-      const query = names.map(parameter).join("&");
-      const { status } = await open(sandbox, `${sandbox.filled(route)}?${query}`);
-      expect(status, `${route} ${query}`).toBeLessThan(500);
-    }
 });
 
 test.each(["cursor=x", "status=nothing", "from=yesterday", "to=2026-13-01", "of=fees", "of=__proto__"])(
   "a page that reads %s refuses it",
   async (query) => {
     const [name = ""] = query.split("=");
-    const pages = sandbox.pages.filter((page) => isOfMerchant(page) && declaredOf(page.route).includes(name));
-    expect(pages.length).toBeGreaterThan(0);
-    for (const { route } of pages.filter((each) => !each.route.endsWith(".csv")))
-      expect([route, (await open(sandbox, `${sandbox.filled(route)}?${query}`)).status]).toEqual([route, 422]);
+    const routes = sandbox.pages.map(({ route }) => route).filter((route) => declaredOf(route).includes(name));
+    expect(routes.length).toBeGreaterThan(0);
+    for (const route of routes.filter((each) => isOfMerchant(each) && !each.endsWith(".csv")))
+      await says(sandbox.operator.get(`${sandbox.filled(route)}?${query}`), 422);
   },
 );
 
@@ -96,7 +73,7 @@ const ENGLISH =
 
 /** Where the forms of a page lead, but for signing out. */
 const formsOf = async (visitor: Visitor, path: string) => {
-  const { html } = await visitor.get(path.slice("/dashboard".length));
+  const { html } = await visitor.get(path);
   const actions = [...html.matchAll(/<form [^>]*method="post" action="([^"]+)"/g)].map(([, action]) => action!);
   return actions.filter((action) => !action.endsWith("/sign-out"));
 };
@@ -104,13 +81,12 @@ const formsOf = async (visitor: Visitor, path: string) => {
 describe.each([
   ["a sandbox", sandbox, "Sandbox"],
   ["a live service", live, "Live"],
-])("the pages of %s", (_, dashboard, mode) => {
-  const pages = dashboard.pages.filter(isOfDashboard);
-  const { server } = dashboard;
+])("the pages of %s", (_, { server, id, area, pages, operator, kofi }, mode) => {
+  const own = pages.filter((page) => !isPublic(page));
 
   test("say where one is, in English or, for a browser that prefers it, entirely in French", async () => {
-    for (const { route, path } of [...pages, { route: "unknown", path: "/dashboard/unknown" }]) {
-      const { text: html } = await open(dashboard, path, { "accept-language": "fr-CI,fr;q=0.9,en;q=0.5" });
+    for (const { route, path } of [...pages, { route: "unknown", path: "/unknown" }]) {
+      const { html } = await operator.get(path, { "accept-language": "fr-CI,fr;q=0.9,en;q=0.5" });
       if (!html.startsWith("<!doctype html>")) continue;
       expect.soft(html, route).toContain('<html lang="fr">');
       const attributes = [...html.matchAll(/(?:aria-label|placeholder|title)="([^"]*)"/g)].map(([, text]) => text);
@@ -120,15 +96,15 @@ describe.each([
         .concat(...attributes.map((each) => ` ${each}`));
       expect.soft(ENGLISH.exec(text), route).toBeNull();
       expect.soft(/\{\w+\}|undefined|NaN/.exec(text), route).toBeNull();
-      const english = (await open(dashboard, path)).text;
+      const english = (await operator.get(path)).html;
       expect.soft(english, route).toContain('<html lang="en">');
       expect.soft(english, route).toMatch(new RegExp(`class="badge (test|live)">${mode}<`));
     }
   });
 
   test("lead to the sign-in page without a session", async () => {
-    for (const { route, path } of pages.filter((each) => !isPublic(each))) {
-      const { status, to } = await visit(server, path.slice("/dashboard".length));
+    for (const { route, path } of own) {
+      const { status, to } = await visit(server, path);
       expect([route, status, to]).toEqual([route, 303, "/sign-in"]);
     }
   });
@@ -136,42 +112,73 @@ describe.each([
   test("are there for a merchant's people if they are about that merchant only", async () => {
     const other = (await server.addMerchant("Other")).merchant;
     const stranger = await signedIn(server, { merchantId: other.id, name: "Kofi" });
-    for (const { route, path } of pages.filter((each) => !isPublic(each))) {
-      const at = path.slice("/dashboard".length);
-      const [own, strange] = [await dashboard.member.get(at), await stranger.get(at)];
-      if (isOfMerchant({ route })) {
-        expect([route, own.status, strange.status]).toEqual([route, 200, 404]);
+    for (const { route, path } of own) {
+      const [mine, strange] = [await kofi.get(path), await stranger.get(path)];
+      if (isOfMerchant(route)) {
+        expect([route, mine.status, strange.status]).toEqual([route, 200, 404]);
         expect(strange.text).not.toContain("Ada Stores");
         // Nor is anything of the merchant there among what is the stranger's own.
-        const elsewhere = await stranger.get(at.replaceAll(dashboard.id, other.id));
+        const elsewhere = await stranger.get(path.replaceAll(id, other.id));
         if (/:(id|reference)/.test(route)) expect([route, elsewhere.status]).toEqual([route, 404]);
         expect(elsewhere.text).not.toMatch(/Ada Stores|salary-41/);
-      } else if (own.status === 303) expect([route, own.to]).toEqual([route, expect.stringContaining(dashboard.area)]);
-      else expect([route, own.status]).toEqual([route, 404]);
+      } else if (mine.status === 303) expect([route, mine.to]).toEqual([route, expect.stringContaining(area)]);
+      else expect([route, mine.status]).toEqual([route, 404]);
     }
   });
 
   test("show no form that the visitor's role does not permit", async () => {
     const viewer = await signedIn(server, { role: "viewer" });
     const permitted = new Set<string>();
-    for (const { route, path } of pages.filter((each) => !isPublic(each))) {
+    for (const { route, path } of own) {
       expect([route, await formsOf(viewer, path)]).toEqual([route, []]);
-      for (const action of await formsOf(dashboard.operator, path)) permitted.add(action);
+      for (const action of await formsOf(operator, path)) permitted.add(action);
     }
     expect(permitted.size).toBeGreaterThan(15);
   });
 });
 
+const unknown = `${live.area}/disbursements/${live.attention[1]}`;
+const lookups = /Looked the payment up at the rail: no result is known[^]* The last of \d+ alike/;
+const conflicts = ["The rail now says that it did not pay XOF 100.00.", "Return XOF 25,000.00 to the payer."];
+test.each<[visitor: Visitor, path: string, ...said: Parameters<typeof says>[2][]]>([
+  [
+    sandbox.operator,
+    "/merchants/:merchant",
+    "Suspend Ada Stores",
+    "its API keys are revoked",
+    not("Reopen Ada Stores"),
+  ],
+  [sandbox.kofi, "/m/:merchant/disbursements/:id", /Created.* success.* Event disbursement\.completed.* Attempt 1: no/],
+  [sandbox.kofi, "/m/:merchant/webhooks/:id", "POST https://merchant.example/", "webhook-timestamp: 17"],
+  [sandbox.kofi, "/m/:merchant/checkouts/:id", "The payer’s page", /href="http[^"]+\/checkouts\/CHK/, "Due: cancelled"],
+  [sandbox.kofi, "/m/:merchant/balances", "-XOF", "Payout created"],
+  [sandbox.operator, "/balances", "Ada Stores", "-XOF", "transfer, by ada@host"],
+  [sandbox.operator, "/m/:merchant/settings", "never used", "may do everything"],
+  [live.operator, "/attention", "unknown", "Ada Stores", "more than 60 minutes", ...conflicts],
+  [live.kofi, "/m/:merchant/attention", "unknown", ...conflicts],
+  [
+    live.operator,
+    unknown,
+    "Sent the payout to the rail: no result is known",
+    "time-out",
+    "once a second operator agrees",
+  ],
+  [live.kofi, unknown, "What was sent, and what came back", lookups, not("Decide by hand")],
+  [live.operator, "/rails", "test in use 1 0 2 "],
+])("$1 shows what it is about", async (visitor, path, ...said) => {
+  const { filled } = [live.operator, live.kofi].includes(visitor) ? live : sandbox;
+  await says(visitor.get(filled(path)), 200, ...said);
+});
+
 test("every page shows what others wrote as text, and cannot be framed, cached, or load anything from elsewhere", async () => {
-  const { server, id, member } = hostile;
+  const { server, id, kofi } = hostile;
   await server.request("GET", `/v1/disbursements/${encodeURIComponent(HOSTILE)}`);
-  const visitors = [await signedIn(server, { name: HOSTILE }), member];
+  const visitors = [await signedIn(server, { name: HOSTILE }), kofi];
   const shown = new Set<string>();
-  for (const { route, path } of [...hostile.pages.filter(isOfDashboard), { route: "none", path: "/dashboard/none" }])
-    for (const { cookie } of visitors) {
-      const response = await fetch(server.url + path, { headers: { cookie } });
-      const { headers } = response;
-      const html = await response.text();
+  for (const { route, path } of [...hostile.pages, { route: "none", path: "/none" }])
+    for (const { get } of visitors) {
+      const first = await get(path);
+      const { html, headers } = first.to === undefined ? first : await get(first.to);
       if (!headers.get("content-type")?.startsWith("text/html")) continue;
       expect([route, /<script>|<img/.test(html)]).toEqual([route, false]);
       expect(Buffer.byteLength(html)).toBeLessThan(60_000);
@@ -189,33 +196,73 @@ test("every page shows what others wrote as text, and cannot be framed, cached, 
       if (html.includes("&lt;script&gt;alert(1)")) shown.add(route);
       if (html.includes("onerror=alert(1)&gt;</code>")) shown.add("the receiver's response");
     }
-  const expected = ["/dashboard", "/dashboard/m/:merchant/settings", "the receiver's response"];
-  expect([...shown]).toEqual(expect.arrayContaining(expected));
+  expect([...shown]).toEqual(expect.arrayContaining(["", "/m/:merchant/settings", "the receiver's response"]));
   expect(shown.size).toBeGreaterThan(9);
   expect((await server.storage.findMerchant(id))!.name).toBe(HOSTILE);
 });
 
-test.each(["/nothing", "/m/nobody/settings", "/m/%zz/settings", "/merchants/nobody/close", "/sign-out?csrf=x"])(
-  "%s is not found",
-  async (path) => {
+test("what does not exist, or is not set up, is not found", async () => {
+  for (const path of [
+    "/nothing",
+    "/m/nobody/settings",
+    "/m/%zz/settings",
+    "/merchants/nobody/close",
+    "/sign-out?csrf=x",
+  ])
     await says(sandbox.operator.get(path), 404, "Not found");
-  },
-);
-
-test("what is not set up is not there: a sandbox, its rails, a log of requests, a dashboard", async () => {
+  for (const path of ["/attention", "/rails", `${sandbox.area}/attention`]) await says(sandbox.operator.get(path), 404);
   const quiet = await startServer({ env: { REQUEST_LOG: "off", DASHBOARD: "false" }, seed: 3 });
   for (const path of ["", "/sign-in"]) expect((await visit(quiet, path)).status).toBe(404);
   await quiet.close();
   const other = await startServer({ env: { REQUEST_LOG: "off" } });
   const { reference } = (await other.createPayout()).body.data;
-  const ada = await signedIn(other);
-  const area = `/m/${other.merchant.id}`;
+  const [ada, area] = [await signedIn(other), `/m/${other.merchant.id}`];
   await says(ada.get(`${area}/requests`), 404);
   await says(ada.get(`${area}/disbursements/${reference}`), 200, not("/requests"));
-  for (const path of ["/attention", "/rails", `${area}/attention`]) await says(ada.get(path), 404);
   await other.close();
-  const { operator, area: at } = live;
-  await says(operator.get(`${at}/sandbox`), 404);
-  for (const form of ["reset", "advance"]) await says(operator.post(`${at}/sandbox/${form}`), 404);
-  await says(operator.get(`${at}/settings`), 200, not("/sandbox"));
+  await says(live.operator.get(`${live.area}/sandbox`), 404);
+  for (const form of ["reset", "advance"]) await says(live.operator.post(`${live.area}/sandbox/${form}`), 404);
+  await says(live.operator.get(`${live.area}/settings`), 200, not("/sandbox"));
+});
+
+test("a page is sent to its script only after it has changed, and not because of another merchant", async () => {
+  const { server, area, ada, kofi, close } = await openDashboard();
+  const other = await server.addMerchant("Other");
+  /** Each call of the returned function reads a page as its script does, and returns the status. */
+  const follow = (path: string) => {
+    let version = "";
+    return async () => {
+      // The headers that browsers add to a request whose response must not come from their cache.
+      const headers = { "x-live": "yes", "if-none-match": version, "cache-control": "max-age=0" };
+      const read = await ada.get(path, headers);
+      expect(read.html === "").toBe(read.status !== 200);
+      version = read.headers.get("etag") ?? version;
+      return read.status;
+    };
+  };
+  const [mine, settings] = [follow(`${area}/disbursements`), follow(`${area}/settings`)];
+  const others = follow(`/m/${other.merchant.id}/disbursements`);
+  expect([await mine(), await mine(), await others(), await settings()]).toEqual([200, 304, 200, 200]);
+  for (const change of [server.createPayout, () => server.pass(server.config.settleDelayMs)]) {
+    await change();
+    expect([await mine(), await mine(), await others()]).toEqual([200, 304, 304]);
+  }
+  await server.createPayout({}, { key: other.key });
+  await kofi.post(`${area}/settings/keys`, { name: "Payroll" });
+  expect([await others(), await mine(), await settings()]).toEqual([200, 304, 200]);
+  await ada.post("/sign-out");
+  expect(await mine()).toBe(303);
+  await close();
+});
+
+test("the script may be kept, and is no part of the sign-in page; a response to a form names the page to read", async () => {
+  const { server, operator, area } = sandbox;
+  const { html, headers } = await says(operator.get(""), 200, not("data-address"));
+  expect(headers.get("etag")).toBeNull();
+  const script = await visit(server, /src="\/dashboard(\/live-\w+\.js)"/.exec(html)![1]!);
+  expect(script.headers.get("content-type")).toMatch(/^text\/javascript/);
+  expect(script.headers.get("cache-control")).toContain("immutable");
+  await says(visit(server, "/sign-in"), 200, not("<script"));
+  const page = operator.post(`${area}/settings/keys`, { name: "Payroll" });
+  await says(page, 200, `data-address="/dashboard${area}/settings"`);
 });

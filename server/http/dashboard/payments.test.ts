@@ -4,7 +4,7 @@ import { openDashboard, says, trail } from "../../testing/dashboard.ts";
 import { signedIn } from "../../testing/dashboard-visitor.ts";
 import { aPayout } from "../../testing/server.ts";
 
-const { server, receiver, id, area, close } = await openDashboard();
+const { server, id, area, close } = await openDashboard();
 afterAll(close);
 
 const list = `${area}/disbursements`;
@@ -32,20 +32,16 @@ describe("the list", () => {
     expect(await shown(first.link("Older"))).toEqual(all.slice(25));
   });
 
-  const days = [0, DAY].map((later) => new Date(server.clock.now() - DAY + later).toISOString().slice(0, 10));
-  const [start, next] = days as [string, string];
+  const [start = "", next = ""] = [DAY, 0].map((ago) => new Date(server.clock.now() - ago).toISOString().slice(0, 10));
   test.each<[Record<string, string>, string[]]>([
     [{ search: "order-7" }, ["order-7"]],
     [{ search: references[8]! }, ["order-8"]],
     [{ search: " +225 07 00 00 00 02 " }, ["order-20", "order-10", "order-0"]],
     [{ search: "order-" }, []],
-    [{ search: "2250700000009" }, []],
-    [{ status: "failed" }, ["order-20", "order-10", "order-0"]],
     [{ to: start }, from(14, 0)],
     [{ from: next }, from(29, 15)],
     [{ from: start, to: start, status: "failed" }, ["order-10", "order-0"]],
     [{ from: next, search: "2250700000002" }, ["order-20"]],
-    [{ from: next, search: "order-3" }, []],
     [{ from: next, search: references[3]! }, []],
     [{ status: "failed", search: "2257038102473" }, []],
   ])("finds by %j", async (query, expected) => {
@@ -95,16 +91,6 @@ describe("as CSV", () => {
   });
 });
 
-test("a payment's page tells its story to the last attempt of its webhook", async () => {
-  const { reference } = (await server.createPayout({ webhookURL: receiver.url })).body.data;
-  const page = `${list}/${reference}`;
-  await says(visitor.get(page), 200, "Due: success");
-  await server.pass(server.config.settleDelayMs);
-  const story = /Created.* success.* Event disbursement\.completed.* Attempt 1: status 204/;
-  await says(visitor.get(page), 200, story, `For ${receiver.url}`);
-  await says(visitor.get(`${list}/DSBNONE`), 404);
-});
-
 const log = `${area}/requests`;
 /** Waits until a request is in its merchant's log. Returns its id. */
 async function logged({ headers }: { headers: object }, merchantId = id): Promise<string> {
@@ -120,32 +106,21 @@ const found = async (query: string) => idsIn((await visitor.get(log + query)).ht
 
 describe("the log of requests", () => {
   test("is where a payment leads to the request that created it, and the request to the payment", async () => {
-    const body = aPayout({ reference: "traced" });
-    const create = () => server.request("POST", "/v1/disbursements", { body });
+    const [body, program] = [aPayout({ reference: "traced" }), `<b>shop</b>/1 ${server.key}`];
+    const create = () => server.request("POST", "/v1/disbursements", { body, headers: { "user-agent": program } });
     const [created, repeated] = [await create(), await create()];
     const [one, two] = [await logged(created), await logged(repeated)];
     const { reference } = created.body.data;
     const payment = `${list}/${reference}`;
-    await says(visitor.get(payment), 200, `/requests?request=${one}"`);
-    const request = ["POST /v1/disbursements", "traced", "…473", "Sent", "Returned"];
+    // The program that sent the request is shown as data, and the API key by its hint.
+    const [by, hint] = ["by <b>shop</b>/1 …", `API key …${server.key.slice(-4)}`];
+    await says(visitor.get(payment), 200, `/requests?request=${one}"`, `Requested ${by} · ${hint}`, "&lt;b&gt;shop");
+    const request = ["POST /v1/disbursements", "traced", "…473", "Sent", "Returned", `Sent ${by}`, hint];
     const { html } = await says(visitor.get(`${log}?request=${one}`), 200, `${payment}"`, ...request);
     expect(idsIn(html)).toEqual([one]);
     // The refused duplicate leads to the same payment.
     for (const query of [`?reference=${reference}`, "?reference=traced"])
       expect(await found(query)).toEqual([two, one]);
-  });
-
-  test("names the program that sent a request, as data, and its API key by its hint, as the payment does", async () => {
-    const { merchant, key } = await server.addMerchant("Agents");
-    const program = `<b>shop</b>/1 \u00fc ${key} sk_abc ${"x".repeat(200)}`;
-    const created = await server.createPayout({}, { key, headers: { "user-agent": program } });
-    const request = await logged(created, merchant.id);
-    const written = `<b>shop</b>/1 … sk_… ${"x".repeat(79)}`;
-    const [own, hint] = [`/m/${merchant.id}`, `API key …${key.slice(-4)}`];
-    await says(visitor.get(`${own}/requests?request=${request}`), 200, `Sent by ${written}`, hint);
-    const payment = `${own}/disbursements/${created.body.data.reference}`;
-    const { html } = await says(visitor.get(payment), 200, `Requested by ${written} · ${hint}`);
-    expect(html).not.toContain("<b>shop");
   });
 
   test("has no phone number, key, secret or name, wherever a caller puts them", async () => {
@@ -170,12 +145,13 @@ describe("the log of requests", () => {
 
   test("has no request without a valid key, of no operation, or of the dashboard", async () => {
     const count = async () => (await server.storage.listRequests({ merchantId: id, limit: 1_000 })).items.length;
-    await logged(await server.request("GET", "/sandbox/clock"));
+    const request = async () => logged(await server.request("GET", "/sandbox/clock"));
+    await request();
     const before = await count();
     for (const key of [null, "sk_unknown_but_long_enough"]) await server.request("GET", "/v1/disbursements", { key });
     await server.request("GET", "/nothing");
     await visitor.get(log);
-    await logged(await server.request("GET", "/sandbox/clock"));
+    await request();
     expect(await count()).toBe(before + 1);
   });
 });

@@ -1,15 +1,18 @@
+// Signing in with a link, sessions, and the people whom somebody lets in.
 import { afterAll, describe, expect, test } from "vitest";
 import { linkAddress } from "../../domain/sign-in.ts";
-import { done, not, openDashboard, says } from "../../testing/dashboard.ts";
-import { enter, newLink, send, signedIn, visit } from "../../testing/dashboard-visitor.ts";
+import { done, not, openDashboard, says, trail } from "../../testing/dashboard.ts";
+import { enter, newLink, send, signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startServer } from "../../testing/server.ts";
 
-const MINUTE = 60_000;
-const { server, close } = await openDashboard();
+const HOUR = 3_600_000;
+const { server, id, area, ada, close } = await openDashboard();
+const team = `${area}/team`;
 afterAll(close);
 
 const submit = (token: string, headers = {}, at = server) => send(at, "/sign-in", { token }, headers);
 const setBy = (headers: Headers) => headers.getSetCookie()[0] ?? "";
+const statusesOf = (...visitors: Visitor[]) => Promise.all(visitors.map(async ({ get }) => (await get("")).status));
 
 describe("a link", () => {
   test("shows a page with a button, which signs in once and shows the dashboard", async () => {
@@ -27,16 +30,22 @@ describe("a link", () => {
     expect(JSON.stringify(server.logged())).not.toMatch(new RegExp(`${token}|${cookie.split("=")[1]!}`));
   });
 
-  test.each(["", "x", "a".repeat(43), "<script>alert(1)</script>"])(
-    "is refused if it is %j, and writes nothing",
-    async (token) => {
-      const commits: unknown[] = [];
-      const off = server.telemetry.on("commit", (commit) => commits.push(commit));
-      await says(submit(token), 403, not("<script>"));
-      expect(commits).toEqual([]);
-      off();
-    },
-  );
+  test.each<[string, token: string | undefined, headers?: Record<string, string>]>([
+    ["no token", ""],
+    ["a short token", "x"],
+    ["a guessed token", "a".repeat(43)],
+    ["a script as a token", "<script>alert(1)</script>"],
+    ["a form of another site", undefined, { origin: "https://evil.example" }],
+    ["a form without an origin", undefined, { origin: "null" }],
+    ["a form of another port", undefined, { origin: "http://127.0.0.1:1" }],
+  ])("signs nobody in with %s, and writes nothing", async (_, wrong, headers) => {
+    const token = wrong ?? (await newLink(server));
+    const commits: unknown[] = [];
+    const off = server.telemetry.on("commit", (commit) => commits.push(commit));
+    const { cookie } = await says(submit(token, headers), 403, not("<script>"));
+    expect([cookie, commits]).toEqual(["", []]);
+    off();
+  });
 
   test("that does not work is limited for each address, without locking out those who have a link", async () => {
     const own = await startServer({ seed: 4 });
@@ -46,15 +55,10 @@ describe("a link", () => {
     await done(submit(await newLink(own), {}, own));
     await own.close();
   });
-
-  test.each(["https://evil.example", "null", "http://127.0.0.1:1"])("is refused from the origin %s", async (origin) => {
-    const { cookie } = await says(submit(await newLink(server), { origin }), 403);
-    expect(cookie).toBe("");
-  });
 });
 
 describe("a session", () => {
-  test("is not taken from a link, a body or another cookie", async () => {
+  test("is not taken from a link, a header or another cookie", async () => {
     const token = (await signedIn(server)).cookie.split("=")[1]!;
     for (const [name, value] of [
       ["cookie", `other=${token}`],
@@ -73,31 +77,28 @@ describe("a session", () => {
     }
   });
 
-  test("ends after two hours without use, whatever its page does by itself, and after twelve hours", async () => {
-    const [busy, idle, open] = [await signedIn(server), await signedIn(server), await signedIn(server)];
-    const byItself = () => open.get(`/m/${server.merchant.id}/disbursements`, { "x-live": "yes" });
-    for (let hours = 1; hours < 12; hours++) {
-      server.clock.advance(60 * MINUTE);
-      await says(busy.get(""), 200);
-      await says(byItself(), hours < 2 ? 200 : 303);
-    }
-    await says(idle.get(""), 303);
-    server.clock.advance(60 * MINUTE);
-    await says(busy.get(""), 303);
-  });
-
   test("ends when its person signs out, here or everywhere", async () => {
-    const [first, second, third] = [await signedIn(server), await signedIn(server), await signedIn(server)];
+    const zoe = () => signedIn(server, { name: "Zoe" });
+    const [first, second, third] = [await zoe(), await zoe(), await zoe()];
     const other = await signedIn(server, { name: "Esi" });
     await says(first.get(`/sign-out?csrf=${first.csrf}`), 404);
     const out = await first.post("/sign-out");
     expect([out.status, out.to]).toEqual([303, "/sign-in"]);
     expect(setBy(out.headers)).toMatch(/^dashboard=; Path=\/; Expires=Thu, 01 Jan 1970/);
-    const statuses = async () =>
-      Promise.all([first, second, third, other].map(async ({ get }) => (await get("")).status));
-    expect(await statuses()).toEqual([303, 200, 200, 200]);
+    expect(await statusesOf(first, second, third, other)).toEqual([303, 200, 200, 200]);
     await second.post("/sign-out", { everywhere: "yes" });
-    expect(await statuses()).toEqual([303, 303, 303, 200]);
+    expect(await statusesOf(first, second, third, other)).toEqual([303, 303, 303, 200]);
+  });
+
+  test("ends after two hours without use, whatever its page does by itself", async () => {
+    const own = await startServer();
+    const [busy, open] = [await signedIn(own), await signedIn(own)];
+    for (const status of [200, 303]) {
+      own.clock.advance(HOUR);
+      await says(busy.get(""), 200);
+      await says(open.get(`/m/${own.merchant.id}/disbursements`, { "x-live": "yes" }), status);
+    }
+    await own.close();
   });
 });
 
@@ -108,45 +109,34 @@ describe("a server at an address", () => {
     ["false", "http://127.0.0.1:3000", "dashboard", ""],
     ["false", "http://[::1]:3000", "dashboard", ""],
     ["false", "http://localhost:3000", "dashboard", ""],
+    ["false", "http://pay.example", undefined, ""],
+    ["false", "http://10.0.0.7:3000", undefined, ""],
   ])("with SANDBOX=%s at %s sets the cookie %s%s", async (SANDBOX, PUBLIC_URL, name, secure) => {
     const other = await startServer({ env: { SANDBOX, PUBLIC_URL }, seed: 2 });
-    const { status, headers } = await submit(await newLink(other), { origin: new URL(PUBLIC_URL).origin }, other);
-    const root = new URL(PUBLIC_URL).pathname.replace(/\/$/, "");
-    expect([status, headers.get("location")]).toEqual([303, `${root}/dashboard`]);
-    expect(setBy(headers)).toMatch(new RegExp(`^${name}=[\\w-]{43}; Path=/; HttpOnly${secure}; SameSite=Strict$`));
+    const token = await newLink(other);
+    const { origin, pathname } = new URL(PUBLIC_URL);
+    const entered = submit(token, { origin }, other);
+    if (name === undefined) {
+      const refusal = "A live server serves no dashboard over plain http";
+      for (const page of [visit(other, ""), visit(other, `/sign-in?token=${token}`), entered])
+        expect((await says(page, 403, refusal, not(token))).cookie).toBe("");
+    } else {
+      const { headers } = await says(entered, 303);
+      expect(headers.get("location")).toBe(`${pathname.replace(/\/$/, "")}/dashboard`);
+      expect(setBy(headers)).toMatch(new RegExp(`^${name}=[\\w-]{43}; Path=/; HttpOnly${secure}; SameSite=Strict$`));
+    }
     await other.close();
   });
-
-  test.each(["http://pay.example", "http://10.0.0.7:3000"])(
-    "that is live at %s has no dashboard, and says why",
-    async (address) => {
-      const other = await startServer({ env: { SANDBOX: "false", PUBLIC_URL: address }, seed: 5 });
-      const token = await newLink(other);
-      for (const refused of [
-        visit(other, ""),
-        visit(other, `/sign-in?token=${token}`),
-        submit(token, { origin: address }, other),
-      ]) {
-        const { cookie } = await says(refused, 403, "A live server serves no dashboard over plain http", not(token));
-        expect(cookie).toBe("");
-      }
-      await other.close();
-    },
-  );
 });
 
 const langOf = async (path: string, headers: Record<string, string>) =>
   /<html lang="(\w+)">/.exec((await visit(server, path, { headers })).html)?.[1];
 
 describe("the language", () => {
-  test.each([
-    ["fr", "fr"],
-    ["fr-CI,en;q=0.5", "fr"],
-    ["en,fr;q=0.9", "en"],
-    ["de", "en"],
-    ["*", "en"],
-  ])("for the preference %s is %s", async (accepted, expected) => {
-    expect(await langOf("/sign-in", { "accept-language": accepted })).toBe(expected);
+  test("is one that the browser prefers, or English", async () => {
+    const preferences = { fr: "fr", "fr-CI,en;q=0.5": "fr", "en,fr;q=0.9": "en", de: "en", "*": "en" };
+    for (const [accepted, expected] of Object.entries(preferences))
+      expect([accepted, await langOf("/sign-in", { "accept-language": accepted })]).toEqual([accepted, expected]);
   });
 
   test("that a link chooses stays, at an address without the choice", async () => {
@@ -161,12 +151,72 @@ describe("the language", () => {
   test("of an error is the page's", async () => {
     const french = { "accept-language": "fr" };
     await says(submit("x", french), 403, "Ce lien a déjà servi");
-    const visitor = await enter(server, await newLink(server));
-    await says(visitor.get("/nothing", french), 404, "Ce que vous cherchez n’est pas ici");
-    await says(
-      visitor.post("/team/links", { name: "Esi", role: "owner" }, french),
-      422,
-      "Rôle : « owner » ne convient pas",
+    await says(ada.get("/nothing", french), 404, "Ce que vous cherchez n’est pas ici");
+    const role = { name: "Esi", role: "owner" };
+    await says(ada.post("/team/links", role, french), 422, "Rôle : « owner » ne convient pas");
+  });
+});
+
+const ofMerchant = (name: string) => signedIn(server, { merchantId: id, name });
+const make = (maker: Visitor, name: string, at = team) =>
+  maker.post(`${at}/links`, { name, role: "administrator", lifetime: "3 days" });
+/** The token of a new link. */
+async function tokenOf(made: ReturnType<typeof make>): Promise<string> {
+  return /sign-in\?token=([\w-]{43})/.exec((await says(made, 200)).html)![1]!;
+}
+const letIn = async (maker: Visitor, name: string, at = team) => enter(server, await tokenOf(make(maker, name, at)));
+
+describe("somebody whom a colleague lets in", () => {
+  test("gets a link that is shown once, and signs in one person, of the same merchant or an operator", async () => {
+    const kofi = await ofMerchant("Kofi");
+    const token = await tokenOf(make(kofi, "  Esi "));
+    await says(kofi.get(team), 200, /Esi .*An unused link/, not(token));
+    const esi = await enter(server, token);
+    expect((await esi.get("")).to).toBe(`${area}/disbursements`);
+    expect(await trail(server, 2)).toMatchObject([
+      { actor: "merchant Esi", action: "dashboard.sign-in", details: { invitedBy: "merchant Kofi" } },
+      { actor: "merchant Kofi", action: "dashboard.link", merchantId: id, details: { name: "Esi" } },
+    ]);
+    await says(kofi.get(team), 200, /Esi .*Since .*Let in by Kofi/, not("Ada you"));
+    expect(JSON.stringify(server.logged())).not.toContain(token);
+    for (const [at, home] of [
+      ["/team", undefined],
+      [team, `${area}/disbursements`],
+    ] as const)
+      expect((await (await letIn(ada, "Ama", at)).get("")).to).toBe(home);
+    await says(ada.get("/team"), 200, /Ada you .*operator/, /Esi .*Merchant Ada Stores/);
+  });
+
+  test("loses all access together with the person who let them in, and with that person's", async () => {
+    const [kwame, other] = [await ofMerchant("Kwame"), await ofMerchant("Other")];
+    const child = await letIn(kwame, "Child");
+    const grandchild = await letIn(child, "Grandchild");
+    const unused = await tokenOf(make(grandchild, "Unused"));
+    const guest = await letIn(other, "Guest");
+    await done(other.post(`${team}/end-all`, { name: "Kwame" }));
+    expect(await statusesOf(kwame, child, grandchild)).toEqual([303, 303, 303]);
+    await says(guest.get(team), 200);
+    await says(submit(unused), 403);
+  });
+
+  test("gets no link in the name of a colleague who has access; the command line can make it", async () => {
+    const [kojo, yaw] = [await ofMerchant("Kojo"), await ofMerchant("Yaw")];
+    for (const maker of [kojo, await signedIn(server, { name: "Chief" })])
+      for (const name of ["Yaw", " yaw ", "ＹＡＷ"]) await says(make(maker, name), 422, "has access already");
+    await says(make(yaw, "Yaw"), 200);
+    await newLink(server, { merchantId: id, name: "Yaw" });
+    await done(kojo.post(`${team}/end-all`, { name: "Yaw" }));
+    await says(make(kojo, "Yaw"), 200);
+  });
+
+  test("gets one of ten links a minute that a person makes, in all sessions together", async () => {
+    const merchantId = (await server.addMerchant("Links")).merchant.id;
+    const [first, second, yaw] = await Promise.all(
+      ["Esi", "Esi", "Yaw"].map((name) => signedIn(server, { merchantId, name })),
     );
+    const statuses: number[] = [];
+    for (const visitor of [...Array.from({ length: 6 }, () => [first!, second!]).flat(), yaw!])
+      statuses.push((await make(visitor, `Guest ${statuses.length}`, `/m/${merchantId}/team`)).status);
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 429, 429, 200]);
   });
 });

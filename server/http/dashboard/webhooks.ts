@@ -1,18 +1,15 @@
-import { describeSearch, SEARCH, searchOf, type TypedSearch } from "../../actions/webhooks.ts";
+import { SEARCH, searchOf, type TypedSearch } from "../../actions/webhooks.ts";
 import type { Delivery, DeliveryFilter } from "../../domain/deliveries.ts";
-import { deliveriesOfPayment, type Replay } from "../../domain/webhooks.ts";
-import { whoIs } from "./audit.ts";
+import { deliveriesOfPayment } from "../../domain/webhooks.ts";
 import { form } from "./forms.ts";
-import { bdi, card, code, column, dim, link, markup, pre, soft, under } from "./html.ts";
+import { bdi, card, code, column, dim, link, markup, pre, soft } from "./html.ts";
 import type { Column } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
 import { attemptMoments, indented, timeline } from "./timeline.ts";
-import { merchantOf, queryOf, type View, type Words } from "./view.ts";
+import { merchantOf, queryOf, type View } from "./view.ts";
 
 const WEBHOOKS = "/m/:merchant/webhooks";
 const ON_A_PAGE = 25;
-/** The number of replays in the list. */
-const LISTED = 10;
 /** Why a webhook has failed. */
 const REASONS: Partial<Record<DeliveryFilter, "refusedForGood" | "allAttemptsUsed">> = {
   ended: "refusedForGood",
@@ -58,7 +55,6 @@ const webhookList = list<Delivery, Found>({
       : deliveriesOfPayment(storage, query, typed.reference);
   },
   columns,
-  beside: ({ area, t }) => link(`${area}/replays`, t("replays")),
   before({ t, area, query }, { items, cursor }) {
     const search = queryOf({ ...query, cursor: "" });
     if (search === "") return items.length > 0 && soft(t("searchFirst"));
@@ -102,38 +98,4 @@ const webhookRecord = record<Delivery>({
     card([soft(t("indentedHere")), pre(indented(body), { class: "body" })], { title: t("body") }),
 });
 
-/** How much of a replay is queued. */
-const shareOf = ({ replayed, expected }: Replay, { t, number }: Words): string =>
-  expected === undefined ? number(replayed) : t("partOf", { part: replayed, whole: expected });
-
-/** Replays of all webhooks that a search finds, with their progress (D13). */
-const replayList = list<Replay>({
-  at: "/m/:merchant/replays",
-  title: "replays",
-  isWhole: true,
-  under: WEBHOOKS,
-  read: async (view) => ({ items: await view.context.storage.listReplays(merchantOf(view).id, LISTED) }),
-  beside: ({ area, t }) => link(`${area}/webhooks`, t("allWebhooks")),
-  columns: (view) => [
-    column("started", "", ({ startedAt, startedBy, filter }) => [
-      view.stamp(startedAt),
-      under(whoIs(startedBy, view)),
-      under(describeSearch(filter).map((each, index) => [index > 0 && ", ", view.said(each)])),
-    ]),
-    column("state", "", ({ id, state, endedAt, stoppedBy }) => [
-      view.badge(state),
-      endedAt !== undefined && under(view.stamp(endedAt)),
-      state === "stopped" &&
-        under(stoppedBy ? view.t("stoppedBy", { who: whoIs(stoppedBy, view) }) : view.t("stoppedByReset")),
-      state === "running" && form(view, "replay.stop", { params: { id } }),
-    ]),
-    column("queued", "number", (replay) => [
-      shareOf(replay, view),
-      replay.skipped > 0 && under(view.t("labelled", { label: view.t("skipped"), value: replay.skipped })),
-      under(view.t("perSecond", { pace: replay.pace })),
-    ]),
-  ],
-  none: "noReplaysYet",
-});
-
-export const webhookPages: readonly Page[] = [webhookList, webhookRecord, replayList];
+export const webhookPages: readonly Page[] = [webhookList, webhookRecord];

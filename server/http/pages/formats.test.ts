@@ -1,10 +1,11 @@
 // How the payment page reads and writes amounts, phone numbers and addresses.
 import { expect, test } from "vitest";
 import type { Checkout } from "../../domain/records.ts";
+import type { Language } from "../../texts/index.ts";
 import { returnAddress } from "./checkout.ts";
 import { countryOf, formatAmount, formatPhoneNumber, parsePhoneNumber } from "./formats.ts";
 
-test.each([
+test.each<[number, string, Language, string]>([
   [1, "XOF", "en", "XOF 0.01"],
   [1_500_000, "XOF", "en", "XOF 15,000.00"],
   [1_500_000, "XOF", "fr", "15 000,00 XOF"],
@@ -18,8 +19,8 @@ test.each([
   [2 ** 53 - 7, "USD", "fr", "90 071 992 547 409,85 USD"],
   // QQQ is not an ISO 4217 code, but it is valid in the contract.
   [12_345, "QQQ", "en", "QQQ 123.45"],
-])("%i %s is shown in %s as %s", (amount, currency, locale, shown) => {
-  expect(formatAmount(amount, currency, locale).replace(/[\u00a0\u202f]/g, " ")).toBe(shown);
+])("%i %s is shown in %s as %s", (amount, currency, language, shown) => {
+  expect(formatAmount(amount, currency, language).replace(/[\u00a0\u202f]/g, " ")).toBe(shown);
 });
 
 test.each<[typed: string, result: string]>([

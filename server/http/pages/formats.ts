@@ -1,35 +1,23 @@
 // How pages and exports read and write amounts and phone numbers.
+import type { Language } from "../../texts/index.ts";
+
+/** Non-breaking spaces keep a number on one line. */
+const SPACE = "\u00a0";
+
+const twoDecimals = (language: Language) => new Intl.NumberFormat(language, { minimumFractionDigits: 2 });
+const DECIMALS = { en: twoDecimals("en"), fr: twoDecimals("fr") } satisfies Record<Language, Intl.NumberFormat>;
 
 /**
  * Formats an amount for display, divided by 100 for every currency, including XOF (§1, D14). The decimal point is
- * inserted into the text and `Intl` accepts a string, so no floating-point arithmetic is involved.
+ * inserted into the text and `Intl` accepts a string, so no floating-point arithmetic is involved. Shows the currency's
+ * code, because several currencies share the symbols `$` and `£`.
  * @param amount in the lowest denomination
  */
-export function formatAmount(amount: number | bigint, currency: string, locale: string): string {
+export function formatAmount(amount: number | bigint, currency: string, language: Language): string {
   const digits = String(amount).replace("-", "").padStart(3, "0");
-  const decimal = `${amount < 0 ? "-" : ""}${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
-  // Show the currency code, because several currencies share the symbols `$` and `£`.
-  return formatOf(currency, locale).format(decimal);
-}
-
-/** Making a format takes longer than the page around it. Merchants choose the codes, so few formats are kept. */
-const formats = new Map<string, Intl.NumberFormat>();
-const MOST_FORMATS = 50;
-
-function formatOf(currency: string, locale: string): Intl.NumberFormat {
-  const name = `${locale} ${currency}`;
-  const known = formats.get(name);
-  if (known) return known;
-  if (formats.size >= MOST_FORMATS) formats.clear();
-  const made = new Intl.NumberFormat(locale, {
-    style: "currency",
-    currency,
-    currencyDisplay: "code",
-    minimumFractionDigits: 2,
-    maximumFractionDigits: 2,
-  });
-  formats.set(name, made);
-  return made;
+  const decimal = `${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
+  const shown = DECIMALS[language].format(decimal);
+  return (amount < 0 ? "-" : "") + (language === "fr" ? shown + SPACE + currency : currency + SPACE + shown);
 }
 
 /** Why a number is invalid; `texts.ts` has the message in each language. */
@@ -89,9 +77,6 @@ const COUNTRIES: Readonly<Record<string, Country>> = {
   UG: { callingCode: "256", example: "772 000 000", operators: ["MTN MoMo", "Airtel Money"] },
   ZM: { callingCode: "260", example: "97 000 0000", operators: ["Airtel Money", "MTN MoMo", "Zamtel Money"] },
 };
-
-/** Non-breaking spaces keep a number on one line. */
-const SPACE = "\u00a0";
 
 /** What the payment page says of a country's numbers, as `+225 …`; undefined for a country that it does not know. */
 export function countryOf(code: string): Country | undefined {

@@ -1,12 +1,12 @@
-import type { Attempt, ClaimedDelivery, DeliveryQueue, LaneClaim } from "../../domain/deliveries.ts";
+import type { ClaimedDelivery, DeliveryQueue, LaneClaim } from "../../domain/deliveries.ts";
 import { MOST_COUNTED, type Backlog, type Storage } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { byText } from "../postgres/text.ts";
-import { fields, toMerchant, type Row, type Values } from "../rows.ts";
+import { fields, toMerchant, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { toEvent } from "./events.ts";
+import { toEvent, type StoredAttempt } from "./events.ts";
 import { lockQueries, toLocked } from "./locked-merchant.ts";
-import { eachGiven, given, insertRows, run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
+import { eachGiven, given, run, updateRows, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { claimRows, queueOf, READY, updateSelected, WAITING } from "./queue.ts";
 import { secretsQuery, toSecrets } from "./secrets.ts";
 
@@ -15,7 +15,7 @@ export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "se
 const ADVANCE = updateSelected(
   "events",
   "ready = true, next_attempt_at = :now, step = greatest(step - 1, 0)",
-  `merchant_id = :merchant AND host = :host AND ${WAITING} ORDER BY next_attempt_at LIMIT :limit`,
+  `merchant_id = :merchant AND host = :host AND step > 0 AND ${WAITING} ORDER BY next_attempt_at LIMIT :limit`,
 );
 
 const LOCK_ONE = `SELECT status, leased_until IS NOT NULL AND leased_until > :leased AS is_underway
@@ -56,62 +56,52 @@ function* claimDeliveries(
 /** The number of attempts stored for each delivery. It is limited because replays are not. */
 const ATTEMPTS_KEPT = 100;
 /** The order of the given rows keeps transactions from waiting for each other in a circle. */
-const LOCK = eachGiven(`SELECT merchant_id, id, leased_until, claim_token FROM events
-  WHERE merchant_id = given.merchant_id AND id = given.id FOR UPDATE`);
-/** An attempt whose token is known has been recorded already. */
-const KNOWN = eachGiven(`SELECT max(number) AS last, max(CASE WHEN token = given.token THEN number END) AS known,
-    given.id AS id, given.token AS token
-  FROM attempts WHERE merchant_id = given.merchant_id AND event_id = given.id`);
-const RELEASE = `UPDATE events AS e SET status = given.status, step = given.step,
-    next_attempt_at = given.next_attempt_at, leased_until = NULL
-  FROM :rows WHERE e.merchant_id = given.merchant_id AND e.id = given.id`;
-const FORGET = "DELETE FROM attempts WHERE merchant_id = :merchant AND event_id = :event AND number <= :until";
-
-/** Returns the columns of an attempt, besides those that identify it. */
-const attemptValues = (attempt: Omit<Attempt, "number">) =>
-  ({
-    at: attempt.at,
-    sent_real: attempt.sentAt,
-    latency_ms: attempt.latencyMs,
-    http_status: attempt.httpStatus ?? null,
-    response_body: attempt.responseBody ?? null,
-    error: attempt.error ?? null,
-  }) satisfies Values;
+const LOCK =
+  eachGiven(`SELECT merchant_id, id, status, step, next_attempt_at, leased_until, claim_token, attempts, attempted_real
+  FROM events WHERE merchant_id = given.merchant_id AND id = given.id FOR UPDATE`);
 
 /** Logs attempts and releases their claims. Resolves with false for each claim that was no longer valid. */
 function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt"]>[]): Work<boolean[]> {
-  const ids = items.map(([{ event }]) => event.merchantId);
-  const claims = items.map(([{ event, token }]) => ({ merchant_id: event.merchantId, id: event.id, token }));
-  const rows = given(
-    "events",
-    claims.toSorted((a, b) => byText(a.id, b.id)),
+  const merchantIds = items.map(([{ event }]) => event.merchantId);
+  const places = new Map(
+    items.map(
+      ([
+        {
+          event: { id, merchantId },
+        },
+      ]) => [id, { merchant_id: merchantId, id }],
+    ),
   );
-  const [, locked, found, logged] = yield [...lockQueries(ids, "shares"), { text: LOCK, rows }, { text: KNOWN, rows }];
+  const sorted = [...places.values()].toSorted((a, b) => byText(a.id, b.id));
+  const rows = given("events", sorted);
+  const [, locked, found] = yield [...lockQueries(merchantIds, "shares"), { text: LOCK, rows }];
   const merchants = toLocked(locked!);
   const events = new Map(found!.rows.map((row) => [row.id, row]));
-  const attempts = new Map(logged!.rows.map((row) => [`${row.id} ${row.token}`, row]));
-  const inserted: Values[] = [];
-  const released: Values[] = [];
-  const forgotten: Query[] = [];
   const results = items.map(([{ event, token }, attempt, { status, step, nextAttemptAt }]) => {
-    const { merchantId: merchant_id, id } = event;
-    const row = events.get(id);
+    const row = events.get(event.id);
     // A reset has deleted the event.
     if (!row) return false;
-    const { last, known } = attempts.get(`${id} ${token}`)!;
-    if (known === null) {
-      const number = 1 + (last ?? 0);
-      inserted.push({ merchant_id, event_id: id, number, ...attemptValues(attempt), token });
-      const until = number - ATTEMPTS_KEPT;
-      if (until > 0) forgotten.push({ text: FORGET, values: { merchant: merchant_id, event: id, until } });
-    }
-    if (row.leased_until === null || row.claim_token !== token) return false;
-    const { clockOffset } = merchants.get(merchant_id)!;
-    const next_attempt_at = nextAttemptAt === undefined ? null : nextAttemptAt - clockOffset;
-    released.push({ merchant_id, id, status, step, next_attempt_at });
-    return true;
+    const attempts = JSON.parse(row.attempts) as StoredAttempt[];
+    const isValid = row.leased_until !== null && row.claim_token === token;
+    const logged = { number: (attempts.at(-1)?.number ?? 0) + 1, ...attempt, token };
+    const { clockOffset } = merchants.get(event.merchantId)!;
+    events.set(event.id, {
+      ...row,
+      // An attempt whose token is known has been recorded already.
+      ...(!attempts.some((each) => each.token === token) && {
+        attempts: JSON.stringify([...attempts, logged].slice(-ATTEMPTS_KEPT)),
+        attempted_real: Math.max(row.attempted_real ?? 0, attempt.sentAt),
+      }),
+      ...(isValid && {
+        status,
+        step,
+        next_attempt_at: nextAttemptAt === undefined ? null : nextAttemptAt - clockOffset,
+        leased_until: null,
+      }),
+    });
+    return isValid;
   });
-  yield [insertRows("attempts", inserted), ...forgotten, { text: RELEASE, rows: given("events", released) }];
+  yield [updateRows("events", ["merchant_id", "id"], [...events.values()])];
   return results;
 }
 

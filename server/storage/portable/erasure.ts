@@ -4,6 +4,7 @@ import { erasedPhone, textWithoutPhone } from "../../domain/redaction.ts";
 import type { ErasureQuery } from "../../domain/storage.ts";
 import { RECORDS } from "../record-rows.ts";
 import type { Row } from "../rows.ts";
+import type { StoredAttempt } from "./events.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { insertNew, run, runAll, updateRows, type Query, type Work } from "./query.ts";
 
@@ -33,9 +34,14 @@ const readyOf = ({ table }: Records) => `SELECT ${COLUMNS.replaceAll(/\w+/g, "d.
   WHERE w.merchant_id = :merchant AND w.kind = :kind AND d.status <> 'pending'
     AND d.updated_at < :before LIMIT :limit`;
 
+/** A receiver's response may contain the number in any form. */
+const withoutAnswers = (attempts: string) =>
+  JSON.stringify((JSON.parse(attempts) as StoredAttempt[]).map((attempt) => ({ ...attempt, responseBody: undefined })));
+
 /** The texts of a record that may contain its phone number: the column, and those that find the row. */
 const TEXTS = [
   { table: "events", column: "body", record: "reference", key: "id", hide: withoutPhone },
+  { table: "events", column: "attempts", record: "reference", key: "id", hide: withoutAnswers },
   { table: "handovers", column: "exchanges", record: "id", key: "kind", hide: textWithoutPhone },
   { table: "handovers", column: "conflict", record: "id", key: "kind", hide: textWithoutPhone },
 ] as const;
@@ -43,9 +49,6 @@ const READ_TEXTS = TEXTS.map(
   ({ table, column, key, record }) => `SELECT merchant_id, ${record}, ${key}, ${column} FROM ${table}
     WHERE ${OF_MERCHANT} AND ${record} = ANY(:references::text[]) AND ${column} IS NOT NULL FOR UPDATE`,
 );
-/** A receiver's response may contain the number in any form. */
-const FORGET_ANSWERS = `UPDATE attempts SET response_body = NULL
-  WHERE ${OF_MERCHANT} AND event_id = ANY(:events::text[])`;
 
 /** @returns the number of records whose phone number was erased, and whether there may be more to do */
 export function* erasePhones({
@@ -121,6 +124,5 @@ function* erase(merchant: string, recordTable: string, rows: readonly Row[]): Wo
       return updateRows(table, ["merchant_id", record, key], changed);
     }),
   );
-  yield* run(FORGET_ANSWERS, { merchant, events: found[0]!.rows.map((row) => row.id) });
   return records.length;
 }

@@ -9,9 +9,8 @@ import type {
   PageQuery,
 } from "../../domain/deliveries.ts";
 import type { Page } from "../../domain/pages.ts";
-import { MOST_COUNTED } from "../../domain/storage.ts";
 import type { Event } from "../../domain/events.ts";
-import type { DeliveryCount } from "../../domain/webhooks.ts";
+import { MOST_REPLAYED } from "../../domain/webhooks.ts";
 import { fields, type Row } from "../rows.ts";
 import { placeOf, toPage } from "./pages.ts";
 import { LAST, type Executor } from "./query.ts";
@@ -32,7 +31,6 @@ interface Look {
   hasAddress: boolean;
   /** A further condition. */
   other?: string;
-  order: "ASC" | "DESC";
   columns: string;
   limit: number;
 }
@@ -64,7 +62,7 @@ const REPLAYABLE = "NOT ready AND leased_until IS NULL";
  * meanwhile, for some microseconds per row.
  */
 const MOST_PER_LOOK = 2_000;
-/** After this many looks a count ends. */
+/** After this many looks a search for a replay ends. */
 const MOST_LOOKS = 10;
 
 /**
@@ -88,25 +86,24 @@ function conditionsOf({ search, range, hasAddress, other }: Look) {
 /** Rewrites a condition, if necessary, so that the database does not choose an index for it. */
 const UNINDEXED = { sqlite: (condition: string) => `+${condition}`, postgres: (condition: string) => condition };
 
-/** Reads the next matching entries. Reads a bounded number of entries if no index has only matching entries. */
+/** Reads the next matching entries, newest first. Reads a bounded number of entries if no index has only matching entries. */
 async function look({ database, read }: Executor, asked: Look): Promise<Found> {
   const { indexed, others } = conditionsOf(asked);
-  const { order, columns, limit: most, search } = asked;
+  const { columns, limit: most, search } = asked;
 
   function find(what: string, range: Range, conditions: readonly string[], limit: number, skipped = 0) {
     const all = ["merchant_id = :merchantId", ...indexed, ...conditions.map(UNINDEXED[database])];
     // PostgreSQL would expect few rows in a range with two ends, and could sort them.
     if (range.after > 0) all.push("seq > :after");
     if (range.before < LAST) all.push("seq < :before");
-    const text = `SELECT ${what} FROM events WHERE ${all.join(" AND ")} ORDER BY seq ${order} LIMIT :limit OFFSET :skipped`;
+    const text = `SELECT ${what} FROM events WHERE ${all.join(" AND ")} ORDER BY seq DESC LIMIT :limit OFFSET :skipped`;
     return read({ text, values: { ...search, ...range, limit, skipped } });
   }
 
   const isBounded = others.length > 0 && search.reference === undefined;
   const [reached] = isBounded ? await find("seq, created_at", asked.range, [], 1, MOST_PER_LOOK - 1) : [];
   if (!reached) return { rows: await find(columns, asked.range, others, most) };
-  const seq = reached.seq as number;
-  const range = { ...asked.range, ...(order === "ASC" ? { before: seq + 1 } : { after: seq - 1 }) };
+  const range = { ...asked.range, after: (reached.seq as number) - 1 };
   return { rows: await find(columns, range, others, most), reached };
 }
 
@@ -114,32 +111,20 @@ const EVENT = "id merchant_id type reference created_at body";
 export const toEvent = fields<Event>(EVENT);
 
 const deliveryOf = fields<Delivery>(`${EVENT} url status step next_attempt_at`);
+/** An attempt with the token of the claim under which it was made. A repeated report has the same token. */
+export type StoredAttempt = Attempt & { token: number };
 /** @param row with its merchant's clock_offset */
-const toDelivery = (row: Row, attempts: Attempt[]): Delivery => ({
+const toDelivery = (row: Row): Delivery => ({
   ...deliveryOf(row),
   ...(row.next_attempt_at !== null && { nextAttemptAt: row.next_attempt_at + row.clock_offset }),
-  attempts,
+  attempts: (JSON.parse(row.attempts) as StoredAttempt[]).map((attempt) => ({ ...attempt, token: undefined })),
 });
 
 /** The clock of the event's merchant, with which `toDelivery` shows the time of the next attempt. */
 const WITH_OFFSET = "*, (SELECT clock_offset FROM merchants WHERE id = merchant_id) AS clock_offset";
 const FIND = `SELECT ${WITH_OFFSET} FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL`;
-const ATTEMPTS = "SELECT * FROM attempts WHERE merchant_id = :merchant AND event_id = ANY(:ids::text[])";
-const toAttempt = fields<Attempt>("number at sent_real latency_ms http_status response_body error");
 
 export function eventLog(executor: Executor): EventLog {
-  /** Returns deliveries of one merchant with their attempts. */
-  async function withAttempts(merchant: string, rows: readonly Row[]): Promise<Delivery[]> {
-    if (rows.length === 0) return [];
-    const ids = rows.map(({ id }) => id as string);
-    const found = await executor.read({ text: ATTEMPTS, values: { merchant, ids } });
-    const attempts = Map.groupBy(
-      found.toSorted((a, b) => a.number - b.number),
-      ({ event_id }) => event_id,
-    );
-    return rows.map((row) => toDelivery(row, (attempts.get(row.id) ?? []).map(toAttempt)));
-  }
-
   /**
    * Reads a page, newest first. Positions are in the order of commits, so no entry appears behind another one later
    * (D42).
@@ -151,7 +136,6 @@ export function eventLog(executor: Executor): EventLog {
       search: query,
       range: { ...range, before: Math.min(placeOf(asked).seq as number, range.before) },
       hasAddress: list === "deliveries",
-      order: "DESC",
       columns: WITH_OFFSET,
       limit: query.limit + 1,
     });
@@ -160,7 +144,7 @@ export function eventLog(executor: Executor): EventLog {
 
   return {
     async findDelivery(merchant, id) {
-      return (await withAttempts(merchant, await executor.read({ text: FIND, values: { merchant, id } })))[0];
+      return (await executor.read({ text: FIND, values: { merchant, id } })).map(toDelivery)[0];
     },
     async listEvents(query) {
       const page = await pageOf("events", query);
@@ -168,67 +152,28 @@ export function eventLog(executor: Executor): EventLog {
     },
     async listDeliveries(query) {
       const page = await pageOf("deliveries", query);
-      return { ...page, items: await withAttempts(query.merchantId, page.items) };
+      return { ...page, items: page.items.map(toDelivery) };
     },
   };
 }
 
-/** Counts the deliveries that a replay would make ready. */
-export async function countDeliveries(executor: Executor, search: OfMerchant): Promise<DeliveryCount> {
-  const how = { search, hasAddress: true, other: REPLAYABLE, order: "DESC", columns: "host, seq" } as const;
-  const hosts: string[] = [];
-  let isExact = false;
+/** Finds the deliveries that a replay sends again, the newest first. Reads a bounded number of deliveries. */
+export async function findReplayable(
+  executor: Executor,
+  search: OfMerchant,
+): Promise<{ rows: Row[]; isExact: boolean }> {
+  const how = { search, hasAddress: true, other: REPLAYABLE, columns: "id, seq, status, host" };
+  const found: Row[] = [];
   let range = await rangeOf(executor, search);
-  for (let looks = 0; looks < MOST_LOOKS && hosts.length <= MOST_COUNTED; looks += 1) {
-    const { rows, reached } = await look(executor, { ...how, range, limit: MOST_COUNTED + 1 });
-    hosts.push(...rows.map(({ host }) => host as string));
-    isExact = !reached;
-    if (!reached) break;
+  for (let looks = 0; looks < MOST_LOOKS && found.length <= MOST_REPLAYED; looks += 1) {
+    const { rows, reached } = await look(executor, { ...how, range, limit: MOST_REPLAYED + 1 });
+    found.push(...rows);
+    if (!reached) return { rows: found.slice(0, MOST_REPLAYED), isExact: found.length <= MOST_REPLAYED };
     range = { ...range, before: reached.seq };
     // Let requests run in between.
     await nextTurn();
   }
-  const counted = hosts.slice(0, MOST_COUNTED);
-  const byHost = [...Map.groupBy(counted, (host) => host)].map(([host, of]) => ({ host, count: of.length }));
-  return {
-    count: counted.length,
-    isExact: isExact && hosts.length === counted.length,
-    hosts: byHost.toSorted((a, b) => b.count - a.count),
-  };
-}
-
-/** The positions that a replay visits: after `seq`, up to `lastSeq`. */
-export interface Course {
-  seq: number;
-  lastSeq: number;
-}
-
-/** Returns the course of a replay that starts now. It excludes later events. */
-export async function courseOf(executor: Executor, search: OfMerchant): Promise<Course> {
-  const { after, before } = await rangeOf(executor, search);
-  const { last } = await clockAndLast(executor, search.merchantId);
-  return { seq: after, lastSeq: Math.min(before - 1, last) };
-}
-
-/**
- * Reads the next deliveries on a replay's course.
- * @returns their rows, and the position up to which the course has been read
- */
-export async function nextOnCourse(
-  executor: Executor,
-  search: OfMerchant,
-  { seq, lastSeq: end }: Course,
-  limit: number,
-): Promise<{ rows: readonly Row[]; seq: number }> {
-  const { rows, reached } = await look(executor, {
-    search,
-    range: { after: seq, before: end + 1, isTimed: false },
-    hasAddress: true,
-    order: "ASC",
-    columns: "id, seq, status",
-    limit,
-  });
-  return { rows, seq: rows.length === limit ? rows.at(-1)!.seq : (reached?.seq ?? end) };
+  return { rows: found.slice(0, MOST_REPLAYED), isExact: false };
 }
 
 /**

@@ -34,8 +34,9 @@ const MERCHANT = "SELECT customer_secret, clock_offset, (SELECT :leased) AS at F
 /** The index that finds these rows is on merchant, host and time. */
 const nextLane = (which: string) => `SELECT merchant_id, host FROM events
   WHERE ${WAITING} AND ${afterLane("host", ":merchant, :host")} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
+/** What waits at the first step waits for a replay, and not because an attempt failed. */
 const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM (SELECT created_at
-  FROM events WHERE merchant_id = :merchant AND host = :host AND ${WAITING} ORDER BY next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS found`;
+  FROM events WHERE merchant_id = :merchant AND host = :host AND ${WAITING} AND step > 0 ORDER BY next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS found`;
 /** The condition of the index `deliveries_failed`. */
 const GIVEN_UP = "status IN ('ended', 'exhausted')";
 /** Begins with the merchants, because the index does. */
@@ -115,7 +116,7 @@ export function figures({ database, read, readAll }: Executor): FigureStore {
         if (!lane) break;
         place = { merchant: lane.merchant_id, host: lane.host };
         const [counts] = await read({ text: WAITING_OF_LANE, values: place });
-        found.push(toIssue({ ...lane, ...counts }));
+        if (counts!.count > 0) found.push(toIssue({ ...lane, ...counts }));
       }
       return found;
     },

@@ -26,15 +26,12 @@ const FIRST_EVENTS = `${OF_MERCHANT} ORDER BY seq LIMIT ${STEP}`;
 /** The tables in which a merchant has few rows. */
 const DELETED_AT_ONCE = ["accounts", "daily_sums", "erasures", "previous_webhook_secrets"];
 const DELETE = [
-  // Attempts are found through their events, so they are deleted first.
-  `DELETE FROM attempts WHERE ${OF_MERCHANT} AND event_id IN (SELECT id FROM events WHERE ${FIRST_EVENTS})`,
   ...Object.entries(DELETED).map(
     ([table, key]) => `DELETE FROM ${table} WHERE ${OF_MERCHANT} AND ${key} IN
     (SELECT ${key} FROM ${table} WHERE ${table === "events" ? FIRST_EVENTS : SOME})`,
   ),
   ...DELETED_AT_ONCE.map((table) => `DELETE FROM ${table} WHERE ${OF_MERCHANT}`),
 ];
-const STOP_REPLAY = `UPDATE replays SET state = 'stopped', ended_real = :now WHERE ${OF_MERCHANT} AND state = 'running'`;
 const RESET = `UPDATE merchants SET clock_offset = 0, chaos = NULL, customer_secret = :secret, resetting = :resetting
   WHERE id = :merchant`;
 const RESETTING = "SELECT id FROM merchants WHERE resetting = true LIMIT 1";
@@ -47,15 +44,12 @@ const FORGET_REQUESTS = `WITH old AS MATERIALIZED (SELECT merchant_id, at_real, 
     (SELECT merchant_id, at_real, number, request_id FROM old)`;
 
 const DONE = "(url IS NULL OR status = 'delivered') AND NOT ready AND leased_until IS NULL";
-const ITS_ATTEMPTS = "FROM attempts AS a WHERE a.merchant_id = e.merchant_id AND a.event_id = e.id";
 /** Sandbox time is never behind real time, so an event with an earlier sandbox time is at least as old in real time. */
-const SELECT_EVENTS = `SELECT id, seq, created_at < :before AS is_old, octet_length(body) AS bytes,
-    created_at < :before AND ${DONE} AND NOT EXISTS (SELECT 1 ${ITS_ATTEMPTS} AND a.sent_real >= :before) AS is_unneeded,
-    (SELECT count(*) ${ITS_ATTEMPTS}) AS attempts
-  FROM events AS e WHERE ${OF_MERCHANT} AND seq > :after ORDER BY seq LIMIT :limit`;
+const SELECT_EVENTS = `SELECT id, seq, created_at < :before AS is_old, octet_length(body) AS bytes, attempts,
+    created_at < :before AND ${DONE} AND coalesce(attempted_real, 0) < :before AS is_unneeded
+  FROM events WHERE ${OF_MERCHANT} AND seq > :after ORDER BY seq LIMIT :limit`;
 /** A replay may have begun since the event was selected. */
 const FORGET_EVENTS = `DELETE FROM events WHERE ${OF_MERCHANT} AND seq = ANY(:seqs::bigint[]) AND ${DONE} RETURNING id`;
-const FORGET_ATTEMPTS = `DELETE FROM attempts WHERE ${OF_MERCHANT} AND event_id = ANY(:ids::text[])`;
 
 /**
  * Deletes rows of a locked merchant. Returns true if there may be more of them. The last step finds few rows in every
@@ -63,7 +57,7 @@ const FORGET_ATTEMPTS = `DELETE FROM attempts WHERE ${OF_MERCHANT} AND event_id 
  */
 function* resetStep({ id: merchant, customerSecret }: LockedMerchant): Work<boolean> {
   const results = yield* runAll(DELETE.map((text) => ({ text, values: { merchant } })));
-  const resetting = results.slice(1, -DELETED_AT_ONCE.length).some(({ count }) => count >= STEP);
+  const resetting = results.slice(0, -DELETED_AT_ONCE.length).some(({ count }) => count >= STEP);
   const secret = createHmac("sha256", customerSecret).update("reset").digest("hex");
   yield* run(RESET, { merchant, secret, resetting });
   return resetting;
@@ -85,7 +79,6 @@ export function resets({ read, write }: Executor) {
     async reset(merchantId: string, actor?: Actor): Promise<void> {
       const isUnfinished = await write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
-        yield* run(STOP_REPLAY, { merchant: merchantId });
         if (actor) yield* recordAction({ actor, action: "sandbox.reset", merchantId, details: {} });
         return yield* resetStep(merchant);
       });
@@ -119,18 +112,16 @@ function* pruneEvents({ merchantId: merchant, before, after, limit, dryRun }: Pr
   let gone = rows.filter((row) => row.is_unneeded);
   if (!dryRun) {
     const forgotten = yield* run(FORGET_EVENTS, { merchant, seqs: gone.map(({ seq }) => seq) });
-    const ids = forgotten.rows.map(({ id }) => id as string);
-    gone = gone.filter(({ id }) => ids.includes(id));
-    yield* run(FORGET_ATTEMPTS, { merchant, ids });
+    const ids = new Set(forgotten.rows.map(({ id }) => id as string));
+    gone = gone.filter(({ id }) => ids.has(id));
   }
-  const sumOf = (what: "attempts" | "bytes") => gone.reduce((sum, row) => sum + row[what], 0);
   // Later events usually have later times. Events of a time that a move of the clock has skipped are an exception: they
   // are deleted when the events before them are old enough.
   const isLast = rows.length < limit || !rows.every((row) => row.is_old);
   return {
     events: gone.length,
-    attempts: sumOf("attempts"),
-    bytes: sumOf("bytes"),
+    attempts: gone.flatMap(({ attempts }) => JSON.parse(attempts) as unknown[]).length,
+    bytes: gone.reduce((sum, { bytes }) => sum + bytes, 0),
     ...(!isLast && { next: rows.at(-1)!.seq as number }),
   };
 }

@@ -5,7 +5,8 @@ import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { useDatabase } from "../../testing/places.ts";
 import { addDelivery, addMerchant } from "../../testing/storage/fixtures.ts";
-import { durableStorageSuite, expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
+import { durabilityTests } from "../../testing/storage/durability.ts";
+import { expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
 import { openPostgres } from "./index.ts";
 
 /** Every prepared statement that a test of this file sends. */
@@ -46,7 +47,7 @@ describe("on an empty database", () => {
     await storage.ping();
     return { storage, close: async () => undefined };
   });
-  durableStorageSuite("PostgreSQL", (clock, how) => openPostgres(database.url, { clock, ...options, ...how }));
+  durabilityTests((clock, how) => openPostgres(database.url, { clock, ...options, ...how }));
 });
 
 describe("query plans", () => {

@@ -1,7 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useFolder } from "../../testing/places.ts";
-import { durableStorageSuite, expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
+import { durabilityTests } from "../../testing/storage/durability.ts";
+import { expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
 import { migrate } from "./database.ts";
 import { openSqlite } from "./index.ts";
 
@@ -22,7 +23,9 @@ storageSuite("SQLite in memory", async (how) => {
 });
 
 const pathOf = useFolder();
-durableStorageSuite("SQLite", async (clock, how) => openSqlite(pathOf("server.db"), { clock, server: true, ...how }));
+describe("storage: SQLite, reopened", () => {
+  durabilityTests(async (clock, how) => openSqlite(pathOf("server.db"), { clock, server: true, ...how }));
+});
 
 /** A condition on a column in which few rows have the same value. */
 const SELECTIVE = /\b(reference|merchants_reference|phone_number|hash|event_id) = [?:]/g;

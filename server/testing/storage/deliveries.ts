@@ -1,5 +1,18 @@
 import { expect, test } from "vitest";
-import { ACTOR, ADA, ATTEMPT, concurrently, HOUR, KOFI, LATEST, MINUTE, START, type Current } from "./fixtures.ts";
+import {
+  ACTOR,
+  ADA,
+  ATTEMPT,
+  concurrently,
+  HOUR,
+  KOFI,
+  LATEST,
+  MINUTE,
+  SECOND,
+  START,
+  type Current,
+} from "./fixtures.ts";
+import type { Replay } from "../../domain/webhooks.ts";
 
 const DELIVERED = { status: "delivered", step: 1 } as const;
 const ENDED = { status: "ended", step: 1 } as const;
@@ -21,20 +34,12 @@ export function deliveryTests(current: Current): void {
   test("a claim has everything that an attempt needs", async () => {
     const { id, reference } = await oneDelivery();
     const secrets = await storage.rotateSecret(merchantId, "whsec_new", ACTOR);
+    const merchant = await storage.findMerchant(ADA);
     const type = "disbursement.completed";
-    expect(await claims()).toEqual([
-      {
-        lane: { merchantId, host: "merchant.example" },
-        id,
-        event: { id, merchantId, type, reference, createdAt: START, body: expect.any(String) },
-        url: "https://merchant.example/hook",
-        token: expect.any(Number),
-        step: 0,
-        dueAt: START,
-        merchant: await storage.findMerchant(ADA),
-        secrets,
-      },
-    ]);
+    const event = { id, merchantId, type, reference, createdAt: START, body: expect.any(String) };
+    const lane = { merchantId, host: "merchant.example" };
+    const attempt = { url: "https://merchant.example/hook", token: expect.any(Number), step: 0, dueAt: START };
+    expect(await claims()).toEqual([{ lane, id, event, ...attempt, merchant, secrets }]);
   });
 
   test("a retry is ready when it is due, not before, with the bytes that were stored with the event (D11)", async () => {
@@ -43,11 +48,19 @@ export function deliveryTests(current: Current): void {
     const sent = { event: "disbursement.completed", data: { status: "success" } };
     expect(JSON.parse(first.event.body)).toMatchObject(sent);
     await report(first, retryAt(START + 5_000));
+    for (let made = 0; made < 2; made += 1) await oneDelivery();
+    for (const claimed of await claims()) await report(claimed, retryAt(START + HOUR));
     pass(4_999);
     expect([await storage.promoteDue(10), await claims()]).toEqual([0, []]);
     pass(1);
     expect(await storage.promoteDue(10)).toBe(1);
-    expect(await claims()).toMatchObject([{ event: first.event, step: 1, dueAt: START + 5_000 }]);
+    const again = await claimOne();
+    expect(again).toMatchObject({ event: first.event, step: 1, dueAt: START + 5_000 });
+    await report(again, DELIVERED);
+    pass(HOUR);
+    expect([await storage.promoteDue(1), await storage.promoteDue(10), await storage.promoteDue(10)]).toEqual([
+      1, 1, 0,
+    ]);
   });
 
   test("a claimed delivery belongs to its claimant until the lease ends, which only its own claim can renew", async () => {
@@ -79,6 +92,8 @@ export function deliveryTests(current: Current): void {
     const second = await claimOne();
     expect(await report(late, DELIVERED, { error: "No response." })).toBe(false);
     expect(await replay()).toBe("claimed");
+    // A report after the lease counts until another worker claims the delivery.
+    pass(MINUTE);
     expect(await report(second, DELIVERED, { httpStatus: 204 })).toBe(true);
     expect([await report(late, retryAt(START + MINUTE)), await report(second, ENDED)]).toEqual([false, false]);
     const found = await find();
@@ -88,14 +103,6 @@ export function deliveryTests(current: Current): void {
     expect(found.attempts.map(({ httpStatus }) => httpStatus)).toEqual([undefined, 204]);
     pass(HOUR);
     expect(await claims()).toEqual([]);
-  });
-
-  test("a report after the lease still counts until another worker claims the delivery", async () => {
-    const { find } = await oneDelivery();
-    const claimed = await claimOne();
-    pass(2 * MINUTE);
-    expect(await report(claimed, DELIVERED)).toBe(true);
-    expect(await find()).toMatchObject({ status: "delivered" });
   });
 
   test("attempts are numbered from 1 and stored with their results, of which the last hundred are kept", async () => {
@@ -110,18 +117,17 @@ export function deliveryTests(current: Current): void {
       if (index === 0) expect(await find()).toMatchObject({ status: "pending", step: 1, nextAttemptAt: START + HOUR });
       if (index < 2) await replay();
     }
-    expect(await find()).toEqual({
+    const attempts = results.map((result, index) => ({ number: index + 1, ...ATTEMPT, ...result }));
+    const url = "https://merchant.example/hook";
+    const event = {
       id,
       merchantId,
       type: "disbursement.completed",
       reference,
       createdAt: START,
       body: expect.any(String),
-      url: "https://merchant.example/hook",
-      status: "delivered",
-      step: 1,
-      attempts: results.map((result, index) => ({ number: index + 1, ...ATTEMPT, ...result })),
-    });
+    };
+    expect(await find()).toEqual({ ...event, url, status: "delivered", step: 1, attempts });
     for (let made = 3; made < 103; made += 1) {
       await replay();
       await report(await claimOne(), DELIVERED);
@@ -156,24 +162,11 @@ export function deliveryTests(current: Current): void {
     const { id, replay } = await oneDelivery();
     await finalPayout(kofi);
     const silent = (await current.events(kofi))[0]!.id;
-    expect(await storage.findDelivery(kofi, silent)).toBeUndefined();
-    expect(await storage.hasDue(kofi, START + MINUTE)).toBe(false);
-    for (const [of, unknown] of [
-      [kofi, id],
-      [kofi, silent],
-      [merchantId, "msg_nothing"],
-    ] as const)
-      expect(await storage.requestReplay(of, unknown, ACTOR)).toBe("unknown");
+    expect([await storage.findDelivery(kofi, silent), await storage.hasDue(kofi, LATEST)]).toEqual([undefined, false]);
+    const unknown = [id, silent, "msg_nothing"].map((each) => storage.requestReplay(kofi, each, ACTOR));
+    expect(await Promise.all(unknown)).toEqual(["unknown", "unknown", "unknown"]);
     await storage.reset(merchantId);
     expect([await replay(), await claims()]).toEqual(["unknown", []]);
-  });
-
-  test("makes at most `limit` deliveries ready", async () => {
-    await concurrently(5, () => delivery());
-    for (const claimed of await claims()) await report(claimed, retryAt(START + 1));
-    pass(1);
-    const made = [await storage.promoteDue(3), await storage.promoteDue(3), await storage.promoteDue(3)];
-    expect([made, (await claims()).length]).toEqual([[3, 2, 0], 5]);
   });
 
   test("lists lanes with ready deliveries in order, page by page, each once", async () => {
@@ -213,19 +206,101 @@ export function deliveryTests(current: Current): void {
   });
 
   test("an event goes to the request's address, else to the default at that time, else nowhere (D40)", async () => {
-    const insert = async (changes: { webhookURL?: string } = {}) =>
-      expect((await finalPayout(merchantId, changes)).webhookURL).toBe(changes.webhookURL);
-    const [first, own, later] = ["https://default.example/", "https://own.example/", "https://later.example/"] as const;
-    await insert();
-    await storage.setDefaultWebhook(merchantId, first, ACTOR);
-    expect(await storage.findMerchant(merchantId)).toMatchObject({ webhookUrl: first });
-    await insert();
-    await insert({ webhookURL: own });
-    for (const address of [later, undefined]) {
+    const [first, own, later] = ["https://default.example/", "https://own.example/", "https://later.example/"];
+    for (const [address, webhookURL] of [[], [first], [first, own], [later], []]) {
       await storage.setDefaultWebhook(merchantId, address, ACTOR);
-      await insert();
+      const record = await finalPayout(merchantId, webhookURL === undefined ? {} : { webhookURL });
+      expect(record.webhookURL).toBe(webhookURL);
     }
     const { items } = await storage.listDeliveries({ merchantId, limit: 10 });
     expect(items.map(({ url }) => url)).toEqual([later, own, first]);
+  });
+}
+
+const B = { webhookURL: "https://b.example/" };
+
+export function replayByFilterTests(current: Current): void {
+  const { storage, pass, delivery, attempted, claims, report } = current;
+  const replay = (changes: Partial<Replay> = {}) =>
+    storage.replayAll({ merchantId: ADA, filter: { status: "failed" }, pace: 100, ...changes }, ACTOR);
+  /** Makes failed deliveries and returns their ids, the oldest first. */
+  async function failed(count: number) {
+    await concurrently(count, () => delivery(ADA));
+    for (const claimed of await claims({ merchantId: ADA })) await report(claimed, { status: "exhausted", step: 10 });
+    const { items } = await storage.listDeliveries({ merchantId: ADA, status: "failed", limit: 100 });
+    return items.map(({ id }) => id).toReversed();
+  }
+  const readyIds = async () => (await claims()).map(({ event }) => event.id);
+
+  test("makes due what the filter finds, also what waits for a retry, and leaves alone what is ready or being attempted", async () => {
+    const other = await attempted(ADA, "ended");
+    const wanted: string[] = [];
+    for (const status of ["ended", "delivered", "exhausted", "pending"] as const)
+      wanted.push((await attempted(ADA, status, B)).id);
+    const [underway, ready] = [await attempted(ADA, "delivered", B), await attempted(ADA, "delivered", B)];
+    await storage.requestReplay(ADA, underway.id, ACTOR);
+    await claims();
+    await storage.requestReplay(ADA, ready.id, ACTOR);
+
+    expect(await replay({ filter: { host: "b.example" } })).toBe(4);
+    pass(SECOND);
+    const due = (await claims()).map(({ event, step, dueAt }) => [event.id, step, dueAt - START]);
+    const expected = wanted.map((id, index) => [id, 0, 10 * index]);
+    expect(new Set(due)).toEqual(new Set([...expected, [ready.id, 0, 0]]));
+    expect(await storage.findDelivery(ADA, other.id)).toMatchObject({ status: "ended" });
+  });
+
+  test("makes the retries of one receiver due earlier, those first that are due first, and counts no attempt", async () => {
+    for (let made = 0; made < 4; made += 1) {
+      await attempted(ADA, "pending", B);
+      pass(1);
+    }
+    await attempted(ADA, "pending");
+    const lane = { merchantId: ADA, host: "b.example" };
+    expect(await storage.advanceRetries(lane, 3)).toBe(3);
+    const claimed = (await claims()).map(({ step, dueAt, url }) => [step, dueAt, url]);
+    expect(claimed).toEqual(Array.from({ length: 3 }, () => [0, START + 4, B.webhookURL]));
+    expect(await storage.advanceRetries({ ...lane, merchantId: KOFI }, 1)).toBe(0);
+    expect([await storage.advanceRetries(lane, 10), await storage.advanceRetries(lane, 10)]).toEqual([1, 0]);
+  });
+
+  test("keeps its pace, the oldest first", async () => {
+    const ids = await failed(50);
+    expect(await replay({ pace: 10 })).toBe(50);
+    for (let seconds = 1; seconds <= 5; seconds += 1) {
+      pass(SECOND - 1);
+      expect(await readyIds()).toEqual(ids.slice(10 * (seconds - 1), 10 * seconds));
+      pass(1);
+    }
+  });
+
+  test("several replays at once make each delivery due once", async () => {
+    const ids = await failed(60);
+    const counts = await concurrently(4, () => replay());
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(60);
+    pass(SECOND);
+    expect((await readyIds()).toSorted()).toEqual(ids.toSorted());
+  });
+
+  test("a reset meanwhile ends it", async () => {
+    await failed(6);
+    await Promise.all([replay(), storage.reset(ADA)]);
+    pass(MINUTE);
+    expect([await readyIds(), await current.events(ADA)]).toEqual([[], []]);
+  });
+
+  test("replays a period of one merchant, and is exact also after a move of the clock", async () => {
+    const before = await attempted(ADA, "ended");
+    await attempted(KOFI, "ended");
+    await storage.moveClock(ADA, { by: MINUTE }, START + 10 * MINUTE);
+    const during = await attempted(ADA, "ended");
+    pass(MINUTE);
+    await attempted(ADA, "ended");
+    const filter = { createdAfter: START, createdBefore: START + 2 * MINUTE };
+    const hosts = [{ host: "merchant.example", count: 2 }];
+    expect(await storage.countDeliveries(ADA, filter)).toEqual({ count: 2, isExact: true, hosts });
+    expect(await replay({ filter })).toBe(2);
+    pass(SECOND);
+    expect((await readyIds()).toSorted()).toEqual([before.id, during.id].toSorted());
   });
 }

@@ -13,7 +13,6 @@ import {
   HOUR,
   LATEST,
   MINUTE,
-  nextId,
   START,
 } from "./fixtures.ts";
 
@@ -51,8 +50,6 @@ export async function fill(storage: Storage, texts = "\u{1f423} \ufdd0") {
   const claimed = await addDelivery(storage, ada.id);
   await claimAll(storage, { merchantId: ada.id, leaseMs: MINUTE });
   const due = await addDelivery(storage, ada.id);
-  const replay = { id: nextId(), merchantId: kofi.id, filter: { status: "failed" }, pace: 1, expected: 1 } as const;
-  await storage.startReplay(replay, ACTOR);
   return { ada, kofi, key, revoked, pending, claimed, due };
 }
 
@@ -68,7 +65,6 @@ export async function contents(storage: Storage) {
       deliveries: await storage.listDeliveries(query),
       disbursements: await storage.listDisbursements(query),
       checkouts: await storage.listCheckouts(query),
-      replays: await storage.listReplays(merchantId, 10),
     };
   });
   const [keys, balances] = [await storage.listKeys(), await storage.listBalances()];

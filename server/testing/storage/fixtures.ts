@@ -1,9 +1,10 @@
 import type { Storage } from "../../domain/storage.ts";
 import type { ApiKey } from "../../domain/keys.ts";
-import type { Checkout, Customer, Disbursement, Draft } from "../../domain/records.ts";
 import type { Attempt, DeliveryStatus } from "../../domain/deliveries.ts";
+import type { Checkout, Customer, Disbursement, Draft } from "../../domain/records.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Page } from "../../domain/pages.ts";
+import type { LoggedRequest } from "../../domain/request-log.ts";
 import { customerOf } from "../../storage/record-rows.ts";
 import type { FakeClock } from "../clock.ts";
 
@@ -112,6 +113,22 @@ export function aCheckout(merchantId: string, changes: Partial<Draft<Checkout>> 
   };
 }
 
+/** An entry of the log of requests. */
+export function aRequest(merchantId: string, changes: Partial<LoggedRequest> = {}): LoggedRequest {
+  made += 1;
+  const what = { operation: "verifyDisbursement", method: "GET", path: "/v1/disbursements/DSB1" };
+  return {
+    requestId: `req_${made}`,
+    merchantId,
+    at: START,
+    number: made,
+    ...what,
+    status: 200,
+    durationMs: 1.5,
+    ...changes,
+  };
+}
+
 /** The record that results from a draft when it is stored at this sandbox time. */
 export function storedAt<T extends Disbursement | Checkout>(draft: Draft<T>, at = START): T {
   const { due, ...rest } = draft;
@@ -142,7 +159,10 @@ export const concurrently = <T>(count: number, begin: (index: number) => Promise
   Promise.all(Array.from({ length: count }, (_, index) => begin(index)));
 
 /** Claims every ready delivery. */
-export async function claimAll(storage: Storage, { merchantId, leaseMs = MINUTE, count = 100 } = {} as ClaimOptions) {
+export async function claimAll(
+  storage: Storage,
+  { merchantId, leaseMs = MINUTE, count = 100 }: { merchantId?: string; leaseMs?: number; count?: number } = {},
+) {
   await storage.promoteDue(1_000);
   const ready = await storage.readyLanes({ limit: 100 });
   const lanes = ready.filter((lane) => merchantId === undefined || lane.merchantId === merchantId);
@@ -151,20 +171,6 @@ export async function claimAll(storage: Storage, { merchantId, leaseMs = MINUTE,
     leaseMs,
   );
 }
-
-export interface ClaimOptions {
-  merchantId?: string;
-  leaseMs?: number;
-  count?: number;
-}
-
-/** Every combination of these values. A value that is undefined is left out. */
-export const combinations = <T>(values: { [Name in keyof T]?: readonly (T[Name] | undefined)[] }): Partial<T>[] =>
-  Object.entries(values as Record<string, readonly unknown[]>).reduce<object[]>(
-    (found, [name, of]) =>
-      found.flatMap((some) => of.map((value) => (value === undefined ? some : { ...some, [name]: value }))),
-    [{}],
-  ) as Partial<T>[];
 
 /** Reads a list to its end, and returns its pages. @param meanwhile runs after the first page */
 export async function pagesOf<T>(
@@ -191,11 +197,13 @@ interface Opened {
 /** The storage and the clock of the current test, and what tests do with them. */
 export type Current = ReturnType<typeof createCurrent>;
 
-const recordOf = async <T>(inserted: Promise<{ record: T }>) => (await inserted).record;
-
 /** @param opened returns what belongs to the current test */
 export function createCurrent(opened: () => Opened) {
   const storage = new Proxy({} as Storage, { get: (_, name) => Reflect.get(opened().storage, name) as unknown });
+  const within =
+    <Given extends unknown[], T>(act: (storage: Storage, ...given: Given) => T) =>
+    (...given: Given) =>
+      act(storage, ...given);
   return {
     storage,
     clock: () => opened().clock,
@@ -205,18 +213,16 @@ export function createCurrent(opened: () => Opened) {
     /** What the storage has reported so far, of one kind. */
     reported: (name: string) => opened().reported.filter((each) => each.name === name),
 
-    merchant: (changes?: Partial<Merchant>) => addMerchant(storage, changes),
-    key: (merchantId: string, changes?: Partial<ApiKey>) => addKey(storage, merchantId, changes),
-    payout: (merchantId: string, changes?: Payout) =>
-      recordOf(storage.insertDisbursement(aDisbursement(merchantId, changes))),
-    finalPayout: (merchantId: string, changes?: Payout) =>
-      recordOf(storage.insertDisbursement(aFinalDisbursement(merchantId, changes))),
-    checkout: (merchantId: string, changes?: Partial<Draft<Checkout>>) =>
-      recordOf(storage.insertCheckout(aCheckout(merchantId, changes))),
-    delivery: (merchantId: string, changes?: Payout) => addDelivery(storage, merchantId, changes),
-    attempted: (merchantId: string, status: DeliveryStatus, changes?: Payout) =>
-      attempted(storage, merchantId, status, changes),
-    claims: (options?: ClaimOptions) => claimAll(storage, options),
+    merchant: within(addMerchant),
+    key: within(addKey),
+    payout: async (...how: Parameters<typeof aDisbursement>) =>
+      (await storage.insertDisbursement(aDisbursement(...how))).record,
+    finalPayout: async (...how: Parameters<typeof aFinalDisbursement>) =>
+      (await storage.insertDisbursement(aFinalDisbursement(...how))).record,
+    checkout: async (...how: Parameters<typeof aCheckout>) => (await storage.insertCheckout(aCheckout(...how))).record,
+    delivery: within(addDelivery),
+    attempted: within(attempted),
+    claims: within(claimAll),
     /** Reports an attempt. */
     report: (
       claim: Parameters<Storage["recordAttempt"]>[0],
@@ -224,7 +230,7 @@ export function createCurrent(opened: () => Opened) {
       attempt: Partial<Omit<Attempt, "number">> = {},
     ) => storage.recordAttempt(claim, { ...ATTEMPT, ...attempt }, next),
     /** Gives every record that is due its final status. */
-    settleAll: async () => {
+    async settleAll() {
       while ((await storage.settleDue(100)) > 0);
     },
     /** The merchant's newest events. */

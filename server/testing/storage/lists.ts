@@ -1,11 +1,9 @@
-import { expect, test } from "vitest";
-import type { Checkout, Disbursement, RecordQuery } from "../../domain/records.ts";
-import type { DeliverySearch, DeliveryStatus } from "../../domain/deliveries.ts";
+import { describe, expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Page } from "../../domain/pages.ts";
 import {
   ADA,
-  combinations,
+  aRequest,
   concurrently,
   DAY,
   HOUR,
@@ -22,51 +20,132 @@ import {
 const FIRST_DAY = START - (START % DAY);
 const PHONE = "2250700000001";
 const to = (phoneNumber: string) => ({ customer: { phoneNumber } });
+const [id, other] = [ADA, KOFI];
 
-interface Period {
-  createdAfter?: number;
-  createdBefore?: number;
+type Item = Record<string, any>;
+type Query = Record<string, any>;
+type List = (query: any) => Promise<Page<Item>>;
+interface Listed {
+  list: List;
+  /** Adds an item to a merchant's list. */
+  add(merchantId: string): Promise<unknown>;
+  /** Adds items in which the values of filters differ. */
+  fill?(): Promise<unknown>;
+  filters?: Query;
 }
-const isWithin = (at: number, { createdAfter = 0, createdBefore = Infinity }: Period) =>
-  at >= createdAfter && at < createdBefore;
 
-/** Expects that each query finds, of all, what meets it. */
-async function filtersShow<Query, T>(
-  queries: readonly Partial<Query>[],
-  list: (query: Partial<Query>) => Promise<T[]>,
-  meets: (each: T, query: Partial<Query>) => boolean,
-): Promise<void> {
-  const all = await list({});
+/** Whether an item meets a condition of these names; of any other name, it has the same value. */
+const CONDITIONS: Record<string, (item: Item, asked: any) => boolean> = {
+  createdAfter: ({ createdAt }, time) => createdAt >= time,
+  createdBefore: ({ createdAt }, time) => createdAt < time,
+  phoneNumber: ({ customer }, number) => customer?.phoneNumber === number,
+  status: ({ status }, asked) => status === asked || (asked === "failed" && /ended|exhausted/.test(status)),
+  host: ({ url }, host) => new URL(url).host === host,
+  statusClass: ({ status = 0 }, hundreds) => Math.floor(status / 100) === hundreds,
+  reference: ({ reference, merchantsReference }, asked) => [reference, merchantsReference].includes(asked),
+};
+const idOf = (item: Item): string => item.id ?? item.requestId;
+const meets = (item: Item, query: Query) =>
+  Object.entries(query).every(([name, asked]) => CONDITIONS[name]?.(item, asked) ?? item[name] === asked);
+
+/** Every combination of these values, of which each may also be absent. */
+const combinations = (values: Query): Query[] =>
+  Object.entries(values).reduce<Query[]>(
+    (found, [name, of]) => found.flatMap((some) => [some, ...of.map((value: unknown) => ({ ...some, [name]: value }))]),
+    [{}],
+  );
+
+/** Expects that each query finds, in pages of each size, which of all items meet it. Returns all items. */
+async function expectFiltered(list: List, queries: readonly Query[], limits = [100]): Promise<Item[]> {
+  const all = (await list({ merchantId: id, limit: 100 })).items;
   for (const query of queries)
-    expect([query, await list(query)]).toEqual([query, all.filter((each) => meets(each, query))]);
+    for (const limit of limits) {
+      const pages = await pagesOf((of) => list({ merchantId: id, limit, ...query, ...of }));
+      const expected = all.filter((item) => meets(item, query));
+      expect([query, pages.flat()]).toEqual([query, expected]);
+      expect(pages).toHaveLength(Math.max(1, Math.ceil(expected.length / limit)));
+    }
+  return all;
 }
 
-type List = (query: {
-  merchantId: string;
-  limit: number;
-  cursor?: string;
-}) => Promise<Page<{ id: string; reference: string }>>;
-
-/** Lists in pages: of records, events and deliveries. */
+/** Lists in pages: of records, events, deliveries and requests. */
 export function listTests(current: Current): void {
-  const { storage, now, pass, payout, finalPayout, checkout, delivery, settleAll } = current;
-  const [id, other] = [ADA, KOFI];
+  const { storage, now, pass, payout, finalPayout, checkout, delivery, attempted, settleAll } = current;
 
-  test.each<[string, List, (merchantId: string) => Promise<unknown>]>([
-    ["disbursements", (query) => storage.listDisbursements(query), payout],
-    ["checkouts", (query) => storage.listCheckouts(query), checkout],
-    ["events", (query) => storage.listEvents(query), delivery],
-    ["deliveries", (query) => storage.listDeliveries(query), delivery],
-  ])(
-    "%s are listed newest first, without a gap or repeat, whatever is added or settled, until a reset",
-    async (name, list, add) => {
+  const records = (list: List, add: typeof payout | typeof checkout, addFinal: typeof add): Listed => ({
+    list,
+    add,
+    async fill() {
+      for (const merchantsReference of ["first", "second", "third"]) {
+        await add(id, { merchantsReference });
+        await addFinal(id);
+        pass(SECOND);
+      }
+    },
+    filters: {
+      status: ["success", "pending", "failed"],
+      merchantsReference: ["second", "SECOND"],
+      createdAfter: [START + SECOND, START + SECOND + 1],
+      createdBefore: [START + SECOND, START],
+    },
+  });
+  async function finalCheckout(merchantId: string) {
+    const record = await checkout(merchantId);
+    await storage.finishCheckout(record.reference, "success");
+    return record;
+  }
+  const request = (changes = {}, of = id) => storage.insertRequests([aRequest(of, changes)]);
+  const LISTS: Record<string, Listed> = {
+    disbursements: records((query) => storage.listDisbursements(query), payout, finalPayout),
+    checkouts: records((query) => storage.listCheckouts(query), checkout, finalCheckout),
+    events: { list: (query) => storage.listEvents(query), add: delivery },
+    deliveries: {
+      list: (query) => storage.listDeliveries(query),
+      add: delivery,
+      async fill() {
+        for (const made of ["delivered", "ended", "exhausted", "pending"] as const) {
+          for (const host of ["a.example", "b.example:8443"])
+            for (const status of ["success", "failed"] as const)
+              await attempted(id, made, { status, webhookURL: `https://${host}/` });
+          pass(MINUTE);
+        }
+      },
+      filters: {
+        status: ["failed", "ended", "delivered", "pending"],
+        host: ["b.example:8443", "c.example"],
+        type: ["disbursement.failed"],
+        createdAfter: [START + 1, START + MINUTE],
+        createdBefore: [START + MINUTE, START + 2 * MINUTE],
+      },
+    },
+    requests: {
+      list: (query) => storage.listRequests(query),
+      add: (merchantId) => request({}, merchantId),
+      async fill() {
+        const create = { operation: "createDisbursement", merchantsReference: "order-7" };
+        await request({ ...create, reference: "DSB7" });
+        await request({ ...create, requestId: "req_7", status: 422 });
+        // The connection was lost before the response.
+        await request({ status: undefined, reference: "DSB7" });
+      },
+      filters: {
+        statusClass: [0, 2, 4],
+        operation: ["createDisbursement"],
+        reference: ["DSB7", "order-7", "order"],
+        requestId: ["req_7"],
+      },
+    },
+  };
+
+  describe.each(Object.entries(LISTS))("of %s", (name, { list, add, fill, filters = {} }) => {
+    test("is newest first, without a gap or repeat, whatever is added or settled, until a reset", async () => {
       // Each two have the same time.
       for (let made = 0; made < 6; made += 1) {
         await add(id);
         if (made % 2 === 1) pass(SECOND);
       }
       await add(other);
-      const ids = (await list({ merchantId: id, limit: 100 })).items.map((item) => item.id);
+      const ids = (await list({ merchantId: id, limit: 100 })).items.map(idOf);
       expect(ids).toHaveLength(6);
       for (const limit of [1, 2, 4, 5, 6]) {
         const pages = await pagesOf(
@@ -77,53 +156,25 @@ export function listTests(current: Current): void {
             await settleAll();
           },
         );
-        const found = pages.flat().map((item) => item.id);
+        const found = pages.flat().map(idOf);
         expect(found.slice(found.indexOf(ids[0]!))).toEqual(ids);
         expect(pages).toHaveLength(Math.ceil(found.length / limit));
       }
       const { cursor } = await list({ merchantId: id, limit: 1 });
-      await expect(list({ merchantId: other, limit: 1, cursor: cursor! })).rejects.toThrow(InvalidCursorError);
+      await expect(list({ merchantId: other, limit: 1, cursor })).rejects.toThrow(InvalidCursorError);
+      if (name === "requests") return;
       await storage.reset(id);
       expect(await list({ merchantId: id, limit: 1 })).toEqual({ items: [] });
-      if (name === "disbursements" || name === "checkouts")
-        await expect(list({ merchantId: id, limit: 1, cursor: cursor! })).rejects.toThrow(InvalidCursorError);
-    },
-  );
+      if (!fill || name === "deliveries") return;
+      await expect(list({ merchantId: id, limit: 1, cursor })).rejects.toThrow(InvalidCursorError);
+    });
 
-  test.each(["disbursements", "checkouts"] as const)(
-    "every combination of filters of %s finds what meets all",
-    async (name) => {
-      for (let made = 0; made < 6; made += 1) {
-        const isFinal = made % 2 === 1;
-        if (name === "disbursements") await (isFinal ? finalPayout : payout)(id);
-        else {
-          const { reference } = await checkout(id);
-          if (isFinal) await storage.finishCheckout(reference, "success");
-        }
-        if (isFinal) pass(SECOND);
-      }
-      const list = async (query: Partial<RecordQuery>): Promise<(Checkout | Disbursement)[]> => {
-        const whole = { merchantId: id, limit: 10, ...query } as never;
-        const page = name === "disbursements" ? storage.listDisbursements(whole) : storage.listCheckouts(whole);
-        return (await page).items;
-      };
-      const all = await list({});
-      expect(all).toHaveLength(6);
-      const [last, previous] = all;
-      await filtersShow(
-        combinations<RecordQuery>({
-          status: [undefined, "success", "pending", "failed"],
-          merchantsReference: [undefined, previous!.merchantsReference, last!.merchantsReference.toUpperCase()],
-          createdAfter: [undefined, START + SECOND, START + SECOND + 1],
-          createdBefore: [undefined, START + SECOND, START],
-        }),
-        list,
-        (each, { status = each.status, merchantsReference = each.merchantsReference, ...period }) =>
-          [status, merchantsReference].join() === [each.status, each.merchantsReference].join() &&
-          isWithin(each.createdAt, period),
-      );
-    },
-  );
+    test.runIf(fill)("is filtered by every combination of its filters", async () => {
+      await fill!();
+      const all = await expectFiltered(list, combinations(filters));
+      expect(all.length).toBeGreaterThan(2);
+    });
+  });
 
   test("no event appears behind one that a reader has seen, whatever is written meanwhile (D42)", async () => {
     const seen: string[] = [];
@@ -151,43 +202,35 @@ export function listTests(current: Current): void {
     expect(listed.flat().map((event) => event.id)).toEqual(seen.toReversed());
   });
 
-  test("finds disbursements by phone number across days, whatever the page and the period", async () => {
-    const times = new Map<string, number>();
+  test("of payments by phone number goes across days, whatever the page and the period", async () => {
+    const times: number[] = [];
     // Several records of the same millisecond, the first and the last millisecond of a day, and days without records.
     for (const day of [1, 2, 4, 5, 8]) {
       for (const at of [0, HOUR, HOUR, HOUR, HOUR + 1, HOUR + 1, HOUR + 1, DAY - 1]) {
         pass(FIRST_DAY + day * DAY + at - now());
         await payout(id);
-        const { reference } = await (times.size % 3 === 0 ? finalPayout : payout)(id, to(PHONE));
-        times.set(reference, now());
+        await (times.length % 3 === 0 ? finalPayout : payout)(id, to(PHONE));
+        times.push(now());
       }
     }
     // Another merchant's records are on days on which this merchant has none.
     pass(2 * DAY);
     const shared = await payout(other, { ...to(PHONE), merchantsReference: "either 7" });
-    const all = (await storage.listDisbursements({ merchantId: id, limit: 100 })).items;
-    const ofPhone = all.filter(({ reference }) => times.has(reference));
-    expect(ofPhone).toHaveLength(40);
-    for (const query of combinations<Period & { status: "success" | "failed" }>({
-      status: [undefined, "success", "failed"],
-      createdAfter: [undefined, FIRST_DAY + 2 * DAY, FIRST_DAY + 2 * DAY + HOUR + 1],
-      createdBefore: [undefined, FIRST_DAY + 5 * DAY, FIRST_DAY + 5 * DAY + HOUR + 1],
-    })) {
-      const expected = ofPhone.filter(
-        (each) => (query.status ?? each.status) === each.status && isWithin(each.createdAt, query),
-      );
-      for (const limit of [3, 8, 100]) {
-        const whole = { merchantId: id, phoneNumber: PHONE, limit, ...query };
-        const pages = await pagesOf((of) => storage.listDisbursements({ ...whole, ...of }));
-        expect(pages.flat()).toEqual(expected);
-        expect(pages).toHaveLength(Math.max(1, Math.ceil(expected.length / limit)));
-      }
-    }
-    const part = { merchantId: id, phoneNumber: PHONE.slice(0, -1), limit: 100 };
-    expect((await storage.listDisbursements(part)).items).toEqual([]);
-    const found = await storage.searchPayments({ text: "x", phoneNumber: PHONE, limit: 100 });
-    expect(found.map(({ createdAt }) => createdAt)).toEqual([now(), ...[...times.values()].toReversed()]);
+    const queries = combinations({
+      status: ["success", "failed"],
+      createdAfter: [FIRST_DAY + 2 * DAY, FIRST_DAY + 2 * DAY + HOUR + 1],
+      createdBefore: [FIRST_DAY + 5 * DAY, FIRST_DAY + 5 * DAY + HOUR + 1],
+    });
+    const ofPhone = [PHONE, PHONE.slice(0, -1)].flatMap((phoneNumber) => queries.map((of) => ({ phoneNumber, ...of })));
+    const all = await expectFiltered(LISTS.disbursements!.list, ofPhone, [3, 8, 100]);
+    expect(all).toHaveLength(80);
+
     const { reference } = await checkout(id, { merchantsReference: "either 7" });
+    await storage.payCheckout(reference, PHONE, undefined);
+    await checkout(id);
+    await expectFiltered(LISTS.checkouts!.list, combinations({ phoneNumber: [PHONE], status: ["success"] }));
+    const found = await storage.searchPayments({ text: "x", phoneNumber: PHONE, limit: 100 });
+    expect(found.map(({ createdAt }) => createdAt)).toEqual([now(), now(), ...times.toReversed()]);
     const foundBy = async (text: string) =>
       new Set((await storage.searchPayments({ text, limit: 9 })).map((each) => each.reference));
     expect(await foundBy("either 7")).toEqual(new Set([shared.reference, reference]));
@@ -195,83 +238,40 @@ export function listTests(current: Current): void {
     for (const text of ["", "\0", "either"]) expect(await foundBy(text)).toEqual(new Set());
   });
 
-  test("finds checkouts by the payer's phone number", async () => {
-    const [paid] = [await checkout(id), await checkout(id)];
-    await storage.payCheckout(paid.reference, PHONE, undefined);
-    const query = { merchantId: id, phoneNumber: PHONE, limit: 2 };
-    expect((await storage.listCheckouts(query)).items).toMatchObject([{ reference: paid.reference }]);
-    expect((await storage.listCheckouts({ ...query, status: "success" })).items).toEqual([]);
-  });
-}
-
-const isOf = (each: DeliveryStatus, asked = each as DeliverySearch["status"]) =>
-  asked === "failed" ? ["ended", "exhausted"].includes(each) : asked === each;
-const HOSTS = ["a.example", "b.example:8443"] as const;
-
-export function searchTests(current: Current): void {
-  const { storage, now, pass, payout, delivery, attempted } = current;
-  const merchantId = ADA;
-  const search = async (query: DeliverySearch) =>
-    (await storage.listDeliveries({ merchantId, limit: 100, ...query })).items;
-
-  test("every combination of filters finds what meets all", async () => {
-    for (const status of ["delivered", "ended", "exhausted", "pending"] as const) {
-      for (const host of HOSTS)
-        for (const final of ["success", "failed"] as const)
-          await attempted(merchantId, status, { status: final, webhookURL: `https://${host}/` });
-      pass(MINUTE);
-    }
-    expect(await search({})).toHaveLength(16);
-    await filtersShow(
-      combinations<DeliverySearch>({
-        status: [undefined, "failed", "ended", "delivered", "pending"],
-        host: [undefined, HOSTS[1], "c.example"],
-        type: [undefined, "disbursement.failed"],
-        createdAfter: [undefined, START + 1, START + MINUTE],
-        createdBefore: [undefined, START + MINUTE, START + 2 * MINUTE],
-      }),
-      search,
-      ({ url, ...each }, { status, host = new URL(url).host, type = each.type, ...period }) =>
-        isOf(each.status, status) &&
-        [host, type].join() === [new URL(url).host, each.type].join() &&
-        isWithin(each.createdAt, period),
-    );
-  });
-
-  test("finds the events of a period whichever it is, and pages through them", async () => {
+  test("of the deliveries of a period finds them whichever it is", async () => {
     for (let index = 0; index < 40; index += 1) {
       // Some events have the same time, and other merchants' events are in between.
       if (index % 3 > 0) pass(1 + (index % 5));
-      await delivery(merchantId);
-      if (index % 4 === 0) await delivery(KOFI);
+      await delivery(id);
+      if (index % 4 === 0) await delivery(other);
     }
-    const periods: Period[] = [];
+    const periods: Query[] = [];
     for (let from = START - 1; from <= now() + 2; from += 7)
       for (let until = from; until <= now() + 2; until += 11)
         periods.push({ createdAfter: from, createdBefore: until });
-    await filtersShow(periods, search, ({ createdAt }, period) => isWithin(createdAt, period));
-    const all = await search({});
+    const all = await expectFiltered(LISTS.deliveries!.list, periods, [7, 100]);
     expect(all).toHaveLength(40);
-    const period = { createdAfter: all[30]!.createdAt, createdBefore: all[5]!.createdAt };
-    const pages = await pagesOf((of) => storage.listDeliveries({ merchantId, limit: 7, ...period, ...of }));
-    expect(pages.flat()).toEqual(await search(period));
   });
 
-  test("finds the events of a period whose time a move of the clock has skipped, although later ones precede them", async () => {
-    const due = { afterMs: MINUTE, status: "success" } as const;
-    const record = await payout(merchantId, { webhookURL: "https://a.example/", due });
-    await storage.moveClock(merchantId, { by: HOUR }, LATEST);
-    const later = await delivery(merchantId);
+  test("of the deliveries of a period whose time a move of the clock has skipped finds them behind later ones", async () => {
+    const webhookURL = "https://a.example/";
+    const { reference } = await payout(id, { webhookURL, due: { afterMs: MINUTE, status: "success" } });
+    await storage.moveClock(id, { by: HOUR }, LATEST);
+    await delivery(id);
     expect(await storage.settleDue(10)).toBe(1);
-    expect(await search({ createdBefore: START + HOUR })).toMatchObject([{ reference: record.reference }]);
-    expect(await search({ createdAfter: START + HOUR })).toMatchObject([{ reference: later.reference }]);
+    const hour = START + HOUR;
+    const all = await expectFiltered(LISTS.deliveries!.list, [{ createdBefore: hour }, { createdAfter: hour }]);
+    expect(all.map((item) => [item.reference === reference, item.createdAt >= hour])).toEqual([
+      [true, false],
+      [false, true],
+    ]);
   });
 
-  test("a page looks at a bounded number of deliveries, and says how far it got", async () => {
-    const rare = await delivery(merchantId, { webhookURL: "https://rare.example/" });
+  test("of deliveries looks at a bounded number for a page, and says how far it got", async () => {
+    const rare = await delivery(id, { webhookURL: "https://rare.example/" });
     pass(MINUTE);
-    for (let made = 0; made < 2_000; made += 500) await concurrently(500, () => delivery(merchantId));
-    const query = { merchantId, host: "rare.example", limit: 10 };
+    for (let made = 0; made < 2_000; made += 500) await concurrently(500, () => delivery(id));
+    const query = { merchantId: id, host: "rare.example", limit: 10 };
     const first = await storage.listDeliveries(query);
     expect(first).toEqual({ items: [], cursor: expect.any(String), searchedTo: START + MINUTE });
     const second = await storage.listDeliveries({ ...query, cursor: first.cursor! });
@@ -279,7 +279,7 @@ export function searchTests(current: Current): void {
     // An index has exactly these rows, so that the search reads no other rows.
     expect(await storage.listDeliveries({ ...query, status: "failed" })).toEqual({ items: [] });
     // Counting takes several reads.
-    const counted = await storage.countDeliveries(merchantId, { host: "rare.example" });
+    const counted = await storage.countDeliveries(id, { host: "rare.example" });
     expect(counted).toEqual({ count: 0, isExact: true, hosts: [] });
   });
 }

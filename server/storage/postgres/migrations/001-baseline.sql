@@ -158,6 +158,9 @@ CREATE TABLE events (
   leased_until bigint,
   ready boolean NOT NULL DEFAULT false,
   claim_token bigint NOT NULL DEFAULT 0,
+  -- The last attempts, as JSON, and when the latest was sent.
+  attempts text NOT NULL DEFAULT '[]',
+  attempted_real bigint,
   PRIMARY KEY (merchant_id, id),
   CHECK ((url IS NULL) = (host IS NULL)),
   CHECK ((url IS NULL) = (status IS NULL)),
@@ -177,21 +180,6 @@ CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('en
 -- The deliveries that wait for a retry, by receiver.
 CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
   WHERE next_attempt_at IS NOT NULL AND NOT ready AND leased_until IS NULL;
-
-CREATE TABLE attempts (
-  merchant_id text COLLATE "C" NOT NULL,
-  event_id text COLLATE "C" NOT NULL,
-  number bigint NOT NULL,
-  at bigint NOT NULL,
-  sent_real bigint NOT NULL,
-  latency_ms bigint NOT NULL,
-  http_status bigint,
-  response_body text,
-  error text,
-  -- The token of the claim under which the attempt was made. A repeated report has the same token.
-  token bigint,
-  PRIMARY KEY (merchant_id, event_id, number)
-);
 
 -- The audit trail (D41): who did what, and when. A reset of a merchant's sandbox keeps it. Details are JSON without
 -- secrets.
@@ -253,31 +241,6 @@ CREATE TABLE dashboard_sessions (
   PRIMARY KEY (merchant_id, id)
 );
 CREATE INDEX dashboard_sessions_by_hash ON dashboard_sessions (hash);
-
--- Replays of all deliveries that a filter finds (D13). seq is the position up to which events have been looked at, and
--- last_seq that of the last one to look at. Times are real time. The filter is JSON.
-CREATE TABLE replays (
-  merchant_id text COLLATE "C" NOT NULL,
-  id text COLLATE "C" NOT NULL,
-  filter text NOT NULL,
-  pace bigint NOT NULL,
-  expected bigint,
-  started_real bigint NOT NULL,
-  started_by text NOT NULL,
-  seq bigint NOT NULL,
-  last_seq bigint NOT NULL,
-  replayed bigint NOT NULL DEFAULT 0,
-  skipped bigint NOT NULL DEFAULT 0,
-  state text NOT NULL CHECK (state IN ('running', 'done', 'stopped')),
-  -- When the next step is due.
-  due_at bigint NOT NULL,
-  ended_real bigint,
-  stopped_by text,
-  PRIMARY KEY (merchant_id, id),
-  CHECK ((state = 'running') = (ended_real IS NULL))
-);
-CREATE UNIQUE INDEX replays_running ON replays (merchant_id) WHERE state = 'running';
-CREATE INDEX replays_due ON replays (due_at) WHERE state = 'running';
 
 -- The log of requests that a merchant sees (D72). It has no secret, and of phone numbers the last three digits. Only the
 -- newest of each merchant are kept, for a day. Times are real time. number orders what a process has logged in the same

@@ -144,6 +144,9 @@ CREATE TABLE events (
   leased_until INTEGER,
   ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
   claim_token INTEGER NOT NULL DEFAULT 0,
+  -- The last attempts, as JSON, and when the latest was sent.
+  attempts TEXT NOT NULL DEFAULT '[]',
+  attempted_real INTEGER,
   CHECK ((url IS NULL) = (host IS NULL)),
   CHECK ((url IS NULL) = (status IS NULL)),
   CHECK (ready = 0 OR (leased_until IS NULL AND url IS NOT NULL))
@@ -161,21 +164,6 @@ CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('en
 -- The deliveries that wait for a retry, by receiver.
 CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
   WHERE next_attempt_at IS NOT NULL AND ready = 0 AND leased_until IS NULL;
-
-CREATE TABLE attempts (
-  merchant_id TEXT NOT NULL,
-  event_id TEXT NOT NULL,
-  number INTEGER NOT NULL,
-  at INTEGER NOT NULL,
-  sent_real INTEGER NOT NULL,
-  latency_ms INTEGER NOT NULL,
-  http_status INTEGER,
-  response_body TEXT,
-  error TEXT,
-  -- The token of the claim under which the attempt was made. A repeated report has the same token.
-  token INTEGER,
-  PRIMARY KEY (event_id, number)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE server (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -223,31 +211,6 @@ CREATE TABLE dashboard_sessions (
   role TEXT NOT NULL DEFAULT 'administrator',
   PRIMARY KEY (merchant_id, id)
 ) STRICT, WITHOUT ROWID;
-
--- Replays of all deliveries that a filter finds (D13). seq is the position up to which events have been looked at, and
--- last_seq that of the last one to look at. Times are real time. The filter is JSON.
-CREATE TABLE replays (
-  merchant_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  filter TEXT NOT NULL,
-  pace INTEGER NOT NULL,
-  expected INTEGER,
-  started_real INTEGER NOT NULL,
-  started_by TEXT NOT NULL,
-  seq INTEGER NOT NULL,
-  last_seq INTEGER NOT NULL,
-  replayed INTEGER NOT NULL DEFAULT 0,
-  skipped INTEGER NOT NULL DEFAULT 0,
-  state TEXT NOT NULL CHECK (state IN ('running', 'done', 'stopped')),
-  -- When the next step is due.
-  due_at INTEGER NOT NULL,
-  ended_real INTEGER,
-  stopped_by TEXT,
-  PRIMARY KEY (merchant_id, id),
-  CHECK ((state = 'running') = (ended_real IS NULL))
-) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX replays_running ON replays (merchant_id) WHERE state = 'running';
-CREATE INDEX replays_due ON replays (due_at) WHERE state = 'running';
 
 -- The log of requests that a merchant sees (D72). It has no secret, and of phone numbers the last three digits. Only the
 -- newest of each merchant are kept, for a day. Times are real time. number orders what a process has logged in the same

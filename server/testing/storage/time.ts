@@ -1,0 +1,319 @@
+// What time does: clocks of merchants, resets, and the deletion of what is old.
+import { expect, test } from "vitest";
+import {
+  ACTOR,
+  ADA,
+  aDisbursement,
+  aFinalDisbursement,
+  concurrently,
+  DAY,
+  HOUR,
+  KOFI,
+  LATEST,
+  MINUTE,
+  pendingOn,
+  SECOND,
+  START,
+  type Current,
+} from "./fixtures.ts";
+import type { DeliveryStatus } from "../../domain/deliveries.ts";
+import type { PruneQuery } from "../../domain/storage.ts";
+
+/** A merchant's clock, which is moved ahead of real time. */
+export function clockTests(current: Current): void {
+  const { storage, now, pass, payout, delivery, claims, report } = current;
+  const id = ADA;
+  const time = async () => now() + (await storage.findMerchant(id))!.clockOffset;
+  const move = (by: number, mostAhead = LATEST) => storage.moveClock(id, { by }, mostAhead);
+
+  test("concurrent moves add up, and never go further ahead of real time than allowed", async () => {
+    expect(await move(HOUR + 1, HOUR)).toBeUndefined();
+    expect(await storage.moveClock(id, { to: START + HOUR + 1 }, HOUR)).toBeUndefined();
+    expect(await time()).toBe(START);
+    const moved = await concurrently(5, () => move(HOUR / 2, HOUR));
+    expect(moved.filter((merchant) => merchant !== undefined)).toHaveLength(2);
+    expect(await time()).toBe(START + HOUR);
+    await concurrently(5, () => move(HOUR));
+    expect(await time()).toBe(START + 6 * HOUR);
+    // A clock that is further ahead than allowed is left where it is.
+    for (const nowhere of [{ by: 0 }, { to: START }])
+      expect(await storage.moveClock(id, nowhere, MINUTE)).toMatchObject({ merchant: { clockOffset: 6 * HOUR } });
+    expect(await move(1, MINUTE)).toBeUndefined();
+  });
+
+  test("a payout that is created during a move is dated and due consistently before or after it", async () => {
+    const [, ...made] = await Promise.all([move(HOUR), ...Array.from({ length: 20 }, () => payout(id))]);
+    for (const { createdAt, due } of made) {
+      expect([START, START + HOUR]).toContain(createdAt);
+      expect(due!.at).toBe(START + 2 * SECOND);
+    }
+    pass(2 * SECOND);
+    expect(await storage.settleDue(100)).toBe(20);
+  });
+
+  test("retries follow the move; a lease does not", async () => {
+    const [retried, claimed] = [await delivery(id), await delivery(id)];
+    const first = (await claims()).find(({ event }) => event.id === retried.id);
+    await report(first!, { status: "pending", step: 1, nextAttemptAt: START + HOUR });
+    await move(HOUR);
+    const again = { event: { id: retried.id }, dueAt: START + HOUR, merchant: { clockOffset: HOUR } };
+    expect(await claims()).toMatchObject([again]);
+    expect(await storage.requestReplay(id, claimed.id, ACTOR)).toBe("claimed");
+  });
+
+  test("tells whether a record, a retry or a claimed delivery is due by a time", async () => {
+    const hasDue = (until: number) => storage.hasDue(id, until);
+    await payout(id);
+    expect([await hasDue(START + 1_999), await hasDue(START + 2_000)]).toEqual([false, true]);
+    expect(await storage.hasDue(KOFI, LATEST)).toBe(false);
+    pass(2_000);
+    await storage.settleDue(10);
+    expect(await hasDue(LATEST)).toBe(false);
+    await delivery(id);
+    expect(await hasDue(START + 2_000)).toBe(true);
+    const [claimed] = await claims();
+    expect(await hasDue(START + 2_000)).toBe(true);
+    await report(claimed!, { status: "delivered", step: 1 });
+    expect(await hasDue(LATEST)).toBe(false);
+  });
+}
+
+export function resetTests(current: Current): void {
+  const { storage, pass, payout, delivery, claims, report, settleAll } = current;
+  const id = ADA;
+  /** Makes a record of each kind, and moves the clock by an hour. */
+  async function makeBusy(of: string) {
+    const again = () => storage.insertDisbursement(aDisbursement(of, { merchantsReference: "same" }));
+    await again();
+    const { reference } = await current.checkout(of);
+    await delivery(of);
+    await storage.countRefusal(of, "refused");
+    await storage.moveClock(of, { by: HOUR }, LATEST);
+    const seen = async () => ({
+      clockOffset: (await storage.findMerchant(of))!.clockOffset,
+      isFound: (await storage.findPublicCheckout(reference)) !== undefined,
+      isDue: await storage.hasDue(of, LATEST),
+      events: (await current.events(of)).length,
+      deliveries: (await storage.listDeliveries({ merchantId: of, limit: 10 })).items.length,
+    });
+    return { again, seen };
+  }
+  const NOTHING = { clockOffset: 0, isFound: false, isDue: false, events: 0, deliveries: 0 };
+  const ALL = { clockOffset: HOUR, isFound: true, isDue: true, events: 1, deliveries: 1 };
+
+  test("deletes one merchant's records and resets its clock; keys and secret stay", async () => {
+    const { hash } = await current.key(id);
+    const { merchant } = (await storage.findMerchantByKey(hash))!;
+    const [reset, kept] = [await makeBusy(id), await makeBusy(KOFI)];
+    expect([await reset.seen(), await kept.seen()]).toEqual([ALL, ALL]);
+    const { current: secret } = await storage.rotateSecret(id, "whsec_new", ACTOR);
+    const [claimed] = await claims({ merchantId: id });
+    await storage.reset(id);
+
+    expect([await reset.seen(), await kept.seen()]).toEqual([NOTHING, ALL]);
+    expect((await storage.findMerchantByKey(hash))?.merchant).toEqual(merchant);
+    // The result of an attempt in progress is dropped.
+    expect(await report(claimed!, { status: "delivered", step: 1 })).toBe(false);
+    expect([await storage.countRefusal(id, "refused"), await storage.countRefusal(KOFI, "refused")]).toEqual([1, 2]);
+    // The clock that goes back does not revive an expired secret.
+    expect(await storage.readSecrets(id)).toEqual({ current: secret, previous: [] });
+    const dated = { createdAt: START, due: { at: START + 2_000 } };
+    expect(await reset.again()).toMatchObject({ inserted: true, record: dated });
+    expect(await kept.again()).toMatchObject({ inserted: false });
+    // What was pending before the reset never ends.
+    pass(HOUR);
+    await settleAll();
+    expect([await reset.seen(), await claims({ merchantId: id })]).toEqual([{ ...NOTHING, events: 1 }, []]);
+  });
+
+  test("a reset of very many rows leaves none, and no other merchant's change", async () => {
+    const kept = await makeBusy(KOFI);
+    await concurrently(1_200, () => payout(id));
+    await concurrently(20, () => delivery(id));
+    await storage.countRefusal(id, "refused");
+    // What is created while the steps go on is deleted completely or not at all.
+    const made = Array.from({ length: 20 }, () => storage.insertDisbursement(aFinalDisbursement(id)));
+    await Promise.all([storage.reset(id), ...made]);
+    const { items } = await storage.listDisbursements({ merchantId: id, limit: 50 });
+    expect(await current.events(id)).toHaveLength(items.length);
+    const statement = (await storage.listStatement({ merchantId: id, limit: 50 })).items;
+    const reserved = new Set(statement.map((entry) => entry.reference));
+    expect(reserved).toEqual(new Set(items.map(({ reference }) => reference)));
+    expect(await storage.countRefusal(id, "refused")).toBe(1);
+    expect(await storage.findMerchant(id)).not.toHaveProperty("isResetting");
+    expect([await kept.seen(), (await kept.again()).inserted]).toEqual([ALL, false]);
+  });
+}
+
+/** Deletion of old events. */
+export function pruneTests(current: Current): void {
+  const { storage, now, pass, claims, report } = current;
+  const merchantId = ADA;
+
+  const attempted = (status: DeliveryStatus, of = merchantId) => current.attempted(of, status);
+  /** Runs all steps for a merchant and adds up their results. */
+  async function pruneAll(changes: Partial<PruneQuery> = {}) {
+    const sum = { events: 0, attempts: 0, bytes: 0 };
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const query = { merchantId, before: now() - 90 * DAY, after, limit: 2, dryRun: false, ...changes };
+      const pruned = await storage.pruneEvents(query);
+      for (const name of ["events", "attempts", "bytes"] as const) sum[name] += pruned[name];
+      after = pruned.next;
+    }
+    return sum;
+  }
+  const idsOf = async (of = merchantId) => (await current.events(of)).map(({ id }) => id).toReversed();
+
+  test("deletes old events that were delivered or have no address, and keeps their records", async () => {
+    const delivered = await attempted("delivered");
+    const kept = [];
+    for (const status of ["pending", "ended", "exhausted"] as const) kept.push(await attempted(status));
+    const silent = await current.finalPayout(merchantId);
+    kept.push(await current.delivery(merchantId, { webhookURL: "https://due.example/hook" }));
+    const gone = (await current.events(merchantId)).filter(({ reference }) =>
+      [delivered.reference, silent.reference].includes(reference),
+    );
+    const bytes = gone.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);
+
+    pass(100 * DAY);
+    const expected = { events: 2, attempts: 1, bytes };
+    expect(await pruneAll({ dryRun: true })).toEqual(expected);
+    expect(await idsOf()).toHaveLength(6);
+    expect([await pruneAll(), await pruneAll()]).toEqual([expected, { events: 0, attempts: 0, bytes: 0 }]);
+    expect(await idsOf()).toEqual(kept.map(({ id }) => id));
+
+    expect(await storage.findDelivery(merchantId, delivered.id)).toBeUndefined();
+    const record = (await storage.findDisbursement(merchantId, delivered.reference))!;
+    const { status, merchantsReference } = record;
+    expect([status, await current.payout(merchantId, { merchantsReference })]).toEqual(["success", record]);
+    for (const { id } of kept.slice(0, 3))
+      expect((await storage.findDelivery(merchantId, id))!.attempts).toHaveLength(1);
+    expect(await claims({ merchantId })).toMatchObject([{ event: { id: kept[3]!.id } }]);
+  });
+
+  test("keeps what is recent or is being replayed, and what is of other merchants, also after a move of the clock", async () => {
+    const again = await attempted("delivered");
+    await attempted("delivered", KOFI);
+    await storage.moveClock(merchantId, { by: 200 * DAY }, LATEST);
+    expect(await pruneAll()).toMatchObject({ events: 0 });
+    pass(100 * DAY);
+    await storage.requestReplay(merchantId, again.id, ACTOR);
+    const [claimed] = await claims({ leaseMs: DAY });
+    expect(await pruneAll()).toMatchObject({ events: 0 });
+    await report(claimed!, { status: "delivered", step: 1 }, { at: now(), sentAt: now() });
+    pass(89 * DAY);
+    expect(await pruneAll()).toMatchObject({ events: 0 });
+    pass(2 * DAY);
+    expect(await pruneAll()).toMatchObject({ events: 1, attempts: 2 });
+    expect([await idsOf(), (await idsOf(KOFI)).length]).toEqual([[], 1]);
+  });
+}
+
+const PHONE = "2250775398815";
+const ERASED = "2250000000000";
+const to = { customer: { phoneNumber: PHONE } };
+const endsAfter = (days: number) => ({ ...to, due: { afterMs: days * DAY, status: "success" } as const });
+
+/** Erasure of phone numbers (D102). */
+export function erasureTests(current: Current): void {
+  const { storage, now, pass, payout, finalPayout, settleAll } = current;
+  const merchantId = ADA;
+
+  /** Takes all steps, and returns the number of erased records. */
+  async function eraseAll() {
+    let sum = 0;
+    for (let isDone = false; !isDone;) {
+      const step = await storage.erasePhones({ merchantId, before: now() - 30 * DAY, limit: 2 });
+      sum += step.erased;
+      ({ isDone } = step);
+    }
+    return sum;
+  }
+  const phoneOf = async ({ merchantId: id, reference }: { merchantId: string; reference: string }) =>
+    (await storage.findDisbursement(id, reference))!.customer.phoneNumber;
+
+  test("erases the numbers of old final records and of their webhooks, and nothing else", async () => {
+    const digits = { amount: Number(PHONE), merchantsReference: PHONE };
+    const paid = await finalPayout(merchantId, { ...to, webhookURL: "https://merchant.example/hook", ...digits });
+    const foreign = await finalPayout(KOFI, to);
+    const [claimed] = await current.claims({ merchantId });
+    const response = { httpStatus: 200, responseBody: `thanks, 0${PHONE.slice(3)}` };
+    await current.report(claimed!, { status: "delivered", step: 1 }, response);
+    const checkout = await current.checkout(merchantId);
+    await storage.payCheckout(checkout.reference, PHONE, { afterMs: 0, status: "success" });
+    await current.checkout(merchantId, { due: { afterMs: 0, status: "cancelled" } });
+    await settleAll();
+    pass(31 * DAY);
+    const recent = await finalPayout(merchantId, to);
+
+    expect(await eraseAll()).toBe(2);
+    const erased = { customer: { id: paid.customer.id, phoneNumber: ERASED } };
+    expect(await storage.findDisbursement(merchantId, paid.reference)).toEqual({ ...paid, ...erased });
+    const end = { status: "success", ...erased };
+    expect(await storage.findCheckout(merchantId, checkout.reference)).toMatchObject(end);
+    for (const kept of [recent, foreign]) expect(await phoneOf(kept)).toBe(PHONE);
+    const delivery = await storage.findDelivery(merchantId, claimed!.event.id);
+    // The amount and the reference have the same digits as the number, and stay.
+    const { event, data } = JSON.parse(claimed!.event.body) as { event: string; data: { customer: object } };
+    const customer = { ...data.customer, name: "Customer 0000", phoneNumber: ERASED };
+    expect(delivery!.body).toBe(JSON.stringify({ event, data: { ...data, customer } }));
+    expect(delivery!.attempts).toEqual([expect.not.objectContaining({ responseBody: expect.anything() })]);
+
+    const { items } = await storage.listDisbursements({ merchantId, phoneNumber: PHONE, limit: 10 });
+    expect(items.map(({ reference, customer: { id } }) => [reference, id])).toEqual([
+      [recent.reference, paid.customer.id],
+    ]);
+    expect((await payout(merchantId, { merchantsReference: PHONE })).reference).toBe(paid.reference);
+    expect(await eraseAll()).toBe(0);
+  });
+
+  test("erases a number once the record has been final for long enough, however long it was pending, also after a reset", async () => {
+    for (let round = 0; round < 2; round += 1) {
+      const [slow, never] = [await payout(merchantId, endsAfter(40)), await payout(merchantId, endsAfter(900))];
+      const many = [];
+      for (let count = 0; count < 7; count += 1) many.push(await finalPayout(merchantId, to));
+      pass(31 * DAY);
+      expect(await eraseAll()).toBe(7);
+      for (const each of many) expect(await phoneOf(each)).toBe(ERASED);
+      pass(10 * DAY);
+      await settleAll();
+      pass(20 * DAY);
+      expect([await eraseAll(), await phoneOf(slow)]).toEqual([0, PHONE]);
+      pass(11 * DAY);
+      expect([await eraseAll(), await phoneOf(slow), await phoneOf(never)]).toEqual([1, ERASED, PHONE]);
+      await storage.reset(merchantId);
+    }
+  });
+
+  test("erases what was created after a clock that was ahead by a year has been corrected", async () => {
+    await finalPayout(merchantId, to);
+    for (const [at, erased] of [
+      [START + 365 * DAY, 1],
+      [START, 0],
+    ] as const) {
+      current.clock().set(at);
+      await storage.ping();
+      expect(await eraseAll()).toBe(erased);
+    }
+    await finalPayout(merchantId, to);
+    pass(31 * DAY);
+    expect(await eraseAll()).toBe(1);
+  });
+
+  test("erases what a rail said about the number", async () => {
+    const { reference } = (await storage.insertDisbursement(pendingOn("mobile", merchantId, to))).record;
+    const [claim] = await storage.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
+    const detail = `no wallet 00${PHONE}, 0${PHONE.slice(3)}; amount 20250101`;
+    const exchange = { at: now(), action: "pay", latencyMs: 12, result: "failed", detail } as const;
+    const failure = { code: "recipient_unreachable", message: `${PHONE} has no wallet` };
+    const answer = { status: "failed", failure } as never;
+    await storage.recordHandover(claim!, { exchanges: [exchange], askAgainAfterMs: MINUTE, answer });
+    pass(31 * DAY);
+    expect(await eraseAll()).toBe(1);
+    const record = await storage.findDisbursement(merchantId, reference);
+    const exchanges = await storage.listExchanges(reference);
+    expect(exchanges).toMatchObject([{ detail: `no wallet 00${ERASED}, 00000000000; amount 20250101` }]);
+    const handover = await storage.findHandover(reference);
+    expect(JSON.stringify([record, exchanges, handover])).not.toContain(PHONE);
+  });
+}
