@@ -186,9 +186,8 @@ test("a merchant's first day, by keyboard alone, with a focus that is always vis
   await shown("1 webhook");
   await suitsEveryone(page, "replay");
   await press("button", "Start the replay");
-  await heading("Replays");
+  await heading("Webhooks");
   await expect.poll(() => server.pass(1_000).then(() => receiver.received.length)).toBe(3);
-  await shown("1 of 1");
 
   await press("link", "Sandbox");
   await tabTo(page.getByLabel("Move it forward by"));
