@@ -70,8 +70,6 @@ export interface Replay {
 export const MOST_REPLAYED = 10_000;
 /** The limits of a replay's pace, in deliveries per second, and the default. */
 export const PACE = { least: 1, most: 500, usual: 20 };
-/** How long the slowest replay lasts, in milliseconds. */
-export const LONGEST_REPLAY_MS = (MOST_REPLAYED * 1_000) / PACE.least;
 
 /**
  * Counts what a replay would send again.

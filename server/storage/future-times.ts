@@ -1,6 +1,5 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
 import { LONGEST_LINK_MS } from "../domain/sign-in.ts";
-import { LONGEST_REPLAY_MS } from "../domain/webhooks.ts";
 import { runAll, type Executor } from "./portable/query.ts";
 
 const NOW = "(SELECT :now)";
@@ -14,7 +13,7 @@ const CORRECTIONS = [
       WHERE m.id = ${table}.merchant_id AND due_at > ${FUTURE} AND updated_at - m.clock_offset > ${FUTURE}`,
   ),
   `UPDATE events SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND ready = false AND leased_until IS NULL
-    AND (attempted_real > ${FUTURE} OR (step = 0 AND next_attempt_at > ${NOW} + ${LONGEST_REPLAY_MS}))`,
+    AND attempted_real > ${FUTURE}`,
   // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
   `UPDATE handovers SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND ready = false
     AND leased_until IS NULL AND exchanged_real > ${FUTURE}`,

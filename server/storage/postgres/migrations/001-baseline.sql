@@ -158,7 +158,7 @@ CREATE TABLE events (
   leased_until bigint,
   ready boolean NOT NULL DEFAULT false,
   claim_token bigint NOT NULL DEFAULT 0,
-  -- The last attempts, as JSON, and when the latest was sent.
+  -- The last attempts, as JSON, and when the latest was sent, or a replay was asked for.
   attempts text NOT NULL DEFAULT '[]',
   attempted_real bigint,
   PRIMARY KEY (merchant_id, id),

@@ -144,7 +144,7 @@ CREATE TABLE events (
   leased_until INTEGER,
   ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
   claim_token INTEGER NOT NULL DEFAULT 0,
-  -- The last attempts, as JSON, and when the latest was sent.
+  -- The last attempts, as JSON, and when the latest was sent, or a replay was asked for.
   attempts TEXT NOT NULL DEFAULT '[]',
   attempted_real INTEGER,
   CHECK ((url IS NULL) = (host IS NULL)),
