@@ -1,8 +1,8 @@
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
 import { PACE, requireReplayable, startReplay } from "../domain/webhooks.ts";
-import { say, type Said, type TextId } from "../texts/index.ts";
-import { action, checked, choices, refused, typed, type Field, type Input } from "./action.ts";
+import { say, type Label, type Said } from "../texts/index.ts";
+import { action, checked, choices, field, missing, refused, typed, type Field, type Input } from "./action.ts";
 
 /** The statuses of webhooks, with what people read. Two of them say why a webhook failed. */
 const STATUSES = {
@@ -11,7 +11,7 @@ const STATUSES = {
   failed: "status.failed",
   ended: "refusedForGood",
   exhausted: "allAttemptsUsed",
-} as const satisfies Record<DeliveryFilter, TextId>;
+} as const satisfies Record<DeliveryFilter, Label>;
 const half = { class: "long half" };
 
 /** What a person can search webhooks by. A person may type the service's reference or the merchant's. */
@@ -38,18 +38,22 @@ export const searchOf = ({ status, type, host, from, to }: TypedSearch): Deliver
   ...(to !== "" && { createdBefore: Date.parse(`${to}Z`) }),
 });
 
+const LABELS = {
+  status: "status",
+  type: "event",
+  host: "host",
+  reference: "reference",
+  createdAfter: "from",
+  createdBefore: "before",
+} as const satisfies Record<keyof DeliverySearch, Label>;
+
 /** Says what a search finds. */
-export function describeSearch(search: DeliverySearch): Said[] {
-  const { status, type, host, reference, createdAfter, createdBefore } = search;
-  return [
-    status !== undefined && say("search.status", { status: say(STATUSES[status]) }),
-    type !== undefined && say("search.event", { type }),
-    host !== undefined && say("search.receiver", { host }),
-    reference !== undefined && say("search.payment", { reference }),
-    createdAfter !== undefined && say("search.from", { time: { time: createdAfter } }),
-    createdBefore !== undefined && say("search.before", { time: { time: createdBefore } }),
-  ].filter((each) => each !== false);
-}
+export const describeSearch = (search: DeliverySearch): Said[] =>
+  Object.entries(search).map(([name, value]: [string, string | number]) => {
+    const text = name === "status" ? say(STATUSES[value as DeliveryFilter]) : String(value);
+    const label = say(LABELS[name as keyof DeliverySearch]);
+    return say("labelled", { label, value: typeof value === "number" ? { time: value } : text });
+  });
 
 /** The number of receivers that the page names before a replay. */
 const HOSTS_SHOWN = 10;
@@ -74,12 +78,11 @@ export const webhookActions = {
     at: "/m/:merchant/webhooks/:id/replay",
     needs: "replay webhooks",
     input: {},
-    button: "replay",
     style: "primary",
     /** Makes the delivery due; a server attempts it a moment later. The page does not wait for a slow receiver. */
     async run({ context: { storage }, actor, merchant, params }) {
       const result = await storage.requestReplay(merchant.id, params.id!, actor);
-      if (result === "unknown") throw refused(404, "error.noWebhook");
+      if (result === "unknown") throw missing();
       if (result === "claimed") throw refused(409, "error.attemptInProgress");
     },
     leadsTo: "/m/:merchant/webhooks/:id",
@@ -90,20 +93,20 @@ export const webhookActions = {
     input: {
       filter: replayable,
       pace: {
-        inputs: {
-          pace: {
-            label: "webhooksPerSecond",
+        ...field(
+          "pace",
+          {
+            label: say("webhooksPerSecond", PACE),
             type: "number",
             required: true,
             class: "short",
             attributes: { min: PACE.least, max: PACE.most, value: PACE.usual },
           },
-        },
+          Number,
+        ),
         isLate: true,
-        read: (sent): number => Number(typed(sent, "pace") || Number.NaN),
       },
     },
-    button: "startReplay",
     style: "primary",
     from: "/m/:merchant/webhooks",
     async asks({ context: { storage }, merchant }, { filter }) {
@@ -112,7 +115,6 @@ export const webhookActions = {
       const isEmpty = count === 0 && isExact;
       const more = hosts.length - HOSTS_SHOWN;
       return {
-        question: say(status === "pending" ? "sendWaiting" : "replayWebhooks"),
         about: [
           ...describeSearch(filter),
           say(isExact ? "webhookCount" : "webhooksAtLeast", { count }),
@@ -123,7 +125,6 @@ export const webhookActions = {
           ? [say("nothingToReplay")]
           : [say("replayEffect"), ...(status === "delivered" ? [say("replaysDelivered"), say("replayMeans")] : [])],
         isEmpty,
-        ...(status === "pending" && { button: say("sendThemNow") }),
       };
     },
     async run({ context, actor, merchant }, search) {
@@ -136,12 +137,11 @@ export const webhookActions = {
     at: "/m/:merchant/replays/:id/stop",
     needs: "replay webhooks",
     input: {},
-    button: "stopReplay",
     style: "danger",
     async run({ context: { storage }, actor, merchant, params }) {
       const isStopped = await storage.stopReplay(merchant.id, params.id!, actor);
       // A replay that ended a moment ago cannot be stopped, but exists.
-      if (!isStopped && !(await storage.findReplay(merchant.id, params.id!))) throw refused(404, "error.noReplay");
+      if (!isStopped && !(await storage.findReplay(merchant.id, params.id!))) throw missing();
       return isStopped;
     },
     leadsTo: "/m/:merchant/replays",

@@ -12,13 +12,12 @@ export const settings = {
   revokedAt: ["revoked {time}", "révoquée le {time}"],
   neverUsed: ["never used", "jamais utilisée"],
   lastUsedAt: ["last used {time}", "dernier usage le {time}"],
-  noKeyYet: ["There is no key yet.", "Il n’y a pas encore de clé."],
   mostKeys: ["A merchant has at most {most} active keys.", "Un marchand a au plus {most} clés actives."],
   webhookSecret: ["Webhook secret", "Secret des webhooks"],
+  addressOfWebhooks: ["Default address for webhooks", "Adresse par défaut des webhooks"],
   signsToo: ["Also signs until {time}: <code>{secret}</code>", "Signe jusqu’au {time} : <code>{secret}</code>"],
   checksSignatures: ["Receivers check each webhook with this secret.", "Il sert à vérifier chaque webhook."],
-  defaultAddress: ["Default address for webhooks", "Adresse par défaut des webhooks"],
-  "defaultAddress.means": [
+  "default-webhook.set.hint": [
     "Receives the webhooks of payments without a <code>webhookURL</code>. Existing webhooks keep their address.",
     "Reçoit les webhooks des paiements sans <code>webhookURL</code>. Les webhooks existants gardent leur adresse.",
   ],
@@ -34,10 +33,6 @@ export const settings = {
   sessionSince: ["Since {since}, last seen {seen}.", "Depuis le {since}, vu le {seen}."],
   letInBy: ["Let in by <bdi>{by}</bdi>.", "Accès donné par <bdi>{by}</bdi>."],
   unusedLink: ["An unused link, until {until}.", "Un lien inutilisé, jusqu’au {until}."],
-  nobodyIsSignedIn: [
-    "Nobody is signed in, and there is no unused link.",
-    "Personne n’est connecté, aucun lien n’attend.",
-  ],
   letAColleagueIn: ["Let a colleague in", "Donner accès à un collègue"],
   "invite.merchant": ["The person sees this merchant only.", "La personne ne voit que ce marchand."],
   "invite.all": ["The person sees all merchants.", "La personne voit tous les marchands."],
@@ -53,11 +48,6 @@ export const settings = {
   change: ["Change", "Mouvement"],
   limitsPayouts: ["limits payouts", "limite les versements"],
   limitsNoPayouts: ["limits no payouts", "ne limite aucun versement"],
-  noMerchantHasBalance: ["No merchant has a balance yet.", "Aucun marchand n’a encore de solde."],
-  nothingPaidYet: [
-    "Nothing has been paid yet. Balances appear here.",
-    "Rien n’a encore été payé. Les soldes seront ici.",
-  ],
   "booked.reserve": ["Payout created", "Versement créé"],
   "booked.capture": ["Payout succeeded", "Versement réussi"],
   "booked.release": ["Payout failed: given back", "Versement échoué : rendu"],
@@ -79,7 +69,4 @@ export const settings = {
   manage: ["Manage", "Gérer"],
   id: ["Id", "Identifiant"],
   merchantReferenceOrPhone: ["Merchant, reference or phone number", "Marchand, référence ou numéro de téléphone"],
-  noMerchantYet: ["There is no merchant yet. Create the first below.", "Pas encore de marchand. Créez le premier ici."],
-  limitsOfMerchant: ["Limits of all payouts of the merchant", "Limites de tous les versements du marchand"],
-  termsOfMerchant: ["Fees and rate limit of the merchant", "Frais et débit maximal du marchand"],
 } as const;

@@ -15,7 +15,6 @@ export const webhooks = {
   waiting: ["Waiting", "En attente"],
   failed: ["Failed", "Échec"],
   searchFirst: ["To replay many webhooks, search for them first.", "Pour en renvoyer plusieurs, recherchez-les."],
-  noWebhooksYet: ["No webhooks yet.", "Aucun webhook pour l’instant."],
   searchedBackTo: ["Searched back to {time} UTC.", "Recherche effectuée jusqu’au {time} UTC."],
   idSentAs: ["Id, sent as <code>webhook-id</code>", "Identifiant, envoyé comme <code>webhook-id</code>"],
   replayMeans: [
@@ -31,8 +30,6 @@ export const webhooks = {
   attemptIs: ["Attempt {number}: {result} after {latencyMs} ms", "Tentative {number} : {result} après {latencyMs} ms"],
   response: ["Response", "Réponse"],
   replays: ["Replays", "Renvois"],
-  replayWebhooks: ["Replay webhooks", "Renvoyer des webhooks"],
-  sendWaiting: ["Send waiting webhooks now", "Envoyer maintenant les webhooks en attente"],
   webhookCount: ["{count} webhook|{count} webhooks", "{count} webhook|{count} webhooks"],
   webhooksAtLeast: [
     "at least {count} webhook|at least {count} webhooks",
@@ -61,13 +58,6 @@ export const webhooks = {
     "The last of {count} alike, the first at {since} UTC.",
     "La dernière de {count} de suite, depuis le {since} UTC.",
   ],
-  noReplaysYet: ["No replays yet.", "Aucun renvoi pour l’instant."],
-  "search.status": ["status: {status}", "statut : {status}"],
-  "search.event": ["event: {type}", "événement : {type}"],
-  "search.receiver": ["receiver: {host}", "récepteur : {host}"],
-  "search.payment": ["payment: {reference}", "paiement : {reference}"],
-  "search.from": ["from {time} UTC", "depuis le {time} UTC"],
-  "search.before": ["before {time} UTC", "avant le {time} UTC"],
   request: ["Request", "Requête"],
   requestId: ["Request id", "Identifiant de la requête"],
   referenceYours: ["Reference: yours or the service’s", "Référence : la vôtre ou celle du service"],
@@ -85,17 +75,13 @@ export const webhooks = {
     "{count} more request up to about this time was not kept|{count} more requests up to about this time were not kept",
     "{count} autre requête jusqu’à ce moment environ n’a pas été gardée|{count} autres requêtes jusqu’à ce moment environ n’ont pas été gardées",
   ],
-  noRequestsYet: ["No requests yet", "Aucune requête pour l’instant"],
-  testDisbursement: ["Test disbursement", "Décaissement de test"],
-  "testDisbursement.hint": [
-    'The amount is in the lowest denomination: 10000 is XOF 100.00. <a href="{docs}/outcomes">The last three digits</a> of the number decide the outcome.',
-    'Le montant est dans la plus petite unité : 10000 vaut 100,00 XOF. <a href="{docs}/outcomes">Les trois derniers chiffres</a> du numéro décident de l’issue.',
+  lastDigits: [
+    '<a href="{docs}/outcomes">The last three digits</a> of the number decide the outcome.',
+    '<a href="{docs}/outcomes">Les trois derniers chiffres</a> du numéro décident de l’issue.',
   ],
-  testCheckout: ["Test checkout", "Encaissement de test"],
   clock: ["Clock", "Horloge"],
   timeOfMerchant: ["It is {time} UTC for this merchant.", "Pour ce marchand, il est {time} UTC."],
   moveForward: ["Move it forward by", "L’avancer de"],
-  showWhatWillHappen: ["Show what will happen", "Voir ce qui va se passer"],
   nothingIsDue: ["Nothing is due by then. Create a payment first.", "Rien n’est dû d’ici là. Créez un paiement."],
   webhookSent: [
     "{time} UTC: webhook {type} of {reference} is sent",
@@ -106,9 +92,4 @@ export const webhooks = {
     "{time} UTC : {kind} <bdi>{reference}</bdi> : {status}",
   ],
   chaos: ["Chaos", "Perturbations"],
-  reset: ["Reset", "Remise à zéro"],
-  "reset.hint": [
-    "Deletes all payments and webhooks of this merchant, sets its clock to real time and switches chaos off. Keys, the current secret and the audit trail stay.",
-    "Supprime tous les paiements et webhooks de ce marchand, remet son horloge à l’heure réelle et arrête les perturbations. Les clés, le secret actuel et le journal d’audit restent.",
-  ],
 } as const;

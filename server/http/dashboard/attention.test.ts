@@ -49,7 +49,7 @@ const decision = { status: "failed", reason: "not in the rail's books" };
 
 test("a payment whose outcome is unknown too long is listed, with what was sent and what came back", async () => {
   const { ada, area, server, id } = dashboard;
-  await says(ada.get("/attention"), 200, "Nothing needs a person");
+  await says(ada.get("/attention"), 200, "There is nothing here.");
   const reference = await unknown();
   await says(ada.get("/attention"), 200, "salary-7", reference, "Ada Stores", "more than 60 minutes");
   await says(ada.get(`${area}/attention`), 200, "salary-7");
@@ -94,7 +94,7 @@ test("an operator has the rail asked again", async () => {
   expect((await handoverOf(reference)).status).toBe("success");
   await says(act(ada, reference, "ask"), 409);
   expect(await audited()).toEqual(["payment.ask dashboard Ada"]);
-  await says(ada.get(`${area}/audit`), 200, "Asked the rail again about a payment");
+  await says(ada.get(`${area}/audit`), 200, "Ask the rail again about the payment");
 });
 
 test("a decision waits for a second operator, also if the first is alone", async () => {
@@ -121,7 +121,7 @@ test("one operator decides alone if a setting says so, which every page shows", 
   const reference = await unknown();
   const operator = await signedIn(dashboard.server);
   for (const page of ["", "/attention"]) await says(operator.get(page), 200, "One operator suffices");
-  await says(operator.get(pageOf(reference)), 200, "takes effect at once");
+  await says(operator.get(pageOf(reference)), 200, "End the payment by hand");
   await done(act(operator, reference, "decide", decision));
   expect(await handoverOf(reference)).toMatchObject({ status: "failed", state: "closed" });
 });
@@ -139,7 +139,7 @@ test.each([
     await says(act(ada, reference, "close", { reason: "" }), 422);
     await done(act(ada, reference, "close", { reason: "done by hand" }));
     await says(act(ada, reference, "close", { reason: "again" }), 409);
-    await says(ada.get("/attention"), 200, "Nothing needs a person");
+    await says(ada.get("/attention"), 200, "There is nothing here.");
   },
 );
 

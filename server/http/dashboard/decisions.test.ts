@@ -38,7 +38,7 @@ describe("a payout that waits for approval", () => {
     const totals = ["GHS 0.05, payouts: 1", "XOF 25,100.00, payouts: 2"];
     await says(ada.get("/approvals"), 200, first, second, third, "+225 70 38 10 24 73", ...totals, not(small));
     const chosen = [first, second].map((each) => `payment=${id}/${each}`).join("&");
-    await says(ada.get(`/approvals/approve?${chosen}`), 200, "Approve these payouts (2)?", totals[1]!);
+    await says(ada.get(`/approvals/approve?${chosen}`), 200, "Approve payouts?", totals[1]!);
     for (const each of [first, second]) await says(decide(ada, "approve", each), 200, "Payouts approved: 1.");
     await server.pass(1_000);
     expect(await Promise.all([first, second, third].map(statusOf))).toEqual(["success", "success", "pending"]);
@@ -48,12 +48,7 @@ describe("a payout that waits for approval", () => {
 
   test("is rejected with a reason, fails with not_approved, and its webhook is sent", async () => {
     const reference = await create();
-    await says(
-      ada.get(`/approvals/reject?payment=${id}/${reference}`),
-      200,
-      "Reject these payouts (1)?",
-      "not_approved",
-    );
+    await says(ada.get(`/approvals/reject?payment=${id}/${reference}`), 200, "Reject payouts?", "not_approved");
     await says(decide(ada, "reject", reference, { reason: "Wrong recipient" }), 200, "Payouts rejected: 1.");
     const failed = { status: "failed", failure: { code: "not_approved", message: "The payment was not approved." } };
     expect(await verified(reference)).toMatchObject(failed);
@@ -208,7 +203,7 @@ test("a merchant sees its balances and its statement, and operators the balances
   const { merchant, key } = await server.addMerchant("Statement");
   const page = `/m/${merchant.id}/balances`;
   const [own, operator] = [await signedIn(server, { merchantId: merchant.id }), await signedIn(server)];
-  await says(own.get(page), 200, "Nothing has been paid yet");
+  await says(own.get(page), 200, "There is nothing here.");
   const { reference } = (await server.createPayout({ amount: 10_000 }, { key })).body.data;
   await says(own.get(page), 200, "-XOF 101.00", "Payout created", reference);
   await says(operator.get("/balances"), 200, "Statement", "-XOF 101.00", `${page}"`);

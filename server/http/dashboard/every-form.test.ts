@@ -47,7 +47,7 @@ const FORMS: Record<string, Fields | ((filled: FilledDashboard) => Fields | Prom
   [`${MERCHANT}/webhooks/:id/replay`]: {},
   [`${MERCHANT}/replays/:id/stop`]: {},
   [`${MERCHANT}/replays/new`]: { ...SEARCH, status: "failed", pace: "1" },
-  [`${MERCHANT}/settings/keys`]: { name: "second", key: "", read: "", disburse: "", checkout: "" },
+  [`${MERCHANT}/settings/keys`]: { name: "second", id: "", read: "", disburse: "", checkout: "" },
   [`${MERCHANT}/settings/keys/revoke`]: async (filled) => ({ key: await oneKey(filled) }),
   [`${MERCHANT}/settings/keys/limits`]: async (filled) => ({ key: await oneKey(filled), ...LIMITS }),
   [`${MERCHANT}/settings/secret/reveal`]: {},
@@ -185,7 +185,7 @@ test("fields sent twice never make a form fail", async () => {
 const NAMES = ["", " ", "x".repeat(101), "a\u001bb", "a\u200bb", "a\u202eb", "a\u2028b", "a\ue000b"];
 const AMOUNTS = ["0", "-1", "1.5", "", "x", "9007199254740992"];
 const AMOUNT_RULES = ["500", "XOF:", "XOF:1.5", "XOF:1,XOF:2", "xof:1", "XOF:99999999999999999"];
-const PACE = "The pace is a whole number from 1 to 500 per second.";
+const PACE = "Webhooks per second, 1 to 500: this cannot be";
 
 test.each<[route: string, field: string, wrong: string[], says?: string]>([
   ["/dashboard/merchants", "name", NAMES],

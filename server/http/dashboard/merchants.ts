@@ -1,7 +1,7 @@
 import { limitTexts, termTexts } from "../../domain/limits.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { parsePhoneNumber } from "../pages/formats.ts";
-import { form } from "./forms.ts";
+import { form, formCard } from "./forms.ts";
 import { bdi, card, code, column, link, markup, section, table, under, type Html } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
 import type { View } from "./view.ts";
@@ -54,7 +54,6 @@ const listPage = list<Merchant>({
     column("created", "wide", ({ createdAt }) => stamp(createdAt)),
     column("action", "", ({ id }) => link(`${root}/merchants/${id}`, t("manage"))),
   ],
-  none: "noMerchantYet",
   above: paymentsPart,
   below: (view) => form(view, "merchant.create", { class: "card inline" }),
 });
@@ -75,15 +74,12 @@ const managePage = record<Merchant>({
   below(view, { name, state, limits, terms }) {
     const { t } = view;
     const ways = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
-    const changes = ways.map((way) => form(view, `merchant.${way}`, { texts: { name } }));
-    const limit = form(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" });
-    const adjust = form(view, "balance.adjust", { prefix: "adjust", class: "stack" });
-    const agree = form(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" });
+    const changes = ways.map((way) => form(view, `merchant.${way}`, { about: bdi(name) }));
     return [
       form(view, "merchant.rename", { values: { name }, class: "card inline" }),
-      section("limits", t("limitsOfMerchant"), limit),
-      section("balance", t("balance"), adjust),
-      section("terms", t("termsOfMerchant"), agree),
+      formCard(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" }),
+      formCard(view, "balance.adjust", { prefix: "adjust", class: "stack" }),
+      formCard(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" }),
       section(
         "state",
         t("state"),

@@ -20,7 +20,7 @@ const open = async (path: string) => (await signedIn(server)).get(path);
 
 test("shows the figures of each day, their sums, and what needs attention", async () => {
   const { page, payout } = await merchantOf("Ada");
-  await says(open(page), 200, /Needs attention Nothing.*Payouts from .* Nothing/);
+  await says(open(page), 200, /Needs attention There is nothing here.*Payouts from .* There is nothing here/);
   await payout({ amount: 150_000 });
   await payout({ amount: 5_000, phoneNumber: FAILS });
   await payout({ amount: 700, currency: "KES", country: "KE", phoneNumber: "254712345678" });
@@ -47,7 +47,7 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
   ]);
   const day = "from=2026-11-20&to=2026-11-20";
   await says(open(`${page}?${day}`), 200, "Payouts from 2026-11-20 to 2026-11-20");
-  await says(open(`${page}?of=checkouts`), 200, /Checkouts from .* Nothing/);
+  await says(open(`${page}?of=checkouts`), 200, /Checkouts from .* There is nothing here/);
   await says(
     open("/overview"),
     200,

@@ -5,6 +5,7 @@ import {
   MOST_GIVEN_UP_COUNTED,
   MOST_WAITING_COUNTED,
   type Figure,
+  type Issue,
   type PaymentKind,
 } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
@@ -27,18 +28,18 @@ export const overviewPage: Page = {
   async show(view) {
     const { t, merchant } = view;
     const [issues, figures] = await Promise.all([issuesOf(view), merchant && figuresOf(view, merchant)]);
-    const content = issues.length > 0 ? items(issues, "issues") : markup`<p>${t("nothing")}</p>`;
+    const content = issues.length > 0 ? items(issues, "issues") : markup`<p>${t("nothingHere")}</p>`;
     return markup`<h1>${t("overview")}</h1>
 ${card(content, { id: "attention", title: t("needsAttention"), isLive: true })}${figures}`;
   },
 };
 
 /** A link to the page about an issue, if anything was found. */
-const issueOf = (found: readonly unknown[], text: string, href: string) => (found.length > 0 ? [link(href, text)] : []);
+const issueOf = (found: readonly unknown[], text: Part, href: string) => (found.length > 0 ? [link(href, text)] : []);
 
 /** What a person should look at: what is worst comes first. */
 async function issuesOf(view: View): Promise<Part[]> {
-  const { context, merchant, root, area, t, rich, stamp, whose } = view;
+  const { context, merchant, root, area, t, stamp, whose } = view;
   const { storage, config, clock } = context;
   const merchantId = merchant?.id;
   const minutes = config.rails?.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES;
@@ -61,34 +62,30 @@ async function issuesOf(view: View): Promise<Part[]> {
   const shift = merchant?.clockOffset ?? 0;
 
   /** A link to what an issue counts. */
-  const counted = (id: string, path: string, query: Record<string, string>, text: string, isAll: boolean) =>
-    link(`${root}/m/${id}/${path}${queryOf(query)}`, isAll ? text : `≥ ${text}`);
+  const counted = (id: string, path: string, query: Record<string, string>, text: Part, isAll: boolean) =>
+    link(`${root}/m/${id}/${path}${queryOf(query)}`, isAll ? text : ["≥ ", text]);
   /** The merchant that an issue is of, on the page of all merchants. */
   const of = (id: string) => whose(id) && [" (", link(`${root}/m/${id}/overview`, whose(id)), ")"];
 
+  const receivers = (found: readonly Issue[], text: "webhooksWait" | "webhooksFailed", status: string, most: number) =>
+    found
+      .toSorted((a, b) => b.count - a.count)
+      .map(({ merchantId: id, host = "", count, since }) => {
+        const webhooks = counted(id, "webhooks", { status, host }, t(text, { count }), count < most);
+        return t("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
+      });
+
   const issues = [
-    failing
-      .toSorted((a, b) => b.count - a.count)
-      .map(({ merchantId: id, host = "", count, since }) => {
-        const text = t("webhooksWait", { count });
-        const webhooks = counted(id, "webhooks", { status: "pending", host }, text, count < MOST_WAITING_COUNTED);
-        return rich("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
-      }),
-    givenUp
-      .toSorted((a, b) => b.count - a.count)
-      .map(({ merchantId: id, host = "", count, since }) => {
-        const text = t("webhooksFailed", { count });
-        const webhooks = counted(id, "webhooks", { status: "failed", host }, text, count < MOST_GIVEN_UP_COUNTED);
-        return rich("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
-      }),
+    receivers(failing, "webhooksWait", "pending", MOST_WAITING_COUNTED),
+    receivers(givenUp, "webhooksFailed", "failed", MOST_GIVEN_UP_COUNTED),
     issueOf(unclear, t("outcomeUnknown"), `${area}/attention`),
-    pauses.map(({ rail, at }) => link(`${root}/rails`, rich("railIsPaused", { rail, time: stamp(at) }))),
+    pauses.map(({ rail, at }) => link(`${root}/rails`, t("railIsPaused", { rail, time: stamp(at) }))),
     issueOf(waiting, t("approvalsWait"), `${area}/approvals`),
     issueOf(changes, t("changesWait"), `${root}/balances`),
     late.map(({ merchantId: id, count, since }) => {
       const text = t("payoutsPending", { count });
       const payouts = counted(id, "disbursements", { status: "pending" }, text, count < MOST_WAITING_COUNTED);
-      return rich("payoutsAreLate", { payouts, of: of(id), minutes, time: stamp(since + shift) });
+      return t("payoutsAreLate", { payouts, of: of(id), minutes, time: stamp(since + shift) });
     }),
   ];
   const isCut = issues.some(({ length }) => length > MOST_NAMED);
@@ -165,7 +162,7 @@ async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
     ),
   ];
   const why: Column<(typeof failures)[number]>[] = [
-    column("reason", "names", (each) =>
+    column("whyFailed", "names", (each) =>
       each.code === undefined ? t("noReason") : [word("failure", each.code), under(code(each.code))],
     ),
     column(of, "number", ({ payments }) => number(payments)),
@@ -185,5 +182,5 @@ async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
   ];
   const title = t("kindFromTo", { kind: t(of), first: view.day(isoDay(from)), last: view.day(isoDay(to)) });
   return markup`${searchForm(view, FILTERS, queryOf(view.query) !== "")}
-${card(counted.length === 0 ? markup`<p>${t("nothing")}</p>` : content, { id: "figures", title, isLive: true })}`;
+${card(counted.length === 0 ? markup`<p>${t("nothingHere")}</p>` : content, { id: "figures", title, isLive: true })}`;
 }

@@ -1,5 +1,5 @@
 import { checked, missing, type Input } from "../../actions/action.ts";
-import type { TextId } from "../../texts/index.ts";
+import type { Label } from "../../texts/index.ts";
 import { inputOf } from "./forms.ts";
 import { attributes, back, classes, facts, Html, link, markup, soft, table, type Column, type Part } from "./html.ts";
 import { queryOf, type View } from "./view.ts";
@@ -20,7 +20,7 @@ export interface Page {
    * for operators.
    */
   at: string;
-  title: TextId;
+  title: Label;
   /** The path of the page of the navigation that it belongs to; absent for a page of the navigation. */
   under?: string;
   /** The only services that have the page. */
@@ -57,8 +57,7 @@ interface List<Row, Of extends Found<Row>> extends Omit<Page, "show"> {
   isWhole?: true;
   /** True if people choose rows, which must not change meanwhile. */
   isStill?: true;
-  /** What stands in place of the rows if there are none, and below it, unless a search finds nothing. */
-  none: TextId;
+  /** What stands below, if there are no rows, unless a search finds none. */
   belowNone?(view: View): Part;
   /** What stands beside the title. */
   beside?(view: View, rows: readonly Row[], query: string): Part;
@@ -92,9 +91,9 @@ export function list<Row extends object, Of extends Found<Row> = Found<Row>>(of:
       const none = () =>
         isFiltered || cursor !== ""
           ? markup`<p>${view.t("nothingFound")}. ${view.t("searchWhole")}</p>`
-          : [markup`<p>${view.text(of.none, { area: view.area })}</p>`, of.belowNone?.(view)];
+          : [markup`<p>${view.t("nothingHere")}</p>`, of.belowNone?.(view)];
       const rows = isEmpty ? none() : table(view, items, of.columns(view), key);
-      return markup`<div class="head" data-live><h1>${view.text(title)}</h1>${of.beside?.(view, items, query)}</div>
+      return markup`<div class="head" data-live><h1>${view.t(title)}</h1>${of.beside?.(view, items, query)}</div>
 ${of.filters && searchForm(view, of.filters, isFiltered)}${above}
 <div class="card${isEmpty && " stack"}"${attributes({ "data-live": !of.isStill })}>${of.before?.(view, found)}${rows}${cut}${of.after?.(view, found)}
 ${pager(view, cursor === "", query, next)}</div>${of.below?.(view, found)}`;
@@ -127,7 +126,7 @@ function pager({ t }: View, isFirst: boolean, query: string, next: string | unde
 interface RecordPage<Thing> extends Omit<Page, "show" | "query"> {
   find(view: View): Promise<Thing | undefined>;
   /** The page that leads here. */
-  back(view: View): readonly [href: string, text: string];
+  back(view: View): readonly [href: string, text: Part];
   heading(view: View, thing: Thing): Part;
   about?(thing: Thing): string;
   /** What stands above and below the facts, in their card. */

@@ -4,7 +4,7 @@ import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { failureIn, fieldOf, fieldsByName } from "../../domain/representation.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import type { TextId } from "../../texts/index.ts";
+import type { Label } from "../../texts/index.ts";
 import { curlLine } from "../curl-line.ts";
 import { formatPhoneNumber, parsePhoneNumber } from "../pages/formats.ts";
 import { keyName } from "./audit.ts";
@@ -21,14 +21,12 @@ import { mayDo, merchantOf, type View, type Words } from "./view.ts";
 const KINDS = {
   disbursements: {
     one: "disbursement",
-    none: "noDisbursementsYet",
     who: "recipient",
     statuses: ["pending", "success", "failed"],
     creation: "createDisbursement",
   },
   checkouts: {
     one: "checkout",
-    none: "noCheckoutsYet",
     who: "payer",
     statuses: ["pending", "success", "failed", "cancelled"],
     creation: "createCheckout",
@@ -80,10 +78,9 @@ const listPage = (kind: Kind): Page =>
       column("created", "wide", ({ createdAt }) => view.stamp(createdAt)),
     ],
     beside: ({ area, t }, rows, query) => rows.length > 0 && link(`${area}/${kind}.csv${query}`, t("exportCsv")),
-    none: KINDS[kind].none,
-    belowNone: ({ t, rich, area, context: { config } }) => [
-      config.sandbox && markup`<p>${link(`${area}/sandbox`, t("createTest"), "button primary")}</p>`,
-      markup`<p>${rich("fromTerminal", { area })}</p>`,
+    belowNone: ({ t, area, context: { config } }) => [
+      config.sandbox && markup`<p>${link(`${area}/sandbox`, t("sandbox.create"), "button primary")}</p>`,
+      markup`<p>${t("fromTerminal", { area })}</p>`,
       pre(curlLine(config.publicUrl, "$API_KEY", kind)),
     ],
   });
@@ -146,7 +143,7 @@ const paymentPage = (kind: Kind): Page =>
       const failure = failureIn(payment);
       // What the provider said is in English.
       const reason = failure && (view.language === "fr" ? view.word("failure", failure.code) : failure.message);
-      const stored: [TextId, string | undefined][] = [
+      const stored: [Label, string | undefined][] = [
         ["returnsTo", (payment as Checkout).redirectURL],
         ["webhookTo", payment.webhookURL],
       ];
@@ -158,7 +155,7 @@ const paymentPage = (kind: Kind): Page =>
         [t("country"), payment.country],
         [t("created"), view.stamp(payment.createdAt)],
         kind === "checkouts" && [t("payersPage"), link(pageOf(view, payment), pageOf(view, payment))],
-        ...stored.map(([name, value]) => value !== undefined && ([view.text(name), value] as const)),
+        ...stored.map(([name, value]) => value !== undefined && ([view.t(name), value] as const)),
         ...fieldsByName(kind).map((name) => {
           const value = fieldOf(payment, name);
           return value !== undefined && ([code(name), bdi(String(value))] as const);
@@ -213,13 +210,15 @@ const approvalPage = list<Disbursement>({
   before: ({ t }) => soft(t("approvalsMeaning")),
   after: (view, found) =>
     found.items.length > 0 && [
-      items(sumsOf(found.items).map(view.said), "plain"),
+      items(
+        sumsOf(found.items).map((each) => view.t(each)),
+        "plain",
+      ),
       mayDo(view, "payment.approve") &&
         markup`<form class="inline" id="chosen" method="get">
-<button class="primary" formaction="${pathOf(view, "payment.approve")}">${view.t("approve.opens")}</button>
-<button class="danger" formaction="${pathOf(view, "payment.reject")}">${view.t("reject.opens")}</button></form>`,
+<button class="primary" formaction="${pathOf(view, "payment.approve")}">${view.t("payment.approve")}…</button>
+<button class="danger" formaction="${pathOf(view, "payment.reject")}">${view.t("payment.reject")}…</button></form>`,
     ],
-  none: "noPayoutWaits",
 });
 
 export const paymentPages: readonly Page[] = [

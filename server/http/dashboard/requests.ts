@@ -16,7 +16,7 @@ const OPERATIONS = Object.values(document.paths)
   .flatMap(({ operationId }) => operationId ?? []);
 const ON_A_PAGE = 25;
 
-type Row = LoggedRequest & { keyText: string | undefined };
+type Row = LoggedRequest & { keyText: Part };
 
 const toneOf = (status: number | undefined) =>
   status === undefined || status >= 500 ? "failed" : status >= 400 ? "pending" : "success";
@@ -67,10 +67,9 @@ export const requestPage = list<Row>({
   after: ({ t, query }, { items }) =>
     query.request !== "" &&
     items.flatMap(({ sent, returned }) => [bodyOf(t("sent"), sent), bodyOf(t("returned"), returned)]),
-  none: "noRequestsYet",
 });
 
-function requestCell({ t, rich, area, toPayment }: View, row: Row): Part {
+function requestCell({ t, area, toPayment }: View, row: Row): Part {
   const { requestId, method, path, operation, reference, merchantsReference, program, keyText, leftOut } = row;
   return [
     link(`${area}/requests?request=${requestId}`, `${method} ${path}`),
@@ -78,12 +77,12 @@ function requestCell({ t, rich, area, toPayment }: View, row: Row): Part {
     reference !== undefined
       ? under([t("payment"), " ", toPayment({ reference, merchantsReference })])
       : merchantsReference !== undefined && under([t("reference"), " ", markup`<bdi>${merchantsReference}</bdi>`]),
-    program !== undefined && under(rich("sentBy", { program })),
-    keyText !== undefined && under(rich("sentWithKey", { key: keyText })),
+    program !== undefined && under(t("sentBy", { program })),
+    keyText !== undefined && under(t("sentWithKey", { key: keyText })),
     leftOut !== undefined && leftOut > 0 && under(t("leftOut", { count: leftOut })),
   ];
 }
 
 /** A stored body, if there is one. */
-const bodyOf = (title: string, text: string | undefined): Part =>
+const bodyOf = (title: Part, text: string | undefined): Part =>
   text !== undefined && [markup`<h2>${title}</h2>`, pre(indented(text), { class: "body" })];

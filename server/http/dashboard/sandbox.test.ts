@@ -51,10 +51,10 @@ describe("the clock", () => {
   test("moves to the time that was chosen, at most a year ahead", async () => {
     for (const [query, by] of [
       ["", 30 * MINUTE],
-      ["?by=7+days", 7 * DAY],
+      ["?by=10080", 7 * DAY],
     ] as const)
       expect((await asked(query)).hidden("/advance").to).toBe(new Date(server.clock.now() + by).toISOString());
-    for (const wrong of ["by=8+days", "by=toString"]) await says(asked(`?${wrong}`), 422);
+    for (const wrong of ["by=11520", "by=toString"]) await says(asked(`?${wrong}`), 422);
     await done(advance(364 * DAY));
     await says(advance(365 * DAY + 1), 422, "more than 365 days ahead of real time");
   });
@@ -68,12 +68,12 @@ describe("the clock", () => {
     const [checkout] = (await server.storage.listCheckouts({ merchantId, limit: 1 })).items;
     const fails = `Disbursement ${payout!.merchantsReference}: failed`;
     const expires = `Checkout ${checkout!.merchantsReference}: cancelled`;
-    await says(asked("?by=1+minutes"), 200, fails, not(expires));
+    await says(asked("?by=1"), 200, fails, not(expires));
     for (const list of ["checkouts", `checkouts/${checkout!.reference}`])
       await says(visitor.get(`${area}/${list}`), 200, "badge pending");
-    const before = await says(asked("?by=2+hours"), 200, fails, expires);
+    const before = await says(asked("?by=120"), 200, fails, expires);
     await done(submit("advance", before.hidden("/advance")));
-    await says(asked("?by=7+days"), 200, "webhook checkout.cancelled of");
+    await says(asked("?by=10080"), 200, "webhook checkout.cancelled of");
     for (const list of ["checkouts", `checkouts/${checkout!.reference}`])
       await says(visitor.get(`${area}/${list}`), 200, "badge cancelled");
   });
@@ -90,5 +90,5 @@ test("the chaos switch is set by a form, and every page says that it is on, but 
 test("a reset deletes the merchant's records", async () => {
   await done(pay());
   await done(submit("reset"));
-  await says(visitor.get(`${area}/disbursements`), 200, "No disbursements yet");
+  await says(visitor.get(`${area}/disbursements`), 200, "There is nothing here.");
 });

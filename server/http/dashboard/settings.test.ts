@@ -24,7 +24,7 @@ describe("an API key", () => {
     await done(kofi.post(`${path}/keys/revoke`, { key: keyId }));
     expect([await statusWith(key), await statusWith(server.key)]).toEqual([401, 200]);
     await says(kofi.get(path), 200, "revoked", `audit?key=${keyId}`);
-    const history = /Revoked the API key “Payroll & Söhne”.* Kofi.*Created the API key “Payroll & Söhne”/;
+    const history = /Revoke the API key “Payroll & Söhne”.* Kofi.*Create an API key “Payroll & Söhne”/;
     await says(kofi.get(`${area}/audit`), 200, history, not(keyId));
     const only = await says(ada.get(`${area}/audit?key=${keyId}`), 200, "Show everything");
     expect(only.rows).toHaveLength(2);
@@ -37,7 +37,7 @@ describe("an API key", () => {
     const page = await newKey({ name: "Lost page" });
     storage.readSecrets = readSecrets;
     expect([page.status, await statusWith(keyIn(page))]).toEqual([500, 200]);
-    expect(page.text).toContain("Recorded before this error: Created the API key, name: Lost page");
+    expect(page.text).toContain("Recorded before this error: Create an API key, name: Lost page");
     expect(page.link("See what")).toBe(`${area}/audit`);
   });
 
@@ -124,9 +124,9 @@ describe("the audit trail", () => {
     const at = `/m/${merchant.id}/audit`;
     await says(ada.get(at), 200, "reference: bank-118 · amount: -XOF 10,000.00 · reason: Bank");
     const details = "créés depuis : 02/11/2026 09:30:00 UTC · rythme : 20 par seconde · webhooks : 7";
-    await says(ada.get(at, { "accept-language": "fr" }), 200, "A lancé un renvoi de webhooks", details);
+    await says(ada.get(at, { "accept-language": "fr" }), 200, "Lancer un renvoi de webhooks", details);
     const { rows } = await says(ada.get("/audit"), 200, `href="/dashboard${at}"`);
     expect(rows[0]!.join()).toMatch(/Kofi & Sons.*Esi/);
-    await says(ada.get("/audit"), 200, /Signed in .*Ada, operator/);
+    await says(ada.get("/audit"), 200, /Sign in .*Ada, operator/);
   });
 });

@@ -128,12 +128,12 @@ export function signInPages(context: DashboardContext): Router {
         ? markup`${isUsed && markup`<p class="alert" role="alert">${t("linkWasUsed")}</p>`}${atProvider}<p>${t("aLinkSignsIn")}</p>
 ${pre("npx --no -- disbursement-checkout keys dashboard-link")}${soft(t("linkWorksOnce", { minutes: LINK_MS / 60_000 }))}`
         : markup`<p>${t("linkSignsIn")}</p><form method="post" action="${root}/sign-in">
-<input type="hidden" name="token" value="${token}"><button class="primary">${t("signIn")}</button></form>`;
+<input type="hidden" name="token" value="${token}"><button class="primary">${t("dashboard.sign-in")}</button></form>`;
     send(
       context,
       res,
-      { title: t("signIn"), ...frame },
-      card([markup`<h1>${t("signIn")}</h1>`, content], { class: "narrow" }),
+      { title: t("dashboard.sign-in"), ...frame },
+      card([markup`<h1>${t("dashboard.sign-in")}</h1>`, content], { class: "narrow" }),
     );
   }
 

@@ -85,14 +85,3 @@ test("an operator sees and manages everyone, a merchant its own people only", as
   }
   expect([await isSignedIn(stranger), await isSignedIn(ada)]).toEqual([true, true]);
 });
-
-test("the links are limited that a person makes, in all sessions together", async () => {
-  const merchantId = (await server.addMerchant("Links")).merchant.id;
-  const [first, second, yaw] = await Promise.all(
-    ["Esi", "Esi", "Yaw"].map((name) => signedIn(server, { merchantId, name })),
-  );
-  const statuses: number[] = [];
-  for (const visitor of [...Array.from({ length: 5 }, () => [first!, second!]).flat(), first!, second!, yaw!])
-    statuses.push((await make(visitor, `Guest ${statuses.length}`, {}, `/m/${merchantId}/team`)).status);
-  expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 429, 429, 200]);
-});

@@ -34,7 +34,6 @@ export const teamPage = list<Access>({
     column("role", "wide", ({ role }) => view.word("role", role)),
     column("access", "", (access) => [accessOf(view, access), endOf(view, access)]),
   ],
-  none: "nobodyIsSignedIn",
   below: (view) =>
     mayDo(view, "dashboard.link") &&
     section("link", view.t("letAColleagueIn"), [
@@ -48,7 +47,7 @@ const whoseOf = ({ t, whose }: View, { merchantId }: Access): Part =>
 
 function accessOf(view: View, { createdAt, usedAt, expiresAt, invitedBy }: Access): Part {
   const { t, time } = view;
-  const by = invitedBy !== undefined && view.rich("letInBy", { by: whoIs(invitedBy as ActorName, view) });
+  const by = invitedBy !== undefined && view.t("letInBy", { by: whoIs(invitedBy as ActorName, view) });
   const access =
     createdAt !== undefined && usedAt !== undefined
       ? t("sessionSince", { since: time(createdAt), seen: time(usedAt) })
@@ -62,6 +61,6 @@ function endOf(view: View, { id, name, merchantId }: Access): Part {
     return under(link(`${view.root}/m/${merchantId}/team`, view.t("manage")));
   return [
     id !== undefined && form(view, "session.end", { values: { session: id } }),
-    form(view, "session.end-all", { values: { name }, texts: { name } }),
+    form(view, "session.end-all", { values: { name } }),
   ];
 }

@@ -98,19 +98,19 @@ describe("a webhook", () => {
 describe("a replay", () => {
   test("leads from a search to its preview, to its progress, to the list", async () => {
     const { id, area, list, made, visitor, delivered, submit } = await merchantWith(410, 410, 410);
-    await says(visitor.get(`${area}/replays`), 200, "No replays yet.");
+    await says(visitor.get(`${area}/replays`), 200, "There is nothing here.");
     const search = await visitor.get(`${list}?status=failed&host=${host}`);
     const warning = "This includes webhooks that were delivered";
     const preview = visitor.get(search.link("Replay these…"));
-    await says(preview, 200, "3 webhooks", "status: failed", `${host}: 3 webhooks`, not(warning));
+    await says(preview, 200, "3 webhooks", "Status: failed", `${host}: 3 webhooks`, not(warning));
     await says(visitor.get(`${area}/replays/new?host=${host}`), 200, warning);
     const before = receiver.received.length;
     const page = await done(submit({ host, pace: "8" }));
     const late = await delivered(204);
-    await says(visitor.get(page), 200, "2 of 3", "Stop the replay");
+    await says(visitor.get(page), 200, "2 of 3", "Stop the replay of webhooks");
     await server.pass(1_000);
-    const facts = /Esi status: failed, receiver: .* done .*3 of 3 8 per second 3 0 0/;
-    await says(visitor.get(page), 200, facts, not("Stop the replay"));
+    const facts = /Esi Status: failed, Host of the receiver: .* done .*3 of 3 8 per second 3 0 0/;
+    await says(visitor.get(page), 200, facts, not("Stop the replay of webhooks"));
     const { items } = await storage.listDeliveries({ merchantId: id, limit: 10 });
     const twice = ["delivered", 2];
     expect(items.map(({ status, attempts }) => [status, attempts.length])).toEqual([
@@ -130,7 +130,7 @@ describe("a replay", () => {
     await says(visitor.get(page), 200, "0 0 2 2 failed again");
     const webhooks = await visitor.get(`${list}?status=pending&host=${host}`);
     receiver.respondWith(204);
-    await says(visitor.get(webhooks.link("Replay these…")), 200, "Send waiting webhooks now", "2 webhooks");
+    await says(visitor.get(webhooks.link("Replay these…")), 200, "2 webhooks");
     const sent = await done(submit({ status: "pending", host, pace: "20" }));
     await server.pass(0);
     await says(visitor.get(sent), 200, " 2 0 0 ");

@@ -4,8 +4,8 @@ import { MOST_COUNTED } from "../../domain/storage.ts";
 import { deliveriesOfPayment, type Replay, type Replayed } from "../../domain/webhooks.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
-import { bdi, card, code, column, dim, link, markup, pre, soft, under } from "./html.ts";
-import type { Column } from "./html.ts";
+import { bdi, card, code, column, dim, joined, link, markup, pre, soft, under } from "./html.ts";
+import type { Column, Part } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
 import { attemptMoments, indented, timeline } from "./timeline.ts";
 import { merchantOf, queryOf, type View, type Words } from "./view.ts";
@@ -70,8 +70,7 @@ const webhookList = list<Delivery, Found>({
     );
   },
   after: (view, { searchedTo }) =>
-    searchedTo !== undefined && soft(view.rich("searchedBackTo", { time: view.stamp(searchedTo) })),
-  none: "noWebhooksYet",
+    searchedTo !== undefined && soft(view.t("searchedBackTo", { time: view.stamp(searchedTo) })),
 });
 
 /** A webhook with its attempts. */
@@ -83,10 +82,10 @@ const webhookRecord = record<Delivery>({
   back: ({ area, t }) => [`${area}/webhooks`, t("webhooks")],
   about: ({ type }) => type,
   heading: (view, { type, status }) => [type, " ", view.badge(statusOf(status))],
-  facts: ({ t, rich, toPayment, stamp }, { url, reference, id, createdAt }) => [
+  facts: ({ t, toPayment, stamp }, { url, reference, id, createdAt }) => [
     [t("address"), url],
     [t("payment"), toPayment({ reference })],
-    [rich("idSentAs"), code(id)],
+    [t("idSentAs"), code(id)],
     [t("created"), stamp(createdAt)],
   ],
   after: (view) => [form(view, "delivery.replay"), soft(view.t("replayMeans"))],
@@ -104,7 +103,7 @@ const webhookRecord = record<Delivery>({
 });
 
 /** How much of a replay is queued. */
-const shareOf = ({ replayed, expected }: Replay, { t, number }: Words): string =>
+const shareOf = ({ replayed, expected }: Replay, { t, number }: Words): Part =>
   expected === undefined ? number(replayed) : t("partOf", { part: replayed, whole: expected });
 
 const counted = (count: number, { number }: View) =>
@@ -127,7 +126,12 @@ const replayList = list<Replay & { became: Replayed }>({
     column("started", "", ({ startedAt, startedBy, filter }) => [
       view.stamp(startedAt),
       under(whoIs(startedBy, view)),
-      under(describeSearch(filter).map((each, index) => [index > 0 && ", ", view.said(each)])),
+      under(
+        joined(
+          describeSearch(filter).map((each) => view.t(each)),
+          ", ",
+        ),
+      ),
     ]),
     column("state", "", ({ id, state, endedAt, stoppedBy }) => [
       view.badge(state),
@@ -148,7 +152,6 @@ const replayList = list<Replay & { became: Replayed }>({
       became.again > 0 && under(view.t("failedAgain", { number: counted(became.again, view) })),
     ]),
   ],
-  none: "noReplaysYet",
 });
 
 export const webhookPages: readonly Page[] = [webhookList, webhookRecord, replayList];
