@@ -16,12 +16,12 @@ import {
   someTerms,
 } from "./action.ts";
 
-const MANAGED = { needs: "manage merchants", leadsTo: "/merchants/:merchant" } as const;
+const MANAGED = { needs: "manage merchants", byOperators: true, leadsTo: "/m/:merchant/settings" } as const;
 
 /** Changes the state of a merchant. */
 const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state"]) =>
   action({
-    at: `/merchants/:merchant/${how}`,
+    at: `/m/:merchant/settings/${how}`,
     ...MANAGED,
     isFolded: true,
     input: {},
@@ -63,20 +63,20 @@ export const merchantActions = {
     leadsTo: ({ id }) => `/m/${id}/settings`,
   }),
   "merchant.rename": action({
-    at: "/merchants/:merchant/rename",
+    at: "/m/:merchant/settings/rename",
     ...MANAGED,
     input: { name: aName("nameWhichWebhooksShow") },
     run: ({ context, actor, merchant }, { name }) => context.storage.renameMerchant(merchant.id, name, actor),
   }),
   "merchant.limit": action({
-    at: "/merchants/:merchant/limits",
+    at: "/m/:merchant/settings/limits",
     ...MANAGED,
     input: { limits: someLimits },
     replaces: async ({ merchant }) => limitTexts(merchant.limits),
     run: ({ context, actor, merchant }, { limits }) => context.storage.setMerchantLimits(merchant.id, limits, actor),
   }),
   "merchant.terms": action({
-    at: "/merchants/:merchant/terms",
+    at: "/m/:merchant/settings/terms",
     ...MANAGED,
     input: { terms: someTerms },
     replaces: async ({ merchant }) => termTexts(merchant.terms),
@@ -86,8 +86,9 @@ export const merchantActions = {
   "merchant.reopen": changeState("reopen", undefined),
   "merchant.close": changeState("close", "closed"),
   "balance.adjust": action({
-    at: "/merchants/:merchant/adjust",
+    at: "/m/:merchant/balances/adjust",
     needs: "change balances",
+    byOperators: true,
     input: {
       ...change,
       id: {
@@ -95,7 +96,7 @@ export const merchantActions = {
         isLate: true,
       },
     },
-    from: MANAGED.leadsTo,
+    from: "/m/:merchant/balances",
     async asks({ context: { storage, config }, merchant }, { id, reason, ...input }) {
       const { currency } = input;
       const stored = await storage.listBalances(merchant.id);

@@ -14,7 +14,7 @@ const STATUSES = {
 } as const satisfies Record<DeliveryFilter, Label>;
 const half = { class: "long half" };
 
-/** What a person can search webhooks by. A person may type the service's reference or the merchant's. */
+/** What a person can search webhooks by. */
 export const SEARCH = {
   status: { label: "status", ...half, ...choices(STATUSES) },
   type: {
@@ -23,7 +23,6 @@ export const SEARCH = {
     ...choices(Object.fromEntries(EVENT_TYPES.map((type) => [type, { text: type }]))),
   },
   host: { label: "host", ...half, placeholder: { text: "shop.example" }, attributes: { maxlength: 300 } },
-  reference: { label: "reference", ...half, type: "search", attributes: { maxlength: 200 } },
   from: { label: "from", class: "long", type: "datetime-local" },
   to: { label: "before", class: "long", type: "datetime-local" },
 } as const satisfies Record<string, Input>;
@@ -58,14 +57,13 @@ export const describeSearch = (search: DeliverySearch): Said[] =>
 /** The number of receivers that the page names before a replay. */
 const HOSTS_SHOWN = 10;
 
-/** The webhooks to replay: a search that finds more than one payment's, and not everything. */
+/** The webhooks to replay: not everything. */
 const replayable: Field<ReturnType<typeof searchOf>> = {
   inputs: SEARCH,
   read(sent) {
     const search = Object.fromEntries(
       Object.entries(SEARCH).map(([name, input]) => [name, checked(input, typed(sent, name))]),
     ) as TypedSearch;
-    if (search.reference !== "") throw refused(422, "error.openWebhook");
     const filter = searchOf(search);
     requireReplayable(filter);
     return filter;
@@ -117,8 +115,8 @@ export const webhookActions = {
       return {
         about: [
           ...describeSearch(filter),
-          say(isExact ? "webhookCount" : "webhooksAtLeast", { count }),
-          ...hosts.slice(0, HOSTS_SHOWN).map((each) => say("webhooksOfHost", each)),
+          say("labelled", { label: say("webhooks"), value: isExact ? count : `≥ ${count}` }),
+          ...hosts.slice(0, HOSTS_SHOWN).map(({ host, count: value }) => say("labelled", { label: host, value })),
           ...(more > 0 ? [say("more", { number: more })] : []),
         ],
         effects: isEmpty

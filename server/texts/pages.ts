@@ -147,7 +147,6 @@ export const pages = {
   ],
   "error.attemptInProgress": ["An attempt is in progress. Wait a moment.", "Une tentative est en cours. Attendez-la."],
   "error.anotherReplay": ["Another replay is running. Stop it first.", "Un autre renvoi est en cours. Arrêtez-le."],
-  "error.openWebhook": ["Open the payment’s webhook to replay it.", "Ouvrez le webhook du paiement pour le renvoyer."],
   "error.railIsAsked": ["The rail is asked just now. Wait a minute.", "Le rail est interrogé. Attendez une minute."],
   "right.replay webhooks": ["replay webhooks", "renvoyer des webhooks"],
   "right.use the sandbox": ["use the sandbox", "utiliser le bac à sable"],

@@ -2,20 +2,17 @@
 export const payments = {
   payment: ["Payment", "Paiement"],
   payout: ["Payout", "Versement"],
-  payouts: ["Payouts", "Versements"],
   checkout: ["Checkout", "Encaissement"],
   disbursement: ["Disbursement", "Décaissement"],
   recipient: ["Recipient", "Bénéficiaire"],
   payer: ["Payer", "Payeur"],
   fee: ["Fee", "Frais"],
-  webhooksWait: ["{count} webhook waits|{count} webhooks wait", "{count} webhook attend|{count} webhooks attendent"],
+  webhooksWait: ["webhooks that wait: {count}", "webhooks en attente : {count}"],
+  webhooksFailed: ["webhooks that failed for good: {count}", "webhooks échoués définitivement : {count}"],
+  payoutsPending: ["payouts pending: {count}", "versements en attente : {count}"],
   receiverFails: [
     "<strong>{host}</strong>{of}: {webhooks}, the oldest from {time} UTC.",
     "<strong>{host}</strong>{of} : {webhooks}, le plus ancien du {time} UTC.",
-  ],
-  webhooksFailed: [
-    "{count} webhook failed for good|{count} webhooks failed for good",
-    "{count} webhook a échoué définitivement|{count} webhooks ont échoué définitivement",
   ],
   whyTheyFailed: ["Why they failed", "Causes des échecs"],
   noReason: ["No reason was recorded", "Aucune cause n’a été enregistrée"],
@@ -27,10 +24,6 @@ export const payments = {
   ],
   approvalsWait: ["Payouts wait for approval.", "Des versements attendent une approbation."],
   changesWait: ["Changes of balances wait for a second person.", "Des mouvements de solde attendent quelqu’un."],
-  payoutsPending: [
-    "{count} payout is pending|{count} payouts are pending",
-    "{count} versement est en attente|{count} versements sont en attente",
-  ],
   payoutsAreLate: [
     "{payouts}{of} for more than {minutes} minutes, the oldest since {time} UTC.",
     "{payouts}{of} depuis plus de {minutes} minutes, le plus ancien depuis le {time} UTC.",
@@ -39,10 +32,6 @@ export const payments = {
   successRate: ["Success rate", "Taux de réussite"],
   exportCsv: ["Export as CSV", "Exporter en CSV"],
   referenceOrPhoneNumber: ["Reference or phone number", "Référence ou numéro de téléphone"],
-  fromTerminal: [
-    'From a terminal: create an API key under <a href="{area}/settings">Settings</a>, put it into <code>API_KEY</code>, and send a first request.',
-    'Dans un terminal : créez une clé d’API dans les <a href="{area}/settings">paramètres</a>, mettez-la dans <code>API_KEY</code> et envoyez une première requête.',
-  ],
   waitsForOperator: [
     "Waits for an operator, because of a limit of its merchant.",
     "Attend un opérateur : limite de son marchand.",

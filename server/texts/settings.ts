@@ -65,8 +65,6 @@ export const settings = {
   ],
   reasonIs: ["Reason: <bdi>{reason}</bdi>", "Motif : <bdi>{reason}</bdi>"],
   needsSecondPerson: ["Somebody else must approve it under Balances.", "Une autre personne doit l’approuver (Soldes)."],
-  manageAMerchant: ["Manage a merchant", "Gérer un marchand"],
-  manage: ["Manage", "Gérer"],
   id: ["Id", "Identifiant"],
   merchantReferenceOrPhone: ["Merchant, reference or phone number", "Marchand, référence ou numéro de téléphone"],
 } as const;

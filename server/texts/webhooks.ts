@@ -30,15 +30,6 @@ export const webhooks = {
   attemptIs: ["Attempt {number}: {result} after {latencyMs} ms", "Tentative {number} : {result} après {latencyMs} ms"],
   response: ["Response", "Réponse"],
   replays: ["Replays", "Renvois"],
-  webhookCount: ["{count} webhook|{count} webhooks", "{count} webhook|{count} webhooks"],
-  webhooksAtLeast: [
-    "at least {count} webhook|at least {count} webhooks",
-    "au moins {count} webhook|au moins {count} webhooks",
-  ],
-  webhooksOfHost: [
-    "{host}: {count} webhook|{host}: {count} webhooks",
-    "{host} : {count} webhook|{host} : {count} webhooks",
-  ],
   nothingToReplay: ["There is nothing to replay.", "Il n’y a rien à renvoyer."],
   replayEffect: [
     "Each webhook is sent again to its own address, with the same body and the same <code>webhook-id</code>, and its retries start again. Webhooks that wait for a retry are sent earlier. A webhook that is being sent, or was written after the start, is skipped.",
@@ -62,7 +53,6 @@ export const webhooks = {
   requestId: ["Request id", "Identifiant de la requête"],
   referenceYours: ["Reference: yours or the service’s", "Référence : la vôtre ou celle du service"],
   result: ["Result", "Résultat"],
-  operation: ["Operation", "Opération"],
   duration: ["Time", "Durée"],
   "result.2xx": ["2xx: done", "2xx : effectuée"],
   "result.4xx": ["4xx: refused", "4xx : refusée"],

@@ -2,7 +2,7 @@ import { readBalances, type Balance, type StatementEntry } from "../../domain/le
 import { personOf } from "../../domain/audit.ts";
 import type { Figure } from "../../domain/figures.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
-import { form } from "./forms.ts";
+import { form, formCard } from "./forms.ts";
 import { bdi, card, column, link, markup, table, tag, under, type Column } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
@@ -54,7 +54,7 @@ const ofMerchant = list<StatementEntry>({
       ({ enforced, available, currency }) => enforced && BigInt(available) < busiest(figures, currency),
     );
     const shown = balances.length === 0 ? markup`<p>${t("nothingHere")}</p>` : table(view, balances, columns);
-    return markup`${card(shown, { isLive: true })}<h2>${t("statement")}</h2>`;
+    return markup`${card(shown, { isLive: true })}${formCard(view, "balance.adjust", { class: "inline" })}<h2>${t("statement")}</h2>`;
   },
   columns: (view) => [
     column("change", "", ({ kind, reference }) => {

@@ -183,7 +183,7 @@ test("a merchant's first day, by keyboard alone, with a focus that is always vis
   await type("Host of the receiver", new URL(receiver.url).host);
   await press("button", "Search");
   await press("link", "Replay these…");
-  await shown("1 webhook");
+  await shown("Webhooks: 1");
   await suitsEveryone(page, "replay");
   await press("button", "Start a replay of webhooks");
   await heading("Replays");

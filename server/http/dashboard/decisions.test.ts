@@ -102,7 +102,7 @@ describe("a second person", () => {
     async "a change of a balance"(one, other) {
       const name = `change-${(number += 1)}`;
       const form = { id: name, kind: "top-up", amount: "1000000", currency: "XOF", reason: "Bank transfer" };
-      await done(one.post(`/merchants/${id}/adjust`, form));
+      await done(one.post(`/m/${id}/balances/adjust`, form));
       await other.post("/balances/approve", { proposal: `${id}/${name}` });
       return !(await storage.listProposals()).some((proposal) => proposal.id === name);
     },
@@ -158,7 +158,7 @@ describe("a balance is changed by hand", () => {
   test("after a page that says what will happen, and once however often the form is sent", async () => {
     const { merchant } = await server.addMerchant("Ama Stores");
     const finance = await signedIn(server, { name: "Esther", role: "finance" });
-    const at = `/merchants/${merchant.id}/adjust`;
+    const at = `/m/${merchant.id}/balances/adjust`;
     const page = await says(finance.get(asked(at)), 200, "Available now: XOF 0.00. Available then: XOF 9,999.99");
     for (let count = 0; count < 2; count += 1) await done(finance.post(at, page.hidden("/adjust")));
     expect(await available(merchant.id)).toEqual(["XOF 999999"]);
@@ -171,7 +171,7 @@ describe("a balance is changed by hand", () => {
 
   test("from an amount on, and in a currency without one, by two", async () => {
     const { merchant } = await server.addMerchant("Large");
-    const at = `/merchants/${merchant.id}/adjust`;
+    const at = `/m/${merchant.id}/balances/adjust`;
     const own = await signedIn(server, { merchantId: merchant.id, name: "Own" });
     const [one, two] = [await signedIn(server, { name: "Ada" }), await signedIn(server, { name: "Grace" })];
     for (const changes of [{ amount: "1000000" }, { amount: "1", currency: "GHS" }])

@@ -195,7 +195,7 @@ test("every page shows what others wrote as text, and cannot be framed, cached, 
   expect((await server.storage.findMerchant(id))!.name).toBe(HOSTILE);
 });
 
-test.each(["/nothing", "/m/nobody/settings", "/m/%zz/settings", "/merchants/nobody/close", "/sign-out?csrf=x"])(
+test.each(["/nothing", "/m/nobody/settings", "/m/%zz/settings", "/m/nobody/settings/close", "/sign-out?csrf=x"])(
   "%s is not found",
   async (path) => {
     await says(sandbox.operator.get(path), 404, "Not found");

@@ -6,13 +6,13 @@ import {
   MOST_WAITING_COUNTED,
   type Figure,
   type Issue,
-  type PaymentKind,
 } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { card, code, column, dim, items, link, markup, scroll, soft, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";
 import { checkSearch, searchForm, type Filters, type Page } from "./page.ts";
+import { KINDS, type Kind } from "./payment-search.ts";
 import { queryOf, type View } from "./view.ts";
 
 /** The number of receivers, and of merchants with late payouts, that the page names. */
@@ -36,6 +36,8 @@ ${card(content, { id: "attention", title: t("needsAttention"), isLive: true })}$
 
 /** A link to the page about an issue, if anything was found. */
 const issueOf = (found: readonly unknown[], text: Part, href: string) => (found.length > 0 ? [link(href, text)] : []);
+
+type CountId = "webhooksWait" | "webhooksFailed" | "payoutsPending";
 
 /** What a person should look at: what is worst comes first. */
 async function issuesOf(view: View): Promise<Part[]> {
@@ -61,17 +63,20 @@ async function issuesOf(view: View): Promise<Part[]> {
   const changes = proposals.filter((proposal) => merchant === undefined || proposal.merchantId === merchant.id);
   const shift = merchant?.clockOffset ?? 0;
 
-  /** A link to what an issue counts. */
-  const counted = (id: string, path: string, query: Record<string, string>, text: Part, isAll: boolean) =>
-    link(`${root}/m/${id}/${path}${queryOf(query)}`, isAll ? text : ["≥ ", text]);
+  /** A link to what an issue counts, at most so much. */
+  const counted = (issue: Issue, text: CountId, most: number, path: string, query: Record<string, string>) => {
+    const count = issue.count < most ? issue.count : ["≥ ", view.number(issue.count)];
+    return link(`${root}/m/${issue.merchantId}/${path}${queryOf(query)}`, t(text, { count }));
+  };
   /** The merchant that an issue is of, on the page of all merchants. */
   const of = (id: string) => whose(id) && [" (", link(`${root}/m/${id}/overview`, whose(id)), ")"];
 
-  const receivers = (found: readonly Issue[], text: "webhooksWait" | "webhooksFailed", status: string, most: number) =>
+  const receivers = (found: readonly Issue[], text: CountId, status: string, most: number) =>
     found
       .toSorted((a, b) => b.count - a.count)
-      .map(({ merchantId: id, host = "", count, since }) => {
-        const webhooks = counted(id, "webhooks", { status, host }, t(text, { count }), count < most);
+      .map((issue) => {
+        const { host = "", since, merchantId: id } = issue;
+        const webhooks = counted(issue, text, most, "webhooks", { status, host });
         return t("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
       });
 
@@ -82,23 +87,17 @@ async function issuesOf(view: View): Promise<Part[]> {
     pauses.map(({ rail, at }) => link(`${root}/rails`, t("railIsPaused", { rail, time: stamp(at) }))),
     issueOf(waiting, t("approvalsWait"), `${area}/approvals`),
     issueOf(changes, t("changesWait"), `${root}/balances`),
-    late.map(({ merchantId: id, count, since }) => {
-      const text = t("payoutsPending", { count });
-      const payouts = counted(id, "disbursements", { status: "pending" }, text, count < MOST_WAITING_COUNTED);
-      return t("payoutsAreLate", { payouts, of: of(id), minutes, time: stamp(since + shift) });
+    late.map((issue) => {
+      const payouts = counted(issue, "payoutsPending", MOST_WAITING_COUNTED, "disbursements", { status: "pending" });
+      return t("payoutsAreLate", { payouts, of: of(issue.merchantId), minutes, time: stamp(issue.since + shift) });
     }),
   ];
   const isCut = issues.some(({ length }) => length > MOST_NAMED);
   return [...issues.flatMap((each): Part[] => each.slice(0, MOST_NAMED)), ...(isCut ? [t("moreThere")] : [])];
 }
 
-const KINDS = {
-  payouts: { kind: "disbursement", list: "disbursements", statuses: ["success", "failed", "pending"] },
-  checkouts: { kind: "checkout", list: "checkouts", statuses: ["success", "failed", "cancelled", "pending"] },
-} as const satisfies Record<string, { kind: PaymentKind; list: string; statuses: string[] }>;
-
 const FILTERS = {
-  of: { label: "payments", type: "select", options: { payouts: "payouts", checkouts: "checkouts" } },
+  of: { label: "payments", type: "select", options: { disbursements: "disbursements", checkouts: "checkouts" } },
   from: { label: "from", type: "date" },
   to: { label: "to", type: "date" },
 } as const satisfies Filters;
@@ -115,7 +114,7 @@ function chosen(view: View, merchant: Merchant) {
   const to = last === "" ? today : Date.parse(last) / DAY_MS;
   const from = first === "" ? to - USUAL_DAYS + 1 : Date.parse(first) / DAY_MS;
   if (from > to || to - from >= MOST_DAYS) throw refused(422, "error.period", { days: MOST_DAYS });
-  return { of: (of || "payouts") as keyof typeof KINDS, from, to };
+  return { of: (of || "disbursements") as Kind, from, to };
 }
 
 type Counted = readonly Figure[];
@@ -131,7 +130,7 @@ const byCurrency = (counted: Counted, first: number, last: number) =>
 async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
   const { t, number, word, area, context } = view;
   const { of, from, to } = chosen(view, merchant);
-  const { kind, list, statuses } = KINDS[of];
+  const { one: kind, statuses } = KINDS[of];
   const query = { merchantId: merchant.id, kind, from, to };
   const [counted, failures] = await Promise.all([
     context.storage.readFigures(query),
@@ -141,7 +140,7 @@ async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
   const rows = [byCurrency(counted, from, to), ...days.map(([day, among]) => byCurrency(among, day, day))].flat();
   /** Leads to the payments that a figure counts. */
   const toList = (text: string, status: string, first: number, last: number) =>
-    link(`${area}/${list}${queryOf({ status, from: isoDay(first), to: isoDay(last) })}`, text);
+    link(`${area}/${of}${queryOf({ status, from: isoDay(first), to: isoDay(last) })}`, text);
   /** The share of final payments that succeeded. It says 100 % only if all did. */
   const success = (among: Counted) => {
     const total = sum(among) - sum(withStatus(among, "pending"));

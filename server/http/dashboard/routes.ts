@@ -15,7 +15,7 @@ import { balancePages } from "./balances.ts";
 import { form, sentFor } from "./forms.ts";
 import { back, card, Html, items, markup, pre } from "./html.ts";
 import { dashboardErrors, dashboardHeaders, liveScript, send } from "./layout.ts";
-import { merchantPages } from "./merchants.ts";
+import { merchantsPage } from "./merchants.ts";
 import { overviewPage } from "./overview.ts";
 import type { Page, Shown } from "./page.ts";
 import { paymentPages } from "./payments.ts";
@@ -40,7 +40,7 @@ import { webhookPages } from "./webhooks.ts";
 /** All pages, in the order of the navigation. */
 export const PAGES: readonly Page[] = [
   overviewPage,
-  ...merchantPages,
+  merchantsPage,
   ...paymentPages,
   ...balancePages,
   attentionPage,
@@ -187,20 +187,11 @@ ${lines.map((line) => markup`<p>${t(line)}</p>`)}</div>`;
 const pathIn = ({ at }: Page, isOfMerchant: boolean) =>
   scopesOf(at).find((each) => each.startsWith("/m/") === isOfMerchant);
 
-/** The merchant of an operator's page. @throws Refused */
-async function findManaged({ storage }: DashboardContext, { merchant = "" }: Readonly<Record<string, string>>) {
-  const found = await storage.findMerchant(merchant);
-  if (!found) throw missing();
-  return found;
-}
-
 /** Who acts on what. */
-async function doerOf(context: DashboardContext, at: string, res: Response): Promise<Doer<Merchant | undefined>> {
+const doerOf = (context: DashboardContext, res: Response): Doer<Merchant | undefined> => {
   const params = res.req.params as Record<string, string>;
-  const merchant = at.startsWith("/merchants/:merchant") ? await findManaged(context, params) : stateOf(res).merchant;
-  if (at.startsWith("/m/") && !merchant) throw missing();
-  return { context, actor: actorIn(res), params, merchant };
-}
+  return { context, actor: actorIn(res), params, merchant: stateOf(res).merchant };
+};
 
 /** The page that says what an action will do, and asks whether to do it. */
 function askingPage(name: ActionName): Page {
@@ -211,7 +202,7 @@ function askingPage(name: ActionName): Page {
     under: PAGES.find((page) => page.at === from)?.under ?? from,
     async show(view) {
       const { t, context, res } = view;
-      const doer = (await doerOf(context, at, res)) as Doer<never>;
+      const doer = doerOf(context, res) as Doer<never>;
       const asked = await asks!(doer, readInput(name, res.req.query, false));
       const { question = say("asked", { what: say(name) }), about = [], effects, isEmpty, values: more } = asked;
       const values = sentFor(name, res.req.query);
@@ -242,7 +233,7 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
       const { session } = visitOf(res);
       await requireRight(context, name, req, res);
       if (session.merchantId !== undefined && (entry.byOperators || !at.startsWith("/m/"))) throw missing();
-      const doer = await doerOf(context, at, res);
+      const doer = doerOf(context, res);
       const { merchant, params } = doer;
       const input = readInput(name, req.body);
       const replaced = typed(req.body, "replaces");

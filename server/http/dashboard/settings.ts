@@ -1,13 +1,13 @@
 import { chaosTexts, USUAL_STEP } from "../../actions/sandbox.ts";
 import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
-import { limitTexts } from "../../domain/limits.ts";
+import { limitTexts, termTexts } from "../../domain/limits.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { form, formCard } from "./forms.ts";
 import { bdi, code, column, link, markup, section, soft, under, type Column } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
 
-/** A merchant's settings: API keys, the webhook secret and the default address. */
+/** A merchant's settings: API keys, webhooks and, for operators, what they have agreed with the merchant. */
 export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: string }>({
   at: "/m/:merchant/settings",
   title: "settings",
@@ -24,7 +24,8 @@ export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: str
   columns,
   after: ({ t }) => soft(t("mostKeys", { most: MOST_KEYS })),
   below(view, { secret }) {
-    const url = merchantOf(view).webhookUrl;
+    const { webhookUrl: url, name, limits, terms, state } = merchantOf(view);
+    const states = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
     const ways = [form(view, "secret.reveal"), form(view, "secret.rotate", { values: { current: secret } })];
     return [
       form(view, "key.create", { prefix: "new", class: "card inline" }),
@@ -34,6 +35,10 @@ export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: str
       ]),
       formCard(view, "default-webhook.set", { values: { url }, class: "stack" }) ??
         section("address", view.t("addressOfWebhooks"), url === undefined ? view.t("none") : code(url), true),
+      formCard(view, "merchant.rename", { values: { name }, class: "inline" }),
+      formCard(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" }),
+      formCard(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" }),
+      states.map((way) => formCard(view, `merchant.${way}`, { about: bdi(name) })),
     ];
   },
 });

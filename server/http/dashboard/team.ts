@@ -58,7 +58,7 @@ function accessOf(view: View, { createdAt, usedAt, expiresAt, invitedBy }: Acces
 /** The forms that end access. */
 function endOf(view: View, { id, name, merchantId }: Access): Part {
   if (!view.merchant && merchantId !== undefined)
-    return under(link(`${view.root}/m/${merchantId}/team`, view.t("manage")));
+    return under(link(`${view.root}/m/${merchantId}/team`, view.t("team")));
   return [
     id !== undefined && form(view, "session.end", { values: { session: id } }),
     form(view, "session.end-all", { values: { name } }),
