@@ -167,35 +167,28 @@ export const anAmount = (input: Input = {}) => {
   return field("amount", { label: "amountInLowest", required: true, ...input, attributes }, Number);
 };
 
-/** A field of several inputs, whose labels are the texts `AREA.NAME`. */
-export const manyFields = <Name extends string, Value>(
-  area: "limit" | "term" | "chaos",
-  all: Readonly<Record<Name, Input>>,
+/** A field of several inputs, whose names and examples `rules` has. Their labels are the texts `AREA.NAME`. */
+function rulesField<Name extends string, Value>(
+  area: "limit" | "term",
+  rules: Readonly<Record<Name, { example: string }>>,
   parse: (texts: Record<Name, string>) => Value,
-): Field<Value> => {
-  const inputs = Object.entries<Input>(all).map(([name, input]) => {
-    return [name, { ...input, label: `${area}.${name}` as Label }] as const;
-  });
+): Field<Value> {
+  const attributes = { maxlength: 4_000, autocomplete: "off" };
+  const inputs = Object.entries<{ example: string }>(rules).map(([name, { example }]): [string, Input] => [
+    name,
+    { label: `${area}.${name}` as Label, placeholder: { text: example }, attributes },
+  ]);
   return {
     inputs: Object.fromEntries(inputs),
-    read(sent) {
-      const texts = inputs.map(([name, input]) => [name, checked(input, typed(sent, name))]);
-      return parse(Object.fromEntries(texts) as Record<Name, string>);
-    },
+    read: (sent) =>
+      parse(Object.fromEntries(inputs.map(([name]) => [name, typed(sent, name)])) as Record<Name, string>),
   };
-};
+}
 
-const byExample = <Name extends string>(rules: Readonly<Record<Name, { example: string }>>) => {
-  const attributes = { maxlength: 4_000, autocomplete: "off" };
-  const inputs = Object.entries<{ example: string }>(rules).map(([name, { example }]) => {
-    return [name, { placeholder: { text: example }, attributes }];
-  });
-  return Object.fromEntries(inputs) as Record<Name, Input>;
-};
 /** Limits of payouts; empty fields limit nothing. */
-export const someLimits = manyFields("limit", byExample(LIMITS), parseLimits);
+export const someLimits = rulesField("limit", LIMITS, parseLimits);
 /** What was agreed with a merchant; for empty fields the server's settings apply. */
-export const someTerms = manyFields("term", byExample(TERMS), parseTerms);
+export const someTerms = rulesField("term", TERMS, parseTerms);
 
 /** Who acts on what. */
 export interface Doer<Of extends Merchant | undefined = Merchant> {

@@ -1,13 +1,11 @@
-import document from "../../generated/openapi.json" with { type: "json" };
 import { actorName } from "../domain/audit.ts";
-import { chaosOf, FORCED_OUTCOMES, NO_CHAOS, type Chaos } from "../domain/outcomes.ts";
+import { FORCED_OUTCOMES } from "../domain/outcomes.ts";
 import { ConnectionDropped } from "../domain/errors.ts";
-import type { Merchant } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { UpcomingItem } from "../domain/storage.ts";
 import { sandboxTime } from "../domain/time.ts";
 import { say, sayDuration, type Said } from "../texts/index.ts";
-import { action, anAmount, field, manyFields, refused, type Doer, type Input } from "./action.ts";
+import { action, anAmount, field, refused, type Doer } from "./action.ts";
 
 /** The country and currency of test payments. */
 const PLACE = { country: "CI", currency: "XOF" } as const;
@@ -48,24 +46,6 @@ function upcoming(item: UpcomingItem): Said {
   const { kind, merchantsReference: reference, status } = item;
   return say("paymentEnds", { time, kind: say(kind), reference, status: say(`status.${status}`) });
 }
-
-const { properties } = document.components.schemas.Chaos;
-const CHAOS = Object.entries(properties) as [keyof Chaos, { minimum: number; maximum: number }][];
-/** The settings of the chaos switch, as the contract describes them. */
-const someChaos = manyFields(
-  "chaos",
-  Object.fromEntries(
-    CHAOS.map(([name, { minimum: min, maximum: max }]): [string, Input] => [
-      name,
-      { type: "number", attributes: { min, max } },
-    ]),
-  ) as Record<keyof Chaos, Input>,
-  (texts) => Object.fromEntries(CHAOS.map(([name]) => [name, Number(texts[name])])) as unknown as Chaos,
-);
-
-/** What the form of the chaos switch shows. */
-export const chaosTexts = ({ chaos = NO_CHAOS }: Merchant): Record<string, string> =>
-  Object.fromEntries(CHAOS.map(([name]) => [name, String(chaos[name])]));
 
 /** Creates a test payment, as a program would. */
 async function createTest(
@@ -155,13 +135,6 @@ export const sandboxActions = {
     },
     run: ({ context, actor, merchant }, { to }) => context.merchantClock.advance(merchant.id, { to }, actor),
     leadsTo: "/m/:merchant/sandbox#clock",
-  }),
-  "sandbox.chaos": action({
-    at: "/m/:merchant/sandbox/chaos",
-    ...IN_SANDBOX,
-    input: { chaos: someChaos },
-    replaces: async ({ merchant }) => chaosTexts(merchant),
-    run: ({ context, actor, merchant }, { chaos }) => context.storage.setChaos(merchant.id, chaosOf(chaos), actor),
   }),
   "sandbox.reset": action({
     at: "/m/:merchant/sandbox/reset",

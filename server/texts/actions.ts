@@ -65,7 +65,7 @@ export const actions = {
   "sandbox.checkout": ["Create a test checkout", "Créer un encaissement de test"],
   "sandbox.advance": ["Move the sandbox’s clock", "Avancer l’horloge du bac à sable"],
   "sandbox.balance": ["Set a balance", "Fixer un solde"],
-  "sandbox.chaos": ["Set the chaos switch", "Régler les perturbations"],
+  "sandbox.chaos": ["Change the chaos switch", "Modifier les perturbations"],
   "sandbox.reset": ["Delete everything in the sandbox", "Tout supprimer dans le bac à sable"],
   "sandbox.reset.hint": [
     "Deletes all payments and webhooks of this merchant, sets its clock to real time and switches chaos off. Keys, the current secret and the audit trail stay.",

@@ -24,13 +24,13 @@ export const pages = {
   yourRole: ["Your role is {role}.", "Votre rôle : {role}."],
   signOutEverywhere: ["Sign out everywhere", "Se déconnecter partout"],
   merchantIsInState: [
-    "<strong>This merchant is {state}.</strong> It can create no payments. What exists goes on, with its webhooks.",
-    "<strong>Ce marchand est {state}.</strong> Il ne peut créer aucun paiement. Les paiements existants suivent leur cours, avec leurs webhooks.",
+    "<strong>This merchant is {state}.</strong> It can create no payments.",
+    "<strong>Ce marchand est {state}.</strong> Il ne peut créer aucun paiement.",
   ],
   chaosOn: ["Chaos is on.", "Les perturbations sont actives."],
   oneOperatorSuffices: [
-    "One operator suffices to end a payment by hand (ONE_OPERATOR_DECIDES).",
-    "Un seul opérateur suffit pour terminer un paiement à la main (ONE_OPERATOR_DECIDES).",
+    "One operator suffices to end a payment by hand.",
+    "Un seul opérateur suffit pour terminer un paiement.",
   ],
   serviceIsAway: ["The service does not respond.", "Le service ne répond pas."],
   signedOutNow: ["You are signed out: this page stays as it is.", "Vous êtes déconnecté : la page ne change plus."],
@@ -142,7 +142,7 @@ export const pages = {
   "undecided.unknown": ["It does not wait for approval any more.", "Il n’attend plus d’approbation."],
   "error.beginAgain": ["Begin again from the page before.", "Recommencez depuis la page précédente."],
   "error.phoneNumber": [
-    "Give 10 to 15 digits, of which no outcome is held back.",
+    "Give 10 to 15 digits, no test of a late response.",
     "Donnez 10 à 15 chiffres, sans réponse retenue.",
   ],
   "error.attemptInProgress": ["An attempt is in progress. Wait a moment.", "Une tentative est en cours. Attendez-la."],

@@ -46,7 +46,7 @@ export const webhooks = {
   stoppedBy: ["stopped by {who}", "arrêté par {who}"],
   stoppedByReset: ["by a reset of the sandbox", "par une remise à zéro du bac à sable"],
   lastInARow: [
-    "The last of {count} alike, the first at {since} UTC.",
+    "The last of {count} alike, since {since} UTC.",
     "La dernière de {count} de suite, depuis le {since} UTC.",
   ],
   request: ["Request", "Requête"],
@@ -81,5 +81,4 @@ export const webhooks = {
     "{time} UTC: {kind} <bdi>{reference}</bdi>: {status}",
     "{time} UTC : {kind} <bdi>{reference}</bdi> : {status}",
   ],
-  chaos: ["Chaos", "Perturbations"],
 } as const;

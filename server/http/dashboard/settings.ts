@@ -1,4 +1,4 @@
-import { chaosTexts, USUAL_STEP } from "../../actions/sandbox.ts";
+import { USUAL_STEP } from "../../actions/sandbox.ts";
 import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { limitTexts, termTexts } from "../../domain/limits.ts";
 import { sandboxTime } from "../../domain/time.ts";
@@ -58,7 +58,6 @@ export const sandboxPage: Page = {
 <div class="columns">${formCard(view, "sandbox.disbursement", { class: "inline", below: soft(t("lastDigits", { docs })) })}
 ${formCard(view, "sandbox.checkout", { class: "inline", prefix: "checkout" })}</div>
 ${section("clock", t("clock"), [markup`<p>${t("timeOfMerchant", { time })}</p>`, clock], true)}
-${formCard(view, "sandbox.chaos", { values: chaosTexts(merchant), class: "inline" })}
 ${formCard(view, "sandbox.reset", { about: bdi(merchant.name) })}`;
   },
 };
