@@ -59,7 +59,6 @@ export const actions = {
   "rail.reconcile": ["Compare the payments with a rail’s", "Comparer les paiements avec ceux d’un rail"],
   "delivery.replay": ["Replay the webhook", "Renvoyer le webhook"],
   "replay.start": ["Start a replay of webhooks", "Lancer un renvoi de webhooks"],
-  "replay.stop": ["Stop the replay of webhooks", "Arrêter le renvoi de webhooks"],
   "sandbox.create": ["Create a test payment", "Créer un paiement de test"],
   "sandbox.disbursement": ["Create a test disbursement", "Créer un décaissement de test"],
   "sandbox.checkout": ["Create a test checkout", "Créer un encaissement de test"],
