@@ -1,6 +1,6 @@
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
-import { countReplay, PACE, replayAll, requireReplayable } from "../domain/webhooks.ts";
+import { countReplay, PACE, replayAll } from "../domain/webhooks.ts";
 import { say, type Label, type Said } from "../texts/index.ts";
 import { action, checked, choices, field, missing, refused, typed, type Field, type Input } from "./action.ts";
 
@@ -64,9 +64,7 @@ const replayable: Field<ReturnType<typeof searchOf>> = {
     const search = Object.fromEntries(
       Object.entries(SEARCH).map(([name, input]) => [name, checked(input, typed(sent, name))]),
     ) as TypedSearch;
-    const filter = searchOf(search);
-    requireReplayable(filter);
-    return filter;
+    return searchOf(search);
   },
 };
 

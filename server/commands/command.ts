@@ -1,4 +1,4 @@
-import { parseArgs, type ParseArgsConfig } from "node:util";
+import { parseArgs } from "node:util";
 import type { Merchant } from "../domain/merchants.ts";
 import { OPTIONS } from "./options.ts";
 
@@ -84,9 +84,10 @@ function wordsOf({ takes }: Syntax) {
     const bare = word.replaceAll(/[[\]]/g, "");
     const isOption = bare.startsWith("--");
     const name = isOption ? bare.slice(2) : bare;
+    const key = (isOption ? name : name.toLowerCase()).replace(/[-_](.)/g, (_, letter: string) => letter.toUpperCase());
     const meant: Option = isOption ? all[name]! : { value: name, meaning: "" };
     const text = isOption ? flag(name, meant) : name;
-    return { name, isOption, meant, isOptional: word !== bare, text: word === bare ? text : `[${text}]` };
+    return { name, key, isOption, meant, isOptional: word !== bare, text: word === bare ? text : `[${text}]` };
   });
 }
 
@@ -122,37 +123,33 @@ export function parseCommand<C extends Syntax>(
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) throw new UsageError(usageOf(group, commands));
   refuseSecrets(args);
-  const usage = called(group, synopsis(name, command));
-  const words = wordsOf(command);
-  const [options, places] = [words.filter(({ isOption }) => isOption), words.filter(({ isOption }) => !isOption)];
-  const types = options.map(({ name: option, meant: { value, multiple = false } }) => {
-    return [option, { type: value === undefined ? "boolean" : "string", multiple }] as const;
-  });
-  const { positionals, values } = parsed(usage, args, Object.fromEntries(types));
-  const required = places.filter(({ isOptional }) => !isOptional);
-  if (positionals.length < required.length || positionals.length > places.length) throw new UsageError(usage);
-  const given = { ...values, ...Object.fromEntries(positionals.map((text, at) => [places[at]!.name, text])) };
-  const input = words.flatMap(({ name: word, isOption, meant: { parse, otherwise, meaning } }) => {
-    const text = given[word];
-    if (text === undefined && !otherwise) return [];
-    const known = text === undefined ? otherwise!() : parse ? parse(text as string) : text;
-    if (known === undefined) throw new UsageError(`--${word} is not valid: ${meaning}.\n${usage}`);
-    const camel = (isOption ? word : word.toLowerCase()).replace(/[-_](.)/g, (_, letter: string) =>
-      letter.toUpperCase(),
-    );
-    return [[camel, known] as const];
-  });
-  const missing = options.find((word) => !word.isOptional && !(word.name in values));
-  if (missing) throw new UsageError(`Give ${missing.text}: ${missing.meant.meaning}.\n${usage}`);
-  return { command, input: Object.fromEntries(input) as Record<string, unknown> };
+  try {
+    return { command, input: inputOf(wordsOf(command), args) };
+  } catch (error) {
+    const problem = (error as Error).message;
+    throw new UsageError([problem, called(group, synopsis(name, command))].filter(Boolean).join("\n"));
+  }
 }
 
-function parsed(usage: string, args: string[], options: NonNullable<ParseArgsConfig["options"]>) {
-  try {
-    return parseArgs({ args, options, allowPositionals: true });
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error });
-  }
+/** @throws Error that says what is wrong, with no text for a wrong number of arguments */
+function inputOf(words: ReturnType<typeof wordsOf>, args: string[]): Record<string, unknown> {
+  const [options, places] = [words.filter(({ isOption }) => isOption), words.filter(({ isOption }) => !isOption)];
+  const types = options.map(({ name, meant: { value, multiple = false } }) => {
+    return [name, { type: value === undefined ? "boolean" : "string", multiple }] as const;
+  });
+  const { positionals, values } = parseArgs({ args, options: Object.fromEntries(types), allowPositionals: true });
+  const required = places.filter(({ isOptional }) => !isOptional);
+  if (positionals.length < required.length || positionals.length > places.length) throw new Error("");
+  const given = { ...values, ...Object.fromEntries(positionals.map((text, at) => [places[at]!.name, text])) };
+  const input = words.flatMap(({ name, key, text, isOptional, isOption, meant: { parse, otherwise, meaning } }) => {
+    const typed = given[name];
+    if (typed === undefined && isOption && !isOptional) throw new Error(`Give ${text}: ${meaning}.`);
+    if (typed === undefined) return otherwise ? [[key, otherwise()]] : [];
+    const known = parse ? parse(typed as string) : typed;
+    if (known === undefined) throw new Error(`--${name} is not valid: ${meaning}.`);
+    return [[key, known]];
+  });
+  return Object.fromEntries(input) as Record<string, unknown>;
 }
 
 function refuseSecrets(args: readonly string[]): void {

@@ -90,17 +90,13 @@ describe("what has no room waits", () => {
 });
 
 describe("nobody has more in progress than there is room left", () => {
-  test("a receiver that never responds leaves room to the merchant's others, and to others at its host", () => {
-    const inProgress = new InProgress(limits, clock);
-    expect(fill(inProgress, [lane("ada", "dead")])).toHaveLength(56);
-    expect(fill(inProgress, [lane("ada", "healthy")])).toHaveLength(56);
-    expect(fill(inProgress, [lane("kofi", "dead")])).toHaveLength(28);
-  });
-
-  test("a merchant whose 100 receivers are dead leaves room for its own receiver that is not", () => {
-    const inProgress = new InProgress(limits, clock);
-    expect(fill(inProgress, lanesOf("ada", 100)).length).toBeGreaterThan(400);
-    expect(fill(inProgress, [lane("ada", "healthy")])).toHaveLength(1);
+  test("receivers that never respond leave room to the merchant's others, and to others at their host", () => {
+    const [one, many] = [new InProgress(limits, clock), new InProgress(limits, clock)];
+    expect(fill(one, [lane("ada", "dead")])).toHaveLength(56);
+    expect(fill(one, [lane("ada", "healthy")])).toHaveLength(56);
+    expect(fill(one, [lane("kofi", "dead")])).toHaveLength(28);
+    expect(fill(many, lanesOf("ada", 100)).length).toBeGreaterThan(400);
+    expect(fill(many, [lane("ada", "healthy")])).toHaveLength(1);
   });
 
   test("when 20 merchants have many dead receivers, a new merchant finds room at once, and soon a fair share", () => {
@@ -116,23 +112,16 @@ describe("nobody has more in progress than there is room left", () => {
     expect(fill(inProgress, [lane("ada", "healthy")]).length).toBeGreaterThan(16);
   });
 
-  test("a plan serves the lanes in turn, and begins nothing", () => {
-    const inProgress = new InProgress(limits, clock);
+  test("a plan serves the lanes in turn, and begins nothing; what has ended leaves its room to others", () => {
     const lanes = ["a", "b", "c"].map((host) => lane("ada", host));
-    const planned = inProgress.plan(lanes, 8);
-    expect(planned.map(({ count }) => count)).toEqual([3, 3, 2]);
-    expect(inProgress.plan(lanes, 8)).toEqual(planned);
-  });
-
-  test("what has ended leaves its room to others", () => {
-    const inProgress = new InProgress({ total: 2, perHost: 2 }, clock);
-    const [first] = inProgress.plan([lane("ada", "a")], 8);
-    expect(first!.count).toBe(1);
-    inProgress.begin(lane("ada", "a"));
-    inProgress.begin(lane("kofi", "b"));
-    expect([inProgress.hasRoom(), inProgress.plan([lane("efua", "c")], 8)]).toEqual([false, []]);
-    inProgress.end(lane("ada", "a"));
-    expect([inProgress.hasRoom(), inProgress.plan([lane("efua", "c")], 8).length]).toEqual([true, 1]);
+    const room = new InProgress(limits, clock);
+    for (let plans = 0; plans < 2; plans += 1) expect(room.plan(lanes, 8).map(({ count }) => count)).toEqual([3, 3, 2]);
+    const full = new InProgress({ total: 2, perHost: 2 }, clock);
+    expect(full.plan(lanes, 8)).toEqual([{ ...lanes[0], count: 1 }]);
+    for (const merchantId of ["ada", "kofi"]) full.begin(lane(merchantId, "a"));
+    expect([full.hasRoom(), full.plan([lane("efua", "c")], 8)]).toEqual([false, []]);
+    full.end(lane("ada", "a"));
+    expect([full.hasRoom(), full.plan([lane("efua", "c")], 8).length]).toEqual([true, 1]);
   });
 });
 

@@ -73,13 +73,6 @@ export const PACE = { least: 1, most: 500, usual: 20 };
 /** How long the slowest replay lasts, in milliseconds. */
 export const LONGEST_REPLAY_MS = (MOST_REPLAYED * 1_000) / PACE.least;
 
-/** @throws ServiceError `invalid_value` if the filter finds everything */
-export function requireReplayable(filter: DeliverySearch): void {
-  if (Object.keys(filter).length === 0) {
-    throw new ServiceError("invalid_value", "Choose what to replay: a status, an event, a host or a time.");
-  }
-}
-
 /**
  * Counts what a replay would send again.
  * @throws ServiceError `invalid_value` if the filter finds everything, or too many to count
@@ -88,7 +81,8 @@ export async function countReplay(
   storage: Pick<ReplayStore, "countDeliveries">,
   { merchantId, filter }: Pick<Replay, "merchantId" | "filter">,
 ): Promise<DeliveryCount> {
-  requireReplayable(filter);
+  if (Object.keys(filter).length === 0)
+    throw new ServiceError("invalid_value", "Choose what to replay: a status, an event, a host or a time.");
   const found = await storage.countDeliveries(merchantId, filter);
   if (found.isExact) return found;
   throw new ServiceError(

@@ -56,8 +56,6 @@ function setUp() {
       const { length } = reports;
       await expect.poll(() => (clock.advance(500), reports.length)).toBeGreaterThan(length);
     },
-    /** How many requests of a merchant are stored. */
-    countOf: (merchantId: string) => stored.filter((request) => request.merchantId === merchantId).length,
     /** The requests that show a count of dropped requests, by their place. */
     told: () => stored.flatMap(({ leftOut }, index) => (leftOut === undefined ? [] : [{ index, leftOut }])),
   };
@@ -111,63 +109,50 @@ test.each<[string, Partial<Exchange>, object]>([
   expect(stored).toMatchObject([expected]);
 });
 
-test("under load the requests beyond the limit are dropped and counted, of one merchant and of all", async () => {
-  const { countOf, reports, end, pass } = setUp();
-  end({}, 60);
-  for (let merchant = 0; merchant < 40; merchant += 1) end({ merchantId: `other-${merchant}` });
-  await pass();
-  expect(countOf("ada")).toBe(50);
-  for (let merchant = 0; merchant < 120; merchant += 1) end({ merchantId: `other-${merchant}` });
-  await pass();
-  expect(reports).toEqual([
-    { stored: 90, dropped: 10 },
-    { stored: 114, dropped: 6 },
-  ]);
-});
+/** Each merchant's requests with a status, and how many of the merchant's are stored. */
+type Sent = [merchantId: string, status: number | undefined, count: number];
+const others = (count: number) => Array.from({ length: count }, (_, index): Sent => [`other-${index}`, 200, 1]);
+test.each<[string, Sent[], kept: Record<string, number>, { stored: number; dropped: number }]>([
+  ["of one merchant", [["ada", 200, 60], ...others(40)], { ada: 50 }, { stored: 90, dropped: 10 }],
+  ["of all merchants", others(120), {}, { stored: 114, dropped: 6 }],
+  [
+    "that failed, apart from those that succeed",
+    [["ada", 200, 60], ...[400, 503, undefined].map((status): Sent => ["ada", status, 20])],
+    { ada: 100 },
+    { stored: 100, dropped: 20 },
+  ],
+  [
+    "that failed, of a merchant beside busy ones",
+    [
+      ["busy-1", 422, 60],
+      ["busy-2", 422, 60],
+      ["quiet", 422, 12],
+    ],
+    { "busy-1": 50, "busy-2": 25, quiet: 12 },
+    { stored: 87, dropped: 45 },
+  ],
+])(
+  "under load a limited number of requests %s is stored, and the others are counted",
+  async (_, sent, kept, report) => {
+    const { stored, reports, end, pass } = setUp();
+    for (const [merchantId, status, count] of sent) end({ merchantId, status }, count);
+    await pass();
+    for (const [merchantId, count] of Object.entries(kept))
+      expect(stored.filter((request) => request.merchantId === merchantId)).toHaveLength(count);
+    expect(reports).toEqual([report]);
+  },
+);
 
-test("requests that failed are stored however many succeed, up to a limit of their own", async () => {
-  const { stored, reports, end, pass } = setUp();
-  end({}, 59);
-  for (const status of [400, 503, undefined]) end({ status }, 20);
-  end({ status: 399 });
-  await pass();
-  const failed = stored.filter(({ status = 500 }) => status >= 400);
-  expect([failed.length, stored.length]).toEqual([50, 100]);
-  expect(new Set(failed.map(({ status }) => status))).toEqual(new Set([400, 503, undefined]));
-  expect(reports).toEqual([{ stored: 100, dropped: 20 }]);
-});
-
-test("merchants whose requests fail push no other merchant's out", async () => {
-  const { stored, countOf, told, end, pass } = setUp();
-  for (const merchantId of ["busy-1", "busy-2"]) end({ merchantId, status: 422 }, 60);
-  end({ merchantId: "quiet", status: 422 }, 12);
-  await pass();
-  expect(["busy-1", "busy-2", "quiet"].map(countOf)).toEqual([50, 25, 12]);
-  expect(told().map(({ index, leftOut }) => [stored[index]!.merchantId, leftOut])).toEqual([
-    ["busy-1", 10],
-    ["busy-2", 35],
-  ]);
-});
-
-test("the last stored request of a merchant says how many of it were dropped, once", async () => {
-  const { told, end, pass } = setUp();
-  end({}, 53);
-  end({ merchantId: "kofi" });
-  await pass();
-  end();
-  await pass();
-  expect(told()).toEqual([{ index: 49, leftOut: 3 }]);
-});
-
-test("a merchant of whom none was stored is told with its next request", async () => {
+test("the last stored request of a merchant, or else its next one, says once how many of it were dropped", async () => {
   const { stored, told, end, pass } = setUp();
-  for (let merchant = 0; merchant < 114; merchant += 1) end({ merchantId: `busy-${merchant}` });
-  end();
+  end({ merchantId: "ada" }, 53);
+  for (let merchant = 0; merchant < 64; merchant += 1) end({ merchantId: `busy-${merchant}` });
+  end({ merchantId: "late" });
   await pass();
-  expect(stored).toHaveLength(114);
-  end();
+  expect([stored.length, told()]).toEqual([114, [{ index: 49, leftOut: 3 }]]);
+  for (const merchantId of ["ada", "late"]) end({ merchantId });
   await pass();
-  expect(told()).toEqual([{ index: 114, leftOut: 1 }]);
+  expect(told().slice(1)).toEqual([{ index: 115, leftOut: 1 }]);
 });
 
 test("requests that cannot be stored are dropped and counted, and later ones are stored", async () => {

@@ -3,7 +3,6 @@ import type { ClockStore } from "../../domain/storage.ts";
 import { movedTime } from "../../domain/time.ts";
 import { toShown } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { resets } from "./housekeeping.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { runAll, type Executor } from "./query.ts";
 
@@ -26,8 +25,7 @@ const HAS_DUE = `SELECT 1 AS due WHERE ${DUE.map(
   ({ table, dueAt }) => `EXISTS (SELECT 1 FROM ${table} WHERE merchant_id = :merchant AND ${dueAt} <= :until)`,
 ).join(" OR ")}`;
 
-export function clocks(executor: Executor): Omit<ClockStore, "settleDue"> {
-  const { read, write } = executor;
+export function clocks({ read, write }: Executor): Pick<ClockStore, "moveClock" | "hasDue"> {
   return {
     moveClock: (merchantId, move, mostAheadMs, actor) =>
       write(function* () {
@@ -45,6 +43,5 @@ export function clocks(executor: Executor): Omit<ClockStore, "settleDue"> {
     async hasDue(merchant, until) {
       return (await read({ text: HAS_DUE, values: { merchant, until } })).length > 0;
     },
-    reset: resets(executor).reset,
   };
 }

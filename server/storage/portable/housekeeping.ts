@@ -1,8 +1,7 @@
 // What is deleted, and when.
 import { createHmac } from "node:crypto";
-import type { Actor } from "../../domain/audit.ts";
 import { REQUESTS_KEPT } from "../../domain/request-log.ts";
-import type { Housekeeping, Pruned, PruneQuery } from "../../domain/storage.ts";
+import type { ClockStore, Housekeeping, Pruned, PruneQuery } from "../../domain/storage.ts";
 import { recordAction } from "./audit.ts";
 import { erasePhones } from "./erasure.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
@@ -63,40 +62,27 @@ function* resetStep({ id: merchant, customerSecret }: LockedMerchant): Work<bool
   return resetting;
 }
 
-/** Resets of sandboxes, which take several transactions if there is much to delete. */
-export function resets({ read, write }: Executor) {
-  /** Continues a reset, unless it has ended. Returns true if there may be more rows to delete. */
-  const continueReset = (merchantId: string) =>
-    write(
-      function* () {
-        const merchant = yield* lockMerchant(merchantId, "alone");
-        return merchant.isResetting === true && (yield* resetStep(merchant));
-      },
-      { repeatable: true },
-    );
-
+export function housekeeping({ read, write }: Executor): Housekeeping & Pick<ClockStore, "reset"> {
+  /** Takes the steps of a reset that are left, if there are any. */
+  async function finishReset(merchantId: string): Promise<void> {
+    function* step(): Work<boolean> {
+      const merchant = yield* lockMerchant(merchantId, "alone");
+      return merchant.isResetting === true && (yield* resetStep(merchant));
+    }
+    while (await write(step, { repeatable: true }));
+  }
   return {
-    async reset(merchantId: string, actor?: Actor): Promise<void> {
+    async reset(merchantId, actor) {
       const isUnfinished = await write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
         if (actor) yield* recordAction({ actor, action: "sandbox.reset", merchantId, details: {} });
         return yield* resetStep(merchant);
       });
-      if (isUnfinished) while (await continueReset(merchantId));
+      if (isUnfinished) await finishReset(merchantId);
     },
-    /** Finishes a reset whose process has ended, if there is one. */
-    async finish(): Promise<void> {
-      const [row] = await read({ text: RESETTING });
-      while (row && (await continueReset(row.id)));
-    },
-  };
-}
-
-export function housekeeping(executor: Executor): Housekeeping {
-  const { read, write } = executor;
-  return {
     async prune(limit) {
-      await resets(executor).finish();
+      const [unfinished] = await read({ text: RESETTING });
+      if (unfinished) await finishReset(unfinished.id);
       const values = { kept: REQUESTS_KEPT.forMs, limit };
       if ((await read({ text: ANY_OLD_REQUEST, values })).length === 0) return 0;
       return (await write(() => run(FORGET_REQUESTS, values), { commit: "writeApart", repeatable: true })).count;

@@ -28,13 +28,7 @@ describe("on an empty database", () => {
   let storage: Storage;
   /** The clock and the listener of the test that runs. */
   let current: Parameters<Parameters<typeof storageSuite>[1]>[0];
-  const currentClock: Clock = {
-    now: () => current.clock.now(),
-    monotonic: () => current.clock.monotonic(),
-    counter: () => current.clock.counter(),
-    sleep: (...args) => current.clock.sleep(...args),
-    follow: (time) => current.clock.follow(time),
-  };
+  const currentClock = new Proxy({} as Clock, { get: (_, of) => Reflect.get(current.clock, of) as unknown });
   beforeAll(async () => {
     current = { clock: createFakeClock(), emit: () => undefined };
     // A start takes longer than most tests, so they share one storage.
