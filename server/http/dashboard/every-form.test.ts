@@ -86,7 +86,7 @@ const FORMS: Record<string, Form> = {
   [`${SANDBOX}/reset`]: [{}, {}, "It is 2026-11-20 09:30:00"],
   [`${M}/team/end`]: [sessionOf("Kofi"), { name: "Kofi" }, undefined, 404],
   [`${M}/team/end-all`]: [{ name: "Barbara" }, { name: "Barbara", session: "all" }, "There is nothing here.", 404],
-  [`${SETTINGS}/close`]: [{}, { sessions: "0" }, "Renamed closed", 303],
+  [`${SETTINGS}/close`]: [{}, { sessions: "0" }, "This merchant is closed.", 303],
   "/team/end": [sessionOf("Ada"), { name: "Ada" }, undefined, 404],
   "/team/end-all": [{ name: "Barbara" }, { name: "Barbara", session: "all" }, undefined, 404],
   "/sign-out": [{ everywhere: "" }],
