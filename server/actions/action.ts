@@ -8,7 +8,16 @@ import type { Merchant } from "../domain/merchants.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Right, SignInContext } from "../domain/sign-in.ts";
 import type { Storage } from "../domain/storage.ts";
-import { plain, say, type Said, type SaidValue, type TextId, type Values } from "../texts/index.ts";
+import {
+  english,
+  say,
+  type Label,
+  type Said,
+  type SaidValue,
+  type TextId,
+  type Values,
+  type Wording,
+} from "../texts/index.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 
 /** The dependencies of actions. */
@@ -29,7 +38,7 @@ export class Refused extends Error {
   readonly said: Said;
 
   constructor(status: number, said: Said) {
-    super(plain("en", said));
+    super(english(said.say, said.values));
     this.status = status;
     this.said = said;
   }
@@ -52,7 +61,7 @@ export function typed(sent: unknown, name: string): string {
 
 /** An input of a form. */
 export interface Input {
-  label?: TextId;
+  label?: Label | Said;
   /**
    * The default is `text`. `once` is hidden, and has another value on each page, so that a form that is sent again is
    * known.
@@ -60,11 +69,9 @@ export interface Input {
   type?:
     | ("text" | "search" | "number" | "tel" | "url" | "date" | "datetime-local")
     | ("hidden" | "once" | "checkbox" | "select");
-  /** Explains the input. */
-  means?: TextId;
-  placeholder?: TextId | { text: string };
+  placeholder?: Wording;
   /** The choices, with their texts. */
-  options?: Readonly<Record<string, TextId | { text: string } | Said>>;
+  options?: Readonly<Record<string, Wording>>;
   required?: true;
   /** Other attributes, as in HTML. */
   attributes?: Readonly<Record<string, string | number>>;
@@ -76,7 +83,7 @@ export interface Input {
 export interface Field<Value> {
   inputs: Readonly<Record<string, Input>>;
   /** What is above the inputs, if they belong together. */
-  legend?: TextId;
+  legend?: Label;
   /** True if it is asked for only by the page that says what will happen. */
   isLate?: true;
   /** @throws Refused or ServiceError */
@@ -86,9 +93,12 @@ export interface Field<Value> {
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/;
 const isTime = (text: string) => TIME.test(text) && !Number.isNaN(Date.parse(`${text}Z`));
 
-/** What was sent, if the input allows it: required, choices, dates and pattern, as browsers check them. @throws Refused */
-export function checked({ label, type, required, options, attributes }: Input, text: string): string {
-  const { pattern } = attributes ?? {};
+const isWithin = (number: number, { min = -Infinity, max = Infinity }: NonNullable<Input["attributes"]>) =>
+  Number.isInteger(number) && number >= Number(min) && number <= Number(max);
+
+/** What was sent, if the input allows it as browsers do: required, choices, dates, numbers, pattern. @throws Refused */
+export function checked({ label, type, required, options, attributes = {} }: Input, text: string): string {
+  const { pattern } = attributes;
   const isAllowed =
     text === ""
       ? !required
@@ -96,10 +106,12 @@ export function checked({ label, type, required, options, attributes }: Input, t
         ? Object.hasOwn(options, text)
         : type === "date" || type === "datetime-local"
           ? isTime(type === "date" ? `${text}T00:00` : text)
-          : pattern === undefined || new RegExp(`^(?:${pattern})$`).test(text);
+          : type === "number"
+            ? isWithin(Number(text), attributes)
+            : pattern === undefined || new RegExp(`^(?:${pattern})$`).test(text);
   if (isAllowed) return text;
   if (label === undefined) throw refused(422, "error.beginAgain");
-  throw refused(422, "error.input", { label: [label], text });
+  throw refused(422, "error.input", { label: typeof label === "string" ? say(label) : label, text });
 }
 
 /** A field with one input. @param check throws Refused or ServiceError */
@@ -110,17 +122,17 @@ export function field(name: string, input: Input, check: (text: string) => unkno
 }
 
 /** The choices of a search, after the choice `any`. */
-export const choices = <Choice extends string>(all: Readonly<Record<Choice, TextId | { text: string }>>) =>
+export const choices = <Choice extends string>(all: Readonly<Record<Choice, Wording>>) =>
   ({ type: "select", options: { "": "any", ...all } }) as const satisfies Input;
 
 /** A choice that must be made. */
 export const choice = <const Options extends NonNullable<Input["options"]>>(
   name: string,
-  input: { label: TextId; options: Options },
+  input: { label: Label; options: Options },
 ) => field(name, { ...input, type: "select", required: true }, (text) => text as Exclude<keyof Options, "">);
 
 /** The name of a person, a key or a merchant. */
-export const aName = (label: TextId, input: Input = {}) =>
+export const aName = (label: Label, input: Input = {}) =>
   field(
     "name",
     { label, required: true, class: "search", ...input, attributes: { maxlength: 100, autocomplete: "off" } },
@@ -130,7 +142,7 @@ export const aName = (label: TextId, input: Input = {}) =>
 /** Why somebody does something, for the audit trail. */
 export const aReason = field(
   "reason",
-  { label: "reasonForAuditTrail", required: true, attributes: { maxlength: 500, autocomplete: "off" } },
+  { label: "reason", required: true, attributes: { maxlength: 500, autocomplete: "off" } },
   checkedReason,
 );
 
@@ -148,23 +160,27 @@ export const sameAgain = (...names: string[]): Field<Random | undefined> => ({
   },
 });
 
-/** A field of several inputs, whose names and examples `rules` has. */
+/** A sum of money. */
+export const anAmount = (input: Input = {}) => {
+  const attributes = { inputmode: "numeric", pattern: "[1-9][0-9]{0,14}", autocomplete: "off", ...input.attributes };
+  return field("amount", { label: "amountInLowest", required: true, ...input, attributes }, Number);
+};
+
+/** A field of several inputs, whose names and examples `rules` has. Their labels are the texts `AREA.NAME`. */
 function rulesField<Name extends string, Value>(
-  kind: "limit" | "term",
+  area: "limit" | "term",
   rules: Readonly<Record<Name, { example: string }>>,
   parse: (texts: Record<Name, string>) => Value,
 ): Field<Value> {
-  const names = Object.keys(rules) as Name[];
   const attributes = { maxlength: 4_000, autocomplete: "off" };
-  const inputOf = (name: Name): Input => ({
-    label: `${kind}.${name}` as TextId,
-    means: `${kind}.${name}.means` as TextId,
-    placeholder: { text: rules[name].example },
-    attributes,
-  });
+  const inputs = Object.entries<{ example: string }>(rules).map(([name, { example }]): [string, Input] => [
+    name,
+    { label: `${area}.${name}` as Label, placeholder: { text: example }, attributes },
+  ]);
   return {
-    inputs: Object.fromEntries(names.map((name) => [name, inputOf(name)])),
-    read: (sent) => parse(Object.fromEntries(names.map((name) => [name, typed(sent, name)])) as Record<Name, string>),
+    inputs: Object.fromEntries(inputs),
+    read: (sent) =>
+      parse(Object.fromEntries(inputs.map(([name]) => [name, typed(sent, name)])) as Record<Name, string>),
   };
 }
 
@@ -195,7 +211,8 @@ type InputOf<All extends Fields> = { [Name in keyof All]: ReturnType<All[Name]["
 
 /** What the page says that asks whether to do an action. */
 export interface Asked {
-  question: Said;
+  /** By default the words of the action. */
+  question?: Said;
   /** What the action is about. */
   about?: readonly Said[];
   /** What will happen. */
@@ -204,8 +221,6 @@ export interface Asked {
   isEmpty?: boolean;
   /** What the page sends besides what was chosen. */
   values?: Readonly<Record<string, string>>;
-  button?: Said;
-  style?: "primary" | "danger";
 }
 
 /** What a page says after an action. */
@@ -216,7 +231,10 @@ export interface Told {
   lines: readonly Said[];
 }
 
-/** An action of a person: who may do it, what it needs to know, what it does, and what people read about it. */
+/**
+ * An action of a person: who may do it, what it needs to know and what it does. The text of its name is on its button and
+ * in the audit trail; `NAME.hint`, if there is such a text, says what people should know before.
+ */
 export interface Action<At extends string = string, All extends Fields = Fields, Result = unknown> {
   /**
    * Its path in the dashboard. A path with `{scope}` is there twice: for the pages of a merchant, and for those of all
@@ -229,12 +247,9 @@ export interface Action<At extends string = string, All extends Fields = Fields,
   /** The only services that have the action. */
   where?: "sandbox" | "live";
   input: All;
-  button: TextId;
   style?: "primary" | "danger";
-  /** What people should know before. */
-  hint?: TextId;
-  /** Opens the form, which is folded until then. */
-  opens?: TextId;
+  /** True if its form is folded until a person opens it. */
+  isFolded?: true;
   /** What a page asks before, at the same path. People come from the page at the path `from`. */
   asks?(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Asked | Promise<Asked>;
   from?: string;
@@ -248,8 +263,6 @@ export interface Action<At extends string = string, All extends Fields = Fields,
   leadsTo: string | ((result: Result, doer: Doer<MerchantIn<At>>) => string);
   /** What is shown in the response to the form, instead of a redirect, so that it cannot be opened again. */
   says?(result: Result): Told;
-  /** How often a minute a person may do it, in all sessions together. */
-  perMinute?: number;
 }
 
 export const action = <At extends string, All extends Fields, Result>(

@@ -1,22 +1,30 @@
 import { needsSecond, type Adjustment } from "../domain/ledger.ts";
-import { checkedReason } from "../domain/audit.ts";
 import { createIds } from "../domain/ids.ts";
 import { limitTexts, termTexts } from "../domain/limits.ts";
 import { createMerchant, type Merchant } from "../domain/merchants.ts";
 import { say } from "../texts/index.ts";
-import { action, aName, choice, field, refused, sameAgain, someLimits, someTerms } from "./action.ts";
+import {
+  action,
+  aName,
+  anAmount,
+  aReason,
+  choice,
+  field,
+  refused,
+  sameAgain,
+  someLimits,
+  someTerms,
+} from "./action.ts";
 
-const MANAGED = { needs: "manage merchants", leadsTo: "/merchants/:merchant" } as const;
+const MANAGED = { needs: "manage merchants", byOperators: true, leadsTo: "/m/:merchant/settings" } as const;
 
 /** Changes the state of a merchant. */
 const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state"]) =>
   action({
-    at: `/merchants/:merchant/${how}`,
+    at: `/m/:merchant/settings/${how}`,
     ...MANAGED,
+    isFolded: true,
     input: {},
-    opens: `${how}.opens`,
-    hint: `${how}.hint`,
-    button: `${how}.button`,
     style: state === undefined ? "primary" : "danger",
     async run({ context, actor, merchant }) {
       const isDone = await context.storage.setMerchantState(merchant.id, state, actor);
@@ -24,40 +32,18 @@ const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state
     },
   });
 
-const off = { autocomplete: "off" };
 /** A change of a balance that a person types: `amount` is positive, and `kind` says whether it is taken. */
 const change = {
   kind: choice("kind", { label: "what", options: { "top-up": "topUpMerchantHas", withdraw: "takeOut" } }),
-  amount: field(
-    "amount",
-    {
-      label: "amountInLowest",
-      means: "amountInLowest.means",
-      required: true,
-      placeholder: { text: "10000" },
-      attributes: { inputmode: "numeric", maxlength: 16, ...off },
-    },
-    anAmount,
-  ),
+  amount: anAmount({ placeholder: { text: "10000" } }),
   currency: field("currency", {
     label: "currency",
     required: true,
     placeholder: { text: "XOF" },
-    attributes: { maxlength: 3, pattern: "[A-Z]{3}", ...off },
+    attributes: { maxlength: 3, pattern: "[A-Z]{3}", autocomplete: "off" },
   }),
-  reason: field(
-    "reason",
-    { label: "reason", required: true, placeholder: "bankTransfer", attributes: { maxlength: 200, ...off } },
-    checkedReason,
-  ),
+  reason: aReason,
 };
-
-/** @throws Refused if a text is no amount in the lowest denomination */
-export function anAmount(text: string): number {
-  const amount = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(amount) && amount > 0) return amount;
-  throw refused(422, "error.amount");
-}
 
 /** The change in the storage's terms. `id` makes sure that it is booked once. */
 const adjustmentOf = (
@@ -70,35 +56,29 @@ export const merchantActions = {
   "merchant.create": action({
     at: "/merchants",
     needs: "manage merchants",
-    input: { name: aName("newMerchant", { placeholder: "name" }), random: sameAgain("name") },
-    button: "create",
+    input: { name: aName("name"), random: sameAgain("name") },
     style: "primary",
     run: ({ context, actor }, { name, random }) =>
       createMerchant({ ...context, actor, ...(random && { ids: createIds(random) }) }, name),
     leadsTo: ({ id }) => `/m/${id}/settings`,
   }),
   "merchant.rename": action({
-    at: "/merchants/:merchant/rename",
+    at: "/m/:merchant/settings/rename",
     ...MANAGED,
     input: { name: aName("nameWhichWebhooksShow") },
-    button: "rename",
     run: ({ context, actor, merchant }, { name }) => context.storage.renameMerchant(merchant.id, name, actor),
   }),
   "merchant.limit": action({
-    at: "/merchants/:merchant/limits",
+    at: "/m/:merchant/settings/limits",
     ...MANAGED,
     input: { limits: someLimits },
-    hint: "emptyLimits",
-    button: "saveLimits",
     replaces: async ({ merchant }) => limitTexts(merchant.limits),
     run: ({ context, actor, merchant }, { limits }) => context.storage.setMerchantLimits(merchant.id, limits, actor),
   }),
   "merchant.terms": action({
-    at: "/merchants/:merchant/terms",
+    at: "/m/:merchant/settings/terms",
     ...MANAGED,
     input: { terms: someTerms },
-    hint: "emptyTerms",
-    button: "saveTerms",
     replaces: async ({ merchant }) => termTexts(merchant.terms),
     run: ({ context, actor, merchant }, { terms }) => context.storage.setMerchantTerms(merchant.id, terms, actor),
   }),
@@ -106,8 +86,9 @@ export const merchantActions = {
   "merchant.reopen": changeState("reopen", undefined),
   "merchant.close": changeState("close", "closed"),
   "balance.adjust": action({
-    at: "/merchants/:merchant/adjust",
+    at: "/m/:merchant/balances/adjust",
     needs: "change balances",
+    byOperators: true,
     input: {
       ...change,
       id: {
@@ -115,15 +96,13 @@ export const merchantActions = {
         isLate: true,
       },
     },
-    button: "continue",
-    from: MANAGED.leadsTo,
+    from: "/m/:merchant/balances",
     async asks({ context: { storage, config }, merchant }, { id, reason, ...input }) {
       const { currency } = input;
       const stored = await storage.listBalances(merchant.id);
       const available = stored.find((balance) => balance.currency === currency)?.available ?? 0;
       const asked = adjustmentOf({ ...input, reason }, id);
       const isTaken = input.kind === "withdraw";
-      const isProposed = needsSecond(config.secondPersonFrom, asked);
       return {
         question: say(isTaken ? "takeFrom.question" : "addTo.question", { amount: input, merchant: merchant.name }),
         effects: [
@@ -132,10 +111,8 @@ export const merchantActions = {
             after: { amount: available + asked.amount, currency },
           }),
           say("reasonIs", { reason }),
-          ...(isProposed ? [say("needsSecondPerson")] : []),
+          ...(needsSecond(config.secondPersonFrom, asked) ? [say("needsSecondPerson")] : []),
         ],
-        button: say(isProposed ? "proposeAmount" : isTaken ? "takeOutAmount" : "topUpAmount", { amount: input }),
-        style: isTaken ? "danger" : "primary",
       };
     },
     async run({ context: { storage, config }, actor, merchant }, { id, ...input }) {
@@ -157,7 +134,6 @@ function decideChange(how: "approve" | "reject") {
     at: `/balances/${how}`,
     needs: "change balances",
     input: { proposal: field("proposal", { type: "hidden" }) },
-    button: how,
     ...(how === "approve" && { style: "primary" }),
     async run({ context: { storage }, actor }, { proposal }) {
       const [merchantId = "", id = ""] = proposal.split("/");

@@ -3,7 +3,7 @@ import type { Disbursement } from "../domain/records.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Handover } from "../domain/handovers.ts";
 import { say, type Said } from "../texts/index.ts";
-import { action, aReason, choice, refused, type Doer, type Field } from "./action.ts";
+import { action, aReason, choice, missing, refused, type Doer, type Field } from "./action.ts";
 
 /** How many payouts are decided at a time. */
 export const MOST_DECIDED = 100;
@@ -36,7 +36,6 @@ const decideAbout = (how: "approve" | "reject", decided: "payoutsApproved" | "pa
   ({
     at: `{scope}/approvals/${how}`,
     needs: "decide about payments",
-    button: `${how}.opens`,
     from: "{scope}/approvals",
     async asks({ context, merchant }: Doer<Merchant | undefined>, { payments }: { payments: readonly Chosen[] }) {
       const chosenOnes = within(merchant, payments).map((ids) => context.storage.findDisbursement(...ids));
@@ -47,10 +46,8 @@ const decideAbout = (how: "approve" | "reject", decided: "payoutsApproved" | "pa
         say("payoutTo", { reference, amount: money, number: customer }),
       );
       return {
-        question: say(`${how}.question`, { count: payouts.length }),
         about: [...sumsOf(payouts), ...lines],
-        effects: [say(`${how}.effect`)],
-        button: say(how),
+        effects: [say(`payment.${how}.effect`)],
       };
     },
     leadsTo: "{scope}/approvals",
@@ -77,7 +74,7 @@ async function decideAll(
 async function handoverOf({ context, merchant, params }: Doer): Promise<Handover> {
   const found = await context.storage.findHandover(params.reference!);
   if (found?.merchantId === merchant.id) return found;
-  throw refused(404, "error.noPayment");
+  throw missing();
 }
 /** The list that a payment belongs to. */
 export const listOf = (reference: string): "checkouts" | "disbursements" =>
@@ -109,16 +106,15 @@ export const paymentActions = {
     at: "/m/:merchant/payments/:reference/ask",
     ...OF_PAYMENT,
     input: {},
-    button: "askRailAgainNow",
     async run(doer) {
       const { payment } = await handoverOf(doer);
-      if (!(await doer.context.storage.askRailAgain(payment.reference, doer.actor))) throw refused(409, "error.ended");
+      if (!(await doer.context.storage.askRailAgain(payment.reference, doer.actor))) throw refused(409, "error.done");
     },
   }),
   "payment.decide": action({
     at: "/m/:merchant/payments/:reference/decide",
     ...OF_PAYMENT,
-    opens: "decideByHand",
+    isFolded: true,
     input: {
       status: choice("status", {
         label: "paymentHas",
@@ -126,42 +122,37 @@ export const paymentActions = {
       }),
       reason: aReason,
     },
-    button: "propose",
     style: "danger",
     async run(doer, decision) {
       const { payment } = await handoverOf(doer);
       const { storage, config } = doer.context;
       const result = await storage.decideByHand(payment.reference, decision, doer.actor, !config.oneOperatorDecides);
       if (result === "in-progress") throw refused(409, "error.railIsAsked");
-      if (result === "not-pending") throw refused(409, "error.ended");
+      if (result === "not-pending") throw refused(409, "error.done");
       return result;
     },
   }),
   "payment.close-conflict": action({
     at: "/m/:merchant/payments/:reference/close",
     ...OF_PAYMENT,
-    opens: "closeConflict.opens",
-    hint: "closeConflict.hint",
+    isFolded: true,
     input: { reason: aReason },
-    button: "closeConflict",
     style: "danger",
     async run(doer, { reason }) {
       const { payment } = await handoverOf(doer);
       const isClosed = await doer.context.storage.closeConflict(payment.reference, reason, doer.actor);
-      if (!isClosed) throw refused(409, "error.nothingToClose");
+      if (!isClosed) throw refused(409, "error.done");
     },
   }),
   "rail.pause": action({
     at: "/rails/:rail/pause",
     ...OF_RAIL,
-    opens: "pause",
-    hint: "pauseRail.hint",
+    isFolded: true,
     input: { reason: aReason },
-    button: "pauseRail",
     style: "danger",
     async run({ context: { rails, storage }, actor, params }, { reason }) {
       const name = params.rail!;
-      if (!rails!.names.includes(name)) throw refused(404, "error.noRail");
+      if (!rails!.names.includes(name)) throw missing();
       if (!(await storage.pauseRail(name, reason, actor))) throw refused(409, "error.done");
     },
   }),
@@ -169,7 +160,6 @@ export const paymentActions = {
     at: "/rails/:rail/resume",
     ...OF_RAIL,
     input: {},
-    button: "resumeRail",
     async run({ context, actor, params }) {
       if (!(await context.storage.resumeRail(params.rail!, actor))) throw refused(409, "error.done");
     },

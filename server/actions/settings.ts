@@ -1,12 +1,11 @@
-import { v5 } from "uuid";
+import { v4 } from "uuid";
 import type { Config } from "../config.ts";
-import { actorName } from "../domain/audit.ts";
 import { newSecret, SCOPES, type ApiKey, type Scope, type WebhookSecrets } from "../domain/keys.ts";
 import { limitTexts } from "../domain/limits.ts";
 import { createKey, KeyExistsError, type Merchant } from "../domain/merchants.ts";
 import { ROLES, createLink, LINK_LIFETIMES, linkAddress, type EndedSessions, type Role } from "../domain/sign-in.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
-import { say, type Said } from "../texts/index.ts";
+import { say, sayDuration } from "../texts/index.ts";
 import {
   action,
   aName,
@@ -14,6 +13,7 @@ import {
   field,
   missing,
   refused,
+  sameAgain,
   someLimits,
   typed,
   type Doer,
@@ -27,7 +27,7 @@ const TEAM = { needs: "manage people", leadsTo: "{scope}/team" } as const;
 async function ownKey({ context, merchant }: Doer, keyId: string): Promise<ApiKey> {
   const key = (await context.storage.listKeysOf(merchant.id)).find(({ id }) => id === keyId);
   if (key) return key;
-  throw refused(404, "error.noKey");
+  throw missing();
 }
 
 const scopes: Field<readonly Scope[]> = {
@@ -40,8 +40,8 @@ const scopes: Field<readonly Scope[]> = {
 
 /** The address, if the server would send to it. */
 export function checkedAddress(text: string, { webhookAllowInsecure }: Config): string {
-  if (text.length > 2_048) throw refused(422, "error.longAddress");
   try {
+    if (text.length > 2_048) throw new Refusal("the webhook URL must have at most 2,048 characters.");
     parseTarget(text, webhookAllowInsecure);
     return text;
   } catch (error) {
@@ -53,11 +53,7 @@ const keyId = field("key", { type: "hidden" });
 
 type Lifetime = keyof typeof LINK_LIFETIMES;
 const SHORTEST = "10 minutes" satisfies Lifetime;
-const LIFETIMES = {
-  "10 minutes": say("duration.minutes", { count: 10 }),
-  "1 day": say("duration.days", { count: 1 }),
-  "3 days": say("duration.days", { count: 3 }),
-} satisfies Record<Lifetime, Said>;
+const LIFETIMES = Object.fromEntries(Object.entries(LINK_LIFETIMES).map(([name, ms]) => [name, sayDuration(ms)]));
 
 const ROLE_TEXTS = Object.fromEntries(ROLES.map((role) => [role, `role.${role}`])) as Record<Role, `role.${Role}`>;
 
@@ -82,22 +78,16 @@ export const settingsActions = {
   "key.create": action({
     at: "/m/:merchant/settings/keys",
     ...SETTINGS,
-    input: {
-      name: aName("nameNewKey", { placeholder: "whichProgramUses" }),
-      scopes,
-      // The form creates its key once, however often a browser sends it.
-      form: field("key", { type: "once" }),
-    },
-    button: "createKey",
+    input: { name: aName("nameNewKey", { placeholder: "whichProgramUses" }), scopes, random: sameAgain() },
     style: "primary",
-    async run({ context, actor, merchant }, { name, scopes: chosen, form }) {
-      const id =
-        form === ""
-          ? context.ids.record(context.clock.now())
-          : v5([merchant.id, actorName(actor), form].join(" "), v5.DNS);
+    async run({ context, actor, merchant }, { name, scopes: chosen, random }) {
       try {
-        const choices = { id, name, ...(chosen.length > 0 && { scopes: chosen }) };
-        return await createKey({ ...context, actor }, merchant.id, choices);
+        const id = random && { id: v4({ random: random(16) }) };
+        return await createKey({ ...context, actor }, merchant.id, {
+          ...id,
+          name,
+          ...(chosen.length > 0 && { scopes: chosen }),
+        });
       } catch (error) {
         throw error instanceof KeyExistsError ? refused(409, "error.keyExists") : error;
       }
@@ -108,9 +98,7 @@ export const settingsActions = {
     at: "/m/:merchant/settings/keys/revoke",
     ...SETTINGS,
     input: { key: keyId },
-    opens: "revokeKey.opens",
-    hint: "revokeKey.hint",
-    button: "revokeKey",
+    isFolded: true,
     style: "danger",
     async run(doer, { key }) {
       await ownKey(doer, key);
@@ -122,9 +110,7 @@ export const settingsActions = {
     at: "/m/:merchant/settings/keys/limits",
     ...SETTINGS,
     input: { key: keyId, limits: someLimits },
-    opens: "limitKey.opens",
-    hint: "emptyLimits",
-    button: "limitKey",
+    isFolded: true,
     replaces: async (doer, { key }) => ({ key, ...limitTexts((await ownKey(doer, key)).limits) }),
     async run(doer, { key, limits }) {
       await ownKey(doer, key);
@@ -135,7 +121,6 @@ export const settingsActions = {
     at: "/m/:merchant/settings/secret/reveal",
     ...SETTINGS,
     input: {},
-    button: "revealSecret",
     run: ({ context, actor, merchant }) => context.storage.revealSecrets(merchant.id, actor),
     says: saysSecrets,
   }),
@@ -143,9 +128,7 @@ export const settingsActions = {
     at: "/m/:merchant/settings/secret/rotate",
     ...SETTINGS,
     input: {},
-    opens: "rotateSecret.opens",
-    hint: "rotateSecret.hint",
-    button: "rotateSecret",
+    isFolded: true,
     style: "danger",
     async replaces({ context, merchant }) {
       const { current } = await context.storage.readSecrets(merchant.id);
@@ -166,7 +149,6 @@ export const settingsActions = {
         attributes: { maxlength: 2_048 },
       }),
     },
-    button: "save",
     run({ context, actor, merchant }, { url }) {
       const address = url === "" ? undefined : checkedAddress(url, context.config);
       return context.storage.setDefaultWebhook(merchant.id, address, actor);
@@ -184,7 +166,6 @@ export const settingsActions = {
         (text) => (text || SHORTEST) as Lifetime,
       ),
     },
-    button: "makeLink",
     style: "primary",
     async run(doer, { name, role, lifetime }) {
       const { context, actor } = doer;
@@ -195,23 +176,19 @@ export const settingsActions = {
     says: ({ name, role, lifetime, address }) => ({
       title: say("linkFor", { name }),
       secret: address,
-      lines: [say("linkShownOnce", { within: LIFETIMES[lifetime], role: say(`role.${role}`) })],
+      lines: [say("linkShownOnce", { within: LIFETIMES[lifetime]!, role: say(`role.${role}`) })],
     }),
-    perMinute: 10,
   }),
   "session.end": action({
     at: "{scope}/team/end",
     ...TEAM,
     input: { id: field("session", { type: "hidden" }) },
-    button: "endSession",
     run: (doer, { id }) => end(doer, { id }),
   }),
   "session.end-all": action({
     at: "{scope}/team/end-all",
     ...TEAM,
     input: { name: field("name", { type: "hidden" }) },
-    hint: "endAllAccess.hint",
-    button: "endAllAccess",
     style: "danger",
     run: (doer, { name }) => end(doer, { name, invited: true }),
   }),

@@ -1,8 +1,8 @@
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
 import { countReplay, PACE, replayAll } from "../domain/webhooks.ts";
-import { say, type Said, type TextId } from "../texts/index.ts";
-import { action, checked, choices, refused, typed, type Field, type Input } from "./action.ts";
+import { say, type Label, type Said } from "../texts/index.ts";
+import { action, checked, choices, field, missing, refused, typed, type Field, type Input } from "./action.ts";
 
 /** The statuses of webhooks, with what people read. Two of them say why a webhook failed. */
 const STATUSES = {
@@ -11,10 +11,10 @@ const STATUSES = {
   failed: "status.failed",
   ended: "refusedForGood",
   exhausted: "allAttemptsUsed",
-} as const satisfies Record<DeliveryFilter, TextId>;
+} as const satisfies Record<DeliveryFilter, Label>;
 const half = { class: "long half" };
 
-/** What a person can search webhooks by. A person may type the service's reference or the merchant's. */
+/** What a person can search webhooks by. */
 export const SEARCH = {
   status: { label: "status", ...half, ...choices(STATUSES) },
   type: {
@@ -23,7 +23,6 @@ export const SEARCH = {
     ...choices(Object.fromEntries(EVENT_TYPES.map((type) => [type, { text: type }]))),
   },
   host: { label: "host", ...half, placeholder: { text: "shop.example" }, attributes: { maxlength: 300 } },
-  reference: { label: "reference", ...half, type: "search", attributes: { maxlength: 200 } },
   from: { label: "from", class: "long", type: "datetime-local" },
   to: { label: "before", class: "long", type: "datetime-local" },
 } as const satisfies Record<string, Input>;
@@ -38,30 +37,33 @@ export const searchOf = ({ status, type, host, from, to }: TypedSearch): Deliver
   ...(to !== "" && { createdBefore: Date.parse(`${to}Z`) }),
 });
 
+const LABELS = {
+  status: "status",
+  type: "event",
+  host: "host",
+  reference: "reference",
+  createdAfter: "from",
+  createdBefore: "before",
+} as const satisfies Record<keyof DeliverySearch, Label>;
+
 /** Says what a search finds. */
-function describeSearch(search: DeliverySearch): Said[] {
-  const { status, type, host, reference, createdAfter, createdBefore } = search;
-  return [
-    status !== undefined && say("search.status", { status: say(STATUSES[status]) }),
-    type !== undefined && say("search.event", { type }),
-    host !== undefined && say("search.receiver", { host }),
-    reference !== undefined && say("search.payment", { reference }),
-    createdAfter !== undefined && say("search.from", { time: { time: createdAfter } }),
-    createdBefore !== undefined && say("search.before", { time: { time: createdBefore } }),
-  ].filter((each) => each !== false);
-}
+export const describeSearch = (search: DeliverySearch): Said[] =>
+  Object.entries(search).map(([name, value]: [string, string | number]) => {
+    const text = name === "status" ? say(STATUSES[value as DeliveryFilter]) : String(value);
+    const label = say(LABELS[name as keyof DeliverySearch]);
+    return say("labelled", { label, value: typeof value === "number" ? { time: value } : text });
+  });
 
 /** The number of receivers that the page names before a replay. */
 const HOSTS_SHOWN = 10;
 
-/** The webhooks to replay: a search that finds more than one payment's, and not everything. */
+/** The webhooks to replay: not everything. */
 const replayable: Field<ReturnType<typeof searchOf>> = {
   inputs: SEARCH,
   read(sent) {
     const search = Object.fromEntries(
       Object.entries(SEARCH).map(([name, input]) => [name, checked(input, typed(sent, name))]),
     ) as TypedSearch;
-    if (search.reference !== "") throw refused(422, "error.openWebhook");
     return searchOf(search);
   },
 };
@@ -72,12 +74,11 @@ export const webhookActions = {
     at: "/m/:merchant/webhooks/:id/replay",
     needs: "replay webhooks",
     input: {},
-    button: "replay",
     style: "primary",
     /** Makes the delivery due; a server attempts it a moment later. The page does not wait for a slow receiver. */
     async run({ context: { storage }, actor, merchant, params }) {
       const result = await storage.requestReplay(merchant.id, params.id!, actor);
-      if (result === "unknown") throw refused(404, "error.noWebhook");
+      if (result === "unknown") throw missing();
       if (result === "claimed") throw refused(409, "error.attemptInProgress");
     },
     leadsTo: "/m/:merchant/webhooks/:id",
@@ -88,20 +89,20 @@ export const webhookActions = {
     input: {
       filter: replayable,
       pace: {
-        inputs: {
-          pace: {
-            label: "webhooksPerSecond",
+        ...field(
+          "pace",
+          {
+            label: say("webhooksPerSecond", PACE),
             type: "number",
             required: true,
             class: "short",
             attributes: { min: PACE.least, max: PACE.most, value: PACE.usual },
           },
-        },
+          Number,
+        ),
         isLate: true,
-        read: (sent): number => Number(typed(sent, "pace") || Number.NaN),
       },
     },
-    button: "startReplay",
     style: "primary",
     from: "/m/:merchant/webhooks",
     async asks({ context: { storage }, merchant }, { filter }) {
@@ -110,18 +111,16 @@ export const webhookActions = {
       const isEmpty = count === 0;
       const more = hosts.length - HOSTS_SHOWN;
       return {
-        question: say(status === "pending" ? "sendWaiting" : "replayWebhooks"),
         about: [
           ...describeSearch(filter),
-          say("webhookCount", { count }),
-          ...hosts.slice(0, HOSTS_SHOWN).map((each) => say("webhooksOfHost", each)),
+          say("labelled", { label: say("webhooks"), value: count }),
+          ...hosts.slice(0, HOSTS_SHOWN).map(({ host, count: value }) => say("labelled", { label: host, value })),
           ...(more > 0 ? [say("more", { number: more })] : []),
         ],
         effects: isEmpty
           ? [say("nothingToReplay")]
           : [say("replayEffect"), ...(status === "delivered" ? [say("replaysDelivered"), say("replayMeans")] : [])],
         isEmpty,
-        ...(status === "pending" && { button: say("sendThemNow") }),
       };
     },
     run: ({ context: { storage }, actor, merchant }, search) =>

@@ -53,7 +53,7 @@ const explained = (
   value: string,
   id: `limit.${keyof typeof LIMITS}` | `term.${keyof typeof TERMS}`,
   { example }: { example: string },
-) => ({ value, meaning: `${english(id)}: ${english(`${id}.means`)}, such as ${example}` });
+) => ({ value, meaning: `${english(id)}, such as ${example}` });
 
 /** Every option of the commands in `table.ts`. */
 export const OPTIONS = {

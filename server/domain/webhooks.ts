@@ -1,8 +1,6 @@
 import type { Actor } from "./audit.ts";
-import type { RecordStore } from "./payments.ts";
 import type { DeliveryQueue, DeliverySearch, Delivery, EventLog } from "./deliveries.ts";
 import { ServiceError } from "./errors.ts";
-import type { Page } from "./pages.ts";
 
 /**
  * Makes a delivery ready for an attempt.
@@ -24,19 +22,6 @@ export async function replayDelivery(
   const delivery = await storage.findDelivery(merchantId, id);
   if (!delivery) throw new ServiceError("not_found", "You have no delivery with this id.");
   return delivery;
-}
-
-/** Finds the webhooks of the payments that have this reference, which is the service's or the merchant's. */
-export async function deliveriesOfPayment(
-  storage: Pick<RecordStore & EventLog, "listDisbursements" | "listCheckouts" | "listDeliveries">,
-  query: DeliverySearch & { merchantId: string; limit: number },
-  reference: string,
-): Promise<Page<Delivery>> {
-  const named = { merchantId: query.merchantId, merchantsReference: reference, limit: 1 };
-  const lists = await Promise.all([storage.listDisbursements(named), storage.listCheckouts(named)]);
-  const references = new Set([reference, ...lists.flatMap(({ items }) => items.map((each) => each.reference))]);
-  const pages = await Promise.all([...references].map((each) => storage.listDeliveries({ ...query, reference: each })));
-  return { items: pages.flatMap(({ items }) => items) };
 }
 
 export interface ReplayStore {

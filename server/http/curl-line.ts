@@ -1,17 +1,12 @@
-/** The body of a first request, without its reference. */
-const BODIES = {
-  disbursements: `"amount":10000,"phoneNumber":"2257038102473","country":"CI","currency":"XOF"`,
-  checkouts: `"amount":10000,"country":"CI","currency":"XOF"`,
-};
-
 /**
  * A curl command that creates a record and can be run repeatedly: the shell generates a new reference each time.
  * @param key what the shell puts into the header, such as `$API_KEY`
  */
-export function curlLine(publicUrl: string, key: string, kind: keyof typeof BODIES = "disbursements"): string {
+export function curlLine(publicUrl: string, key: string): string {
   const reference = `'"$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')"'`;
   return (
-    `curl -sS '${publicUrl.replaceAll("'", "%27")}/v1/${kind}' -H "x-api-key: ${key}" ` +
-    `-H 'content-type: application/json' -d '{"reference":"first-${reference}",${BODIES[kind]}}'`
+    `curl -sS '${publicUrl.replaceAll("'", "%27")}/v1/disbursements' -H "x-api-key: ${key}" ` +
+    `-H 'content-type: application/json' -d '{"reference":"first-${reference}",` +
+    `"amount":10000,"phoneNumber":"2257038102473","country":"CI","currency":"XOF"}'`
   );
 }

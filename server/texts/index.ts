@@ -40,8 +40,14 @@ export type Values<Id extends TextId, Value> = [Names<Id>] extends [never]
   ? []
   : [values: Readonly<Record<Names<Id>, Value>>];
 
+/** The id of a text without values. */
+export type Label = { [Id in TextId]: [Names<Id>] extends [never] ? Id : never }[TextId];
+
 /** What people will read, before its language is known: a text with its values. */
-export type Said = readonly [id: TextId, values?: Readonly<Record<string, SaidValue>> | undefined];
+export interface Said {
+  say: TextId;
+  values?: Readonly<Record<string, SaidValue>> | undefined;
+}
 export type SaidValue =
   | string
   | number
@@ -49,7 +55,22 @@ export type SaidValue =
   | { amount: number | bigint; currency: string }
   | { time: number }
   | { phoneNumber: string };
-export const say = <Id extends TextId>(id: Id, ...[values]: Values<Id, SaidValue>): Said => [id, values];
+export const say = <Id extends TextId>(id: Id, ...[values]: Values<Id, SaidValue>): Said => ({ say: id, values });
+/** A text without values, one with its values, or what is the same in all languages. */
+export type Wording = Label | Said | { text: string };
+
+const UNITS = [
+  [86_400_000, "duration.days"],
+  [3_600_000, "duration.hours"],
+  [60_000, "duration.minutes"],
+  [1_000, "duration.seconds"],
+] as const;
+
+/** A duration of at least a second in whole units of the largest that fits: `6 days`. */
+export function sayDuration(milliseconds: number): Said {
+  const [size, id] = UNITS.find(([each]) => milliseconds >= each)!;
+  return say(id, { count: Math.floor(milliseconds / size) });
+}
 
 const LANGUAGES: Readonly<Record<Language, { index: 0 | 1; rules: Intl.PluralRules; numbers: Intl.NumberFormat }>> = {
   en: { index: 0, rules: new Intl.PluralRules("en"), numbers: new Intl.NumberFormat("en") },
@@ -82,14 +103,10 @@ export function textIn(
     .join("");
 }
 
-/** A text with its values, which may be texts, without elements of HTML. */
-export const plain = (language: Language, [id, values]: Said): string =>
-  textIn(language, id, values, (value) =>
-    Array.isArray(value) ? plain(language, value as unknown as Said) : String(value),
+/** A text with its values, which may be texts, for programs and for the command line. */
+export const english = (id: TextId, values?: Readonly<Record<string, SaidValue>>): string =>
+  textIn("en", id, values, (value) =>
+    typeof value === "object" && "say" in value! ? english(value.say as TextId, (value as Said).values) : String(value),
   );
-
-/** For programs and for the command line. */
-export const english = (id: TextId, values?: Readonly<Record<string, string | number>>): string =>
-  textIn("en", id, values);
 
 export const isTextId = (id: string): id is TextId => Object.hasOwn(TEXTS, id);

@@ -22,13 +22,14 @@ test("each text is said somewhere", () => {
     .filter((path) => !path.includes(".test."))
     .map((path) => readFileSync(join(cwd, path), "utf8"))
     .join("\n");
-  /** Also an id that is put together from a word of the service. */
-  const isSaid = (id: string) => {
+  /** Also the hint of an action, and an id that is put together from a word of the service. */
+  const isSaid = (text: string) => {
+    const id = text.replace(/\.hint$/, "");
     const [area] = id.split(".", 1);
     return (
       code.includes(`"${id}"`) || (id.includes(".") && (code.includes(`\`${area}.`) || code.includes(`("${area}", `)))
     );
   };
-  const composed = new Set(["approve", "reject", "limit", "term", "reopen", "suspend", "close", "range", "of"]);
+  const composed = new Set(["limit", "term"]);
   expect(all.map(([id]) => id).filter((id) => !isSaid(id) && !composed.has(id.split(".", 1)[0]!))).toEqual([]);
 });

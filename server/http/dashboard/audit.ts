@@ -1,7 +1,7 @@
 import { actorName, personOf, type Actor, type ActorName, type AuditEntry } from "../../domain/audit.ts";
 import type { ApiKey } from "../../domain/keys.ts";
 import { isTextId } from "../../texts/index.ts";
-import { attributes, column, link, markup, under } from "./html.ts";
+import { attributes, column, Html, joined, link, markup, under, type Part } from "./html.ts";
 import { list } from "./page.ts";
 import type { Words } from "./view.ts";
 
@@ -14,34 +14,37 @@ const CODED: Readonly<Record<string, string>> = { role: "role", status: "status"
 const isTime = (text: string) => text.length === 24 && text.endsWith("Z") && !Number.isNaN(Date.parse(text));
 
 /** What people call a key of the merchant's. Undefined for a key that is not among these. */
-export function keyName(keys: readonly ApiKey[], id: string | undefined, { t }: Words): string | undefined {
+export function keyName(keys: readonly ApiKey[], id: string | undefined, { t }: Words): Html | string | undefined {
   const key = keys.find((each) => each.id === id);
   return key && (key.name === undefined ? `…${key.hint}` : t("quoted", { name: key.name }));
 }
 
-/** Who acted, in words. @param nameOf finds the name of an API key by its id */
-export function whoIs(actor: Actor, { t }: Words, nameOf: (id: string) => string | undefined = () => undefined) {
+/** Who acted, in words. @param keys of the merchant, which the words name */
+export function whoIs(actor: Actor, words: Words, keys: readonly ApiKey[] = []): Html {
   const full = actorName(actor);
   const kind = full.split(" ", 1)[0] as "command" | "server" | "key" | "dashboard" | "merchant";
   const name = personOf(full);
-  return t(`actor.${kind}`, { name: kind === "key" ? (nameOf(name) ?? name) : name });
+  return words.t(`actor.${kind}`, { name: (kind === "key" && keyName(keys, name, words)) || name });
 }
 
 /** What a detail of an entry is called: most are called like the inputs of forms. */
-function labelOf(detail: string, { text }: Words): string {
-  const ids = [`detail.${detail}`, detail, `limit.${detail}`, `term.${detail}`, `chaos.${detail}`];
-  const id = ids.find(isTextId);
-  const label = id === undefined ? detail : text(id).html;
-  return label.charAt(0).toLowerCase() + label.slice(1);
+function labelOf(detail: string, { t }: Words): Part {
+  const id = [`detail.${detail}`, detail, `limit.${detail}`, `term.${detail}`, `chaos.${detail}`].find(isTextId);
+  if (id === undefined) return detail;
+  const { html } = t({ say: id });
+  return new Html(html.charAt(0).toLowerCase() + html.slice(1));
 }
 
-/** Describes an entry in words. @param keys the merchant's keys, which the words name */
-export function inWords({ action, actor, details }: AuditEntry, keys: readonly ApiKey[], words: Words) {
+/** Describes what was done, in words. @param keys of the merchant, which the words name */
+export function inWords(
+  { action, details }: Pick<AuditEntry, "action" | "details">,
+  keys: readonly ApiKey[],
+  words: Words,
+) {
   const { t, word } = words;
-  const nameOf = (id: string | undefined) => keyName(keys, id, words);
-  const name = action.startsWith("key.") ? nameOf(details.key) : undefined;
-  const shown = (label: string, value: string) => {
-    if (label === "invitedBy") return whoIs(value as ActorName, words, nameOf);
+  const name = action.startsWith("key.") ? keyName(keys, details.key, words) : undefined;
+  const shown = (label: string, value: string): Part => {
+    if (label === "invitedBy") return whoIs(value as ActorName, words, keys);
     if (label === "amount") return words.amount(BigInt(value), details.currency!);
     if (label === "list") return labelOf(value, words);
     if (label === "pace") return t("perSecond", { pace: Number.parseInt(value, 10) });
@@ -53,13 +56,12 @@ export function inWords({ action, actor, details }: AuditEntry, keys: readonly A
     .filter(([label]) => !hidden.has(label))
     .map(([label, value]) => t("labelled", { label: labelOf(label, words), value: shown(label, value) }));
   // A later version may have recorded an action that has no text here.
-  const done = word("audit", action);
-  const what = name === undefined ? done : `${done} ${name}`;
-  return { what, more, who: whoIs(actor, words, nameOf) };
+  const what = [isTextId(action) ? t({ say: action }) : action, name !== undefined && [" ", name]];
+  return { what, more };
 }
 
 /** Who did what, newest first: with a merchant or, for operators, with all. */
-export const auditPage = list<AuditEntry & ReturnType<typeof inWords>>({
+export const auditPage = list<AuditEntry & ReturnType<typeof inWords> & { who: Html }>({
   at: "{scope}/audit",
   title: "auditTrail",
   query: ["key"],
@@ -71,7 +73,10 @@ export const auditPage = list<AuditEntry & ReturnType<typeof inWords>>({
     const found = await storage.listAudit({ ...which, limit: ON_A_PAGE, ...cursor });
     const ids = [...new Set(found.items.map(({ merchantId }) => merchantId))].filter((id) => id !== "");
     const keys = await Promise.all(ids.map((id) => storage.listKeysOf(id)));
-    return { ...found, items: found.items.map((entry) => ({ ...entry, ...inWords(entry, keys.flat(), view) })) };
+    const items = found.items.map((entry) => {
+      return { ...entry, ...inWords(entry, keys.flat(), view), who: whoIs(entry.actor, view, keys.flat()) };
+    });
+    return { ...found, items };
   },
   // The trail of one API key.
   beside: ({ area, query, t }) => query.key !== "" && link(`${area}/audit`, t("showEverything")),
@@ -82,7 +87,7 @@ export const auditPage = list<AuditEntry & ReturnType<typeof inWords>>({
       return [
         markup`<bdi>${delivery ? link(`${area}/webhooks/${delivery}`, what) : what}</bdi>`,
         of && link(`${area}/audit`, of, "under"),
-        more.length > 0 && under(more.join(" · ")),
+        more.length > 0 && under(joined(more, " · ")),
       ];
     }),
     column("who", "who", ({ who, details: { bySession: session } }) => {
@@ -91,5 +96,4 @@ export const auditPage = list<AuditEntry & ReturnType<typeof inWords>>({
     }),
     column("when", "wide", ({ at }) => stamp(at)),
   ],
-  none: "nothingRecordedYet",
 });

@@ -2,7 +2,7 @@ import { readBalances, type Balance, type StatementEntry } from "../../domain/le
 import { personOf } from "../../domain/audit.ts";
 import type { Figure } from "../../domain/figures.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
-import { form } from "./forms.ts";
+import { form, formCard } from "./forms.ts";
 import { bdi, card, column, link, markup, table, tag, under, type Column } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
@@ -53,8 +53,8 @@ const ofMerchant = list<StatementEntry>({
       ]),
       ({ enforced, available, currency }) => enforced && BigInt(available) < busiest(figures, currency),
     );
-    const shown = balances.length === 0 ? markup`<p>${t("nothingPaidYet")}</p>` : table(view, balances, columns);
-    return markup`${card(shown, { isLive: true })}<h2>${t("statement")}</h2>`;
+    const shown = balances.length === 0 ? markup`<p>${t("nothingHere")}</p>` : table(view, balances, columns);
+    return markup`${card(shown, { isLive: true })}${formCard(view, "balance.adjust", { class: "inline" })}<h2>${t("statement")}</h2>`;
   },
   columns: (view) => [
     column("change", "", ({ kind, reference }) => {
@@ -65,7 +65,6 @@ const ofMerchant = list<StatementEntry>({
     column("balance", "number wide", ({ balance, currency }) => view.amount(balance, currency)),
     column("when", "wide", ({ createdAt }) => view.stamp(createdAt)),
   ],
-  none: "nothingPaidYet",
 });
 
 /** The balances of all merchants, and the changes that wait for a second person. */
@@ -87,7 +86,6 @@ const ofAll = list<Balance & { name: string }>({
       view,
       column("merchant", "", ({ merchantId, name }) => link(`${view.root}/m/${merchantId}/balances`, bdi(name))),
     ),
-  none: "noMerchantHasBalance",
   async above(view) {
     const proposals = await view.context.storage.listProposals();
     if (proposals.length === 0) return undefined;
@@ -100,7 +98,7 @@ const ofAll = list<Balance & { name: string }>({
           view.money(proposal),
           " ",
           link(`${view.root}/m/${proposal.merchantId}/balances`, view.whose(proposal.merchantId)),
-          under(view.rich("reasonBy", { reason: proposal.reason, by: personOf(proposal.by) })),
+          under(view.t("reasonBy", { reason: proposal.reason, by: personOf(proposal.by) })),
         ]),
         column("proposed", "wide", ({ at }) => view.stamp(at)),
         mayDo(view, "balance.approve") &&

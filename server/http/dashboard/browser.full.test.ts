@@ -106,7 +106,7 @@ test("a merchant's first day, with the keyboard alone", async () => {
     while (!(await target.evaluate((element) => element === document.activeElement))) await page.keyboard.press("Tab");
     await page.keyboard.press(key);
   }
-  const button = (name: string | RegExp) => page.getByRole("button", { name, exact: true });
+  const button = (name: string) => page.getByRole("button", { name, exact: true });
   const link = (name: string) => page.getByRole("link", { name, exact: true }).first();
   const shown = (text: string) => page.getByText(text).first().waitFor();
 
@@ -131,20 +131,20 @@ test("a merchant's first day, with the keyboard alone", async () => {
   await suitsEveryone(page, "payment", NARROW, WIDE);
   await press(link("Open or replay it"));
   receiver.respondWith(204);
-  await press(button("Replay"));
+  await press(button("Replay the webhook"));
   await expect.poll(() => server.pass(0).then(() => receiver.received.length)).toBe(2);
   await shown("Attempt 2: status 204");
 
   await press(link("Sandbox"));
   await press(page.getByLabel("Move it forward by"), "End");
-  await press(button("Move it…"));
-  await press(button(/^Move the clock to /));
+  await press(button("Move the sandbox’s clock…"));
+  await press(button("Move the sandbox’s clock"));
   await shown("+7 days");
   await suitsEveryone(page, "moved-clock", NARROW, WIDE);
   await press(link("Settings"));
   const row = page.getByRole("row").filter({ hasText: key.slice(-4) });
-  await press(row.getByText("Revoke…"));
-  await press(button(`Revoke …${key.slice(-4)}`));
+  await press(row.getByText("Revoke the API key…"));
+  await press(button(`Revoke the API key …${key.slice(-4)}`));
   await row.getByText("revoked", { exact: true }).waitFor();
   await expect.poll(async () => (await server.createPayout({}, { key })).status).toBe(401);
   await page.context().close();

@@ -32,9 +32,9 @@ test("a payout that waits is paid once it is approved, by an operator if its mer
   const totals = ["GHS 0.05, payouts: 1", "XOF 25,100.00, payouts: 2"];
   await says(ada.get("/approvals"), 200, first, second, third, "+225 70 38 10 24 73", ...totals, not(small));
   const chosen = [first, second].map((each) => `payment=${id}/${each}`).join("&");
-  await says(ada.get(`/approvals/approve?${chosen}`), 200, "Approve these payouts (2)?", totals[1]!);
-  await says(ada.get(`/approvals/reject?${chosen}`), 200, "Reject these payouts (2)?", "not_approved");
-  const waits = ["Waits for an operator, because of a limit of its merchant.", "Fails unless somebody approves it"];
+  await says(ada.get(`/approvals/approve?${chosen}`), 200, "Approve payouts?", totals[1]!);
+  await says(ada.get(`/approvals/reject?${chosen}`), 200, "Reject payouts?", "not_approved");
+  const waits = ["Waits for an operator: a limit of its merchant.", "Fails unless somebody approves it"];
   await says(kofi.get(`${area}/disbursements/${first}`), 200, ...waits);
   await says(approve(kofi, first), 200, "an operator decides");
   await says(kofi.post("/approvals/approve", payment(first)), 404);
@@ -80,7 +80,7 @@ describe("a second person", () => {
     async "a change of a balance"(one, other) {
       const name = `change-${(number += 1)}`;
       const form = { id: name, kind: "top-up", amount: "1000000", currency: "XOF", reason: "Bank transfer" };
-      await done(one.post(`/merchants/${id}/adjust`, form));
+      await done(one.post(`${area}/balances/adjust`, form));
       await other.post("/balances/approve", { proposal: `${id}/${name}` });
       return !(await storage.listProposals()).some((proposal) => proposal.id === name);
     },
@@ -124,8 +124,8 @@ test("one operator ends a payment alone if a setting says so, which every page s
   isSilent();
   const { reference } = (await own.createPayout()).body.data;
   await own.pass(0);
-  for (const page of ["", "/attention"]) await says(operator.get(page), 200, "One operator suffices");
-  await says(operator.get(`${at}/disbursements/${reference}`), 200, "takes effect at once");
+  for (const page of ["", "/attention", `${at}/disbursements/${reference}`])
+    await says(operator.get(page), 200, "One operator suffices");
   await done(operator.post(`${at}/payments/${reference}/decide`, BY_HAND));
   expect(await own.storage.findHandover(reference)).toMatchObject({ status: "failed", state: "closed" });
   await alone.close();
@@ -137,17 +137,17 @@ test("a payment says that it waits until somebody resumes its rail", async () =>
   await done(ada.post("/rails/test/pause", maintenance));
   await server.pass(5_000);
   const page = `${area}/disbursements/${await create({ amount: 9_000 })}`;
-  const waits = ["Not yet given to the rail", "test has been paused since", "until an operator resumes it"];
+  const waits = ["Not yet given to the rail", "Rail test: paused since", "until an operator resumes it"];
   await says(ada.get(page), 200, ...waits);
   await done(ada.post("/rails/test/resume"));
-  await says(ada.get(page), 200, not("is paused"));
+  await says(ada.get(page), 200, not("paused"));
 });
 
 describe("a balance", () => {
   test("is changed by hand after a page that says what will happen, from an amount on by two", async () => {
     const { merchant } = await server.addMerchant("Ama Stores");
     const finance = await signedIn(server, { name: "Esther", role: "finance" });
-    const at = `/merchants/${merchant.id}/adjust`;
+    const at = `/m/${merchant.id}/balances/adjust`;
     const asked = (changes: object) =>
       finance.get(
         `${at}?${new URLSearchParams({ kind: "top-up", currency: "XOF", reason: "Bank transfer 118", ...changes })}`,

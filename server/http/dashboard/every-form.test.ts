@@ -42,25 +42,25 @@ const sessionOf =
     const { sessions } = await server.storage.listTeam();
     return { session: sessions.find(({ name }) => name === wanted)!.id };
   };
-const [M, MANAGED] = ["/m/:merchant", "/merchants/:merchant"];
+const M = "/m/:merchant";
 const SETTINGS = `${M}/settings`;
 const SANDBOX = `${M}/sandbox`;
 
 /** Every form, in an order in which each can be sent. */
 const FORMS: Record<string, Form> = {
   "/merchants": [{ id: "a-form", name: " Kofi & Söhne " }, { name: "Kofi & Söhne" }, "Kofi & Söhne", 303],
-  [`${MANAGED}/rename`]: [{ name: "Renamed" }, { from: "Ada Stores", to: "Renamed" }, "Renamed"],
+  [`${SETTINGS}/rename`]: [{ name: "Renamed" }, { from: "Ada Stores", to: "Renamed" }, "Renamed"],
   "/approvals/approve": [({ waiting }) => ({ payment: waiting[0]! }), {}, "Payouts approved: 1.", 200],
   [`${M}/approvals/approve`]: [({ waiting }) => ({ payment: waiting[1]! }), {}, "Payouts approved: 1.", 200],
   "/approvals/reject": [({ waiting }) => ({ payment: waiting[2]!, ...REASON }), REASON, "Payouts rejected: 1.", 200],
   [`${M}/approvals/reject`]: [({ waiting }) => ({ payment: waiting[3]!, ...REASON }), REASON, "rejected: 1.", 200],
-  [`${MANAGED}/adjust`]: [{ id: "a-change", ...CHANGE }, { amount: "500", ...REASON }, "a-change XOF 5.00", 303],
+  [`${M}/balances/adjust`]: [{ id: "a-change", ...CHANGE }, { amount: "500", ...REASON }, "a-change XOF 5.00", 303],
   "/balances/approve": [({ changes }) => ({ proposal: changes[0]! }), { reference: "one-change" }, undefined, 303],
   "/balances/reject": [({ changes }) => ({ proposal: changes[1]! }), { reference: "another" }, undefined, 409],
-  [`${MANAGED}/limits`]: [hidden(MANAGED, "/limits", LIMITS), LIMITS, 'value="XOF:5000000"', 409],
-  [`${MANAGED}/terms`]: [hidden(MANAGED, "/terms", TERMS), TERMS, 'value="80+100"', 409],
-  [`${MANAGED}/suspend`]: [{}, {}, "Renamed suspended", 303],
-  [`${MANAGED}/reopen`]: [{}, {}, "Suspend Renamed", 303],
+  [`${SETTINGS}/limits`]: [hidden(SETTINGS, "/settings/limits", LIMITS), LIMITS, 'value="XOF:5000000"', 409],
+  [`${SETTINGS}/terms`]: [hidden(SETTINGS, "/terms", TERMS), TERMS, 'value="80+100"', 409],
+  [`${SETTINGS}/suspend`]: [{}, {}, "This merchant is suspended.", 303],
+  [`${SETTINGS}/reopen`]: [{}, {}, "Suspend the merchant Renamed", 303],
   "/team/links": [{ name: "Barbara", role: "viewer" }, { name: "Barbara", role: "viewer" }, "Role: viewer."],
   [`${M}/team/links`]: [
     { name: "Barbara", role: "support", lifetime: "3 days" },
@@ -70,7 +70,7 @@ const FORMS: Record<string, Form> = {
   [`${M}/webhooks/:id/replay`]: [{}, { status: "pending" }, "disbursement.completed waiting"],
   [`${M}/replays/new`]: [{ status: "failed", pace: "1" }, { status: "failed" }],
   [`${SETTINGS}/keys`]: [
-    { name: "Plug-in", key: "a-form", read: "yes", checkout: "yes" },
+    { name: "Plug-in", id: "a-form", read: "yes", checkout: "yes" },
     { name: "Plug-in", scopes: "read,checkout" },
     "may read, checkout",
     409,
@@ -83,11 +83,10 @@ const FORMS: Record<string, Form> = {
   [`${SANDBOX}/disbursements`]: [{ phoneNumber: "2250700000473", amount: "500" }, {}, "Due: success"],
   [`${SANDBOX}/checkouts`]: [{ amount: "500" }, {}, "Due: cancelled"],
   [`${SANDBOX}/advance`]: [{ by: "", to: "2026-11-20T11:30:00.000Z" }, { to: "2026-11-20T11:30:00.000Z" }, "+2 hours"],
-  [`${SANDBOX}/chaos`]: [hidden(SANDBOX, "/chaos", { latencyMs: "5" }), { latencyMs: "5" }, "Chaos is on.", 409],
   [`${SANDBOX}/reset`]: [{}, {}, "It is 2026-11-20 09:30:00"],
   [`${M}/team/end`]: [sessionOf("Kofi"), { name: "Kofi" }, undefined, 404],
-  [`${M}/team/end-all`]: [{ name: "Barbara" }, { name: "Barbara", session: "all" }, "Nobody is signed in", 404],
-  [`${MANAGED}/close`]: [{}, { sessions: "0" }, "Renamed closed", 303],
+  [`${M}/team/end-all`]: [{ name: "Barbara" }, { name: "Barbara", session: "all" }, "There is nothing here.", 404],
+  [`${SETTINGS}/close`]: [{}, { sessions: "0" }, "This merchant is closed.", 303],
   "/team/end": [sessionOf("Ada"), { name: "Ada" }, undefined, 404],
   "/team/end-all": [{ name: "Barbara" }, { name: "Barbara", session: "all" }, undefined, 404],
   "/sign-out": [{ everywhere: "" }],
@@ -204,33 +203,30 @@ describe.each([
 const NAMES = ["", " ", "x".repeat(101), "a\u001bb", "a\u200bb", "a\u202eb", "a\u2028b", "a\ue000b"];
 const AMOUNTS = ["0", "-1", "1.5", "", "x", "9007199254740992"];
 const RULES = ["500", "XOF:", "XOF:1.5", "XOF:1,XOF:2", "xof:1", "XOF:99999999999999999"];
-const PACE = "The pace is a whole number from 1 to 500 per second.";
 
 test.each<[route: string, field: string, wrong: string[], says?: string]>([
   ["/merchants", "name", NAMES],
-  [`${MANAGED}/rename`, "name", NAMES],
+  [`${SETTINGS}/rename`, "name", NAMES],
   [`${M}/team/links`, "name", NAMES],
   [`${SETTINGS}/keys`, "name", NAMES],
   [`${M}/team/links`, "role", ["owner", ""], "Role: this cannot be"],
   [`${M}/team/links`, "lifetime", ["constructor", "__proto__", "7 days"]],
-  [`${MANAGED}/limits`, "perDay", RULES],
+  [`${SETTINGS}/limits`, "perDay", RULES],
   [`${SETTINGS}/keys/limits`, "perDay", RULES],
-  [`${MANAGED}/terms`, "rateLimit", ["0", "x"], "rateLimit must be a whole number"],
-  [`${MANAGED}/adjust`, "amount", AMOUNTS],
-  [`${MANAGED}/adjust`, "currency", ["xof", ""]],
-  [`${MANAGED}/adjust`, "kind", ["both", ""]],
-  [`${MANAGED}/adjust`, "reason", [" ", ""]],
+  [`${SETTINGS}/terms`, "rateLimit", ["0", "x"], "rateLimit must be a whole number"],
+  [`${M}/balances/adjust`, "amount", AMOUNTS],
+  [`${M}/balances/adjust`, "currency", ["xof", ""]],
+  [`${M}/balances/adjust`, "kind", ["both", ""]],
+  [`${M}/balances/adjust`, "reason", [" ", ""]],
   ["/approvals/reject", "reason", [" ", ""]],
   [`${SETTINGS}/default-webhook`, "url", ["ftp://a.example", "x", `https://a.example/${"x".repeat(2_048)}`]],
   [`${SANDBOX}/disbursements`, "amount", AMOUNTS],
   [`${SANDBOX}/disbursements`, "phoneNumber", ["07", "", "2250700000408"]],
   [`${SANDBOX}/checkouts`, "amount", AMOUNTS],
   [`${SANDBOX}/advance`, "to", ["", "tomorrow", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59Z"]],
-  [`${SANDBOX}/chaos`, "lostResponsesPercent", ["101", "-1", "0.5", "x"], "Responses that are lost"],
-  [`${M}/replays/new`, "pace", ["0", "501", "1.5", ""], PACE],
+  [`${M}/replays/new`, "pace", ["0", "501", "1.5", ""], "Webhooks per second, 1 to 500: this"],
   [`${M}/replays/new`, "status", [""], "Choose what to replay"],
   [`${M}/replays/new`, "type", ["x"], "Event: this cannot be “x”."],
-  [`${M}/replays/new`, "reference", ["DSB1"], "Open the payment’s webhook"],
   [`${M}/payments/:reference/decide`, "status", ["pending", ""]],
   [`${M}/payments/:reference/decide`, "reason", [" ", ""]],
   [`${M}/payments/:reference/close`, "reason", [" ", ""]],

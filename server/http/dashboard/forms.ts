@@ -1,35 +1,30 @@
 import type { Request } from "express";
 import { digestOf, type Input } from "../../actions/action.ts";
 import { actionOf, type ActionName } from "../../actions/index.ts";
-import type { Said, TextId } from "../../texts/index.ts";
-import { attributes, classes, code, Html, markup, soft, type Part } from "./html.ts";
+import { isTextId } from "../../texts/index.ts";
+import { attributes, card, classes, markup, soft, type Html, type Part } from "./html.ts";
 import { formIdOf, mayDo, type View, type Words } from "./view.ts";
 
 /** The hidden input with which a form proves that a page of this session sent it. */
 export const tokenOf = (csrf: string): Html => markup`<input type="hidden" name="csrf" value="${csrf}">`;
 
 /** The input of a form. @param id by which its label finds it */
-export function inputOf(words: Words, name: string, input: Input, value: string | undefined, id = name): Html {
-  const { label, type = "text", means, placeholder, options, required, attributes: more = {}, class: named } = input;
-  const textOf = (of: TextId | { text: string } | Said | undefined) =>
-    typeof of === "string" ? words.text(of) : of && "text" in of ? of.text : of && words.said(of);
-  const text = textOf(placeholder);
+export function inputOf({ t }: Words, name: string, input: Input, value: string | undefined, id = name): Html {
+  const { label, type = "text", options = {}, required, attributes: more = {}, class: named } = input;
   if (type === "hidden" || type === "once") return markup`<input type="hidden" name="${name}" value="${value ?? ""}">`;
+  const says = label && t(label);
+  const placeholder = input.placeholder && t(input.placeholder);
   if (type === "checkbox")
-    return markup`<label><input type="checkbox" name="${name}" value="yes"> ${code(String(text))} ${label && words.text(label)}</label>`;
+    return markup`<label><input type="checkbox" name="${name}" value="yes"> <code>${placeholder}</code> ${says}</label>`;
   const common = { id, name, required };
-  const described = { "aria-describedby": means && `${id}-means` };
-  const choices = Object.entries(options ?? {}).map(
-    ([choice, shown]) =>
-      markup`<option${attributes({ value: choice, selected: choice === value })}>${textOf(shown)}</option>`,
-  );
+  const choices = Object.entries(options).map(([choice, shown]) => {
+    return markup`<option${attributes({ value: choice, selected: choice === value })}>${t(shown)}</option>`;
+  });
   const control =
     type === "select"
       ? markup`<select${attributes(common)}>${choices}</select>`
-      : markup`<input${attributes({ ...common, type, ...more, value: value ?? more.value, placeholder: text, ...described })}>`;
-  const meaning = means && markup`<span class="under" id="${id}-means">${words.text(means)}</span>`;
-  const says = label && words.text(label, { least: more.min ?? 0, most: more.max ?? 0 });
-  return markup`<p${attributes({ class: classes("field", named) })}><label for="${id}">${says}</label>${control}${meaning}</p>`;
+      : markup`<input${attributes({ ...common, type, ...more, value: value ?? more.value, placeholder })}>`;
+  return markup`<p${attributes({ class: classes("field", named) })}><label for="${id}">${says}</label>${control}</p>`;
 }
 
 interface FormOptions {
@@ -37,14 +32,11 @@ interface FormOptions {
   params?: Readonly<Record<string, string>>;
   /** What the inputs contain. Several values of one input are hidden. */
   values?: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** What its texts say. */
-  texts?: Readonly<Record<string, string | number>>;
+  /** What the button names after the words of the action. */
+  about?: Part;
   /** Makes the ids of its inputs different from those of another form. */
   prefix?: string;
   class?: string;
-  button?: TextId | Html | undefined;
-  hint?: Part;
-  style?: "primary" | "danger" | undefined;
   /** True if everything was chosen before, as on the page that asks. */
   hidesInputs?: boolean;
 }
@@ -64,29 +56,35 @@ export const sentFor = (name: ActionName, query: Request["query"]): Record<strin
 /** The form of an action, or the form that leads to the page that asks; nothing for a visitor who may not do it. */
 export function form(view: View, name: ActionName, options: FormOptions = {}): Html | undefined {
   if (!mayDo(view, name)) return undefined;
-  const { text } = view;
-  const entry = actionOf(name);
-  const { values = {}, texts = {}, prefix, hidesInputs = false, button = entry.button, style = entry.style } = options;
-  const leadsOn = entry.asks !== undefined && !hidesInputs;
-  const inputs = Object.values(entry.input).flatMap((each) => {
+  const { t } = view;
+  const { input, asks, replaces, isFolded, style } = actionOf(name);
+  const { values = {}, about, prefix, hidesInputs = false } = options;
+  const leadsOn = asks !== undefined && !hidesInputs;
+  const inputs = Object.values(input).flatMap((each) => {
     if (leadsOn && each.isLate) return [];
     const isHidden = hidesInputs && !each.isLate;
-    const parts = Object.entries(each.inputs).flatMap(([input, how]) => {
+    const parts = Object.entries(each.inputs).flatMap(([key, how]) => {
       const shown = isHidden ? ({ ...how, type: "hidden" } as const) : how;
-      const id = prefix === undefined ? input : `${prefix}-${input}`;
-      const all = how.type === "once" ? [formIdOf(view)] : [values[input]].flat();
-      return all.map((value: string | undefined) => inputOf(view, input, shown, value, id));
+      const all = how.type === "once" ? [formIdOf(view)] : [values[key]].flat();
+      return all.map((value: string | undefined) =>
+        inputOf(view, key, shown, value, prefix === undefined ? key : `${prefix}-${key}`),
+      );
     });
-    return each.legend
-      ? markup`<fieldset class="scopes"><legend>${text(each.legend)}</legend>${parts}</fieldset>`
-      : parts;
+    return each.legend ? markup`<fieldset class="scopes"><legend>${t(each.legend)}</legend>${parts}</fieldset>` : parts;
   });
-  const hint = options.hint ?? (entry.hint && text(entry.hint));
-  const isFolded = entry.opens !== undefined && !hidesInputs;
-  const about = { class: options.class ?? (isFolded ? "stack" : undefined), method: leadsOn ? "get" : "post" };
-  const content = markup`<form${attributes({ ...about, action: pathOf(view, name, options.params) })}>
-    ${!leadsOn && tokenOf(view.visit.csrf)}${entry.replaces && inputOf(view, "replaces", { type: "hidden" }, digestOf(values))}${isFolded && hint && soft(hint)}${inputs}${!isFolded && hint && soft(hint)}
-    <button${attributes({ class: style })}>${button instanceof Html ? button : text(button, texts)}</button>
+  const hintId: string = `${name}.hint`;
+  const hint = isTextId(hintId) && soft(t({ say: hintId }));
+  const how = { class: options.class ?? (isFolded && "stack"), method: leadsOn ? "get" : "post" };
+  const content = markup`<form${attributes({ ...how, action: pathOf(view, name, options.params) })}>
+    ${!leadsOn && tokenOf(view.visit.csrf)}${replaces && inputOf(view, "replaces", { type: "hidden" }, digestOf(values))}${isFolded && hint}${inputs}${!isFolded && hint}
+    <button${attributes({ class: style })}>${about === undefined ? t(name) : markup`<span>${t(name)} ${about}</span>`}${leadsOn && "…"}</button>
   </form>`;
-  return isFolded ? markup`<details><summary>${text(entry.opens!)}</summary>${content}</details>` : content;
+  return isFolded ? markup`<details><summary>${t(name)}…</summary>${content}</details>` : content;
+}
+
+/** The form of an action in a card, whose title is the words of the action, unless the folded form begins with them. */
+export function formCard(view: View, name: ActionName, options: FormOptions & { below?: Part } = {}): Html | undefined {
+  const content = form(view, name, options);
+  const title = actionOf(name).isFolded ? undefined : view.t(name);
+  return content && card([content, options.below], { id: title && name, title, class: "stack", isLive: true });
 }

@@ -1,5 +1,5 @@
 import { Eta } from "eta";
-import type { TextId } from "../../texts/index.ts";
+import type { Label } from "../../texts/index.ts";
 
 /** The escaping of the templates of the other pages. */
 const { escapeFunction: escaped } = new Eta().config;
@@ -56,9 +56,11 @@ export const tag = (named: string, text: Part): Html => markup`<span class="${cl
 /** A text of several lines, or a line to copy. */
 export const pre = (text: string, options: { id?: string; class?: string } = {}): Html =>
   markup`<pre${attributes({ class: options.class, tabindex: 0 })}><code${attributes({ id: options.id })}>${text}</code></pre>`;
-export const back = (href: string, text: string): Html => markup`<p class="back">${link(href, text)}</p>`;
+export const back = (href: string, text: Part): Html => markup`<p class="back">${link(href, text)}</p>`;
 export const items = (all: readonly Part[], named?: string): Html =>
   markup`<ul${attributes({ class: named })}>${all.map((each) => each && markup`<li>${each}</li>`)}</ul>`;
+export const joined = (all: readonly Part[], between: string): Part =>
+  all.filter(Boolean).map((each, index) => [index > 0 && between, each]);
 /** What a wide table is in, so that narrow screens scroll it. */
 export const scroll = (content: Part, about: Attributes): Html =>
   markup`<div class="scroll" tabindex="0" role="group"${attributes(about)}>${content}</div>`;
@@ -68,12 +70,12 @@ export const scroll = (content: Part, about: Attributes): Html =>
  * `names` for one that names the row.
  */
 export interface Column<Row> {
-  title: TextId;
+  title: Label;
   named: string;
   cell(row: Row): Part;
 }
 
-export const column = <Row>(title: TextId, named: string, cell: (row: Row) => Part): Column<Row> => ({
+export const column = <Row>(title: Label, named: string, cell: (row: Row) => Part): Column<Row> => ({
   title,
   named,
   cell,
@@ -81,20 +83,20 @@ export const column = <Row>(title: TextId, named: string, cell: (row: Row) => Pa
 
 /** @param key identifies a row, so that the page's script recognises it at another place */
 export function table<Row>(
-  words: { text(id: TextId): Html },
+  { t }: { t(of: Label): Html },
   rows: readonly Row[],
   all: readonly (Column<Row> | false)[],
   key?: (row: Row) => string | undefined,
 ): Html {
   const columns = all.filter((each) => each !== false);
   const titles = columns.map(
-    ({ title, named }) => markup`<th scope="col"${attributes({ class: classes(named) })}>${words.text(title)}</th>`,
+    ({ title, named }) => markup`<th scope="col"${attributes({ class: classes(named) })}>${t(title)}</th>`,
   );
   const lines = rows.map((row) => {
     const cells = columns.map(({ title, named, cell }) =>
       named === "names"
         ? markup`<th scope="row">${cell(row)}</th>`
-        : markup`<td${attributes({ class: classes(named), "data-title": named.includes("wide") && words.text(title) })}>${cell(row)}</td>`,
+        : markup`<td${attributes({ class: classes(named), "data-title": named.includes("wide") && t(title) })}>${cell(row)}</td>`,
     );
     return markup`<tr${attributes({ "data-key": key?.(row) })}>${cells}</tr>\n`;
   });
@@ -104,7 +106,7 @@ export function table<Row>(
 /** A part of a page with a border. Its content is kept up to date, unless it has a form that a person fills in. */
 export function card(
   content: Part,
-  options: { id?: string; title?: Part; isLive?: boolean; class?: string; label?: string } = {},
+  options: { id?: string; title?: Part; isLive?: boolean; class?: string; label?: Html } = {},
 ): Html {
   const { id, title, isLive = false, class: named, label } = options;
   const about = { "aria-labelledby": id, "aria-label": label, "data-live": isLive };

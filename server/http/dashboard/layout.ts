@@ -5,7 +5,7 @@ import { Router, type ErrorRequestHandler, type RequestHandler, type Response } 
 import { missing, refused, Refused } from "../../actions/action.ts";
 import { describeChanges } from "../../domain/changes.ts";
 import { ConnectionDropped, InvalidCursorError, ServiceError } from "../../domain/errors.ts";
-import type { TextId } from "../../texts/index.ts";
+import { sayDuration, type Label } from "../../texts/index.ts";
 import { toHttpError } from "../http-error.ts";
 import { languageLinks } from "../language.ts";
 import { stateOf, type Visit } from "../request-state.ts";
@@ -57,7 +57,7 @@ export const dashboardHeaders: RequestHandler = (_req, res, next) => {
 export interface Frame {
   title: Part;
   status?: number;
-  nav?: readonly { href: string; label: TextId; current: boolean }[];
+  nav?: readonly { href: string; label: Label; current: boolean }[];
   /** The address of this page for its script; absent without a script. */
   live?: string;
   /** The address to choose a language at. */
@@ -70,14 +70,14 @@ export interface Frame {
 export function send({ config }: DashboardContext, res: Response, frame: Frame, body: Part): void {
   const { visit, merchant } = stateOf(res);
   const words = wordsIn(res);
-  const { t, rich, text } = words;
+  const { t } = words;
   const { title, nav = [], live, continueTo } = frame;
   const root = rootOf(config.publicUrl);
   const area = merchant && `${root}/m/${merchant.id}`;
   const ahead = config.sandbox && visit && merchant && merchant.clockOffset >= 1_000 && merchant.clockOffset;
   const pages = nav.map(
     ({ href, label, current }) =>
-      markup`<a href="${href}"${attributes({ "aria-current": current && "page" })}>${text(label)}</a>\n`,
+      markup`<a href="${href}"${attributes({ "aria-current": current && "page" })}>${t(label)}</a>\n`,
   );
   const languages = languageLinks(words.language, frame.shownAt ?? root).map(({ name, code: lang, href, current }) =>
     current
@@ -101,17 +101,17 @@ ${continueTo && markup`<meta http-equiv="refresh" content="0; url=${continueTo}"
   <div class="bar">
     <a class="brand" href="${root}"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M4 8h13l-4-4M20 16H7l4 4"/></svg>${t("payments")}</a>
     ${config.sandbox ? tag("test", t("sandbox")) : tag("live", t("live"))}
-    ${ahead && markup`<a class="ahead" href="${area}/sandbox" title="${t("clockIsAhead")}">+${words.duration(ahead)}</a>`}
+    ${ahead && markup`<a class="ahead" href="${area}/sandbox" title="${t("clockIsAhead")}">+${t(sayDuration(ahead))}</a>`}
     ${merchant && markup`<bdi class="whose">${merchant.name}</bdi>`}
     ${visit && personMenu(visit, root, config.publicUrl, words)}
   </div>
   ${visit && nav.length > 0 && markup`<nav aria-label="${t("pages")}">${pages}</nav>`}
 </header>
-${merchant?.state && banner(rich("merchantIsInState", { state: words.word("status", merchant.state) }))}
+${merchant?.state && banner(t("merchantIsInState", { state: words.word("status", merchant.state) }))}
 ${config.sandbox && merchant?.chaos && banner(t("chaosOn"))}
 ${!config.sandbox && visit && config.oneOperatorDecides && banner(t("oneOperatorSuffices"))}
 <main id="main"${attributes({ "data-address": res.req.method === "GET" ? undefined : live })}>
-<p class="alert" id="signed-out" role="alert" hidden>${t("signedOutNow")} <a href="${root}/sign-in">${t("signIn")}</a></p>
+<p class="alert" id="signed-out" role="alert" hidden>${t("signedOutNow")} <a href="${root}/sign-in">${t("dashboard.sign-in")}</a></p>
 <p class="alert" id="away" role="status" hidden>${t("serviceIsAway")}</p>
 ${body}
 </main>
@@ -139,7 +139,7 @@ function personMenu({ session, csrf }: Visit, root: string, publicUrl: string, {
         <p class="soft">${sees} ${t("yourRole", { role: word("role", session.role) })}</p>
         <form method="post" action="${root}/sign-out">
           ${tokenOf(csrf)}
-          <button class="quiet">${t("signOut")}</button>
+          <button class="quiet">${t("dashboard.sign-out")}</button>
           <button class="quiet" name="everywhere" value="yes">${t("signOutEverywhere")}</button>
         </form>
       </div>
@@ -167,18 +167,18 @@ export function dashboardErrors(context: DashboardContext): ErrorRequestHandler 
     // The same form must not be sent again.
     const status = hasChanged && refusal.status === 503 ? 500 : refusal.status;
     const words = wordsIn(res);
-    const { t, rich } = words;
+    const { t } = words;
     const title = t(status === 404 ? "notFound" : status < 500 ? "didNotWork" : "wentWrong");
     // A form that a visitor may not send is not begun. What is gone or decided may be so because the form was sent before.
     const saysNothing = isUnexpected || [403, 404, 409].includes(status);
     const saysWhat = hasChanged || (req.method === "POST" && !saysNothing);
     const root = rootOf(context.config.publicUrl);
     const trail = hasChanged && trailOf(root, res);
-    const content = markup`<h1>${title}</h1><p>${words.plain(refusal.said)}</p>
-${saysWhat && markup`<p><strong>${describeChanges(changes, t)}</strong></p>`}
+    const content = markup`<h1>${title}</h1><p>${t(refusal.said)}</p>
+${saysWhat && markup`<p><strong>${describeChanges(changes, words.fill)}</strong></p>`}
 ${shownOnce !== undefined && markup`<p>${t("copyThisNow")}</p><p>${code(shownOnce)}</p>`}
 ${trail && markup`<p>${link(trail, t("seeWhatWasRecorded"))}</p>`}
-<p>${link(root, t("toTheDashboard"))}</p>${soft(rich("requestIdIs", { requestId }))}`;
+<p>${link(root, t("toTheDashboard"))}</p>${soft(t("requestIdIs", { requestId }))}`;
     send(context, res.set(hasChanged ? {} : (headers ?? {})), { status, title }, card(content, { class: "narrow" }));
   };
 }

@@ -106,17 +106,17 @@ test("settings and team follow what others change, and keep forms that are half 
   await change("first", "Shop");
   expect(await page.getByLabel("Name of the new key").inputValue()).toBe("Pay");
   expect(await address.inputValue()).toBe("http://127.0.0.1:4000/first");
-  await page.getByRole("row").filter({ hasText: "Shop" }).getByText("Revoke…").click();
+  await page.getByRole("row").filter({ hasText: "Shop" }).getByText("Revoke the API key…").click();
   await address.fill("http://127.0.0.1:4000/mi");
   await change("second", "Refunds");
   expect(await address.inputValue()).toBe("http://127.0.0.1:4000/mi");
-  expect(await page.getByRole("button", { name: /^Revoke …/ }).count()).toBe(1);
+  expect(await page.getByRole("button", { name: /^Revoke the API key …/ }).count()).toBe(1);
   expect(await isFirst(page)).toBe(true);
 
   // The response to a form goes on as its page.
   await page.getByRole("link", { name: "Team" }).click();
   await page.getByLabel("The person’s name").fill("Esi");
-  await page.getByRole("button", { name: "Make a link" }).click();
+  await page.getByRole("button", { name: "Make a sign-in link" }).click();
   await page.getByLabel("The person’s name").fill("Yaw Men");
   const link = (await page.locator("#shown-once").textContent())!;
   await enter(server, new URL(link).searchParams.get("token")!);

@@ -1,9 +1,8 @@
-import { limitTexts, termTexts } from "../../domain/limits.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { parsePhoneNumber } from "../pages/formats.ts";
 import { form } from "./forms.ts";
-import { bdi, card, code, column, link, markup, section, table, under, type Html } from "./html.ts";
-import { list, record, type Page } from "./page.ts";
+import { bdi, card, code, column, link, markup, table, under, type Html } from "./html.ts";
+import { list } from "./page.ts";
 import type { View } from "./view.ts";
 
 /** The most payouts, and the most checkouts, that a search shows. */
@@ -36,7 +35,7 @@ async function paymentsPart(view: View): Promise<Html | undefined> {
 }
 
 /** The first page of an operator: all merchants, and a search for payments of all merchants. */
-const listPage = list<Merchant>({
+export const merchantsPage = list<Merchant>({
   at: "",
   title: "merchants",
   isWhole: true,
@@ -45,52 +44,14 @@ const listPage = list<Merchant>({
     const found = (await storage.listMerchants()).filter(({ id, name }) => id === search || looksLike(name, search));
     return { items: found.toSorted((a, b) => a.name.localeCompare(b.name)) };
   },
-  columns: ({ root, t, badge, stamp }) => [
+  columns: ({ root, badge, stamp }) => [
     column("name", "", ({ id, name, state }) => [
       link(`${root}/m/${id}/disbursements`, bdi(name)),
       state && [" ", badge(state)],
     ]),
     column("id", "wide line", ({ id }) => code(id)),
     column("created", "wide", ({ createdAt }) => stamp(createdAt)),
-    column("action", "", ({ id }) => link(`${root}/merchants/${id}`, t("manage"))),
   ],
-  none: "noMerchantYet",
   above: paymentsPart,
   below: (view) => form(view, "merchant.create", { class: "card inline" }),
 });
-
-/** What operators can do with a merchant. */
-const managePage = record<Merchant>({
-  at: "/merchants/:merchant",
-  title: "manageAMerchant",
-  under: "",
-  find: ({ context, params }) => context.storage.findMerchant(params.merchant!),
-  back: ({ root, t }) => [root, t("merchants")],
-  heading: ({ badge }, { name, state }) => [bdi(name), state && [" ", badge(state)]],
-  facts: ({ t, root, stamp }, { id, createdAt }) => [
-    [t("id"), code(id)],
-    [t("created"), stamp(createdAt)],
-    [t("payments"), link(`${root}/m/${id}/disbursements`, t("disbursements"))],
-  ],
-  below(view, { name, state, limits, terms }) {
-    const { t } = view;
-    const ways = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
-    const changes = ways.map((way) => form(view, `merchant.${way}`, { texts: { name } }));
-    const limit = form(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" });
-    const adjust = form(view, "balance.adjust", { prefix: "adjust", class: "stack" });
-    const agree = form(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" });
-    return [
-      form(view, "merchant.rename", { values: { name }, class: "card inline" }),
-      section("limits", t("limitsOfMerchant"), limit),
-      section("balance", t("balance"), adjust),
-      section("terms", t("termsOfMerchant"), agree),
-      section(
-        "state",
-        t("state"),
-        state === "closed" ? markup`<p>${t("error.closedForGood")}</p>` : markup`<div class="inline">${changes}</div>`,
-      ),
-    ];
-  },
-});
-
-export const merchantPages: readonly Page[] = [listPage, managePage];

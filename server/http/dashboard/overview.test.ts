@@ -20,7 +20,7 @@ const open = async (path: string) => (await signedIn(server)).get(path);
 
 test("shows the figures of each day, their sums, and what needs attention", async () => {
   const { page, payout } = await merchantOf("Ada");
-  await says(open(page), 200, /Needs attention Nothing.*Payouts from .* Nothing/);
+  await says(open(page), 200, /Needs attention There is nothing here.*Disbursements from .* There is nothing here/);
   await payout({ amount: 150_000 });
   await payout({ amount: 5_000, phoneNumber: FAILS });
   await payout({ amount: 700, currency: "KES", country: "KE", phoneNumber: "254712345678" });
@@ -34,8 +34,8 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
   const { rows } = await says(
     open(page),
     200,
-    /127\.0\.0\.1:\d+: 1 webhook waits/,
-    "1 payout is pending for more than 60 minutes, the oldest since 2026-11-21",
+    /127\.0\.0\.1:\d+: webhooks that wait: 1/,
+    "payouts pending: 1 for more than 60 minutes, the oldest since 2026-11-21",
   );
   expect(rows).toEqual([
     ["Total", "KES", "100 %", "KES 7.00 1", "none", "none"],
@@ -45,14 +45,14 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
     ["2026-11-21", "XOF", "100 %", "XOF 2,500.00 1", "none", "XOF 30.00 1"],
   ]);
   const day = "from=2026-11-20&to=2026-11-20";
-  await says(open(`${page}?${day}`), 200, "Payouts from 2026-11-20 to 2026-11-20");
-  await says(open(`${page}?of=checkouts`), 200, /Checkouts from .* Nothing/);
+  await says(open(`${page}?${day}`), 200, "Disbursements from 2026-11-20 to 2026-11-20");
+  await says(open(`${page}?of=checkouts`), 200, /Checkouts from .* There is nothing here/);
   await says(
     open("/overview"),
     200,
     not("Success rate"),
-    /127\.0\.0\.1:\d+ \( ?Ada ?\): 1 webhook waits/,
-    /1 payout is pending \( ?Ada ?\) for more than 60 minutes/,
+    /127\.0\.0\.1:\d+ \( ?Ada ?\): webhooks that wait: 1/,
+    /payouts pending: 1 \( ?Ada ?\) for more than 60 minutes/,
   );
   for (const query of ["of=fees", "to=yesterday", "from=2026-11-21&to=2026-11-20", "from=2026-10-01"])
     await says(open(`${page}?${query}`), 422);
@@ -71,12 +71,12 @@ test("names all merchants that need attention, the worst first, also if nothing 
   await says(
     open("/overview"),
     200,
-    /\( ?Many ?\): 2 webhooks wait.* \( ?Few ?\): 1 webhook waits/,
-    /\( ?Many ?\): 2 webhooks failed for good.* \( ?Few ?\): 1 webhook failed for good ?, the oldest from 2026/,
-    /1 payout is pending \( ?Few ?\) for more than 60 minutes/,
-    /2 payouts are pending \( ?Many ?\) for more than 60 minutes/,
+    /\( ?Many ?\): webhooks that wait: 2.* \( ?Few ?\): webhooks that wait: 1/,
+    /\( ?Many ?\): webhooks that failed for good: 2.* \( ?Few ?\): webhooks that failed for good: 1 ?, the oldest from 2026/,
+    /payouts pending: 1 \( ?Few ?\) for more than 60 minutes/,
+    /payouts pending: 2 \( ?Many ?\) for more than 60 minutes/,
     `href="/dashboard${many.page.replace("overview", "webhooks")}?${failed}"`,
   );
   await server.pass(8 * DAY);
-  await says(open("/overview"), 200, not(/\( ?Few ?\): 1 webhook failed/));
+  await says(open("/overview"), 200, not(/\( ?Few ?\): webhooks that failed/));
 });

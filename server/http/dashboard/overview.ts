@@ -1,12 +1,12 @@
 import { refused } from "../../actions/action.ts";
 import { ATTENTION_AFTER_MINUTES } from "../../domain/handovers.ts";
-import { MOST_GIVEN_UP_COUNTED, MOST_WAITING_COUNTED, type Figure } from "../../domain/figures.ts";
+import { MOST_GIVEN_UP_COUNTED, MOST_WAITING_COUNTED, type Figure, type Issue } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
-import type { PaymentKind } from "../../domain/records.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { card, column, dim, items, link, markup, scroll, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";
 import { checkSearch, searchForm, type Filters, type Page } from "./page.ts";
+import { KINDS, type Kind } from "./payment-search.ts";
 import { queryOf, type View } from "./view.ts";
 
 /** The number of receivers, and of merchants with late payouts, that the page names. */
@@ -22,18 +22,20 @@ export const overviewPage: Page = {
   async show(view) {
     const { t, merchant } = view;
     const [issues, figures] = await Promise.all([issuesOf(view), merchant && figuresOf(view, merchant)]);
-    const content = issues.length > 0 ? items(issues, "issues") : markup`<p>${t("nothing")}</p>`;
+    const content = issues.length > 0 ? items(issues, "issues") : markup`<p>${t("nothingHere")}</p>`;
     return markup`<h1>${t("overview")}</h1>
 ${card(content, { id: "attention", title: t("needsAttention"), isLive: true })}${figures}`;
   },
 };
 
 /** A link to the page about an issue, if anything was found. */
-const issueOf = (found: readonly unknown[], text: string, href: string) => (found.length > 0 ? [link(href, text)] : []);
+const issueOf = (found: readonly unknown[], text: Part, href: string) => (found.length > 0 ? [link(href, text)] : []);
+
+type CountId = "webhooksWait" | "webhooksFailed" | "payoutsPending";
 
 /** What a person should look at: what is worst comes first. */
 async function issuesOf(view: View): Promise<Part[]> {
-  const { context, merchant, root, area, t, rich, stamp, whose } = view;
+  const { context, merchant, root, area, t, stamp, whose } = view;
   const { storage, config, clock } = context;
   const merchantId = merchant?.id;
   const minutes = config.rails?.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES;
@@ -55,48 +57,41 @@ async function issuesOf(view: View): Promise<Part[]> {
   const changes = proposals.filter((proposal) => merchant === undefined || proposal.merchantId === merchant.id);
   const shift = merchant?.clockOffset ?? 0;
 
-  /** A link to what an issue counts. */
-  const counted = (id: string, path: string, query: Record<string, string>, text: string, isAll: boolean) =>
-    link(`${root}/m/${id}/${path}${queryOf(query)}`, isAll ? text : `≥ ${text}`);
+  /** A link to what an issue counts, at most so much. */
+  const counted = (issue: Issue, text: CountId, most: number, path: string, query: Record<string, string>) => {
+    const count = issue.count < most ? issue.count : ["≥ ", view.number(issue.count)];
+    return link(`${root}/m/${issue.merchantId}/${path}${queryOf(query)}`, t(text, { count }));
+  };
   /** The merchant that an issue is of, on the page of all merchants. */
   const of = (id: string) => whose(id) && [" (", link(`${root}/m/${id}/overview`, whose(id)), ")"];
 
+  const receivers = (found: readonly Issue[], text: CountId, status: string, most: number) =>
+    found
+      .toSorted((a, b) => b.count - a.count)
+      .map((issue) => {
+        const { host = "", since, merchantId: id } = issue;
+        const webhooks = counted(issue, text, most, "webhooks", { status, host });
+        return t("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
+      });
+
   const issues = [
-    failing
-      .toSorted((a, b) => b.count - a.count)
-      .map(({ merchantId: id, host = "", count, since }) => {
-        const text = t("webhooksWait", { count });
-        const webhooks = counted(id, "webhooks", { status: "pending", host }, text, count < MOST_WAITING_COUNTED);
-        return rich("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
-      }),
-    givenUp
-      .toSorted((a, b) => b.count - a.count)
-      .map(({ merchantId: id, host = "", count, since }) => {
-        const text = t("webhooksFailed", { count });
-        const webhooks = counted(id, "webhooks", { status: "failed", host }, text, count < MOST_GIVEN_UP_COUNTED);
-        return rich("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
-      }),
+    receivers(failing, "webhooksWait", "pending", MOST_WAITING_COUNTED),
+    receivers(givenUp, "webhooksFailed", "failed", MOST_GIVEN_UP_COUNTED),
     issueOf(unclear, t("outcomeUnknown"), `${area}/attention`),
-    pauses.map(({ rail, at }) => link(`${root}/rails`, rich("railIsPaused", { rail, time: stamp(at) }))),
+    pauses.map(({ rail, at }) => link(`${root}/rails`, t("railIsPaused", { rail, time: stamp(at) }))),
     issueOf(waiting, t("approvalsWait"), `${area}/approvals`),
     issueOf(changes, t("changesWait"), `${root}/balances`),
-    late.map(({ merchantId: id, count, since }) => {
-      const text = t("payoutsPending", { count });
-      const payouts = counted(id, "disbursements", { status: "pending" }, text, count < MOST_WAITING_COUNTED);
-      return rich("payoutsAreLate", { payouts, of: of(id), minutes, time: stamp(since + shift) });
+    late.map((issue) => {
+      const payouts = counted(issue, "payoutsPending", MOST_WAITING_COUNTED, "disbursements", { status: "pending" });
+      return t("payoutsAreLate", { payouts, of: of(issue.merchantId), minutes, time: stamp(issue.since + shift) });
     }),
   ];
   const isCut = issues.some(({ length }) => length > MOST_NAMED);
   return [...issues.flatMap((each): Part[] => each.slice(0, MOST_NAMED)), ...(isCut ? [t("moreThere")] : [])];
 }
 
-const KINDS = {
-  payouts: { kind: "disbursement", list: "disbursements", statuses: ["success", "failed", "pending"] },
-  checkouts: { kind: "checkout", list: "checkouts", statuses: ["success", "failed", "cancelled", "pending"] },
-} as const satisfies Record<string, { kind: PaymentKind; list: string; statuses: string[] }>;
-
 const FILTERS = {
-  of: { label: "payments", type: "select", options: { payouts: "payouts", checkouts: "checkouts" } },
+  of: { label: "payments", type: "select", options: { disbursements: "disbursements", checkouts: "checkouts" } },
   from: { label: "from", type: "date" },
   to: { label: "to", type: "date" },
 } as const satisfies Filters;
@@ -113,7 +108,7 @@ function chosen(view: View, merchant: Merchant) {
   const to = last === "" ? today : Date.parse(last) / DAY_MS;
   const from = first === "" ? to - USUAL_DAYS + 1 : Date.parse(first) / DAY_MS;
   if (from > to || to - from >= MOST_DAYS) throw refused(422, "error.period", { days: MOST_DAYS });
-  return { of: (of || "payouts") as keyof typeof KINDS, from, to };
+  return { of: (of || "disbursements") as Kind, from, to };
 }
 
 type Counted = readonly Figure[];
@@ -129,13 +124,13 @@ const byCurrency = (counted: Counted, first: number, last: number) =>
 async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
   const { t, number, area, context } = view;
   const { of, from, to } = chosen(view, merchant);
-  const { kind, list, statuses } = KINDS[of];
+  const { one: kind, statuses } = KINDS[of];
   const counted = await context.storage.readFigures({ merchantId: merchant.id, kind, from, to });
   const days = from === to ? [] : [...Map.groupBy(counted, ({ day }) => day)].toSorted(([a], [b]) => a - b);
   const rows = [byCurrency(counted, from, to), ...days.map(([day, among]) => byCurrency(among, day, day))].flat();
   /** Leads to the payments that a figure counts. */
   const toList = (text: string, status: string, first: number, last: number) =>
-    link(`${area}/${list}${queryOf({ status, from: isoDay(first), to: isoDay(last) })}`, text);
+    link(`${area}/${of}${queryOf({ status, from: isoDay(first), to: isoDay(last) })}`, text);
   /** The share of final payments that succeeded. It says 100 % only if all did. */
   const success = (among: Counted) => {
     const total = sum(among) - sum(withStatus(among, "pending"));
@@ -158,5 +153,5 @@ async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
   const content = scroll(table(view, rows, sums), { "aria-labelledby": "figures" });
   const title = t("kindFromTo", { kind: t(of), first: view.day(isoDay(from)), last: view.day(isoDay(to)) });
   return markup`${searchForm(view, FILTERS, queryOf(view.query) !== "")}
-${card(counted.length === 0 ? markup`<p>${t("nothing")}</p>` : content, { id: "figures", title, isLive: true })}`;
+${card(counted.length === 0 ? markup`<p>${t("nothingHere")}</p>` : content, { id: "figures", title, isLive: true })}`;
 }

@@ -1,7 +1,7 @@
-import { checked, missing, type Input } from "../../actions/action.ts";
-import type { TextId } from "../../texts/index.ts";
+import { checked, type Input } from "../../actions/action.ts";
+import type { Label } from "../../texts/index.ts";
 import { inputOf } from "./forms.ts";
-import { attributes, back, classes, facts, Html, link, markup, soft, table, type Column, type Part } from "./html.ts";
+import { attributes, back, classes, Html, link, markup, soft, table, type Column, type Part } from "./html.ts";
 import { queryOf, type View } from "./view.ts";
 
 /** What a page shows. */
@@ -20,7 +20,7 @@ export interface Page {
    * for operators.
    */
   at: string;
-  title: TextId;
+  title: Label;
   /** The path of the page of the navigation that it belongs to; absent for a page of the navigation. */
   under?: string;
   /** The only services that have the page. */
@@ -57,9 +57,6 @@ interface List<Row, Of extends Found<Row>> extends Omit<Page, "show"> {
   isWhole?: true;
   /** True if people choose rows, which must not change meanwhile. */
   isStill?: true;
-  /** What stands in place of the rows if there are none, and below it, unless a search finds nothing. */
-  none: TextId;
-  belowNone?(view: View): Part;
   /** What stands beside the title. */
   beside?(view: View, rows: readonly Row[], query: string): Part;
   above?(view: View): Part | Promise<Part>;
@@ -78,6 +75,7 @@ export function list<Row extends object, Of extends Found<Row> = Found<Row>>(of:
     ...of,
     query: of.isWhole ? names : [...names, "cursor"],
     async show(view) {
+      const { t } = view;
       checkSearch(view, filters);
       const { cursor = "", ...search } = view.query;
       const isFiltered = Object.values(search).some((text) => text !== "");
@@ -86,15 +84,12 @@ export function list<Row extends object, Of extends Found<Row> = Found<Row>>(of:
       await view.nameMerchants(items);
       const above = await of.above?.(view);
       const query = queryOf(search);
-      const cut = found.isCut && soft(view.t("moreThere"));
+      const cut = found.isCut && soft(t("moreThere"));
       const next = found.cursor && queryOf({ ...search, cursor: found.cursor });
       const isEmpty = items.length === 0;
-      const none = () =>
-        isFiltered || cursor !== ""
-          ? markup`<p>${view.t("nothingFound")}. ${view.t("searchWhole")}</p>`
-          : [markup`<p>${view.text(of.none, { area: view.area })}</p>`, of.belowNone?.(view)];
-      const rows = isEmpty ? none() : table(view, items, of.columns(view), key);
-      return markup`<div class="head" data-live><h1>${view.text(title)}</h1>${of.beside?.(view, items, query)}</div>
+      const none = isFiltered || cursor !== "" ? [t("nothingFound"), ". ", t("searchWhole")] : t("nothingHere");
+      const rows = isEmpty ? markup`<p>${none}</p>` : table(view, items, of.columns(view), key);
+      return markup`<div class="head" data-live><h1>${t(title)}</h1>${of.beside?.(view, items, query)}</div>
 ${of.filters && searchForm(view, of.filters, isFiltered)}${above}
 <div class="card${isEmpty && " stack"}"${attributes({ "data-live": !of.isStill })}>${of.before?.(view, found)}${rows}${cut}${of.after?.(view, found)}
 ${pager(view, cursor === "", query, next)}</div>${of.below?.(view, found)}`;
@@ -124,31 +119,17 @@ function pager({ t }: View, isFirst: boolean, query: string, next: string | unde
   return markup`<p class="pages">${!isFirst && link(query === "" ? "?" : query, t("firstPage"), "button")}${next && link(next, t("older"), "button")}</p>`;
 }
 
-interface RecordPage<Thing> extends Omit<Page, "show" | "query"> {
-  find(view: View): Promise<Thing | undefined>;
+interface About {
   /** The page that leads here. */
-  back(view: View): readonly [href: string, text: string];
-  heading(view: View, thing: Thing): Part;
-  about?(thing: Thing): string;
-  /** What stands above and below the facts, in their card. */
-  before?(view: View, thing: Thing): Part;
-  facts(view: View, thing: Thing): Parameters<typeof facts>[0];
-  after?(view: View, thing: Thing): Part;
-  /** What stands beside the facts on a wide screen. */
-  beside?(view: View, thing: Thing): Part;
-  below?(view: View, thing: Thing): Part;
+  back: readonly [href: string, text: Part];
+  heading: Part;
+  main: Part;
+  /** What stands beside it on a wide screen, and below. */
+  beside?: Part;
+  below?: Part;
 }
 
-/** A page about one thing: the facts, what happened to it, and what people can do with it. */
-export const record = <Thing>(of: RecordPage<Thing>): Page => ({
-  ...of,
-  async show(view) {
-    const thing = await of.find(view);
-    if (thing === undefined) throw missing();
-    const main = markup`<div class="card stack" data-live>${of.before?.(view, thing)}${facts(of.facts(view, thing))}${of.after?.(view, thing)}</div>`;
-    const beside = of.beside?.(view, thing);
-    const body = markup`${back(...of.back(view))}<h1 data-live>${of.heading(view, thing)}</h1>
-${beside ? markup`<div class="sides">${main}${beside}</div>` : main}${of.below?.(view, thing)}`;
-    return { body, about: of.about?.(thing) };
-  },
-});
+/** The content of a page about one thing: the facts, what happened to it, and what people can do with it. */
+export const record = ({ back: way, heading, main, beside, below }: About): Html =>
+  markup`${back(...way)}<h1 data-live>${heading}</h1>
+<div class="sides"><div class="card stack" data-live>${main}</div>${beside}</div>${below}`;

@@ -1,38 +1,18 @@
-import { choices } from "../../actions/action.ts";
+import { choices, missing } from "../../actions/action.ts";
 import { MOST_DECIDED, sumsOf } from "../../actions/payments.ts";
 import type { Checkout, Disbursement } from "../../domain/records.ts";
 import { failureIn, fieldOf, fieldsByName } from "../../domain/representation.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import type { TextId } from "../../texts/index.ts";
-import { curlLine } from "../curl-line.ts";
 import { formatPhoneNumber, parsePhoneNumber } from "../pages/formats.ts";
 import { keyName } from "./audit.ts";
 import { form, pathOf } from "./forms.ts";
-import { attributes, bdi, card, code, column, dim, items, link, markup, pre, soft, under } from "./html.ts";
+import { attributes, bdi, card, code, column, dim, facts, items, link, markup, soft, under } from "./html.ts";
 import type { Part } from "./html.ts";
 import { checkSearch, list, record, type Filters, type Page } from "./page.ts";
-import { readPayments, sendCsv, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
+import { KINDS, readPayments, sendCsv, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
 import { railOf, railPart } from "./rails.ts";
 import { timeline, timelineOf } from "./timeline.ts";
 import { mayDo, merchantOf, type View, type Words } from "./view.ts";
-
-/** How the pages of each kind of payment differ. */
-const KINDS = {
-  disbursements: {
-    one: "disbursement",
-    none: "noDisbursementsYet",
-    who: "recipient",
-    statuses: ["pending", "success", "failed"],
-    creation: "createDisbursement",
-  },
-  checkouts: {
-    one: "checkout",
-    none: "noCheckoutsYet",
-    who: "payer",
-    statuses: ["pending", "success", "failed", "cancelled"],
-    creation: "createCheckout",
-  },
-} as const satisfies Record<Kind, object>;
 
 const filtersOf = (kind: Kind): Filters => ({
   search: { label: "referenceOrPhoneNumber", type: "search", attributes: { maxlength: 200 } },
@@ -79,12 +59,6 @@ const listPage = (kind: Kind): Page =>
       column("created", "wide", ({ createdAt }) => view.stamp(createdAt)),
     ],
     beside: ({ area, t }, rows, query) => rows.length > 0 && link(`${area}/${kind}.csv${query}`, t("exportCsv")),
-    none: KINDS[kind].none,
-    belowNone: ({ t, rich, area, context: { config } }) => [
-      config.sandbox && markup`<p>${link(`${area}/sandbox`, t("createTest"), "button primary")}</p>`,
-      markup`<p>${rich("fromTerminal", { area })}</p>`,
-      pre(curlLine(config.publicUrl, "$API_KEY", kind)),
-    ],
   });
 
 const csvPage = (kind: Kind): Page => ({
@@ -99,74 +73,73 @@ const csvPage = (kind: Kind): Page => ({
   },
 });
 
-interface Story {
-  payment: Payment;
-  moments: ReturnType<typeof timelineOf>;
-  rail: Awaited<ReturnType<typeof railOf>>;
-}
-
-async function findPayment(view: View, kind: Kind): Promise<Story | undefined> {
-  const { storage, config, rails } = view.context;
-  const { id } = merchantOf(view);
-  const reference = view.params.reference!;
-  const payment = await (kind === "disbursements" ? storage.findDisbursement : storage.findCheckout)(id, reference);
-  if (!payment) return undefined;
+/** What happened to a payment, and what comes next. */
+async function storyOf(view: View, kind: Kind, payment: Payment) {
+  const { storage, config } = view.context;
+  const { id: merchantId } = merchantOf(view);
   // A record has one event. Without a webhook address it has no delivery.
-  const query = { merchantId: id, reference, limit: 1 };
-  const [events, deliveries, requests, rail, keys] = await Promise.all([
+  const query = { merchantId, reference: payment.reference, limit: 1 };
+  const [events, deliveries, requests, keys] = await Promise.all([
     storage.listEvents(query),
     storage.listDeliveries(query),
     // Finds only the successful request: a refused duplicate has the same reference.
     storage.listRequests({ ...query, operation: KINDS[kind].creation, statusClass: 2 }),
-    rails && railOf(view, reference),
-    storage.listKeysOf(id),
+    storage.listKeysOf(merchantId),
   ]);
   const request = config.requestLog ? requests.items[0] : undefined;
   const key = keyName(keys, request?.keyId, view) ?? request?.keyId;
-  const related = { event: events.items[0], delivery: deliveries.items[0], request, key };
-  return { payment, moments: timelineOf(payment, related, view), rail };
+  return timelineOf(payment, { event: events.items[0], delivery: deliveries.items[0], request, key }, view);
 }
 
-const paymentPage = (kind: Kind): Page =>
-  record<Story>({
-    at: `/m/:merchant/${kind}/:reference`,
-    title: KINDS[kind].one,
-    under: `/m/:merchant/${kind}`,
-    find: (view) => findPayment(view, kind),
-    back: ({ area, t }) => [`${area}/${kind}`, t(kind)],
-    about: ({ payment }) => payment.merchantsReference,
-    heading: ({ t }, { payment }) => [t(KINDS[kind].one), " ", bdi(payment.merchantsReference)],
-    before: (view, { payment }) => [
-      markup`<p class="total">${view.money(payment)} ${view.badge(payment.status)}</p>`,
-      "approval" in payment && payment.approval && payment.status === "pending" && waits(view, payment),
-    ],
-    facts(view, { payment }) {
-      const { t } = view;
-      const failure = failureIn(payment);
-      // What the provider said is in English.
-      const reason = failure && (view.language === "fr" ? view.word("failure", failure.code) : failure.message);
-      const stored: [TextId, string | undefined][] = [
-        ["returnsTo", (payment as Checkout).redirectURL],
-        ["webhookTo", payment.webhookURL],
-      ];
-      return [
-        [t("servicesReference"), code(payment.reference)],
-        [t("fee"), view.amount(payment.fee, payment.currency)],
-        [t(KINDS[kind].who), payerOf(view, payment)],
-        failure && [t("whyFailed"), [reason, " ", code(failure.code)]],
-        [t("country"), payment.country],
-        [t("created"), view.stamp(payment.createdAt)],
-        kind === "checkouts" && [t("payersPage"), link(pageOf(view, payment), pageOf(view, payment))],
-        ...stored.map(([name, value]) => value !== undefined && ([view.text(name), value] as const)),
-        ...fieldsByName(kind).map((name) => {
-          const value = fieldOf(payment, name);
-          return value !== undefined && ([code(name), bdi(String(value))] as const);
-        }),
-      ];
-    },
-    beside: (view, { moments }) => card(timeline(view, moments), { title: view.t("timeline"), isLive: true }),
-    below: (view, { payment, rail }) => rail && railPart(view, payment.reference, rail),
-  });
+const paymentPage = (kind: Kind): Page => ({
+  at: `/m/:merchant/${kind}/:reference`,
+  title: KINDS[kind].one,
+  under: `/m/:merchant/${kind}`,
+  async show(view) {
+    const { t, area, context, params } = view;
+    const { storage, rails } = context;
+    const find = kind === "disbursements" ? storage.findDisbursement : storage.findCheckout;
+    const payment = await find(merchantOf(view).id, params.reference!);
+    if (!payment) throw missing();
+    const { reference, merchantsReference } = payment;
+    const [moments, rail] = await Promise.all([storyOf(view, kind, payment), rails && railOf(view, reference)]);
+    const body = record({
+      back: [`${area}/${kind}`, t(kind)],
+      heading: [t(KINDS[kind].one), " ", bdi(merchantsReference)],
+      main: [
+        markup`<p class="total">${view.money(payment)} ${view.badge(payment.status)}</p>`,
+        "approval" in payment && payment.approval && payment.status === "pending" && waits(view, payment),
+        facts(factsOf(view, kind, payment)),
+      ],
+      beside: card(timeline(view, moments), { title: t("timeline"), isLive: true }),
+      below: rail && railPart(view, reference, rail),
+    });
+    return { body, about: merchantsReference };
+  },
+});
+
+function factsOf(view: View, kind: Kind, payment: Payment): Parameters<typeof facts>[0] {
+  const { t } = view;
+  const failure = failureIn(payment);
+  // What the provider said is in English.
+  const reason = failure && (view.language === "fr" ? view.word("failure", failure.code) : failure.message);
+  const { redirectURL } = payment as Checkout;
+  return [
+    [t("servicesReference"), code(payment.reference)],
+    [t("fee"), view.amount(payment.fee, payment.currency)],
+    [t(KINDS[kind].who), payerOf(view, payment)],
+    failure && [t("whyFailed"), [reason, " ", code(failure.code)]],
+    [t("country"), payment.country],
+    [t("created"), view.stamp(payment.createdAt)],
+    kind === "checkouts" && [t("payersPage"), link(pageOf(view, payment), pageOf(view, payment))],
+    redirectURL !== undefined && [t("returnsTo"), redirectURL],
+    payment.webhookURL !== undefined && [t("webhookTo"), payment.webhookURL],
+    ...fieldsByName(kind).map((name) => {
+      const value = fieldOf(payment, name);
+      return value !== undefined && ([code(name), bdi(String(value))] as const);
+    }),
+  ];
+}
 
 /** Leads from a payout to the decision about it. */
 function waits(view: View, payout: Disbursement): Part {
@@ -212,13 +185,15 @@ const approvalPage = list<Disbursement>({
   before: ({ t }) => soft(t("approvalsMeaning")),
   after: (view, found) =>
     found.items.length > 0 && [
-      items(sumsOf(found.items).map(view.said), "plain"),
+      items(
+        sumsOf(found.items).map((each) => view.t(each)),
+        "plain",
+      ),
       mayDo(view, "payment.approve") &&
         markup`<form class="inline" id="chosen" method="get">
-<button class="primary" formaction="${pathOf(view, "payment.approve")}">${view.t("approve.opens")}</button>
-<button class="danger" formaction="${pathOf(view, "payment.reject")}">${view.t("reject.opens")}</button></form>`,
+<button class="primary" formaction="${pathOf(view, "payment.approve")}">${view.t("payment.approve")}…</button>
+<button class="danger" formaction="${pathOf(view, "payment.reject")}">${view.t("payment.reject")}…</button></form>`,
     ],
-  none: "noPayoutWaits",
 });
 
 export const paymentPages: readonly Page[] = [

@@ -10,7 +10,7 @@ import type { ActorName } from "../../domain/audit.ts";
 import type { TextId } from "../../texts/index.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
-import { code, column, facts, link, markup, section, soft, tag, under, type Html, type Part } from "./html.ts";
+import { code, column, facts, link, markup, section, soft, tag, under, type Part } from "./html.ts";
 import { list } from "./page.ts";
 import { timeline, type Moment } from "./timeline.ts";
 import { mayDo, type View, type Words } from "./view.ts";
@@ -28,7 +28,7 @@ function conflictText(handover: Handover, { t, money, word }: Words) {
 }
 
 const proposalText = ({ reason, by, status }: NonNullable<Handover["proposal"]>, words: Words) =>
-  words.rich("proposedBy", { reason, by: whoIs(by, words), status: words.word("status", status) });
+  words.t("proposedBy", { reason, by: whoIs(by, words), status: words.word("status", status) });
 
 /**
  * Payments that need a person: their outcome is unknown for too long, or their rail contradicts a final status (D74). The
@@ -64,7 +64,6 @@ export const attentionPage = list<Handover & { since: number }>({
     column("since", "wide", ({ since }) => view.stamp(since)),
   ],
   before: (view) => soft(view.t("attentionMeans", { minutes: minutesOf(view) })),
-  none: "nothingNeedsPerson",
 });
 
 /** The rails that carry payments, for operators: what waits at each, and whether it is paused. */
@@ -86,7 +85,7 @@ export const railsPage = list<RailState>({
           : tag("", view.t("notConfigured")),
       pause &&
         under(
-          view.rich("pausedSince", {
+          view.t("pausedSince", {
             reason: pause.reason,
             by: whoIs(pause.by as ActorName, view),
             time: view.stamp(pause.at),
@@ -103,11 +102,10 @@ export const railsPage = list<RailState>({
     ),
     mayDo(view, "rail.pause") &&
       column("action", "", ({ rail, isConfigured, pause }) => {
-        const about = { params: { rail }, texts: { rail }, prefix: rail };
+        const about = { params: { rail }, about: rail, prefix: rail };
         return pause ? form(view, "rail.resume", about) : isConfigured && form(view, "rail.pause", about);
       }),
   ],
-  none: "none",
   after: ({ t }) => soft(t("railsMean")),
 });
 
@@ -126,15 +124,14 @@ const STATES = {
   closed: "ended",
 } as const satisfies Record<Handover["state"], TextId>;
 
-const notice = (text: Html | string) => markup`<p class="notice">${text}</p>`;
+const notice = (text: Part) => markup`<p class="notice">${text}</p>`;
 
 /** What a person sees of the rail, and can do about the payment. Its forms are for operators. */
 export function railPart(view: View, reference: string, found: NonNullable<Awaited<ReturnType<typeof railOf>>>): Part {
-  const { t, rich, stamp } = view;
+  const { t, stamp } = view;
   const { state, status, unknownSince, conflict, proposal, rail, pausedAt, nextAttemptAt, exchanges } = found;
   const isOpen = state !== "closed";
   const isLost = found.payment.kind === "checkout" && status === "pending" && state === "accepted" && !found.url;
-  const needsTwo = !view.context.config.oneOperatorDecides;
   const params = { reference };
   const unknown = state === "accepted" ? "notKnownHow" : "notKnownWhether";
   const content = [
@@ -143,7 +140,7 @@ export function railPart(view: View, reference: string, found: NonNullable<Await
       : isOpen && unknownSince !== undefined && markup`<p>${tag("pending", t("unknown"))} ${t(unknown)}</p>`,
     isLost && notice(t("linkWasLost")),
     pausedAt !== undefined &&
-      notice(markup`${rich("railIsPaused", { rail, time: stamp(pausedAt) })} ${t("askedNothing")}`),
+      notice(markup`${t("railIsPaused", { rail, time: stamp(pausedAt) })} ${t("askedNothing")}`),
     facts([
       [t("rail"), rail],
       [t("state"), t(state === "waiting" && unknownSince !== undefined ? "notKnownWhether" : STATES[state])],
@@ -162,13 +159,7 @@ export function railPart(view: View, reference: string, found: NonNullable<Await
         ]
       : soft(t("railWasNotAsked")),
     isOpen && form(view, "payment.ask", { params }),
-    isOpen &&
-      status === "pending" &&
-      form(view, "payment.decide", {
-        params,
-        button: !needsTwo ? "endPayment" : proposal ? "confirmOrPropose" : "propose",
-        hint: [t("decideHint"), " ", needsTwo ? t("decideHint.two") : t("decideHint.one")],
-      }),
+    isOpen && status === "pending" && form(view, "payment.decide", { params }),
     conflict && form(view, "payment.close-conflict", { params, prefix: "closing" }),
   ];
   return section("rail", t("rail"), content, true);

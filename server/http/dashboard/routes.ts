@@ -8,14 +8,14 @@ import { hasRight, RIGHTS } from "../../domain/sign-in.ts";
 import { say } from "../../texts/index.ts";
 import { arrived } from "../json-body.ts";
 import { findLanguage } from "../language.ts";
-import { beginOther, createRequestLimit } from "../request-limit.ts";
+import { beginOther } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { auditPage } from "./audit.ts";
 import { balancePages } from "./balances.ts";
 import { form, sentFor } from "./forms.ts";
 import { back, card, Html, items, markup, pre } from "./html.ts";
 import { dashboardErrors, dashboardHeaders, liveScript, send } from "./layout.ts";
-import { merchantPages } from "./merchants.ts";
+import { merchantsPage } from "./merchants.ts";
 import { overviewPage } from "./overview.ts";
 import type { Page, Shown } from "./page.ts";
 import { paymentPages } from "./payments.ts";
@@ -40,7 +40,7 @@ import { webhookPages } from "./webhooks.ts";
 /** All pages, in the order of the navigation. */
 export const PAGES: readonly Page[] = [
   overviewPage,
-  ...merchantPages,
+  merchantsPage,
   ...paymentPages,
   ...balancePages,
   attentionPage,
@@ -156,7 +156,7 @@ async function show(
   const shown = await page.show(view);
   if (shown === undefined) return;
   const { body, about, address }: Shown = shown instanceof Html ? { body: shown } : shown;
-  const title = view.text(page.title);
+  const title = view.t(page.title);
   const nav = pages.flatMap((each) => {
     const at = each.under === undefined ? pathIn(each, view.merchant !== undefined) : undefined;
     if (at === undefined) return [];
@@ -179,28 +179,19 @@ async function show(
 }
 
 /** What an action has done, which only the response to its form says. */
-const notice = ({ said }: View, { title, secret, lines }: Told): Html =>
-  markup`<div class="notice" role="status">${title && markup`<h2>${said(title)}</h2>`}${secret !== undefined && pre(secret, { id: "shown-once" })}
-${lines.map((line) => markup`<p>${said(line)}</p>`)}</div>`;
+const notice = ({ t }: View, { title, secret, lines }: Told): Html =>
+  markup`<div class="notice" role="status">${title && markup`<h2>${t(title)}</h2>`}${secret !== undefined && pre(secret, { id: "shown-once" })}
+${lines.map((line) => markup`<p>${t(line)}</p>`)}</div>`;
 
 /** The path of a page among those of a merchant, or of all merchants. */
 const pathIn = ({ at }: Page, isOfMerchant: boolean) =>
   scopesOf(at).find((each) => each.startsWith("/m/") === isOfMerchant);
 
-/** The merchant of an operator's page. @throws Refused */
-async function findManaged({ storage }: DashboardContext, { merchant = "" }: Readonly<Record<string, string>>) {
-  const found = await storage.findMerchant(merchant);
-  if (!found) throw missing();
-  return found;
-}
-
 /** Who acts on what. */
-async function doerOf(context: DashboardContext, at: string, res: Response): Promise<Doer<Merchant | undefined>> {
+const doerOf = (context: DashboardContext, res: Response): Doer<Merchant | undefined> => {
   const params = res.req.params as Record<string, string>;
-  const merchant = at.startsWith("/merchants/:merchant") ? await findManaged(context, params) : stateOf(res).merchant;
-  if (at.startsWith("/m/") && !merchant) throw missing();
-  return { context, actor: actorIn(res), params, merchant };
-}
+  return { context, actor: actorIn(res), params, merchant: stateOf(res).merchant };
+};
 
 /** The page that says what an action will do, and asks whether to do it. */
 function askingPage(name: ActionName): Page {
@@ -210,27 +201,24 @@ function askingPage(name: ActionName): Page {
     title: "whatWillHappen",
     under: PAGES.find((page) => page.at === from)?.under ?? from,
     async show(view) {
-      const { said, context, res } = view;
-      const doer = (await doerOf(context, at, res)) as Doer<never>;
+      const { t, context, res } = view;
+      const doer = doerOf(context, res) as Doer<never>;
       const asked = await asks!(doer, readInput(name, res.req.query, false));
-      const { question, about = [], effects, isEmpty, values: more, button, style } = asked;
+      const { question = say("asked", { what: say(name) }), about = [], effects, isEmpty, values: more } = asked;
       const values = sentFor(name, res.req.query);
       const query = new URLSearchParams(Object.entries(values).flatMap(([key, all]) => all.map((each) => [key, each])));
       const address = query.size > 0 ? `?${query}` : "";
       const content = [
-        about.length > 0 && items(about.map(said), "plain"),
-        items(effects.map(said)),
-        !isEmpty &&
-          form(view, name, {
-            values: { ...values, ...more },
-            button: button && said(button),
-            style,
-            class: "stack",
-            hidesInputs: true,
-          }),
+        about.length > 0 &&
+          items(
+            about.map((each) => t(each)),
+            "plain",
+          ),
+        items(effects.map((each) => t(each))),
+        !isEmpty && form(view, name, { values: { ...values, ...more }, class: "stack", hidesInputs: true }),
       ];
-      const body = markup`${back(view.pathTo(from) + address, view.t("backChangeNothing"))}<h1>${said(question)}</h1>
-${card(content, { class: "stack", label: view.t("whatWillHappen") })}`;
+      const body = markup`${back(view.pathTo(from) + address, t("backChangeNothing"))}<h1>${t(question)}</h1>
+${card(content, { class: "stack", label: t("whatWillHappen") })}`;
       return { body, address };
     },
   };
@@ -238,18 +226,15 @@ ${card(content, { class: "stack", label: view.t("whatWillHappen") })}`;
 
 function serveAction(context: DashboardContext, router: Router, name: ActionName, pages: readonly Page[]): void {
   const entry = actionOf(name);
-  const { perMinute, leadsTo } = entry;
-  const message = "Too many links were made. Wait a minute, then make the next.";
-  const limit = perMinute && createRequestLimit({ perMinute, message });
+  const { leadsTo } = entry;
   const page = pages.find(({ at }) => at === leadsTo);
   for (const at of scopesOf(entry.at))
     router.post(`/dashboard${at}`, async (req, res) => {
       const { session } = visitOf(res);
       await requireRight(context, name, req, res);
       if (session.merchantId !== undefined && (entry.byOperators || !at.startsWith("/m/"))) throw missing();
-      const doer = await doerOf(context, at, res);
+      const doer = doerOf(context, res);
       const { merchant, params } = doer;
-      if (limit) limit.count(JSON.stringify([session.merchantId, session.name]));
       const input = readInput(name, req.body);
       const replaced = typed(req.body, "replaces");
       if (replaced !== "" && entry.replaces && replaced !== digestOf(await entry.replaces(doer as Doer<never>, input)))

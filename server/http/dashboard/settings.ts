@@ -1,13 +1,13 @@
-import { chaosTexts } from "../../actions/sandbox.ts";
+import { USUAL_STEP } from "../../actions/sandbox.ts";
 import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
-import { limitTexts } from "../../domain/limits.ts";
+import { limitTexts, termTexts } from "../../domain/limits.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { form } from "./forms.ts";
-import { code, column, link, markup, section, soft, under, type Column } from "./html.ts";
+import { form, formCard } from "./forms.ts";
+import { bdi, code, column, link, markup, section, soft, under, type Column } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
 
-/** A merchant's settings: API keys, the webhook secret and the default address. */
+/** A merchant's settings: API keys, webhooks and, for operators, what they have agreed with the merchant. */
 export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: string }>({
   at: "/m/:merchant/settings",
   title: "settings",
@@ -22,24 +22,23 @@ export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: str
   },
   before: ({ t }) => markup`<h2>${t("apiKeys")}</h2>`,
   columns,
-  none: "noKeyYet",
   after: ({ t }) => soft(t("mostKeys", { most: MOST_KEYS })),
   below(view, { secret }) {
-    const { t } = view;
-    const url = merchantOf(view).webhookUrl;
-    const ofSecret = [
-      soft(t("checksSignatures")),
-      markup`<div class="inline">${form(view, "secret.reveal")}${form(view, "secret.rotate", { values: { current: secret } })}</div>`,
-    ];
-    const ofAddress = [
-      soft(view.rich("defaultAddress.means")),
-      form(view, "default-webhook.set", { values: { url }, class: "inline" }) ??
-        markup`<p>${url === undefined ? t("none") : code(url)}</p>`,
-    ];
+    const { webhookUrl: url, name, limits, terms, state } = merchantOf(view);
+    const states = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
+    const ways = [form(view, "secret.reveal"), form(view, "secret.rotate", { values: { current: secret } })];
     return [
       form(view, "key.create", { prefix: "new", class: "card inline" }),
-      section("secret", t("webhookSecret"), ofSecret),
-      section("address", t("defaultAddress"), ofAddress, true),
+      section("secret", view.t("webhookSecret"), [
+        soft(view.t("checksSignatures")),
+        markup`<div class="inline">${ways}</div>`,
+      ]),
+      formCard(view, "default-webhook.set", { values: { url }, class: "stack" }) ??
+        section("address", view.t("addressOfWebhooks"), url === undefined ? view.t("none") : code(url), true),
+      formCard(view, "merchant.rename", { values: { name }, class: "inline" }),
+      formCard(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" }),
+      formCard(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" }),
+      states.map((way) => formCard(view, `merchant.${way}`, { about: bdi(name) })),
     ];
   },
 });
@@ -50,30 +49,27 @@ export const sandboxPage: Page = {
   title: "sandbox",
   where: "sandbox",
   show(view) {
-    const { t, rich, context } = view;
+    const { t, context } = view;
     const merchant = merchantOf(view);
-    const payout = form(view, "sandbox.disbursement", { class: "inline" });
+    const docs = `${context.config.publicUrl}/docs`;
     const time = view.stamp(sandboxTime(merchant, context.clock.now()));
-    const clock = form(view, "sandbox.advance", { values: { by: "30 minutes" }, class: "inline" });
-    const chaos = form(view, "sandbox.chaos", { values: chaosTexts(merchant), class: "inline" });
-    const reset = form(view, "sandbox.reset", { texts: { name: merchant.name } });
+    const clock = form(view, "sandbox.advance", { values: { by: USUAL_STEP }, class: "inline" });
     return markup`<h1>${t("sandbox")}</h1>
-<div class="columns">${section("payout", t("testDisbursement"), payout && [payout, soft(rich("testDisbursement.hint", { docs: `${context.config.publicUrl}/docs` }))])}
-${section("checkout", t("testCheckout"), form(view, "sandbox.checkout", { class: "inline", prefix: "checkout" }))}</div>
-${section("clock", t("clock"), [markup`<p>${rich("timeOfMerchant", { time })}</p>`, clock], true)}
-${section("chaos", t("chaos"), chaos)}
-${section("reset", t("reset"), reset && [soft(t("reset.hint")), reset])}`;
+<div class="columns">${formCard(view, "sandbox.disbursement", { class: "inline", below: soft(t("lastDigits", { docs })) })}
+${formCard(view, "sandbox.checkout", { class: "inline", prefix: "checkout" })}</div>
+${section("clock", t("clock"), [markup`<p>${t("timeOfMerchant", { time })}</p>`, clock], true)}
+${formCard(view, "sandbox.reset", { about: bdi(merchant.name) })}`;
   },
 };
 
 function columns(view: View): (Column<ApiKey> | false)[] {
-  const { t, rich, area, stamp } = view;
+  const { t, area, stamp } = view;
   const used = ({ usedAt, revokedAt }: ApiKey) =>
     revokedAt !== undefined
-      ? rich("revokedAt", { time: stamp(revokedAt) })
+      ? t("revokedAt", { time: stamp(revokedAt) })
       : usedAt === undefined
         ? t("neverUsed")
-        : rich("lastUsedAt", { time: stamp(usedAt) });
+        : t("lastUsedAt", { time: stamp(usedAt) });
   return [
     column("key", "who", (key) => [
       key.name !== undefined && markup`<bdi class="name">${key.name}</bdi>`,
@@ -92,8 +88,8 @@ function columns(view: View): (Column<ApiKey> | false)[] {
         "",
         ({ id, hint, limits, revokedAt }) =>
           revokedAt === undefined && [
-            form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, prefix: id, texts: { hint } }),
-            form(view, "key.revoke", { values: { key: id }, texts: { hint } }),
+            form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, prefix: id, about: `…${hint}` }),
+            form(view, "key.revoke", { values: { key: id }, about: `…${hint}` }),
           ],
       ),
   ];

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { Router, type CookieOptions, type Request, type RequestHandler, type Response } from "express";
+import { Router, type CookieOptions, type RequestHandler, type Response } from "express";
 import { refused, typed } from "../../actions/action.ts";
 import { hashKey } from "../../domain/keys.ts";
 import { LINK_MS, newToken, signIn, signInFrom } from "../../domain/sign-in.ts";
@@ -15,38 +15,23 @@ import { actorIn, isByItself, queryOf, rootOf, seeOther, visitOf, wordsIn, type 
 /** How many forms of a session are accepted per minute: far more than a person sends. */
 const FORMS_PER_MINUTE = 120;
 
-type Address = { publicUrl: string };
-
-const isEncrypted = ({ publicUrl }: Address) => publicUrl.startsWith("https:");
-
 /**
- * The session's cookie. No script can read it, and requests that other sites cause do not contain it. With https, its
- * prefix makes browsers refuse a cookie of this name that another host or plain http has set.
+ * A cookie of the dashboard. No script can read it. With https, its prefix makes browsers refuse a cookie of this name that
+ * another host or plain http has set.
  */
-const nameOf = (config: Address) => (isEncrypted(config) ? "__Host-dashboard" : "dashboard");
-const optionsOf = (config: Address): CookieOptions => ({
-  httpOnly: true,
-  sameSite: "strict",
-  secure: isEncrypted(config),
-  path: "/",
-});
-
+function cookieOf({ publicUrl }: { publicUrl: string }, name: string, sameSite: "strict" | "lax") {
+  const secure = publicUrl.startsWith("https:");
+  const options: CookieOptions = { httpOnly: true, sameSite, secure, path: "/" };
+  return { name: secure ? `__Host-${name}` : name, options };
+}
+/** The session's cookie. Requests that other sites cause do not contain it. */
+const sessionCookie = (config: { publicUrl: string }) => cookieOf(config, "dashboard", "strict");
 /**
  * The cookie of a sign-in at an OpenID provider, until the provider leads back to this server. The browser sends this
  * cookie although another site leads here.
  */
-const attemptOf = (config: Address) => (isEncrypted(config) ? "__Host-sign-in" : "sign-in");
+const attemptCookie = (config: { publicUrl: string }) => cookieOf(config, "sign-in", "lax");
 const ATTEMPT_MS = 15 * 60_000;
-
-const attemptOptions = (config: Address): CookieOptions => ({ ...optionsOf(config), sameSite: "lax" });
-
-const sessionToken = (config: Address, req: Request) => cookieIn(req, nameOf(config));
-
-/** Returns a function that tells whether the request's session is still valid. */
-export function watchSession(context: DashboardContext, req: Request): () => Promise<boolean> {
-  const token = sessionToken(context.config, req)!;
-  return async () => (await context.storage.useSession(hashKey(token), false)) !== undefined;
-}
 
 /**
  * Derives the token of a session's forms from its cookie. The token is not stored, and is useless without the cookie.
@@ -56,7 +41,7 @@ const formToken = (token: string): string => createHmac("sha256", token).update(
 /** Finds the request's session, if it has one, and puts the visit into the state of the request. */
 export function findVisit(context: DashboardContext): RequestHandler {
   return async (req, res, next) => {
-    const token = sessionToken(context.config, req);
+    const token = cookieIn(req, sessionCookie(context.config).name);
     const session =
       token === undefined ? undefined : await context.storage.useSession(hashKey(token), !isByItself(req));
     const state = stateOf(res);
@@ -112,6 +97,7 @@ export function signInPages(context: DashboardContext): Router {
   const { config, storage } = context;
   const router = Router({ caseSensitive: true, strict: true });
   const root = rootOf(config.publicUrl);
+  const cookie = sessionCookie(config);
   const failed = createRequestLimit({
     perMinute: FAILED_PER_MINUTE,
     message: "Too many sign-ins from this address failed. Wait a minute, then try again.",
@@ -128,12 +114,12 @@ export function signInPages(context: DashboardContext): Router {
         ? markup`${isUsed && markup`<p class="alert" role="alert">${t("linkWasUsed")}</p>`}${atProvider}<p>${t("aLinkSignsIn")}</p>
 ${pre("npx --no -- disbursement-checkout keys dashboard-link")}${soft(t("linkWorksOnce", { minutes: LINK_MS / 60_000 }))}`
         : markup`<p>${t("linkSignsIn")}</p><form method="post" action="${root}/sign-in">
-<input type="hidden" name="token" value="${token}"><button class="primary">${t("signIn")}</button></form>`;
+<input type="hidden" name="token" value="${token}"><button class="primary">${t("dashboard.sign-in")}</button></form>`;
     send(
       context,
       res,
-      { title: t("signIn"), ...frame },
-      card([markup`<h1>${t("signIn")}</h1>`, content], { class: "narrow" }),
+      { title: t("dashboard.sign-in"), ...frame },
+      card([markup`<h1>${t("dashboard.sign-in")}</h1>`, content], { class: "narrow" }),
     );
   }
 
@@ -151,7 +137,7 @@ ${pre("npx --no -- disbursement-checkout keys dashboard-link")}${soft(t("linkWor
       return show(res, { status: 403 }, "", true);
     }
     // The browser's earlier session ends; its cookie is replaced in any case.
-    res.cookie(nameOf(config), token, optionsOf(config));
+    res.cookie(cookie.name, token, cookie.options);
     if (stateOf(res).visit) await storage.endSessions(visitOf(res).session, actorIn(res));
     seeOther(res, root);
   });
@@ -160,12 +146,13 @@ ${pre("npx --no -- disbursement-checkout keys dashboard-link")}${soft(t("linkWor
 
 /** Signing out, for visitors with a session. */
 export function signOutPages({ config, storage }: DashboardContext): Router {
+  const cookie = sessionCookie(config);
   const router = Router({ caseSensitive: true, strict: true });
   router.post("/dashboard/sign-out", async (req, res) => {
     const { id, name, merchantId } = visitOf(res).session;
     const which = typed(req.body, "everywhere") === "yes" ? { name } : { id };
     await storage.endSessions({ ...(merchantId !== undefined && { merchantId }), ...which }, actorIn(res));
-    res.clearCookie(nameOf(config), optionsOf(config));
+    res.clearCookie(cookie.name, cookie.options);
     seeOther(res, `${rootOf(config.publicUrl)}/sign-in`);
   });
   return router;
@@ -182,24 +169,25 @@ export function signOutPages({ config, storage }: DashboardContext): Router {
 function openIdPages(context: DashboardContext, settings: OpenIdSettings, failed: RequestLimit): Router {
   const { config, storage, log } = context;
   const router = Router({ caseSensitive: true, strict: true });
+  const [session, attempt] = [sessionCookie(config), attemptCookie(config)];
   const provider = createOpenIdProvider(settings, `${config.publicUrl}${RETURN}`);
 
   router.get("/dashboard/sign-in/openid", async (_req, res) => {
     const secret = newToken(context.random);
     const address = await provider.begin(secret).catch(refuse);
-    res.cookie(attemptOf(config), secret, { ...attemptOptions(config), maxAge: ATTEMPT_MS });
+    res.cookie(attempt.name, secret, { ...attempt.options, maxAge: ATTEMPT_MS });
     seeOther(res, address);
   });
   router.get(RETURN, async (req, res) => {
     failed.check(callerAt(req.ip));
-    const secret = cookieIn(req, attemptOf(config));
-    res.clearCookie(attemptOf(config), attemptOptions(config));
+    const secret = cookieIn(req, attempt.name);
+    res.clearCookie(attempt.name, attempt.options);
     try {
       if (secret === undefined) throw refused(403, "error.notBegun");
       const access = await provider.end(secret, new URL(req.originalUrl, config.publicUrl).searchParams.toString());
       if (access.merchantId !== undefined && !(await storage.findMerchant(access.merchantId)))
         throw new OpenIdError("Your merchant does not exist here.", { cause: `no merchant ${access.merchantId}` });
-      res.cookie(nameOf(config), await signInFrom(context, settings.issuer.href, access), optionsOf(config));
+      res.cookie(session.name, await signInFrom(context, settings.issuer.href, access), session.options);
     } catch (error) {
       failed.count(callerAt(req.ip));
       refuse(error);

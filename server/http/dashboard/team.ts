@@ -34,7 +34,6 @@ export const teamPage = list<Access>({
     column("role", "wide", ({ role }) => view.word("role", role)),
     column("access", "", (access) => [accessOf(view, access), endOf(view, access)]),
   ],
-  none: "nobodyIsSignedIn",
   below: (view) =>
     mayDo(view, "dashboard.link") &&
     section("link", view.t("letAColleagueIn"), [
@@ -48,7 +47,7 @@ const whoseOf = ({ t, whose }: View, { merchantId }: Access): Part =>
 
 function accessOf(view: View, { createdAt, usedAt, expiresAt, invitedBy }: Access): Part {
   const { t, time } = view;
-  const by = invitedBy !== undefined && view.rich("letInBy", { by: whoIs(invitedBy as ActorName, view) });
+  const by = invitedBy !== undefined && view.t("letInBy", { by: whoIs(invitedBy as ActorName, view) });
   const access =
     createdAt !== undefined && usedAt !== undefined
       ? t("sessionSince", { since: time(createdAt), seen: time(usedAt) })
@@ -59,9 +58,9 @@ function accessOf(view: View, { createdAt, usedAt, expiresAt, invitedBy }: Acces
 /** The forms that end access. */
 function endOf(view: View, { id, name, merchantId }: Access): Part {
   if (!view.merchant && merchantId !== undefined)
-    return under(link(`${view.root}/m/${merchantId}/team`, view.t("manage")));
+    return under(link(`${view.root}/m/${merchantId}/team`, view.t("team")));
   return [
     id !== undefined && form(view, "session.end", { values: { session: id } }),
-    form(view, "session.end-all", { values: { name }, texts: { name } }),
+    form(view, "session.end-all", { values: { name } }),
   ];
 }

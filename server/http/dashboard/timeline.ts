@@ -4,7 +4,7 @@ import type { Checkout, Disbursement } from "../../domain/records.ts";
 import type { Event } from "../../domain/events.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { link, markup, pre, soft, type Html, type Part } from "./html.ts";
+import { joined, link, markup, pre, soft, type Html, type Part } from "./html.ts";
 import { merchantOf, type View, type Words } from "./view.ts";
 
 /** Something that happened or will happen to a payment. Times are in the merchant's sandbox time. */
@@ -12,7 +12,7 @@ export interface Moment {
   at: number;
   /** `next` for a future moment. */
   tone: "" | "good" | "bad" | "next";
-  text: string;
+  text: Part;
   /** Equal for moments that are alike. */
   like?: string;
   /** The lines below. */
@@ -56,7 +56,7 @@ interface Related {
   /** The request that created it. */
   request?: Pick<LoggedRequest, "requestId" | "program"> | undefined;
   /** What people call the API key of that request. */
-  key?: string | undefined;
+  key?: Part;
 }
 
 /** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */
@@ -68,10 +68,10 @@ export function timelineOf(payment: Disbursement | Checkout, related: Related, v
   const said = [
     request?.program !== undefined && t("requestedBy", { program: request.program }),
     request && key !== undefined && t("byKey", { key }),
-  ].filter((text) => typeof text === "string");
+  ];
   const seeRequest = request && link(`${area}/requests?request=${request.requestId}`, t("seeRequest"));
   const moments: Moment[] = [
-    { at: createdAt, tone: "", text: t("moment.created"), notes: [said.join(" · "), seeRequest] },
+    { at: createdAt, tone: "", text: t("moment.created"), notes: [joined(said, " · "), seeRequest] },
   ];
   if (status !== "pending")
     moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: word("status", status) });
@@ -121,7 +121,7 @@ function attemptMoment(attempt: Attempt, delivery: Delivery, { t }: Words): Mome
     at,
     tone: isGood ? "good" : "bad",
     text: t("attemptIs", { ...attempt, result }),
-    like: error ?? result,
+    like: error ?? String(httpStatus),
     notes: error === undefined ? [] : [markup`<bdi lang="en">${error}</bdi>`],
     texts: [
       { label: "request", text: requestOf(attempt, delivery) },

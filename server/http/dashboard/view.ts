@@ -10,17 +10,15 @@ import type { Rails } from "../../domain/rails.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { hasRight, actorOf, type SignInContext } from "../../domain/sign-in.ts";
 import type { Storage } from "../../domain/storage.ts";
-import { DAY_MS } from "../../domain/time.ts";
 import {
   isTextId,
   numberIn,
-  plain,
   textIn,
-  TEXTS,
   type Language,
-  type Said,
+  type SaidValue,
   type TextId,
   type Values,
+  type Wording,
 } from "../../texts/index.ts";
 import type { HandlerContext } from "../handlers.ts";
 import { formatAmount, formatPhoneNumber } from "../pages/formats.ts";
@@ -39,62 +37,47 @@ export interface DashboardContext extends HandlerContext, SignInContext {
   room: RequestRoom;
 }
 
-/** The texts with elements of HTML. */
-type RichId = {
-  [Id in TextId]: (typeof TEXTS)[Id][0] extends `${string}</${string}` ? Id : never;
-}[TextId];
-
-const UNITS = [
-  [DAY_MS, "duration.days"],
-  [3_600_000, "duration.hours"],
-  [60_000, "duration.minutes"],
-  [1_000, "duration.seconds"],
-] as const;
-
 /** French puts a space before some signs and between thousands, at which no line may break. */
 const spaced = (text: string): string => text.replaceAll(/ (?=[:;?!%»])|(?<=«) |(?<=\d) (?=\d{3}\b)/g, "\u00a0");
 
 /** Shows texts in one language. */
 function wordsOf(language: Language) {
   const isFrench = language === "fr";
-  const fill = (id: TextId, values?: Readonly<Record<string, unknown>>, show?: (value: unknown) => string) => {
-    const text = textIn(language, id, values, show);
-    return isFrench ? spaced(text) : text;
-  };
   const day = (iso: string) => (isFrench ? iso.split("-").toReversed().join("/") : iso);
   const time = (at: number) => {
     const [date = "", clock = ""] = timestamp(at).slice(0, 19).split("T");
     return `${day(date)} ${clock}`;
   };
-  const word = (area: string, text: string) => (isTextId(`${area}.${text}`) ? fill(`${area}.${text}` as TextId) : text);
   const amount = (sum: number | bigint, currency: string) => formatAmount(sum, currency, language);
-  const stamp = (at: number) => markup`<time datetime="${timestamp(at)}">${time(at)}</time>`;
-  const said = ([id, values]: Said): Html =>
-    new Html(
-      fill(id, values, (value) => {
-        if (typeof value !== "object") return htmlOf(value as string);
-        if (Array.isArray(value)) return said(value as unknown as Said).html;
-        const of = value as { amount?: number; currency: string; time: number; phoneNumber?: string };
-        if (of.amount !== undefined) return htmlOf(amount(of.amount, of.currency));
-        return of.phoneNumber === undefined ? time(of.time) : htmlOf(formatPhoneNumber(of.phoneNumber));
-      }),
+  const htmlOfValue = (value: Part | SaidValue): string => {
+    if (typeof value !== "object" || value === null || value instanceof Html || Array.isArray(value))
+      return htmlOf(value as Part);
+    if ("say" in value) return t(value).html;
+    if ("amount" in value) return htmlOf(amount(value.amount, value.currency));
+    return htmlOf(
+      "time" in value ? time(value.time) : formatPhoneNumber((value as { phoneNumber: string }).phoneNumber),
     );
+  };
+  /** A text with values that are HTML already. */
+  const fill = (id: TextId, values?: Readonly<Record<string, unknown>>, show?: (value: unknown) => string) => {
+    const text = textIn(language, id, values, show);
+    return isFrench ? spaced(text) : text;
+  };
+  /** A text. Numbers are written as in the language, and `count` decides between one and many. */
+  function t(of: Wording): Html;
+  function t<Id extends TextId>(id: Id, ...[values]: Values<Id, Part | SaidValue>): Html;
+  function t(of: TextId | Wording, values?: Readonly<Record<string, unknown>>): Html {
+    if (typeof of === "object" && "text" in of) return markup`${of.text}`;
+    const { say: id, values: all } = typeof of === "object" ? of : { say: of, values };
+    return new Html(fill(id, all, (value) => htmlOfValue(value as Part | SaidValue)));
+  }
+  const word = (area: string, text: string) => (isTextId(`${area}.${text}`) ? fill(`${area}.${text}` as TextId) : text);
   return {
     language,
-    said,
-    /** A text. Numbers are written as in the language, and `count` decides between one and many. */
-    t: <Id extends Exclude<TextId, RichId>>(id: Id, ...[values]: Values<Id, string | number | bigint>) =>
-      fill(id, values),
-    /** A text with elements. */
-    rich: <Id extends TextId>(id: Id, ...[values]: Values<Id, Part>) =>
-      new Html(fill(id, values, (value) => htmlOf(value as Part))),
-    /** A text whose id is data, such as a column's title; with elements. */
-    text: (id: TextId, values?: Readonly<Record<string, string | number>>) =>
-      new Html(fill(id, values, (value) => htmlOf(value as Part))),
+    t,
+    fill,
     /** A text by an id that is composed of a word of the service; the word itself if there is no such text. */
     word,
-    /** A text without elements. */
-    plain: (of: Said) => (isFrench ? spaced(plain(language, of)) : plain(language, of)),
     number: (count: number | bigint) => numberIn(language, count),
     amount,
     /** The amount of a payment, or of another thing with a currency. */
@@ -104,14 +87,9 @@ function wordsOf(language: Language) {
     /** A time in UTC, to the second. */
     time,
     /** A time in UTC as an element. */
-    stamp,
+    stamp: (at: number) => markup`<time datetime="${timestamp(at)}">${time(at)}</time>`,
     /** A day, from its form in an address. */
     day,
-    /** A duration of at least a second in whole units of the largest that fits: `6 days`. */
-    duration(milliseconds: number) {
-      const [size, unit] = UNITS.find(([each]) => milliseconds >= each)!;
-      return fill(unit, { count: Math.floor(milliseconds / size) });
-    },
   };
 }
 

@@ -1,8 +1,9 @@
+import { missing } from "../../actions/action.ts";
 import { SEARCH, searchOf, type TypedSearch } from "../../actions/webhooks.ts";
 import type { Delivery, DeliveryFilter } from "../../domain/deliveries.ts";
-import { deliveriesOfPayment } from "../../domain/webhooks.ts";
+import type { Page as ListPage } from "../../domain/pages.ts";
 import { form } from "./forms.ts";
-import { bdi, card, code, column, dim, link, markup, pre, soft } from "./html.ts";
+import { bdi, card, code, column, dim, facts, link, markup, pre, soft } from "./html.ts";
 import type { Column } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
 import { attemptMoments, indented, timeline } from "./timeline.ts";
@@ -36,66 +37,58 @@ function columns(view: View): Column<Delivery>[] {
   ];
 }
 
-interface Found {
-  items: readonly Delivery[];
-  cursor?: string | undefined;
-  searchedTo?: number | undefined;
-}
-
-const webhookList = list<Delivery, Found>({
+const webhookList = list<Delivery, ListPage<Delivery>>({
   at: WEBHOOKS,
   title: "webhooks",
   filters: SEARCH,
-  async read(view, cursor) {
-    const { storage } = view.context;
-    const typed = view.query as TypedSearch;
-    const query = { merchantId: merchantOf(view).id, limit: ON_A_PAGE, ...searchOf(typed), ...cursor };
-    return typed.reference === ""
-      ? storage.listDeliveries(query)
-      : deliveriesOfPayment(storage, query, typed.reference);
-  },
+  read: (view, cursor) =>
+    view.context.storage.listDeliveries({
+      merchantId: merchantOf(view).id,
+      limit: ON_A_PAGE,
+      ...searchOf(view.query as TypedSearch),
+      ...cursor,
+    }),
   columns,
   before({ t, area, query }, { items, cursor }) {
     const search = queryOf({ ...query, cursor: "" });
     if (search === "") return items.length > 0 && soft(t("searchFirst"));
-    // One webhook is replayed on its own page.
-    const mayReplay = query.reference === "" && (items.length > 0 || cursor !== undefined);
-    return (
-      mayReplay && markup`<p class="pages">${link(`${area}/replays/new${search}`, t("replayThese"), "button")}</p>`
-    );
+    if (items.length === 0 && cursor === undefined) return undefined;
+    return markup`<p class="pages">${link(`${area}/replays/new${search}`, t("replayThese"), "button")}</p>`;
   },
   after: (view, { searchedTo }) =>
-    searchedTo !== undefined && soft(view.rich("searchedBackTo", { time: view.stamp(searchedTo) })),
-  none: "noWebhooksYet",
+    searchedTo !== undefined && soft(view.t("searchedBackTo", { time: view.stamp(searchedTo) })),
 });
 
 /** A webhook with its attempts. */
-const webhookRecord = record<Delivery>({
-  at: "/m/:merchant/webhooks/:id",
+const webhookPage: Page = {
+  at: `${WEBHOOKS}/:id`,
   title: "webhook",
   under: WEBHOOKS,
-  find: (view) => view.context.storage.findDelivery(merchantOf(view).id, view.params.id!),
-  back: ({ area, t }) => [`${area}/webhooks`, t("webhooks")],
-  about: ({ type }) => type,
-  heading: (view, { type, status }) => [type, " ", view.badge(statusOf(status))],
-  facts: ({ t, rich, toPayment, stamp }, { url, reference, id, createdAt }) => [
-    [t("address"), url],
-    [t("payment"), toPayment({ reference })],
-    [rich("idSentAs"), code(id)],
-    [t("created"), stamp(createdAt)],
-  ],
-  after: (view) => [form(view, "delivery.replay"), soft(view.t("replayMeans"))],
-  beside(view, delivery) {
-    const { t } = view;
-    const reason = REASONS[delivery.status];
-    const content = [
+  async show(view) {
+    const { t, area } = view;
+    const delivery = await view.context.storage.findDelivery(merchantOf(view).id, view.params.id!);
+    if (!delivery) throw missing();
+    const { id, type, status, url, reference, createdAt, body } = delivery;
+    const reason = REASONS[status];
+    const all = [
+      [t("address"), url],
+      [t("payment"), view.toPayment({ reference })],
+      [t("idSentAs"), code(id)],
+      [t("created"), view.stamp(createdAt)],
+    ] as const;
+    const attempts = [
       reason && soft(t("noFurtherAttempt", { reason: t(reason) })),
       timeline(view, attemptMoments(delivery, view)),
     ];
-    return card(content, { title: t("attempts"), isLive: true });
+    const content = record({
+      back: [`${area}/webhooks`, t("webhooks")],
+      heading: [type, " ", view.badge(statusOf(status))],
+      main: [facts(all), form(view, "delivery.replay"), soft(t("replayMeans"))],
+      beside: card(attempts, { title: t("attempts"), isLive: true }),
+      below: card([soft(t("indentedHere")), pre(indented(body), { class: "body" })], { title: t("body") }),
+    });
+    return { body: content, about: type };
   },
-  below: ({ t }, { body }) =>
-    card([soft(t("indentedHere")), pre(indented(body), { class: "body" })], { title: t("body") }),
-});
+};
 
-export const webhookPages: readonly Page[] = [webhookList, webhookRecord];
+export const webhookPages: readonly Page[] = [webhookList, webhookPage];
