@@ -70,8 +70,8 @@ export const payments = {
   conflict: ["conflict", "conflit"],
   unknown: ["unknown", "inconnu"],
   attentionMeans: [
-    "Outcomes contradicted, or unknown for {minutes} minutes.",
-    "Issues contredites, ou inconnues depuis {minutes} minutes.",
+    "Contradicted, or unknown for more than {minutes} minutes.",
+    "Contredit, ou inconnu depuis plus de {minutes} minutes.",
   ],
   notKnownHow: ["Its status at the rail is not known.", "On ne sait pas où il en est auprès du rail."],
   notKnownWhether: ["It is not known whether the rail has it.", "On ne sait pas si le rail l’a reçu."],
