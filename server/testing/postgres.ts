@@ -4,8 +4,8 @@ import { shared } from "../../scripts/testing/ask-shared.ts";
 
 export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
-/** Creates an empty database. @param given a server; if absent, the one that all tests share */
-export async function createTestDatabase(given?: string) {
+/** Creates an empty database. @param given a server; if absent, that of TEST_DATABASE_URL, or the one that all tests share */
+export async function createTestDatabase(given = process.env.TEST_DATABASE_URL) {
   const server = given ?? (await shared("postgres"));
   const name = `test_${randomUUID().replaceAll("-", "")}`;
   await once(server, `CREATE DATABASE ${name}`);
