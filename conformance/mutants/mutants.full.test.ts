@@ -34,9 +34,9 @@ const sample = [
   ["SQL condition", "recordList.statement", "merchants_reference =", "", "Lists of records can be filtered"],
   ["SQL boundary", "recordList.inRange", ">=", ">", "Lists of records can be filtered"],
   ["SQL assignment", "END", "status =", "", "Checkout can be finished once, with each outcome"],
-  ["SQL arithmetic", "COUNT_REFUSAL", " + ", " - ", "503 is returned twice, then the request is accepted"],
+  ["SQL arithmetic", "payments", " + ", " - ", "503 is returned twice, then the request is accepted"],
   ["SQL function", "END", "greatest", "min", "Final status does not change"],
-  ["SQL conflict", "COUNT_REFUSAL", "ON CONFLICT", "", "503 is returned twice, then the request is accepted"],
+  ["SQL conflict", "payments", "ON CONFLICT", "", "503 is returned twice, then the request is accepted"],
 ] as const;
 
 describe("catches a mutant of each kind", { timeout: 120_000 }, () => {
