@@ -316,14 +316,14 @@ const issuer = must("must be an https URL without credentials, query or fragment
   return isSafe && !url.username && !url.search && !url.hash ? url : undefined;
 });
 
-/** Parses `VALUE=ROLE` or `VALUE=ROLE@MERCHANT`. The value is written as in a URL, because a group's name may contain a comma. */
+/** Parses `VALUE=ROLE` or `VALUE=ROLE@MERCHANT`. The value is percent-encoded, because a group's name may contain a comma. */
 function toGrant(text: string): Grant {
   const [, value = "", name = "", merchantId] = /^(.+)=([^=@]*)(?:@([\w-]+))?$/.exec(text) ?? [];
   const role = roleOf(name);
   try {
     if (role) return { value: decodeURIComponent(value), role, ...(merchantId !== undefined && { merchantId }) };
   } catch {
-    // The value is not written as in a URL.
+    // The percent-encoding is not valid.
   }
   throw new Error(`must be VALUE=ROLE,VALUE=ROLE@MERCHANT with the roles ${ROLES.join(", ")}, not ${text}`);
 }

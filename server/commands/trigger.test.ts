@@ -84,7 +84,7 @@ test.each<[typed: string, code: number, message: string | RegExp]>([
   ["disbursement.completed --base-url {live}", 2, /is no sandbox\. Nothing was done\.$/],
 ])("%s is refused and creates nothing", async (typed, code, message) => {
   const before = await records("checkouts");
-  // A later --base-url counts.
+  // The last --base-url counts.
   await terminal.rows([`trigger --base-url {url} ${typed}`, code, message]);
   expect(await records("checkouts")).toEqual(before);
   expect((await live.request("GET", "/v1/disbursements")).body.data.items).toEqual([]);
@@ -136,7 +136,7 @@ describe("a wrong or hostile server", () => {
   });
   afterEach(() => hostile.close());
 
-  /** What is printed after a command, or by its refusal. */
+  /** Runs `trigger` at the hostile server. Returns what is printed. */
   const triggered = (typed: string, code = 0) =>
     createTerminal({ API_KEY: "key" }).run(`trigger ${typed} --base-url ${hostile.url}`, code);
 

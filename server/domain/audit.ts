@@ -104,7 +104,10 @@ const LONGEST_NAME = 100;
  * other invisible characters. With them, two names look the same, or a name changes the text around it.
  */
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}[\p{Default_Ignorable_Code_Point}--\p{M}]]/v;
-/** Marks without a shape of their own, such as the selector of an emoji's colours, and the blank Braille pattern. */
+/**
+ * What a comparison of names ignores: marks without a shape of their own, such as the selector of an emoji's colours, and
+ * the blank Braille pattern.
+ */
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\u2800]/gu;
 const EACH_INVISIBLE = new RegExp(INVISIBLE, "gv");
 

@@ -25,7 +25,7 @@ export interface Delivery extends Event {
   attempts: Attempt[];
 }
 
-/** A claimed delivery. Its lane and id are the lane and the id of its event. */
+/** A claimed delivery. Its id is the id of its event. */
 export interface ClaimedDelivery extends Claimed {
   event: Event;
   url: string;
@@ -68,7 +68,7 @@ export interface DeliveryQueue {
 /** A status of a delivery; `failed` stands for both statuses in which the server has given up (`ended`, `exhausted`). */
 export type DeliveryFilter = DeliveryStatus | "failed";
 
-/** Conditions for deliveries of a merchant, of which a search finds those that meet all. */
+/** Conditions for deliveries of a merchant. A search finds the deliveries that meet all of them. */
 export interface DeliverySearch {
   status?: DeliveryFilter;
   type?: EventType;

@@ -80,7 +80,7 @@ export const insufficientFunds = ({ amount, fee, currency }: Cost): ServiceError
     `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}.`,
   );
 
-/** The balances as they count: while balances are enforced, each limits payouts (D87). */
+/** Reads balances. All are `enforced` if the setting says so, and otherwise those that are enforced themselves (D87). */
 export const readBalances = async (
   { storage, config }: { storage: Pick<LedgerStore, "listBalances">; config: { balances: Balances } },
   merchantId?: string,

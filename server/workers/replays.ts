@@ -7,11 +7,11 @@ import { InProgress } from "../domain/in-progress.ts";
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */
 const WAIT_MS = 20_000;
 /**
- * How many requests may wait. Further requests get a response at once, and their deliveries are attempted like all other
- * deliveries.
+ * How many requests may wait, of which one merchant alone gets 35 (`InProgress`). Further requests get a response at once,
+ * and their deliveries are attempted like all other deliveries.
  */
 const MOST_WAITING = { total: 80 };
-/** The pauses between looks for the attempt, which any process may make, in real milliseconds. */
+/** The pauses between two looks at the delivery, in real milliseconds. Any process may make the attempt. */
 const LOOKS_MS = { first: 10, longest: 1_000 };
 
 interface SingleReplayOptions {
