@@ -93,7 +93,7 @@ test.each<[string, Partial<Config>]>([
   ["TRUST_PROXY=2", { trustProxy: 2 }],
   ["TRUST_PROXY=loopback,10.0.0.0/8,fd00::/8", { trustProxy: "loopback, 10.0.0.0/8, fd00::/8" }],
   ["REQUEST_LOG=off", { requestLog: false }],
-  ["BALANCE_APPROVAL_FROM=XOF:100000000,GHS:5", { secondPersonFrom: { XOF: 100_000_000, GHS: 5 } }],
+  ["BALANCE_APPROVAL_FROM=XOF:100000000,GHS:5", { balanceApprovalFrom: { XOF: 100_000_000, GHS: 5 } }],
   ["NO_COLOR=1", { color: false }],
   [
     "DISBURSEMENT_FEE_BPS=0 DISBURSEMENT_FEE_FIXED=25 CHECKOUT_FEE_BPS=9999",

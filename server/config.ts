@@ -117,7 +117,7 @@ export function readConfig(env: Env, { server = false } = {}) {
     /** Whether a payout needs a balance that covers it (D87). */
     balances: read("BALANCES", oneOf<Balances>(["enforced", "tracked"]), sandbox ? "tracked" : "enforced"),
     /** From these amounts on, a second person approves a change of a balance (D93). */
-    secondPersonFrom: read("BALANCE_APPROVAL_FROM", amounts),
+    balanceApprovalFrom: read("BALANCE_APPROVAL_FROM", amounts),
     oneOperatorDecides: read("ONE_OPERATOR_DECIDES", boolean, false),
     retentionDays: read("RETENTION_DAYS", wholeNumber(1, 36_500)),
     /** At least a week, because webhooks are sent for up to four days. */

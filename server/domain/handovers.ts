@@ -115,14 +115,14 @@ export interface HandoverStore {
   /** Makes a payment due now. Resolves with false if the payment has no open hand-over. */
   askRailAgain(reference: string, actor: Actor): Promise<boolean>;
   /**
-   * Ends a pending payment by hand (D74). With `needsTwo` the decision takes effect if another person has proposed the
-   * same status; otherwise it is stored as a proposal. A person has the same name at the dashboard and at the command line.
+   * Ends a pending payment by hand (D74). With `needsSecondPerson` the decision takes effect if another person
+   * (`areTwoPeople`) has proposed the same status; otherwise it is stored as a proposal.
    */
   decideByHand(
     reference: string,
     decision: Decision,
     actor: Actor,
-    needsTwo: boolean,
+    needsSecondPerson: boolean,
   ): Promise<"decided" | "proposed" | "in-progress" | "not-pending" | "unknown-payment">;
   /** Closes a conflict. Resolves with false if there is none. */
   closeConflict(reference: string, reason: string, actor: Actor): Promise<boolean>;
