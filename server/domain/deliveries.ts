@@ -81,7 +81,7 @@ export interface DeliverySearch {
   createdBefore?: number;
 }
 
-export interface PageQuery extends Pick<DeliverySearch, "reference" | "createdAfter"> {
+export interface EventQuery extends Pick<DeliverySearch, "reference" | "createdAfter"> {
   merchantId: string;
   limit: number;
   cursor?: string;
@@ -90,9 +90,9 @@ export interface PageQuery extends Pick<DeliverySearch, "reference" | "createdAf
 export interface EventLog {
   findDelivery(merchantId: string, id: string): Promise<Delivery | undefined>;
   /** @throws InvalidCursorError if this list never returned the cursor to this merchant */
-  listEvents(query: PageQuery): Promise<Page<Event>>;
+  listEvents(query: EventQuery): Promise<Page<Event>>;
   /** Lists the events that have an address. @throws InvalidCursorError as for `listEvents` */
-  listDeliveries(query: PageQuery & DeliverySearch): Promise<Page<Delivery>>;
+  listDeliveries(query: EventQuery & DeliverySearch): Promise<Page<Delivery>>;
 }
 
 /** The waiting work of one merchant in one place: the deliveries to a receiver, or the hand-overs to a rail. */

@@ -11,7 +11,7 @@ const MOST_WAITING = 1_024;
 /** How many turns of the event loop other work waits while payments are in progress. */
 const MOST_TURNS = 6;
 
-export interface Limits {
+export interface RoomLimits {
   total: number;
   /** Of the work that has a host. */
   perHost?: number;
@@ -54,7 +54,7 @@ const fits = (mine: number, all: number, room: number): boolean =>
  * the whole room and the room of a host, and the hosts of one merchant share what the merchant alone may have.
  */
 export class InProgress {
-  readonly #limits: Limits;
+  readonly #limits: RoomLimits;
   readonly #clock: Pick<Clock, "sleep">;
   #all = 0;
   readonly #merchants = new Counts();
@@ -63,7 +63,7 @@ export class InProgress {
   /** The functions that begin what waits, by merchant. The merchant that was served last is last. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  constructor(limits: Limits, clock: Pick<Clock, "sleep">) {
+  constructor(limits: RoomLimits, clock: Pick<Clock, "sleep">) {
     this.#limits = limits;
     this.#clock = clock;
   }
@@ -219,7 +219,7 @@ export const withBudget = <T>(budget: { leftMs: number }, work: () => T): T => b
  * Runs an operation of the storage and takes its time from the caller's budget, if the caller has a budget.
  * @param operation gets the time by which it must have ended, as `performance.now()` counts
  */
-export async function withinBudget<T>(operation: (deadline: number) => Promise<T>): Promise<T> {
+export async function runOnBudget<T>(operation: (deadline: number) => Promise<T>): Promise<T> {
   const budget = budgets.getStore();
   if (!budget) return operation(Infinity);
   const begun = performance.now();
