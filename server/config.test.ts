@@ -81,8 +81,10 @@ test.each<[string, Partial<Config>]>([
   ["DATABASE_URL=sqlite::memory:", { database: { kind: "sqlite", path: ":memory:" } }],
   ["DATABASE_URL=postgres://u:p@db/pay", { database: { kind: "postgres", url: "postgres://u:p@db/pay" } }],
   ["DATABASE_URL=postgresql:///pay", { database: { kind: "postgres", url: "postgresql:///pay" } }],
-  ["SANDBOX=false", { sandbox: false, mode: "live", balances: "enforced", ...PUBLIC_ONLY, ...NO_METRICS }],
-  ["SANDBOX=false", { rails: undefined }],
+  [
+    "SANDBOX=false",
+    { sandbox: false, mode: "live", rails: undefined, balances: "enforced", ...PUBLIC_ONLY, ...NO_METRICS },
+  ],
   ["SANDBOX=false WEBHOOK_ALLOW_INSECURE=true", { webhookAllowInsecure: true }],
   ["SANDBOX=false METRICS_TOKEN=a-token-for-tests", { metrics: { token: "a-token-for-tests" } }],
   ["SANDBOX=0", { sandbox: false, mode: "live" }],
@@ -145,8 +147,7 @@ test.each<[name: string, texts: string[], problem: string]>([
   ["DISBURSEMENT_FEE_BPS", ["10000"], whole(0, 9_999)],
   ["CHECKOUT_FEE_FIXED", ["1000000001"], whole(0, 1_000_000_000)],
 ])("%s=%j is reported with what is expected", (name, texts, problem) => {
-  for (const text of texts)
-    expect(problemsOf({ [name]: text })).toEqual([typeof problem === "string" ? `${name} ${problem}` : problem]);
+  for (const text of texts) expect(problemsOf({ [name]: text })).toEqual([`${name} ${problem}`]);
 });
 
 const OPENID = {
