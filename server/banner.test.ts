@@ -29,7 +29,7 @@ test.each<[what: string, text: string, contains: (string | RegExp)[], lacks?: (s
     ],
     ["PUBLIC_URL"],
   ],
-  ["no pages of a worker", shown(WORKER), [], ["/docs", /dashboard/i]],
+  ["no pages for a worker", shown(WORKER), [], ["/docs", /dashboard/i]],
   [
     "$API_KEY if no key was created",
     shown({ SANDBOX_API_KEY: "sk_wanted_by_somebody" }),
@@ -44,8 +44,8 @@ test.each<[what: string, text: string, contains: (string | RegExp)[], lacks?: (s
   ],
   ["no colours", shown({}, NEW), [], ["\u001b"]],
   ["colours if they are enabled", shown({}, { ...NEW, color: true }), ["\u001b[33msk_new\u001b[0m"]],
-  ["that all addresses need PUBLIC_URL", shown(ALL), ["Set PUBLIC_URL"]],
-  ["nothing about a known address", shown({ ...ALL, PUBLIC_URL: "https://pay.example" }), [], ["PUBLIC_URL"]],
+  ["that a server on all addresses needs PUBLIC_URL", shown(ALL), ["Set PUBLIC_URL"]],
+  ["no request for PUBLIC_URL if it is set", shown({ ...ALL, PUBLIC_URL: "https://pay.example" }), [], ["PUBLIC_URL"]],
   [
     "the file of a new key, from which the command reads the key",
     shown({}, { newKey: { file: "/srv/the key's/first" } }),
@@ -56,7 +56,11 @@ test.each<[what: string, text: string, contains: (string | RegExp)[], lacks?: (s
     shown({}, { revokedKeyId: "0192" }),
     ["The key in SANDBOX_API_KEY (0192) was revoked and stays invalid."],
   ],
-  ["that only public ones do", shown({ WEBHOOK_ALLOW_PRIVATE: "false" }), ["go to public addresses only"]],
+  [
+    "that webhooks go to public addresses only",
+    shown({ WEBHOOK_ALLOW_PRIVATE: "false" }),
+    ["go to public addresses only"],
+  ],
   [
     "why a live server on plain http has no dashboard",
     shown(PLAIN),
@@ -64,7 +68,7 @@ test.each<[what: string, text: string, contains: (string | RegExp)[], lacks?: (s
     ["dashboard-link"],
   ],
   ["a dashboard over https", shown({ ...PLAIN, ...HOSTILE }), ["/dashboard"], ["none"]],
-  ["no dashboard that is off", shown({ DASHBOARD: "false" }), [], [/dashboard/i]],
+  ["nothing about a dashboard that is off", shown({ DASHBOARD: "false" }), [], [/dashboard/i]],
   ["a link to the dashboard", shown({}, LINK), [LINK.signIn], ["dashboard-link"]],
   [
     "the rails that move money, and no command that pays",
@@ -72,7 +76,7 @@ test.each<[what: string, text: string, contains: (string | RegExp)[], lacks?: (s
     [/\(live\)\n {2}Money moves over test: every payout that is created here is paid\.\n/, "live_new"],
     [/curl|first payout/],
   ],
-  ["money in red", shown(LIVE, { color: true }), ["\u001b[31mMoney moves"]],
+  ["in red that money moves", shown(LIVE, { color: true }), ["\u001b[31mMoney moves"]],
 ])("shows %s", (_, text, contains, lacks = []) => {
   for (const part of contains) expect(text).toMatch(part);
   for (const part of lacks) expect(text).not.toMatch(part);

@@ -29,7 +29,7 @@ test.each([
   [[], USAGE],
   [["help"], USAGE],
   [["toString"], USAGE],
-  [["serve", "more"], /^Usage: .+ serve\n\nStarts the server\./],
+  [["serve", "more"], /^Usage: .+ serve\n\nStart the server\./],
 ])("%j prints the usage and exits with 2", async (args, usage) => {
   const { code, stdout, stderr } = await runCommand(env, ...args);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(usage)]);

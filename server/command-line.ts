@@ -18,7 +18,7 @@ database of these four and of serve.`;
 
 const SERVE_USAGE = `Usage: ${PROGRAM} serve
 
-Starts the server. Its settings are environment variables, which the guide "Operating the server" lists.`;
+Start the server. Its settings are environment variables, which the guide "Operating the server" lists.`;
 
 /** The names of errors whose message tells the caller of a command what to do. */
 const EXPECTED = new Set([
@@ -43,7 +43,7 @@ export async function runCommandLine(
   } catch (error) {
     const isExpected = error instanceof Error && EXPECTED.has(error.name);
     printer.error(printableLines(isExpected ? error.message : inspect(error)));
-    // 2 promises that the command was refused. It may still have recorded something before 1.
+    // With 2 the command was refused and recorded nothing. With 1 it may have recorded something.
     return isExpected && error.name !== "FailedAfterChange" ? 2 : 1;
   }
 }

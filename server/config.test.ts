@@ -81,8 +81,10 @@ test.each<[string, Partial<Config>]>([
   ["DATABASE_URL=sqlite::memory:", { database: { kind: "sqlite", path: ":memory:" } }],
   ["DATABASE_URL=postgres://u:p@db/pay", { database: { kind: "postgres", url: "postgres://u:p@db/pay" } }],
   ["DATABASE_URL=postgresql:///pay", { database: { kind: "postgres", url: "postgresql:///pay" } }],
-  ["SANDBOX=false", { sandbox: false, mode: "live", balances: "enforced", ...PUBLIC_ONLY, ...NO_METRICS }],
-  ["SANDBOX=false", { rails: undefined }],
+  [
+    "SANDBOX=false",
+    { sandbox: false, mode: "live", rails: undefined, balances: "enforced", ...PUBLIC_ONLY, ...NO_METRICS },
+  ],
   ["SANDBOX=false WEBHOOK_ALLOW_INSECURE=true", { webhookAllowInsecure: true }],
   ["SANDBOX=false METRICS_TOKEN=a-token-for-tests", { metrics: { token: "a-token-for-tests" } }],
   ["SANDBOX=0", { sandbox: false, mode: "live" }],
@@ -93,7 +95,7 @@ test.each<[string, Partial<Config>]>([
   ["TRUST_PROXY=2", { trustProxy: 2 }],
   ["TRUST_PROXY=loopback,10.0.0.0/8,fd00::/8", { trustProxy: "loopback, 10.0.0.0/8, fd00::/8" }],
   ["REQUEST_LOG=off", { requestLog: false }],
-  ["BALANCE_APPROVAL_FROM=XOF:100000000,GHS:5", { secondPersonFrom: { XOF: 100_000_000, GHS: 5 } }],
+  ["BALANCE_APPROVAL_FROM=XOF:100000000,GHS:5", { balanceApprovalFrom: { XOF: 100_000_000, GHS: 5 } }],
   ["NO_COLOR=1", { color: false }],
   [
     "DISBURSEMENT_FEE_BPS=0 DISBURSEMENT_FEE_FIXED=25 CHECKOUT_FEE_BPS=9999",
@@ -145,8 +147,7 @@ test.each<[name: string, texts: string[], problem: string]>([
   ["DISBURSEMENT_FEE_BPS", ["10000"], whole(0, 9_999)],
   ["CHECKOUT_FEE_FIXED", ["1000000001"], whole(0, 1_000_000_000)],
 ])("%s=%j is reported with what is expected", (name, texts, problem) => {
-  for (const text of texts)
-    expect(problemsOf({ [name]: text })).toEqual([typeof problem === "string" ? `${name} ${problem}` : problem]);
+  for (const text of texts) expect(problemsOf({ [name]: text })).toEqual([`${name} ${problem}`]);
 });
 
 const OPENID = {

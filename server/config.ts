@@ -117,7 +117,7 @@ export function readConfig(env: Env, { server = false } = {}) {
     /** Whether a payout needs a balance that covers it (D87). */
     balances: read("BALANCES", oneOf<Balances>(["enforced", "tracked"]), sandbox ? "tracked" : "enforced"),
     /** From these amounts on, a second person approves a change of a balance (D93). */
-    secondPersonFrom: read("BALANCE_APPROVAL_FROM", amounts),
+    balanceApprovalFrom: read("BALANCE_APPROVAL_FROM", amounts),
     oneOperatorDecides: read("ONE_OPERATOR_DECIDES", boolean, false),
     retentionDays: read("RETENTION_DAYS", wholeNumber(1, 36_500)),
     /** At least a week, because webhooks are sent for up to four days. */
@@ -316,14 +316,14 @@ const issuer = must("must be an https URL without credentials, query or fragment
   return isSafe && !url.username && !url.search && !url.hash ? url : undefined;
 });
 
-/** Parses `VALUE=ROLE` or `VALUE=ROLE@MERCHANT`. The value is written as in a URL, because a group's name may contain a comma. */
+/** Parses `VALUE=ROLE` or `VALUE=ROLE@MERCHANT`. The value is percent-encoded, because a group's name may contain a comma. */
 function toGrant(text: string): Grant {
   const [, value = "", name = "", merchantId] = /^(.+)=([^=@]*)(?:@([\w-]+))?$/.exec(text) ?? [];
   const role = roleOf(name);
   try {
     if (role) return { value: decodeURIComponent(value), role, ...(merchantId !== undefined && { merchantId }) };
   } catch {
-    // The value is not written as in a URL.
+    // The percent-encoding is not valid.
   }
   throw new Error(`must be VALUE=ROLE,VALUE=ROLE@MERCHANT with the roles ${ROLES.join(", ")}, not ${text}`);
 }

@@ -1,4 +1,4 @@
-import { needsSecond, type Adjustment } from "../domain/ledger.ts";
+import { needsSecondPerson, type Adjustment } from "../domain/ledger.ts";
 import { createIds } from "../domain/ids.ts";
 import { limitTexts, termTexts } from "../domain/limits.ts";
 import { createMerchant, type Merchant } from "../domain/merchants.ts";
@@ -111,13 +111,13 @@ export const merchantActions = {
             after: { amount: available + asked.amount, currency },
           }),
           say("reasonIs", { reason }),
-          ...(needsSecond(config.secondPersonFrom, asked) ? [say("needsSecondPerson")] : []),
+          ...(needsSecondPerson(config.balanceApprovalFrom, asked) ? [say("needsSecondPerson")] : []),
         ],
       };
     },
     async run({ context: { storage, config }, actor, merchant }, { id, ...input }) {
       const asked = adjustmentOf(input, id);
-      const isProposed = needsSecond(config.secondPersonFrom, asked);
+      const isProposed = needsSecondPerson(config.balanceApprovalFrom, asked);
       const result = await storage.adjustBalance(merchant.id, asked, actor, isProposed);
       if (result === "not-covered") throw refused(409, "undecided.not-covered");
       return result;

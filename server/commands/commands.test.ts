@@ -178,7 +178,7 @@ describe("people", () => {
 });
 
 describe("balances", () => {
-  test("money is added and taken, and a creation that it does not cover is refused with 422", async () => {
+  test("money is added and taken, and a payout or withdrawal that the balance does not cover is refused", async () => {
     await rows(["keys create-merchant Balanced", 0, CREATED]);
     const empty = { currency: "XOF", available: 0, enforced: true };
     await server.storage.setBalance(known.id!, "empty", empty, "server app@host");
@@ -313,7 +313,7 @@ describe("webhooks", () => {
     );
   });
 
-  test("all failed deliveries are counted first, replayed once that is confirmed, and a replay is stopped", async () => {
+  test("all failed deliveries are counted first, and replayed once that is confirmed", async () => {
     const failed = [await deliver(410), await deliver(410)].map(({ id }) => id);
     const { host } = new URL(receiver.url);
     const filter = `--status failed --host ${host} --since 2020-01-01 --until 9999-01-01`;

@@ -34,7 +34,7 @@ beforeEach(() => {
 
 const rows = (...table: Row[]) => createTerminal(env).rows(...table);
 const json = (typed: string) => createTerminal(env).json(typed);
-/** Stores two merchants, two pending payouts, a checkout and four deliveries: waiting, due, replayed and failed. */
+/** Stores two merchants, two pending payouts, a checkout, and four events: without an address, due, waiting and failed. */
 async function fill(storage: Storage): Promise<void> {
   const [ada, kofi] = [await addMerchant(storage), await addMerchant(storage)];
   await storage.moveClock(kofi.id, { by: HOUR }, LATEST);
@@ -161,7 +161,7 @@ describe("SQLite", () => {
       const at = clock.now();
       await storage.recordAttempt(claimed!, { at, sentAt: at, latencyMs: 1 }, { status, step: 1 });
     }
-    // More than two steps delete.
+    // More than two steps of `db prune` delete.
     await Promise.all(Array.from({ length: 1_098 }, () => storage.insertDisbursement(aFinalDisbursement(id))));
     const none = { dryRun: true, events: 0, attempts: 0, bytes: 0 };
     expect(await json("db prune --older-than 101d --dry-run")).toEqual(none);

@@ -12,7 +12,7 @@ import { commands, type Context } from "./run.ts";
 
 /** Events per transaction. A server must be able to write between two steps. */
 const STEP = 500;
-/** The largest number of payments here, and of differences that are printed. A CSV file has all differences. */
+/** The largest number of this server's payments that are compared, and of differences that are printed (a CSV file has all). */
 const MOST = { payments: 2_000_000, printed: 100 };
 
 export const databaseCommands = commands({

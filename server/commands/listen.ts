@@ -14,7 +14,7 @@ import { commands } from "./run.ts";
 /** `disbursement-checkout listen` ends when it is stopped. */
 export const listenCommand = commands({
   "listen --forward-to [--events] [--base-url] [--api-key-file]": {
-    summary: `Sends the sandbox's events to a receiver on this machine, which needs no public address: signed like webhooks, each at
+    summary: `Send the sandbox's events to a receiver on this machine, which needs no public address: signed like webhooks, each at
 least once and in order. It goes on where it ended before, whatever ended it, for each receiver and choice of events.`,
     async runAtSandbox({ env, printer, connect }, { forwardTo: url, events = [], json }) {
       const remote = await connect();
@@ -84,7 +84,7 @@ interface Happened extends Pick<Message, "id" | "body"> {
 
 /** What happens while events are followed, for people and programs. */
 export type FollowEvent =
-  /** At the begin, and again after a connection was lost. */
+  /** At the beginning, and again after a connection was lost. */
   | { type: "connected" }
   | ({
       type: "attempt";
@@ -201,8 +201,8 @@ async function readEvents(remote: Remote, limit: number, cursor?: string) {
 
 /**
  * Reads back from the newest event to this one. Resolves with the later events, oldest first. A list that does not have
- * the event, because the sandbox was reset or pruned, has only later events. No event appears behind another one later
- * (D42). Pages between are read again, so that only their cursors are kept meanwhile.
+ * the event, because the sandbox was reset or pruned, has only later events. A new event never appears behind an older
+ * one (D42). Pages between are read again, so that only their cursors are kept meanwhile.
  */
 async function eventsAfter(remote: Remote, id: string): Promise<AsyncIterable<Happened>> {
   const newest = await readEvents(remote, 1);

@@ -47,7 +47,7 @@ function writeStatement(name: string, first: (string | undefined)[] = [], more: 
 }
 const reconcile = (...args: string[]) => runCommand(env, "db", "reconcile", ...args);
 
-test("finds every kind of difference, and no other", async () => {
+test("finds six kinds of difference, and no other difference", async () => {
   const first = [
     undefined,
     `${references[1]},10001,XOF,success,25,${CREATED}`,

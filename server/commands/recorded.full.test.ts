@@ -1,7 +1,6 @@
 // What commands say if the storage of the running server fails after they have recorded something.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Storage } from "../domain/storage.ts";
-import { READS } from "../storage/socket.ts";
 import { startWithTerminal } from "../testing/commands.ts";
 import { failingStorage, type FailingStorage } from "../testing/failing-storage.ts";
 import { runCommand } from "../testing/process.ts";
@@ -98,9 +97,4 @@ test("a command whose server ends before it replies does not know what was recor
   expect([code, text]).toEqual([1, expect.stringContaining("It is not known whether this was recorded")]);
   expect((await run(...args, "--id", / --id (\S+): /.exec(text)![1]!)).text).toMatch(/available: XOF.7\.00/);
   expect(await balanceOf(id)).toBe(700);
-});
-
-test("the names of operations say which of them only read", async () => {
-  const names = Object.keys(server.storage);
-  expect(names.filter((name) => READS.test(name) && /^(insert|set|record|sign|take|use)/.test(name))).toEqual([]);
 });

@@ -174,7 +174,7 @@ function textOf(value: string | object): string {
 }
 
 const MONEY = new Set(["amount", "fee", "railFee", "balance", "available", "reserved"]);
-/** People read amounts as on pages. @param currency of the object around the value */
+/** Converts a value for people, who read amounts as on pages. @param currency of the object around the value */
 function inText(name: string, value: unknown, currency?: string): unknown {
   if (Array.isArray(value)) return value.map((each) => inText(name, each, currency));
   if (typeof value === "object" && value !== null) {

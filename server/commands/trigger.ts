@@ -24,7 +24,7 @@ const LOOK_EVERY_MS = 50;
 
 export const triggerCommand = commands({
   "trigger [EVENT] [--override] [--list] [--base-url] [--api-key-file]": {
-    summary: "Makes an event happen in the sandbox, by creating the payment that it reports.",
+    summary: "Make an event happen in the sandbox, by creating the payment that it reports.",
     async runAtSandbox({ connect }, { event: name, override = [], list, json }) {
       if (list && name === undefined)
         return Object.fromEntries(EVENT_TYPES.map((each) => [each, Object.keys(fieldsOf(each)).join(", ")]));
@@ -33,7 +33,7 @@ export const triggerCommand = commands({
       if (!event) throw new UsageError(`There is no event ${name}. There are ${EVENT_TYPES.join(", ")}.`);
       const body = { ...requestFor(event), ...overridesOf(event, override) };
       const remote = await connect();
-      const reference = await happen(remote, event, body);
+      const reference = await createPayment(remote, event, body);
       const written = await eventWritten(remote, reference);
       if (json) return written;
       const { items } = await remote.send<Schemas["DeliveryList"]>("GET", `/sandbox/deliveries?reference=${reference}`);
@@ -81,8 +81,8 @@ function overridesOf(event: EventType, overrides: readonly string[]): Record<str
   );
 }
 
-/** Creates the payment and, if needed, finishes it. Returns the service's reference, as a URL may contain it. */
-async function happen({ send }: Remote, event: EventType, body: object): Promise<string> {
+/** Creates the payment and, if needed, finishes it. Returns the service's reference, percent-encoded. */
+async function createPayment({ send }: Remote, event: EventType, body: object): Promise<string> {
   const path = isOfCheckout(event) ? "/v1/checkouts" : "/v1/disbursements";
   const created = await send<Schemas["DisbursementCreated"]>("POST", path, body);
   const reference = encodeURIComponent(created.reference);

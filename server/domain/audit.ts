@@ -104,13 +104,16 @@ const LONGEST_NAME = 100;
  * other invisible characters. With them, two names look the same, or a name changes the text around it.
  */
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}[\p{Default_Ignorable_Code_Point}--\p{M}]]/v;
-/** Marks without a shape of their own, such as the selector of an emoji's colours, and the blank Braille pattern. */
-const UNSEEN = /[\p{Default_Ignorable_Code_Point}\u2800]/gu;
+/**
+ * What a comparison of names ignores: marks without a shape of their own, such as the selector of an emoji's colours, and
+ * the blank Braille pattern.
+ */
+const IGNORED = /[\p{Default_Ignorable_Code_Point}\u2800]/gu;
 const EACH_INVISIBLE = new RegExp(INVISIBLE, "gv");
 
 /** True if two names look the same to people. */
 export const looksSame = (one: string, other: string): boolean => folded(one) === folded(other);
-const folded = (name: string) => name.normalize("NFKC").replace(UNSEEN, "").toLowerCase().replace(/\s+/g, " ").trim();
+const folded = (name: string) => name.normalize("NFKC").replace(IGNORED, "").toLowerCase().replace(/\s+/g, " ").trim();
 
 /** Replaces the characters that `checkedName` refuses, in a name that a program gives. */
 export const visible = (name: string): string => name.replace(EACH_INVISIBLE, "\uFFFD");

@@ -25,7 +25,7 @@ export interface Delivery extends Event {
   attempts: Attempt[];
 }
 
-/** A claimed delivery. Its lane and id are the lane and the id of its event. */
+/** A claimed delivery. Its id is the id of its event. */
 export interface ClaimedDelivery extends Claimed {
   event: Event;
   url: string;
@@ -68,7 +68,7 @@ export interface DeliveryQueue {
 /** A status of a delivery; `failed` stands for both statuses in which the server has given up (`ended`, `exhausted`). */
 export type DeliveryFilter = DeliveryStatus | "failed";
 
-/** Conditions for deliveries of a merchant, of which a search finds those that meet all. */
+/** Conditions for deliveries of a merchant. A search finds the deliveries that meet all of them. */
 export interface DeliverySearch {
   status?: DeliveryFilter;
   type?: EventType;
@@ -81,7 +81,7 @@ export interface DeliverySearch {
   createdBefore?: number;
 }
 
-export interface PageQuery extends Pick<DeliverySearch, "reference" | "createdAfter"> {
+export interface EventQuery extends Pick<DeliverySearch, "reference" | "createdAfter"> {
   merchantId: string;
   limit: number;
   cursor?: string;
@@ -90,9 +90,9 @@ export interface PageQuery extends Pick<DeliverySearch, "reference" | "createdAf
 export interface EventLog {
   findDelivery(merchantId: string, id: string): Promise<Delivery | undefined>;
   /** @throws InvalidCursorError if this list never returned the cursor to this merchant */
-  listEvents(query: PageQuery): Promise<Page<Event>>;
+  listEvents(query: EventQuery): Promise<Page<Event>>;
   /** Lists the events that have an address. @throws InvalidCursorError as for `listEvents` */
-  listDeliveries(query: PageQuery & DeliverySearch): Promise<Page<Delivery>>;
+  listDeliveries(query: EventQuery & DeliverySearch): Promise<Page<Delivery>>;
 }
 
 /** The waiting work of one merchant in one place: the deliveries to a receiver, or the hand-overs to a rail. */

@@ -3,7 +3,10 @@ import type { FinalStatus, PaymentKind } from "./records.ts";
 /** A day, counted from 1 January 1970, in UTC. */
 export type Day = number;
 
-/** Payments with one status and currency that were created in a part of this day, in sandbox time. */
+/**
+ * Payments with one status and currency that were created on this day, in sandbox time. Several figures may each count a
+ * part of the day.
+ */
 export interface Figure {
   day: Day;
   status: FinalStatus | "pending";
@@ -18,11 +21,13 @@ export interface Issue {
   /** The receiver. */
   host?: string;
   count: number;
-  /** When the oldest was written, in sandbox time, or for payouts created, in real time. */
+  /** When the oldest webhook was written (sandbox time), or the oldest payout was created (real time). */
   since: number;
 }
-/** The largest count of waiting webhooks and of payouts. Failed webhooks are counted among a merchant's newest. */
+
+/** The largest count of webhooks that wait, and of pending payouts. */
 export const MOST_WAITING_COUNTED = 1_000;
+/** How many of a merchant's newest failed webhooks are counted. */
 export const MOST_GIVEN_UP_COUNTED = 200;
 
 export interface FiguresQuery {
@@ -41,8 +46,8 @@ export interface FigureStore {
   listFailingReceivers(query: { merchantId?: string | undefined; limit: number }): Promise<Issue[]>;
   /**
    * Lists receivers with webhooks that were written `after` this time and have failed for good (no attempt is left, or
-   * the response was 410), of the `limit` merchants whose webhooks failed last, or of one merchant. The time is real time,
-   * to which each merchant's clock adds.
+   * the response was 410), of the `limit` merchants whose webhooks failed last, or of one merchant. `after` is real time,
+   * to which the offset of each merchant's clock is added.
    */
   listGivenUp(query: { merchantId?: string | undefined; after: number; limit: number }): Promise<Issue[]>;
   /**

@@ -115,6 +115,9 @@ test.each([
   [idleBy({ proposal }), ESI, true, "decided"],
   [idleBy({ proposal, isUnderway: true }), ESI, true, "in-progress"],
   [idleBy({ proposal: { ...proposal, status: "success" } }), ESI, true, "proposed"],
-] as const)("a decision by hand about %j by %s, needs two people: %s, is %s", (before, eyes, needsTwo, result) => {
-  expect(byHand(before, "failed", { eyes, needsTwo })).toBe(result);
-});
+] as const)(
+  "a decision by hand about %j by %s, needs two people: %s, is %s",
+  (before, eyes, needsSecondPerson, result) => {
+    expect(byHand(before, "failed", { eyes, needsSecondPerson })).toBe(result);
+  },
+);

@@ -104,9 +104,9 @@ export function ended(
 export function byHand(
   { state, isUnderway, proposal }: { state: string; isUnderway: boolean; proposal?: Decision & { by: Eyes } },
   status: FinalStatus,
-  { eyes, needsTwo }: { eyes: Eyes; needsTwo: boolean },
+  { eyes, needsSecondPerson }: { eyes: Eyes; needsSecondPerson: boolean },
 ): "not-pending" | "proposed" | "in-progress" | "decided" {
   if (state === "closed") return "not-pending";
-  if (needsTwo && (proposal?.status !== status || !areTwoPeople(proposal.by, eyes))) return "proposed";
+  if (needsSecondPerson && (proposal?.status !== status || !areTwoPeople(proposal.by, eyes))) return "proposed";
   return isUnderway ? "in-progress" : "decided";
 }

@@ -89,11 +89,11 @@ export interface RailPause {
   reason: string;
 }
 
-/** The queue of payments to and at rails (D73). */
+/** The queue of payments that must be handed over to a rail, or that a rail has (D73). */
 export interface HandoverStore {
   promoteHandovers: Queue<ClaimedHandover>["promoteDue"];
   handoverLanes: Queue<ClaimedHandover>["readyLanes"];
-  /** A claim is committed durably before it resolves, because it is the proof that the rail may have been asked. */
+  /** Resolves when the claim is committed durably, because the claim proves that the rail may have been asked. */
   claimHandovers: Queue<ClaimedHandover>["claim"];
   renewHandovers: Queue<ClaimedHandover>["renew"];
   /**
@@ -115,14 +115,14 @@ export interface HandoverStore {
   /** Makes a payment due now. Resolves with false if the payment has no open hand-over. */
   askRailAgain(reference: string, actor: Actor): Promise<boolean>;
   /**
-   * Ends a pending payment by hand (D74). With `needsTwo` the decision takes effect if another person has proposed the
-   * same status; otherwise it is stored as a proposal. A person has the same name at the dashboard and at the command line.
+   * Ends a pending payment by hand (D74). With `needsSecondPerson` the decision takes effect if another person
+   * (`areTwoPeople`) has proposed the same status; otherwise it is stored as a proposal.
    */
   decideByHand(
     reference: string,
     decision: Decision,
     actor: Actor,
-    needsTwo: boolean,
+    needsSecondPerson: boolean,
   ): Promise<"decided" | "proposed" | "in-progress" | "not-pending" | "unknown-payment">;
   /** Closes a conflict. Resolves with false if there is none. */
   closeConflict(reference: string, reason: string, actor: Actor): Promise<boolean>;
@@ -150,14 +150,14 @@ export type HandoverSummary = Pick<Handover, "merchantId" | "merchantsReference"
 /** After how many minutes an unknown outcome needs a person, unless the configuration says otherwise. */
 export const ATTENTION_AFTER_MINUTES = 60;
 
-/** How the rail contradicts a payment's status: the name of the words for it. */
+/** Returns how the rail contradicts a payment's status: the end of the id of the text `conflict.…` that says it. */
 export function conflictIn({ payment: { kind }, status }: Handover) {
   const wasPaid = status === "success";
   if (kind === "checkout") return wasPaid ? "notPaid" : "paidLate";
   return wasPaid ? "notPaidOut" : "paidOut";
 }
 
-/** A rail, as people see it. `isConfigured` is false for a rail that only payments of earlier times still have. */
+/** A rail, as people see it. `isConfigured` is false for a rail that the configuration no longer names. */
 export interface RailState extends HandoverFigures {
   isConfigured: boolean;
   pause: RailPause | undefined;

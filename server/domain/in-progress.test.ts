@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { createFakeClock } from "../testing/clock.ts";
-import { giveWay, InProgress, withLimitedLists, type Limits } from "./in-progress.ts";
+import { giveWay, InProgress, withLimitedLists, type RoomLimits } from "./in-progress.ts";
 import type { Lane } from "./deliveries.ts";
 import type { Storage } from "./storage.ts";
 
 const clock = createFakeClock();
 
 /** Work that lasts until it is told to end. */
-function held(limits: Limits) {
+function held(limits: RoomLimits) {
   const inProgress = new InProgress(limits, clock);
   const begun: string[] = [];
   const ends = new Map<string, () => void>();

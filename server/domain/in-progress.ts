@@ -11,11 +11,11 @@ const MOST_WAITING = 1_024;
 /** How many turns of the event loop other work waits while payments are in progress. */
 const MOST_TURNS = 6;
 
-export interface Limits {
+export interface RoomLimits {
   total: number;
   /** Of the work that has a host. */
   perHost?: number;
-  /** What passes after work that ran, until its room is free. */
+  /** After the work of `run`, its room is free when this resolves. */
   pause?: () => Promise<void>;
 }
 
@@ -54,7 +54,7 @@ const fits = (mine: number, all: number, room: number): boolean =>
  * the whole room and the room of a host, and the hosts of one merchant share what the merchant alone may have.
  */
 export class InProgress {
-  readonly #limits: Limits;
+  readonly #limits: RoomLimits;
   readonly #clock: Pick<Clock, "sleep">;
   #all = 0;
   readonly #merchants = new Counts();
@@ -63,12 +63,12 @@ export class InProgress {
   /** The functions that begin what waits, by merchant. The merchant that was served last is last. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  constructor(limits: Limits, clock: Pick<Clock, "sleep">) {
+  constructor(limits: RoomLimits, clock: Pick<Clock, "sleep">) {
     this.#limits = limits;
     this.#clock = clock;
   }
 
-  /** True if one more may begin: of this owner, or else of somebody. */
+  /** True if one more may begin: of this owner, or without an owner, of anybody. */
   hasRoom(owner?: Owner): boolean {
     const { total, perHost = Infinity } = this.#limits;
     if (!owner) return this.#all < total;
@@ -127,7 +127,7 @@ export class InProgress {
     }
   }
 
-  /** Returns how much of each lane has room, one after the other in turn, and at most `most` in all. Begins nothing. */
+  /** Returns how much of each lane has room if the lanes take turns, at most `most` in all. Begins nothing. */
   plan(lanes: readonly Required<Owner>[], most: number): LaneClaim[] {
     const claims = lanes.map((lane) => ({ ...lane, count: 0 }));
     let planned = 0;
@@ -171,8 +171,8 @@ const tooMany = () =>
   });
 
 /**
- * Lets requests run between two steps of other work, which blocks the event loop for milliseconds: for a turn of the
- * loop, and for a few more, which are short, while payments are in progress.
+ * Lets requests run between two steps of other work, each of which blocks the event loop for milliseconds. Waits for one
+ * turn of the loop, or for up to MOST_TURNS while payments are in progress.
  */
 export async function giveWay(payments: InProgress): Promise<void> {
   await nextTurn();
@@ -194,8 +194,8 @@ const LISTS = [
 type List = (query: string | { merchantId?: string }, ...more: unknown[]) => Promise<unknown>;
 
 /**
- * Returns the storage with limited lists, also for pages and exports. If a test later replaces a method of the given
- * storage, the new method is used here too.
+ * Returns the storage with lists that wait for room, also for pages and exports. If a test later replaces a method of the
+ * given storage, the new method is used here too.
  */
 export function withLimitedLists(storage: Storage, lists: InProgress): Storage {
   const limited = Object.create(storage) as Storage;
@@ -219,7 +219,7 @@ export const withBudget = <T>(budget: { leftMs: number }, work: () => T): T => b
  * Runs an operation of the storage and takes its time from the caller's budget, if the caller has a budget.
  * @param operation gets the time by which it must have ended, as `performance.now()` counts
  */
-export async function withinBudget<T>(operation: (deadline: number) => Promise<T>): Promise<T> {
+export async function runOnBudget<T>(operation: (deadline: number) => Promise<T>): Promise<T> {
   const budget = budgets.getStore();
   if (!budget) return operation(Infinity);
   const begun = performance.now();

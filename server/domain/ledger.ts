@@ -57,7 +57,7 @@ export interface LedgerStore {
     merchantId: string,
     adjustment: Adjustment,
     actor: Actor,
-    needsSecond?: boolean,
+    needsSecondPerson?: boolean,
   ): Promise<"booked" | "proposed" | "not-covered">;
   /** Lists what waits for a second person, oldest first. */
   listProposals(): Promise<Proposal[]>;
@@ -80,7 +80,7 @@ export const insufficientFunds = ({ amount, fee, currency }: Cost): ServiceError
     `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}.`,
   );
 
-/** The balances as they count: while balances are enforced, each limits payouts (D87). */
+/** Reads balances. All are `enforced` if the setting says so, and otherwise those that are enforced themselves (D87). */
 export const readBalances = async (
   { storage, config }: { storage: Pick<LedgerStore, "listBalances">; config: { balances: Balances } },
   merchantId?: string,
@@ -92,7 +92,7 @@ export const readBalances = async (
 
 /**
  * True if a second person must approve an adjustment: from these amounts on, and always in a currency without an amount.
- * Without `secondFrom`, no adjustment needs approval.
+ * Without `approvalFrom`, no adjustment needs approval.
  */
-export const needsSecond = (secondFrom: Amounts | undefined, { amount, currency }: Adjustment): boolean =>
-  secondFrom !== undefined && Math.abs(amount) >= amountIn(secondFrom, currency);
+export const needsSecondPerson = (approvalFrom: Amounts | undefined, { amount, currency }: Adjustment): boolean =>
+  approvalFrom !== undefined && Math.abs(amount) >= amountIn(approvalFrom, currency);

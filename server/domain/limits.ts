@@ -67,7 +67,7 @@ export function approvalLevel(
   return asking.some(({ keyId }) => keyId === "") ? "operator" : "merchant";
 }
 
-/** The amount in a currency; -1 without one. */
+/** The amount in a currency. Without one, -1, which every amount exceeds. */
 export const amountIn = (amounts: Amounts, currency: string) =>
   Object.hasOwn(amounts, currency) ? amounts[currency]! : -1;
 
@@ -97,7 +97,7 @@ export interface Terms {
   rateLimit?: number;
 }
 
-/** How people write a value. `read` returns undefined for a text that is not `what`. */
+/** How people write a value. `read` returns undefined for a text that is not what `what` says. */
 interface Written<Value> {
   what: string;
   example: string;
@@ -125,7 +125,7 @@ const amounts = (example: string): Written<Amounts> => ({
 });
 
 const list = (example: string, pattern: RegExp): Written<readonly string[]> => ({
-  what: `at most ${MOST} values with commas`,
+  what: `at most ${MOST} values separated by commas`,
   example,
   read(text) {
     const values = [...new Set(valuesIn(text))];

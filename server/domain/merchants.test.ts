@@ -55,6 +55,7 @@ test.each<[string, (merchantId: string, keyId: string) => Promise<unknown>]>([
 
 test("a configured key that is another merchant's is refused", async () => {
   await prepare();
+  // The first merchant is the oldest.
   context.clock = createFakeClock(context.clock.now() + 1);
   const other = await createMerchant(context, "Kofi & Sons");
   await createKey(context, other.id, { text: CONFIGURED });

@@ -6,8 +6,8 @@ export interface Page<T> {
   /** The cursor of the next page, unless this is the last. */
   cursor?: string;
   /**
-   * Set if the search stopped early because it read many entries and found few: when the last entry that it read was
-   * created. Such a page has a cursor although it has fewer items than its limit.
+   * When the last entry that the search read was created. Set only if the search stopped early, because it read many
+   * entries and found few. Such a page has a cursor although it has fewer items than its limit.
    */
   searchedTo?: number;
 }

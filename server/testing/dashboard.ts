@@ -61,7 +61,7 @@ interface Filling extends Pick<TestServerOptions, "openStorage"> {
 const HOUR = 3_600_000;
 const ACTOR = "command ada@host";
 
-/** A server with a record of each kind, and another operator, Grace. Two records have the same ids. */
+/** A server with a record of each kind, and another operator, Grace. Two such servers have the same ids. */
 export async function filledDashboard(filling: Filling = {}) {
   const { isLive = false, openStorage, merchant = "Ada Stores", amount = 1e9 } = filling;
   const { reference = "salary-41", webhookURL = "https://merchant.example/" } = filling;

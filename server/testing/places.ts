@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, onTestFinished } from "vitest";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 import { KEY, startProcess, type Limits, type ServerProcess } from "./process.ts";
 
-/** Makes an empty folder, which ends with the test, also if the test or its `beforeEach` fails. */
+/** Makes an empty folder, which is removed after the test, also if the test or its `beforeEach` fails. */
 export function testFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "test-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -32,7 +32,7 @@ export function useDatabase(): TestDatabase {
   return database;
 }
 
-/** Creates an empty database, which ends with the test. */
+/** Creates an empty database, which is dropped after the test. */
 export async function testDatabase(server?: string): Promise<TestDatabase> {
   const database = await createTestDatabase(server);
   onTestFinished(database.drop);
@@ -40,7 +40,7 @@ export async function testDatabase(server?: string): Promise<TestDatabase> {
 }
 
 /**
- * Starts a server as `startProcess` does, which ends with the test: by default with the first merchant's key KEY, on an
+ * Starts a server as `startProcess` does, and ends it after the test: by default with the first merchant's key KEY, on an
  * empty SQLite file.
  */
 export async function testProcess(env: NodeJS.ProcessEnv = {}, limits?: Limits) {

@@ -49,8 +49,8 @@ const server = new EmbeddedPostgres({
   // Otherwise a stop would delete the data, also during a restart.
   persistent: true,
   createPostgresUser: asRoot,
-  // A collation that treats different texts as equal or sorts them by language, so that tests notice a missing COLLATE
-  // "C". Each connection would hash the password 4,096 times.
+  // One SCRAM iteration, because by default each connection hashes the password 4,096 times. The collation treats different
+  // texts as equal or sorts them by language, so that tests notice a missing COLLATE "C".
   initdbFlags: [
     "--set=scram_iterations=1",
     "--no-sync",

@@ -144,7 +144,7 @@ test("replays to a receiver that hangs take only its room, stay queued, and dela
   await expect.poll(() => healthy.received.length).toBe(1);
   // A merchant alone gets half of the room for one receiver.
   await expect.poll(() => held).toBe(56);
-  // 35 replays of one merchant wait for their attempts.
+  // One merchant's requests may wait for 35 replays.
   const answered: any[] = [];
   const note = (response: any) => answered.push(response);
   for (const response of replays) void response.then(note, () => undefined);

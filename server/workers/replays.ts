@@ -7,12 +7,12 @@ import { InProgress } from "../domain/in-progress.ts";
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */
 const WAIT_MS = 20_000;
 /**
- * How many requests may wait. Further requests get a response at once, and their deliveries are attempted like all other
- * deliveries.
+ * How many requests may wait, of which one merchant alone gets 35 (`InProgress`). Further requests get a response at once,
+ * and their deliveries are attempted like all other deliveries.
  */
 const MOST_WAITING = { total: 80 };
-/** The pauses between looks for the attempt, which any process may make, in real milliseconds. */
-const LOOKS_MS = { first: 10, longest: 1_000 };
+/** The pauses between two looks at the delivery, in real milliseconds. Any process may make the attempt. */
+const PAUSES_MS = { first: 10, longest: 1_000 };
 
 interface SingleReplayOptions {
   storage: Pick<DeliveryQueue, "requestReplay"> & Pick<EventLog, "findDelivery">;
@@ -32,10 +32,10 @@ export function createSingleReplay({ storage, clock, stopping, onReady }: Single
   /** Waits until the delivery has an attempt with a number greater than `last`. */
   async function untilAttempted(merchantId: string, id: string, last: number): Promise<void> {
     const until = clock.monotonic() + WAIT_MS;
-    for (let pause = LOOKS_MS.first; !stopping.aborted && clock.monotonic() < until; pause *= 2) {
+    for (let pause = PAUSES_MS.first; !stopping.aborted && clock.monotonic() < until; pause *= 2) {
       const delivery = await storage.findDelivery(merchantId, id);
       if (!delivery || lastAttempt(delivery) > last) return;
-      await sleep(Math.min(pause, LOOKS_MS.longest), undefined, { signal: stopping }).catch(() => undefined);
+      await sleep(Math.min(pause, PAUSES_MS.longest), undefined, { signal: stopping }).catch(() => undefined);
     }
   }
 

@@ -6,7 +6,7 @@ import type {
   DeliveryFilter,
   DeliverySearch,
   EventLog,
-  PageQuery,
+  EventQuery,
 } from "../../domain/deliveries.ts";
 import type { Page } from "../../domain/pages.ts";
 import type { Event } from "../../domain/events.ts";
@@ -129,7 +129,7 @@ export function eventLog(executor: Executor): EventLog {
    * Reads a page, newest first. Positions are in the order of commits, so no entry appears behind another one later
    * (D42).
    */
-  async function pageOf(list: "events" | "deliveries", query: PageQuery & DeliverySearch): Promise<Page<Row>> {
+  async function pageOf(list: "events" | "deliveries", query: EventQuery & DeliverySearch): Promise<Page<Row>> {
     const asked = { ...query, list, scope: query.merchantId, start: { seq: LAST } };
     const range = await rangeOf(executor, query);
     const { rows, reached } = await look(executor, {

@@ -185,7 +185,7 @@ export function handovers(executor: Executor): HandoverStore {
         yield* recordAction({ actor, action: "payment.ask", merchantId: merchant, details: { reference: id } });
         return true;
       }),
-    decideByHand: (id, decision, actor, needsTwo) =>
+    decideByHand: (id, decision, actor, needsSecondPerson) =>
       change(id, "unknown-payment", function* (row, merchant) {
         const { status, reason } = decision;
         const eyes = yield* eyesOf(actor, merchant.id);
@@ -196,7 +196,7 @@ export function handovers(executor: Executor): HandoverStore {
           isUnderway: row.leased_until !== null && row.leased_until > row.leased,
           ...(proposed !== undefined && { proposal: JSON.parse(proposed) as Decision & { by: Eyes } }),
         };
-        const result = byHand(before, status, { eyes, needsTwo });
+        const result = byHand(before, status, { eyes, needsSecondPerson });
         if (result === "proposed") {
           const proposal = JSON.stringify({ status, reason, by: eyes, at: merchant.now });
           yield* run(PROPOSE, { merchant: merchant.id, id, proposal });

@@ -122,13 +122,13 @@ export function ledgerStore({ read, write }: Executor): LedgerStore {
         balance: Number(row.balance),
       }));
     },
-    adjustBalance(merchantId, adjustment, actor, needsSecond = false) {
+    adjustBalance(merchantId, adjustment, actor, needsSecondPerson = false) {
       const entry = entryId();
       return write(
         function* () {
           // Adjustments of a merchant take turns, so that each finds the earlier ones.
           const merchant = yield* lockMerchant(merchantId, "orders");
-          if (!needsSecond) return (yield* adjust(merchant, adjustment, actor)) ? "booked" : "not-covered";
+          if (!needsSecondPerson) return (yield* adjust(merchant, adjustment, actor)) ? "booked" : "not-covered";
           if (yield* wasRecorded(merchantId, entry)) return "proposed";
           const recorded = yield* recordedAs(merchant, adjustment);
           if (recorded) return recorded;

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import type { Pool } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
-import { withBudget, withinBudget } from "../../domain/in-progress.ts";
+import { withBudget, runOnBudget } from "../../domain/in-progress.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { useDatabase } from "../../testing/places.ts";
 import {
@@ -195,7 +195,7 @@ describe("batches", () => {
     const [long, longer] = [{ leftMs: 20_000 }, { leftMs: 50_000 }];
     const limits: number[] = [];
     const add = inBatches(async (items: number[]) => {
-      await withinBudget(async (deadline) => void limits.push(deadline - performance.now()));
+      await runOnBudget(async (deadline) => void limits.push(deadline - performance.now()));
       return items;
     }, options);
     await Promise.all([withBudget(longer, () => add(1)), withBudget(long, () => add(2))]);

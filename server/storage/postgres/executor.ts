@@ -1,5 +1,5 @@
 import { ServiceError } from "../../domain/errors.ts";
-import { withBudget, withinBudget } from "../../domain/in-progress.ts";
+import { withBudget, runOnBudget } from "../../domain/in-progress.ts";
 import type { Executor, Work } from "../portable/query.ts";
 import type { Values } from "../rows.ts";
 import { overloaded, UnknownOutcome } from "../storage-error.ts";
@@ -78,7 +78,7 @@ export function inBatches<Item, Result>(
   }
 
   return (item) =>
-    withinBudget(
+    runOnBudget(
       (deadline) =>
         new Promise((resolve, reject) => {
           const lastStart = Math.min(performance.now() + PATIENCE_MS, deadline - LEAST_MS);

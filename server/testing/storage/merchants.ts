@@ -36,7 +36,7 @@ export function merchantTests({ storage, pass, merchant, key: addKey, audit }: C
     expect((await audit("esi")).map(({ action }) => action)).toEqual(["key.create", "merchant.create"]);
   });
 
-  test("lists a merchant's active keys, newest first, then those that were revoked last, at first", async () => {
+  test("lists a merchant's active keys, newest first, then its revoked keys, the last revoked first", async () => {
     const scopes = ["read", "disburse"] as const;
     const second = await addKey(id, { name: "second", createdAt: START + 1 });
     const third = await addKey(id, { name: "third", createdAt: START + 2, scopes });
@@ -76,7 +76,7 @@ export function merchantTests({ storage, pass, merchant, key: addKey, audit }: C
         { id: merchantId, ...secretOf(merchantId) },
       );
     }
-    for (const closed of ["closed", undefined, "suspended"] as const) await storage.setMerchantState(id, closed, ACTOR);
+    for (const state of ["closed", undefined, "suspended"] as const) await storage.setMerchantState(id, state, ACTOR);
     expect((await storage.findMerchant(id))!.state).toBe("closed");
     expect(await audit(id, 1)).toMatchObject([{ action: "merchant.close", details: { keys: "1", sessions: "2" } }]);
     for (const refused of [
@@ -117,7 +117,7 @@ export function merchantTests({ storage, pass, merchant, key: addKey, audit }: C
     expect(await take(9, 7)).toBe(7);
   });
 
-  test("concurrent rotations keep every secret of this merchant, of which later ones keep the newest", async () => {
+  test("concurrent rotations keep every secret of this merchant, and later rotations keep the newest", async () => {
     const rotate = (secret: string) => storage.rotateSecret(id, secret, ACTOR);
     const { current: first } = await storage.readSecrets(id);
     const secrets = ["whsec_a", "whsec_b", "whsec_c"];
@@ -153,7 +153,7 @@ export function signInTests(current: Current): void {
     expect([await signIn(1, 99), await use(99)]).toEqual([undefined, undefined]);
   });
 
-  test("a link that is made again by the same person ends the one before, until somebody has signed in with it", async () => {
+  test("a link that the same person makes again ends the one before, and is refused once somebody has signed in", async () => {
     await link(1);
     const actor = { name: "dashboard Ada", session: (await signIn(1, 2))!.id } as const;
     const kofi = { name: "Kofi", role: "finance", lifetimeMs: MINUTE } as const;
