@@ -94,7 +94,7 @@ test("a day without money: everything works, and nothing secret turns up elsewhe
     expect(paths.size).toBeLessThan(100);
   }
   const trail = await get(at("/audit"));
-  for (const entry of ["Created the API key “Payroll”", "Replaced the webhook secret", "Revoked the API key “Payroll”"])
+  for (const entry of ["Create an API key “Payroll”", "Replace the webhook secret", "Revoke the API key “Payroll”"])
     expect(trail).toContain(entry);
 
   const metrics = await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });
