@@ -12,10 +12,12 @@ import { secretsQuery, toSecrets } from "./secrets.ts";
 
 export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "seq" };
 
+/** Leaves out what is due already: it becomes ready with its own time, which a move of a merchant's clock waits for. */
 const ADVANCE = updateSelected(
   "events",
   "ready = true, next_attempt_at = :now, step = greatest(step - 1, 0)",
-  `merchant_id = :merchant AND host = :host AND step > 0 AND ${WAITING} ORDER BY next_attempt_at LIMIT :limit`,
+  `merchant_id = :merchant AND host = :host AND step > 0 AND next_attempt_at > (SELECT :now) AND ${WAITING}
+    ORDER BY next_attempt_at LIMIT :limit`,
 );
 
 const LOCK_ONE = `SELECT status, leased_until IS NOT NULL AND leased_until > :leased AS is_underway

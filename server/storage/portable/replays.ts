@@ -6,9 +6,12 @@ import { given, type Executor } from "./query.ts";
 
 /** How many deliveries a transaction schedules, so that no payment waits for long. */
 const PER_STEP = 250;
-/** Skips deliveries that have changed since they were read. The queue makes each of the others ready when it is due. */
-const SCHEDULE = `UPDATE events AS e SET status = 'pending', step = 0, next_attempt_at = :now + given.delay,
-    attempted_real = :now
+/**
+ * Skips deliveries that have changed since they were read. The queue makes each of the others ready when it is due: at the
+ * latest when a retry was due anyway.
+ */
+const SCHEDULE = `UPDATE events AS e SET status = 'pending', step = 0, attempted_real = :now,
+    next_attempt_at = least(coalesce(e.next_attempt_at, :now + given.delay), :now + given.delay)
   FROM :rows WHERE e.merchant_id = :merchant AND e.id = given.id AND e.status = given.status
     AND NOT e.ready AND e.leased_until IS NULL`;
 

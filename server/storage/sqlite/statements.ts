@@ -13,6 +13,7 @@ const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
   [/= false\b/g, "= 0"],
   [/= ANY\(:(\w+)\)/g, "IN (SELECT value FROM json_each(:$1))"],
   [/\bgreatest\(/g, "max("],
+  [/\bleast\(/g, "min("],
   [/\bstrpos\(/g, "instr("],
   // Otherwise SQLite copies each page before a statement with RETURNING changes it, to undo this statement alone: 20 of
   // the 45 µs that it takes to insert a payout. After an error the whole transaction is rolled back anyway.

@@ -264,6 +264,27 @@ export function replayByFilterTests(current: Current): void {
     expect([await storage.advanceRetries(lane, 10), await storage.advanceRetries(lane, 10)]).toEqual([1, 0]);
   });
 
+  test("a retry that is due already is not made due later", async () => {
+    await delivery(ADA, B);
+    await report((await claims())[0]!, retryAt(START + HOUR));
+    pass(2 * HOUR);
+    expect(await storage.advanceRetries({ merchantId: ADA, host: "b.example" }, 1)).toBe(0);
+    await storage.promoteDue(10);
+    expect(await claims()).toMatchObject([{ step: 1, dueAt: START + HOUR }]);
+  });
+
+  test("delays no retry", async () => {
+    for (let made = 0; made < 2; made += 1) await attempted(ADA, "ended", B);
+    await delivery(ADA, B);
+    await report((await claims())[0]!, retryAt(START + 50));
+    expect(await replay({ filter: { host: "b.example" }, pace: 1 })).toBe(3);
+    pass(50);
+    expect((await claims()).map(({ step, dueAt }) => [step, dueAt - START])).toEqual([
+      [0, 0],
+      [0, 50],
+    ]);
+  });
+
   test("keeps its pace, the oldest first", async () => {
     const ids = await failed(50);
     expect(await replay({ pace: 10 })).toBe(50);
