@@ -174,6 +174,7 @@ const NEVER = words(`
   [fe80::1] [fd00:ec2::254] [fd00:0ec2:0:0::254] [fd00:ec2::23] [fd20:ce::254] [fe80::5efe:a9fe:a9fe]
   [::ffff:a9fe:a9fe] [::a9fe:a9fe] [::ffff:0:a9fe:a9fe] [64:ff9b::a9fe:a9fe] [64:ff9b:1::a9fe:a9fe]
   [2002:a9fe:a9fe::1] [2001:0:a9fe:a9fe::1] [2001:0:102:304::5601:5601]
+  [fd12:3456:789a::a9fe:a9fe] [2a00:1450:4001::a83f:8110]
 `);
 
 test.each(NEVER)("%s is refused even if private addresses are allowed", async (host) => {

@@ -22,8 +22,8 @@ const CLOUD_PLATFORM = "cloud platform";
 const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
 /** The address of Azure's platform services. Unlike the addresses of other clouds' services, it looks public. */
 const AZURE_PLATFORM = "168.63.129.16";
-/** Other addresses at which clouds serve the credentials of a machine: Alibaba and Oracle. Most are link-local. */
-const PLATFORM_IPV4 = new Set([AZURE_PLATFORM, "100.100.100.200", "192.0.0.192"]);
+/** Addresses at which clouds serve the credentials of a machine: most of them, Alibaba and Oracle. */
+const PLATFORM_IPV4 = new Set([AZURE_PLATFORM, "169.254.169.254", "100.100.100.200", "192.0.0.192"]);
 /**
  * AWS keeps the first range for its services. The second range is GCP's own; the networks of GCP's customers have other
  * prefixes.
@@ -55,7 +55,9 @@ export function neverReachable(address: string): string | undefined {
   if (special === "no IP address" || special === "linkLocal") return special;
   const parsed = ipaddr.parse(address);
   if (parsed instanceof ipaddr.IPv4) return PLATFORM_IPV4.has(parsed.toString()) ? CLOUD_PLATFORM : undefined;
-  if (PLATFORM_IPV6.some((range) => parsed.match(range))) return CLOUD_PLATFORM;
+  // An operator chooses the prefix of a NAT64 gateway, which the IPv4 address follows.
+  const end = new ipaddr.IPv4(parsed.toByteArray().slice(-4)).toString();
+  if (PLATFORM_IPV4.has(end) || PLATFORM_IPV6.some((range) => parsed.match(range))) return CLOUD_PLATFORM;
   return special === "uniqueLocal" || special === "loopback" ? undefined : special;
 }
 
