@@ -7,7 +7,7 @@ import { recordAction } from "./audit.ts";
 import { toEvent, type StoredAttempt } from "./events.ts";
 import { lockQueries, toLocked } from "./locked-merchant.ts";
 import { eachGiven, given, run, updateRows, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
-import { claimRows, queueOf, READY, updateSelected, WAITING } from "./queue.ts";
+import { claimRows, queueOf, READY, RETRYING, updateSelected, WAITING } from "./queue.ts";
 import { secretsQuery, toSecrets } from "./secrets.ts";
 
 export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "seq" };
@@ -16,7 +16,7 @@ export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "se
 const ADVANCE = updateSelected(
   "events",
   "ready = true, next_attempt_at = :now, step = greatest(step - 1, 0)",
-  `merchant_id = :merchant AND host = :host AND step > 0 AND next_attempt_at > (SELECT :now) AND ${WAITING}
+  `merchant_id = :merchant AND host = :host AND next_attempt_at > (SELECT :now) AND ${RETRYING}
     ORDER BY next_attempt_at LIMIT :limit`,
 );
 

@@ -11,7 +11,7 @@ import { DAY_MS } from "../../domain/time.ts";
 import { RECORDS, type Kind } from "../record-rows.ts";
 import { fields, type Row } from "../rows.ts";
 import { afterLane, type Executor, type Query } from "./query.ts";
-import { WAITING } from "./queue.ts";
+import { RETRYING } from "./queue.ts";
 
 /** How much of a day a statement counts. SQLite blocks the event loop meanwhile. */
 const PART_MS = { sqlite: DAY_MS / 24, postgres: DAY_MS };
@@ -33,10 +33,9 @@ const MERCHANT = "SELECT customer_secret, clock_offset, (SELECT :leased) AS at F
 
 /** The index that finds these rows is on merchant, host and time. */
 const nextLane = (which: string) => `SELECT merchant_id, host FROM events
-  WHERE ${WAITING} AND ${afterLane("host", ":merchant, :host")} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
-/** What waits at the first step waits for a replay, and not because an attempt failed. */
+  WHERE ${RETRYING} AND ${afterLane("host", ":merchant, :host")} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
 const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM (SELECT created_at
-  FROM events WHERE merchant_id = :merchant AND host = :host AND ${WAITING} AND step > 0 ORDER BY next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS found`;
+  FROM events WHERE merchant_id = :merchant AND host = :host AND ${RETRYING} ORDER BY next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS found`;
 /** The condition of the index `deliveries_failed`. */
 const GIVEN_UP = "status IN ('ended', 'exhausted')";
 /** Begins with the merchants, because the index does. */

@@ -24,6 +24,8 @@ export const updateSelected = (table: QueueTable["name"], changes: string, which
 export const READY = "ready = true, leased_until = NULL";
 /** The condition of a row that is neither ready nor claimed, in the words of the indexes. */
 export const WAITING = "next_attempt_at IS NOT NULL AND ready = false AND leased_until IS NULL";
+/** The condition of a delivery that waits for a retry. At the first step a delivery waits for a replay instead. */
+export const RETRYING = `${WAITING} AND step > 0`;
 /** The rows that become ready: those that wait and are due, and those whose lease has ended. */
 const BECOMING_READY = [
   `next_attempt_at <= (SELECT :now) AND ${WAITING} ORDER BY next_attempt_at`,

@@ -161,9 +161,9 @@ CREATE INDEX events_of_record ON events (merchant_id, reference, seq);
 CREATE INDEX deliveries_by_status ON events (merchant_id, status, seq) WHERE url IS NOT NULL;
 -- Lists what an operator may want to replay: deliveries that the server has given up.
 CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('ended', 'exhausted');
--- The deliveries that wait for a retry, by receiver.
+-- The deliveries that wait for a retry, by receiver, and not those that wait for a replay.
 CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
-  WHERE next_attempt_at IS NOT NULL AND ready = 0 AND leased_until IS NULL;
+  WHERE next_attempt_at IS NOT NULL AND ready = 0 AND leased_until IS NULL AND step > 0;
 
 CREATE TABLE server (
   id INTEGER PRIMARY KEY CHECK (id = 1),
