@@ -44,6 +44,14 @@ test("a migration of SQLite applies what a database lacks, once, and all of it o
   expect(db.prepare("SELECT name FROM sqlite_schema WHERE name IN ('a', 'c')").all()).toHaveLength(2);
 });
 
+test.each(["events.attempts", "handovers.exchanges"])("a database without %s is refused", (place) => {
+  using db = new DatabaseSync(":memory:");
+  migrate(db);
+  const [table, column] = place.split(".");
+  db.exec(`ALTER TABLE ${table} RENAME COLUMN ${column} TO other`);
+  expect(() => migrate(db)).toThrow(/^A development version made the database, /);
+});
+
 test("PostgreSQL has every column of SQLite, so that a copy to it loses nothing", () => {
   using db = new DatabaseSync(":memory:");
   migrate(db);

@@ -27,16 +27,24 @@ export interface Schema {
 
 /**
  * @param version 0 if no migration was applied
- * @throws an error if a newer server or another program made the schema
+ * @param columns the columns of the database, as `table.column`
+ * @throws an error if a newer server, a development version or another program made the schema
  */
-export function schemaAt(all: readonly Migration[], version: number, hasTables: boolean): Schema {
-  if (version === 0 && hasTables) throw new Error("it contains the tables of another program");
+export function schemaAt(all: readonly Migration[], version: number, columns: readonly string[]): Schema {
+  if (version === 0 && columns.length > 0) throw new Error("it contains the tables of another program");
   if (version > all.length) {
     throw new StorageError(
       `The database has schema version ${version}; this server supports versions up to ${all.length}. ` +
         "Start the newer server, or set DATABASE_URL to another database.",
     );
   }
+  const has = new Set(columns);
+  const first = [...tablesOf(all.slice(0, Math.min(version, 1)))];
+  if (!first.every(([table, expected]) => Object.keys(expected).every((name) => has.has(`${table}.${name}`))))
+    throw new StorageError(
+      "A development version made the database, and no migration leads from its schema to this one. Set DATABASE_URL to a " +
+        "new database, or start the version that made this one.",
+    );
   return { version, pending: all.slice(version) };
 }
 
@@ -54,15 +62,16 @@ const CREATED = /^CREATE TABLE (\w+) \(\n(.*?)^\)/gms;
 const COLUMN = new RegExp(`^  ${NAME_AND_TYPE}`, "gm");
 const ADDED = new RegExp(`^ALTER TABLE (\\w+) ADD COLUMN ${NAME_AND_TYPE}`, "gm");
 
-/** The columns of each table, as the migrations declare them. */
-export const SCHEMA: ReadonlyMap<string, Columns> = (() => {
-  const sql = POSTGRES_MIGRATIONS.map((migration) => migration.sql).join("\n");
+/** The columns of each table, as these migrations declare them. */
+function tablesOf(migrations: readonly Migration[]): ReadonlyMap<string, Columns> {
+  const sql = migrations.map((migration) => migration.sql).join("\n");
   const tables = new Map<string, Record<string, string>>();
   for (const [, table, body] of sql.matchAll(CREATED))
     tables.set(table!, Object.fromEntries([...body!.matchAll(COLUMN)].map(([, name, type]) => [name, type])));
   for (const [, table, name, type] of sql.matchAll(ADDED)) tables.get(table!)![name!] = type!;
   return tables;
-})();
+}
+export const SCHEMA = tablesOf(POSTGRES_MIGRATIONS);
 
 /** Returns the columns of these names, in their order. A name that is no column of the table gets the type `bigint`. */
 export function columnsOf(table: string, names: readonly string[]): Columns {

@@ -70,13 +70,17 @@ export async function migrateWithin(client: ClientBase, all = POSTGRES_MIGRATION
 
 /** Resolves with the schema's version without changing it. */
 export async function schemaOf(client: ClientBase, all = POSTGRES_MIGRATIONS): Promise<Schema> {
-  const { rows } = await client.query<{ tablename: string }>(
-    "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()",
+  // Under some settings of a role, the views of information_schema are read for minutes.
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT c.relname || '.' || a.attname AS name FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+       JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = current_schema() AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped`,
   );
-  const isMigrated = rows.some(({ tablename }) => tablename === "schema_migrations");
+  const columns = rows.map(({ name }) => name);
   const versions =
-    isMigrated && (await client.query<{ version: number }>("SELECT max(version) AS version FROM schema_migrations"));
-  return schemaAt(all, versions ? versions.rows[0]!.version : 0, rows.length > 0);
+    columns.includes("schema_migrations.version") &&
+    (await client.query<{ version: number }>("SELECT max(version) AS version FROM schema_migrations"));
+  return schemaAt(all, versions ? versions.rows[0]!.version : 0, columns);
 }
 
 /** Reads the mode of a database, also while servers use it. */

@@ -137,7 +137,14 @@ export function inUnusedFile<T>(path: string, work: (db: DatabaseSync) => T, ope
 /** Returns the schema's version without changing it. @throws StorageError if a newer server created it */
 export function schemaOf(db: DatabaseSync, all = SQLITE_MIGRATIONS): Schema {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
-  return schemaAt(all, version, db.prepare("SELECT 1 FROM sqlite_schema").get() !== undefined);
+  const columns = db.prepare(
+    `SELECT t.name || '.' || c.name AS name FROM sqlite_schema t JOIN pragma_table_info(t.name) c`,
+  );
+  return schemaAt(
+    all,
+    version,
+    columns.all().map(({ name }) => String(name)),
+  );
 }
 
 /** Applies the missing migrations in one transaction. */
