@@ -148,6 +148,7 @@ describe("people", () => {
     await rows(
       ["keys approvals {id}", 0, /phoneNumber: "2257038102473", amount: XOF.100\.00, currency: XOF, failsAt: \S+Z \}$/],
       ["keys approve {id} {reference}", 2, NEEDS_SECOND],
+      ["keys approve {id} {id}/{reference}", 2, "It does not wait for approval any more."],
       ['keys reject {id} {reference} --reason "A test"', 0, "Rejected {reference}"],
       ["keys audit {id}", 0, /action: payment\.reject, .* reason: A test /],
     );

@@ -188,7 +188,8 @@ function payoutIn({ merchant, reference, ...more }: { merchant: Merchant; refere
 }
 
 function saysDecided(results: unknown, done: string): string {
-  const [result] = (results as ReadonlyMap<Decided, number>).keys();
+  // A text that is no reference chooses no payout.
+  const [result = "not-waiting"] = (results as ReadonlyMap<Decided, number>).keys();
   if (result === "decided") return done;
-  throw new UsageError(english(`undecided.${result!}`));
+  throw new UsageError(english(`undecided.${result}`));
 }
