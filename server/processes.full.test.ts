@@ -250,7 +250,8 @@ describe("processes on PostgreSQL", () => {
 
     const moved = await first.request("POST", "/sandbox/clock/advance", { body: { seconds: 86_400 } });
     const { body } = await second.request("GET", "/sandbox/clock");
-    expect(Date.parse(body.data.now)).toBeGreaterThanOrEqual(Date.parse(moved.body.data.now));
+    // A process knows the database's clock to within the time of a round trip.
+    expect(Date.parse(body.data.now)).toBeGreaterThan(Date.parse(moved.body.data.now) - 1_000);
     const [, keyId] = / id: (\S+),/.exec((await runKeys(env, "list")).stdout)!;
     expect((await runKeys(env, "revoke", keyId!)).code).toBe(0);
     for (const process of [first, second]) expect(await statusOf(process, "/v1/disbursements/DSB1")).toBe(401);

@@ -169,8 +169,9 @@ export function listTests(current: Current): void {
       await expect(list({ merchantId: id, limit: 1, cursor })).rejects.toThrow(InvalidCursorError);
     });
 
-    test.runIf(fill)("is filtered by every combination of its filters", async () => {
-      await fill!();
+    if (!fill) return;
+    test("is filtered by every combination of its filters", async () => {
+      await fill();
       const all = await expectFiltered(list, combinations(filters));
       expect(all.length).toBeGreaterThan(2);
     });
