@@ -28,7 +28,7 @@ const within = (merchant: { id: string } | undefined, payments: readonly Chosen[
 export const sumsOf = (payouts: readonly Disbursement[]): Said[] =>
   [...Map.groupBy(payouts, ({ currency }) => currency)].toSorted().map(([currency, each]) => {
     const amount = each.reduce((sum, payout) => sum + BigInt(payout.amount), 0n);
-    return say("sumOfPayouts", { sum: { amount, currency }, count: each.length });
+    return say("sumOfPayouts", { sum: { amount, currency }, payouts: say("somePayouts", { count: each.length }) });
   });
 
 /** Approves or rejects the payouts that a person has ticked, if they wait. */

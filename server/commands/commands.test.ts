@@ -212,7 +212,7 @@ describe("balances", () => {
     expect(await server.storage.decideAdjustment(known.id!, known.change!, "dashboard Grace", true)).toBe("booked");
     await rows(
       ["balances approve {id} {change}", 0, /available: "XOF.19,999\.99"/],
-      ["balances reject {id} {change}", 2, /^It does not wait for approval any more/],
+      ["balances reject {id} {change}", 2, /^Nothing like this waits for approval/],
       ["balances top-up {id} 2000000 XOF --reason Transfer", 0, proposed],
       ["balances reject {id} {change}", 0, DONE],
       ["balances proposals", 0, NONE],
@@ -406,7 +406,7 @@ const REFUSALS: Row[] = [
     /^Refused: webhooks are sent to http and https URLs only, not ftp:$/,
   ],
   ["keys default-webhook {M} http://a:confidential@b.example", 2, /^Refused: .+ contains a user name or password\. /],
-  ["balances top-up {M} 1.5 XOF --reason r", 2, /lowest denomination: .* this cannot be “/],
+  ["balances top-up {M} 1.5 XOF --reason r", 2, /lowest denomination \(10000 is 100\.00\): this cannot be “/],
   ["balances top-up {M} 1 xof --reason r", 2, /^Currency: this cannot be “xof”\.$/],
   ["listen", 2, /^Give --forward-to URL: where the receiver listens, such as /],
   [

@@ -15,6 +15,7 @@ export const not = (said: string | RegExp): Said => ({ not: said });
 export async function says(visited: Promise<Visited> | Visited, status: number, ...all: Said[]): Promise<Visited> {
   const page = await visited;
   expect(page.status, `${page.text}`).toBe(status);
+  expect(page.text).not.toContain("[object");
   for (const each of all) {
     const [wanted, isWanted] = typeof each === "object" && "not" in each ? [each.not, false] : [each, true];
     const has = (text: string) => (typeof wanted === "string" ? text.includes(wanted) : wanted.test(text));

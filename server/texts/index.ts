@@ -91,7 +91,7 @@ export function textIn(
   const pair: Text = TEXTS[id];
   const [one = "", many = one] = pair[index].split("|");
   const { count } = values;
-  const text = typeof count === "number" && rules.select(count) !== "one" ? many : one;
+  const text = typeof count === "number" && rules.select(count) === "one" ? one : many;
   // The names between braces are at the odd places.
   return text
     .split(/[{}]/)

@@ -136,7 +136,7 @@ export const pages = {
     "Vous l’avez créé ou proposé, ou un lien de connexion vous relie à la personne qui l’a fait. Une autre personne doit l’approuver.",
   ],
   "undecided.not-waiting": ["It does not wait for approval any more.", "Il n’attend plus d’approbation."],
-  "undecided.unknown": ["It does not wait for approval any more.", "Il n’attend plus d’approbation."],
+  "undecided.unknown": ["Nothing like this waits for approval.", "Rien de tel n’attend d’approbation."],
   "error.beginAgain": ["Begin again from the page before.", "Recommencez depuis la page précédente."],
   "error.phoneNumber": [
     "Give 10 to 15 digits, no test of a late response.",

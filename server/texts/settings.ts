@@ -41,7 +41,7 @@ export const settings = {
   "role.finance": ["finance", "finances"],
   "role.administrator": ["administrator", "administrateur"],
   available: ["Available", "Disponible"],
-  reserved: ["reserved", "réservé"],
+  reserved: ["Reserved", "Réservé"],
   mayNotLast: ["may run out within a day", "risque de ne pas suffire un jour"],
   statement: ["Statement", "Relevé"],
   balance: ["Balance", "Solde"],

@@ -44,7 +44,7 @@ export function inWords(
   const { t, word } = words;
   const name = action.startsWith("key.") ? keyName(keys, details.key, words) : undefined;
   const shown = (label: string, value: string): Part => {
-    if (label === "invitedBy") return whoIs(value as ActorName, words, keys);
+    if (label === "invitedBy" || label === "proposedBy") return whoIs(value as ActorName, words, keys);
     if (label === "amount") return words.amount(BigInt(value), details.currency!);
     if (label === "list") return labelOf(value, words);
     if (label === "pace") return t("perSecond", { pace: Number.parseInt(value, 10) });
@@ -90,7 +90,7 @@ export const auditPage = list<AuditEntry & ReturnType<typeof inWords> & { who: H
         more.length > 0 && under(joined(more, " · ")),
       ];
     }),
-    column("who", "who", ({ who, details: { bySession: session } }) => {
+    column("who", "wide", ({ who, details: { bySession: session } }) => {
       const title = session === undefined ? undefined : t("session", { session });
       return markup`<bdi${attributes({ title })}>${who}</bdi>`;
     }),

@@ -102,7 +102,7 @@ const ofAll = list<Balance & { name: string }>({
         ]),
         column("proposed", "wide", ({ at }) => view.stamp(at)),
         mayDo(view, "balance.approve") &&
-          column("action", "", ({ merchantId, id }) =>
+          column("action", "wide", ({ merchantId, id }) =>
             (["balance.approve", "balance.reject"] as const).map((name) =>
               form(view, name, { values: { proposal: `${merchantId}/${id}` }, class: "inline" }),
             ),

@@ -29,7 +29,7 @@ test("a payout that waits is paid once it is approved, by an operator if its mer
   const [third, small] = [await create({ currency: "GHS", amount: 5 }), await create({ amount: 9_999 })];
   await server.pass(1_000);
   expect(await Promise.all([first, small].map(statusOf))).toEqual(["pending", "success"]);
-  const totals = ["GHS 0.05, payouts: 1", "XOF 25,100.00, payouts: 2"];
+  const totals = ["GHS 0.05, 1 payout", "XOF 25,100.00, 2 payouts"];
   await says(ada.get("/approvals"), 200, first, second, third, "+225 70 38 10 24 73", ...totals, not(small));
   const chosen = [first, second].map((each) => `payment=${id}/${each}`).join("&");
   await says(ada.get(`/approvals/approve?${chosen}`), 200, "Approve payouts?", totals[1]!);

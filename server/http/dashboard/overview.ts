@@ -3,6 +3,7 @@ import { ATTENTION_AFTER_MINUTES } from "../../domain/handovers.ts";
 import { MOST_GIVEN_UP_COUNTED, MOST_WAITING_COUNTED, type Figure, type Issue } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
+import { say } from "../../texts/index.ts";
 import { card, column, dim, items, link, markup, scroll, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";
 import { checkSearch, searchForm, type Filters, type Page } from "./page.ts";
@@ -31,7 +32,7 @@ ${card(content, { id: "attention", title: t("needsAttention"), isLive: true })}$
 /** A link to the page about an issue, if anything was found. */
 const issueOf = (found: readonly unknown[], text: Part, href: string) => (found.length > 0 ? [link(href, text)] : []);
 
-type CountId = "webhooksWait" | "webhooksFailed" | "payoutsPending";
+type CountId = "webhooksWait" | "webhooksFailed" | "somePayouts";
 
 /** What a person should look at: what is worst comes first. */
 async function issuesOf(view: View): Promise<Part[]> {
@@ -82,8 +83,9 @@ async function issuesOf(view: View): Promise<Part[]> {
     issueOf(waiting, t("approvalsWait"), `${area}/approvals`),
     issueOf(changes, t("changesWait"), `${root}/balances`),
     late.map((issue) => {
-      const payouts = counted(issue, "payoutsPending", MOST_WAITING_COUNTED, "disbursements", { status: "pending" });
-      return t("payoutsAreLate", { payouts, of: of(issue.merchantId), minutes, time: stamp(issue.since + shift) });
+      const payouts = counted(issue, "somePayouts", MOST_WAITING_COUNTED, "disbursements", { status: "pending" });
+      const about = { payouts, of: of(issue.merchantId), time: stamp(issue.since + shift) };
+      return t("payoutsAreLate", { ...about, minutes: say("duration.minutes", { count: minutes }) });
     }),
   ];
   const isCut = issues.some(({ length }) => length > MOST_NAMED);

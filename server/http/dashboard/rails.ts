@@ -7,7 +7,7 @@ import {
   type RailExchange,
 } from "../../domain/handovers.ts";
 import type { ActorName } from "../../domain/audit.ts";
-import type { TextId } from "../../texts/index.ts";
+import { say, type TextId } from "../../texts/index.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
 import { code, column, facts, link, markup, section, soft, tag, under, type Part } from "./html.ts";
@@ -63,7 +63,7 @@ export const attentionPage = list<Handover & { since: number }>({
     column("amount", "number wide", ({ payment }) => view.money(payment)),
     column("since", "wide", ({ since }) => view.stamp(since)),
   ],
-  before: (view) => soft(view.t("attentionMeans", { minutes: minutesOf(view) })),
+  before: (view) => soft(view.t("attentionMeans", { minutes: say("duration.minutes", { count: minutesOf(view) }) })),
 });
 
 /** The rails that carry payments, for operators: what waits at each, and whether it is paused. */
@@ -92,16 +92,16 @@ export const railsPage = list<RailState>({
           }),
         ),
     ]),
-    column("waiting", "number", ({ waiting }) => view.number(waiting)),
-    column("accepted", "number", ({ accepted }) => view.number(accepted)),
-    column("conflicts", "number", ({ conflicts }) =>
+    column("waiting", "number wide", ({ waiting }) => view.number(waiting)),
+    column("accepted", "number wide", ({ accepted }) => view.number(accepted)),
+    column("conflicts", "number wide", ({ conflicts }) =>
       conflicts > 0 ? link(`${view.root}/attention`, view.number(conflicts)) : 0,
     ),
     column("oldestUnknown", "wide", ({ oldestUnknownSince: since }) =>
       since === undefined ? view.t("none") : view.stamp(since),
     ),
     mayDo(view, "rail.pause") &&
-      column("action", "", ({ rail, isConfigured, pause }) => {
+      column("action", "wide", ({ rail, isConfigured, pause }) => {
         const about = { params: { rail }, about: rail, prefix: rail };
         return pause ? form(view, "rail.resume", about) : isConfigured && form(view, "rail.pause", about);
       }),

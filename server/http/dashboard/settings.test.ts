@@ -72,7 +72,9 @@ test("a suspended merchant's people see that, and create nothing; one who is clo
   expect((await member.get(`${own}/disbursements`)).to).toBe("/sign-in");
   await says(ada.get(`${own}/disbursements`), 200);
   await says(ada.post(`${at}/reopen`), 409);
-  await says(ada.get(at), 200, not(/(Suspend|Reopen|Close) the merchant/));
+  await says(ada.get(`${own}/team`), 200, not("Let a colleague in"));
+  await says(ada.get(`${own}/sandbox`), 200, not("Create a test"));
+  await says(ada.get(at), 200, not(/(Suspend|Reopen|Close|limits of) the merchant|Create an API/));
 });
 
 test("an operator finds merchants by name, and payments of all merchants by reference or phone number", async () => {

@@ -25,10 +25,10 @@ export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: str
   after: ({ t }) => soft(t("mostKeys", { most: MOST_KEYS })),
   below(view, { secret }) {
     const { webhookUrl: url, name, limits, terms, state } = merchantOf(view);
-    const states = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
+    const isOpen = state !== "closed";
     const ways = [form(view, "secret.reveal"), form(view, "secret.rotate", { values: { current: secret } })];
     return [
-      form(view, "key.create", { prefix: "new", class: "card inline" }),
+      isOpen && form(view, "key.create", { prefix: "new", class: "card inline" }),
       section("secret", view.t("webhookSecret"), [
         soft(view.t("checksSignatures")),
         markup`<div class="inline">${ways}</div>`,
@@ -36,9 +36,12 @@ export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: str
       formCard(view, "default-webhook.set", { values: { url }, class: "stack" }) ??
         section("address", view.t("addressOfWebhooks"), url === undefined ? view.t("none") : code(url), true),
       formCard(view, "merchant.rename", { values: { name }, class: "inline" }),
-      formCard(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" }),
-      formCard(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" }),
-      states.map((way) => formCard(view, `merchant.${way}`, { about: bdi(name) })),
+      isOpen && [
+        formCard(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" }),
+        formCard(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" }),
+        formCard(view, state ? "merchant.reopen" : "merchant.suspend", { about: bdi(name) }),
+        formCard(view, "merchant.close", { about: bdi(name) }),
+      ],
     ];
   },
 });
@@ -53,10 +56,13 @@ export const sandboxPage: Page = {
     const merchant = merchantOf(view);
     const docs = `${context.config.publicUrl}/docs`;
     const time = view.stamp(sandboxTime(merchant, context.clock.now()));
+    const tests = [
+      formCard(view, "sandbox.disbursement", { class: "inline", below: soft(t("lastDigits", { docs })) }),
+      formCard(view, "sandbox.checkout", { class: "inline", prefix: "checkout" }),
+    ];
     const clock = form(view, "sandbox.advance", { values: { by: USUAL_STEP }, class: "inline" });
     return markup`<h1>${t("sandbox")}</h1>
-<div class="columns">${formCard(view, "sandbox.disbursement", { class: "inline", below: soft(t("lastDigits", { docs })) })}
-${formCard(view, "sandbox.checkout", { class: "inline", prefix: "checkout" })}</div>
+<div class="columns">${!merchant.state && tests}</div>
 ${section("clock", t("clock"), [markup`<p>${t("timeOfMerchant", { time })}</p>`, clock], true)}
 ${formCard(view, "sandbox.reset", { about: bdi(merchant.name) })}`;
   },
@@ -85,7 +91,7 @@ function columns(view: View): (Column<ApiKey> | false)[] {
     mayDo(view, "key.revoke") &&
       column(
         "action",
-        "",
+        "wide",
         ({ id, hint, limits, revokedAt }) =>
           revokedAt === undefined && [
             form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, prefix: id, about: `…${hint}` }),

@@ -32,10 +32,11 @@ export const teamPage = list<Access>({
       !view.merchant && under(whoseOf(view, access)),
     ]),
     column("role", "wide", ({ role }) => view.word("role", role)),
-    column("access", "", (access) => [accessOf(view, access), endOf(view, access)]),
+    column("access", "wide", (access) => [accessOf(view, access), endOf(view, access)]),
   ],
   below: (view) =>
     mayDo(view, "dashboard.link") &&
+    view.merchant?.state !== "closed" &&
     section("link", view.t("letAColleagueIn"), [
       soft(view.merchant ? view.t("invite.merchant") : view.t("invite.all")),
       form(view, "dashboard.link", { class: "inline" }),

@@ -22,7 +22,7 @@ const statusOf = (status: DeliveryFilter): string =>
 
 function columns(view: View): Column<Delivery>[] {
   const { t, area } = view;
-  const resultOf = ({ attempts }: Delivery) => String(attempts.at(-1)?.httpStatus ?? t("noResponse"));
+  const resultOf = ({ attempts }: Delivery) => attempts.at(-1)?.httpStatus ?? t("noResponse");
   return [
     column("event", "line", ({ id, type }) => link(`${area}/webhooks/${id}`, type)),
     column("payment", "wide line", ({ reference }) => code(reference)),
