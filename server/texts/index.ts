@@ -72,13 +72,19 @@ export function sayDuration(milliseconds: number): Said {
   return say(id, { count: Math.floor(milliseconds / size) });
 }
 
-const LANGUAGES: Readonly<Record<Language, { index: 0 | 1; rules: Intl.PluralRules; numbers: Intl.NumberFormat }>> = {
-  en: { index: 0, rules: new Intl.PluralRules("en"), numbers: new Intl.NumberFormat("en") },
-  fr: { index: 1, rules: new Intl.PluralRules("fr"), numbers: new Intl.NumberFormat("fr") },
-};
+/** Returns a function that makes the value of a language when it is first used: the first of `Intl` is a tenth of a start. */
+export function byLanguage<T>(make: (language: Language) => T): (language: Language) => T {
+  const made = new Map<Language, T>();
+  return (language) => {
+    if (!made.has(language)) made.set(language, make(language));
+    return made.get(language)!;
+  };
+}
 
-export const numberIn = (language: Language, number: number | bigint): string =>
-  LANGUAGES[language].numbers.format(number);
+const pluralRules = byLanguage((language) => new Intl.PluralRules(language));
+const numberFormat = byLanguage((language) => new Intl.NumberFormat(language));
+
+export const numberIn = (language: Language, number: number | bigint): string => numberFormat(language).format(number);
 
 /** A text with its values. `count` decides between its forms. @param show writes a value that is not a number */
 export function textIn(
@@ -87,11 +93,10 @@ export function textIn(
   values: Readonly<Record<string, unknown>> = {},
   show: (value: unknown) => string = String,
 ): string {
-  const { index, rules } = LANGUAGES[language];
-  const pair: Text = TEXTS[id];
-  const [one = "", many = one] = pair[index].split("|");
+  const [inEnglish, inFrench]: Text = TEXTS[id];
+  const [one = "", many = one] = (language === "en" ? inEnglish : inFrench).split("|");
   const { count } = values;
-  const text = typeof count === "number" && rules.select(count) === "one" ? one : many;
+  const text = typeof count === "number" && pluralRules(language).select(count) === "one" ? one : many;
   // The names between braces are at the odd places.
   return text
     .split(/[{}]/)

@@ -1,11 +1,10 @@
 // How pages and exports read and write amounts and phone numbers.
-import type { Language } from "../../texts/index.ts";
+import { byLanguage, type Language } from "../../texts/index.ts";
 
 /** Non-breaking spaces keep a number on one line. */
 const SPACE = "\u00a0";
 
-const twoDecimals = (language: Language) => new Intl.NumberFormat(language, { minimumFractionDigits: 2 });
-const DECIMALS = { en: twoDecimals("en"), fr: twoDecimals("fr") } satisfies Record<Language, Intl.NumberFormat>;
+const twoDecimals = byLanguage((language) => new Intl.NumberFormat(language, { minimumFractionDigits: 2 }));
 
 /**
  * Formats an amount for display, divided by 100 for every currency, including XOF (§1, D14). The decimal point is
@@ -16,7 +15,7 @@ const DECIMALS = { en: twoDecimals("en"), fr: twoDecimals("fr") } satisfies Reco
 export function formatAmount(amount: number | bigint, currency: string, language: Language): string {
   const digits = String(amount).replace("-", "").padStart(3, "0");
   const decimal = `${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
-  const shown = DECIMALS[language].format(decimal);
+  const shown = twoDecimals(language).format(decimal);
   return (amount < 0 ? "-" : "") + (language === "fr" ? shown + SPACE + currency : currency + SPACE + shown);
 }
 
