@@ -189,6 +189,7 @@ const LISTS = [
   "listRequests",
   "listAudit",
   "countDeliveries",
+  "replayAll",
 ] as const satisfies readonly (keyof Storage)[];
 
 type List = (query: string | { merchantId?: string }, ...more: unknown[]) => Promise<unknown>;

@@ -31,6 +31,7 @@ export interface ReplayStore {
    * Schedules the deliveries that exist now, the oldest first, a few in each transaction: each becomes due again as if its
    * event had just been written, and one after the other (D13). Leaves out deliveries that are ready already or being
    * attempted. Resolves with their number.
+   * @throws ServiceError `invalid_value` if there may be more than MOST_REPLAYED; nothing was scheduled
    */
   replayAll(replay: Replay, actor: Actor): Promise<number>;
 }
@@ -64,10 +65,20 @@ export async function countReplay(
   storage: Pick<ReplayStore, "countDeliveries">,
   { merchantId, filter }: Pick<Replay, "merchantId" | "filter">,
 ): Promise<DeliveryCount> {
-  if (Object.keys(filter).length === 0)
-    throw new ServiceError("invalid_value", "Choose what to replay: a status, an event, a host or a time.");
+  requireFilter(filter);
   const found = await storage.countDeliveries(merchantId, filter);
-  if (found.isExact) return found;
+  requireAllFound(found);
+  return found;
+}
+
+function requireFilter(filter: DeliverySearch): void {
+  if (Object.keys(filter).length > 0) return;
+  throw new ServiceError("invalid_value", "Choose what to replay: a status, an event, a host or a time.");
+}
+
+/** @throws ServiceError `invalid_value` if there may be more deliveries than a replay sends again */
+export function requireAllFound({ isExact }: Pick<DeliveryCount, "isExact">): void {
+  if (isExact) return;
   throw new ServiceError(
     "invalid_value",
     `A replay sends at most ${MOST_REPLAYED} webhooks, and there may be more. Choose a shorter time, or one host.`,
@@ -86,6 +97,6 @@ export async function replayAll(storage: ReplayStore, replay: Replay, actor: Act
       `The pace is a whole number from ${PACE.least} to ${PACE.most} per second.`,
     );
   }
-  await countReplay(storage, replay);
+  requireFilter(replay.filter);
   return storage.replayAll(replay, actor);
 }

@@ -65,7 +65,7 @@ export function declaredInput({ parameters = [], requestBody }: InputDeclaration
 }
 
 // The library parses URLs with the deprecated `url.parse`. Until Node has warned once, it captures a stack trace for each
-// call to decide whether to warn, which is 7 % of a create, and it never warns about a library. This call is the warning,
+// call to decide whether to warn, which is 4 % of a create, and it never warns about a library. This call is the warning,
 // silenced.
 if (!process.noDeprecation) {
   process.noDeprecation = true;

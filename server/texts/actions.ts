@@ -172,6 +172,5 @@ export const actions = {
   "detail.session": ["session", "session"],
   "detail.receiver": ["receiver", "récepteur"],
   "detail.invitedBy": ["let in by", "accès donné par"],
-  "detail.totals": ["totals", "totaux"],
   "detail.proposedBy": ["proposed by", "proposé par"],
 } as const;

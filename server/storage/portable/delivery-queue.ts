@@ -65,15 +65,7 @@ const LOCK =
 /** Logs attempts and releases their claims. Resolves with false for each claim that was no longer valid. */
 function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt"]>[]): Work<boolean[]> {
   const merchantIds = items.map(([{ event }]) => event.merchantId);
-  const places = new Map(
-    items.map(
-      ([
-        {
-          event: { id, merchantId },
-        },
-      ]) => [id, { merchant_id: merchantId, id }],
-    ),
-  );
+  const places = new Map(items.map(([{ event }]) => [event.id, { merchant_id: event.merchantId, id: event.id }]));
   const sorted = [...places.values()].toSorted((a, b) => byText(a.id, b.id));
   const rows = given("events", sorted);
   const [, locked, found] = yield [...lockQueries(merchantIds, "shares"), { text: LOCK, rows }];

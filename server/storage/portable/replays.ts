@@ -1,4 +1,4 @@
-import type { ReplayStore } from "../../domain/webhooks.ts";
+import { requireAllFound, type ReplayStore } from "../../domain/webhooks.ts";
 import { recordAction } from "./audit.ts";
 import { findReplayable } from "./events.ts";
 import { lockMerchant } from "./locked-merchant.ts";
@@ -28,7 +28,8 @@ export function replays(executor: Executor): ReplayStore {
       return { count: rows.length, isExact, hosts: hosts.toSorted((a, b) => b.count - a.count) };
     },
     async replayAll({ merchantId, filter, pace }, actor) {
-      const { rows } = await findReplayable(executor, { ...filter, merchantId });
+      const { rows, isExact } = await findReplayable(executor, { ...filter, merchantId });
+      requireAllFound({ isExact });
       const conditions = Object.entries(filter).map(([name, value]) => [name, textOf(value)]);
       const details = { ...Object.fromEntries(conditions), pace: `${pace} per second` };
       await write(() => recordAction({ actor, action: "replay.start", merchantId, details }));
