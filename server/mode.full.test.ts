@@ -13,7 +13,6 @@ const COMMANDS = [
   ["keys", "dashboard-link"],
   ["db", "status"],
   ["db", "migrate"],
-  ["db", "prune", "--older-than", "1d"],
 ];
 const LIVE_DATABASE = /^The database belongs to a live service, and SANDBOX=true asks for a sandbox\. /;
 const NOT_SET = /^The database belongs to a live service, and SANDBOX is not set, which starts a sandbox\. /;

@@ -5,7 +5,7 @@ import { Router, type ErrorRequestHandler, type RequestHandler, type Response } 
 import { missing, refused, Refused } from "../../actions/action.ts";
 import { describeChanges } from "../../domain/changes.ts";
 import { ConnectionDropped, InvalidCursorError, ServiceError } from "../../domain/errors.ts";
-import { sayDuration, type Label } from "../../texts/index.ts";
+import { isTextId, say, sayDuration, type Label } from "../../texts/index.ts";
 import { toHttpError } from "../http-error.ts";
 import { languageLinks } from "../language.ts";
 import { stateOf, type Visit } from "../request-state.ts";
@@ -192,10 +192,12 @@ function trailOf(root: string, res: Response): string | undefined {
 
 function describe(error: unknown): Described {
   if (error instanceof Refused) return { refusal: error };
-  if (error instanceof InvalidCursorError) return { refusal: refused(422, "error.missing") };
+  if (error instanceof InvalidCursorError) return { refusal: refused(422, "error.not_found") };
   if (error instanceof ServiceError) {
     const { status, headers } = toHttpError(error);
-    return { headers, refusal: refused(status, "error.detail", { detail: error.message }) };
+    const id = `error.${error.code}`;
+    const said = isTextId(id) ? { say: id } : say("error.detail", { detail: error.message });
+    return { headers, refusal: new Refused(status, said) };
   }
   if (error instanceof URIError) return { refusal: missing() };
   // Express's own errors have a status, for example for a form that is too large.
