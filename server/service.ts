@@ -139,7 +139,7 @@ export function createService(options: Options) {
   const repeat = ([job, everyMs]: (typeof work)[number]) => startLoop(job, everyMs, { clock, log });
   const loops = searches ? work.map(repeat) : [];
   for (const queue of queues) queue.start({ searches, isShared: kind === "postgres", draining });
-  const keyUses = createKeyUses({ storage, clock });
+  const keyUses = createKeyUses({ storage });
   const keyUseLoop = repeat([keyUses.record, RECORD_USES_EVERY_MS]);
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
 

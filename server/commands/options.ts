@@ -101,7 +101,6 @@ export const OPTIONS = {
   "disbursement-fee": explained("FEE", "term.disbursementFee", TERMS.disbursementFee),
   "checkout-fee": explained("FEE", "term.checkoutFee", TERMS.checkoutFee),
   "rate-limit": explained("N", "term.rateLimit", TERMS.rateLimit),
-  none: { meaning: "remove the address" },
   yes: { meaning: "do it; without it, only say what would be done" },
   "older-than": { value: "AGE", parse: age, meaning: "in days or hours, such as 90d or 12h" },
   "dry-run": { meaning: "change nothing; print what would be done" },

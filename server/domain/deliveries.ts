@@ -33,6 +33,7 @@ export interface ClaimedDelivery extends Claimed {
   /** When the attempt fell due. */
   dueAt: number;
   merchant: Merchant;
+  /** Also secrets that have expired: the webhook may be dated at a time when they still signed. */
   secrets: WebhookSecrets;
 }
 

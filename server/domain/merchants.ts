@@ -3,15 +3,7 @@ import type { Chaos } from "./outcomes.ts";
 import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids, Random } from "./ids.ts";
-import {
-  hashKey,
-  MOST_KEYS,
-  newSecret,
-  type ApiKey,
-  type KeyUse,
-  type SecretHash,
-  type WebhookSecrets,
-} from "./keys.ts";
+import { hashKey, newSecret, type ApiKey, type SecretHash, type WebhookSecrets } from "./keys.ts";
 import type { Limits, Terms } from "./limits.ts";
 
 export interface Merchant {
@@ -58,11 +50,11 @@ export interface MerchantStore {
   /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
   /**
-   * Stores a key, unless one with this id is stored. Resolves with the stored key; with undefined, and stores nothing, if
-   * the merchant has `MOST_KEYS` keys that are not revoked.
-   * @throws ServiceError `merchant_suspended` if the merchant is closed
+   * Stores a key. Resolves with false, and stores nothing, if another key has this id.
+   * @throws ServiceError `invalid_value` if the merchant has `MOST_KEYS` keys that are not revoked; `merchant_suspended` if
+   *   the merchant is closed
    */
-  insertKey(key: ApiKey, actor: Actor): Promise<ApiKey | undefined>;
+  insertKey(key: ApiKey, actor: Actor): Promise<boolean>;
   /** Lists the keys of all merchants, oldest first. */
   listKeys(): Promise<ApiKey[]>;
   /**
@@ -70,8 +62,8 @@ export interface MerchantStore {
    * revoked last.
    */
   listKeysOf(merchantId: string): Promise<ApiKey[]>;
-  /** Records the last use of keys, unless a later use is recorded. A power failure may undo this. */
-  recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
+  /** Records that keys were used now. A power failure may undo this. */
+  recordKeyUses(keys: readonly Pick<ApiKey, "merchantId" | "id">[]): Promise<void>;
   /**
    * Revokes a key for good; a server in another process refuses it within a tenth of a second. A revoked key keeps its
    * time of revocation. Resolves with false if there is no such key.
@@ -88,12 +80,7 @@ export interface MerchantStore {
   takeRequest(merchantId: string, perSecond: number): Promise<boolean>;
   /** Reads the secrets that sign now. */
   readSecrets(merchantId: string): Promise<WebhookSecrets>;
-  /** Reads the secrets to show them to a person. */
-  revealSecrets(merchantId: string, actor: Actor): Promise<WebhookSecrets>;
-  /**
-   * Makes `secret` the current secret. The replaced secret signs for another day (`REPLACED_SECRETS`); the expiry of
-   * earlier secrets does not change.
-   */
+  /** Makes `secret` the current secret (`rotated`). */
   rotateSecret(merchantId: string, secret: string, actor: Actor): Promise<WebhookSecrets>;
   /** Sets or removes the address for events whose request gave none (D40). Events that exist keep their destination. */
   setDefaultWebhook(merchantId: string, url: string | undefined, actor: Actor): Promise<void>;
@@ -170,29 +157,18 @@ function newKey(
 }
 
 /**
- * Creates a key and returns its text, which is stored nowhere and cannot be read again.
+ * Creates a key and returns its text, which is stored nowhere and cannot be read again. Resolves with undefined if a key
+ * with this id was created earlier, such as for a form that is sent again.
  * @throws ServiceError `invalid_value` if the name is invalid or the merchant has too many keys
- * @throws KeyExistsError if a key with this id was created earlier
  */
 export async function createKey(
   context: MerchantContext,
   merchantId: string,
   choices: KeyChoices = {},
-): Promise<string> {
+): Promise<string | undefined> {
   const text = choices.text ?? context.ids.apiKey();
-  const key = newKey(context, merchantId, { ...choices, text });
-  const stored = await context.storage.insertKey(key, context.actor);
-  if (stored?.hash === key.hash) return text;
-  if (stored) throw new KeyExistsError();
-  throw new ServiceError(
-    "invalid_value",
-    `The merchant has ${MOST_KEYS} API keys, which is the most. Revoke a key that is not used, then create the new key.`,
-  );
-}
-
-/** Thrown if a form is sent again whose key was created. The text of that key cannot be read again. */
-export class KeyExistsError extends Error {
-  override name = "KeyExistsError";
+  const isNew = await context.storage.insertKey(newKey(context, merchantId, { ...choices, text }), context.actor);
+  return isNew ? text : undefined;
 }
 
 /**

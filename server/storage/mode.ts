@@ -2,7 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { AskedMode, Mode } from "../domain/keys.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { run, type Work } from "./portable/query.ts";
-import { sealStoredSecrets } from "./portable/secrets.ts";
+import { sealStoredSecrets } from "./portable/merchants.ts";
 import type { Sealing } from "./sealing.ts";
 import { StorageError } from "./storage-error.ts";
 

@@ -1,5 +1,6 @@
 import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
+import { signingAt } from "../domain/keys.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
 import { nextStep } from "../webhooks/schedule.ts";
@@ -74,13 +75,9 @@ async function makeAttempt(
   const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
   const at = happensAt(merchant, dueAt, now);
-  const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
-  const message = {
-    url,
-    id: event.id,
-    secrets: [secrets.current, ...previous],
-    body: event.body,
-  };
+  const { current, previous } = signingAt(at, secrets);
+  const signing = [current, ...previous.map(({ secret }) => secret)];
+  const message = { url, id: event.id, secrets: signing, body: event.body };
   // What the chaos switch loses is not sent (D17).
   const { retryAfter, ...result }: AttemptResult = chaos.strikes(merchant, "lostWebhooksPercent")
     ? { sentAt: now, latencyMs: 0, error: "Lost by the chaos switch." }
