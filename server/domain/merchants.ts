@@ -106,17 +106,11 @@ export interface MerchantContext {
  * @param firstKey a key that the merchant gets in the same transaction; by default it has no key
  * @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters
  */
-export async function createMerchant(
-  context: MerchantContext,
-  name: string,
-  firstKey?: { name: string; text: string },
-): Promise<Merchant> {
+export async function createMerchant(context: MerchantContext, name: string, firstKey?: KeyChoices): Promise<Merchant> {
   const { storage, clock, ids, random, actor } = context;
-  const createdAt = clock.now();
-  const merchant = { id: ids.merchant(), name: checkedName(name), createdAt };
+  const merchant = { id: ids.merchant(), name: checkedName(name), createdAt: clock.now() };
   const secrets = { webhook: newSecret(random), customers: Buffer.from(random(32)).toString("hex") };
-  const key = firstKey && newKey(context, merchant.id, firstKey);
-  await storage.insertMerchant(merchant, secrets, actor, key);
+  await storage.insertMerchant(merchant, secrets, actor, firstKey && newKey(context, merchant.id, firstKey));
   return { ...merchant, clockOffset: 0 };
 }
 
@@ -128,30 +122,21 @@ export const beingReset = (): ServiceError =>
 export const suspension = ({ state }: Pick<Merchant, "state">): ServiceError | undefined =>
   state && new ServiceError("merchant_suspended", `The operator of the service has ${state} this merchant.`);
 
-/** @throws ServiceError `merchant_suspended` if the merchant can create no payments */
-export function requireActive(merchant: Pick<Merchant, "state">): void {
-  const refusal = suspension(merchant);
-  if (refusal) throw refusal;
-}
-
-/** By default, the id and the text are new, and the key may do everything. */
+/** The key may do everything, unless scopes are chosen. */
 interface KeyChoices extends Partial<Pick<ApiKey, "id" | "name" | "scopes">> {
-  text?: string;
+  text: string;
 }
 
-function newKey(
-  { clock, ids }: MerchantContext,
-  merchantId: string,
-  { id, name, scopes, text }: KeyChoices & { text: string },
-): ApiKey {
+function newKey({ clock, ids }: MerchantContext, merchantId: string, { name, text, ...more }: KeyChoices): ApiKey {
   const createdAt = clock.now();
+  const named = name !== undefined && { name: checkedName(name) };
   return {
-    id: id ?? ids.record(createdAt),
+    id: ids.record(createdAt),
+    ...more,
+    ...named,
     merchantId,
     hash: hashKey(text),
     hint: text.slice(-4),
-    ...(name !== undefined && { name: checkedName(name) }),
-    ...(scopes && { scopes }),
     createdAt,
   };
 }
@@ -164,10 +149,10 @@ function newKey(
 export async function createKey(
   context: MerchantContext,
   merchantId: string,
-  choices: KeyChoices = {},
+  choices: Partial<KeyChoices> = {},
 ): Promise<string | undefined> {
-  const text = choices.text ?? context.ids.apiKey();
-  const isNew = await context.storage.insertKey(newKey(context, merchantId, { ...choices, text }), context.actor);
+  const { text = context.ids.apiKey(), ...more } = choices;
+  const isNew = await context.storage.insertKey(newKey(context, merchantId, { text, ...more }), context.actor);
   return isNew ? text : undefined;
 }
 
@@ -183,21 +168,22 @@ export async function prepareFirstMerchant(
   name: string,
   wanted?: string,
 ): Promise<{ newKey?: string; revokedKeyId?: string }> {
-  const merchants = await context.storage.listMerchants();
-  const keys = wanted === undefined ? [] : await context.storage.listKeys();
-  const known = keys.find(({ hash }) => hash === hashKey(wanted!));
-  if (known?.revokedAt !== undefined) return { revokedKeyId: known.id };
-  const merchant = merchants.find(({ state }) => state !== "closed");
-  if (merchant) {
-    if (known && known.merchantId !== merchant.id)
-      throw new ServiceError("invalid_value", "SANDBOX_API_KEY is a key of another merchant; choose another value");
-    if (wanted !== undefined && !known)
-      await createKey(context, merchant.id, { name: "SANDBOX_API_KEY", text: wanted });
-    return {};
+  const { storage, ids } = context;
+  const merchants = await storage.listMerchants();
+  const open = merchants.find(({ state }) => state !== "closed");
+  if (wanted === undefined) {
+    // A person who has closed all merchants does not expect a new key.
+    if (merchants.length > 0) return {};
+    const text = ids.apiKey();
+    await createMerchant(context, name, { name: "First key", text });
+    return { newKey: text };
   }
-  // A person who has closed all merchants does not expect a new key.
-  if (merchants.length > 0 && wanted === undefined) return {};
-  const text = wanted ?? context.ids.apiKey();
-  await createMerchant(context, name, { name: wanted === undefined ? "First key" : "SANDBOX_API_KEY", text });
-  return wanted === undefined ? { newKey: text } : {};
+  const key = { name: "SANDBOX_API_KEY", text: wanted };
+  const known = (await storage.listKeys()).find(({ hash }) => hash === hashKey(wanted));
+  if (known?.revokedAt !== undefined) return { revokedKeyId: known.id };
+  if (known && open && known.merchantId !== open.id)
+    throw new ServiceError("invalid_value", "SANDBOX_API_KEY is a key of another merchant; choose another value");
+  if (!open) await createMerchant(context, name, key);
+  else if (!known) await createKey(context, open.id, key);
+  return {};
 }

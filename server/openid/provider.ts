@@ -99,7 +99,7 @@ export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: stri
       } catch (error) {
         throw failure("The provider did not sign you in.", error);
       }
-      return personOf(sources, settings);
+      return signedInAs(sources, settings);
     },
   };
 }
@@ -107,7 +107,7 @@ export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: stri
 const derived = (secret: string, purpose: string) => createHmac("sha256", secret).update(purpose).digest("base64url");
 
 /** @throws OpenIdError if the claims give no access; the log then has the names of all claims */
-function personOf(sources: readonly Claims[], { nameClaim, rolesClaim, grants }: OpenIdSettings): Person {
+function signedInAs(sources: readonly Claims[], { nameClaim, rolesClaim, grants }: OpenIdSettings): Person {
   const refused = (message: string, problem: string) => {
     const sent = new Set(sources.flatMap((claims) => Object.keys(claims)));
     const cause = `sub ${sources[0]!.sub}: ${problem}; the provider sends ${[...sent].toSorted().join(", ")}`;

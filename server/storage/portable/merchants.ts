@@ -3,7 +3,7 @@ import { ServiceError } from "../../domain/errors.ts";
 import { receiverOf } from "../../domain/events.ts";
 import { MOST_KEYS, rotated, signingAt, type ApiKey, type WebhookSecrets } from "../../domain/keys.ts";
 import { limitTexts, termTexts } from "../../domain/limits.ts";
-import { requireActive, type Merchant, type MerchantStore } from "../../domain/merchants.ts";
+import { suspension, type Merchant, type MerchantStore } from "../../domain/merchants.ts";
 import { chaosDetails } from "../../domain/outcomes.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { columnsOf } from "../schema.ts";
@@ -166,7 +166,7 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
           const locked = yield* lockMerchant(merchant, "orders");
           const [known] = (yield* run(SELECT_WITH_ID, { merchant, id })).rows;
           if (known) return toKey(known).hash === key.hash;
-          if (locked.state === "closed") requireActive(locked);
+          if (locked.state === "closed") throw suspension(locked)!;
           const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
           if (counted!.count >= MOST_KEYS) throw new ServiceError("invalid_value", TOO_MANY_KEYS);
           yield* addKey(key, actor);

@@ -1,6 +1,6 @@
 import { CHAIN_SEPARATOR, looksSame, type AccessChain, type Actor, type ActorName } from "../../domain/audit.ts";
 import { ServiceError } from "../../domain/errors.ts";
-import { requireActive } from "../../domain/merchants.ts";
+import { suspension } from "../../domain/merchants.ts";
 import type { SecretHash } from "../../domain/keys.ts";
 import {
   actorOf,
@@ -140,7 +140,7 @@ function* beginSession(
 /** The lock excludes the end of the merchant. @throws ServiceError `merchant_suspended` if the merchant is closed */
 function* requireOpen({ merchantId }: Person): Work<void> {
   const merchant = merchantId === undefined ? undefined : yield* lockMerchant(merchantId, "shares");
-  if (merchant?.state === "closed") requireActive(merchant);
+  if (merchant?.state === "closed") throw suspension(merchant)!;
 }
 
 /** The chain of who acts on this merchant. @throws ServiceError `unauthorized` if the actor's session has ended */
