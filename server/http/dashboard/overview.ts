@@ -6,20 +6,26 @@ import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { say } from "../../texts/index.ts";
 import { card, column, dim, items, link, markup, scroll, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";
-import { checkSearch, searchForm, type Filters, type Page } from "./page.ts";
-import { KINDS, type Kind } from "./payment-search.ts";
-import { queryOf, type View } from "./view.ts";
+import { searchForm, type Page } from "./page.ts";
+import { KINDS, type Kind } from "./payments.ts";
+import { queryOf, type Filters, type View } from "./view.ts";
 
 /** The number of receivers, and of merchants with late payouts, that the page names. */
 const MOST_NAMED = 20;
 /** For how long the page names receivers whose webhooks failed for good. */
 const GIVEN_UP_MS = 7 * DAY_MS;
 
+const FILTERS = {
+  of: { label: "payments", type: "select", options: { disbursements: "disbursements", checkouts: "checkouts" } },
+  from: { label: "from", type: "date" },
+  to: { label: "to", type: "date" },
+} as const satisfies Filters;
+
 /** What needs a person, at one merchant (then with its figures too) or at all. */
 export const overviewPage: Page = {
   at: "{scope}/overview",
   title: "overview",
-  query: ["of", "from", "to"],
+  filters: FILTERS,
   async show(view) {
     const { t, merchant } = view;
     const [issues, figures] = await Promise.all([issuesOf(view), merchant && figuresOf(view, merchant)]);
@@ -92,11 +98,6 @@ async function issuesOf(view: View): Promise<Part[]> {
   return [...issues.flatMap((each): Part[] => each.slice(0, MOST_NAMED)), ...(isCut ? [t("moreThere")] : [])];
 }
 
-const FILTERS = {
-  of: { label: "payments", type: "select", options: { disbursements: "disbursements", checkouts: "checkouts" } },
-  from: { label: "from", type: "date" },
-  to: { label: "to", type: "date" },
-} as const satisfies Filters;
 const MOST_DAYS = 31;
 const USUAL_DAYS = 7;
 
@@ -104,7 +105,6 @@ const isoDay = (day: number): string => new Date(day * DAY_MS).toISOString().sli
 
 /** What a person has chosen; the last days otherwise. @throws Refused */
 function chosen(view: View, merchant: Merchant) {
-  checkSearch(view, FILTERS);
   const { of, from: first = "", to: last = "" } = view.query;
   const today = Math.floor(sandboxTime(merchant, view.context.clock.now()) / DAY_MS);
   const to = last === "" ? today : Date.parse(last) / DAY_MS;

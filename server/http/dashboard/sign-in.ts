@@ -1,19 +1,25 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { Router, type CookieOptions, type RequestHandler, type Response } from "express";
+import { Router, type CookieOptions, type Request, type RequestHandler, type Response } from "express";
 import { refused, typed } from "../../actions/action.ts";
 import { hashKey } from "../../domain/keys.ts";
 import { LINK_MS, newToken, signIn, signInFrom } from "../../domain/sign-in.ts";
 import { createOpenIdProvider, OpenIdError } from "../../openid/provider.ts";
 import type { OpenIdSettings } from "../../openid/provider.ts";
-import { cookieIn } from "../language.ts";
 import { callerAt, createRequestLimit, type RequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { card, link, markup, pre, soft } from "./html.ts";
 import { send, type Frame } from "./layout.ts";
-import { actorIn, isByItself, queryOf, rootOf, seeOther, visitOf, wordsIn, type DashboardContext } from "./view.ts";
+import { actorIn, isByItself, rootOf, seeOther, visitOf, wordsIn, type DashboardContext } from "./view.ts";
 
 /** How many forms of a session are accepted per minute: far more than a person sends. */
 const FORMS_PER_MINUTE = 120;
+
+/** The value of a cookie that the browser has sent. */
+function cookieIn(req: Request, name: string): string | undefined {
+  const start = `${name}=`;
+  const cookies = (req.headers.cookie ?? "").split(";").map((text) => text.trim());
+  return cookies.find((text) => text.startsWith(start))?.slice(start.length);
+}
 
 /**
  * A cookie of the dashboard. No script can read it. With https, its prefix makes browsers refuse a cookie of this name that
@@ -125,8 +131,7 @@ ${pre("npx --no -- disbursement-checkout keys dashboard-link")}${soft(t("linkWor
 
   if (config.openId) router.use(openIdPages(context, config.openId, failed));
   router.get("/dashboard/sign-in", (req, res) => {
-    const token = typed(req.query, "token");
-    show(res, { shownAt: queryOf({ token }) }, token);
+    show(res, {}, typed(req.query, "token"));
   });
   router.post("/dashboard/sign-in", async (req, res) => {
     const token = await signIn(context, typed(req.body, "token"));
