@@ -61,9 +61,6 @@ export const items = (all: readonly Part[], named?: string): Html =>
   markup`<ul${attributes({ class: named })}>${all.map((each) => each && markup`<li>${each}</li>`)}</ul>`;
 export const joined = (all: readonly Part[], between: string): Part =>
   all.filter(Boolean).map((each, index) => [index > 0 && between, each]);
-/** What a wide table is in, so that narrow screens scroll it. */
-export const scroll = (content: Part, about: Attributes): Html =>
-  markup`<div class="scroll" tabindex="0" role="group"${attributes(about)}>${content}</div>`;
 
 /**
  * A column of a table. The class may be `number`, `wide` for a column that narrow screens show below the others, or

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { type ErrorRequestHandler, type RequestHandler, type Response } from "express";
-import { Refused } from "../../actions/action.ts";
+import { areaOf, Refused } from "../../actions/action.ts";
 import { describeChanges } from "../../domain/changes.ts";
 import { ConnectionDropped } from "../../domain/errors.ts";
 import { say, sayDuration, type Label } from "../../texts/index.ts";
@@ -30,9 +30,8 @@ export const dashboardHeaders: RequestHandler = (_req, res, next) => {
 };
 
 /** What is shown around a page. */
-export interface Frame {
+interface Frame {
   title: Part;
-  status?: number;
   nav?: readonly { href: string; label: Label; current: boolean }[];
   /** The address of this page for its script; absent without a script. */
   live?: string;
@@ -47,7 +46,6 @@ export function send({ config }: DashboardContext, res: Response, frame: Frame, 
   const { t } = words;
   const { title, nav = [], live, continueTo } = frame;
   const root = rootOf(config.publicUrl);
-  const area = merchant && `${root}/m/${merchant.id}`;
   const ahead = config.sandbox && visit && merchant && merchant.clockOffset >= 1_000 && merchant.clockOffset;
   const pages = nav.map(
     ({ href, label, current }) =>
@@ -70,7 +68,7 @@ ${continueTo && markup`<meta http-equiv="refresh" content="0; url=${continueTo}"
   <div class="bar">
     <a class="brand" href="${root}"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M4 8h13l-4-4M20 16H7l4 4"/></svg>${t("payments")}</a>
     ${config.sandbox ? tag("test", t("sandbox")) : tag("live", t("live"))}
-    ${ahead && markup`<a class="ahead" href="${area}/sandbox" title="${t("clockIsAhead")}">+${t(sayDuration(ahead))}</a>`}
+    ${ahead && markup`<a class="ahead" href="${root}${areaOf(merchant)}/sandbox" title="${t("clockIsAhead")}">+${t(sayDuration(ahead))}</a>`}
     ${merchant && markup`<bdi class="whose">${merchant.name}</bdi>`}
     ${visit && personMenu(visit, root, config.publicUrl, words)}
   </div>
@@ -88,7 +86,6 @@ ${body}
 </html>
 `;
   const html = htmlOf(page);
-  if (frame.status !== undefined) res.status(frame.status);
   if (isByItself(res.req)) res.set("ETag", `"${hash("sha256", html)}"`);
   res.type("html").send(html);
 }
@@ -119,7 +116,7 @@ function personMenu({ session, csrf }: Visit, root: string, publicUrl: string, {
 export function dashboardErrors(context: DashboardContext): ErrorRequestHandler {
   return (error, req, res, next) => {
     if (error instanceof ConnectionDropped || res.headersSent) return next(error);
-    const { requestId = "", changes = [], shownOnce } = stateOf(res);
+    const { requestId = "", changes = [], shownOnce, visit, merchant } = stateOf(res);
     const { status: meant, said, headers = {}, isUnexpected } = describe(error);
     const hasChanged = changes.length > 0;
     if (isUnexpected || hasChanged) context.log.error({ err: error, requestId }, "unexpected error");
@@ -132,21 +129,14 @@ export function dashboardErrors(context: DashboardContext): ErrorRequestHandler 
     const saysNothing = isUnexpected || [403, 404, 409].includes(status);
     const saysWhat = hasChanged || (req.method === "POST" && !saysNothing);
     const root = rootOf(context.config.publicUrl);
-    const trail = hasChanged && trailOf(root, res);
+    const trail = hasChanged && visit && `${root}${areaOf(merchant)}/audit`;
     const content = markup`<h1>${title}</h1><p>${t(said)}</p>
 ${saysWhat && markup`<p><strong>${describeChanges(changes, (text) => t(text).html)}</strong></p>`}
 ${shownOnce !== undefined && markup`<p>${t("copyThisNow")}</p><p>${code(shownOnce)}</p>`}
 ${trail && markup`<p>${link(trail, t("seeWhatWasRecorded"))}</p>`}
 <p>${link(root, t("toTheDashboard"))}</p>${soft(t("requestIdIs", { requestId }))}`;
-    send(context, res.set(hasChanged ? {} : headers), { status, title }, card(content, { class: "narrow" }));
+    send(context, res.status(status).set(hasChanged ? {} : headers), { title }, card(content, { class: "narrow" }));
   };
-}
-
-/** The page that shows what was recorded; undefined for a visitor who is not signed in. */
-function trailOf(root: string, res: Response): string | undefined {
-  const { visit, merchant } = stateOf(res);
-  const id = merchant?.id ?? visit?.session.merchantId;
-  return visit && `${root}${id === undefined ? "" : `/m/${id}`}/audit`;
 }
 
 function describe(error: unknown): Pick<Refused, "status" | "said"> & Partial<HttpError> & { isUnexpected?: boolean } {

@@ -8,7 +8,7 @@ import type { OpenIdSettings } from "../../openid/provider.ts";
 import { callerAt, createRequestLimit, type RequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { card, link, markup, pre, soft } from "./html.ts";
-import { send, type Frame } from "./layout.ts";
+import { send } from "./layout.ts";
 import { actorIn, isByItself, rootOf, seeOther, visitOf, wordsIn, type DashboardContext } from "./view.ts";
 
 /** How many forms of a session are accepted per minute: far more than a person sends. */
@@ -110,7 +110,7 @@ export function signInPages(context: DashboardContext): Router {
   });
 
   /** @param token of a link that was opened; @param isUsed true if the link signs nobody in */
-  function show(res: Response, frame: Partial<Frame>, token: string, isUsed = false): void {
+  function show(res: Response, token: string, isUsed = false): void {
     const { t } = wordsIn(res);
     const provider = config.openId?.issuer.host;
     const atProvider =
@@ -124,22 +124,20 @@ ${pre("npx --no -- disbursement-checkout keys dashboard-link")}${soft(t("linkWor
     send(
       context,
       res,
-      { title: t("dashboard.sign-in"), ...frame },
+      { title: t("dashboard.sign-in") },
       card([markup`<h1>${t("dashboard.sign-in")}</h1>`, content], { class: "narrow" }),
     );
   }
 
   if (config.openId) router.use(openIdPages(context, config.openId, failed));
-  router.get("/dashboard/sign-in", (req, res) => {
-    show(res, {}, typed(req.query, "token"));
-  });
+  router.get("/dashboard/sign-in", (req, res) => show(res, typed(req.query, "token")));
   router.post("/dashboard/sign-in", async (req, res) => {
     const token = await signIn(context, typed(req.body, "token"));
     if (token === undefined) {
       // Only failed attempts count: links cannot be guessed, and an attacker must not lock out others at the same
       // address.
       failed.count(callerAt(req.ip));
-      return show(res, { status: 403 }, "", true);
+      return show(res.status(403), "", true);
     }
     // The browser's earlier session ends; its cookie is replaced in any case.
     res.cookie(cookie.name, token, cookie.options);

@@ -39,12 +39,7 @@ export interface DashboardContext extends HandlerContext, SignInContext {
 
 /** Shows texts in one language. */
 function wordsOf(language: Language) {
-  const isFrench = language === "fr";
-  const day = (iso: string) => (isFrench ? iso.split("-").toReversed().join("/") : iso);
-  const time = (at: number) => {
-    const [date = "", clock = ""] = timestamp(at).slice(0, 19).split("T");
-    return `${day(date)} ${clock}`;
-  };
+  const time = (at: number) => timestamp(at).slice(0, 19).replace("T", " ");
   const amount = (sum: number | bigint, currency: string) => formatAmount(sum, currency, language);
   const shown = (value: Part | SaidValue): string => {
     if (typeof value === "object" && value !== null) {
@@ -82,8 +77,6 @@ function wordsOf(language: Language) {
     time,
     /** A time in UTC as an element. */
     stamp: (at: number) => markup`<time datetime="${timestamp(at)}">${time(at)}</time>`,
-    /** A day, from its form in an address. */
-    day,
   };
 }
 

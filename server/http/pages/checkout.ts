@@ -138,7 +138,10 @@ async function submit(visit: CheckoutVisit): Promise<void> {
   const number = parsePhoneNumber(typed);
   if (action === "cancel") await context.checkouts.cancel(opened);
   else if (isPayable(checkout)) {
-    if ("fault" in number) return showForm(visit, { status: 422, typed, fault: number.fault });
+    if ("fault" in number) {
+      res.status(422);
+      return showForm(visit, { typed, fault: number.fault });
+    }
     const changes: Change[] = [];
     stateOf(res).changes = changes;
     await noteChanges(changes, () => context.checkouts.pay(opened, number.digits));
@@ -185,19 +188,15 @@ type StateOf<Id> = Id extends `pay.${infer Name}.text` ? Name : never;
 /** What a page shows: the form; or a state of the payment or an error, with the texts `pay.STATE` and `pay.STATE.text`. */
 type State = "form" | StateOf<TextId>;
 
-/** The values of `page.eta`. */
-interface Values {
-  /** 200 by default. */
-  status?: number | undefined;
-  /** Value of the `Refresh` header: seconds until the page reloads, optionally with another URL to load. */
-  refresh?: string | undefined;
-  /** Where the link of the page leads. */
-  link?: string | undefined;
-  [name: string]: unknown;
-}
-
-/** Sends a self-contained page, without scripts, images or fonts. */
-function sendPage({ context, opened, req, res }: Asked, state: State, { status = 200, refresh, ...values }: Values) {
+/**
+ * Sends a self-contained page, without scripts, images or fonts.
+ * @param values of `page.eta`, and of the `Refresh` header: seconds until the page reloads, perhaps with another URL to load
+ */
+function sendPage(
+  { context, opened, req, res }: Asked,
+  state: State,
+  { refresh, ...values }: { refresh?: string | undefined; [name: string]: unknown },
+): void {
   if (!opened) res.vary("Accept-Language");
   if (refresh !== undefined) res.set("Refresh", refresh);
   const language = opened?.checkout.locale ?? languageOf(req);
@@ -205,7 +204,7 @@ function sendPage({ context, opened, req, res }: Asked, state: State, { status =
   // A service that charges nobody says so on every page.
   const { sandbox } = context.config;
   const page = { ...values, state, language, say, css, sandbox, payment: opened && paymentOf(opened) };
-  res.status(status).type("html").send(eta.render("./page", page));
+  res.type("html").send(eta.render("./page", page));
 }
 
 /** What every page about a checkout shows. */
@@ -223,23 +222,14 @@ function paymentOf({ checkout, merchant }: OpenCheckout) {
   };
 }
 
-/** A submission that was refused. What the customer typed stays in the field. */
-interface Rejected {
-  status?: 422 | 503;
-  typed?: string;
-  fault?: PhoneNumberFault;
-}
-
-function showForm(visit: CheckoutVisit, { status, typed = "", fault }: Rejected = {}): void {
+/** @param refused after a submission that was refused: what the customer typed, which stays in the field, and why */
+function showForm(visit: CheckoutVisit, refused?: { typed: string; fault?: PhoneNumberFault; isBusy?: boolean }): void {
   const { locale, country, due } = visit.opened.checkout;
   sendPage(visit, "form", {
-    status,
-    typed,
-    fault,
+    ...refused,
     country: countryOf(country),
     countryName: new Intl.DisplayNames(locale, { type: "region" }).of(country),
     minutesLeft: Math.ceil((due!.at - visit.context.clock.now()) / 60_000),
-    isBusy: status === 503,
   });
 }
 
@@ -285,14 +275,13 @@ function showErrors(context: PageContext): ErrorRequestHandler {
     if (status >= 500 && known !== error) context.log.error({ err: error, requestId }, "unexpected error");
     // An unexpected error does not prove that an attempt to pay recorded nothing.
     const notCharged = known === error && changes?.length === 0;
-    res.set(headers);
+    res.status(status).set(headers);
     if (opened && notCharged && status === 503)
-      return showForm({ context, opened, req, res }, { status, typed: formOf(req).typed });
+      return showForm({ context, opened, req, res }, { typed: formOf(req).typed, isBusy: true });
     const isUnchecked = status >= 500 && !notCharged;
     const problem = status === 404 ? "notFound" : status < 500 ? "notUnderstood" : "broken";
     const back = req.path.endsWith("/return") ? "../" : "";
     sendPage({ context, opened, req, res }, isUnchecked ? "unchecked" : problem, {
-      status,
       refresh: isUnchecked ? loadAgain(req) : undefined,
       link: opened && back + opened.checkout.reference,
       notCharged,
