@@ -1,19 +1,25 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { Router, type CookieOptions, type RequestHandler, type Response } from "express";
+import { Router, type CookieOptions, type Request, type RequestHandler, type Response } from "express";
 import { refused, typed } from "../../actions/action.ts";
 import { hashKey } from "../../domain/keys.ts";
 import { LINK_MS, newToken, signIn, signInFrom } from "../../domain/sign-in.ts";
 import { createOpenIdProvider, OpenIdError } from "../../openid/provider.ts";
 import type { OpenIdSettings } from "../../openid/provider.ts";
-import { cookieIn } from "../language.ts";
 import { callerAt, createRequestLimit, type RequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { card, link, markup, pre, soft } from "./html.ts";
-import { send, type Frame } from "./layout.ts";
-import { actorIn, isByItself, queryOf, rootOf, seeOther, visitOf, wordsIn, type DashboardContext } from "./view.ts";
+import { send } from "./layout.ts";
+import { actorIn, isByItself, rootOf, seeOther, visitOf, wordsIn, type DashboardContext } from "./view.ts";
 
 /** How many forms of a session are accepted per minute: far more than a person sends. */
 const FORMS_PER_MINUTE = 120;
+
+/** The value of a cookie that the browser has sent. */
+function cookieIn(req: Request, name: string): string | undefined {
+  const start = `${name}=`;
+  const cookies = (req.headers.cookie ?? "").split(";").map((text) => text.trim());
+  return cookies.find((text) => text.startsWith(start))?.slice(start.length);
+}
 
 /**
  * A cookie of the dashboard. No script can read it. With https, its prefix makes browsers refuse a cookie of this name that
@@ -104,7 +110,7 @@ export function signInPages(context: DashboardContext): Router {
   });
 
   /** @param token of a link that was opened; @param isUsed true if the link signs nobody in */
-  function show(res: Response, frame: Partial<Frame>, token: string, isUsed = false): void {
+  function show(res: Response, token: string, isUsed = false): void {
     const { t } = wordsIn(res);
     const provider = config.openId?.issuer.host;
     const atProvider =
@@ -118,23 +124,20 @@ ${pre("npx --no -- disbursement-checkout keys dashboard-link")}${soft(t("linkWor
     send(
       context,
       res,
-      { title: t("dashboard.sign-in"), ...frame },
+      { title: t("dashboard.sign-in") },
       card([markup`<h1>${t("dashboard.sign-in")}</h1>`, content], { class: "narrow" }),
     );
   }
 
   if (config.openId) router.use(openIdPages(context, config.openId, failed));
-  router.get("/dashboard/sign-in", (req, res) => {
-    const token = typed(req.query, "token");
-    show(res, { shownAt: queryOf({ token }) }, token);
-  });
+  router.get("/dashboard/sign-in", (req, res) => show(res, typed(req.query, "token")));
   router.post("/dashboard/sign-in", async (req, res) => {
     const token = await signIn(context, typed(req.body, "token"));
     if (token === undefined) {
       // Only failed attempts count: links cannot be guessed, and an attacker must not lock out others at the same
       // address.
       failed.count(callerAt(req.ip));
-      return show(res, { status: 403 }, "", true);
+      return show(res.status(403), "", true);
     }
     // The browser's earlier session ends; its cookie is replaced in any case.
     res.cookie(cookie.name, token, cookie.options);
