@@ -3,7 +3,6 @@ import type { Change } from "../domain/changes.ts";
 import type { OpenCheckout } from "../domain/payments.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Access, Right } from "../domain/sign-in.ts";
-import type { Language } from "../texts/index.ts";
 
 /** The state of a request. Middleware sets the fields for the handlers that run after it. */
 export interface RequestState {
@@ -14,8 +13,6 @@ export interface RequestState {
   /** The merchant of the API key, or of the page of the dashboard. */
   merchant: Merchant;
   keyId: string;
-  /** The language of the page. */
-  language: Language;
   /** The visitor of a page of the dashboard. */
   visit: Visit;
   /** The right that the form of the dashboard needs. */

@@ -115,7 +115,6 @@ export const pages = {
     "This form has created its key, which was shown then. If nobody kept the key, revoke it and create another.",
     "Ce formulaire a créé sa clé, affichée à ce moment. Si personne ne l’a gardée, révoquez-la et créez-en une autre.",
   ],
-  "error.unreadable": ["The form cannot be read.", "Le formulaire est illisible."],
   "error.serverFailed": [
     "The server failed. Its log has the details, with the request id below.",
     "Le serveur a échoué. Son journal contient les détails, avec l’identifiant de requête ci-dessous.",

@@ -7,34 +7,23 @@ import { beingReset, type Merchant } from "../../domain/merchants.ts";
 import { hasRight, RIGHTS } from "../../domain/sign-in.ts";
 import { say } from "../../texts/index.ts";
 import { arrived } from "../json-body.ts";
-import { findLanguage } from "../language.ts";
 import { beginOther } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { auditPage } from "./audit.ts";
 import { balancePages } from "./balances.ts";
 import { form, sentFor } from "./forms.ts";
-import { back, card, Html, items, markup, pre } from "./html.ts";
-import { dashboardErrors, dashboardHeaders, liveScript, send } from "./layout.ts";
+import { back, card, items, markup, pre, type Html } from "./html.ts";
+import { dashboardErrors, dashboardHeaders, send } from "./layout.ts";
 import { merchantsPage } from "./merchants.ts";
 import { overviewPage } from "./overview.ts";
-import type { Page, Shown } from "./page.ts";
+import type { Page } from "./page.ts";
 import { paymentPages } from "./payments.ts";
 import { attentionPage, railsPage } from "./rails.ts";
 import { requestPage } from "./requests.ts";
 import { sandboxPage, settingsPage } from "./settings.ts";
 import { findVisit, guardForms, requireOwnOrigin, requireSession, signInPages, signOutPages } from "./sign-in.ts";
 import { teamPage } from "./team.ts";
-import {
-  actorIn,
-  queryOf,
-  rootOf,
-  seeOther,
-  viewOf,
-  visitOf,
-  wordsIn,
-  type DashboardContext,
-  type View,
-} from "./view.ts";
+import { actorIn, rootOf, seeOther, viewOf, visitOf, wordsIn, type DashboardContext, type View } from "./view.ts";
 import { webhookPages } from "./webhooks.ts";
 
 /** All pages, in the order of the navigation. */
@@ -59,10 +48,7 @@ export const PAGES: readonly Page[] = [
  */
 export function dashboardPages(context: DashboardContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
-  router.use(liveScript());
-  router.use("/dashboard", dashboardHeaders, findLanguage(context.config), refuseUnsafe(context));
-  router.use("/dashboard", requireOwnOrigin(context));
-  router.use("/dashboard", findVisit(context));
+  router.use("/dashboard", dashboardHeaders, refuseUnsafe(context), requireOwnOrigin(context), findVisit(context));
   router.use("/dashboard", readForm, arrived, noteWhatIsRecorded);
   router.use(signInPages(context));
   router.use("/dashboard", requireSession(context), limitPages(context));
@@ -151,41 +137,22 @@ async function show(
   res: Response,
   told?: Told,
 ): Promise<void> {
-  // The response to a form shows the page as it is without a query.
-  const view = viewOf(context, res, told ? [] : (page.query ?? []));
-  const shown = await page.show(view);
-  if (shown === undefined) return;
-  const { body, about, address }: Shown = shown instanceof Html ? { body: shown } : shown;
-  const title = view.t(page.title);
-  const nav = pages.flatMap((each) => {
-    const at = each.under === undefined ? pathIn(each, view.merchant !== undefined) : undefined;
-    if (at === undefined) return [];
-    const href = `${view.root}${at.replace(":merchant", view.merchant?.id ?? "")}`;
-    return [{ href, label: each.title, current: each.at === (page.under ?? page.at) }];
-  });
-  const here = view.pathTo(page.at);
-  send(
-    context,
-    res,
-    {
-      title: about === undefined ? title : [title, " ", about],
-      nav,
-      live: here,
-      // The address of a form cannot be loaded, so links lead to the page that shows the same.
-      shownAt: told ? here : (address ?? queryOf(view.query)),
-    },
-    [told && notice(view, told), body],
-  );
+  const view = viewOf(context, res, page);
+  const { t, merchant, params, pathTo } = view;
+  const body = await page.show(view);
+  if (body === undefined) return;
+  const isHere = (path: string) => path.startsWith("/m/") === (merchant !== undefined);
+  const nav = pages
+    .filter(({ at, under }) => under === undefined && scopesOf(at).some(isHere))
+    .map(({ at, title }) => ({ href: pathTo(at), label: title, current: at === (page.under ?? page.at) }));
+  const title = [t(page.title), " ", params.reference ?? params.id];
+  send(context, res, { title, nav, live: pathTo(page.at) }, [told && notice(view, told), body]);
 }
 
 /** What an action has done, which only the response to its form says. */
 const notice = ({ t }: View, { title, secret, lines }: Told): Html =>
   markup`<div class="notice" role="status">${title && markup`<h2>${t(title)}</h2>`}${secret !== undefined && pre(secret, { id: "shown-once" })}
 ${lines.map((line) => markup`<p>${t(line)}</p>`)}</div>`;
-
-/** The path of a page among those of a merchant, or of all merchants. */
-const pathIn = ({ at }: Page, isOfMerchant: boolean) =>
-  scopesOf(at).find((each) => each.startsWith("/m/") === isOfMerchant);
 
 /** Who acts on what. */
 const doerOf = (context: DashboardContext, res: Response): Doer<Merchant | undefined> => {
@@ -217,9 +184,8 @@ function askingPage(name: ActionName): Page {
         items(effects.map((each) => t(each))),
         !isEmpty && form(view, name, { values: { ...values, ...more }, class: "stack", hidesInputs: true }),
       ];
-      const body = markup`${back(view.pathTo(from) + address, t("backChangeNothing"))}<h1>${t(question)}</h1>
-${card(content, { class: "stack", label: t("whatWillHappen") })}`;
-      return { body, address };
+      return markup`${back(view.pathTo(from) + address, t("backChangeNothing"))}<h1>${t(question)}</h1>
+${card(content, { class: "stack" })}`;
     },
   };
 }

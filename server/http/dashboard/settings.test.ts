@@ -99,7 +99,7 @@ test("the audit trail is in French for a browser that prefers it, also its detai
   await storage.replayAll({ merchantId: merchant.id, filter, pace: 20 }, "dashboard Esi");
   const at = `/m/${merchant.id}/audit`;
   await says(ada.get(at), 200, "reference: bank-118 · amount: -XOF 10,000.00 · reason: Bank");
-  const details = "créés depuis : 02/11/2026 09:30:00 UTC · rythme : 20 par seconde";
+  const details = "créés depuis : 2026-11-02 09:30:00 UTC · rythme : 20 par seconde";
   await says(ada.get(at, { "accept-language": "fr" }), 200, "Lancer un renvoi de webhooks", details);
   const { rows } = await says(ada.get("/audit"), 200, `href="/dashboard${at}"`, /Sign in .*Ada, operator/);
   expect(rows[0]!.join()).toMatch(/Kofi & Sons.*Esi/);

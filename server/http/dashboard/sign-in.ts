@@ -1,19 +1,25 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { Router, type CookieOptions, type RequestHandler, type Response } from "express";
+import { Router, type CookieOptions, type Request, type RequestHandler, type Response } from "express";
 import { refused, typed } from "../../actions/action.ts";
 import { hashKey } from "../../domain/keys.ts";
 import { LINK_MS, newToken, signIn, signInFrom } from "../../domain/sign-in.ts";
 import { createOpenIdProvider, OpenIdError } from "../../openid/provider.ts";
 import type { Label } from "../../texts/index.ts";
-import { cookieIn } from "../language.ts";
 import { callerAt, createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { card, link, markup, pre, soft, type Part } from "./html.ts";
-import { send, type Frame } from "./layout.ts";
-import { actorIn, isByItself, queryOf, rootOf, seeOther, visitOf, wordsIn, type DashboardContext } from "./view.ts";
+import { send } from "./layout.ts";
+import { actorIn, isByItself, rootOf, seeOther, visitOf, wordsIn, type DashboardContext } from "./view.ts";
 
 /** How many forms of a session are accepted per minute: far more than a person sends. */
 const FORMS_PER_MINUTE = 120;
+
+/** The value of a cookie that the browser has sent. */
+function cookieIn(req: Request, name: string): string | undefined {
+  const start = `${name}=`;
+  const cookies = (req.headers.cookie ?? "").split(";").map((text) => text.trim());
+  return cookies.find((text) => text.startsWith(start))?.slice(start.length);
+}
 
 /**
  * The cookies of the dashboard. No script can read them. With https, their prefix makes browsers refuse a cookie of this name
@@ -105,12 +111,12 @@ export function signInPages(context: DashboardContext): Router {
     perMinute: FAILED_PER_MINUTE,
     message: "Too many sign-ins from this address failed. Wait a minute, then try again.",
   });
-  const show = (res: Response, title: Label, content: Part, frame: Partial<Frame> = {}) => {
-    const heading = wordsIn(res).t(title);
-    send(context, res, { title: heading, ...frame }, card([markup`<h1>${heading}</h1>`, content], { class: "narrow" }));
+  const show = (res: Response, id: Label, content: Part, continueTo?: string) => {
+    const title = wordsIn(res).t(id);
+    send(context, res, { title, continueTo }, card([markup`<h1>${title}</h1>`, content], { class: "narrow" }));
   };
   /** The page for a visitor without a link. */
-  function showWays(res: Response, alert?: Part, frame?: Partial<Frame>): void {
+  function showWays(res: Response, alert?: Part): void {
     const { t } = wordsIn(res);
     const provider = config.openId?.issuer.host;
     const content = [
@@ -120,16 +126,16 @@ export function signInPages(context: DashboardContext): Router {
       pre("npx --no -- disbursement-checkout keys dashboard-link"),
       soft(t("linkWorksOnce", { minutes: LINK_MS / 60_000 })),
     ];
-    show(res, "dashboard.sign-in", content, frame);
+    show(res, "dashboard.sign-in", content);
   }
 
   router.get("/dashboard/sign-in", (req, res) => {
     const { t } = wordsIn(res);
     const token = typed(req.query, "token");
-    if (token === "") return showWays(res, undefined, { shownAt: "" });
+    if (token === "") return showWays(res);
     const content = markup`<p>${t("linkSignsIn")}</p><form method="post" action="${root}/sign-in">
 <input type="hidden" name="token" value="${token}"><button class="primary">${t("dashboard.sign-in")}</button></form>`;
-    show(res, "dashboard.sign-in", content, { shownAt: queryOf({ token }) });
+    show(res, "dashboard.sign-in", content);
   });
   router.post("/dashboard/sign-in", async (req, res) => {
     const token = await signIn(context, typed(req.body, "token"));
@@ -137,7 +143,7 @@ export function signInPages(context: DashboardContext): Router {
       // Only failed attempts count: links cannot be guessed, and an attacker must not lock out others at the same
       // address.
       failed.count(callerAt(req.ip));
-      return showWays(res, wordsIn(res).t("linkWasUsed"), { status: 403 });
+      return showWays(res.status(403), wordsIn(res).t("linkWasUsed"));
     }
     // The browser's earlier session ends; its cookie is replaced in any case.
     res.cookie(session.name, token, session.options);
@@ -175,7 +181,7 @@ export function signInPages(context: DashboardContext): Router {
     }
     // A redirect would still belong to the provider's page, and browsers would not send the session's cookie.
     const onward = markup`<p>${link(root, wordsIn(res).t("toTheDashboard"))}</p>`;
-    show(res, "signedIn", onward, { continueTo: root });
+    show(res, "signedIn", onward, root);
   });
   return router;
 }

@@ -1,21 +1,23 @@
-// How pages and exports read and write amounts and phone numbers.
-import { byLanguage, type Language } from "../../texts/index.ts";
+// How pages and exports read and write amounts and phone numbers, and in which language.
+import type { Request } from "express";
+import type { Checkout } from "../../domain/records.ts";
+import { numberIn, type Language } from "../../texts/index.ts";
+
+/** The language that a browser prefers, or English. */
+export const languageOf = (req: Request): Language => (req.acceptsLanguages("en", "fr") || "en") as Language;
 
 /** Non-breaking spaces keep a number on one line. */
 const SPACE = "\u00a0";
 
-const twoDecimals = byLanguage((language) => new Intl.NumberFormat(language, { minimumFractionDigits: 2 }));
-
 /**
- * Formats an amount for display, divided by 100 for every currency, including XOF (§1, D14). The decimal point is
- * inserted into the text and `Intl` accepts a string, so no floating-point arithmetic is involved. Shows the currency's
- * code, because several currencies share the symbols `$` and `£`.
+ * Formats an amount for display, divided by 100 for every currency, including XOF (§1, D14), without floating-point
+ * arithmetic. Shows the currency's code, because several currencies share the symbols `$` and `£`.
  * @param amount in the lowest denomination
  */
 export function formatAmount(amount: number | bigint, currency: string, language: Language): string {
   const digits = String(amount).replace("-", "").padStart(3, "0");
-  const decimal = `${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
-  const shown = twoDecimals(language).format(decimal);
+  const whole = numberIn(language, BigInt(digits.slice(0, -2)));
+  const shown = `${whole}${language === "fr" ? "," : "."}${digits.slice(-2)}`;
   return (amount < 0 ? "-" : "") + (language === "fr" ? shown + SPACE + currency : currency + SPACE + shown);
 }
 
@@ -95,4 +97,25 @@ export function formatPhoneNumber(digits: string): string {
   let at = country.callingCode.length;
   const groups = country.example.split(" ").map((group) => digits.slice(at, (at += group.length)));
   return [`+${country.callingCode}`, ...groups].join(SPACE);
+}
+
+/** A parameter's name: `%73tatus` is `status`. The constructor drops one leading question mark. */
+const nameOf = (parameter: string): string => [...new URLSearchParams(`?${parameter}`).keys()][0] ?? "";
+
+/**
+ * Returns the URL that the customer returns to (D10): the merchant's `redirectURL` with `reference`,
+ * `merchantsReference` and `status` set. The rest of its query and its fragment are preserved exactly. Merchants must
+ * not trust these parameters, since a customer can forge them; only a webhook or a verify is authoritative.
+ */
+export function returnAddress(redirectURL: string, { reference, merchantsReference, status }: Checkout): string {
+  const address = new URL(redirectURL);
+  const own = { reference, merchantsReference, status };
+  const kept = address.search
+    .slice(1)
+    .split("&")
+    .filter((parameter) => parameter !== "" && !Object.hasOwn(own, nameOf(parameter)));
+  const added = Object.entries(own).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  // The setter drops one leading question mark, which could be part of the merchant's query.
+  address.search = `?${[...kept, ...added].join("&")}`;
+  return address.href;
 }
