@@ -3,7 +3,7 @@ import { ServiceError } from "../domain/errors.ts";
 import { createContract, type ContractContext } from "./contract.ts";
 import type { DashboardContext } from "./dashboard/view.ts";
 import { noSuchPath, sendErrors } from "./http-error.ts";
-import type { PageContext } from "./pages/show.ts";
+import type { PageContext } from "./pages/checkout.ts";
 import { probes, type ProbesContext } from "./probes.ts";
 import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import { railWebhooks, type RailWebhooksContext } from "./rail-webhooks.ts";
