@@ -57,7 +57,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", guardForms());
   router.use(signOutPages(context));
   router.use("/dashboard/m/:merchant", findMerchant(context));
-  router.use(serve(context, PAGES));
+  router.use(serve(context));
   router.use("/dashboard", dashboardErrors(context));
   return router;
 }
@@ -108,41 +108,36 @@ function findMerchant({ storage }: DashboardContext): RequestHandler {
 const isServed = ({ config, rails }: DashboardContext, where: Page["where"]): boolean =>
   where === undefined || { sandbox: config.sandbox, live: rails !== undefined, requests: config.requestLog }[where];
 
+const pagesOf = (context: DashboardContext) => PAGES.filter(({ where }) => isServed(context, where));
+
 /** Serves pages, and the forms of all actions. */
-function serve(context: DashboardContext, all: readonly Page[]): Router {
+function serve(context: DashboardContext): Router {
   const router = Router({ caseSensitive: true, strict: true });
-  const pages = all.filter(({ where }) => isServed(context, where));
-  const asking = ACTION_NAMES.filter((name) => actionOf(name).asks && isServed(context, actionOf(name).where));
-  for (const page of [...asking.map(askingPage), ...pages])
+  const names = ACTION_NAMES.filter((name) => isServed(context, actionOf(name).where));
+  const asking = names.filter((name) => actionOf(name).asks).map(askingPage);
+  for (const page of [...asking, ...pagesOf(context)])
     for (const at of scopesOf(page.at))
       router.get(`/dashboard${at}`, async (req, res) => {
         const { merchantId } = visitOf(res).session;
-        if (merchantId === undefined || at.startsWith("/m/")) return show(context, pages, page, res);
+        if (merchantId === undefined || at.startsWith("/m/")) return show(context, page, res);
         if (page.at === at && at !== "") throw missing();
         // A merchant's person sees the same of the own merchant.
         seeOther(res, `${rootOf(context.config.publicUrl)}/m/${merchantId}${at || "/disbursements"}`);
       });
-  for (const name of ACTION_NAMES)
-    if (isServed(context, actionOf(name).where)) serveAction(context, router, name, pages);
+  for (const name of names) serveAction(context, router, name);
   router.use("/dashboard", () => {
     throw missing();
   });
   return router;
 }
 
-async function show(
-  context: DashboardContext,
-  pages: readonly Page[],
-  page: Page,
-  res: Response,
-  told?: Told,
-): Promise<void> {
+async function show(context: DashboardContext, page: Page, res: Response, told?: Told): Promise<void> {
   const view = viewOf(context, res, page);
   const { t, merchant, params, pathTo } = view;
   const body = await page.show(view);
   if (body === undefined) return;
   const isHere = (path: string) => path.startsWith("/m/") === (merchant !== undefined);
-  const nav = pages
+  const nav = pagesOf(context)
     .filter(({ at, under }) => under === undefined && scopesOf(at).some(isHere))
     .map(({ at, title }) => ({ href: pathTo(at), label: title, current: at === (page.under ?? page.at) }));
   const title = [t(page.title), " ", params.reference ?? params.id];
@@ -190,10 +185,10 @@ ${card(content, { class: "stack" })}`;
   };
 }
 
-function serveAction(context: DashboardContext, router: Router, name: ActionName, pages: readonly Page[]): void {
+function serveAction(context: DashboardContext, router: Router, name: ActionName): void {
   const entry = actionOf(name);
   const { leadsTo } = entry;
-  const page = pages.find(({ at }) => at === leadsTo);
+  const page = PAGES.find(({ at }) => at === leadsTo);
   for (const at of scopesOf(entry.at))
     router.post(`/dashboard${at}`, async (req, res) => {
       const { session } = visitOf(res);
@@ -204,11 +199,11 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
       const input = readInput(name, req.body);
       const replaced = typed(req.body, "replaces");
       if (replaced !== "" && entry.replaces && replaced !== digestOf(await entry.replaces(doer as Doer<never>, input)))
-        return show(context, pages, page!, res.status(409), { lines: [say("outOfDate")] });
+        return show(context, page!, res.status(409), { lines: [say("outOfDate")] });
       const result = await entry.run(doer as Doer<never>, input);
       const told = entry.says?.(result);
       if (told?.secret !== undefined) stateOf(res).shownOnce = told.secret;
-      if (told) return show(context, pages, page!, res, told);
+      if (told) return show(context, page!, res, told);
       const path = typeof leadsTo === "string" ? leadsTo : leadsTo(result, doer as Doer<never>);
       seeOther(res, rootOf(context.config.publicUrl) + pathFor(path, merchant, params));
     });

@@ -37,9 +37,11 @@ export interface DashboardContext extends HandlerContext, SignInContext {
   room: RequestRoom;
 }
 
+/** A time in UTC, to the second. */
+const time = (at: number): string => timestamp(at).slice(0, 19).replace("T", " ");
+
 /** Shows texts in one language. */
 function wordsOf(language: Language) {
-  const time = (at: number) => timestamp(at).slice(0, 19).replace("T", " ");
   const amount = (sum: number | bigint, currency: string) => formatAmount(sum, currency, language);
   const shown = (value: Part | SaidValue): string => {
     if (typeof value === "object" && value !== null) {
@@ -73,7 +75,6 @@ function wordsOf(language: Language) {
     money: (of: { amount: number | bigint; currency: string }) => amount(of.amount, of.currency),
     /** A status of a payment, a webhook, a replay, a merchant or a key. */
     badge: (status: string) => tag(status, word("status", status)),
-    /** A time in UTC, to the second. */
     time,
     /** A time in UTC as an element. */
     stamp: (at: number) => markup`<time datetime="${timestamp(at)}">${time(at)}</time>`,
