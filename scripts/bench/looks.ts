@@ -13,7 +13,6 @@ const LOOKS = 1_000;
 const WARM_UP = 100;
 const MERCHANTS = 100;
 const DAY_MS = 86_400_000;
-const LATEST = Date.UTC(9999, 11, 31);
 const folder = mkdtempSync(join(tmpdir(), "looks-"));
 
 const open = (file: string): Storage => openSqlite(join(folder, file), { clock: createSystemClock(), server: true });
@@ -99,8 +98,9 @@ async function turns(work: () => Promise<unknown>): Promise<Cost[]> {
 async function blocks(file: string): Promise<Record<string, Cost[]>> {
   const storage = open(file);
   const merchant = "merchant-0";
-  const move = await turns(() => storage.moveClock(merchant, { by: 1_000 }, LATEST));
-  const reset = await turns(() => storage.reset(merchant));
+  const actor = "command bench@host";
+  const move = await turns(() => storage.moveClock(merchant, { by: 1_000 }, actor));
+  const reset = await turns(() => storage.reset(merchant, actor));
   const prune = await turns(async () => {
     while ((await storage.prune(1_000)) > 0);
   });

@@ -18,7 +18,7 @@ import {
   type Values,
   type Wording,
 } from "../texts/index.ts";
-import type { MerchantClock } from "../workers/merchant-clock.ts";
+import type { AdvanceClock } from "../workers/merchant-clock.ts";
 
 /** The dependencies of actions. */
 export interface ActionContext extends SignInContext {
@@ -26,7 +26,7 @@ export interface ActionContext extends SignInContext {
   storage: Storage;
   disbursements: Disbursements;
   checkouts: Checkouts;
-  merchantClock: MerchantClock;
+  advanceClock: AdvanceClock;
   rails?: Rails | undefined;
 }
 
@@ -48,7 +48,7 @@ export const refused = <Id extends TextId>(status: number, text: Id, ...values: 
   new Refused(status, say(text, ...values));
 
 /** For what is not there, is not there any more, or is not the visitor's. */
-export const missing = () => refused(404, "error.missing");
+export const missing = () => refused(404, "error.not_found");
 
 /** What a form or a query has sent. Of an input that is sent several times, there is a list. */
 type Sent = Readonly<Record<string, unknown>> | undefined;
@@ -158,6 +158,16 @@ export const sameAgain = (...names: string[]): Field<Random | undefined> => ({
     if (id === "") return undefined;
     return (length) => new Uint8Array(hkdfSync("sha256", secret, id, JSON.stringify(values), length));
   },
+});
+
+/** A time that the page has chosen which asks whether to do the action. */
+export const aShownTime = (name: string): Field<number> => ({
+  ...field(name, { type: "hidden" }, (text) => {
+    const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN;
+    if (Number.isNaN(time)) throw refused(422, "error.beginAgain");
+    return time;
+  }),
+  isLate: true,
 });
 
 /** A sum of money. */

@@ -4,7 +4,6 @@ import { actorName, personOf } from "../domain/audit.ts";
 import type { Decided } from "../domain/payments.ts";
 import { createKey, createMerchant, type Merchant } from "../domain/merchants.ts";
 import { createLink, LINK_MS, linkAddress } from "../domain/sign-in.ts";
-import { countReplay, replayAll, replayDelivery } from "../domain/webhooks.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
@@ -157,24 +156,21 @@ export const keyCommands = commands({
       return listing(await storage.listDeliveries({ merchantId, limit, cursor, ...searchIn(search) }), deliveryView);
     },
   },
-  [`replay MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--dry-run] [--yes]` as const]: {
+  [`replay MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--yes]` as const]: {
     summary: "Deliver one webhook again, or all that meet the conditions, such as --status failed.",
-    async run(context, { merchant, deliveryId, pace, dryRun, yes, ...search }) {
-      const { storage, actor } = context;
-      const { id: merchantId } = merchant;
+    async run({ storage, actor }, { merchant: { id: merchantId }, deliveryId, pace, yes, ...search }) {
       const filter = searchIn(search);
-      const isSearch = Object.keys(filter).length > 0;
+      if ((deliveryId === undefined) === (Object.keys(filter).length === 0))
+        throw new UsageError("Give either a DELIVERY_ID, or --status or other conditions for all that meet them.");
       if (deliveryId !== undefined) {
-        if (isSearch || dryRun || yes) throw new UsageError("Give either a DELIVERY_ID or --status.");
-        await replayDelivery(storage, storage.requestReplay, merchantId, deliveryId, actor);
+        await storage.requestReplay(merchantId, deliveryId, actor);
         return `Replay of ${deliveryId} requested`;
       }
-      if (!isSearch)
-        throw new UsageError("Give a DELIVERY_ID, or --status or other conditions for all that meet them.");
-      const { count, hosts } = await countReplay(storage, { merchantId, filter });
-      if (dryRun || count === 0) return { count, hosts };
-      requireYes({ yes }, `${count} deliveries match.`);
-      return `Deliveries replayed: ${await replayAll(storage, { merchantId, filter, pace }, actor)}`;
+      const { count, hosts } = await storage.countDeliveries(merchantId, filter);
+      if (count === 0) return "No deliveries match.";
+      const receivers = hosts.map((each) => `${each.host} (${each.count})`).join(", ");
+      requireYes({ yes }, `${count} deliveries match, to ${receivers}.`);
+      return `Deliveries replayed: ${await storage.replayAll({ merchantId, filter, pace }, actor)}`;
     },
   },
 });

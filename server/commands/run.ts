@@ -9,6 +9,7 @@ import { describeChanges, noteChanges, truthful, type Change } from "../domain/c
 import { createSystemClock, type Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { createIds } from "../domain/ids.ts";
+import { modeOf } from "../domain/keys.ts";
 import { readRailStates, type Handover } from "../domain/handovers.ts";
 import type { Merchant, MerchantContext } from "../domain/merchants.ts";
 import type { Page } from "../domain/pages.ts";
@@ -17,8 +18,7 @@ import type { Storage } from "../domain/storage.ts";
 import { formatAmount } from "../http/pages/formats.ts";
 import { listView } from "../http/views.ts";
 import { operator } from "../operator.ts";
-import { modeOfServer } from "../storage/mode.ts";
-import { databaseAt, openStorage } from "../storage/open.ts";
+import { openStorage } from "../storage/open.ts";
 import { connectToServer } from "../storage/socket.ts";
 import { english } from "../texts/index.ts";
 import {
@@ -68,8 +68,6 @@ interface Entry<In> extends Omit<Syntax, "takes"> {
   says?(result: unknown, input: In, context: Context): Output | Promise<Output>;
   /** True if the command may create the database. Other commands expect an existing database. */
   creates?: boolean;
-  /** True if the command does not connect to a PostgreSQL database: it prints which programs to use instead. */
-  onlyAdvises?: boolean;
 }
 export type Command = Entry<any> & Syntax;
 type TakesOf<Line> = Line extends `${string} ${infer Takes}` ? Takes : "";
@@ -149,10 +147,8 @@ export async function runCommand(
 
 /** Runs a command on the database that DATABASE_URL selects. */
 async function onDatabase(chosen: Command, input: Record<string, unknown>, env: NodeJS.ProcessEnv): Promise<Output> {
-  const asked = readConfig(env);
-  await requireDatabase(chosen, asked);
-  const opensNothing = chosen.onlyAdvises && asked.database.kind === "postgres";
-  const config = opensNothing ? asked : await inModeOfDatabase(asked, env);
+  const config = readConfig(env);
+  await requireDatabase(chosen, config);
   const changes: Change[] = [];
   const context = { config, env, clock: createSystemClock() };
   const work = () => (chosen.runOnDatabase ? chosen.runOnDatabase(context, input) : onStorage(context, chosen, input));
@@ -192,11 +188,14 @@ const inJson = (name: string, value: unknown) => {
 };
 
 async function onStorage(shared: DatabaseContext, chosen: Command, input: Record<string, unknown>) {
-  const { config, clock } = shared;
-  const storage = await openStorage(config.database, { clock, server: false, secretKeys: config.secretKeys });
+  const { clock, env } = shared;
+  const { database, mode, secretKeys } = shared.config;
+  const storage = await openStorage(database, { clock, server: false, mode, secretKeys });
   try {
-    const ids = createIds(randomBytes, config.mode);
-    const context: Context = { ...shared, storage, ids, random: randomBytes, actor: operator("command") };
+    // Without SANDBOX, the mode is that of the database.
+    const config = readConfig({ ...env, SANDBOX: String((await storage.readMode()) !== "live") });
+    const ids = createIds(randomBytes, modeOf(config));
+    const context: Context = { ...shared, config, storage, ids, random: randomBytes, actor: operator("command") };
     const { merchant: id } = input;
     const given = { ...input, ...(typeof id === "string" && { merchant: await merchantOf(storage, id) }) };
     return await (chosen.action ? act(context, chosen.action, chosen, given) : chosen.run!(context, given));
@@ -228,15 +227,4 @@ function withChanges(error: unknown, changes: readonly Change[], id: unknown): u
       cause: error,
     });
   return error instanceof ServiceError ? truthful(error, changes, see, english) : error;
-}
-
-/**
- * Returns the configuration in the mode of the database, if it has one.
- * @throws StorageError if SANDBOX asks for the other mode
- */
-async function inModeOfDatabase(asked: Config, env: NodeJS.ProcessEnv): Promise<Config> {
-  const stored = await databaseAt(asked.database).readMode();
-  if (asked.mode !== "unset") modeOfServer(stored, asked.mode);
-  const { mode } = stored;
-  return mode === undefined ? asked : readConfig({ ...env, SANDBOX: String(mode === "sandbox") });
 }

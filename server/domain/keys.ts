@@ -29,7 +29,7 @@ export interface ApiKey {
 }
 
 /** What new keys begin with. A key with another beginning is valid in both modes (D80). */
-export const KEY_PREFIX: Readonly<Record<AskedMode, string>> = { sandbox: "test_", live: "live_", unset: "sk_" };
+export const KEY_PREFIX: Readonly<Record<Mode, string>> = { sandbox: "test_", live: "live_" };
 
 /** Returns why a key cannot belong to a service of this mode; undefined if it can. */
 export function otherModeOf(key: string, mode: Mode): string | undefined {

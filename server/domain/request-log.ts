@@ -27,11 +27,6 @@ export interface LoggedRequest {
   sent?: string;
   /** The response's body, redacted, as JSON. */
   returned?: string;
-  /**
-   * How many of the merchant's requests were not kept, after the last request with such a count and before this
-   * request.
-   */
-  leftOut?: number;
 }
 
 /**

@@ -1,11 +1,9 @@
-import express, { type Express } from "express";
+import express, { type Express, type RequestHandler, type Router } from "express";
 import { ServiceError } from "../domain/errors.ts";
 import { createContract, type ContractContext } from "./contract.ts";
-import { dashboardPages } from "./dashboard/routes.ts";
 import type { DashboardContext } from "./dashboard/view.ts";
-import { documentation } from "./docs/routes.ts";
 import { noSuchPath, sendErrors } from "./http-error.ts";
-import { checkoutPages } from "./pages/checkout.ts";
+import type { PageContext } from "./pages/checkout.ts";
 import { probes, type ProbesContext } from "./probes.ts";
 import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import { railWebhooks, type RailWebhooksContext } from "./rail-webhooks.ts";
@@ -37,11 +35,30 @@ export function createApp(context: AppContext): Express {
   if (servesRequests) app.use(createContract({ ...context, failedKeys }));
   if (servesRequests && context.railWebhooks) app.use(railWebhooks(context.railWebhooks));
   app.use(probes(context, failedKeys));
-  if (servesRequests) app.use(checkoutPages(context), documentation(config));
-  if (servesRequests && config.dashboard) app.use(dashboardPages(context));
+  if (servesRequests) app.use(pages(context));
   app.use(noSuchPath);
   app.use(sendErrors(log));
   return app;
+}
+
+/**
+ * What people see. Its modules are loaded at the first request that no program sends, because most of the time of a start is
+ * for loading modules.
+ */
+function pages(context: AppContext): RequestHandler {
+  async function load(): Promise<Router> {
+    const [{ checkoutPages }, { documentation }, { dashboardPages }] = await Promise.all([
+      import("./pages/checkout.ts"),
+      import("./docs/routes.ts"),
+      import("./dashboard/routes.ts"),
+    ]);
+    const router = express.Router({ caseSensitive: true, strict: true });
+    router.use(checkoutPages(context), documentation(context.config));
+    if (context.config.dashboard) router.use(dashboardPages(context));
+    return router;
+  }
+  let loaded: Promise<Router> | undefined;
+  return async (req, res, next) => (await (loaded ??= load()))(req, res, next);
 }
 
 /**
@@ -56,7 +73,7 @@ const COMMON_HEADERS = new Map([
   ["Referrer-Policy", "no-referrer"],
   ["Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"],
 ]);
-const commonHeaders: express.RequestHandler = (_req, res, next) => {
+const commonHeaders: RequestHandler = (_req, res, next) => {
   res.setHeaders(COMMON_HEADERS);
   next();
 };
@@ -68,7 +85,7 @@ const HOST = /^(\[[0-9A-Fa-f:.]+\]|[\w.~%!$&'()*+,;=-]*)(:\d*)?$/;
  * HTTP/1.1 requires exactly one valid Host header (RFC 9112 §3.2). Node's own check would not respond in the shape of
  * §7, and would ignore a second Host header.
  */
-const requireHost: express.RequestHandler = ({ httpVersion, headersDistinct: { host = [] } }, _res, next) => {
+const requireHost: RequestHandler = ({ httpVersion, headersDistinct: { host = [] } }, _res, next) => {
   const isMissing = host.length === 0 && httpVersion === "1.1";
   if (!isMissing && host.length <= 1 && HOST.test(host[0] ?? "")) return next();
   throw new ServiceError("invalid_request", "Send exactly one valid Host header.");

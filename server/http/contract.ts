@@ -10,7 +10,7 @@ import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { KeyUses } from "../workers/housekeeping.ts";
 import { authenticate, refusalOf, type OperationId } from "./authentication.ts";
-import { checkInput, declaredInput, type InputDeclaration } from "./contract-input.ts";
+import { inputOf, type InputDeclaration } from "./contract-input.ts";
 import { createHandlers, type HandlerContext } from "./handlers.ts";
 import { onlyFor } from "./http-error.ts";
 import { arrived, readJson, through } from "./json-body.ts";
@@ -110,7 +110,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
   const { operationId, requestBody } = operation;
   const isOfSandbox = isControl(path);
   const isPayment = !isOfSandbox && !operationId.startsWith("list");
-  const input = declaredInput(operation);
+  const input = inputOf(path, operation);
 
   async function answer(req: Request, res: Response): Promise<void> {
     const state = stateOf(res);
@@ -125,7 +125,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
     const hasWaited = await (isPayment ? beginPayment(room, merchant.id, res) : beginOther(room, merchant.id));
     // The body and the wait may take long. Meanwhile the key may have been revoked or the merchant's clock moved.
     if (hasWaited || hasBody(req)) ({ merchant, keyId } = await identify(context, req, res));
-    if (input.isConstrained) await checkInput(path, req, res);
+    input.check(req, res);
     const call = {
       merchant,
       actor: `key ${keyId}`,

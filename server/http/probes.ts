@@ -8,7 +8,6 @@ import { ServiceError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { proveInput } from "./contract-input.ts";
 import { onlyFor } from "./http-error.ts";
 import { callerAt, type RequestLimit } from "./request-limit.ts";
 
@@ -31,7 +30,6 @@ export function probes(context: ProbesContext, failedKeys: RequestLimit): Router
   const { config, storage, clock, log, draining, metrics } = context;
   const isReady = forASecond(clock, async () => {
     try {
-      await proveInput();
       await storage.ping();
     } catch (error) {
       // The storage has reported what is wrong with it.

@@ -104,7 +104,10 @@ export const pages = {
     "Search for a whole reference, host or request id, or for a whole phone number with its country code.",
     "Recherchez une référence, un hôte ou un identifiant entier, ou un numéro de téléphone entier avec son indicatif.",
   ],
-  "error.missing": ["What you look for is not here, or not any more.", "Ce que vous cherchez n’est pas ici, ou plus."],
+  "error.not_found": [
+    "What you look for is not here, or not any more.",
+    "Ce que vous cherchez n’est pas ici, ou plus.",
+  ],
   "error.input": ["{label}: this cannot be “{text}”.", "{label} : « {text} » ne convient pas."],
   "error.done": ["This is done already, or it has ended.", "C’est déjà fait, ou c’est terminé."],
   "error.keyExists": [
@@ -138,10 +141,10 @@ export const pages = {
   "undecided.unknown": ["Nothing like this waits for approval.", "Rien de tel n’attend d’approbation."],
   "error.beginAgain": ["Begin again from the page before.", "Recommencez depuis la page précédente."],
   "error.phoneNumber": [
-    "Give 10 to 15 digits, no test of a late response.",
-    "Donnez 10 à 15 chiffres, sans réponse retenue.",
+    "Give 10 to 15 digits, no test of a lost response.",
+    "Donnez 10 à 15 chiffres, sans réponse perdue.",
   ],
-  "error.attemptInProgress": ["An attempt is in progress. Wait a moment.", "Une tentative est en cours. Attendez-la."],
+  "error.delivery_in_progress": ["An attempt is in progress. Wait.", "Une tentative est en cours. Attendez."],
   "error.railIsAsked": ["The rail is asked just now. Wait a minute.", "Le rail est interrogé. Attendez une minute."],
   "right.replay webhooks": ["replay webhooks", "renvoyer des webhooks"],
   "right.use the sandbox": ["use the sandbox", "utiliser le bac à sable"],

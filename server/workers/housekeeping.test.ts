@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { ErasureQuery, PruneQuery } from "../domain/storage.ts";
+import type { RetentionQuery } from "../domain/storage.ts";
 import type { MerchantStore, Merchant } from "../domain/merchants.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { startServer } from "../testing/server.ts";
@@ -12,17 +12,17 @@ const named = (id: string) => ({ id, name: id, createdAt: 0 }) as never;
 async function retained(setting: { days?: number; phoneDays?: number }, last?: string) {
   const clock = createFakeClock();
   const stopping = new AbortController();
-  const asked: (PruneQuery | ErasureQuery)[] = [];
-  const note = (query: PruneQuery | ErasureQuery) => {
+  const asked: RetentionQuery[] = [];
+  const note = (query: RetentionQuery) => {
     if (query.merchantId === last) stopping.abort();
     return asked.push(query);
   };
   const storage = {
     listMerchants: async () => ["ada", "kofi", "esi"].map(named),
-    erasePhones: async (query: ErasureQuery) => ({ erased: 50, isDone: note(query) % 2 === 0 }),
-    async pruneEvents(query: PruneQuery) {
+    erasePhones: async (query: RetentionQuery) => note(query) % 2 === 1,
+    async pruneEvents(query: RetentionQuery & { after: number }) {
       note(query);
-      return { events: 1, attempts: 1, bytes: 1, ...(query.after < 400 && { next: query.after + 200 }) };
+      return query.after < 400 ? query.after + 200 : undefined;
     },
   };
   await createRetention({ storage, clock, stopping: stopping.signal, ...setting })();

@@ -22,19 +22,18 @@ interface RetentionOptions {
 }
 
 /**
- * Returns a function that deletes old events as `db prune` does, and erases old phone numbers. It does this for all
- * merchants, a few events or records at a time.
+ * Returns a function that deletes old events and erases old phone numbers of all merchants, a few events or records at a
+ * time.
  */
 export function createRetention({ storage, clock, days, phoneDays, stopping }: RetentionOptions): () => Promise<void> {
   async function erasePhones(merchantId: string, before: number) {
     const query = { merchantId, before, limit: ERASED_PER_STEP };
-    await untilDone(stopping, async () => !(await storage.erasePhones(query)).isDone, PAUSE_MS);
+    await untilDone(stopping, () => storage.erasePhones(query), PAUSE_MS);
   }
   async function pruneEvents(merchantId: string, before: number) {
-    const query = { merchantId, before, limit: EVENTS_PER_STEP, dryRun: false };
     let after: number | undefined = 0;
     const step = async () => {
-      after = (await storage.pruneEvents({ ...query, after: after! })).next;
+      after = await storage.pruneEvents({ merchantId, before, limit: EVENTS_PER_STEP, after: after! });
       return after !== undefined;
     };
     await untilDone(stopping, step, PAUSE_MS);

@@ -42,6 +42,7 @@ const sessionOf =
     const { sessions } = await server.storage.listTeam();
     return { session: sessions.find(({ name }) => name === wanted)!.id };
   };
+const LATER = "2026-11-20T11:30:00.000Z";
 const M = "/m/:merchant";
 const SETTINGS = `${M}/settings`;
 const SANDBOX = `${M}/sandbox`;
@@ -68,7 +69,7 @@ const FORMS: Record<string, Form> = {
     "within 3 days. Role: support.",
   ],
   [`${M}/webhooks/:id/replay`]: [{}, { status: "pending" }, "disbursement.completed waiting"],
-  [`${M}/replays/new`]: [{ status: "failed", pace: "1" }, { status: "failed" }],
+  [`${M}/replays/new`]: [{ status: "failed", pace: "1", decidedAt: LATER }, { status: "failed" }],
   [`${SETTINGS}/keys`]: [
     { name: "Plug-in", id: "a-form", read: "yes", checkout: "yes" },
     { name: "Plug-in", scopes: "read,checkout" },
@@ -82,7 +83,7 @@ const FORMS: Record<string, Form> = {
   [`${SETTINGS}/default-webhook`]: [{ url: "https://b.example/?t=t" }, { receiver: "b.example" }, "b.example/?t=t"],
   [`${SANDBOX}/disbursements`]: [{ phoneNumber: "2250700000473", amount: "500" }, {}, "Due: success"],
   [`${SANDBOX}/checkouts`]: [{ amount: "500" }, {}, "Due: cancelled"],
-  [`${SANDBOX}/advance`]: [{ by: "", to: "2026-11-20T11:30:00.000Z" }, { to: "2026-11-20T11:30:00.000Z" }, "+2 hours"],
+  [`${SANDBOX}/advance`]: [{ by: "", to: LATER }, { to: LATER }, "+2 hours"],
   [`${SANDBOX}/reset`]: [{}, {}, "It is 2026-11-20 09:30:00"],
   [`${M}/team/end`]: [sessionOf("Kofi"), { name: "Kofi" }, undefined, 404],
   [`${M}/team/end-all`]: [{ name: "Barbara" }, { name: "Barbara", session: "all" }, "There is nothing here.", 404],

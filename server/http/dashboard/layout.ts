@@ -3,7 +3,7 @@ import { type ErrorRequestHandler, type RequestHandler, type Response } from "ex
 import { areaOf, Refused } from "../../actions/action.ts";
 import { describeChanges } from "../../domain/changes.ts";
 import { ConnectionDropped } from "../../domain/errors.ts";
-import { say, sayDuration, type Label } from "../../texts/index.ts";
+import { isTextId, say, sayDuration, type Label } from "../../texts/index.ts";
 import { toHttpError, toServiceError, type HttpError } from "../http-error.ts";
 import { stateOf, type Visit } from "../request-state.ts";
 import { tokenOf } from "./forms.ts";
@@ -143,6 +143,10 @@ function describe(error: unknown): Pick<Refused, "status" | "said"> & Partial<Ht
   if (error instanceof Refused) return error;
   const known = toServiceError(error);
   const isUnexpected = known !== error && known.code === "internal_error";
-  const said = isUnexpected ? say("error.serverFailed") : say("error.detail", { detail: known.message });
-  return { ...toHttpError(known), said, isUnexpected };
+  const id = isUnexpected ? "error.serverFailed" : `error.${known.code}`;
+  return {
+    ...toHttpError(known),
+    said: isTextId(id) ? { say: id } : say("error.detail", { detail: known.message }),
+    isUnexpected,
+  };
 }

@@ -61,7 +61,7 @@ export const requestPage = list<Row>({
 });
 
 function requestCell({ t, area, toPayment }: View, row: Row): Part {
-  const { requestId, method, path, operation, reference, merchantsReference, program, keyText, leftOut } = row;
+  const { requestId, method, path, operation, reference, merchantsReference, program, keyText } = row;
   return [
     link(`${area}/requests?request=${requestId}`, `${method} ${path}`),
     under([operation, " · ", code(requestId)]),
@@ -70,7 +70,6 @@ function requestCell({ t, area, toPayment }: View, row: Row): Part {
       : merchantsReference !== undefined && under([t("reference"), " ", markup`<bdi>${merchantsReference}</bdi>`]),
     program !== undefined && under(t("sentBy", { program })),
     keyText !== undefined && under(t("sentWithKey", { key: keyText })),
-    leftOut !== undefined && leftOut > 0 && under(t("leftOut", { count: leftOut })),
   ];
 }
 

@@ -126,7 +126,7 @@ describe("in a sandbox", () => {
   test.each([
     ["+225 07 00 00 00 01", 303, "success"],
     ["2250700000002", 303, "failed"],
-    ["2250700000504", 303, "pending"],
+    ["2250700000504", 422, ""],
     ["2250700000500", 500, ""],
     ["2250700000503", 503, ""],
   ])("creates a disbursement with the outcome that the number forces: %s %i %s", async (number, status, outcome) => {

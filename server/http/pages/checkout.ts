@@ -45,7 +45,7 @@ const HEADERS = {
 };
 
 /** The dependencies of the pages. */
-interface PageContext {
+export interface PageContext {
   config: { sandbox: boolean };
   clock: Clock;
   checkouts: Checkouts;

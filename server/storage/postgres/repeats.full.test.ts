@@ -110,7 +110,7 @@ const OPERATIONS: Record<string, Operation> = {
       const [claim] = await claimAll(storage);
       await storage.recordAttempt(claim!, { at: START, sentAt: START, latencyMs: 1 }, { status: "delivered", step: 1 });
     },
-    run: (storage) => storage.pruneEvents({ merchantId: M!, before: LATEST, after: 0, limit: 10, dryRun: false }),
+    run: (storage) => storage.pruneEvents({ merchantId: M!, before: LATEST, after: 0, limit: 10 }),
   },
 };
 
@@ -156,8 +156,8 @@ const CHANGES: Record<string, Change> = {
       await storage.recordHandover({ lane: of, id, token }, report);
     }
   },
-  "has its clock moved": (storage) => storage.moveClock(M!, { by: HOUR }, LATEST),
-  "is reset": (storage) => storage.reset(M!),
+  "has its clock moved": (storage) => storage.moveClock(M!, { by: HOUR }, ACTOR),
+  "is reset": (storage) => storage.reset(M!, ACTOR),
 };
 
 const database = useDatabase();
