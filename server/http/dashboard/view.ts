@@ -3,13 +3,11 @@ import type { Logger } from "pino";
 import { areaOf, checked, pathFor, typed, type Input } from "../../actions/action.ts";
 import { actionOf, type ActionName } from "../../actions/index.ts";
 import { listOf } from "../../actions/payments.ts";
-import type { Config } from "../../config.ts";
 import type { Actor } from "../../domain/audit.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Rails } from "../../domain/rails.ts";
 import { timestamp } from "../../domain/representation.ts";
-import { hasRight, actorOf, type SignInContext } from "../../domain/sign-in.ts";
-import type { Storage } from "../../domain/storage.ts";
+import { hasRight, actorOf } from "../../domain/sign-in.ts";
 import {
   isTextId,
   numberIn,
@@ -27,9 +25,7 @@ import { stated, stateOf, type Visit } from "../request-state.ts";
 import { bdi, Html, htmlOf, link, markup, tag, type Part } from "./html.ts";
 
 /** The dependencies of the dashboard's pages. */
-export interface DashboardContext extends HandlerContext, SignInContext {
-  config: Config;
-  storage: Storage;
+export interface DashboardContext extends HandlerContext {
   log: Logger;
   /** What carries the money of a live service; absent in a sandbox. */
   rails?: Rails | undefined;
@@ -113,6 +109,7 @@ export function viewOf(context: DashboardContext, res: Response, { filters = {},
     context,
     res,
     visit: visitOf(res),
+    actor: actorIn(res),
     /** The merchant of the page. Absent on the pages of all merchants, which only operators see. */
     merchant,
     /** The path of the dashboard, as a browser sees it. */
