@@ -158,7 +158,7 @@ function askingPage(name: ActionName): Page {
     under: PAGES.find((page) => page.at === from)?.under ?? from,
     async show(view) {
       const { t, res } = view;
-      const asked = await asks!(view as Doer<never>, readInput(name, res.req.query, false));
+      const asked = await asks!(view as unknown as Doer<never>, readInput(name, res.req.query, false));
       const { question = say("asked", { what: say(name) }), about = [], effects, isEmpty, values: more } = asked;
       const values = sentFor(name, res.req.query);
       const query = new URLSearchParams(Object.entries(values).flatMap(([key, all]) => all.map((each) => [key, each])));
@@ -188,7 +188,7 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
       await requireRight(view, name);
       const isOperator = view.visit.session.merchantId === undefined;
       if (!isOperator && (entry.byOperators || !at.startsWith("/m/"))) throw missing();
-      const doer = view as Doer<never>;
+      const doer = view as unknown as Doer<never>;
       const input = readInput(name, body);
       const replaced = typed(body, "replaces");
       if (replaced !== "" && entry.replaces && replaced !== digestOf(await entry.replaces(doer, input)))
