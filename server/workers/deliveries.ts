@@ -94,7 +94,6 @@ async function makeAttempt(
     eventId: event.id,
     merchantId: event.merchantId,
     status: next.status,
-    httpStatus,
     durationMs: latencyMs,
     delayMs: at - dueAt,
     counted,
