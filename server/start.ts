@@ -32,10 +32,7 @@ const PLAIN_SECRETS =
 type Close = (timeoutMs: number) => unknown;
 const opened: Close[] = [];
 
-/** Thrown if a signal ended the start. */
-class Stopped extends Error {}
-
-/** Starts a server that runs until the signal `stopping`. @throws Stopped */
+/** Starts a server that runs until the signal `stopping`. @throws AbortError if the signal ended the start */
 async function start(config: Config, stopping: AbortSignal) {
   // Opening the standard output also makes a pipe non-blocking, so that a stalled reader cannot block the log. Its
   // errors are ignored, because the server must also run if its output is a full disk.
@@ -64,13 +61,13 @@ async function start(config: Config, stopping: AbortSignal) {
   opened.push(async (timeoutMs) => (await flush(0.1 * timeoutMs)) || process.exit());
   const sleep = async (ms: number) => {
     await clock.sleep(ms, stopping);
-    if (stopping.aborted) throw new Stopped();
+    stopping.throwIfAborted();
   };
   const storage = await whenAvailable(open, { sleep, onPause });
   opened.push(() => storage.close());
   // A signal that arrived while a file was opened is noticed in the next turn of the event loop.
   await nextTurn();
-  if (stopping.aborted) throw new Stopped();
+  stopping.throwIfAborted();
   if (!config.sandbox && !config.secretKeys) log.warn(PLAIN_SECRETS);
   const { database } = config;
   // With PostgreSQL, commands need no server; a database in memory cannot be shared with them.
@@ -182,7 +179,7 @@ try {
   service.release();
   await closeAll(shutdownTimeoutMs - drainDelayMs);
 } catch (error) {
-  if (!(error instanceof Stopped)) {
+  if ((error as Error).name !== "AbortError") {
     console.error(explain(error));
     process.exitCode = 1;
   }

@@ -162,12 +162,17 @@ function toRefusal(error: unknown, texts: Texts): unknown {
   return new ServiceError(code, message, { ...(fields.length > 0 && { fields }) });
 }
 
-function toFault({ path, message, errorCode = "" }: Reported, texts: Texts): Fault {
+function toFault({ path, message, errorCode = "" }: Reported, { expected, alternatives }: Texts): Fault {
   const field = path.replace(/^\/(body|query|params|headers)\/?/, "").replaceAll("/", ".");
   // The library sets no error code for an unescaped reserved character in a query parameter.
-  const isReserved = /reserved characters/.test(message);
-  const keyword = isReserved ? "encoding" : errorCode.split(".", 1)[0]!;
-  return { field, keyword, text: describe(field, keyword, message, texts) };
+  const keyword = /reserved characters/.test(message) ? "encoding" : errorCode.split(".", 1)[0]!;
+  const fault = (text: string) => ({ field, keyword, text });
+  if (keyword === "oneOf") return fault(`Send exactly one of ${alternatives.join(" and ")}`);
+  if (field === "") return fault("The body must be a JSON object");
+  if (keyword === "required") return fault(`${field} is required`);
+  if (keyword === "encoding") return fault(`${field} must be percent-encoded`);
+  const words = WORDED.has(keyword) && expected.get(field);
+  return fault(words ? `${field} must be ${words}` : `${field} ${message}`);
 }
 
 /** True for further faults of a value whose type is wrong, and for missing alternatives if no alternative matches. */
@@ -187,13 +192,4 @@ function toFields({ field, keyword, text }: Fault, { alternatives }: Texts): Fie
   const code = document.components.schemas.FieldErrorCode.enum.find((each) => each === snake) as FieldError["code"];
   const paths = keyword === "oneOf" ? alternatives : [field];
   return code && paths[0] ? paths.map((path) => ({ path, code, message: `${text}.` })) : [];
-}
-
-function describe(field: string, keyword: string, message: string, { expected, alternatives }: Texts): string {
-  if (keyword === "oneOf") return `Send exactly one of ${alternatives.join(" and ")}`;
-  if (field === "") return "The body must be a JSON object";
-  if (keyword === "required") return `${field} is required`;
-  if (keyword === "encoding") return `${field} must be percent-encoded`;
-  const words = WORDED.has(keyword) && expected.get(field);
-  return words ? `${field} must be ${words}` : `${field} ${message}`;
 }

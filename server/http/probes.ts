@@ -1,8 +1,8 @@
 // What other programs ask the server about itself: load balancers, and Prometheus.
-import { createHash, timingSafeEqual } from "node:crypto";
 import express, { type Router } from "express";
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
+import { hashKey } from "../domain/keys.ts";
 import packageJson from "../package.json" with { type: "json" };
 import type { Metrics } from "../observability/metrics.ts";
 import type { DashboardContext } from "./dashboard/view.ts";
@@ -48,7 +48,8 @@ export function probes(context: ProbesContext, failedKeys: RequestLimit): Router
     const shared = kept(clock, 5_000, metrics.renderShared);
     router.get("/metrics", async (req, res) => {
       const { token } = config.metrics ?? {};
-      if (token !== undefined && !isToken(req.get("authorization"), token)) {
+      // The time to compare hashes says nothing about the token.
+      if (token !== undefined && hashKey(req.get("authorization") ?? "") !== hashKey(`Bearer ${token}`)) {
         failedKeys.count(callerAt(req.ip));
         res.setHeader("WWW-Authenticate", "Bearer");
         throw new ServiceError("unauthorized", "Send METRICS_TOKEN as Authorization: Bearer TOKEN.");
@@ -60,12 +61,6 @@ export function probes(context: ProbesContext, failedKeys: RequestLimit): Router
   router.all(["/healthz", "/readyz", ...(metrics ? ["/metrics"] : [])], onlyFor("GET, HEAD"));
   return router;
 }
-
-const hash = (text: string) => createHash("sha256").update(text).digest();
-
-/** Compares hashes, so that the time does not depend on the token. */
-const isToken = (header: string | undefined, token: string): boolean =>
-  timingSafeEqual(hash(header ?? ""), hash(`Bearer ${token}`));
 
 /**
  * Returns a function that does the work and keeps its result, also a failure, for so many milliseconds of real time. Calls

@@ -30,8 +30,6 @@ interface Waiting {
   number: number;
 }
 
-export type RequestLogWriter = ReturnType<typeof startRequestLog>;
-
 /**
  * Keeps the log of requests (D72). A request that has ended is only noted; a moment later the requests of all merchants
  * are redacted and stored together. Requests that do not fit, or cannot be stored, are dropped and counted (D72).
