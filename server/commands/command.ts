@@ -72,7 +72,7 @@ type Optional<Word> = Word extends `[${string}]`
     ? never
     : Word
   : never;
-/** What a command gets, from how it is called: `MERCHANT [--dry-run]` becomes `{ merchant, dryRun?, json? }`. */
+/** What a command gets, from how it is called: `MERCHANT [--yes]` becomes `{ merchant, yes?, json? }`. */
 export type Input<Takes extends string> = {
   readonly [Word in Exclude<Words<Takes>, "" | Optional<Words<Takes>>> as NameOf<Word>]: ValueOf<Meant<Word>>;
 } & { readonly [Word in Optional<Words<Takes> | "[--json]"> as NameOf<Word>]?: ValueOf<Meant<Word>> };

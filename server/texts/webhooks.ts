@@ -27,6 +27,10 @@ export const webhooks = {
   attemptIs: ["Attempt {number}: {result} after {latencyMs} ms", "Tentative {number} : {result} après {latencyMs} ms"],
   response: ["Response", "Réponse"],
   nothingToReplay: ["There is nothing to replay.", "Il n’y a rien à renvoyer."],
+  "error.chooseWebhooks": [
+    "Choose what to replay: a status, an event, a host or a time.",
+    "Choisissez les webhooks : un statut, un événement, un hôte ou une période.",
+  ],
   replayEffect: [
     "Each webhook is sent again to its own address, with the same body and the same <code>webhook-id</code>, and its retries start again. Webhooks that wait for a retry are sent earlier. A webhook that is being sent, or was written after the start, is skipped.",
     "Chaque webhook est renvoyé à sa propre adresse, avec le même corps et le même <code>webhook-id</code>, et ses nouvelles tentatives recommencent. Les webhooks qui attendent une nouvelle tentative partent plus tôt. Un webhook en cours d’envoi, ou écrit après le début, est ignoré.",
