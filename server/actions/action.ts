@@ -3,7 +3,7 @@ import type { Config } from "../config.ts";
 import { checkedReason, checkedName, type Actor } from "../domain/audit.ts";
 import type { Checkouts, Disbursements } from "../domain/payments.ts";
 import type { Random } from "../domain/ids.ts";
-import { LIMITS, parseLimits, parseTerms, TERMS } from "../domain/limits.ts";
+import { LIMITS, TERMS, type Limits, type Terms, type Written } from "../domain/limits.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Right, SignInContext } from "../domain/sign-in.ts";
@@ -176,28 +176,37 @@ export const anAmount = (input: Input = {}) => {
   return field("amount", { label: "amountInLowest", required: true, ...input, attributes }, Number);
 };
 
-/** A field of several inputs, whose names and examples `rules` has. Their labels are the texts `AREA.NAME`. */
-function rulesField<Name extends string, Value>(
+/**
+ * A field of several inputs, each of which has a rule. Their labels are the texts `AREA.NAME`. Undefined if all of them are
+ * empty.
+ */
+function rulesField<All extends object>(
   area: "limit" | "term",
-  rules: Readonly<Record<Name, { example: string }>>,
-  parse: (texts: Record<Name, string>) => Value,
-): Field<Value> {
+  rules: { readonly [Name in keyof All]-?: Written<NonNullable<All[Name]>> },
+): Field<All | undefined> {
   const attributes = { maxlength: 4_000, autocomplete: "off" };
-  const inputs = Object.entries<{ example: string }>(rules).map(([name, { example }]): [string, Input] => [
-    name,
-    { label: `${area}.${name}` as Label, placeholder: { text: example }, attributes },
-  ]);
+  const parts = Object.entries<Written<unknown>>(rules).map(([name, { what, example, read }]) => {
+    const label = `${area}.${name}` as `term.${keyof typeof TERMS}`;
+    const part = field(name, { label, placeholder: { text: example }, attributes }, (text) => {
+      const value = text === "" ? undefined : read(text);
+      if (text !== "" && value === undefined) throw refused(422, "error.rule", { label: say(label), what, example });
+      return value;
+    });
+    return [name, part] as const;
+  });
   return {
-    inputs: Object.fromEntries(inputs),
-    read: (sent) =>
-      parse(Object.fromEntries(inputs.map(([name]) => [name, typed(sent, name)])) as Record<Name, string>),
+    inputs: Object.assign({}, ...parts.map(([, { inputs }]) => inputs)),
+    read(sent) {
+      const values = parts.map(([name, part]) => [name, part.read(sent)]).filter(([, value]) => value !== undefined);
+      return values.length > 0 ? Object.fromEntries(values) : undefined;
+    },
   };
 }
 
 /** Limits of payouts; empty fields limit nothing. */
-export const someLimits = rulesField("limit", LIMITS, parseLimits);
+export const someLimits = rulesField<Limits>("limit", LIMITS);
 /** What was agreed with a merchant; for empty fields the server's settings apply. */
-export const someTerms = rulesField("term", TERMS, parseTerms);
+export const someTerms = rulesField<Terms>("term", TERMS);
 
 /** Who acts on what. */
 export interface Doer<Of extends Merchant | undefined = Merchant> {

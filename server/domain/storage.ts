@@ -1,3 +1,4 @@
+import type { Mode } from "./keys.ts";
 import type { LedgerStore } from "./ledger.ts";
 import type { RecordStore } from "./payments.ts";
 import type { Payment } from "./records.ts";
@@ -32,6 +33,8 @@ export interface Storage
     Housekeeping {
   /** Counts the waiting work of all merchants. Takes about 15 ms at most, however long the queues are. */
   readBacklog(): Promise<Backlog>;
+  /** Reads whether the database belongs to a sandbox or to a live service; undefined if nobody has decided it (D80). */
+  readMode(): Promise<Mode | undefined>;
   /** Resolves if the storage can commit. Otherwise rejects with the reason. */
   ping(): Promise<void>;
   /** Refuses further transactions, finishes those in progress, then closes the storage. */

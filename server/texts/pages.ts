@@ -109,12 +109,15 @@ export const pages = {
     "Ce que vous cherchez n’est pas ici, ou plus.",
   ],
   "error.input": ["{label}: this cannot be “{text}”.", "{label} : « {text} » ne convient pas."],
+  "error.rule": [
+    "{label}: this must be {what}, such as {example}.",
+    "{label} : par exemple {example} (en anglais : {what}).",
+  ],
   "error.done": ["This is done already, or it has ended.", "C’est déjà fait, ou c’est terminé."],
   "error.keyExists": [
     "This form has created its key, which was shown then. If nobody kept the key, revoke it and create another.",
     "Ce formulaire a créé sa clé, affichée à ce moment. Si personne ne l’a gardée, révoquez-la et créez-en une autre.",
   ],
-  "error.unreadable": ["The form cannot be read.", "Le formulaire est illisible."],
   "error.serverFailed": [
     "The server failed. Its log has the details, with the request id below.",
     "Le serveur a échoué. Son journal contient les détails, avec l’identifiant de requête ci-dessous.",

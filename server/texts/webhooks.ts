@@ -54,10 +54,6 @@ export const webhooks = {
   returned: ["Returned", "Renvoyé"],
   sentBy: ["Sent by <bdi>{program}</bdi>", "Envoyée par <bdi>{program}</bdi>"],
   sentWithKey: ["API key <bdi>{key}</bdi>", "Clé d’API <bdi>{key}</bdi>"],
-  leftOut: [
-    "{count} more request up to about this time was not kept|{count} more requests up to about this time were not kept",
-    "{count} autre requête jusqu’à ce moment environ n’a pas été gardée|{count} autres requêtes jusqu’à ce moment environ n’ont pas été gardées",
-  ],
   lastDigits: [
     '<a href="{docs}/outcomes">The last three digits</a> of the number decide the outcome.',
     '<a href="{docs}/outcomes">Les trois derniers chiffres</a> du numéro décident de l’issue.',

@@ -1,4 +1,3 @@
-import { Agent, request as httpRequest } from "node:http";
 import type { IncomingMessage } from "node:http";
 import { Agent as TlsAgent, request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
@@ -7,6 +6,9 @@ import { createSecureContext } from "node:tls";
 import { callbackify } from "node:util";
 import { neverReachable, notPublic, Refusal, specialRange } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";
+
+// An import would also load undici, for its WebSocket.
+const { Agent, request: httpRequest } = process.getBuiltinModule("node:http");
 
 /**
  * The same text is used for a name without an address and for a name with a private address. Different texts would tell

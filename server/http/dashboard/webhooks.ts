@@ -75,14 +75,13 @@ const webhookPage: Page = {
       hasFailed(status) && soft(t("noFurtherAttempt", { reason: t(STATUSES[status]) })),
       timeline(view, attemptMoments(delivery, view)),
     ];
-    const content = record({
+    return record({
       back: [`${area}/webhooks`, t("webhooks")],
       heading: [type, " ", view.badge(statusOf(status))],
       main: [facts(all), form(view, "delivery.replay"), soft(t("replayMeans"))],
       beside: card(attempts, { title: t("attempts"), isLive: true }),
       below: card([soft(t("indentedHere")), pre(indented(body), { class: "body" })], { title: t("body") }),
     });
-    return { body: content, about: type };
   },
 };
 
