@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { writeAddress, writeFirstKey } from "./own-files.ts";
 import { banner, servesDashboard } from "./banner.ts";
 import { ConfigError, readConfig, type Config } from "./config.ts";
-import { actorName } from "./domain/audit.ts";
+import { actorName, personOf } from "./domain/audit.ts";
 import { createSystemClock } from "./domain/clock.ts";
 import { createLink, linkAddress } from "./domain/sign-in.ts";
 import { ServiceError } from "./domain/errors.ts";
@@ -170,11 +170,7 @@ async function signInLink(
   { actor, ...context }: MerchantContext & { storage: Storage },
 ): Promise<string | undefined> {
   if (!servesDashboard(config) || !process.stdout.isTTY) return undefined;
-  const token = await createLink(
-    context,
-    { name: actorName(actor).replace(/^server /, ""), role: "administrator" },
-    actor,
-  );
+  const token = await createLink(context, { name: personOf(actorName(actor)), role: "administrator" }, actor);
   return linkAddress(config.publicUrl, token);
 }
 
