@@ -99,7 +99,6 @@ async function makeAttempt(
     eventId: id,
     merchantId: merchant.id,
     status: next.status,
-    httpStatus,
     durationMs: latencyMs,
     delayMs: at - dueAt,
     counted,

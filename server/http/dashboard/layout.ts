@@ -94,11 +94,10 @@ const banner = (text: Part) => markup`<p class="chaos" role="status">${text}</p>
 
 function personMenu({ session, csrf }: Visit, root: string, publicUrl: string, { t, word }: Words): Html {
   const sees = session.merchantId === undefined ? t("seesAllMerchants") : t("seesOneMerchant");
-  return markup`${link(`${publicUrl}/docs`, t("docs"), "docs wide")}
-    <details class="me">
+  return markup`<details class="me">
       <summary>${bdi(session.name)}</summary>
       <div class="menu">
-        <p class="phone">${link(`${publicUrl}/docs`, t("docs"))}</p>
+        <p>${link(`${publicUrl}/docs`, t("docs"))}</p>
         <p class="soft">${sees} ${t("yourRole", { role: word("role", session.role) })}</p>
         <form method="post" action="${root}/sign-out">
           ${tokenOf(csrf)}

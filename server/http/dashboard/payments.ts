@@ -16,7 +16,7 @@ import type { Part } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
 import { railOf, railPart } from "./rails.ts";
 import { timeline, timelineOf } from "./timeline.ts";
-import { actorIn, mayDo, merchantOf, type Filters, type View, type Words } from "./view.ts";
+import { mayDo, merchantOf, type Filters, type View, type Words } from "./view.ts";
 
 /** How the kinds of payments differ. */
 export const KINDS = {
@@ -139,10 +139,10 @@ const csvPage = (kind: Kind): Page => ({
   under: `/m/:merchant/${kind}`,
   filters: filtersOf(kind),
   async show(view) {
-    const { context, res } = view;
+    const { context, res, actor } = view;
     const { id: merchantId } = merchantOf(view);
     const details = { list: kind };
-    await context.storage.recordAction({ actor: actorIn(res), action: "payments.export", merchantId, details });
+    await context.storage.recordAction({ actor, action: "payments.export", merchantId, details });
     const lines = Readable.from(linesOf(view, kind));
     // The first lines are read before the status is sent, so that an error of the storage gets a page.
     await once(lines, "readable");

@@ -25,7 +25,7 @@ export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; current: st
     const { webhookUrl: url, name, limits, terms, state } = merchantOf(view);
     const isOpen = state !== "closed";
     return [
-      isOpen && form(view, "key.create", { prefix: "new", class: "card inline" }),
+      isOpen && form(view, "key.create", { class: "card inline" }),
       section("secret", view.t("webhookSecret"), [
         soft(view.t("checksSignatures")),
         markup`<div class="inline">${form(view, "secret.reveal")}${form(view, "secret.rotate", { values: { current } })}</div>`,
@@ -34,8 +34,8 @@ export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; current: st
         section("address", view.t("addressOfWebhooks"), url === undefined ? view.t("none") : code(url), true),
       formCard(view, "merchant.rename", { values: { name }, class: "inline" }),
       isOpen && [
-        formCard(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" }),
-        formCard(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" }),
+        formCard(view, "merchant.limit", { values: limitTexts(limits), class: "stack" }),
+        formCard(view, "merchant.terms", { values: termTexts(terms), class: "stack" }),
         formCard(view, state ? "merchant.reopen" : "merchant.suspend", { about: bdi(name) }),
         formCard(view, "merchant.close", { about: bdi(name) }),
       ],
@@ -55,7 +55,7 @@ export const sandboxPage: Page = {
     const time = view.stamp(sandboxTime(merchant, context.clock.now()));
     const tests = [
       formCard(view, "sandbox.disbursement", { class: "inline", below: soft(t("lastDigits", { docs })) }),
-      formCard(view, "sandbox.checkout", { class: "inline", prefix: "checkout" }),
+      formCard(view, "sandbox.checkout", { class: "inline" }),
     ];
     const clock = form(view, "sandbox.advance", { values: { by: USUAL_STEP }, class: "inline" });
     return markup`<h1>${t("sandbox")}</h1>
@@ -90,7 +90,7 @@ function columns(view: View): (Column<ApiKey> | false)[] {
         "wide",
         ({ id, hint, limits, revokedAt }) =>
           revokedAt === undefined && [
-            form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, prefix: id, about: `…${hint}` }),
+            form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, about: `…${hint}` }),
             form(view, "key.revoke", { values: { key: id }, about: `…${hint}` }),
           ],
       ),

@@ -3,13 +3,11 @@ import type { Logger } from "pino";
 import { areaOf, checked, pathFor, typed, type Input } from "../../actions/action.ts";
 import { actionOf, type ActionName } from "../../actions/index.ts";
 import { listOf } from "../../actions/payments.ts";
-import type { Config } from "../../config.ts";
 import type { Actor } from "../../domain/audit.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Rails } from "../../domain/rails.ts";
 import { timestamp } from "../../domain/representation.ts";
-import { hasRight, actorOf, type SignInContext } from "../../domain/sign-in.ts";
-import type { Storage } from "../../domain/storage.ts";
+import { hasRight, actorOf } from "../../domain/sign-in.ts";
 import {
   isTextId,
   numberIn,
@@ -27,9 +25,7 @@ import { stated, stateOf, type Visit } from "../request-state.ts";
 import { bdi, Html, htmlOf, link, markup, tag, type Part } from "./html.ts";
 
 /** The dependencies of the dashboard's pages. */
-export interface DashboardContext extends HandlerContext, SignInContext {
-  config: Config;
-  storage: Storage;
+export interface DashboardContext extends HandlerContext {
   log: Logger;
   /** What carries the money of a live service; absent in a sandbox. */
   rails?: Rails | undefined;
@@ -37,9 +33,11 @@ export interface DashboardContext extends HandlerContext, SignInContext {
   room: RequestRoom;
 }
 
+/** A time in UTC, to the second. */
+const time = (at: number): string => timestamp(at).slice(0, 19).replace("T", " ");
+
 /** Shows texts in one language. */
 function wordsOf(language: Language) {
-  const time = (at: number) => timestamp(at).slice(0, 19).replace("T", " ");
   const amount = (sum: number | bigint, currency: string) => formatAmount(sum, currency, language);
   const shown = (value: Part | SaidValue): string => {
     if (typeof value === "object" && value !== null) {
@@ -73,7 +71,6 @@ function wordsOf(language: Language) {
     money: (of: { amount: number | bigint; currency: string }) => amount(of.amount, of.currency),
     /** A status of a payment, a webhook, a replay, a merchant or a key. */
     badge: (status: string) => tag(status, word("status", status)),
-    /** A time in UTC, to the second. */
     time,
     /** A time in UTC as an element. */
     stamp: (at: number) => markup`<time datetime="${timestamp(at)}">${time(at)}</time>`,
@@ -112,6 +109,7 @@ export function viewOf(context: DashboardContext, res: Response, { filters = {},
     context,
     res,
     visit: visitOf(res),
+    actor: actorIn(res),
     /** The merchant of the page. Absent on the pages of all merchants, which only operators see. */
     merchant,
     /** The path of the dashboard, as a browser sees it. */

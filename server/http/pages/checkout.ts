@@ -167,8 +167,6 @@ async function submit(visit: CheckoutVisit): Promise<void> {
 
 /** Reads the form's fields. Pressing Enter sends `pay`, because that button comes first. */
 function formOf(req: Request): { action: "pay" | "cancel"; typed: string } {
-  if (!req.is("urlencoded"))
-    throw new ServiceError("unsupported_media_type", "Send the form as application/x-www-form-urlencoded.");
   const { action, phoneNumber: typed = "" } = (req.body ?? {}) as Record<string, unknown>;
   if ((action === "pay" || action === "cancel") && typeof typed === "string") return { action, typed };
   throw new ServiceError("invalid_request", "Press Pay or Cancel.");
