@@ -12,7 +12,6 @@ const COMMANDS = [
   ["keys", "create-merchant", "Eve"],
   ["keys", "dashboard-link"],
   ["db", "migrate"],
-  ["db", "prune", "--older-than", "1d"],
 ];
 const LIVE_DATABASE = /^The database belongs to a live service, and SANDBOX=true asks for a sandbox\. /;
 const NOT_SET = /^The database belongs to a live service, and SANDBOX is not set, which starts a sandbox\. /;

@@ -8,18 +8,15 @@ import { openPostgres } from "../storage/postgres/index.ts";
 import { serveStorage } from "../storage/socket.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import type { TestDatabase } from "../testing/postgres.ts";
-import { createFakeClock } from "../testing/clock.ts";
 import { createTerminal, type Row } from "../testing/commands.ts";
 import {
+  ACTOR,
   addDelivery,
   addMerchant,
   aCheckout,
   aDisbursement,
-  aFinalDisbursement,
   claimAll,
-  DAY,
   HOUR,
-  LATEST,
 } from "../testing/storage/fixtures.ts";
 import { stop, testDatabase, testFolder, testProcess } from "../testing/places.ts";
 
@@ -37,7 +34,7 @@ const json = (typed: string) => createTerminal(env).json(typed);
 /** Stores two merchants, two pending payouts, a checkout, and four events: without an address, due, waiting and failed. */
 async function fill(storage: Storage): Promise<void> {
   const [ada, kofi] = [await addMerchant(storage), await addMerchant(storage)];
-  await storage.moveClock(kofi.id, { by: HOUR }, LATEST);
+  await storage.moveClock(kofi.id, { by: HOUR }, ACTOR);
   for (const { id } of [ada, kofi]) await storage.insertDisbursement(aDisbursement(id, { due: undefined! }));
   await storage.insertCheckout(aCheckout(ada.id));
   await addDelivery(storage, kofi.id);
@@ -147,29 +144,6 @@ describe("SQLite", () => {
     expect(readdirSync(folder)).toContain(known.kept!.slice(folder.length + 1));
     await stop(await testProcess({ ...env, SANDBOX_API_KEY: undefined }));
     await rows(["keys merchants", 0, /^items:\n  - \{ id: \S+, name: Before, [^\n]+$/]);
-  });
-
-  test("deletes old events beside a running server, in small steps", async () => {
-    const clock = createFakeClock(Date.now() - 100 * DAY);
-    const { storage, close } = await serveSqlite(clock);
-    const { id } = await addMerchant(storage);
-    for (const status of ["delivered", "ended"] as const) {
-      await addDelivery(storage, id);
-      const [claimed] = await claimAll(storage);
-      const at = clock.now();
-      await storage.recordAttempt(claimed!, { at, sentAt: at, latencyMs: 1 }, { status, step: 1 });
-    }
-    // More than two steps of `db prune` delete.
-    await Promise.all(Array.from({ length: 1_098 }, () => storage.insertDisbursement(aFinalDisbursement(id))));
-    const none = { dryRun: true, events: 0, attempts: 0, bytes: 0 };
-    expect(await json("db prune --older-than 101d --dry-run")).toEqual(none);
-    await rows(
-      ["db prune --older-than 90d --dry-run", 0, /^dryRun: true\nevents: 1099\nattempts: 1\nbytes: \d+$/],
-      ["db prune --older-than 90d", 0, /^dryRun: false\nevents: 1099\n/],
-    );
-    expect(await json("db prune --older-than 2160h")).toEqual({ ...none, dryRun: false });
-    expect((await storage.listEvents({ merchantId: id, limit: 2 })).items).toHaveLength(1);
-    await close();
   });
 
   test("is copied to PostgreSQL, once", async () => {

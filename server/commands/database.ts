@@ -10,8 +10,6 @@ import { databaseAt } from "../storage/open.ts";
 import { UsageError } from "./command.ts";
 import { commands, type Context } from "./run.ts";
 
-/** Events per transaction. A server must be able to write between two steps. */
-const STEP = 500;
 /** The largest number of this server's payments that are compared, and of differences that are printed (a CSV file has all). */
 const MOST = { payments: 2_000_000, printed: 100 };
 
@@ -34,24 +32,6 @@ export const databaseCommands = commands({
     async runOnDatabase({ config }) {
       const checked = await databaseAt(config.database).check();
       return { ...checked, isWrong: checked.findings.length > 0 };
-    },
-  },
-  "prune --older-than [--dry-run]": {
-    summary: "Delete old events that were delivered or have no address. Payouts and references stay for ever.",
-    async run({ storage, clock }, { olderThan, dryRun = false }) {
-      const total = { events: 0, attempts: 0, bytes: 0 };
-      const before = clock.now() - olderThan;
-      for (const { id: merchantId } of await storage.listMerchants()) {
-        for (let after: number | undefined = 0; after !== undefined;) {
-          const begun = performance.now();
-          const step = await storage.pruneEvents({ merchantId, before, after, limit: STEP, dryRun });
-          for (const name of ["events", "attempts", "bytes"] as const) total[name] += step[name];
-          after = step.next;
-          // Pause for as long as the step took, so that a server can write.
-          if (after !== undefined) await clock.sleep(performance.now() - begun);
-        }
-      }
-      return { dryRun, ...total };
     },
   },
   "reconcile --rail --from --to [--statement] [--csv]": {

@@ -4,7 +4,7 @@ import { silent } from "../../domain/telemetry.ts";
 import { createGuard } from "../guard.ts";
 import type { OpenOptions } from "../mode.ts";
 import { portableStorage } from "../portable/index.ts";
-import { sealStoredSecrets } from "../portable/secrets.ts";
+import { sealStoredSecrets } from "../portable/merchants.ts";
 import { sharedRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import { createPool, explained, withConnection } from "./connections.ts";

@@ -8,8 +8,8 @@ import type { OpenOptions } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
+import { sealStoredSecrets } from "../portable/merchants.ts";
 import { run } from "../portable/query.ts";
-import { sealStoredSecrets } from "../portable/secrets.ts";
 import { ownRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
@@ -29,7 +29,7 @@ export interface SqliteStorage extends Storage {
 
 const fill = (bytes: number) => run("UPDATE server SET room = zeroblob(:bytes) WHERE id = 1", { bytes });
 
-/** How often a server looks whether its clock has gone back, whether its files have their names, and whether its disk works again. */
+/** How often a server looks at its clock, at the names of its files, and at a disk that has failed. */
 const LOOK_EVERY_MS = 1_000;
 /**
  * Opens a SQLite file (or `:memory:`), creating or migrating its schema.
