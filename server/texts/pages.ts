@@ -109,10 +109,6 @@ export const pages = {
     "Ce que vous cherchez n’est pas ici, ou plus.",
   ],
   "error.input": ["{label}: this cannot be “{text}”.", "{label} : « {text} » ne convient pas."],
-  "error.rule": [
-    "{label}: this must be {what}, such as {example}.",
-    "{label} : par exemple {example} (en anglais : {what}).",
-  ],
   "error.done": ["This is done already, or it has ended.", "C’est déjà fait, ou c’est terminé."],
   "error.keyExists": [
     "This form has created its key, which was shown then. If nobody kept the key, revoke it and create another.",

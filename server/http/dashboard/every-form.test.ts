@@ -209,7 +209,7 @@ test.each<[route: string, field: string, wrong: string[], says?: string]>([
   [`${M}/team/links`, "role", ["owner", ""], "Role: this cannot be"],
   [`${SETTINGS}/limits`, "perDay", RULES],
   [`${SETTINGS}/keys/limits`, "perDay", RULES],
-  [`${SETTINGS}/terms`, "rateLimit", ["0", "x"], "Requests per second: this must be a whole number"],
+  [`${SETTINGS}/terms`, "rateLimit", ["0", "x"], "Requests per second: this cannot be"],
   [`${M}/balances/adjust`, "amount", AMOUNTS],
   [`${M}/balances/adjust`, "currency", ["xof", ""]],
   [`${M}/balances/adjust`, "kind", ["both", ""]],

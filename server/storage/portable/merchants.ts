@@ -84,7 +84,7 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
         yield* recordAction({ actor, merchantId, ...entryOf(value, before) });
       });
 
-  /** Changes a key. Resolves with false if there is no such key. */
+  /** Changes a key, if it exists. */
   const changeKey = (
     key: string,
     change: string,
@@ -94,12 +94,11 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
   ) =>
     write(function* () {
       const [owner] = (yield* run(SELECT_OWNER, { id: key })).rows;
-      if (!owner) return false;
+      if (!owner) return;
       // `alone`, because creates of other processes judge the key while they share the merchant.
       const { id: merchantId } = yield* lockMerchant(owner.merchant_id, "alone");
       const { count } = yield* run(change, { ...values, merchant: merchantId, id: key });
       if (count > 0) yield* recordAction({ ...entry, merchantId, details: { key, ...details } });
-      return true;
     }, options);
 
   return {
