@@ -33,8 +33,6 @@ const PAYMENTS = { total: 160 };
 const OTHERS = { sqlite: 1, postgres: 8 };
 const WEBHOOKS = { total: 1_024, perHost: 128 };
 const HANDOVERS = { total: 256, perHost: 128 };
-/** How long a stop of the server waits for rails to close, in real milliseconds. */
-const CLOSE_RAILS_MS = 500;
 
 interface Options {
   config: Config;
@@ -77,7 +75,7 @@ export async function startService(parts: Omit<Options, "metrics">, limits: Limi
 }
 
 /** Waits for work, but not longer than a number of real milliseconds. */
-async function within(clock: Clock, ms: number, work: Promise<unknown> | undefined): Promise<void> {
+export async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
   const ended = new AbortController();
   await Promise.race([work, clock.sleep(ms, ended.signal)]).finally(() => ended.abort());
 }
@@ -86,8 +84,6 @@ async function within(clock: Clock, ms: number, work: Promise<unknown> | undefin
 export function createService(options: Options) {
   const { config, storage, clock, ids, chance, log, telemetry, lookup, rails } = options;
   const { emit } = telemetry;
-  if (config.sandbox === (rails !== undefined))
-    throw new Error("A live service needs rails, and a sandbox has no rails.");
   const chaos = createChaosSwitch(chance, config.sandbox);
   const abort = new AbortController();
   const stopping = abort.signal;
@@ -138,7 +134,7 @@ export function createService(options: Options) {
   const repeat = ([job, everyMs]: (typeof work)[number]) => startLoop(job, everyMs, { clock, log });
   const loops = searches ? work.map(repeat) : [];
   for (const queue of queues) queue.start({ searches, isShared: kind === "postgres", draining });
-  const keyUses = createKeyUses({ storage, clock });
+  const keyUses = createKeyUses({ storage });
   const keyUseLoop = repeat([keyUses.record, RECORD_USES_EVERY_MS]);
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
 
@@ -207,7 +203,6 @@ export function createService(options: Options) {
       await Promise.all([keyUseLoop, ...queues].map((each) => each.stop()));
       // If the storage fails, the uses of keys of the last minute are lost.
       await keyUses.record().catch(() => undefined);
-      await within(clock, CLOSE_RAILS_MS, rails?.close());
     },
   };
 }

@@ -31,7 +31,7 @@ async function fill(
   const db = new DatabaseSync(join(folder, file));
   const due = Date.now() + DAY_MS;
   db.exec(`PRAGMA synchronous = OFF; BEGIN;
-    ${numbers(merchants)} INSERT INTO merchants (id, name, created_at, webhook_secret)
+    ${numbers(merchants)} INSERT INTO merchants (id, name, created_at, webhook_secrets)
       SELECT 'merchant-' || i, 'Merchant', 0, 'whsec_' FROM n;
     ${numbers(records)} INSERT INTO disbursements (id, merchant_id, reference, merchants_reference, customer_id,
         phone_number, amount, fee, currency, details, status, created_at, updated_at, due_at, due_status)

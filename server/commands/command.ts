@@ -31,6 +31,21 @@ export class FailedAfterChange extends Error {
   override name = "FailedAfterChange";
 }
 
+/** The names of errors whose message tells who called a command, or started a server, what to do. */
+const EXPECTED = new Set([
+  "ListenError",
+  "RailsError",
+  "UsageError",
+  "FailedAfterChange",
+  "ConfigError",
+  "StorageError",
+  "ServiceError",
+  "Refused",
+  "StatementError",
+  "RemoteError",
+]);
+export const isExpected = (error: unknown): error is Error => error instanceof Error && EXPECTED.has(error.name);
+
 /** Prints results with `log` and errors with `error`, each as a line. */
 export type Printer = Pick<Console, "log" | "error">;
 

@@ -96,7 +96,6 @@ export const OPTIONS = {
   "disbursement-fee": explained("FEE", "term.disbursementFee", TERMS.disbursementFee),
   "checkout-fee": explained("FEE", "term.checkoutFee", TERMS.checkoutFee),
   "rate-limit": explained("N", "term.rateLimit", TERMS.rateLimit),
-  none: { meaning: "remove the address" },
   yes: { meaning: "do it; without it, only say what would be done" },
   check: { meaning: "change nothing; exit with 1 if there is something to do" },
   replace: { meaning: "replace a database that has data; the old file is kept" },

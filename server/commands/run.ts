@@ -20,7 +20,7 @@ import { listView } from "../http/views.ts";
 import { operator } from "../operator.ts";
 import { openStorage } from "../storage/open.ts";
 import { connectToServer } from "../storage/socket.ts";
-import { english } from "../texts/index.ts";
+import { english, isTextId } from "../texts/index.ts";
 import {
   FailedAfterChange,
   parseCommand,
@@ -32,7 +32,6 @@ import {
   type Printer,
   type Syntax,
 } from "./command.ts";
-import { sandboxContext, type SandboxContext } from "./remote.ts";
 
 /** What every command gets. A command about the database as a whole opens the database itself. */
 export interface DatabaseContext {
@@ -53,14 +52,16 @@ export interface Context extends DatabaseContext, MerchantContext {
 type Output = string | object | void;
 
 /** What a command does, in one of four ways. `In` is its input. */
-interface Entry<In> extends Omit<Syntax, "takes"> {
+interface Entry<In> {
+  /** By default, what the form of the action says. */
+  summary?: string;
   /** Works on an open storage. */
   run?(context: Context, input: In): Promise<Output>;
   /** Works on the database as a whole. */
   runOnDatabase?(context: DatabaseContext, input: In): Promise<Output>;
   /** Works at a sandbox that is running, here or elsewhere. */
-  runAtSandbox?(context: SandboxContext, input: In): Promise<Output>;
-  /** Does what a form of the dashboard does, with its checks and refusals. */
+  runAtSandbox?(context: { env: NodeJS.ProcessEnv; printer: Printer }, input: In): Promise<Output>;
+  /** Does what a form of the dashboard does, with its checks and refusals. With `[--yes]`, only if this is given. */
   action?: ActionName;
   /** The form's inputs and the parameters of its path; by default they are the command's. */
   sends?(input: In): object;
@@ -69,7 +70,7 @@ interface Entry<In> extends Omit<Syntax, "takes"> {
   /** True if the command may create the database. Other commands expect an existing database. */
   creates?: boolean;
 }
-export type Command = Entry<any> & Syntax;
+export type Command = Omit<Entry<any>, "summary"> & Syntax;
 type TakesOf<Line> = Line extends `${string} ${infer Takes}` ? Takes : "";
 
 /** A table of commands, by the line that people type: a name, arguments and options, as in `Syntax`. */
@@ -77,13 +78,20 @@ export const commands = <const Line extends string>(table: { readonly [L in Line
   Object.fromEntries(
     Object.entries<Entry<any>>(table).map(([line, entry]): [string, Command] => {
       const [name = "", ...takes] = line.split(" ");
-      return [name, { ...entry, takes: takes.join(" ") }];
+      const { summary = summaryOf(entry.action!) } = entry;
+      return [name, { ...entry, summary, takes: takes.join(" ") }];
     }),
   );
+
+function summaryOf(action: ActionName): string {
+  const hint = `${action}.hint`;
+  return `${english(action)}. ${isTextId(hint) ? english(hint as "key.revoke.hint") : ""}`.trim();
+}
 
 async function act(context: Context, name: ActionName, command: Command, input: Record<string, any>): Promise<Output> {
   const { sends = (given: object) => given, says = () => "Done." } = command;
   const merchant = await ownerOf(context.storage, input);
+  if (command.takes.includes("[--yes]")) requireYes(input, `${merchant?.name}: ${command.summary}`);
   const params = sends(input) as Record<string, string>;
   const names = input.rail === undefined ? [] : (await railStates(context)).map(({ rail }) => rail);
   if (input.rail !== undefined && !names.includes(input.rail))
@@ -101,7 +109,7 @@ export const railStates = ({ storage, config }: Context) =>
   readRailStates(storage, config.rails?.rails.map(({ name }) => name) ?? []);
 
 /** The merchant that the arguments name, or to which the key or the payment belongs. */
-async function ownerOf(storage: Storage, { merchant, keyId, reference }: Record<string, any>) {
+async function ownerOf(storage: Storage, { merchant, key: keyId, reference }: Record<string, any>) {
   if (merchant !== undefined) return merchant as Merchant;
   if (keyId !== undefined) {
     const key = (await storage.listKeys()).find(({ id }) => id === keyId);
@@ -138,7 +146,7 @@ export async function runCommand(
 ): Promise<0 | 1> {
   const { command: chosen, input } = parseCommand(group, table, words);
   const result = await (chosen.runAtSandbox
-    ? chosen.runAtSandbox(sandboxContext(input, env, printer), input)
+    ? chosen.runAtSandbox({ env, printer }, input)
     : onDatabase(chosen, input, env));
   if (result === undefined) return 0;
   printer.log(input.json ? printableJson(result, 2, inJson) : printableLines(textOf(result)));

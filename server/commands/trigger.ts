@@ -4,7 +4,7 @@ import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
 import { printable, UsageError } from "./command.ts";
-import type { Remote } from "./remote.ts";
+import { connectToSandbox, type Remote } from "./remote.ts";
 import { commands } from "./run.ts";
 
 type Schemas = components["schemas"];
@@ -25,14 +25,14 @@ const LOOK_EVERY_MS = 50;
 export const triggerCommand = commands({
   "trigger [EVENT] [--override] [--list] [--base-url] [--api-key-file]": {
     summary: "Make an event happen in the sandbox, by creating the payment that it reports.",
-    async runAtSandbox({ connect }, { event: name, override = [], list, json }) {
+    async runAtSandbox({ env }, { event: name, override = [], list, json, ...target }) {
       if (list && name === undefined)
         return Object.fromEntries(EVENT_TYPES.map((each) => [each, fieldsOf(each).join(", ")]));
       if (name === undefined || list) throw new UsageError("Give an EVENT, or --list to see all.");
       const event = EVENT_TYPES.find((each) => each === name);
       if (!event) throw new UsageError(`There is no event ${name}. There are ${EVENT_TYPES.join(", ")}.`);
       const body = { ...requestFor(event), ...overridesOf(event, override) };
-      const remote = await connect();
+      const remote = await connectToSandbox(target, env);
       const reference = await createPayment(remote, event, body);
       const written = await eventWritten(remote, reference);
       if (json) return written;

@@ -36,6 +36,7 @@ export interface ClaimedDelivery extends Claim, Omit<Event, "id">, Pick<Delivery
   /** When the attempt fell due. */
   dueAt: number;
   merchant: Merchant;
+  /** Also secrets that have expired: the webhook may be dated at a time when they still signed. */
   secrets: WebhookSecrets;
 }
 

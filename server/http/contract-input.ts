@@ -7,7 +7,6 @@ import document from "../../generated/openapi.json" with { type: "json" };
 import { ServiceError, type FieldError } from "../domain/errors.ts";
 
 interface Schema {
-  $ref?: string;
   type?: string;
   properties?: Record<string, Schema>;
   oneOf?: { required?: string[] }[];
@@ -15,10 +14,9 @@ interface Schema {
 }
 
 interface Parameter {
-  $ref?: string;
-  name?: string;
-  in?: string;
-  schema?: Schema;
+  name: string;
+  in: string;
+  schema: Schema;
 }
 
 /** The parts of an operation of the spec that declare its input. */
@@ -28,25 +26,32 @@ export interface InputDeclaration {
 }
 
 /** Follows a reference within the spec. */
-function resolved<T extends { $ref?: string }>(part: T): T {
-  if (part.$ref === undefined) return part;
+function resolved(part: any): unknown {
+  if (part?.$ref === undefined) return part;
   const [, ...steps] = part.$ref.split("/");
-  return resolved(steps.reduce<any>((at, step) => at[step], document) as T);
+  return resolved(steps.reduce((at: any, step: string) => at[step], document));
 }
 
 /** Returns a copy of a part of the spec in which each reference is replaced by what it names. */
 const inlined = <T extends object>(part: T): T =>
-  JSON.parse(JSON.stringify(part, (_name, value: unknown) => (isObject(value) ? resolved(value) : value))) as T;
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+  JSON.parse(JSON.stringify(part, (_name, value) => resolved(value))) as T;
 
 /** True if a path parameter may be any string. Descriptions, examples and `x-…` extensions constrain nothing. */
-function isFree({ in: place, schema = {} }: Parameter): boolean {
+function isFree({ in: place, schema }: Parameter): boolean {
   const keywords = Object.keys(schema).filter((key) => !/^(description|examples|x-.+)$/.test(key));
   return place === "path" && keywords.join() === "type" && schema.type === "string";
 }
 
 const pick = (names: readonly string[]) => (given: object) =>
   Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
+
+/** What errors of an operation say. */
+interface Texts {
+  /** What each field and query parameter accepts, in the words of the spec (`x-expects`). */
+  expected: ReadonlyMap<string, string | undefined>;
+  /** The fields of the body's `oneOf`: a request must have exactly one of them. */
+  alternatives: readonly string[];
+}
 
 /**
  * Returns what checks the input of an operation, and functions that copy what the operation declares from a query and from
@@ -55,11 +60,19 @@ const pick = (names: readonly string[]) => (given: object) =>
  */
 export function inputOf(path: string, { parameters = [], requestBody }: InputDeclaration) {
   const schema = inlined({ parameters, requestBody });
-  const inQuery = schema.parameters.filter((parameter) => parameter.in === "query").map(({ name }) => name!);
-  const body = schema.requestBody?.content["application/json"].schema.properties;
+  const inQuery = schema.parameters.filter((parameter) => parameter.in === "query").map(({ name }) => name);
+  const { properties: body, oneOf = [] } = schema.requestBody?.content["application/json"].schema ?? {};
   for (const [name, { type }] of Object.entries(body ?? {}))
     if (type === "object" || type === "array") throw new Error(`The parts of ${name} would not be picked`);
   const isConstrained = body !== undefined || !schema.parameters.every(isFree);
+  const declared = [
+    ...schema.parameters.map((each) => [each.name, each.schema] as const),
+    ...Object.entries(body ?? {}),
+  ];
+  const texts: Texts = {
+    expected: new Map(declared.map(([name, of]) => [name, of["x-expects"]])),
+    alternatives: oneOf.flatMap(({ required = [] }) => required),
+  };
   return {
     query: pick(inQuery),
     body: body ? pick(Object.keys(body)) : () => undefined,
@@ -73,7 +86,7 @@ export function inputOf(path: string, { parameters = [], requestBody }: InputDec
       try {
         void validator.validate(req as never, res, () => undefined);
       } catch (error) {
-        throw toRefusal(error);
+        throw toRefusal(error, texts);
       }
     },
   };
@@ -138,71 +151,45 @@ const FORM = new Set(["required", "type", "oneOf", "encoding", "additionalProper
  * Converts a validation error into a 400 or 422 that names every invalid field (D1, D2).
  * Any other error, such as a fault in the server, is returned unchanged.
  */
-function toRefusal(error: unknown): unknown {
+function toRefusal(error: unknown, texts: Texts): unknown {
   const { errors, status } = error as { errors?: Reported[]; status?: number };
   if (status !== 400 || !errors) return error;
-  const reported = errors.map(toFault);
-  const faults = reported.filter((fault) => !followsFrom(reported, fault)).filter(isNew);
+  const reported = errors.map((each) => toFault(each, texts));
+  const faults = reported.filter((fault) => !followsFrom(reported, fault, texts)).filter(isNew);
   const code = faults.some(({ keyword }) => FORM.has(keyword)) ? "invalid_request" : "invalid_value";
-  const fields = faults.flatMap(toFields);
+  const fields = faults.flatMap((fault) => toFields(fault, texts));
   const message = `${faults.map(({ text }) => text).join("; ")}.`;
   return new ServiceError(code, message, { ...(fields.length > 0 && { fields }) });
 }
 
-function toFault({ path, message, errorCode = "" }: Reported): Fault {
+function toFault({ path, message, errorCode = "" }: Reported, { expected, alternatives }: Texts): Fault {
   const field = path.replace(/^\/(body|query|params|headers)\/?/, "").replaceAll("/", ".");
   // The library sets no error code for an unescaped reserved character in a query parameter.
-  const isReserved = /reserved characters/.test(message);
-  const keyword = isReserved ? "encoding" : errorCode.split(".", 1)[0]!;
-  return { field, keyword, text: describe(field, keyword, message) };
+  const keyword = /reserved characters/.test(message) ? "encoding" : errorCode.split(".", 1)[0]!;
+  const fault = (text: string) => ({ field, keyword, text });
+  if (keyword === "oneOf") return fault(`Send exactly one of ${alternatives.join(" and ")}`);
+  if (field === "") return fault("The body must be a JSON object");
+  if (keyword === "required") return fault(`${field} is required`);
+  if (keyword === "encoding") return fault(`${field} must be percent-encoded`);
+  const words = WORDED.has(keyword) && expected.get(field);
+  return fault(words ? `${field} must be ${words}` : `${field} ${message}`);
 }
 
 /** True for further faults of a value whose type is wrong, and for missing alternatives if no alternative matches. */
-function followsFrom(all: readonly Fault[], { field, keyword }: Fault): boolean {
+function followsFrom(all: readonly Fault[], { field, keyword }: Fault, { alternatives }: Texts): boolean {
   if (keyword === "type") return false;
   if (all.some((other) => other.keyword === "type" && other.field === field)) return true;
-  return keyword === "required" && ALTERNATIVES.includes(field) && all.some((other) => other.keyword === "oneOf");
+  return keyword === "required" && alternatives.includes(field) && all.some((other) => other.keyword === "oneOf");
 }
 
 /** A value that violates both a pattern and a format gets the same text twice. */
 const isNew = ({ text }: Fault, index: number, all: Fault[]): boolean =>
   all.findIndex((other) => other.text === text) === index;
 
-function toFields({ field, keyword, text }: Fault): FieldError[] {
+function toFields({ field, keyword, text }: Fault, { alternatives }: Texts): FieldError[] {
   // `minLength` has the code `min_length` (D2).
   const snake = keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const code = document.components.schemas.FieldErrorCode.enum.find((each) => each === snake) as FieldError["code"];
-  const paths = keyword === "oneOf" ? ALTERNATIVES : [field];
+  const paths = keyword === "oneOf" ? alternatives : [field];
   return code && paths[0] ? paths.map((path) => ({ path, code, message: `${text}.` })) : [];
 }
-
-function describe(field: string, keyword: string, message: string): string {
-  if (keyword === "oneOf") return `Send exactly one of ${ALTERNATIVES.join(" and ")}`;
-  if (field === "") return "The body must be a JSON object";
-  if (keyword === "required") return `${field} is required`;
-  if (keyword === "encoding") return `${field} must be percent-encoded`;
-  const expected = WORDED.has(keyword) && EXPECTED.get(field);
-  return expected ? `${field} must be ${expected}` : `${field} ${message}`;
-}
-
-const schemas = Object.values(document.components.schemas as Record<string, Schema>);
-
-/** The fields of the only `oneOf` of the contract: a request must have exactly one of them. */
-const ALTERNATIVES = schemas.flatMap(({ oneOf = [] }) => oneOf.flatMap(({ required = [] }) => required));
-
-const operations = Object.values(document.paths as Record<string, Record<string, InputDeclaration>>).flatMap((item) =>
-  Object.values(item),
-);
-const inputs: (readonly [name: string | undefined, schema: Schema])[] = [
-  ...schemas.flatMap(({ properties = {} }) => Object.entries(properties)),
-  ...operations
-    .flatMap(({ parameters = [] }) => parameters.map(resolved))
-    .map(({ name, schema = {} }) => [name, schema] as const),
-];
-/** The spec's description of what each request field and query parameter accepts (`x-expects`). */
-const EXPECTED = new Map(
-  inputs.flatMap(([name, schema]) => {
-    const words = resolved(schema)["x-expects"];
-    return words ? [[name, words]] : [];
-  }),
-);

@@ -26,17 +26,6 @@ const IDLE_MS = 65_000;
 /** How long the client of a refused request may take to read the response, in milliseconds. */
 const LINGER_MS = 1_000;
 
-export interface HttpServer {
-  port: number;
-  /** Ends each connection with its next response, so that clients turn to other processes. Requests are still served. */
-  drain(): void;
-  /**
-   * Stops accepting requests. Resolves once responses in progress have been sent, or after `drainMs` real milliseconds,
-   * when it closes their connections.
-   */
-  close(drainMs: number): Promise<void>;
-}
-
 export interface ListenOptions {
   host: string;
   /** The port to listen on. 0 lets the system choose one. */
@@ -64,7 +53,7 @@ interface Connection {
  * Listens, then creates the app, which needs to know the port that the system chose.
  * @throws ListenError if the server cannot listen on the address; its message says what to do
  */
-export function listen(options: ListenOptions, createApp: (port: number) => Express): Promise<HttpServer> {
+export async function listen(options: ListenOptions, createApp: (port: number) => Express) {
   const { host, port, maxConnections, requestTimeoutMs = REQUEST_TIMEOUT_MS, clock, ids, log } = options;
   let app: Express;
   /** The open connections, oldest first. */
@@ -129,12 +118,17 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     socket.destroy();
   }
 
+  /** Ends each connection with its next response, so that clients turn to other processes. Requests are still served. */
   function drain(): void {
     draining = true;
     const inProgress = [...connections.values()].flatMap(({ responses }) => responses);
     for (const res of inProgress) if (!res.headersSent) res.setHeader("Connection", "close");
   }
 
+  /**
+   * Stops accepting requests. Resolves once responses in progress have been sent, or after `drainMs` real milliseconds,
+   * when it closes their connections.
+   */
   async function close(drainMs: number): Promise<void> {
     drain();
     closing = true;
@@ -171,16 +165,15 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     if (connections.size > maxConnections) makeRoom(socket);
   });
 
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => reject(new ListenError(explain(error, host, port))));
-    server.listen(port, host, () => {
-      const chosen = (server.address() as AddressInfo).port;
-      app = createApp(chosen);
-      Request.prototype = app.request;
-      Response.prototype = app.response;
-      resolve({ port: chosen, drain, close });
-    });
+  server.listen(port, host);
+  await once(server, "listening").catch((error: NodeJS.ErrnoException) => {
+    throw new ListenError(explain(error, host, port));
   });
+  const chosen = (server.address() as AddressInfo).port;
+  app = createApp(chosen);
+  Request.prototype = app.request;
+  Response.prototype = app.response;
+  return { port: chosen, drain, close };
 }
 
 /** True if the request had a valid key, or a session of the dashboard. */

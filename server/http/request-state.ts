@@ -2,7 +2,7 @@ import type { Response } from "express";
 import type { Change } from "../domain/changes.ts";
 import type { OpenCheckout } from "../domain/payments.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import type { Right, Session } from "../domain/sign-in.ts";
+import type { Access, Right } from "../domain/sign-in.ts";
 
 /** The state of a request. Middleware sets the fields for the handlers that run after it. */
 export interface RequestState {
@@ -28,7 +28,7 @@ export interface RequestState {
 }
 
 export interface Visit {
-  session: Session;
+  session: Access;
   /** The token that every form of the session contains. */
   csrf: string;
 }

@@ -10,6 +10,7 @@ import {
   type NextStep,
 } from "../domain/deliveries.ts";
 import { InProgress } from "../domain/in-progress.ts";
+import { signingAt } from "../domain/keys.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
 import { nextStep } from "../webhooks/schedule.ts";
@@ -83,8 +84,8 @@ async function makeAttempt(
   const { id, body, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
   const at = happensAt(merchant, dueAt, now);
-  const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
-  const message = { url, id, secrets: [secrets.current, ...previous], body };
+  const { current, previous } = signingAt(at, secrets);
+  const message = { url, id, secrets: [current, ...previous.map(({ secret }) => secret)], body };
   // What the chaos switch loses is not sent (D17).
   const { retryAfter, ...result }: AttemptResult = chaos.strikes(merchant, "lostWebhooksPercent")
     ? { sentAt: now, latencyMs: 0, error: "Lost by the chaos switch." }
@@ -98,7 +99,6 @@ async function makeAttempt(
     eventId: id,
     merchantId: merchant.id,
     status: next.status,
-    httpStatus,
     durationMs: latencyMs,
     delayMs: at - dueAt,
     counted,

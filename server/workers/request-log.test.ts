@@ -11,7 +11,7 @@ const SERVICE = "DSB0123456ABCDEFGHJKMNPQRS1";
 const anExchange: Exchange = {
   requestId: "req_1",
   merchantId: "ada",
-  operationId: "createDisbursement",
+  operation: "createDisbursement",
   method: "POST",
   route: "/v1/disbursements",
   status: 200,

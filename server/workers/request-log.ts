@@ -30,8 +30,6 @@ interface Waiting {
   number: number;
 }
 
-export type RequestLogWriter = ReturnType<typeof startRequestLog>;
-
 /**
  * Keeps the log of requests (D72). A request that has ended is only noted; a moment later the requests of all merchants
  * are redacted and stored together. Requests that do not fit, or cannot be stored, are dropped and counted (D72).
@@ -82,26 +80,22 @@ const emptyRoom = (clock: Clock) => ({
 });
 
 function toLogged({ exchange, at, number }: Waiting): LoggedRequest {
-  const { requestId, merchantId, operationId: operation, method, status, durationMs, key, keyId } = exchange;
-  const { code, data } = partOf(exchange.returned);
-  const merchants = partOf(data).merchantsReference ?? partOf(exchange.sent).reference;
+  const { requestId, merchantId, operation, method, status, durationMs, key, keyId, sent, returned } = exchange;
+  const common = { requestId, merchantId, operation, method, status, keyId };
+  const { code, data } = partOf(returned);
+  const merchants = partOf(data).merchantsReference ?? partOf(sent).reference;
   return {
-    requestId,
-    merchantId,
+    ...common,
     at,
     number,
-    operation,
-    method,
     path: pathOf(exchange),
-    status,
     code: typeof code === "string" ? code : undefined,
     durationMs: Math.round(durationMs * 10) / 10,
     reference: referenceOf(exchange),
     merchantsReference: typeof merchants === "string" ? masked(merchants, key) : undefined,
     program: programOf(exchange) || undefined,
-    keyId,
-    sent: redacted(exchange.sent, key),
-    returned: redacted(exchange.returned, key),
+    sent: redacted(sent, key),
+    returned: redacted(returned, key),
   };
 }
 

@@ -24,13 +24,10 @@ describe("an API key", () => {
     await says(kofi.get(path), 200, "Payroll & Söhne", keyId, not(key));
     await done(kofi.post(`${path}/keys/revoke`, { key: keyId }));
     expect([await statusWith(key), await statusWith(server.key)]).toEqual([401, 200]);
-    await says(kofi.get(path), 200, "revoked", `audit?key=${keyId}`);
+    await says(kofi.get(path), 200, "revoked");
     for (const action of ["revoke", "limits"]) await says(kofi.post(`${path}/keys/${action}`, { key: "unknown" }), 404);
     const history = /Revoke the API key “Payroll & Söhne”.* Kofi.*Create an API key “Payroll & Söhne”/;
     await says(kofi.get(`${area}/audit`), 200, history, not(keyId));
-    const only = await says(ada.get(`${area}/audit?key=${keyId}`), 200, "Show everything");
-    expect(only.rows).toHaveLength(2);
-    await says(ada.get(`${area}/audit?key=unknown`), 200, "Nothing found");
   });
 
   test("is shown even if its page fails, with what was recorded", async () => {

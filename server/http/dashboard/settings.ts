@@ -3,35 +3,32 @@ import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { limitTexts, termTexts } from "../../domain/limits.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { form, formCard } from "./forms.ts";
-import { bdi, code, column, link, markup, section, soft, under, type Column } from "./html.ts";
+import { bdi, code, column, markup, section, soft, under, type Column } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
 
 /** A merchant's settings: API keys, webhooks and, for operators, what they have agreed with the merchant. */
-export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: string }>({
+export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; current: string }>({
   at: "/m/:merchant/settings",
   title: "settings",
   isWhole: true,
   async read(view) {
-    const merchant = merchantOf(view);
-    const [items, { current: secret }] = await Promise.all([
-      view.context.storage.listKeysOf(merchant.id),
-      view.context.storage.readSecrets(merchant.id),
-    ]);
-    return { items, secret };
+    const { storage } = view.context;
+    const { id } = merchantOf(view);
+    const [items, { current }] = await Promise.all([storage.listKeysOf(id), storage.readSecrets(id)]);
+    return { items, current };
   },
   before: ({ t }) => markup`<h2>${t("apiKeys")}</h2>`,
   columns,
   after: ({ t }) => soft(t("mostKeys", { most: MOST_KEYS })),
-  below(view, { secret }) {
+  below(view, { current }) {
     const { webhookUrl: url, name, limits, terms, state } = merchantOf(view);
     const isOpen = state !== "closed";
-    const ways = [form(view, "secret.reveal"), form(view, "secret.rotate", { values: { current: secret } })];
     return [
       isOpen && form(view, "key.create", { class: "card inline" }),
       section("secret", view.t("webhookSecret"), [
         soft(view.t("checksSignatures")),
-        markup`<div class="inline">${ways}</div>`,
+        markup`<div class="inline">${form(view, "secret.reveal")}${form(view, "secret.rotate", { values: { current } })}</div>`,
       ]),
       formCard(view, "default-webhook.set", { values: { url }, class: "stack" }) ??
         section("address", view.t("addressOfWebhooks"), url === undefined ? view.t("none") : code(url), true),
@@ -69,7 +66,7 @@ ${formCard(view, "sandbox.reset", { about: bdi(merchant.name) })}`;
 };
 
 function columns(view: View): (Column<ApiKey> | false)[] {
-  const { t, area, stamp } = view;
+  const { t, stamp } = view;
   const used = ({ usedAt, revokedAt }: ApiKey) =>
     revokedAt !== undefined
       ? t("revokedAt", { time: stamp(revokedAt) })
@@ -81,7 +78,6 @@ function columns(view: View): (Column<ApiKey> | false)[] {
       key.name !== undefined && markup`<bdi class="name">${key.name}</bdi>`,
       code(`…${key.hint}`),
       under(key.id),
-      link(`${area}/audit?key=${key.id}`, t("auditTrail"), "under"),
       under(key.scopes ? t("mayDo", { scopes: key.scopes.join(", ") }) : t("mayDoEverything")),
       Object.entries(limitTexts(key.limits)).map(([limit, text]) => under(`${view.word("limit", limit)} ${text}`)),
       under(used(key)),

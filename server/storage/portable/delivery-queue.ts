@@ -15,7 +15,6 @@ import { EVENT, type StoredAttempt } from "./events.ts";
 import { lockQueries, toLocked } from "./locked-merchant.ts";
 import { eachGiven, given, run, updateRows, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { claimRows, queueOf, READY, RETRYING, updateSelected, WAITING } from "./queue.ts";
-import { secretsQuery, toSecrets } from "./secrets.ts";
 
 export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "seq" };
 
@@ -29,6 +28,7 @@ const ADVANCE = updateSelected(
 
 const LOCK_ONE = `SELECT status, attempts, leased_until IS NOT NULL AND leased_until > :leased AS is_underway
   FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL FOR UPDATE`;
+const SELECT_RECEIVING = "SELECT * FROM merchants WHERE id = ANY(:merchants::text[])";
 /** Makes a delivery due, at the first step of the schedule. */
 const RESTART = `UPDATE events SET status = 'pending', step = 0, next_attempt_at = :now, ${READY}
   WHERE merchant_id = :merchant AND id = :id`;
@@ -39,24 +39,25 @@ const deliveryOf = fields<Omit<ClaimedDelivery, "lane" | "merchant" | "secrets" 
 
 /** Claims ready deliveries inside a transaction. Within a lane, deliveries that fell due first are claimed first. */
 function* claimDeliveries(
-  { sealing }: Pick<Executor, "sealing">,
+  { sealing: { unseal } }: Pick<Executor, "sealing">,
   lanes: readonly LaneClaim[],
   leaseMs: number,
 ): Work<ClaimedDelivery[]> {
   const rows = yield* claimRows(DELIVERIES, lanes, leaseMs);
   if (rows.length === 0) return [];
-  const [found] = yield [secretsQuery([...new Set(rows.map((row) => row.merchant_id))])];
-  const merchants = new Map(found!.rows.map((row) => [row.id, toMerchant(row)]));
-  const secrets = toSecrets(found!.rows, sealing);
+  const found = yield* run(SELECT_RECEIVING, { merchants: [...new Set(rows.map((row) => row.merchant_id))] });
+  const merchants = new Map(
+    found.rows.map((row) => [row.id, [toMerchant(row), unseal(row.id, row.webhook_secrets)] as const]),
+  );
   return rows.map((row) => {
     const delivery = deliveryOf(row);
     const { merchantId } = delivery;
-    const merchant = merchants.get(merchantId)!;
+    const [merchant, secrets] = merchants.get(merchantId)!;
     return {
       ...delivery,
       lane: { merchantId, host: row.host },
       merchant,
-      secrets: secrets.get(merchantId)!,
+      secrets,
       dueAt: sandboxTime(merchant, row.next_attempt_at as number),
     };
   });

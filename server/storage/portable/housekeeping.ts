@@ -2,10 +2,12 @@
 import { createHmac } from "node:crypto";
 import { REQUESTS_KEPT } from "../../domain/request-log.ts";
 import type { ClockStore, Housekeeping } from "../../domain/storage.ts";
+import type { Sealing } from "../sealing.ts";
 import { recordAction } from "./audit.ts";
 import { erasePhones } from "./erasure.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Work } from "./query.ts";
+import { changeSecrets } from "./merchants.ts";
 
 const OF_MERCHANT = "merchant_id = :merchant";
 
@@ -23,7 +25,7 @@ const DELETED = {
 const SOME = `${OF_MERCHANT} LIMIT ${STEP}`;
 const FIRST_EVENTS = `${OF_MERCHANT} ORDER BY seq LIMIT ${STEP}`;
 /** The tables in which a merchant has few rows. */
-const DELETED_AT_ONCE = ["accounts", "daily_sums", "erasures", "previous_webhook_secrets"];
+const DELETED_AT_ONCE = ["accounts", "daily_sums", "erasures"];
 const DELETE = [
   ...Object.entries(DELETED).map(
     ([table, key]) => `DELETE FROM ${table} WHERE ${OF_MERCHANT} AND ${key} IN
@@ -53,20 +55,21 @@ const FORGET_EVENTS = `DELETE FROM events WHERE ${OF_MERCHANT} AND seq > :after 
  * Deletes rows of a locked merchant. Returns true if there may be more of them. The last step finds few rows in every
  * table, so what was written since the first step is deleted completely or not at all.
  */
-function* resetStep({ id: merchant, customerSecret }: LockedMerchant): Work<boolean> {
+function* resetStep(sealing: Sealing, { id: merchant, customerSecret }: LockedMerchant): Work<boolean> {
   const results = yield* runAll(DELETE.map((text) => ({ text, values: { merchant } })));
   const resetting = results.slice(0, -DELETED_AT_ONCE.length).some(({ count }) => count >= STEP);
   const secret = createHmac("sha256", customerSecret).update("reset").digest("hex");
   yield* run(RESET, { merchant, secret, resetting });
+  yield* changeSecrets(merchant, sealing, ({ current }) => ({ current, previous: [] }));
   return resetting;
 }
 
-export function housekeeping({ read, write }: Executor): Housekeeping & Pick<ClockStore, "reset"> {
+export function housekeeping({ read, write, sealing }: Executor): Housekeeping & Pick<ClockStore, "reset"> {
   /** Takes the steps of a reset that are left, if there are any. */
   async function finishReset(merchantId: string): Promise<void> {
     function* step(): Work<boolean> {
       const merchant = yield* lockMerchant(merchantId, "alone");
-      return merchant.isResetting === true && (yield* resetStep(merchant));
+      return merchant.isResetting === true && (yield* resetStep(sealing, merchant));
     }
     while (await write(step, { repeatable: true }));
   }
@@ -75,7 +78,7 @@ export function housekeeping({ read, write }: Executor): Housekeeping & Pick<Clo
       const isUnfinished = await write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
         yield* recordAction({ actor, action: "sandbox.reset", merchantId, details: {} });
-        return yield* resetStep(merchant);
+        return yield* resetStep(sealing, merchant);
       });
       if (isUnfinished) await finishReset(merchantId);
     },
@@ -84,7 +87,7 @@ export function housekeeping({ read, write }: Executor): Housekeeping & Pick<Clo
       if (unfinished) await finishReset(unfinished.id);
       const values = { kept: REQUESTS_KEPT.forMs, limit };
       if ((await read({ text: ANY_OLD_REQUEST, values })).length === 0) return 0;
-      return (await write(() => run(FORGET_REQUESTS, values), { commit: "writeApart", repeatable: true })).count;
+      return (await write(() => run(FORGET_REQUESTS, values), { commit: "writeUnflushed", repeatable: true })).count;
     },
     pruneEvents: (asked) => write(() => pruneEvents(asked), { repeatable: true }),
     erasePhones: (asked) => write(() => erasePhones(asked), { repeatable: true }),

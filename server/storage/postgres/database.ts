@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import type { Clock } from "../../domain/clock.ts";
 import { runOnBudget } from "../../domain/in-progress.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
-import type { Query, QueryResult, WriteOptions } from "../portable/query.ts";
+import type { Query, QueryResult } from "../portable/query.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { connect, send } from "./connections.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
@@ -20,9 +20,10 @@ export interface Database {
    * runs again if the transaction was rolled back because of a conflict or a lost connection.
    * @param options.repeatable true if it is harmless to run `work` again after it was committed; `work` is then also
    * repeated if the connection was lost during the commit
+   * @param options.items how many requests share the transaction, for reports
    * @throws UnknownOutcome if the connection was lost during the commit. After any other error nothing was recorded.
    */
-  transaction<T>(work: (send: Send) => Promise<T>, options?: Pick<WriteOptions, "repeatable" | "items">): Promise<T>;
+  transaction<T>(work: (send: Send) => Promise<T>, options?: { repeatable?: boolean; items?: number }): Promise<T>;
 }
 
 /** How long to keep repeating, in milliseconds. */
