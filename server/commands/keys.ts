@@ -5,7 +5,7 @@ import type { Decided } from "../domain/payments.ts";
 import { createKey, createMerchant, type Merchant } from "../domain/merchants.ts";
 import { createLink, LINK_MS, linkAddress } from "../domain/sign-in.ts";
 import { countReplay, replayAll, replayDelivery } from "../domain/webhooks.ts";
-import { deliveryView, eventView, secretView } from "../http/views.ts";
+import { deliveryView, eventView, secretView } from "../domain/representation.ts";
 import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
 import { LIMITED, SEARCH, searchIn } from "./options.ts";

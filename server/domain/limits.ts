@@ -1,4 +1,5 @@
 import { ServiceError } from "./errors.ts";
+import type { Disbursement, Draft } from "./records.ts";
 
 /** Amounts by currency, in its lowest denomination. */
 export type Amounts = Readonly<Record<string, number>>;
@@ -26,12 +27,7 @@ export interface Bound {
   limits: Limits;
 }
 
-interface Payout {
-  amount: number;
-  country: string;
-  currency: string;
-  customer: { phoneNumber: string };
-}
+type Payout = Pick<Draft<Disbursement>, "amount" | "country" | "currency" | "customer">;
 
 /**
  * Returns why limits do not permit a payout; undefined if they do.
@@ -57,14 +53,14 @@ function brokenLimit({ amount, country, currency, customer }: Payout, limits: Li
 
 /** Returns whose approval a payout needs; undefined if it needs none. */
 export function approvalLevel(
-  { amount, currency }: Pick<Payout, "amount" | "currency">,
+  { amount, currency }: Payout,
   bounds: readonly Bound[],
 ): "operator" | "merchant" | undefined {
   const asking = bounds.filter(
     ({ limits: { approvalFrom } }) => approvalFrom && amount >= amountIn(approvalFrom, currency),
   );
-  if (asking.length === 0) return undefined;
-  return asking.some(({ keyId }) => keyId === "") ? "operator" : "merchant";
+  if (asking.some(({ keyId }) => keyId === "")) return "operator";
+  return asking.length > 0 ? "merchant" : undefined;
 }
 
 /** The amount in a currency. Without one, -1, which every amount exceeds. */
@@ -168,15 +164,16 @@ export const TERMS = {
   rateLimit: rate,
 } satisfies { [Name in keyof Terms]-?: Written<NonNullable<Terms[Name]>> };
 
+type Table = Readonly<Record<string, Written<any>>>;
 type Texts<All> = Readonly<Partial<Record<keyof All, string>>>;
 
 /** Reads what people have written; undefined if they have written nothing. @throws ServiceError `invalid_value` */
-function read<All extends object>(table: object, texts: Texts<All>): All | undefined {
+function read<All extends object>(table: Table, texts: Texts<All>): All | undefined {
   const given = Object.entries<string | undefined>(texts).filter(([, text]) => text?.trim());
   if (given.length === 0) return undefined;
   return Object.fromEntries(
     given.map(([name, text]) => {
-      const { what, example, read: parse } = table[name as never] as Written<unknown>;
+      const { what, example, read: parse } = table[name]!;
       const value = parse(text!.trim());
       if (value !== undefined) return [name, value];
       throw new ServiceError("invalid_value", `${name} must be ${what}, such as ${example}.`);
@@ -184,10 +181,8 @@ function read<All extends object>(table: object, texts: Texts<All>): All | undef
   ) as All;
 }
 
-function textsOf(table: object, values: object = {}): Record<string, string> {
-  const write = (name: string, value: unknown) => (table[name as never] as Written<unknown>).write(value);
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, write(name, value)]));
-}
+const textsOf = (table: Table, values: object = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, table[name]!.write(value)]));
 
 export const parseLimits = (texts: Texts<Limits>) => read<Limits>(LIMITS, texts);
 export const limitTexts = (limits: Limits | undefined) => textsOf(LIMITS, limits);

@@ -35,12 +35,6 @@ function resolved<T extends { $ref?: string }>(part: T): T {
   return resolved(steps.reduce<any>((at, step) => at[step], document) as T);
 }
 
-/** True if a path parameter may be any string. Descriptions, examples and `x-…` extensions constrain nothing. */
-function isFree({ in: place, schema = {} }: Parameter): boolean {
-  const keywords = Object.keys(resolved(schema)).filter((key) => !/^(description|examples|x-.+)$/.test(key));
-  return place === "path" && keywords.join() === "type" && resolved(schema).type === "string";
-}
-
 const pick = (names: readonly string[]) => (given: object) =>
   Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
 
@@ -49,16 +43,13 @@ const pick = (names: readonly string[]) => (given: object) =>
  * fields are ignored, so they never reach the domain or the storage.
  */
 export function declaredInput({ parameters = [], requestBody }: InputDeclaration) {
-  const declared = parameters.map(resolved);
-  const inQuery = declared.filter((parameter) => parameter.in === "query").map(({ name }) => name!);
+  const inQuery = parameters.map(resolved).flatMap((parameter) => (parameter.in === "query" ? parameter.name! : []));
   const body = requestBody && resolved(requestBody.content["application/json"].schema).properties!;
-  for (const [name, schema] of Object.entries(body ?? {})) {
-    const { type } = resolved(schema);
-    if (type === "object" || type === "array") throw new Error(`The parts of ${name} would not be picked`);
-  }
+  if (Object.values(body ?? {}).some((schema) => /object|array/.test(resolved(schema).type ?? "")))
+    throw new Error("The parts of a field would not be picked.");
   return {
-    /** True if there is anything to validate. */
-    isConstrained: body !== undefined || !declared.every(isFree),
+    /** True if there is anything to validate. A parameter of a path may be any text. */
+    isConstrained: body !== undefined || inQuery.length > 0,
     query: pick(inQuery),
     body: body ? pick(Object.keys(body)) : () => undefined,
   };
@@ -73,22 +64,14 @@ if (!process.noDeprecation) {
   process.noDeprecation = false;
 }
 
-/** The library's middleware, and what it needs to know about the operation of a request. */
-interface Validator {
-  steps: RequestHandler[];
-  paths: Readonly<Record<string, Record<string, object>>>;
-}
-/** Built on first use. It holds no state of a server. */
-let validator: Validator | undefined;
-
 /** @throws ServiceError if the request to this path of the spec violates the contract */
 export async function checkInput(path: string, req: Request & { openapi?: object }, res: Response): Promise<void> {
   // The library caches one compiled validator per Content-Type value and never evicts it. Normalise the header so
   // that the cache holds one entry; `readJson` has already checked the original value.
   req.headers["content-type"] = "application/json";
-  const { steps, paths } = (validator ??= build());
   // Express has found the operation. The library's other steps would find it again, for a fifth of the CPU of a create.
-  const schema = paths[path]![req.method.toLowerCase()];
+  // HEAD is as GET (D26).
+  const schema = paths[path]![req.method === "HEAD" ? "get" : req.method.toLowerCase()];
   req.openapi = { expressRoute: path, openApiRoute: path, pathParams: req.params, schema };
   try {
     await through(steps.at(-1)!, req, res);
@@ -100,15 +83,13 @@ export async function checkInput(path: string, req: Request & { openapi?: object
 /** Rejects if the contract cannot be loaded. The server then runs, but is not ready. */
 export const proveInput = (): Promise<void> =>
   // The first middleware waits until the document is loaded, and passes any loading error on.
-  through((validator ??= build()).steps[0]!, { app: express() } as unknown as Request, {} as Response);
+  through(steps[0]!, { app: express() } as unknown as Request, {} as Response);
 
-/** Builds the middleware from a copy of the spec, because the library changes its input. HEAD is as GET (D26). */
-function build(): Validator {
+/** Builds the middleware from a copy of the spec, because the library changes its input. */
+function build(): { steps: RequestHandler[]; paths: Record<string, Record<string, object>> } {
   const { paths, components: known, ...spec } = structuredClone(document) as Record<string, any>;
-  for (const item of Object.values<any>(paths)) {
+  for (const item of Object.values<any>(paths))
     for (const operation of Object.values<any>(item)) operation.responses = {};
-    if (item.get) item.head = structuredClone(item.get);
-  }
   // Parsing all components would take half a second, so the library gets only those that are used.
   const components: Record<string, object> = { securitySchemes: known.securitySchemes };
   function addWhatIsUsed(part: unknown) {
@@ -136,18 +117,16 @@ function build(): Validator {
 const isUri = fullFormats.uri as (text: string) => boolean;
 
 /**
- * True if the date exists, and is written as in `toISOString`. `Date` rejects leap seconds but reads 30 February as 2 March, so compare the text too.
+ * The contract's formats. `Date` reads 30 February as 2 March, so compare the text too. `uri` must also be a URL that `URL`
+ * can parse, since the server will call it.
  */
-function isTimestamp(text: string): boolean {
-  const time = Date.parse(text);
-  return !Number.isNaN(time) && new Date(time).toISOString() === text;
-}
-
-/** The contract's formats. `uri` must also be a URL that `URL` can parse, since the server will call it. */
 const formats = {
-  "date-time": { type: "string" as const, validate: isTimestamp },
+  "date-time": { type: "string" as const, validate: (text: string) => new Date(text).toJSON() === text },
   uri: { type: "string" as const, validate: (text: string) => isUri(text) && URL.canParse(text) },
 };
+
+/** The library's middleware, and the operations as it needs them. They hold no state of a server. */
+const { steps, paths } = build();
 
 /** A fault as the library reports it. */
 interface Reported {
@@ -208,8 +187,8 @@ function toFields({ field, keyword, text }: Fault): FieldError[] {
   // `minLength` has the code `min_length` (D2).
   const snake = keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const code = document.components.schemas.FieldErrorCode.enum.find((each) => each === snake) as FieldError["code"];
-  const paths = keyword === "oneOf" ? ALTERNATIVES : [field];
-  return code && paths[0] ? paths.map((path) => ({ path, code, message: `${text}.` })) : [];
+  const named = keyword === "oneOf" ? ALTERNATIVES : [field];
+  return code && named[0] ? named.map((path) => ({ path, code, message: `${text}.` })) : [];
 }
 
 function describe(field: string, keyword: string, message: string): string {
@@ -226,19 +205,15 @@ const schemas = Object.values(document.components.schemas as Record<string, Sche
 /** The fields of the only `oneOf` of the contract: a request must have exactly one of them. */
 const ALTERNATIVES = schemas.flatMap(({ oneOf = [] }) => oneOf.flatMap(({ required = [] }) => required));
 
-const operations = Object.values(document.paths as Record<string, Record<string, InputDeclaration>>).flatMap((item) =>
-  Object.values(item),
-);
-const inputs: (readonly [name: string | undefined, schema: Schema])[] = [
-  ...schemas.flatMap(({ properties = {} }) => Object.entries(properties)),
-  ...operations
-    .flatMap(({ parameters = [] }) => parameters.map(resolved))
-    .map(({ name, schema = {} }) => [name, schema] as const),
-];
+const parameters = Object.values(document.paths as Record<string, Record<string, InputDeclaration>>)
+  .flatMap((item) => Object.values(item))
+  .flatMap((operation) => operation.parameters?.map(resolved) ?? []);
 /** The spec's description of what each request field and query parameter accepts (`x-expects`). */
 const EXPECTED = new Map(
-  inputs.flatMap(([name, schema]) => {
-    const words = resolved(schema)["x-expects"];
-    return words ? [[name, words]] : [];
-  }),
+  [
+    ...schemas.flatMap(({ properties = {} }) => Object.entries(properties)),
+    ...parameters.map(({ name, schema = {} }) => [name!, schema] as const),
+  ]
+    .map(([name, schema]) => [name, resolved(schema)["x-expects"]] as const)
+    .filter(([, words]) => words),
 );

@@ -1,26 +1,21 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import express from "express";
 import document from "../../generated/openapi.json" with { type: "json" };
-import type { Config } from "../config.ts";
 import { noteChanges } from "../domain/changes.ts";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { modeOf } from "../domain/keys.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import type { ChaosSwitch } from "../domain/outcomes.ts";
-import type { Storage } from "../domain/storage.ts";
 import type { KeyUses } from "../workers/housekeeping.ts";
 import { authenticate, refusalOf, type OperationId } from "./authentication.ts";
 import { checkInput, declaredInput, type InputDeclaration } from "./contract-input.ts";
-import { createHandlers, type HandlerContext } from "./handlers.ts";
+import { createHandlers, type HandlerContext, type Send } from "./handlers.ts";
 import { onlyFor } from "./http-error.ts";
 import { arrived, readJson, through } from "./json-body.ts";
 import { beginOther, beginPayment, callerAt, inTime, type RequestLimit, type RequestRoom } from "./request-limit.ts";
 import { stateOf } from "./request-state.ts";
-import type { Send } from "./views.ts";
 
 export interface ContractContext extends HandlerContext {
-  config: Config;
-  storage: Storage;
   /** Counts requests without a valid key. */
   failedKeys: RequestLimit;
   keyUses: Pick<KeyUses, "note">;
@@ -31,11 +26,11 @@ export interface ContractContext extends HandlerContext {
   stopping: AbortSignal;
 }
 
-const METHODS = ["get", "post", "put", "patch", "delete"] as const;
 interface Operation extends InputDeclaration {
   operationId: OperationId;
 }
-type Item = Partial<Record<(typeof METHODS)[number], Operation>>;
+/** The operations of a path, by method. */
+type Item = Partial<Record<"get" | "post" | "put", Operation>>;
 
 /** True for the paths that only a sandbox serves (D18). */
 const isControl = (path: string): boolean => path.startsWith("/sandbox/");
@@ -47,12 +42,9 @@ export function createContract(context: ContractContext): Router {
   for (const [path, item] of Object.entries(document.paths as Record<string, Item>)) {
     if (isControl(path) && !context.config.sandbox) continue;
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
-    const methods = METHODS.filter((method) => item[method]);
-    for (const method of methods) {
-      const operation = item[method]!;
-      route[method](serve(context, path, operation, handlers[operation.operationId] as Handle));
-    }
-    route.all(onlyFor(methods.map((method) => (method === "get" ? "GET, HEAD" : method.toUpperCase())).join(", ")));
+    for (const [method, operation] of Object.entries(item))
+      route[method as keyof Item](serve(context, path, operation, handlers[operation.operationId] as Handle));
+    route.all(onlyFor(Object.keys(item).toSorted().join(", ").toUpperCase().replace("GET", "GET, HEAD")));
   }
   return router;
 }

@@ -67,8 +67,6 @@ export interface WriteOptions {
   /** True for what a request leaves behind without being asked to, such as a count of attempts, or the entry
    * about an attempt in the audit trail. Errors do not name it. */
   isAside?: boolean;
-  /** How many requests share the transaction, for reports. */
-  items?: number;
 }
 
 /** A database, as the storage's portable operations use it. */
@@ -90,7 +88,7 @@ export interface Executor {
    */
   together<Item, Result>(
     work: (items: readonly Item[]) => Work<Result[]>,
-    options?: Omit<WriteOptions, "items"> & { largest?: number },
+    options?: WriteOptions & { largest?: number },
   ): (item: Item) => Promise<Result>;
   /**
    * Returns a function that finds the row of given values. In PostgreSQL, look-ups that arrive at the same time share a
@@ -128,15 +126,6 @@ export function* run(text: Query["text"], values?: Query["values"]): Work<QueryR
 /** Executes statements that do not depend on each other, as part of a transaction. */
 export function* runAll(queries: readonly Query[]): Work<readonly QueryResult[]> {
   return yield queries;
-}
-
-/**
- * A statement that merges ranges of an index, which are each in `order`. In PostgreSQL each part has an `end` of its own: without
- * it, PostgreSQL would read the whole part and sort it.
- */
-export function mergedRanges(database: Database, selects: readonly string[], order: string, end: string) {
-  const part = (select: string) => (database === "postgres" ? `(${select} ${order} ${end})` : select);
-  return `${selects.length === 1 ? selects[0]! : selects.map(part).join(" UNION ALL ")} ${order} ${end}`;
 }
 
 /**

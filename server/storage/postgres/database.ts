@@ -12,6 +12,9 @@ import { statements } from "./statements.ts";
 
 export type Send = (query: Query) => Promise<QueryResult>;
 
+/** With how many requests share the transaction, for reports. */
+type TransactionOptions = Pick<WriteOptions, "repeatable"> & { items?: number };
+
 export interface Database {
   /** Executes a statement that only reads. */
   read: Send;
@@ -22,7 +25,7 @@ export interface Database {
    * repeated if the connection was lost during the commit
    * @throws UnknownOutcome if the connection was lost during the commit. After any other error nothing was recorded.
    */
-  transaction<T>(work: (send: Send) => Promise<T>, options?: Pick<WriteOptions, "repeatable" | "items">): Promise<T>;
+  transaction<T>(work: (send: Send) => Promise<T>, options?: TransactionOptions): Promise<T>;
 }
 
 /** How long to keep repeating, in milliseconds. */
