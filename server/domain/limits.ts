@@ -94,7 +94,7 @@ export interface Terms {
 }
 
 /** How people write a value. `read` returns undefined for a text that is not what `what` says. */
-interface Written<Value> {
+export interface Written<Value> {
   what: string;
   example: string;
   read(text: string): Value | undefined;
@@ -164,27 +164,8 @@ export const TERMS = {
   rateLimit: rate,
 } satisfies { [Name in keyof Terms]-?: Written<NonNullable<Terms[Name]>> };
 
-type Table = Readonly<Record<string, Written<any>>>;
-type Texts<All> = Readonly<Partial<Record<keyof All, string>>>;
-
-/** Reads what people have written; undefined if they have written nothing. @throws ServiceError `invalid_value` */
-function read<All extends object>(table: Table, texts: Texts<All>): All | undefined {
-  const given = Object.entries<string | undefined>(texts).filter(([, text]) => text?.trim());
-  if (given.length === 0) return undefined;
-  return Object.fromEntries(
-    given.map(([name, text]) => {
-      const { what, example, read: parse } = table[name]!;
-      const value = parse(text!.trim());
-      if (value !== undefined) return [name, value];
-      throw new ServiceError("invalid_value", `${name} must be ${what}, such as ${example}.`);
-    }),
-  ) as All;
-}
-
-const textsOf = (table: Table, values: object = {}): Record<string, string> =>
+const textsOf = (table: Readonly<Record<string, Written<any>>>, values: object = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, table[name]!.write(value)]));
 
-export const parseLimits = (texts: Texts<Limits>) => read<Limits>(LIMITS, texts);
 export const limitTexts = (limits: Limits | undefined) => textsOf(LIMITS, limits);
-export const parseTerms = (texts: Texts<Terms>) => read<Terms>(TERMS, texts);
 export const termTexts = (terms: Terms | undefined) => textsOf(TERMS, terms);

@@ -8,7 +8,7 @@ import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { KeyUses } from "../workers/housekeeping.ts";
 import { authenticate, refusalOf, type OperationId } from "./authentication.ts";
-import { checkInput, declaredInput, type InputDeclaration } from "./contract-input.ts";
+import { inputOf, type InputDeclaration } from "./contract-input.ts";
 import { createHandlers, type HandlerContext, type Send } from "./handlers.ts";
 import { onlyFor } from "./http-error.ts";
 import { arrived, readJson, through } from "./json-body.ts";
@@ -39,7 +39,7 @@ const isControl = (path: string): boolean => path.startsWith("/sandbox/");
 export function createContract(context: ContractContext): Router {
   const handlers = createHandlers(context);
   const router = express.Router({ caseSensitive: true, strict: true });
-  for (const [path, item] of Object.entries(document.paths as Record<string, Item>)) {
+  for (const [path, item] of Object.entries(document.paths as object as Record<string, Item>)) {
     if (isControl(path) && !context.config.sandbox) continue;
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
     for (const [method, operation] of Object.entries(item))
@@ -102,7 +102,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
   const { operationId, requestBody } = operation;
   const isOfSandbox = isControl(path);
   const isPayment = !isOfSandbox && !operationId.startsWith("list");
-  const input = declaredInput(operation);
+  const input = inputOf(path, operation);
 
   async function answer(req: Request, res: Response): Promise<void> {
     const state = stateOf(res);
@@ -117,7 +117,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
     const hasWaited = await (isPayment ? beginPayment(room, merchant.id, res) : beginOther(room, merchant.id));
     // The body and the wait may take long. Meanwhile the key may have been revoked or the merchant's clock moved.
     if (hasWaited || hasBody(req)) ({ merchant, keyId } = await identify(context, req, res));
-    if (input.isConstrained) await checkInput(path, req, res);
+    input.check(req, res);
     const call = {
       merchant,
       actor: `key ${keyId}`,

@@ -3,6 +3,7 @@ import type { components, operations } from "../../generated/openapi.ts";
 import type { Config } from "../config.ts";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { Delivery } from "../domain/deliveries.ts";
 import type { ServiceError } from "../domain/errors.ts";
 import type { Ids, Random } from "../domain/ids.ts";
 import { newSecret } from "../domain/keys.ts";
@@ -15,8 +16,7 @@ import { existing, type Payment } from "../domain/records.ts";
 import { csvLine, deliveryView, eventView, listView, paymentView, secretView, view } from "../domain/representation.ts";
 import type { Storage } from "../domain/storage.ts";
 import { sandboxTime, type ClockMove } from "../domain/time.ts";
-import { replayDelivery } from "../domain/webhooks.ts";
-import type { MerchantClock } from "../workers/merchant-clock.ts";
+import type { AdvanceClock } from "../workers/merchant-clock.ts";
 import type { OperationId } from "./authentication.ts";
 
 type Parameters<Op extends OperationId, In extends "path" | "query"> = NonNullable<operations[Op]["parameters"][In]>;
@@ -55,17 +55,18 @@ export interface HandlerContext {
   checkouts: Checkouts;
   random: Random;
   /** Makes a delivery ready, and waits a while for its attempt. */
-  attempt: Storage["requestReplay"];
-  merchantClock: MerchantClock;
+  replay(merchantId: string, id: string, actor: Actor): Promise<Delivery>;
+  advanceClock: AdvanceClock;
   storage: Storage;
   ids: Ids;
 }
 
 /** The handler of each operation of the spec. */
 export function createHandlers(context: HandlerContext): Handlers {
-  const { config, clock, disbursements, checkouts, attempt, ids, random, merchantClock, storage } = context;
+  const { config, clock, disbursements, checkouts, replay, ids, random, advanceClock, storage } = context;
   const balancesOf = async ({ id }: Merchant) => view("Balances", { items: await readBalances(context, id) });
-  const clockOf = (merchant: Merchant) => view("Clock", { now: sandboxTime(merchant, clock.now()) });
+  const clockOf = (merchant: Pick<Merchant, "clockOffset">) =>
+    view("Clock", { now: sandboxTime(merchant, clock.now()) });
   return {
     createDisbursement: async ({ merchant, keyId, body, refusal }) =>
       view("DisbursementCreated", await disbursements.create(merchant, body, { keyId, refusal })),
@@ -90,17 +91,18 @@ export function createHandlers(context: HandlerContext): Handlers {
     },
 
     readClock: async ({ merchant }) => clockOf(merchant),
-    advanceClock: async ({ merchant, actor, body }) =>
-      clockOf(await merchantClock.advance(merchant.id, clockMove(body), actor)),
-    resetSandbox: async ({ merchant, actor }) => clockOf(await merchantClock.reset(merchant.id, actor)),
+    advanceClock: async ({ merchant, actor, body }) => clockOf(await advanceClock(merchant.id, clockMove(body), actor)),
+    async resetSandbox({ merchant, actor }) {
+      await storage.reset(merchant.id, actor);
+      return clockOf({ clockOffset: 0 });
+    },
     finishCheckout: async ({ merchant, path, body }) =>
       paymentView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
     listEvents: async ({ merchant, query }) =>
       listView(await storage.listEvents({ ...firstPage(merchant), ...query }), eventView),
     listDeliveries: async ({ merchant, query }) =>
       listView(await storage.listDeliveries({ ...firstPage(merchant), ...query }), deliveryView),
-    replayDelivery: async ({ merchant, actor, path }) =>
-      deliveryView(await replayDelivery(storage, attempt, merchant.id, path.id, actor)),
+    replayDelivery: async ({ merchant, actor, path }) => deliveryView(await replay(merchant.id, path.id, actor)),
     readWebhookSecret: async ({ merchant }) => secretView(await storage.readSecrets(merchant.id)),
     rotateWebhookSecret: async ({ merchant, actor }) =>
       secretView(await storage.rotateSecret(merchant.id, newSecret(random), actor)),

@@ -12,7 +12,7 @@ import { requireIntact } from "./sqlite/tools.ts";
 import { StorageError } from "./storage-error.ts";
 
 /** The log of requests and the limits of requests are not copied. People have to sign in again. */
-const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
+const NOT_COPIED = ["request_rates", "request_log", "dashboard_access"];
 const TABLES = [...SCHEMA.keys()].filter((table) => table !== "service" && !NOT_COPIED.includes(table));
 
 /** What SQLite reads instead of a column of the same name. */

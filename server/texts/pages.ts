@@ -104,14 +104,20 @@ export const pages = {
     "Search for a whole reference, host or request id, or for a whole phone number with its country code.",
     "Recherchez une référence, un hôte ou un identifiant entier, ou un numéro de téléphone entier avec son indicatif.",
   ],
-  "error.missing": ["What you look for is not here, or not any more.", "Ce que vous cherchez n’est pas ici, ou plus."],
+  "error.not_found": [
+    "What you look for is not here, or not any more.",
+    "Ce que vous cherchez n’est pas ici, ou plus.",
+  ],
   "error.input": ["{label}: this cannot be “{text}”.", "{label} : « {text} » ne convient pas."],
+  "error.rule": [
+    "{label}: this must be {what}, such as {example}.",
+    "{label} : par exemple {example} (en anglais : {what}).",
+  ],
   "error.done": ["This is done already, or it has ended.", "C’est déjà fait, ou c’est terminé."],
   "error.keyExists": [
     "This form has created its key, which was shown then. If nobody kept the key, revoke it and create another.",
     "Ce formulaire a créé sa clé, affichée à ce moment. Si personne ne l’a gardée, révoquez-la et créez-en une autre.",
   ],
-  "error.unreadable": ["The form cannot be read.", "Le formulaire est illisible."],
   "error.serverFailed": [
     "The server failed. Its log has the details, with the request id below.",
     "Le serveur a échoué. Son journal contient les détails, avec l’identifiant de requête ci-dessous.",
@@ -139,10 +145,10 @@ export const pages = {
   "undecided.unknown": ["Nothing like this waits for approval.", "Rien de tel n’attend d’approbation."],
   "error.beginAgain": ["Begin again from the page before.", "Recommencez depuis la page précédente."],
   "error.phoneNumber": [
-    "Give 10 to 15 digits, no test of a late response.",
-    "Donnez 10 à 15 chiffres, sans réponse retenue.",
+    "Give 10 to 15 digits, no test of a lost response.",
+    "Donnez 10 à 15 chiffres, sans réponse perdue.",
   ],
-  "error.attemptInProgress": ["An attempt is in progress. Wait a moment.", "Une tentative est en cours. Attendez-la."],
+  "error.delivery_in_progress": ["An attempt is in progress. Wait.", "Une tentative est en cours. Attendez."],
   "error.railIsAsked": ["The rail is asked just now. Wait a minute.", "Le rail est interrogé. Attendez une minute."],
   "right.replay webhooks": ["replay webhooks", "renvoyer des webhooks"],
   "right.use the sandbox": ["use the sandbox", "utiliser le bac à sable"],

@@ -1,16 +1,17 @@
 // Lists and searches of events and their deliveries.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type {
-  Attempt,
-  Delivery,
-  DeliveryFilter,
-  DeliverySearch,
-  EventLog,
-  EventQuery,
+import {
+  MOST_REPLAYED,
+  type Attempt,
+  type Delivery,
+  type DeliveryFilter,
+  type DeliverySearch,
+  type EventLog,
+  type EventQuery,
 } from "../../domain/deliveries.ts";
+import { ServiceError } from "../../domain/errors.ts";
 import type { Page } from "../../domain/pages.ts";
 import type { Event } from "../../domain/events.ts";
-import { MOST_REPLAYED } from "../../domain/webhooks.ts";
 import { fields, type Row } from "../rows.ts";
 import { placeOf, toPage } from "./pages.ts";
 import { LAST, type Executor } from "./query.ts";
@@ -107,8 +108,8 @@ async function look({ database, read }: Executor, asked: Look): Promise<Found> {
   return { rows: await find(columns, range, others, most), reached };
 }
 
-const EVENT = "id merchant_id type reference created_at body";
-export const toEvent = fields<Event>(EVENT);
+export const EVENT = "id merchant_id type reference created_at body";
+const toEvent = fields<Event>(EVENT);
 
 const deliveryOf = fields<Delivery>(`${EVENT} url status step next_attempt_at`);
 /** An attempt with the token of the claim under which it was made. A repeated report has the same token. */
@@ -124,7 +125,7 @@ const toDelivery = (row: Row): Delivery => ({
 const WITH_OFFSET = "*, (SELECT clock_offset FROM merchants WHERE id = merchant_id) AS clock_offset";
 const FIND = `SELECT ${WITH_OFFSET} FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL`;
 
-export function eventLog(executor: Executor): EventLog {
+export function eventLog(executor: Executor): Omit<EventLog, "countDeliveries"> {
   /**
    * Reads a page, newest first. Positions are in the order of commits, so no entry appears behind another one later
    * (D42).
@@ -157,23 +158,26 @@ export function eventLog(executor: Executor): EventLog {
   };
 }
 
-/** Finds the deliveries that a replay sends again, the newest first. Reads a bounded number of deliveries. */
-export async function findReplayable(
-  executor: Executor,
-  search: OfMerchant,
-): Promise<{ rows: Row[]; isExact: boolean }> {
+/**
+ * Finds the deliveries that a replay sends again, the newest first. Reads a bounded number of deliveries.
+ * @throws ServiceError `invalid_value` if there may be more than MOST_REPLAYED
+ */
+export async function findReplayable(executor: Executor, search: OfMerchant): Promise<Row[]> {
   const how = { search, hasAddress: true, other: REPLAYABLE, columns: "id, seq, status, host" };
   const found: Row[] = [];
   let range = await rangeOf(executor, search);
   for (let looks = 0; looks < MOST_LOOKS && found.length <= MOST_REPLAYED; looks += 1) {
     const { rows, reached } = await look(executor, { ...how, range, limit: MOST_REPLAYED + 1 });
     found.push(...rows);
-    if (!reached) return { rows: found.slice(0, MOST_REPLAYED), isExact: found.length <= MOST_REPLAYED };
-    range = { ...range, before: reached.seq };
+    if (!reached && found.length <= MOST_REPLAYED) return found;
+    if (reached) range = { ...range, before: reached.seq };
     // Let requests run in between.
     await nextTurn();
   }
-  return { rows: found.slice(0, MOST_REPLAYED), isExact: false };
+  throw new ServiceError(
+    "invalid_value",
+    `A replay sends at most ${MOST_REPLAYED} webhooks, and there may be more. Choose a shorter time, or one host.`,
+  );
 }
 
 /**
@@ -184,9 +188,9 @@ export async function findReplayable(
 async function rangeOf(executor: Executor, { merchantId, createdAfter, createdBefore }: OfMerchant): Promise<Range> {
   const everything = { after: 0, before: LAST };
   if (createdAfter === undefined && createdBefore === undefined) return { ...everything, isTimed: true };
-  const { offset, last } = await clockAndLast(executor, merchantId);
-  if (offset !== 0) return { ...everything, isTimed: false };
-  const firstSince = (time: number) => firstAt(executor, merchantId, time, last);
+  const [merchant] = await executor.read({ text: CLOCK, values: { merchant: merchantId } });
+  if (merchant?.clock_offset !== 0) return { ...everything, isTimed: false };
+  const firstSince = (time: number) => firstAt(executor, merchantId, time);
   return {
     after: createdAfter === undefined ? 0 : (await firstSince(createdAfter)) - 1,
     before: createdBefore === undefined ? LAST : await firstSince(createdBefore),
@@ -194,27 +198,15 @@ async function rangeOf(executor: Executor, { merchantId, createdAfter, createdBe
   };
 }
 
-const CLOCK_AND_LAST = `SELECT clock_offset,
-    (SELECT seq FROM events WHERE merchant_id = :merchant ORDER BY seq DESC LIMIT 1) AS last
-  FROM merchants WHERE id = :merchant`;
-
-/** How far a merchant's clock is ahead, and the position of its last event; 0 if it has none. */
-async function clockAndLast({ read }: Executor, merchant: string): Promise<{ offset?: number; last: number }> {
-  const [row] = await read({ text: CLOCK_AND_LAST, values: { merchant } });
-  return { offset: row?.clock_offset, last: row?.last ?? 0 };
-}
-
+const CLOCK = "SELECT clock_offset FROM merchants WHERE id = :merchant";
 /** When the first event at or after a position was created. */
 const TIME = `SELECT seq, created_at FROM events WHERE merchant_id = :merchant AND seq >= :place ORDER BY seq LIMIT 1`;
 
-/**
- * Returns the position of the first event at or after `time`, or the position after `last` if all events were created
- * earlier.
- */
-async function firstAt({ read }: Executor, merchant: string, time: number, last: number): Promise<number> {
-  let [low, high] = [0, last + 1];
+/** Returns the position of the first event at or after `time`, or a later position than that of all events. */
+async function firstAt({ read }: Executor, merchant: string, time: number): Promise<number> {
+  let [low, high] = [0, LAST];
   while (low < high) {
-    const place = Math.floor((low + high) / 2);
+    const place = Math.floor(low + (high - low) / 2);
     const [row] = await read({ text: TIME, values: { merchant, place } });
     if (row === undefined || row.created_at >= time) high = place;
     else low = row.seq + 1;

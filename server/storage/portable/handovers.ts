@@ -1,4 +1,4 @@
-import { actorName, nameOf, type Actor, type AuditAction, type Eyes } from "../../domain/audit.ts";
+import { actorName, nameOf, type Actor, type AuditAction, type AccessChain } from "../../domain/audit.ts";
 import { failureOf } from "../../domain/records.ts";
 import { byHand } from "../../domain/handover-state.ts";
 import type {
@@ -20,7 +20,7 @@ import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { claimRows, queueOf, READY } from "./queue.ts";
 import { endNow } from "./settling.ts";
-import { eyesOf } from "./sign-in.ts";
+import { chainOf } from "./sign-in.ts";
 
 /** A claim that ends without a report leaves it unknown whether the rail was asked to pay. */
 export const HANDOVERS: QueueTable = {
@@ -188,17 +188,17 @@ export function handovers(executor: Executor): HandoverStore {
     decideByHand: (id, decision, actor, needsSecondPerson) =>
       change(id, "unknown-payment", function* (row, merchant) {
         const { status, reason } = decision;
-        const eyes = yield* eyesOf(actor, merchant.id);
+        const chain = yield* chainOf(actor, merchant.id);
         const entry = { actor, merchantId: merchant.id, details: { reference: id, status, reason } };
         const proposed = optional<string>(row.proposal);
         const before = {
           state: row.state,
           isUnderway: row.leased_until !== null && row.leased_until > row.leased,
-          ...(proposed !== undefined && { proposal: JSON.parse(proposed) as Decision & { by: Eyes } }),
+          ...(proposed !== undefined && { proposal: JSON.parse(proposed) as Decision & { by: AccessChain } }),
         };
-        const result = byHand(before, status, { eyes, needsSecondPerson });
+        const result = byHand(before, status, { chain, needsSecondPerson });
         if (result === "proposed") {
-          const proposal = JSON.stringify({ status, reason, by: eyes, at: merchant.now });
+          const proposal = JSON.stringify({ status, reason, by: chain, at: merchant.now });
           yield* run(PROPOSE, { merchant: merchant.id, id, proposal });
           yield* recordAction({ ...entry, action: "payment.propose" });
         }

@@ -1,4 +1,4 @@
-import type { Eyes } from "../../domain/audit.ts";
+import type { AccessChain } from "../../domain/audit.ts";
 import type { ServiceError } from "../../domain/errors.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
 import { approvalLevel, limitRefusal, type Bound, type Limits } from "../../domain/limits.ts";
@@ -17,7 +17,7 @@ import type { Database, Executor, Query, Work } from "./query.ts";
 import { writeEvents } from "./settling.ts";
 
 /** What concerns the payments of a key. */
-type Key = { id: string; limits?: Limits; createdBy?: Eyes; revokedAt?: number };
+type Key = { id: string; limits?: Limits; createdBy?: AccessChain; revokedAt?: number };
 const toKey = fields<Key>("id limits created_by revoked_at");
 
 /** A payment that a request asks for, with its locked merchant. */

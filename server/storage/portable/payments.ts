@@ -11,7 +11,7 @@ import { placeOf, toPage } from "./pages.ts";
 import { LAST, LEAST_UUID, run, runAll, updateRows } from "./query.ts";
 import type { Executor, Query, Work } from "./query.ts";
 import { endNow } from "./settling.ts";
-import { eyesOf } from "./sign-in.ts";
+import { chainOf } from "./sign-in.ts";
 
 /** Records of the same millisecond are ordered by insertion in SQLite, and in PostgreSQL by their ids. */
 const KEYS = {
@@ -166,7 +166,8 @@ export function payments(executor: Executor): Omit<RecordStore, "insertDisbursem
         const record = row && toRecord<Disbursement>(row);
         // A payout whose time is over is about to fail.
         if (!record?.approval || record.due!.at <= merchant.now) return "not-waiting";
-        const refused = mayDecide(record.approval, merchant, yield* eyesOf(actor, merchantId), rejection === undefined);
+        const chain = yield* chainOf(actor, merchantId);
+        const refused = mayDecide(record.approval, merchant, chain, rejection === undefined);
         if (refused) return refused;
         const { plan } = record.approval;
         const approved = { merchant_id: merchantId, reference, approval: null, ...dueValues(plan, merchant.now) };

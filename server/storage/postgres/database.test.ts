@@ -247,7 +247,7 @@ describe("a transaction of one of three processes", () => {
       "limit_exceeded",
     ],
     ["revokes the key", (storage, _, key) => storage.revokeKey(key, 1, ACTOR), "unauthorized"],
-    ["moves the clock", (storage, id) => storage.moveClock(id, { by: 1_000 }, 86_400_000, ACTOR)],
+    ["moves the clock", (storage, id) => storage.moveClock(id, { by: 1_000 }, ACTOR)],
     ["resets the merchant", (storage, id) => storage.reset(id, ACTOR)],
     [
       "sets a balance",

@@ -30,7 +30,7 @@ function createPace(): (spentMs?: number) => number {
 }
 
 /** After so many commits, the log is copied into the file. A page changes many times, and each copy writes it once. */
-const COMMITS_PER_CHECKPOINT = 64;
+const COMMITS_PER_CHECKPOINT = 32;
 
 /** How the commits of `WriteOptions` differ: whether no request waits for the work, and whether it is flushed to disk. */
 const COMMITS = {

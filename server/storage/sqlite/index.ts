@@ -5,11 +5,12 @@ import type { KeyOwner } from "../../domain/merchants.ts";
 import { silent } from "../../domain/telemetry.ts";
 import { correction } from "../future-times.ts";
 import { createGuard } from "../guard.ts";
-import { claim, modeOfServer, type FoundMode, type OpenOptions } from "../mode.ts";
+import type { OpenOptions } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
 import { run, type Executor } from "../portable/query.ts";
+import { sealStoredSecrets } from "../portable/merchants.ts";
 import { ownRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
@@ -18,11 +19,10 @@ import { explained, MEMORY, migrate, migrateMemory, openDatabase, watchNames } f
 import { sqliteExecutor } from "./executor.ts";
 import { createHealth, type Health } from "./health.ts";
 import { runNow, statementRunner } from "./statements.ts";
-import { modeOf, statusOf } from "./tools.ts";
+import { statusOf } from "./tools.ts";
 
 /** The storage in a SQLite file, and what an operator does with the file while a server has it open. */
 export interface SqliteStorage extends Storage {
-  readMode(): Promise<FoundMode>;
   readStatus(): Promise<DatabaseStatus>;
   /** Writes a copy into a new file. @throws StorageError if the file exists or cannot be written */
   backup(file: string): Promise<void>;
@@ -38,13 +38,12 @@ export function openSqlite(path: string, options: OpenOptions): SqliteStorage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server, mode: asked, emit = silent, secretKeys }: OpenOptions): SqliteStorage {
+function open(path: string, options: OpenOptions): SqliteStorage {
+  const { clock, server, emit = silent, secretKeys } = options;
   const db = openDatabase(path);
   try {
-    // Check the mode first, so that a refusal changes nothing, not even the schema.
-    const mode = asked && modeOfServer(modeOf(db), asked);
     if (path === MEMORY) migrateMemory(db);
-    else migrate(db);
+    migrate(db, options);
     const times = { now: () => clock.now(), leased: () => Math.floor(clock.monotonic()) };
     // The process that held these claims has ended. Leases and doubt are measured with the counter of this process.
     for (const { name } of [DELIVERIES, HANDOVERS])
@@ -58,7 +57,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     const sealing = createSealing(secretKeys);
     const execute = statementRunner(db, times, () => owners.clear());
     db.exec("BEGIN");
-    runNow(execute, claim(mode, sealing, { server }));
+    runNow(execute, sealStoredSecrets(sealing, { replace: server }));
     db.exec("COMMIT");
     const health = createHealth(clock.monotonic, emit);
     const guard = createGuard({
@@ -96,8 +95,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
         clearInterval(timer);
         db.close();
       },
-      readMode: async () => modeOf(db),
-      readStatus: async () => statusOf(db, path, { now: clock.now(), inUse: true }),
+      readStatus: async () => statusOf(db, path, true),
       backup: (file) => backupSqlite(db, path, file),
     };
   } catch (error) {

@@ -73,7 +73,7 @@ export function limitTests(current: Current): void {
     expect(results.filter(({ inserted }) => inserted)).toHaveLength(100);
     expect(results.filter(({ refusal }) => refusal?.code === "limit_exceeded")).toHaveLength(100);
     expect(await storage.listBalances(id)).toMatchObject([{ available: -10_100, reserved: 10_100 }]);
-    await storage.reset(id);
+    await storage.reset(id, ACTOR);
     expect((await create()).inserted).toBe(true);
   });
 
