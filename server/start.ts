@@ -50,9 +50,7 @@ async function start(config: Config, stopping: AbortSignal) {
       server: true,
       mode: config.mode,
       emit: telemetry.emit,
-      live: !config.sandbox,
       secretKeys: config.secretKeys,
-      warn: (message) => log.warn(message),
     });
   const onPause = ({ message }: Error, ms: number) =>
     log.warn(`${message} The start waits for the database and tries again in ${ms / 1_000} s.`);
@@ -72,12 +70,12 @@ async function start(config: Config, stopping: AbortSignal) {
   const { database } = config;
   // With PostgreSQL, commands need no server; a database in memory cannot be shared with them.
   if (database.kind === "sqlite" && database.path !== ":memory:") {
-    const commands = await serveStorage(database.path, storage, (reason) =>
+    const stopServing = await serveStorage(database.path, storage).catch(({ message }: Error) =>
       log.warn(
-        `commands are refused while this server runs, because they cannot use a socket beside its database: ${reason}`,
+        `commands are refused while this server runs, because they cannot use a socket beside its database: ${message}`,
       ),
     );
-    opened.push(() => commands?.close());
+    opened.push(() => stopServing?.());
   }
 
   // This module, and its libraries, are loaded only if they are used.

@@ -111,8 +111,11 @@ export function checked({ label, type, required, options, attributes = {} }: Inp
             : pattern === undefined || new RegExp(`^(?:${pattern})$`).test(text);
   if (isAllowed) return text;
   if (label === undefined) throw refused(422, "error.beginAgain");
-  throw refused(422, "error.input", { label: typeof label === "string" ? say(label) : label, text });
+  throw notAllowed(label, text);
 }
+
+const notAllowed = (label: Label | Said, text: string) =>
+  refused(422, "error.input", { label: typeof label === "string" ? say(label) : label, text });
 
 /** A field with one input. @param check throws Refused or ServiceError */
 export function field(name: string, input: Input): Field<string>;
@@ -176,28 +179,25 @@ export const anAmount = (input: Input = {}) => {
   return field("amount", { label: "amountInLowest", required: true, ...input, attributes }, Number);
 };
 
-/**
- * A field of several inputs, each of which has a rule. Their labels are the texts `AREA.NAME`. Undefined if all of them are
- * empty.
- */
+/** A field of several inputs, each with its rule. Their labels are the texts `AREA.NAME`. Undefined if all are empty. */
 function rulesField<All extends object>(
   area: "limit" | "term",
   rules: { readonly [Name in keyof All]-?: Written<NonNullable<All[Name]>> },
 ): Field<All | undefined> {
   const attributes = { maxlength: 4_000, autocomplete: "off" };
-  const parts = Object.entries<Written<unknown>>(rules).map(([name, { what, example, read }]) => {
-    const label = `${area}.${name}` as `term.${keyof typeof TERMS}`;
-    const part = field(name, { label, placeholder: { text: example }, attributes }, (text) => {
-      const value = text === "" ? undefined : read(text);
-      if (text !== "" && value === undefined) throw refused(422, "error.rule", { label: say(label), what, example });
-      return value;
-    });
-    return [name, part] as const;
+  const parts = Object.entries<Written<unknown>>(rules).map(([name, { example, read }]) => {
+    return { name, read, label: `${area}.${name}` as Label, placeholder: { text: example } };
   });
   return {
-    inputs: Object.assign({}, ...parts.map(([, { inputs }]) => inputs)),
+    inputs: Object.fromEntries(parts.map(({ name, label, placeholder }) => [name, { label, placeholder, attributes }])),
     read(sent) {
-      const values = parts.map(([name, part]) => [name, part.read(sent)]).filter(([, value]) => value !== undefined);
+      const values = parts.flatMap(({ name, label, read }) => {
+        const text = typed(sent, name);
+        if (text === "") return [];
+        const value = read(text);
+        if (value === undefined) throw notAllowed(label, text);
+        return [[name, value]];
+      });
       return values.length > 0 ? Object.fromEntries(values) : undefined;
     },
   };

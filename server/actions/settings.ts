@@ -1,10 +1,9 @@
 import { v4 } from "uuid";
-import type { Config } from "../config.ts";
 import { newSecret, SCOPES, type ApiKey, type Scope, type WebhookSecrets } from "../domain/keys.ts";
 import { limitTexts } from "../domain/limits.ts";
 import { createKey, type Merchant } from "../domain/merchants.ts";
 import { ROLES, createLink, INVITATION_MS, linkAddress, type EndedAccess, type Role } from "../domain/sign-in.ts";
-import { parseTarget, Refusal } from "../webhooks/guard.ts";
+import { parseTarget } from "../webhooks/guard.ts";
 import { say, sayDuration } from "../texts/index.ts";
 import {
   action,
@@ -22,7 +21,7 @@ import {
 } from "./action.ts";
 
 const SETTINGS = { needs: "change settings", leadsTo: "/m/:merchant/settings" } as const;
-const TEAM = { needs: "manage people", leadsTo: "{scope}/team" } as const;
+const TEAM = { needs: "change settings", leadsTo: "{scope}/team" } as const;
 
 async function ownKey({ context, merchant }: Doer, keyId: string): Promise<ApiKey> {
   const key = (await context.storage.listKeysOf(merchant.id)).find(({ id }) => id === keyId);
@@ -41,17 +40,6 @@ const scopes: Field<readonly Scope[] | undefined> = {
     return ticked.length > 0 ? ticked : undefined;
   },
 };
-
-/** The address, if the server would send to it. */
-function checkedAddress(text: string, { webhookAllowInsecure }: Config): string {
-  try {
-    if (text.length > 2_048) throw new Refusal("the webhook URL must have at most 2,048 characters.");
-    parseTarget(text, webhookAllowInsecure);
-    return text;
-  } catch (error) {
-    throw error instanceof Refusal ? refused(422, "error.detail", { detail: error.message }) : error;
-  }
-}
 
 const keyId = field("key", { type: "hidden" });
 
@@ -143,12 +131,13 @@ export const settingsActions = {
         type: "url",
         class: "search",
         placeholder: { text: "https://shop.example/webhooks" },
-        attributes: { maxlength: 2_048 },
+        attributes: { maxlength: 2_048, pattern: ".{1,2048}" },
       }),
     },
-    run({ context, actor, merchant }, { url }) {
-      const address = url === "" ? undefined : checkedAddress(url, context.config);
-      return context.storage.setDefaultWebhook(merchant.id, address, actor);
+    run({ context: { storage, config }, actor, merchant }, { url }) {
+      // The server would not send to another address.
+      if (url !== "") parseTarget(url, config.webhookAllowInsecure);
+      return storage.setDefaultWebhook(merchant.id, url === "" ? undefined : url, actor);
     },
   }),
   "dashboard.link": action({

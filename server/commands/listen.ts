@@ -9,7 +9,7 @@ import { dnsLookup, hostsLookup } from "../webhooks/lookup.ts";
 import { verdictOf } from "../webhooks/schedule.ts";
 import { createSender, type AttemptResult, type Message } from "../webhooks/send.ts";
 import { PROGRAM, printable, printableJson } from "./command.ts";
-import { RemoteError, type Remote } from "./remote.ts";
+import { connectToSandbox, RemoteError, type Remote } from "./remote.ts";
 import { commands } from "./run.ts";
 
 /** `disbursement-checkout listen` ends when it is stopped. */
@@ -17,8 +17,8 @@ export const listenCommand = commands({
   "listen --forward-to [--events] [--base-url] [--api-key-file]": {
     summary: `Send the sandbox's events to a receiver on this machine, which needs no public address: signed like webhooks, each at
 least once and in order. It goes on where it ended before, whatever ended it, for each receiver and choice of events.`,
-    async runAtSandbox({ env, printer, connect }, { forwardTo: url, events = [], json }) {
-      const remote = await connect();
+    async runAtSandbox({ env, printer }, { forwardTo: url, events = [], json, ...from }) {
+      const remote = await connectToSandbox(from, env);
       const { send, close } = forwardTo(url);
       const stopping = new AbortController();
       // A second signal ends the process at once.

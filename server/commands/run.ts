@@ -31,7 +31,6 @@ import {
   type Printer,
   type Syntax,
 } from "./command.ts";
-import { sandboxContext, type SandboxContext } from "./remote.ts";
 
 /** What every command gets. A command about the database as a whole opens the database itself. */
 export interface DatabaseContext {
@@ -60,7 +59,7 @@ interface Entry<In> {
   /** Works on the database as a whole. */
   runOnDatabase?(context: DatabaseContext, input: In): Promise<Output>;
   /** Works at a sandbox that is running, here or elsewhere. */
-  runAtSandbox?(context: SandboxContext, input: In): Promise<Output>;
+  runAtSandbox?(context: { env: NodeJS.ProcessEnv; printer: Printer }, input: In): Promise<Output>;
   /** Does what a form of the dashboard does, with its checks and refusals. With `[--yes]`, only if this is given. */
   action?: ActionName;
   /** The form's inputs and the parameters of its path; by default they are the command's. */
@@ -146,7 +145,7 @@ export async function runCommand(
 ): Promise<0 | 1> {
   const { command: chosen, input } = parseCommand(group, table, words);
   const result = await (chosen.runAtSandbox
-    ? chosen.runAtSandbox(sandboxContext(input, env, printer), input)
+    ? chosen.runAtSandbox({ env, printer }, input)
     : onDatabase(chosen, input, env));
   if (result === undefined) return 0;
   printer.log(input.json ? printableJson(result, 2, inJson) : printableLines(textOf(result)));

@@ -93,9 +93,8 @@ export interface Terms {
   rateLimit?: number;
 }
 
-/** How people write a value. `read` returns undefined for a text that is not what `what` says. */
+/** How people write a value. `read` returns undefined for a text that is not valid. */
 export interface Written<Value> {
-  what: string;
   example: string;
   read(text: string): Value | undefined;
   write(value: Value): string;
@@ -114,14 +113,12 @@ export function readAmounts(text: string): Amounts | undefined {
 }
 
 const amounts = (example: string): Written<Amounts> => ({
-  what: `at most ${MOST} amounts in the lowest denomination, each in another currency`,
   example,
   read: readAmounts,
   write: amountsText,
 });
 
 const list = (example: string, pattern: RegExp): Written<readonly string[]> => ({
-  what: `at most ${MOST} values separated by commas`,
   example,
   read(text) {
     const values = [...new Set(valuesIn(text))];
@@ -132,7 +129,6 @@ const list = (example: string, pattern: RegExp): Written<readonly string[]> => (
 
 /** The largest values are the same as for the settings, so that the fee of the largest amount is an exact integer. */
 const fee = (example: string): Written<FeeRule> => ({
-  what: "up to 9999 basis points, and perhaps + a fixed part up to 1000000000",
   example,
   read(text) {
     const [, first, second = "0"] = /^(\d{1,4})(?:\s*\+\s*(\d{1,10}))?$/.exec(text) ?? [];
@@ -143,7 +139,6 @@ const fee = (example: string): Written<FeeRule> => ({
 });
 
 const rate: Written<number> = {
-  what: "a whole number from 1 to 1000000",
   example: "50",
   read: (text) => (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000_000 ? Number(text) : undefined),
   write: String,

@@ -45,8 +45,7 @@ export interface MerchantStore {
   setMerchantState(id: string, state: Merchant["state"], actor: Actor): Promise<boolean>;
   setMerchantLimits(id: string, limits: Limits | undefined, actor: Actor): Promise<void>;
   setMerchantTerms(id: string, terms: Terms | undefined, actor: Actor): Promise<void>;
-  /** Resolves with false if there is no such key. */
-  setKeyLimits(keyId: string, limits: Limits | undefined, actor: Actor): Promise<boolean>;
+  setKeyLimits(keyId: string, limits: Limits | undefined, actor: Actor): Promise<void>;
   /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
   /**
@@ -66,9 +65,9 @@ export interface MerchantStore {
   recordKeyUses(keys: readonly Pick<ApiKey, "merchantId" | "id">[]): Promise<void>;
   /**
    * Revokes a key for good; a server in another process refuses it within a tenth of a second. A revoked key keeps its
-   * time of revocation. Resolves with false if there is no such key.
+   * time of revocation.
    */
-  revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<boolean>;
+  revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<void>;
   /** The owner of the key with this hash. Undefined if the key is unknown or revoked. */
   findMerchantByKey(hash: SecretHash): Promise<KeyOwner | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;

@@ -1,7 +1,7 @@
 import { checkedName, type Actor, type ActorName } from "./audit.ts";
-import type { Clock } from "./clock.ts";
-import type { Ids, Random } from "./ids.ts";
+import type { Random } from "./ids.ts";
 import { hashKey, type SecretHash } from "./keys.ts";
+import type { MerchantContext } from "./merchants.ts";
 
 /**
  * Access is found by the SHA-256 of its token, which is stored nowhere. Storing access also deletes what has expired. All
@@ -57,7 +57,7 @@ export interface Access extends Person {
   usedAt?: number;
   expiresAt: number;
   /** Who made the link at the dashboard; absent for a link of the command line. */
-  invitedBy?: string;
+  invitedBy?: ActorName;
 }
 
 /**
@@ -83,24 +83,21 @@ const TOKEN_BYTES = 32;
 /** The largest number of people that a list of the team shows. */
 export const TEAM_SHOWN = 1_000;
 
-export interface SignInContext {
+export interface SignInContext extends Pick<MerchantContext, "clock" | "ids" | "random"> {
   storage: SignInStore;
-  clock: Clock;
-  ids: Ids;
-  random: Random;
 }
 
 export const newToken = (random: Random): string => Buffer.from(random(TOKEN_BYTES)).toString("base64url");
 
-function newSecret(random: Random, lifetimeMs: number): { token: string; secret: Secret } {
-  const token = newToken(random);
-  return { token, secret: { hash: hashKey(token), lifetimeMs } };
-}
+const secretOf = (token: string, lifetimeMs: number): Secret => ({ hash: hashKey(token), lifetimeMs });
 
 /** @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters */
-function accessOf({ clock, ids }: SignInContext, person: Person, secret: Secret): NewAccess {
-  return { ...person, name: checkedName(person.name), id: ids.record(clock.now()), ...secret };
-}
+const accessOf = ({ clock, ids }: SignInContext, person: Person, token: string, lifetimeMs: number): NewAccess => ({
+  ...person,
+  name: checkedName(person.name),
+  id: ids.record(clock.now()),
+  ...secretOf(token, lifetimeMs),
+});
 
 /**
  * Creates a link, for an operator or with a `merchantId` for a merchant, and returns its token.
@@ -112,8 +109,8 @@ export async function createLink(
   actor: Actor,
   lifetimeMs: number = LINK_MS,
 ): Promise<string> {
-  const { token, secret } = newSecret(context.random, lifetimeMs);
-  await context.storage.insertLink(accessOf(context, person, secret), actor);
+  const token = newToken(context.random);
+  await context.storage.insertLink(accessOf(context, person, token, lifetimeMs), actor);
   return token;
 }
 
@@ -122,8 +119,8 @@ export const linkAddress = (publicUrl: string, token: string): string =>
 
 /** Uses up a link. Returns the token of a new session, or undefined if the link does not work (any more). */
 export async function signIn({ storage, random }: SignInContext, link: string): Promise<string | undefined> {
-  const { token, secret } = newSecret(random, SESSION_MS);
-  return (await storage.signIn(hashKey(link), secret)) && token;
+  const token = newToken(random);
+  return (await storage.signIn(hashKey(link), secretOf(token, SESSION_MS))) && token;
 }
 
 /**
@@ -131,8 +128,8 @@ export async function signIn({ storage, random }: SignInContext, link: string): 
  * @throws ServiceError as `accessOf`
  */
 export async function signInFrom(context: SignInContext, provider: string, person: Person): Promise<string> {
-  const { token, secret } = newSecret(context.random, SESSION_MS);
-  await context.storage.signInFrom(provider, accessOf(context, person, secret));
+  const token = newToken(context.random);
+  await context.storage.signInFrom(provider, accessOf(context, person, token, SESSION_MS));
   return token;
 }
 
@@ -147,10 +144,7 @@ export const RIGHTS = {
   "pause a rail": ["support", "finance"],
   "decide about payments": ["finance"],
   "change balances": ["finance"],
-  "reset the sandbox": [],
   "change settings": [],
-  "manage people": [],
-  "manage merchants": [],
 } as const satisfies Record<string, readonly Role[]>;
 export type Right = keyof typeof RIGHTS;
 

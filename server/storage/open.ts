@@ -6,7 +6,6 @@ import { requireMode, type Asked, type OpenOptions } from "./mode.ts";
 import { withConnection } from "./postgres/connections.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { migrate } from "./postgres/migrate.ts";
-import type { DurabilityOptions } from "./postgres/sessions.ts";
 import { checkPostgres, DUMP, postgresStatus, RESTORE } from "./postgres/tools.ts";
 import { connectToServer } from "./socket.ts";
 import { backupUnused, restoreSqlite, type RestoreOptions } from "./sqlite/backup.ts";
@@ -46,10 +45,7 @@ async function reach<T>(
  * because only one program can open the file; the webhook secrets are then decrypted.
  * @throws StorageError whose message says what to do
  */
-export async function openStorage(
-  database: DatabaseAddress,
-  options: OpenOptions & DurabilityOptions,
-): Promise<Storage> {
+export async function openStorage(database: DatabaseAddress, options: OpenOptions): Promise<Storage> {
   if (database.kind === "postgres") return openPostgres(database.url, options);
   const { path } = database;
   const asksServer = !options.server && path !== MEMORY;

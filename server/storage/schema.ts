@@ -6,15 +6,12 @@ export interface Migration {
   sql: string;
 }
 
-/** Reads the SQL files of a folder (`001-name.sql`) in order. Their numbers must have no gaps. */
-export function readMigrations(folder: URL): Migration[] {
-  const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
-  return names.toSorted().map((name, index) => {
-    if (Number.parseInt(name, 10) !== index + 1)
-      throw new StorageError(`Migration ${name} is out of order: expected number ${index + 1}.`);
-    return { name, sql: readFileSync(new URL(name, folder), "utf8") };
-  });
-}
+/** Reads the SQL files of a folder (`001-name.sql`) in the order of their names. */
+const readMigrations = (folder: URL): Migration[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith(".sql"))
+    .toSorted()
+    .map((name) => ({ name, sql: readFileSync(new URL(name, folder), "utf8") }));
 
 export const SQLITE_MIGRATIONS = readMigrations(new URL("sqlite/migrations/", import.meta.url));
 export const POSTGRES_MIGRATIONS = readMigrations(new URL("postgres/migrations/", import.meta.url));

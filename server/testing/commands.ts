@@ -53,20 +53,19 @@ export async function startWithTerminal(
     env,
     openStorage: (how) => wrap(openSqlite(path, { ...how, mode: "live" })),
   });
-  const serve = () => serveStorage(path, server.storage, (reason) => expect.fail(reason));
-  let served = await serve();
+  let stopServing = await serveStorage(path, server.storage);
   return {
     ...createTerminal(env, { M: server.merchant.id }),
     env,
     folder,
     server,
     /** Ends the connections of commands, as if the server had ended. */
-    cut: () => served.close(),
+    cut: () => stopServing(),
     async reconnect() {
-      served = await serve();
+      stopServing = await serveStorage(path, server.storage);
     },
     async close() {
-      served.close();
+      stopServing();
       await server.close();
       rmSync(folder, { recursive: true });
     },

@@ -109,10 +109,6 @@ export const pages = {
     "Ce que vous cherchez n’est pas ici, ou plus.",
   ],
   "error.input": ["{label}: this cannot be “{text}”.", "{label} : « {text} » ne convient pas."],
-  "error.rule": [
-    "{label}: this must be {what}, such as {example}.",
-    "{label} : par exemple {example} (en anglais : {what}).",
-  ],
   "error.done": ["This is done already, or it has ended.", "C’est déjà fait, ou c’est terminé."],
   "error.keyExists": [
     "This form has created its key, which was shown then. If nobody kept the key, revoke it and create another.",
@@ -155,8 +151,8 @@ export const pages = {
   "right.pause a rail": ["pause a rail", "mettre un rail en pause"],
   "right.decide about payments": ["decide about payments", "décider de paiements"],
   "right.change balances": ["change balances", "modifier des soldes"],
-  "right.reset the sandbox": ["reset the sandbox", "remettre à zéro le bac à sable"],
-  "right.change settings": ["change settings, keys and secrets", "modifier des paramètres, des clés et des secrets"],
-  "right.manage people": ["manage people", "gérer des personnes"],
-  "right.manage merchants": ["manage merchants", "gérer des marchands"],
+  "right.change settings": [
+    "change settings, keys, people and merchants",
+    "gérer paramètres, clés, personnes et marchands",
+  ],
 } as const;

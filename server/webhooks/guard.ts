@@ -1,14 +1,14 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { ServiceError } from "../domain/errors.ts";
 
 /** Thrown for a webhook URL that the server will not connect to. The `message` explains why to the merchant. */
-export class Refusal extends Error {
-  readonly code = "WEBHOOK_REFUSED";
+export class Refusal extends ServiceError {
   /** Details for the log, which only the operator may see. */
   readonly detail: string | undefined;
 
   constructor(why: string, detail?: string) {
-    super(`Refused: ${why}`);
+    super("invalid_value", `Refused: ${why}`);
     this.detail = detail;
   }
 }

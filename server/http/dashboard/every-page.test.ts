@@ -143,7 +143,7 @@ const lookups = /Looked the payment up at the rail: no result is known[^]* The l
 const conflicts = ["The rail now says that it did not pay XOF 100.00.", "Return XOF 25,000.00 to the payer."];
 test.each<[visitor: Visitor, path: string, ...said: Parameters<typeof says>[2][]]>([
   [sandbox.kofi, "/m/:merchant/disbursements/:id", /Created.* success.* Event disbursement\.completed.* Attempt 1: no/],
-  [sandbox.kofi, "/m/:merchant/webhooks/:id", "POST https://merchant.example/", "webhook-timestamp: 17"],
+  [sandbox.kofi, "/m/:merchant/webhooks/:id", "Address https://merchant.example/", "Attempt 1: no response"],
   [sandbox.kofi, "/m/:merchant/checkouts/:id", "The payer’s page", /href="http[^"]+\/checkouts\/CHK/, "Due: cancelled"],
   [sandbox.kofi, "/m/:merchant/balances", "-XOF", "Payout created"],
   [sandbox.operator, "/balances", "Ada Stores", "-XOF", "transfer, by ada@host"],

@@ -1,10 +1,9 @@
-import type { ActorName } from "../../domain/audit.ts";
 import { TEAM_SHOWN, type Access } from "../../domain/sign-in.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
-import { bdi, column, section, soft, tag, type Part } from "./html.ts";
+import { bdi, column, section, soft, tag } from "./html.ts";
 import { list } from "./page.ts";
-import { mayDo, type View } from "./view.ts";
+import { mayDo } from "./view.ts";
 
 /** Who can see the pages of a merchant, or of all merchants. */
 export const teamPage = list<Access>({
@@ -24,10 +23,14 @@ export const teamPage = list<Access>({
       access.id === view.visit.session.id && [" ", tag("", view.t("you"))],
     ]),
     column("role", "wide", ({ role }) => view.word("role", role)),
-    column("access", "wide", (access) => [
-      accessOf(view, access),
-      form(view, "session.end", { values: { session: access.id } }),
-      form(view, "session.end-all", { values: { name: access.name } }),
+    column("access", "wide", ({ id, name, createdAt, usedAt, expiresAt, invitedBy }) => [
+      usedAt === undefined
+        ? view.t("unusedLink", { until: view.time(expiresAt) })
+        : view.t("sessionSince", { since: view.time(createdAt), seen: view.time(usedAt) }),
+      " ",
+      invitedBy && view.t("letInBy", { by: whoIs(invitedBy, view) }),
+      form(view, "session.end", { values: { session: id } }),
+      form(view, "session.end-all", { values: { name } }),
     ]),
   ],
   below: (view) =>
@@ -38,12 +41,3 @@ export const teamPage = list<Access>({
       form(view, "dashboard.link", { class: "inline" }),
     ]),
 });
-
-function accessOf(view: View, { createdAt, usedAt, expiresAt, invitedBy }: Access): Part {
-  const { t, time } = view;
-  const access =
-    usedAt === undefined
-      ? t("unusedLink", { until: time(expiresAt) })
-      : t("sessionSince", { since: time(createdAt), seen: time(usedAt) });
-  return [access, " ", invitedBy !== undefined && t("letInBy", { by: whoIs(invitedBy as ActorName, view) })];
-}

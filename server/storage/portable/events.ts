@@ -20,18 +20,13 @@ import { LAST, type Executor } from "./query.ts";
 interface Range {
   after: number;
   before: number;
-  /** True if the range contains only events of the period of the search. */
-  isTimed: boolean;
 }
 
 /** A search in a merchant's events. */
 interface Look {
   search: OfMerchant;
   range: Range;
-  /** Whether to find only events with an address. */
-  hasAddress: boolean;
-  /** A further condition. */
-  other?: string;
+  which: "events" | "deliveries" | "replayable";
   columns: string;
   limit: number;
 }
@@ -70,15 +65,15 @@ const MOST_LOOKS = 10;
  * The conditions of a search. The database tests `others` on the row of each entry. The entries that meet `indexed` are one
  * range of an index, ordered by position.
  */
-function conditionsOf({ search, range, hasAddress, other }: Look) {
+function conditionsOf({ search, which }: Look) {
   const { reference, status, type, host, createdAfter, createdBefore } = search;
-  const byStatus = hasAddress ? ["url IS NOT NULL"] : [];
+  const byStatus = which === "events" ? [] : ["url IS NOT NULL"];
   if (status !== undefined) byStatus.push(BY_STATUS[status]);
-  const others = other === undefined ? [] : [other];
+  const others = which === "replayable" ? [REPLAYABLE] : [];
   if (host !== undefined) others.push("host = :host");
   if (type !== undefined) others.push("type = :type");
-  if (!range.isTimed && createdAfter !== undefined) others.push("created_at >= :createdAfter");
-  if (!range.isTimed && createdBefore !== undefined) others.push("created_at < :createdBefore");
+  if (createdAfter !== undefined) others.push("created_at >= :createdAfter");
+  if (createdBefore !== undefined) others.push("created_at < :createdBefore");
   // A record has one event, so the index by reference is best.
   if (reference !== undefined) return { indexed: ["reference = :reference"], others: [...byStatus, ...others] };
   return status === undefined ? { indexed: [], others: [...byStatus, ...others] } : { indexed: byStatus, others };
@@ -132,11 +127,11 @@ export function eventLog(executor: Executor): Omit<EventLog, "countDeliveries"> 
    */
   async function pageOf(list: "events" | "deliveries", query: EventQuery & DeliverySearch): Promise<Page<Row>> {
     const asked = { ...query, list, scope: query.merchantId, start: { seq: LAST } };
-    const range = await rangeOf(executor, query);
+    const { search, range } = await inPlace(executor, query);
     const { rows, reached } = await look(executor, {
-      search: query,
+      search,
       range: { ...range, before: Math.min(placeOf(asked).seq as number, range.before) },
-      hasAddress: list === "deliveries",
+      which: list,
       columns: WITH_OFFSET,
       limit: query.limit + 1,
     });
@@ -162,15 +157,15 @@ export function eventLog(executor: Executor): Omit<EventLog, "countDeliveries"> 
  * Finds the deliveries that a replay sends again, the newest first. Reads a bounded number of deliveries.
  * @throws ServiceError `invalid_value` if there may be more than MOST_REPLAYED
  */
-export async function findReplayable(executor: Executor, search: OfMerchant): Promise<Row[]> {
-  const how = { search, hasAddress: true, other: REPLAYABLE, columns: "id, seq, status, host" };
+export async function findReplayable(executor: Executor, asked: OfMerchant): Promise<Row[]> {
+  const { search, range } = await inPlace(executor, asked);
+  const how = { search, which: "replayable", columns: "id, seq, status, host", limit: MOST_REPLAYED + 1 } as const;
   const found: Row[] = [];
-  let range = await rangeOf(executor, search);
   for (let looks = 0; looks < MOST_LOOKS && found.length <= MOST_REPLAYED; looks += 1) {
-    const { rows, reached } = await look(executor, { ...how, range, limit: MOST_REPLAYED + 1 });
+    const { rows, reached } = await look(executor, { ...how, range });
     found.push(...rows);
     if (!reached && found.length <= MOST_REPLAYED) return found;
-    if (reached) range = { ...range, before: reached.seq };
+    if (reached) range.before = reached.seq;
     // Let requests run in between.
     await nextTurn();
   }
@@ -181,21 +176,19 @@ export async function findReplayable(executor: Executor, search: OfMerchant): Pr
 }
 
 /**
- * Returns the positions of the events of a period. Events are written in the order of their times, unless the
- * merchant's clock was moved. After a move, events of the skipped time may follow events with later times, and the
- * period says nothing about positions.
+ * Returns the range of positions of a search, and what else is searched. Events are written in the order of their times,
+ * unless the merchant's clock was moved. After a move, events of the skipped time may follow events with later times, and
+ * a period says nothing about positions.
  */
-async function rangeOf(executor: Executor, { merchantId, createdAfter, createdBefore }: OfMerchant): Promise<Range> {
-  const everything = { after: 0, before: LAST };
-  if (createdAfter === undefined && createdBefore === undefined) return { ...everything, isTimed: true };
-  const [merchant] = await executor.read({ text: CLOCK, values: { merchant: merchantId } });
-  if (merchant?.clock_offset !== 0) return { ...everything, isTimed: false };
-  const firstSince = (time: number) => firstAt(executor, merchantId, time);
-  return {
-    after: createdAfter === undefined ? 0 : (await firstSince(createdAfter)) - 1,
-    before: createdBefore === undefined ? LAST : await firstSince(createdBefore),
-    isTimed: true,
-  };
+async function inPlace(executor: Executor, asked: OfMerchant): Promise<Pick<Look, "search" | "range">> {
+  const { createdAfter, createdBefore, ...search } = asked;
+  const range = { after: 0, before: LAST };
+  if (createdAfter === undefined && createdBefore === undefined) return { search, range };
+  const [merchant] = await executor.read({ text: CLOCK, values: { merchant: asked.merchantId } });
+  if (merchant?.clock_offset !== 0) return { search: asked, range };
+  if (createdAfter !== undefined) range.after = (await firstAt(executor, asked.merchantId, createdAfter)) - 1;
+  if (createdBefore !== undefined) range.before = await firstAt(executor, asked.merchantId, createdBefore);
+  return { search, range };
 }
 
 const CLOCK = "SELECT clock_offset FROM merchants WHERE id = :merchant";

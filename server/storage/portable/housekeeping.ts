@@ -87,7 +87,7 @@ export function housekeeping({ read, write, sealing }: Executor): Housekeeping &
       if (unfinished) await finishReset(unfinished.id);
       const values = { kept: REQUESTS_KEPT.forMs, limit };
       if ((await read({ text: ANY_OLD_REQUEST, values })).length === 0) return 0;
-      return (await write(() => run(FORGET_REQUESTS, values), { commit: "writeApart", repeatable: true })).count;
+      return (await write(() => run(FORGET_REQUESTS, values), { commit: "writeUnflushed", repeatable: true })).count;
     },
     pruneEvents: (asked) => write(() => pruneEvents(asked), { repeatable: true }),
     erasePhones: (asked) => write(() => erasePhones(asked), { repeatable: true }),

@@ -58,10 +58,9 @@ export interface WriteOptions {
   /**
    * When SQLite commits the work: `write` at the end of this turn of the event loop. For work for which no request waits,
    * `writeSoon` with the next write, or a few milliseconds later; `writeUnflushed` also without a flush to disk, unless other
-   * work of the commit needs one, so that a power failure can undo it; `writeApart` in a later turn, unflushed, and never in
-   * a payment's transaction. The default is `write`.
+   * work of the commit needs one, so that a power failure can undo it. The default is `write`.
    */
-  commit?: "write" | "writeSoon" | "writeUnflushed" | "writeApart";
+  commit?: "write" | "writeSoon" | "writeUnflushed";
   /** Whether PostgreSQL may run the work again after it was committed (`Database.transaction`). */
   repeatable?: boolean;
   /** True for what a request leaves behind without being asked to, such as a count of attempts, or the entry

@@ -93,11 +93,7 @@ export function settler({ read, write, emit }: Executor): Pick<ClockStore, "sett
         return yield* endAll(ends);
       };
       const settled = await write(work, { commit: "writeSoon", repeatable: true, isAside: true });
-      for (const {
-        merchant: { id: merchantId },
-        delayMs,
-      } of settled)
-        emit("settled", { merchantId, delayMs });
+      for (const { merchant, delayMs } of settled) emit("settled", { merchantId: merchant.id, delayMs });
       return settled.length;
     },
   };

@@ -13,9 +13,9 @@ import { watchHealth } from "./errors.ts";
 import { postgresExecutor } from "./executor.ts";
 import { keepTime } from "./keep-time.ts";
 import { migrate } from "./migrate.ts";
-import { requireDurable, type DurabilityOptions } from "./sessions.ts";
+import { requireDurable } from "./sessions.ts";
 
-interface Options extends OpenOptions, DurabilityOptions {
+interface Options extends OpenOptions {
   /** The clock that counts: the database's clock, which all processes share; for tests, this process's clock. */
   time?: "database" | "process";
 }
@@ -29,7 +29,7 @@ const EXCLUSIVE = "SELECT version FROM schema_migrations WHERE version = 1 FOR U
  */
 export async function openPostgres(url: string, options: Options): Promise<Storage> {
   await withConnection(url, async (client) => {
-    if (options.server) await requireDurable(client, url, options);
+    if (options.server && options.mode === "live") await requireDurable(client, url);
     await migrate(client, options);
   });
   return explained(async () => {
@@ -52,7 +52,8 @@ async function open(
   const plain = postgresExecutor(db, { sealing, emit });
   const keeper = await keepTime(plain, clock, { server, time });
   await plain.write(() => sealStoredSecrets(sealing, { replace: server }), { repeatable: true });
-  const guard = createGuard(watchHealth(emit));
+  const { explain, worked } = watchHealth(emit);
+  const guard = createGuard(explain, worked);
   const executor = guard.guarded(plain);
   return {
     ...portableStorage(executor),

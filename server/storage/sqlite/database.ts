@@ -102,18 +102,10 @@ export function explained<T>(path: string, work: () => T): T {
   }
 }
 
-/** Opens a file that no other program uses, to read it and to change nothing. */
-function openToRead(path: string): DatabaseSync {
-  // A connection that may write removes the files beside the database when it closes. But such a connection would also
-  // apply a log that a crash left behind, which only a process that uses the database should do.
-  const readOnly = !existsSync(path) || existsSync(`${realpathSync(path)}-wal`);
-  return new DatabaseSync(path, { readOnly });
-}
-
 /** Runs `work` on a file that no other program uses. @throws StorageError in place of any error of `work` */
-export function inUnusedFile<T>(path: string, work: (db: DatabaseSync) => T, open = openToRead): T {
+export function inUnusedFile<T>(path: string, work: (db: DatabaseSync) => T): T {
   return explained(path, () => {
-    const db = open(path);
+    const db = openDatabase(path);
     try {
       return work(db);
     } finally {
@@ -147,8 +139,7 @@ export function migrate(db: DatabaseSync, asked: Asked = {}, all = SQLITE_MIGRAT
 }
 
 /** Applies the migrations that a file lacks. @throws StorageError if another program uses the file */
-export const migrateSqlite = (path: string, asked: Asked): Migrated =>
-  inUnusedFile(path, (db) => migrate(db, asked), openDatabase);
+export const migrateSqlite = (path: string, asked: Asked): Migrated => inUnusedFile(path, (db) => migrate(db, asked));
 
 /** The mode of a database that has the tables. */
 export const modeOf = (db: DatabaseSync): Mode | undefined => db.prepare(MODE).get()?.name as Mode | undefined;

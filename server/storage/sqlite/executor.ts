@@ -37,7 +37,6 @@ const COMMITS = {
   write: { isSoon: false, flushed: true },
   writeSoon: { isSoon: true, flushed: true },
   writeUnflushed: { isSoon: true, flushed: false },
-  writeApart: { isSoon: true, flushed: false },
 };
 type Commit = keyof typeof COMMITS;
 
@@ -134,7 +133,6 @@ export function sqliteExecutor(
     }
     for (const [place, { waiting }] of batch.entries())
       for (const [index, { resolve }] of waiting.entries()) resolve(results[place]![index]);
-    health.committed();
     commits += 1;
     if (commits % COMMITS_PER_CHECKPOINT === 0) setImmediate(checkpoint);
     const items = batch.reduce((sum, { waiting }) => sum + waiting.length, 0);
@@ -155,10 +153,6 @@ export function sqliteExecutor(
 
   function add(work: Job["work"], commit: Commit): Job {
     const job = { work, waiting: [], commit, isOpen: true };
-    if (commit === "writeApart") {
-      setImmediate(run, [job]);
-      return job;
-    }
     const { isSoon } = COMMITS[commit];
     if (!isDue && !(isSoon && timer)) {
       const delay = isSoon ? pace() : 0;

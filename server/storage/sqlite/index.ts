@@ -1,4 +1,3 @@
-import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
 import type { SecretHash } from "../../domain/keys.ts";
 import type { KeyOwner } from "../../domain/merchants.ts";
@@ -9,15 +8,15 @@ import type { OpenOptions } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
-import { run, type Executor } from "../portable/query.ts";
 import { sealStoredSecrets } from "../portable/merchants.ts";
+import { run } from "../portable/query.ts";
 import { ownRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
 import { backupSqlite } from "./backup.ts";
 import { explained, MEMORY, migrate, migrateMemory, openDatabase, watchNames } from "./database.ts";
 import { sqliteExecutor } from "./executor.ts";
-import { createHealth, type Health } from "./health.ts";
+import { createHealth } from "./health.ts";
 import { runNow, statementRunner } from "./statements.ts";
 import { statusOf } from "./tools.ts";
 
@@ -28,7 +27,9 @@ export interface SqliteStorage extends Storage {
   backup(file: string): Promise<void>;
 }
 
-/** How often a server looks whether its clock has gone back, and whether its files have their names. */
+const fill = (bytes: number) => run("UPDATE server SET room = zeroblob(:bytes) WHERE id = 1", { bytes });
+
+/** How often a server looks at its clock, at the names of its files, and at a disk that has failed. */
 const LOOK_EVERY_MS = 1_000;
 /**
  * Opens a SQLite file (or `:memory:`), creating or migrating its schema.
@@ -59,18 +60,21 @@ function open(path: string, options: OpenOptions): SqliteStorage {
     db.exec("BEGIN");
     runNow(execute, sealStoredSecrets(sealing, { replace: server }));
     db.exec("COMMIT");
-    const health = createHealth(clock.monotonic, emit);
-    const guard = createGuard({
-      failed(error) {
-        throw health.explain(error);
-      },
-    });
+    const health = createHealth(emit);
+    const guard = createGuard(health.explain);
     const executor = guard.guarded(sqliteExecutor(db, execute, health, { sealing, emit }));
     const portable = portableStorage(executor);
     const correct = correction(executor, clock);
     const haveNames = watchNames(path);
+    /** Commits a small write; after a failure, also as much data as several payouts need, and removes it. */
+    async function probe() {
+      if (health.failing) await executor.write(() => fill(262_144));
+      await executor.write(() => fill(0));
+      health.recovered();
+    }
     async function look() {
       if (!haveNames()) health.moved();
+      if (health.failing) await probe().catch(() => undefined);
       await correct();
     }
     const timer = server ? setInterval(look, LOOK_EVERY_MS).unref() : undefined;
@@ -88,7 +92,7 @@ function open(path: string, options: OpenOptions): SqliteStorage {
       exclusively: (work) => work(),
       async ping() {
         await look();
-        await ping(executor, health);
+        await probe();
       },
       async close() {
         if (!(await guard.close())) return;
@@ -102,18 +106,4 @@ function open(path: string, options: OpenOptions): SqliteStorage {
     db.close();
     throw error;
   }
-}
-
-/**
- * Commits a small write. If the storage is failing, also commits and removes as much data as several payouts need,
- * because a small write may still succeed on a full disk.
- */
-async function ping({ write }: Executor, health: Health) {
-  const fill = (bytes: number) => write(() => run("UPDATE server SET room = zeroblob(:bytes) WHERE id = 1", { bytes }));
-  await fill(0);
-  if (!health.failing) return;
-  await fill(262_144);
-  await fill(0);
-  if (health.failing)
-    throw new ServiceError("unavailable", "The server's storage failed a moment ago.", { retryAfterSeconds: 5 });
 }

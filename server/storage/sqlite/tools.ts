@@ -31,7 +31,8 @@ export function ifSound<T, U = undefined>(read: () => T, otherwise?: (error: Err
   try {
     return read();
   } catch (error) {
-    if (troubleOf(error) !== "damaged") throw error;
+    const { cause = error } = error as Error;
+    if (troubleOf(cause) !== "damaged") throw error;
     return otherwise?.(error as Error) as U;
   }
 }
@@ -50,11 +51,9 @@ const EVENTS_OF_NOTHING = `SELECT count(*) AS count FROM events r
  * @throws StorageError if it cannot be opened, or a newer server or another program made it
  */
 export const checkSqlite = (path: string): Checked =>
-  inUnusedFile(path, (db) =>
-    ifSound(
-      () => check(db),
-      ({ message }) => ({ pages: 0, findings: [message] }),
-    ),
+  ifSound(
+    () => inUnusedFile(path, check),
+    ({ message }) => ({ pages: 0, findings: [message] }),
   );
 
 function check(db: DatabaseSync): Checked {
