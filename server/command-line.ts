@@ -28,7 +28,6 @@ const EXPECTED = new Set([
   "StorageError",
   "ServiceError",
   "Refused",
-  "StatementError",
   "RemoteError",
 ]);
 

@@ -39,6 +39,7 @@ test("defaults to a sandbox on loopback", () => {
     settleDelayMs: 2_000,
     webhookAllowPrivate: true,
     oneOperatorDecides: false,
+    attentionAfterMinutes: 60,
     webhookAllowInsecure: true,
     dashboard: true,
     requestLog: true,

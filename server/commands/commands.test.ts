@@ -261,9 +261,12 @@ describe("rails", () => {
     known.reference = await pay(server.key);
     await server.pass(0);
     const report = { exchanges: [], answer: { status: "failed" }, askAgainAfterMs: 0 } as const;
-    await server.storage.recordNotification("test", known.reference, report);
+    await server.storage.recordHandover(
+      { lane: { merchantId: server.merchant.id, host: "test" }, id: known.reference },
+      report,
+    );
     await rows(
-      ["rails attention {M}", 0, "The rail now says that it did not pay"],
+      ["rails attention {M}", 0, /conflict: \{ at: \S+Z, answer: \{ status: failed/],
       ['rails close {reference} --reason "paid again by hand"', 0],
       ["rails attention", 0, NONE],
       ["rails close {reference} --reason r", 2, ALREADY],
@@ -420,7 +423,11 @@ const REFUSALS: Row[] = [
   ["db prune --older-than 90", 2, /^--older-than is not valid: in days or hours/],
   ["db reconcile --rail mobile --from soon", 2, /^--from is not valid: the first day \(UTC\)/],
   ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-19", 2, /^--to must not be before --from\.$/],
-  ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-20", 2, /^The configuration has no rail mobile\./],
+  [
+    "db reconcile --rail mobile --from 2026-11-20 --to 2026-11-20",
+    2,
+    /^The payments of the rail mobile cannot be read: the configuration does not name it\./,
+  ],
 ];
 
 test.each(REFUSALS.map((row) => ({ typed: row[0], row })))(

@@ -1,18 +1,17 @@
-import { closeSync, openSync, writeSync } from "node:fs";
 import { readCopyDestination } from "../config.ts";
-import type { Rails } from "../domain/rails.ts";
-import { reconcile, type Difference } from "../domain/reconciliation.ts";
+import type { RailEntry, Rails } from "../domain/rails.ts";
+import { reconcile } from "../domain/reconciliation.ts";
 import { timestamp } from "../domain/representation.ts";
 import { DAY_MS } from "../domain/time.ts";
 import { openRails } from "../rails/open.ts";
-import { DIFFERENCE_HEADER, differenceLine, readStatement } from "../rails/reconciliation-csv.ts";
+import { readStatement } from "../rails/statement.ts";
 import { databaseAt } from "../storage/open.ts";
 import { UsageError } from "./command.ts";
 import { commands, type Context } from "./run.ts";
 
 /** Events per transaction. A server must be able to write between two steps. */
 const STEP = 500;
-/** The largest number of this server's payments that are compared, and of differences that are printed (a CSV file has all). */
+/** The largest number of this server's payments that are compared, and of differences that are printed (JSON has all). */
 const MOST = { payments: 2_000_000, printed: 100 };
 
 export const databaseCommands = commands({
@@ -54,30 +53,19 @@ export const databaseCommands = commands({
       return { dryRun, ...total };
     },
   },
-  "reconcile --rail --from --to [--statement] [--csv]": {
+  "reconcile --rail --from --to [--statement]": {
     summary: "Compare the payments on a rail with the rail's list or statement. It exits with 1 if something differs.",
-    async run(context, { rail, from, to, statement, csv }) {
+    async run(context, { rail, from, to, statement, json }) {
       const { storage, actor } = context;
       if (to < from) throw new UsageError("--to must not be before --from.");
-      const listThere = (around: Period) =>
-        statement === undefined ? listOf(context, rail, around) : readStatement(statement, from);
-      const shown: Difference[] = [];
-      const file = csv === undefined ? undefined : opened(csv);
-      const onDifference = (difference: Difference) => {
-        if (shown.length < MOST.printed) shown.push(difference);
-        if (file !== undefined) writeSync(file, differenceLine(difference));
-      };
-      try {
-        if (file !== undefined) writeSync(file, DIFFERENCE_HEADER);
-        const details = { rail, from: timestamp(from).slice(0, 10), to: timestamp(to).slice(0, 10) };
-        await storage.recordAction({ actor, action: "rail.reconcile", merchantId: "", details });
-        const period = { from, to: to + DAY_MS };
-        const result = await reconcile({ storage, rail, period, listThere, most: MOST.payments, onDifference });
-        const count = Object.values(result.differences).reduce((sum, each) => sum + each, 0);
-        return { ...result, shown, notShown: count - shown.length, isWrong: count > 0 };
-      } finally {
-        if (file !== undefined) closeSync(file);
-      }
+      const details = { rail, from: timestamp(from).slice(0, 10), to: timestamp(to).slice(0, 10) };
+      await storage.recordAction({ actor, action: "rail.reconcile", merchantId: "", details });
+      const rows = statement === undefined ? undefined : readStatement(statement, from);
+      const listThere = (around: Period) => listOf(context, rail, around, rows);
+      const period = { from, to: to + DAY_MS };
+      const { found, ...result } = await reconcile({ storage, rail, period, listThere, most: MOST.payments });
+      const shown = json ? found : found.slice(0, MOST.printed);
+      return { ...result, shown, notShown: found.length - shown.length, isWrong: found.length > 0 };
     },
   },
   "backup FILE": {
@@ -119,29 +107,25 @@ trail are invalid from now on; cursors of events and deliveries stay valid.`;
   },
 });
 
-function opened(path: string): number {
-  try {
-    return openSync(path, "w", 0o600);
-  } catch (error) {
-    throw new UsageError(`--csv cannot be written: ${(error as Error).message}`);
-  }
-}
-
 type Period = { from: number; to: number };
 
 /**
- * Reads the rail's own list. An error of the rail means misuse or an outage, and is not a difference between payments.
+ * Reads the rail's own list, or its statement. An error means misuse or an outage, and is not a difference between
+ * payments.
  * @throws UsageError if the rail has no list, or cannot be opened or read
  */
-async function* listOf({ config: { rails: settings }, clock }: Context, name: string, period: Period) {
-  const setting = settings?.rails.find((each) => each.name === name);
-  if (!settings || !setting)
-    throw new UsageError(
-      `The configuration has no rail ${name}. Set RAIL_URL or RAILS as for the server, or give --statement FILE.csv.`,
-    );
+async function* listOf(
+  { config, clock }: Context,
+  name: string,
+  period: Period,
+  statement: AsyncIterable<RailEntry> | undefined,
+) {
   let rails: Rails | undefined;
   try {
-    rails = await openRails({ ...settings, rails: [setting], routes: [] }, { clock, warn: () => undefined });
+    if (statement) return yield* statement;
+    const setting = config.rails?.rails.find((each) => each.name === name);
+    if (!setting) throw new Error("the configuration does not name it. Set RAIL_URL or RAILS as for the server");
+    rails = await openRails({ rails: [setting], routes: [] }, { clock, warn: () => undefined });
     const { list } = rails.get(name)!;
     if (!list) throw new Error("it has no list. Give its statement: --statement FILE.csv");
     yield* list(period, new AbortController().signal);

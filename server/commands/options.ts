@@ -123,7 +123,6 @@ export const OPTIONS = {
     value: "FILE",
     meaning: "a CSV file with the columns reference, amount, currency, status, and perhaps fee and created",
   },
-  csv: { value: "FILE", meaning: "write every difference into this CSV file" },
   "base-url": {
     value: "URL",
     parse: baseUrl,

@@ -9,7 +9,7 @@ import { describeChanges, noteChanges, truthful, type Change } from "../domain/c
 import { createSystemClock, type Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { createIds } from "../domain/ids.ts";
-import { readRailStates, type Handover } from "../domain/handovers.ts";
+import { readRailStates } from "../domain/handovers.ts";
 import type { Merchant, MerchantContext } from "../domain/merchants.ts";
 import type { Page } from "../domain/pages.ts";
 import { timestamp } from "../domain/representation.ts";
@@ -93,7 +93,7 @@ async function act(context: Context, name: ActionName, command: Command, input: 
       `There is no rail ${input.rail}. Known: ${names.join(", ") || "none"}. Set RAIL_URL or RAILS as for the server.`,
     );
   // The actions of commands need no other part of the context.
-  const acting = { ...context, rails: { names } } as unknown as ActionContext;
+  const acting = context as unknown as ActionContext;
   const doer = { context: acting, actor: context.actor, merchant: merchant as Merchant, params };
   return says(await actionOf(name).run(doer as never, readInput(name, params) as never), input, context);
 }
@@ -114,7 +114,7 @@ async function ownerOf(storage: Storage, { merchant, keyId, reference }: Record<
 }
 
 /** @throws UsageError if no rail has the payment */
-export async function paymentOf(storage: Storage, reference: string): Promise<Handover> {
+export async function paymentOf(storage: Storage, reference: string) {
   const payment = await storage.findHandover(reference);
   if (payment) return payment;
   throw new UsageError(

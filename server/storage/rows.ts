@@ -28,7 +28,10 @@ const READ: Readonly<Record<string, (value: any) => unknown>> = {
   hash: (bytes) => Buffer.from(bytes).toString("hex"),
   scopes: (text) => text.split(","),
   ...Object.fromEntries(
-    ["limits", "terms", "chaos", "filter", "details", "failure", "approval"].map((name) => [name, JSON.parse]),
+    ["limits", "terms", "chaos", "filter", "details", "failure", "approval", "proposal"].map((name) => [
+      name,
+      JSON.parse,
+    ]),
   ),
 };
 

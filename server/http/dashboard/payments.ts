@@ -10,7 +10,7 @@ import { attributes, bdi, card, code, column, dim, facts, items, link, markup, s
 import type { Part } from "./html.ts";
 import { checkSearch, list, record, type Filters, type Page } from "./page.ts";
 import { KINDS, readPayments, sendCsv, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
-import { railOf, railPart } from "./rails.ts";
+import { railPart } from "./rails.ts";
 import { timeline, timelineOf } from "./timeline.ts";
 import { mayDo, merchantOf, type View, type Words } from "./view.ts";
 
@@ -102,7 +102,7 @@ const paymentPage = (kind: Kind): Page => ({
     const payment = await find(merchantOf(view).id, params.reference!);
     if (!payment) throw missing();
     const { reference, merchantsReference } = payment;
-    const [moments, rail] = await Promise.all([storyOf(view, kind, payment), rails && railOf(view, reference)]);
+    const [moments, rail] = await Promise.all([storyOf(view, kind, payment), rails && railPart(view, reference)]);
     const body = record({
       back: [`${area}/${kind}`, t(kind)],
       heading: [t(KINDS[kind].one), " ", bdi(merchantsReference)],
@@ -112,7 +112,7 @@ const paymentPage = (kind: Kind): Page => ({
         facts(factsOf(view, kind, payment)),
       ],
       beside: card(timeline(view, moments), { title: t("timeline"), isLive: true }),
-      below: rail && railPart(view, reference, rail),
+      below: rail,
     });
     return { body, about: merchantsReference };
   },

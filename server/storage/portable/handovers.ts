@@ -12,13 +12,12 @@ import type {
 } from "../../domain/handovers.ts";
 import type { RailPayment } from "../../domain/rails.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import { KINDS, RECORDS } from "../record-rows.ts";
 import { fields, optional, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { closeByHand, lockHandovers, recordReports, toConflict } from "./handover-reports.ts";
+import { closeByHand, joined, lockHandovers, recordReports, recordsOf, toConflict } from "./handover-reports.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
-import { claimRows, queueOf, READY } from "./queue.ts";
+import { claimRows, queueOf } from "./queue.ts";
 import { endNow } from "./settling.ts";
 import { eyesOf } from "./sign-in.ts";
 
@@ -31,15 +30,7 @@ export const HANDOVERS: QueueTable = {
 };
 
 const FIND = "SELECT * FROM handovers WHERE id = :id";
-/** The records of hand-overs. */
-const FIND_RECORDS = KINDS.map(
-  (kind) => `SELECT reference, merchants_reference, amount, currency, status, phone_number, details
-    FROM ${RECORDS[kind].table} WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`,
-).join(" UNION ALL ");
-
 const OF_ONE = "WHERE merchant_id = :merchant AND id = :id";
-const ASK_NOW = `UPDATE handovers SET ${READY}, next_attempt_at = :now, step = 0 ${OF_ONE} AND state <> 'closed' AND leased_until IS NULL`;
-
 const ATTENTION = (which: string) => `SELECT * FROM handovers WHERE attention_real IS NOT NULL
   AND (conflict IS NOT NULL OR attention_real < :before) ${which} ORDER BY attention_real, id LIMIT :limit`;
 const PROPOSE = `UPDATE handovers SET proposal = :proposal ${OF_ONE}`;
@@ -68,18 +59,8 @@ const paymentOf = fields<Omit<RailPayment, "country">>("kind id:reference amount
 const handoverOf = fields<Omit<Handover, "payment">>(
   "merchant_id status merchants_reference rail state next_attempt_at url",
 );
-
-/** The statement that finds the records of hand-overs. */
-const recordsOf = (rows: readonly Row[]): Query => ({
-  text: FIND_RECORDS,
-  values: { merchants: [...new Set(rows.map((row) => row.merchant_id))], references: rows.map((row) => row.id) },
-});
-
-/** The rows of hand-overs with the columns of their records. */
-function joined(rows: readonly Row[], records: readonly Row[]): Row[] {
-  const byReference = new Map(records.map((record) => [record.reference, record]));
-  return rows.map((row) => ({ ...byReference.get(row.id), ...row }));
-}
+const claimOf = fields<Pick<ClaimedHandover, "id" | "token" | "state" | "step">>("id claim_token:token state step");
+const proposalOf = fields<{ proposal?: Decision & { by: Eyes; at: number } }>("proposal");
 
 function toPayment(row: Row): RailPayment {
   const { country, locale } = JSON.parse(row.details);
@@ -92,7 +73,7 @@ function toPayment(row: Row): RailPayment {
 
 function toHandover(row: Row): Handover {
   const conflict = toConflict(row);
-  const proposal = row.proposal === null ? undefined : JSON.parse(row.proposal);
+  const { proposal } = proposalOf(row);
   return {
     payment: toPayment(row),
     ...handoverOf(row),
@@ -113,18 +94,10 @@ export function handovers(executor: Executor): HandoverStore {
     if (rows.length === 0) return [];
     const [records] = yield [recordsOf(rows)];
     return joined(rows, records!.rows).map((row) => {
-      const asked = optional<number>(row.asked_leased);
+      const { asked_leased: asked, leased_until: until, merchant_id: merchantId, rail: host } = row;
       // The lease of the claim begins now.
-      const now = (row.leased_until as number) - leaseMs;
-      return {
-        lane: { merchantId: row.merchant_id, host: row.rail },
-        id: row.id,
-        token: row.claim_token,
-        payment: toPayment(row),
-        state: row.state,
-        step: row.step,
-        ...(asked !== undefined && { askedAgoMs: now - asked }),
-      };
+      const doubt = asked === null ? undefined : { askedAgoMs: until - leaseMs - asked };
+      return { lane: { merchantId, host }, ...claimOf(row), payment: toPayment(row), ...doubt };
     });
   }
 
@@ -165,24 +138,19 @@ export function handovers(executor: Executor): HandoverStore {
     renewHandovers: renew,
     claimHandovers: (lanes, leaseMs) => write(() => claimAll(lanes, leaseMs), { repeatable: true }),
     recordHandover: ({ lane, id, token }, report) => record({ merchantId: lane.merchantId, id, report, token }),
-    async recordNotification(rail, id, report) {
-      const row = await rowOf(id);
-      if (row?.rail !== rail) return "unknown-payment";
-      return record({ merchantId: row.merchant_id, id, report });
-    },
     async findHandover(id) {
-      return (await readRows({ text: FIND, values: { id } })).map(toHandover)[0];
+      const [row] = await readRows({ text: FIND, values: { id } });
+      return row && { ...toHandover(row), exchanges: JSON.parse(row.exchanges) };
     },
-    listExchanges: async (id) => JSON.parse((await rowOf(id))?.exchanges ?? "[]"),
     async listAttention({ merchantId: merchant, unknownBefore: before, limit }) {
       const which = merchant === undefined ? "" : "AND merchant_id = :merchant";
       return (await readRows({ text: ATTENTION(which), values: { before, limit, merchant } })).map(toHandover);
     },
     askRailAgain: (id, actor) =>
-      change(id, false, function* (row, { id: merchant }) {
+      change(id, false, function* (row, { id: merchantId }) {
         if (row.state === "closed") return false;
-        yield* run(ASK_NOW, { merchant, id });
-        yield* recordAction({ actor, action: "payment.ask", merchantId: merchant, details: { reference: id } });
+        yield* recordReports([{ merchantId, id, report: { exchanges: [], askAgainAfterMs: 0 } }]);
+        yield* recordAction({ actor, action: "payment.ask", merchantId, details: { reference: id } });
         return true;
       }),
     decideByHand: (id, decision, actor, needsSecondPerson) =>
@@ -190,13 +158,9 @@ export function handovers(executor: Executor): HandoverStore {
         const { status, reason } = decision;
         const eyes = yield* eyesOf(actor, merchant.id);
         const entry = { actor, merchantId: merchant.id, details: { reference: id, status, reason } };
-        const proposed = optional<string>(row.proposal);
-        const before = {
-          state: row.state,
-          isUnderway: row.leased_until !== null && row.leased_until > row.leased,
-          ...(proposed !== undefined && { proposal: JSON.parse(proposed) as Decision & { by: Eyes } }),
-        };
-        const result = byHand(before, status, { eyes, needsSecondPerson });
+        const isUnderway = row.leased_until !== null && row.leased_until > row.leased;
+        const standing = { status: row.status, isUnderway, ...proposalOf(row) };
+        const result = byHand(standing, status, { eyes, needsSecondPerson });
         if (result === "proposed") {
           const proposal = JSON.stringify({ status, reason, by: eyes, at: merchant.now });
           yield* run(PROPOSE, { merchant: merchant.id, id, proposal });
@@ -204,8 +168,7 @@ export function handovers(executor: Executor): HandoverStore {
         }
         if (result !== "decided") return result;
         const failure = status === "failed" ? failureOf("other", "The operator ended the payment by hand.") : undefined;
-        const end = { kind: row.kind, reference: id, merchant, status, failure };
-        if ((yield* endNow([end])).size > 0) return "not-pending";
+        yield* endNow([{ kind: row.kind, reference: id, merchant, status, failure }]);
         yield* closeByHand(row, merchant, status, `${actorName(actor)}: ${reason}`);
         yield* recordAction({ ...entry, action: "payment.decide" });
         return "decided";

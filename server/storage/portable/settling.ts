@@ -47,10 +47,6 @@ const END = (kind: Kind) => `UPDATE ${RECORDS[kind].table} AS r SET status = giv
     due_at = NULL, due_status = NULL, updated_at = greatest(r.updated_at, given.at)
   FROM :rows WHERE r.merchant_id = given.merchant_id AND r.reference = given.reference AND r.status = 'pending'
     AND (given.was_due IS NULL OR (r.due_at = given.was_due AND r.due_status = given.status)) RETURNING *`;
-const STATUSES = KINDS.map(
-  (kind) => `SELECT reference, status FROM ${RECORDS[kind].table}
-    WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`,
-).join(" UNION ALL ");
 
 /**
  * In PostgreSQL each merchant's events have consecutive positions, because its processes share no other counter. SQLite
@@ -163,24 +159,15 @@ function* endAll<T extends End>(ends: readonly T[]): Work<(T & FinalRecord)[]> {
   return final;
 }
 
-/**
- * Ends pending records now. Returns the statuses of the records that were final before, by reference. The merchants are
- * locked in `order`.
- */
+/** Ends records now that are pending. The merchants are locked in `orders`. */
 export function* endNow(
   ends: readonly (Pick<End, "kind" | "reference" | "merchant" | "status"> & { failure?: Failure | undefined })[],
-): Work<Map<string, FinalStatus>> {
-  const final = yield* endAll(
+): Work<void> {
+  yield* endAll(
     ends.map((end) => ({
       ...end,
       failure: failureValue(end.failure),
       at: sandboxTime(end.merchant, end.merchant.now),
     })),
   );
-  const now = new Set(final.map(({ reference }) => reference));
-  const others = ends.filter(({ reference }) => !now.has(reference));
-  if (others.length === 0) return new Map();
-  const merchants = [...new Set(others.map(({ merchant }) => merchant.id))];
-  const values = { merchants, references: others.map(({ reference }) => reference) };
-  return new Map((yield* run(STATUSES, values)).rows.map((row) => [row.reference, row.status]));
 }
