@@ -1,6 +1,5 @@
 import type { Decided } from "../domain/payments.ts";
 import type { Disbursement } from "../domain/records.ts";
-import type { Merchant } from "../domain/merchants.ts";
 import { say, type Said } from "../texts/index.ts";
 import { action, aReason, choice, missing, refused, type Doer, type Field } from "./action.ts";
 

@@ -73,9 +73,9 @@ async function openRail(settings: RailSettings, { clock, warn }: Options): Promi
   return rail;
 }
 
-const fits = ({ rail: _, phonePrefix = "", ...conditions }: Route, payment: Routed): boolean =>
-  (Object.keys(conditions) as (keyof typeof conditions)[]).every((name) => conditions[name] === payment[name]) &&
-  (phonePrefix === "" || payment.phoneNumber?.startsWith(phonePrefix) === true);
+const fits = (route: Route, payment: Routed): boolean =>
+  (["kind", "country", "currency"] as const).every((name) => (route[name] ?? payment[name]) === payment[name]) &&
+  (payment.phoneNumber ?? "").startsWith(route.phonePrefix ?? "");
 
 const canCarry = (rail: Rail | undefined, { kind }: Routed): boolean => kind === "disbursement" || !!rail?.collect;
 
