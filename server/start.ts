@@ -13,7 +13,7 @@ import { ServiceError } from "./domain/errors.ts";
 import { createIds } from "./domain/ids.ts";
 import { modeOf } from "./domain/keys.ts";
 import { prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
-import type { Storage } from "./domain/storage.ts";
+import { ruled, type Storage } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
 import { connectionLimit, ListenError } from "./http/http-server.ts";
 import { createLog } from "./log.ts";
@@ -79,7 +79,7 @@ async function start(config: Config, stopping: AbortSignal) {
   const { database } = config;
   // With PostgreSQL, commands need no server; a database in memory cannot be shared with them.
   if (database.kind === "sqlite" && database.path !== ":memory:") {
-    const commands = await serveStorage(database.path, storage, (reason) =>
+    const commands = await serveStorage(database.path, ruled(storage, config), (reason) =>
       log.warn(
         `commands are refused while this server runs, because they cannot use a socket beside its database: ${reason}`,
       ),

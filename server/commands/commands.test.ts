@@ -197,7 +197,7 @@ describe("balances", () => {
   });
 
   test("from an amount on, somebody else must approve a change, and the statement shows what was booked", async () => {
-    terminal.env.BALANCE_APPROVAL_FROM = "XOF:1000000";
+    terminal.rules.balanceApprovalFrom = { XOF: 1_000_000 };
     const proposed =
       /^Proposed\..* Somebody else must approve an amount this large:\n.*balances approve \S+ (?<change>\S+)$/;
     const booked =
@@ -218,7 +218,7 @@ describe("balances", () => {
       ["balances proposals", 0, NONE],
       ["balances statement {id}", 0, booked],
     );
-    delete terminal.env.BALANCE_APPROVAL_FROM;
+    delete terminal.rules.balanceApprovalFrom;
   });
 });
 
@@ -239,10 +239,10 @@ describe("rails", () => {
 
   test("a person decides alone if a setting says so, and otherwise proposes", async () => {
     const decide = "rails decide {reference} --outcome failed --reason unpaid";
-    terminal.env.ONE_OPERATOR_DECIDES = "true";
+    terminal.rules.oneOperatorDecides = true;
     await lose();
     await rows([decide, 0, /^The payment has ended as failed\.$/], [decide, 2, ALREADY]);
-    delete terminal.env.ONE_OPERATOR_DECIDES;
+    terminal.rules.oneOperatorDecides = false;
     await lose();
     await rows(
       [decide, 0, "Proposed: failed."],

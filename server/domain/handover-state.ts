@@ -110,18 +110,14 @@ function ended(before: HandoverBefore, answer: FinalAnswer, now: number): Next {
   return { recorded: "conflict", after: closed(before, { at: conflict?.at ?? now, answer }), answer };
 }
 
-interface Standing extends Pick<Handover, "status"> {
-  isUnderway: boolean;
-  proposal?: (Decision & { by: Eyes }) | undefined;
-}
-
 /** What a person's decision does to a payment. @param isUnderway true if a process may be sending it at this moment */
 export function byHand(
-  { status: had, isUnderway, proposal }: Standing,
+  before: { status: Handover["status"]; isUnderway: boolean; proposal?: Decision & { by: Eyes } },
   status: FinalStatus,
   { eyes, needsSecondPerson }: { eyes: Eyes; needsSecondPerson: boolean },
 ): "not-pending" | "proposed" | "in-progress" | "decided" {
-  if (had !== "pending") return "not-pending";
+  const { isUnderway, proposal } = before;
+  if (before.status !== "pending") return "not-pending";
   if (needsSecondPerson && (proposal?.status !== status || !areTwoPeople(proposal.by, eyes))) return "proposed";
   return isUnderway ? "in-progress" : "decided";
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { Storage } from "../domain/storage.ts";
+import { ruled, type Storage, type TwoPeopleRules } from "../domain/storage.ts";
 import { serveStorage } from "../storage/socket.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { runCommand } from "./process.ts";
@@ -53,11 +53,13 @@ export async function startWithTerminal(
     env,
     openStorage: (how) => wrap(openSqlite(path, { ...how, mode: "live" })),
   });
-  const serve = () => serveStorage(path, server.storage, (reason) => expect.fail(reason));
+  const rules: TwoPeopleRules = { oneOperatorDecides: false };
+  const serve = () => serveStorage(path, ruled(server.storage, rules), (reason) => expect.fail(reason));
   let served = await serve();
   return {
     ...createTerminal(env, { M: server.merchant.id }),
-    env,
+    /** The server's settings, which the terminal does not have. */
+    rules,
     folder,
     server,
     /** Ends the connections of commands, as if the server had ended. */

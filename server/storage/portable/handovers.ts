@@ -30,10 +30,9 @@ export const HANDOVERS: QueueTable = {
 };
 
 const FIND = "SELECT * FROM handovers WHERE id = :id";
-const OF_ONE = "WHERE merchant_id = :merchant AND id = :id";
 const ATTENTION = (which: string) => `SELECT * FROM handovers WHERE attention_real IS NOT NULL
   AND (conflict IS NOT NULL OR attention_real < :before) ${which} ORDER BY attention_real, id LIMIT :limit`;
-const PROPOSE = `UPDATE handovers SET proposal = :proposal ${OF_ONE}`;
+const PROPOSE = "UPDATE handovers SET proposal = :proposal WHERE merchant_id = :merchant AND id = :id";
 const FIGURES = `SELECT rail, sum(waiting)::bigint AS waiting, sum(accepted)::bigint AS accepted,
     sum(conflicts)::bigint AS conflicts, min(oldest) AS oldest_unknown_since FROM (
   SELECT rail, count(CASE state WHEN 'waiting' THEN 1 END) AS waiting, count(CASE state WHEN 'accepted' THEN 1 END) AS accepted,
@@ -83,6 +82,8 @@ function toHandover(row: Row): Handover {
   };
 }
 
+type Note = (action: AuditAction, details?: Record<string, string>) => Work<void>;
+
 export function handovers(executor: Executor): HandoverStore {
   const { read, write } = executor;
   const { promoteDue, readyLanes, renew } = queueOf(executor, HANDOVERS);
@@ -107,20 +108,21 @@ export function handovers(executor: Executor): HandoverStore {
     return rows.length === 0 ? [] : joined(rows, await read(recordsOf(rows)));
   }
 
-  const rowOf = async (id: string): Promise<Row | undefined> => (await read({ text: FIND, values: { id } }))[0];
-
-  /** Changes an open hand-over inside a transaction that has locked it. */
+  /** Changes a hand-over inside a transaction that has locked it. `note` records what a person does. */
   async function change<T>(
     id: string,
+    actor: Actor,
     otherwise: T,
-    work: (row: Row, merchant: LockedMerchant) => Work<T>,
+    work: (row: Row, merchant: LockedMerchant, note: Note) => Work<T>,
   ): Promise<T> {
-    const row = await rowOf(id);
+    const [row] = await read({ text: FIND, values: { id } });
     if (!row) return otherwise;
     return write(function* () {
       const merchant = yield* lockMerchant(row.merchant_id, "orders");
       const [locked] = yield* lockHandovers([merchant.id], [id]);
-      return yield* work(locked!, merchant);
+      return yield* work(locked!, merchant, (action, details) =>
+        recordAction({ actor, action, merchantId: merchant.id, details: { reference: id, ...details } }),
+      );
     });
   }
 
@@ -147,38 +149,36 @@ export function handovers(executor: Executor): HandoverStore {
       return (await readRows({ text: ATTENTION(which), values: { before, limit, merchant } })).map(toHandover);
     },
     askRailAgain: (id, actor) =>
-      change(id, false, function* (row, { id: merchantId }) {
+      change(id, actor, false, function* (row, { id: merchantId }, note) {
         if (row.state === "closed") return false;
         yield* recordReports([{ merchantId, id, report: { exchanges: [], askAgainAfterMs: 0 } }]);
-        yield* recordAction({ actor, action: "payment.ask", merchantId, details: { reference: id } });
+        yield* note("payment.ask");
         return true;
       }),
     decideByHand: (id, decision, actor, needsSecondPerson) =>
-      change(id, "unknown-payment", function* (row, merchant) {
+      change(id, actor, "unknown-payment", function* (row, merchant, note) {
         const { status, reason } = decision;
         const eyes = yield* eyesOf(actor, merchant.id);
-        const entry = { actor, merchantId: merchant.id, details: { reference: id, status, reason } };
         const isUnderway = row.leased_until !== null && row.leased_until > row.leased;
         const standing = { status: row.status, isUnderway, ...proposalOf(row) };
         const result = byHand(standing, status, { eyes, needsSecondPerson });
         if (result === "proposed") {
           const proposal = JSON.stringify({ status, reason, by: eyes, at: merchant.now });
           yield* run(PROPOSE, { merchant: merchant.id, id, proposal });
-          yield* recordAction({ ...entry, action: "payment.propose" });
+          yield* note("payment.propose", { ...decision });
         }
         if (result !== "decided") return result;
         const failure = status === "failed" ? failureOf("other", "The operator ended the payment by hand.") : undefined;
         yield* endNow([{ kind: row.kind, reference: id, merchant, status, failure }]);
         yield* closeByHand(row, merchant, status, `${actorName(actor)}: ${reason}`);
-        yield* recordAction({ ...entry, action: "payment.decide" });
+        yield* note("payment.decide", { ...decision });
         return "decided";
       }),
     closeConflict: (id, reason, actor) =>
-      change(id, false, function* (row, merchant) {
+      change(id, actor, false, function* (row, merchant, note) {
         if (row.conflict === null) return false;
         yield* closeByHand(row, merchant, "unknown", `${actorName(actor)}: ${reason}`);
-        const entry = { actor, merchantId: merchant.id, details: { reference: id, reason } };
-        yield* recordAction({ ...entry, action: "payment.close-conflict" });
+        yield* note("payment.close-conflict", { reason });
         return true;
       }),
     async readHandoverFigures() {
