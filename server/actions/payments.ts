@@ -138,8 +138,10 @@ export const paymentActions = {
     isFolded: true,
     input: { reason: aReason },
     style: "danger",
-    run: async ({ context, actor, params }, { reason }) =>
-      done(await context.storage.pauseRail(params.rail!, reason, actor)),
+    async run({ context: { rails, storage }, actor, params }, { reason }) {
+      if (!rails!.names.includes(params.rail!)) throw missing();
+      return done(await storage.pauseRail(params.rail!, reason, actor));
+    },
   }),
   "rail.resume": action({
     at: "/rails/:rail/resume",

@@ -93,7 +93,7 @@ async function act(context: Context, name: ActionName, command: Command, input: 
       `There is no rail ${input.rail}. Known: ${names.join(", ") || "none"}. Set RAIL_URL or RAILS as for the server.`,
     );
   // The actions of commands need no other part of the context.
-  const acting = context as unknown as ActionContext;
+  const acting = { ...context, rails: { names } } as unknown as ActionContext;
   const doer = { context: acting, actor: context.actor, merchant: merchant as Merchant, params };
   return says(await actionOf(name).run(doer as never, readInput(name, params) as never), input, context);
 }
