@@ -58,6 +58,7 @@ export async function startWithTerminal(
   let served = await serve();
   return {
     ...createTerminal(env, { M: server.merchant.id }),
+    env,
     /** The server's settings, which the terminal does not have. */
     rules,
     folder,
