@@ -1,18 +1,17 @@
 import { readCopyDestination } from "../config.ts";
-import type { RailEntry, Rails } from "../domain/rails.ts";
+import type { Rails } from "../domain/rails.ts";
 import { reconcile } from "../domain/reconciliation.ts";
 import { timestamp } from "../domain/representation.ts";
 import { DAY_MS } from "../domain/time.ts";
 import { openRails } from "../rails/open.ts";
-import { readStatement } from "../rails/statement.ts";
 import { databaseAt } from "../storage/open.ts";
 import { UsageError } from "./command.ts";
 import { commands, type Context } from "./run.ts";
 
 /** Events per transaction. A server must be able to write between two steps. */
 const STEP = 500;
-/** The largest number of this server's payments that are compared, and of differences that are printed (JSON has all). */
-const MOST = { payments: 2_000_000, printed: 100 };
+/** The largest number of this server's payments that are compared. */
+const MOST_COMPARED = 2_000_000;
 
 export const databaseCommands = commands({
   status: {
@@ -53,19 +52,17 @@ export const databaseCommands = commands({
       return { dryRun, ...total };
     },
   },
-  "reconcile --rail --from --to [--statement]": {
-    summary: "Compare the payments on a rail with the rail's list or statement. It exits with 1 if something differs.",
-    async run(context, { rail, from, to, statement, json }) {
+  "reconcile --rail --from --to": {
+    summary: "Compare the payments on a rail with the rail's list. It exits with 1 if something differs.",
+    async run(context, { rail, from, to }) {
       const { storage, actor } = context;
       if (to < from) throw new UsageError("--to must not be before --from.");
       const details = { rail, from: timestamp(from).slice(0, 10), to: timestamp(to).slice(0, 10) };
       await storage.recordAction({ actor, action: "rail.reconcile", merchantId: "", details });
-      const rows = statement === undefined ? undefined : readStatement(statement, from);
-      const listThere = (around: Period) => listOf(context, rail, around, rows);
+      const listThere = (around: Period) => listOf(context, rail, around);
       const period = { from, to: to + DAY_MS };
-      const { found, ...result } = await reconcile({ storage, rail, period, listThere, most: MOST.payments });
-      const shown = json ? found : found.slice(0, MOST.printed);
-      return { ...result, shown, notShown: found.length - shown.length, isWrong: found.length > 0 };
+      const result = await reconcile({ storage, rail, period, listThere, most: MOST_COMPARED });
+      return { ...result, isWrong: result.found.length > 0 };
     },
   },
   "backup FILE": {
@@ -110,24 +107,17 @@ trail are invalid from now on; cursors of events and deliveries stay valid.`;
 type Period = { from: number; to: number };
 
 /**
- * Reads the rail's own list, or its statement. An error means misuse or an outage, and is not a difference between
- * payments.
+ * Reads the rail's own list. An error means misuse or an outage, and is not a difference between payments.
  * @throws UsageError if the rail has no list, or cannot be opened or read
  */
-async function* listOf(
-  { config, clock }: Context,
-  name: string,
-  period: Period,
-  statement: AsyncIterable<RailEntry> | undefined,
-) {
+async function* listOf({ config, clock }: Context, name: string, period: Period) {
   let rails: Rails | undefined;
   try {
-    if (statement) return yield* statement;
     const setting = config.rails?.rails.find((each) => each.name === name);
     if (!setting) throw new Error("the configuration does not name it. Set RAIL_URL or RAILS as for the server");
     rails = await openRails({ rails: [setting], routes: [] }, { clock, warn: () => undefined });
     const { list } = rails.get(name)!;
-    if (!list) throw new Error("it has no list. Give its statement: --statement FILE.csv");
+    if (!list) throw new Error("it has no list");
     yield* list(period, new AbortController().signal);
   } catch (error) {
     throw new UsageError(`The payments of the rail ${name} cannot be read: ${(error as Error).message}`);

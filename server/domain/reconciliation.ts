@@ -170,9 +170,7 @@ function add(
   const day = timestamp(at).slice(0, 10);
   const key = `${day} ${currency} ${status}`;
   const total = totals.get(key) ?? { day, currency, status, here: none(), there: none() };
-  totals.set(key, total);
-  const sum = total[side];
-  sum.count += 1;
-  sum.amount += BigInt(amount);
-  sum.fee += BigInt(fee);
+  const before = total[side];
+  const sum = { count: before.count + 1, amount: before.amount + BigInt(amount), fee: before.fee + BigInt(fee) };
+  totals.set(key, { ...total, [side]: sum });
 }
