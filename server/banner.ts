@@ -1,7 +1,7 @@
+import { styleText } from "node:util";
 import { PROGRAM } from "./commands/command.ts";
 import { dashboardRefusal, type Config } from "./config.ts";
 import type { RailsSettings } from "./rails/settings.ts";
-import { curlLine } from "./http/curl-line.ts";
 
 interface Banner {
   config: Config;
@@ -9,29 +9,22 @@ interface Banner {
   newKey?: { text: string } | { file: string } | undefined;
   /** The id of the key in SANDBOX_API_KEY, if it has been revoked. */
   revokedKeyId?: string | undefined;
-  /** A link that signs an operator in to the dashboard, once. */
-  signIn?: string | undefined;
-  color: boolean;
 }
 
 /** A worker serves no pages. */
 const hasDashboard = ({ dashboard, role }: Config): boolean => dashboard && role !== "worker";
 
-export const servesDashboard = (config: Config): boolean =>
-  hasDashboard(config) && dashboardRefusal(config) === undefined;
-
 /** The text printed on the terminal at start-up: the server's URLs and a command that creates a first payout. */
-export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner): string {
-  const paint = (code: number, text: string) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
+export function banner({ config, newKey, revokedKeyId }: Banner): string {
   const { publicUrl, rails, sandbox, webhookAllowPrivate } = config;
   const isForThisMachine =
     ["0.0.0.0", "::"].includes(config.host) && /^http:\/\/(127\.0\.0\.1|\[::1\]):/.test(publicUrl);
   const parts = [
     [
-      `${paint(1, "Disbursement and checkout server")} (${sandbox ? "sandbox" : "live"})`,
-      rails ? paint(31, movesMoney(rails)) : "No money moves: the outcome of every payment is simulated.",
-      paint(36, publicUrl),
-      config.role !== "worker" && `${paint(36, `${publicUrl}/docs`)} (guides and API reference)`,
+      `${styleText("bold", "Disbursement and checkout server")} (${sandbox ? "sandbox" : "live"})`,
+      rails ? styleText("red", movesMoney(rails)) : "No money moves: the outcome of every payment is simulated.",
+      styleText("cyan", publicUrl),
+      config.role !== "worker" && `${styleText("cyan", `${publicUrl}/docs`)} (guides and API reference)`,
     ]
       .filter(Boolean)
       .join("\n  "),
@@ -39,11 +32,11 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
       "  Checkout links use this address, which only this machine can open. Set PUBLIC_URL to a public URL.",
     newKey &&
       ("text" in newKey
-        ? `  Your API key (shown only once): ${paint(33, newKey.text)}`
+        ? `  Your API key (shown only once): ${styleText("yellow", newKey.text)}`
         : `  Your API key is in ${newKey.file}. Keep it and delete the file.`),
     revokedKeyId !== undefined &&
       `  The key in SANDBOX_API_KEY (${revokedKeyId}) was revoked and stays invalid. Set another value.`,
-    hasDashboard(config) && `  Dashboard${aboutDashboard(config, signIn)}`,
+    hasDashboard(config) && `  Dashboard${aboutDashboard(config)}`,
     webhookAllowPrivate
       ? "  Webhooks may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
       : "  Webhooks go to public addresses only (WEBHOOK_ALLOW_PRIVATE).",
@@ -57,10 +50,9 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
 const movesMoney = ({ rails }: RailsSettings) =>
   `Money moves over ${rails.map(({ name }) => name).join(", ")}: every payout that is created here is paid.`;
 
-function aboutDashboard(config: Config, signIn: string | undefined): string {
+function aboutDashboard(config: Config): string {
   const refusal = dashboardRefusal(config);
   if (refusal !== undefined) return `: none. ${refusal}`;
-  if (signIn !== undefined) return ` (the link works once, for ten minutes):\n  ${signIn}`;
   return `: ${config.publicUrl}/dashboard (\`${PROGRAM} keys dashboard-link\` prints a link to sign in)`;
 }
 
@@ -74,4 +66,17 @@ const knownKey = ({ sandboxApiKey }: Config) =>
 function keyInShell(newKey: Banner["newKey"]): string {
   if (!newKey) return "$API_KEY";
   return "text" in newKey ? newKey.text : `$(cat '${newKey.file.replaceAll("'", `'\\''`)}')`;
+}
+
+/**
+ * A curl command that creates a record and can be run repeatedly: the shell generates a new reference each time.
+ * @param key what the shell puts into the header, such as `$API_KEY`
+ */
+function curlLine(publicUrl: string, key: string): string {
+  const reference = `'"$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')"'`;
+  return (
+    `curl -sS '${publicUrl.replaceAll("'", "%27")}/v1/disbursements' -H "x-api-key: ${key}" ` +
+    `-H 'content-type: application/json' -d '{"reference":"first-${reference}",` +
+    `"amount":10000,"phoneNumber":"2257038102473","country":"CI","currency":"XOF"}'`
+  );
 }

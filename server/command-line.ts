@@ -1,6 +1,6 @@
 // The command line, `disbursement-checkout`. A server that starts loads no command.
 import { inspect } from "node:util";
-import { PROGRAM, UsageError, printableLines, usageOf, type Printer } from "./commands/command.ts";
+import { isExpected, PROGRAM, UsageError, printableLines, usageOf, type Printer } from "./commands/command.ts";
 import type { Command } from "./commands/run.ts";
 
 const USAGE = `Usage: ${PROGRAM} COMMAND
@@ -20,17 +20,6 @@ const SERVE_USAGE = `Usage: ${PROGRAM} serve
 
 Start the server. Its settings are environment variables, which the guide "Operating the server" lists.`;
 
-/** The names of errors whose message tells the caller of a command what to do. */
-const EXPECTED = new Set([
-  "UsageError",
-  "FailedAfterChange",
-  "ConfigError",
-  "StorageError",
-  "ServiceError",
-  "Refused",
-  "RemoteError",
-]);
-
 /** Runs `disbursement-checkout ARGS`. Resolves with the exit code, or undefined while a server runs. */
 export async function runCommandLine(
   args: readonly string[],
@@ -40,10 +29,9 @@ export async function runCommandLine(
   try {
     return await run(args, env, printer);
   } catch (error) {
-    const isExpected = error instanceof Error && EXPECTED.has(error.name);
-    printer.error(printableLines(isExpected ? error.message : inspect(error)));
+    printer.error(printableLines(isExpected(error) ? error.message : inspect(error)));
     // With 2 the command was refused and recorded nothing. With 1 it may have recorded something.
-    return isExpected && error.name !== "FailedAfterChange" ? 2 : 1;
+    return isExpected(error) && error.name !== "FailedAfterChange" ? 2 : 1;
   }
 }
 

@@ -44,7 +44,6 @@ const OPENID_NEEDED = {
   OIDC_CLIENT_SECRET_FILE: "the file with the client's secret",
   OIDC_ROLES: "who may do what, such as payments-admins=administrator",
 };
-const OPENID_VARIABLES = [...Object.keys(OPENID_NEEDED), "OIDC_ROLES_CLAIM", "OIDC_NAME_CLAIM"];
 
 /** Lists every problem of a configuration, so that the operator can fix all of them together. */
 export class ConfigError extends Error {
@@ -129,8 +128,6 @@ export function readConfig(env: Env, { server = false } = {}) {
       (text) => ({ token: apiKey(text) }),
       isLocal ? {} : undefined,
     ),
-    /** See https://no-color.org. */
-    color: read("NO_COLOR", () => false, true),
     fees: { disbursement: readFee(read, "DISBURSEMENT", 100), checkout: readFee(read, "CHECKOUT", 480) },
     /** What carries the money of a live service (D73). Always present in a live server. */
     rails,
@@ -187,10 +184,7 @@ function readOpenId(read: Read, env: Env, report: Report): OpenIdSettings | unde
     rolesClaim: read("OIDC_ROLES_CLAIM", String, "groups"),
     nameClaim: read("OIDC_NAME_CLAIM", String, "email"),
   };
-  if (!env.OIDC_ISSUER) {
-    for (const name of OPENID_VARIABLES.filter((each) => env[each])) report(`${name} is set, but OIDC_ISSUER is not`);
-    return undefined;
-  }
+  if (!env.OIDC_ISSUER) return undefined;
   for (const [name, what] of Object.entries(OPENID_NEEDED)) if (!env[name]) report(`${name} is missing: ${what}`);
   return settings as OpenIdSettings;
 }

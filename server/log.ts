@@ -1,18 +1,9 @@
-import { pino, stdSerializers, type Logger } from "pino";
+import { pino, stdSerializers } from "pino";
 import sonic from "sonic-boom";
 import { withoutPhones } from "./domain/redaction.ts";
 
 /** The largest total size of lines that wait to be written. Further lines are dropped. */
 const LIMIT_BYTES = 1_048_576;
-
-export interface ServerLog {
-  log: Logger;
-  /**
-   * Resolves with true when the lines so far are written, or when writing fails; with false after `timeoutMs`, when a
-   * write is stuck because the reader has stalled.
-   */
-  flush(timeoutMs: number): Promise<boolean>;
-}
 
 /**
  * Creates the log. A log that cannot be written, because its disk is full or its reader has stalled or gone, never
@@ -21,7 +12,7 @@ export interface ServerLog {
  * @param fd the file descriptor to write to; 1 is the standard output
  * @param format changes each line, which is JSON, for people
  */
-export function createLog(level: string, fd: number, format?: (line: string) => string): ServerLog {
+export function createLog(level: string, fd: number, format?: (line: string) => string) {
   // Lines are written at least every tenth of a second, because writing each one separately would cost as much as a
   // request.
   const output = new sonic.SonicBoom({ fd, sync: false, minLength: 4_096, maxLength: LIMIT_BYTES, periodicFlush: 100 });
@@ -40,7 +31,11 @@ export function createLog(level: string, fd: number, format?: (line: string) => 
   });
   return {
     log,
-    flush(timeoutMs) {
+    /**
+     * Resolves with true when the lines so far are written, or when writing fails; with false after `timeoutMs`, when a
+     * write is stuck because the reader has stalled.
+     */
+    flush(timeoutMs: number) {
       return new Promise<boolean>((resolve) => {
         const timer = setTimeout(() => resolve(false), timeoutMs);
         output.flush(() => {

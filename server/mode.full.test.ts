@@ -11,14 +11,11 @@ const SANDBOX = { SANDBOX: "true" };
 const COMMANDS = [
   ["keys", "create-merchant", "Eve"],
   ["keys", "dashboard-link"],
-  ["db", "status"],
   ["db", "migrate"],
-  ["db", "prune", "--older-than", "1d"],
 ];
 const LIVE_DATABASE = /^The database belongs to a live service, and SANDBOX=true asks for a sandbox\. /;
 const NOT_SET = /^The database belongs to a live service, and SANDBOX is not set, which starts a sandbox\. /;
 const SANDBOX_DATABASE = /^The database belongs to a sandbox, and SANDBOX=false asks for a live service\. /;
-const UNDECIDED = /^The database has merchants, and no server has stored whether it belongs to /;
 
 /** A live server starts only on a database with durable settings. */
 let postgres: OwnPostgres;
@@ -90,9 +87,8 @@ describe.each([
     expect(await place.contents()).toEqual(before);
   }
 
-  test("a database with merchants needs an explicit first start, and a live database opens live only", async () => {
-    expect((await command({}, ["keys", "create-merchant", "Ada"])).code).toBe(0);
-    await unchanged(() => refuses(serve({}), UNDECIDED));
+  test("a live database opens live only, also if a command has made it", async () => {
+    expect((await command({ SANDBOX: "false" }, ["keys", "create-merchant", "Ada"])).code).toBe(0);
     const first = await start(LIVE);
     const { reference } = (await first.createPayout()).body.data;
     await stop(first);
@@ -133,8 +129,8 @@ test("of processes in different modes that start at once on an empty database, t
   await refuses(runServer({ ...env, ...(isLive ? SANDBOX : LIVE) }), isLive ? LIVE_DATABASE : SANDBOX_DATABASE);
 });
 
-test("a backup keeps its mode, or gets that of the database that it replaces, and replaces none of the other one", async () => {
-  const [live, sandbox, old] = ["live", "sandbox", "old"].map((name) => join(folder, `${name}.backup`));
+test("a backup keeps its mode, and replaces no database of the other one", async () => {
+  const [live, sandbox] = ["live", "sandbox"].map((name) => join(folder, `${name}.backup`));
   for (const [file, mode] of [
     [live, LIVE],
     [sandbox, SANDBOX],
@@ -143,18 +139,13 @@ test("a backup keeps its mode, or gets that of the database that it replaces, an
     await startAndStop({ ...env, ...mode });
     expect((await runCommand(env, "db", "backup", file!)).code).toBe(0);
   }
-  // From before the first start of a server.
-  expect((await runCommand({ DATABASE_URL: `sqlite:${old}` }, "keys", "create-merchant", "Ada")).code).toBe(0);
   const restore = (file = "", changes: Env = {}) =>
     runCommand({ ...sqlite, ...changes }, "db", "restore", file, "--replace");
-  const asked = /^The backup belongs to a live service, but SANDBOX=true asks/;
-  expect(await restore(live, SANDBOX)).toMatchObject({ code: 2, stderr: expect.stringMatching(asked) });
+  expect(await restore(live, SANDBOX)).toMatchObject({ code: 2, stderr: expect.stringMatching(LIVE_DATABASE) });
   expect(readdirSync(folder)).not.toContain("server.db");
   expect((await restore(live)).code).toBe(0);
   await refuses(runServer(sqlite), NOT_SET);
   const other = /^The backup belongs to a sandbox, but the database belongs to a live service\. /;
   expect(await restore(sandbox)).toMatchObject({ code: 2, stderr: expect.stringMatching(other) });
-  expect((await restore(old)).code).toBe(0);
-  await refuses(runServer({ ...sqlite, ...SANDBOX }), LIVE_DATABASE);
   await startAndStop({ ...sqlite, ...LIVE });
 });

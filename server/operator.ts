@@ -3,14 +3,10 @@ import type { ActorName } from "./domain/audit.ts";
 
 /** The operating system's user that runs this process, for the audit trail. */
 export function operator(kind: "command" | "server"): ActorName {
-  return `${kind} ${userName()}@${hostname()}`;
-}
-
-function userName(): string {
   try {
-    return userInfo().username;
+    return `${kind} ${userInfo().username}@${hostname()}`;
   } catch {
     // A container may run with a user id that has no name.
-    return `uid-${process.getuid?.() ?? "unknown"}`;
+    return `${kind} uid-${process.getuid?.() ?? "unknown"}@${hostname()}`;
   }
 }

@@ -1,6 +1,5 @@
-import { readFileSync, rmSync, writeFileSync, mkdirSync, renameSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync, mkdirSync } from "node:fs";
 import type { DatabaseAddress } from "./storage/open.ts";
-import { randomUUID } from "node:crypto";
 import { dirname, resolve } from "node:path";
 
 /** The file beside a SQLite database in which a running server notes its address, for commands of this machine. */
@@ -41,12 +40,7 @@ export function writeAddress(database: DatabaseAddress, url: string): () => void
 export function writeFirstKey(folder: string, text: string): string {
   const file = resolve(folder, "first-api-key");
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const partial = `${file}.${randomUUID()}`;
-  try {
-    writeFileSync(partial, `${text}\n`, { mode: 0o600, flag: "wx" });
-    renameSync(partial, file);
-  } finally {
-    rmSync(partial, { force: true });
-  }
+  rmSync(file, { force: true });
+  writeFileSync(file, `${text}\n`, { mode: 0o600, flag: "wx" });
   return file;
 }

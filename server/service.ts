@@ -4,7 +4,7 @@ import { createChaosSwitch } from "./domain/outcomes.ts";
 import { createCheckouts, createDisbursements } from "./domain/payments.ts";
 import type { Clock } from "./domain/clock.ts";
 import type { Ids, Random } from "./domain/ids.ts";
-import { giveWay, InProgress, withLimitedLists } from "./domain/in-progress.ts";
+import { InProgress, withLimitedLists } from "./domain/in-progress.ts";
 import type { Rails } from "./domain/rails.ts";
 import type { Storage } from "./domain/storage.ts";
 import type { Telemetry } from "./domain/telemetry.ts";
@@ -14,12 +14,11 @@ import { railWebhookPath } from "./http/rail-webhooks.ts";
 import type { Metrics } from "./observability/metrics.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";
-import { createDeliveryWorker } from "./workers/deliveries.ts";
+import { createDeliveryWorker, createReplay } from "./workers/deliveries.ts";
 import { createHandoverWorker } from "./workers/handovers.ts";
 import { createKeyUses, createRetention, PRUNE_EVENTS_EVERY_MS, RECORD_USES_EVERY_MS } from "./workers/housekeeping.ts";
 import { startLoop, untilDone } from "./workers/loop.ts";
-import { createMerchantClock, createSettle } from "./workers/merchant-clock.ts";
-import { createSingleReplay } from "./workers/replays.ts";
+import { createAdvanceClock, createSettle } from "./workers/merchant-clock.ts";
 import { startRequestLog } from "./workers/request-log.ts";
 
 /** The intervals of the search for due settlements. With PostgreSQL each search costs every process a round trip. */
@@ -34,8 +33,6 @@ const PAYMENTS = { total: 160 };
 const OTHERS = { sqlite: 1, postgres: 8 };
 const WEBHOOKS = { total: 1_024, perHost: 128 };
 const HANDOVERS = { total: 256, perHost: 128 };
-/** How long a stop of the server waits for rails to close, in real milliseconds. */
-const CLOSE_RAILS_MS = 500;
 
 interface Options {
   config: Config;
@@ -78,7 +75,7 @@ export async function startService(parts: Omit<Options, "metrics">, limits: Limi
 }
 
 /** Waits for work, but not longer than a number of real milliseconds. */
-async function within(clock: Clock, ms: number, work: Promise<unknown> | undefined): Promise<void> {
+export async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
   const ended = new AbortController();
   await Promise.race([work, clock.sleep(ms, ended.signal)]).finally(() => ended.abort());
 }
@@ -87,8 +84,6 @@ async function within(clock: Clock, ms: number, work: Promise<unknown> | undefin
 export function createService(options: Options) {
   const { config, storage, clock, ids, chance, log, telemetry, lookup, rails } = options;
   const { emit } = telemetry;
-  if (config.sandbox === (rails !== undefined))
-    throw new Error("A live service needs rails, and a sandbox has no rails.");
   const chaos = createChaosSwitch(chance, config.sandbox);
   const abort = new AbortController();
   const stopping = abort.signal;
@@ -122,7 +117,7 @@ export function createService(options: Options) {
     });
   const queues = handovers ? [deliveries, handovers] : [deliveries];
   const settle = createSettle(storage, stopping);
-  const merchantClock = createMerchantClock({ storage, settle, deliveries, stopping });
+  const advanceClock = createAdvanceClock({ storage, settle, deliveries, stopping });
   const settleDue = async () => {
     if ((await settle()) > 0) wake();
   };
@@ -139,7 +134,7 @@ export function createService(options: Options) {
   const repeat = ([job, everyMs]: (typeof work)[number]) => startLoop(job, everyMs, { clock, log });
   const loops = searches ? work.map(repeat) : [];
   for (const queue of queues) queue.start({ searches, isShared: kind === "postgres", draining });
-  const keyUses = createKeyUses({ storage, clock });
+  const keyUses = createKeyUses({ storage });
   const keyUseLoop = repeat([keyUses.record, RECORD_USES_EVERY_MS]);
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
 
@@ -147,15 +142,14 @@ export function createService(options: Options) {
 
   const { settleDelayMs, fees, balances } = config;
   const payments = new InProgress(PAYMENTS, clock);
-  const pause = () => giveWay(payments);
-  const room = { payments, others: new InProgress({ total: OTHERS[kind], pause }, clock) };
+  const room = { payments, others: new InProgress({ total: OTHERS[kind], first: payments }, clock) };
   // The storage for requests. The workers use the storage without these limits.
   const limited = withLimitedLists(storage, room.others);
   const handOver = () => handovers?.wake();
   const given = { settleDelayMs, fees, balances, routeOf: rails?.routeOf };
   const making = { ...given, storage: limited, clock, ids, stopping, settle, wake, handOver };
   const [disbursements, checkouts] = [createDisbursements(making), createCheckouts(making)];
-  const attempt = createSingleReplay({ storage, clock, stopping, onReady: wake });
+  const replay = createReplay(common, deliveries);
 
   return {
     app: createApp({
@@ -176,8 +170,8 @@ export function createService(options: Options) {
       chaos,
       disbursements,
       checkouts,
-      attempt,
-      merchantClock,
+      replay,
+      advanceClock,
     }),
     settle,
     deliveries,
@@ -203,13 +197,12 @@ export function createService(options: Options) {
       await endSearch();
       const idle = () => Promise.all(queues.map((queue) => queue.idle()));
       await within(clock, drainMs, Promise.all([requestLog?.stop(), idle()]));
-      handovers?.end();
+      for (const queue of queues) queue.end();
       await sender.close();
       await idle();
       await Promise.all([keyUseLoop, ...queues].map((each) => each.stop()));
       // If the storage fails, the uses of keys of the last minute are lost.
       await keyUses.record().catch(() => undefined);
-      await within(clock, CLOSE_RAILS_MS, rails?.close());
     },
   };
 }

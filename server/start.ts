@@ -4,27 +4,24 @@ import { once } from "node:events";
 import { dirname } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { writeAddress, writeFirstKey } from "./own-files.ts";
-import { banner, servesDashboard } from "./banner.ts";
-import { ConfigError, readConfig, type Config } from "./config.ts";
-import { actorName } from "./domain/audit.ts";
+import { banner } from "./banner.ts";
+import { isExpected } from "./commands/command.ts";
+import { readConfig, type Config } from "./config.ts";
 import { createSystemClock } from "./domain/clock.ts";
-import { createLink, linkAddress } from "./domain/sign-in.ts";
 import { ServiceError } from "./domain/errors.ts";
 import { createIds } from "./domain/ids.ts";
 import { modeOf } from "./domain/keys.ts";
-import { prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
-import { ruled, type Storage } from "./domain/storage.ts";
+import { prepareFirstMerchant } from "./domain/merchants.ts";
+import { ruled } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
-import { connectionLimit, ListenError } from "./http/http-server.ts";
+import { connectionLimit } from "./http/http-server.ts";
 import { createLog } from "./log.ts";
 import { logTelemetry, prettyLine } from "./observability/log-telemetry.ts";
 import { operator } from "./operator.ts";
-import { RailsError } from "./rails/settings.ts";
-import { startService } from "./service.ts";
+import { startService, within } from "./service.ts";
 import { openStorage, whenAvailable } from "./storage/open.ts";
 import { serveStorage } from "./storage/socket.ts";
-import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
-import { letHeapGrow } from "./heap.ts";
+import { UnknownOutcome } from "./storage/storage-error.ts";
 import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";
 
 /** How long a failed start may take to close what it has opened. */
@@ -36,16 +33,13 @@ const PLAIN_SECRETS =
 type Close = (timeoutMs: number) => unknown;
 const opened: Close[] = [];
 
-/** Thrown if a signal ended the start. */
-class Stopped extends Error {}
-
-/** Starts a server that runs until the signal `stopping`. @throws Stopped */
+/** Starts a server that runs until the signal `stopping`. @throws AbortError if the signal ended the start */
 async function start(config: Config, stopping: AbortSignal) {
   // Opening the standard output also makes a pipe non-blocking, so that a stalled reader cannot block the log. Its
   // errors are ignored, because the server must also run if its output is a full disk.
   process.stdout.on("error", () => undefined);
   const { isTTY, fd } = process.stdout;
-  const format = isTTY ? await prettyLine(config.color) : undefined;
+  const format = isTTY ? await prettyLine() : undefined;
   const { log, flush } = createLog(config.logLevel, fd, format);
   const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
   logTelemetry(telemetry, log);
@@ -57,9 +51,7 @@ async function start(config: Config, stopping: AbortSignal) {
       server: true,
       mode: config.mode,
       emit: telemetry.emit,
-      live: !config.sandbox,
       secretKeys: config.secretKeys,
-      warn: (message) => log.warn(message),
     });
   const onPause = ({ message }: Error, ms: number) =>
     log.warn(`${message} The start waits for the database and tries again in ${ms / 1_000} s.`);
@@ -68,32 +60,30 @@ async function start(config: Config, stopping: AbortSignal) {
   opened.push(async (timeoutMs) => (await flush(0.1 * timeoutMs)) || process.exit());
   const sleep = async (ms: number) => {
     await clock.sleep(ms, stopping);
-    if (stopping.aborted) throw new Stopped();
+    stopping.throwIfAborted();
   };
   const storage = await whenAvailable(open, { sleep, onPause });
   opened.push(() => storage.close());
   // A signal that arrived while a file was opened is noticed in the next turn of the event loop.
   await nextTurn();
-  if (stopping.aborted) throw new Stopped();
+  stopping.throwIfAborted();
   if (!config.sandbox && !config.secretKeys) log.warn(PLAIN_SECRETS);
   const { database } = config;
   // With PostgreSQL, commands need no server; a database in memory cannot be shared with them.
   if (database.kind === "sqlite" && database.path !== ":memory:") {
-    const commands = await serveStorage(database.path, ruled(storage, config), (reason) =>
+    const stopServing = await serveStorage(database.path, ruled(storage, config)).catch(({ message }: Error) =>
       log.warn(
-        `commands are refused while this server runs, because they cannot use a socket beside its database: ${reason}`,
+        `commands are refused while this server runs, because they cannot use a socket beside its database: ${message}`,
       ),
     );
-    opened.push(() => commands?.close());
+    opened.push(() => stopServing?.());
   }
 
   // This module, and its libraries, are loaded only if they are used.
   const rails =
     config.rails &&
     (await (await import("./rails/open.ts")).openRails(config.rails, { clock, warn: (text) => log.warn(text) }));
-  let isServed = false;
-  // A service closes its rails itself.
-  opened.push(() => (isServed ? undefined : rails?.close()));
+  if (rails) opened.push((timeoutMs) => within(clock, 0.1 * timeoutMs, rails.close()));
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const first = config.sandbox ? "Sandbox Merchant" : "First Merchant";
@@ -106,7 +96,6 @@ async function start(config: Config, stopping: AbortSignal) {
   const parts = { config, storage, clock, ids, random: randomBytes, chance, log, telemetry, lookup, rails };
   const limits = { maxConnections: connectionLimit() };
   const { service, httpServer, metrics, config: running } = await startService(parts, limits);
-  isServed = true;
   opened.push(
     (timeoutMs) => service.stop(0.3 * timeoutMs),
     (timeoutMs) => httpServer.close(0.5 * timeoutMs),
@@ -115,11 +104,8 @@ async function start(config: Config, stopping: AbortSignal) {
   // A new key is shown only once. Create it after the server has started to listen, so that a failed start loses no key.
   const { newKey, revokedKeyId } = given ?? (await prepare());
   const shown = newKey === undefined ? undefined : keep(newKey, config);
-  const color = process.stdout.isTTY && config.color;
-  const signIn = await signInLink(running, merchants);
   opened.push(writeAddress(database, running.publicUrl));
-  process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
-  letHeapGrow();
+  process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId }));
   return { service, httpServer, clock };
 }
 
@@ -161,30 +147,10 @@ function keep(text: string, { database }: Config): { text: string } | { file: st
   return { file: writeFirstKey(dirname(path), text) };
 }
 
-/**
- * Makes a link that signs an operator in, if the output is a terminal. Other output may be a log that others read, so
- * the operator then makes a link with the command line.
- */
-async function signInLink(
-  config: Config,
-  { actor, ...context }: MerchantContext & { storage: Storage },
-): Promise<string | undefined> {
-  if (!servesDashboard(config) || !process.stdout.isTTY) return undefined;
-  const token = await createLink(
-    context,
-    { name: actorName(actor).replace(/^server /, ""), role: "administrator" },
-    actor,
-  );
-  return linkAddress(config.publicUrl, token);
-}
-
 function explain(error: unknown): unknown {
   const isAway = error instanceof UnknownOutcome || (error instanceof ServiceError && error.code === "unavailable");
   if (isAway) return `The database stopped working during the start: ${error.message} Start the server again.`;
-  const expected = [ConfigError, StorageError, ListenError, ServiceError, RailsError].some(
-    (known) => error instanceof known,
-  );
-  return expected ? (error as Error).message : error;
+  return isExpected(error) ? error.message : error;
 }
 
 /** Closes what has been opened, in the opposite order. */
@@ -212,7 +178,7 @@ try {
   service.release();
   await closeAll(shutdownTimeoutMs - drainDelayMs);
 } catch (error) {
-  if (!(error instanceof Stopped)) {
+  if ((error as Error).name !== "AbortError") {
     console.error(explain(error));
     process.exitCode = 1;
   }

@@ -6,7 +6,7 @@ import { fieldsOf, without, type Fields } from "./ways.ts";
 
 export const noContent: Reply = { status: 204, headers: {}, text: "" };
 export const timestampOf = ({ headers }: Message) => Number(headers["webhook-timestamp"]);
-export const isPayout = ({ claimed }: Message) => claimed.event.type.startsWith("disbursement");
+export const isPayout = ({ claimed }: Message) => claimed.type.startsWith("disbursement");
 
 /** Returns the secrets with which the server has signed a message. After a rotation there are several. */
 function secretsOf({ headers, claimed: { secrets } }: Message): string[] {

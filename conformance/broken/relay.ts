@@ -35,7 +35,7 @@ export async function startRelay(webhook: NonNullable<Hooks["webhook"]>) {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   const diverted = (claimed: ClaimedDelivery) => {
-    underWay.set(claimed.event.id, claimed);
+    underWay.set(claimed.id, claimed);
     return { ...claimed, url };
   };
   return {

@@ -13,7 +13,6 @@ const LOOKS = 1_000;
 const WARM_UP = 100;
 const MERCHANTS = 100;
 const DAY_MS = 86_400_000;
-const LATEST = Date.UTC(9999, 11, 31);
 const folder = mkdtempSync(join(tmpdir(), "looks-"));
 
 const open = (file: string): Storage => openSqlite(join(folder, file), { clock: createSystemClock(), server: true });
@@ -32,7 +31,7 @@ async function fill(
   const db = new DatabaseSync(join(folder, file));
   const due = Date.now() + DAY_MS;
   db.exec(`PRAGMA synchronous = OFF; BEGIN;
-    ${numbers(merchants)} INSERT INTO merchants (id, name, created_at, webhook_secret)
+    ${numbers(merchants)} INSERT INTO merchants (id, name, created_at, webhook_secrets)
       SELECT 'merchant-' || i, 'Merchant', 0, 'whsec_' FROM n;
     ${numbers(records)} INSERT INTO disbursements (id, merchant_id, reference, merchants_reference, customer_id,
         phone_number, amount, fee, currency, details, status, created_at, updated_at, due_at, due_status)
@@ -99,8 +98,9 @@ async function turns(work: () => Promise<unknown>): Promise<Cost[]> {
 async function blocks(file: string): Promise<Record<string, Cost[]>> {
   const storage = open(file);
   const merchant = "merchant-0";
-  const move = await turns(() => storage.moveClock(merchant, { by: 1_000 }, LATEST));
-  const reset = await turns(() => storage.reset(merchant));
+  const actor = "command bench@host";
+  const move = await turns(() => storage.moveClock(merchant, { by: 1_000 }, actor));
+  const reset = await turns(() => storage.reset(merchant, actor));
   const prune = await turns(async () => {
     while ((await storage.prune(1_000)) > 0);
   });

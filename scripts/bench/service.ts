@@ -6,8 +6,8 @@ import { createIds } from "../../server/domain/ids.ts";
 import { prepareFirstMerchant, type MerchantContext } from "../../server/domain/merchants.ts";
 import type { Storage } from "../../server/domain/storage.ts";
 import type { Telemetry } from "../../server/domain/telemetry.ts";
-import { listen, type HttpServer } from "../../server/http/http-server.ts";
-import type { ServerLog } from "../../server/log.ts";
+import { listen } from "../../server/http/http-server.ts";
+import type { createLog } from "../../server/log.ts";
 import type { Metrics } from "../../server/observability/metrics.ts";
 import { createService, type Service } from "../../server/service.ts";
 import { openStorage } from "../../server/storage/open.ts";
@@ -22,7 +22,7 @@ interface Parts {
 interface Options {
   env: Record<string, string>;
   telemetry: Telemetry;
-  log: ServerLog["log"];
+  log: ReturnType<typeof createLog>["log"];
   /** Creates the metrics that `/metrics` serves. */
   metrics?: (parts: Parts) => Metrics;
 }
@@ -30,7 +30,7 @@ interface Options {
 export interface BenchService extends Parts {
   url: string;
   service: Service;
-  httpServer: HttpServer;
+  httpServer: Awaited<ReturnType<typeof listen>>;
   merchants: MerchantContext;
 }
 

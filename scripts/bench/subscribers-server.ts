@@ -7,7 +7,7 @@ import { createTelemetry, type Telemetry } from "../../server/domain/telemetry.t
 import { createLog } from "../../server/log.ts";
 import { logTelemetry } from "../../server/observability/log-telemetry.ts";
 import { createMetrics, type Metrics } from "../../server/observability/metrics.ts";
-import { startRequestLog, type RequestLogWriter } from "../../server/workers/request-log.ts";
+import { startRequestLog } from "../../server/workers/request-log.ts";
 import { startService } from "./service.ts";
 
 export type Part = "metrics" | "requests" | "log";
@@ -50,7 +50,7 @@ const { url, storage, clock } = await startService({
   metrics: (parts) => numbers.map((): Metrics => createMetrics({ ...parts, telemetry: counts })).at(-1)!,
 });
 
-let requestLogs: RequestLogWriter[] = [];
+let requestLogs: ReturnType<typeof startRequestLogs> = [];
 function startRequestLogs() {
   return numbers.map((number) => {
     /** Each copy writes rows of its own merchant, so that the rows differ. */

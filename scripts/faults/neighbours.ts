@@ -58,7 +58,7 @@ async function store(url: string, count: number, kinds: readonly string[]) {
     const kind = kinds[made % kinds.length]!;
     const { id: merchantId } = await createMerchant(context, `Abuser ${made}`);
     const keys: string[] = [];
-    while (keys.length < (kind === "100 keys" ? 100 : 1)) keys.push(await createKey(context, merchantId));
+    while (keys.length < (kind === "100 keys" ? 100 : 1)) keys.push((await createKey(context, merchantId))!);
     const links: string[] = [];
     while (links.length < SESSIONS)
       links.push(await createLink(context, { merchantId, name: "Ada", role: "administrator" }, context.actor));

@@ -3,7 +3,7 @@ import type { Config } from "../config.ts";
 import { checkedReason, checkedName, type Actor } from "../domain/audit.ts";
 import type { Checkouts, Disbursements } from "../domain/payments.ts";
 import type { Random } from "../domain/ids.ts";
-import { LIMITS, parseLimits, parseTerms, TERMS } from "../domain/limits.ts";
+import { LIMITS, TERMS, type Limits, type Terms, type Written } from "../domain/limits.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Right, SignInContext } from "../domain/sign-in.ts";
@@ -18,7 +18,7 @@ import {
   type Values,
   type Wording,
 } from "../texts/index.ts";
-import type { MerchantClock } from "../workers/merchant-clock.ts";
+import type { AdvanceClock } from "../workers/merchant-clock.ts";
 
 /** The dependencies of actions. */
 export interface ActionContext extends SignInContext {
@@ -26,7 +26,7 @@ export interface ActionContext extends SignInContext {
   storage: Storage;
   disbursements: Disbursements;
   checkouts: Checkouts;
-  merchantClock: MerchantClock;
+  advanceClock: AdvanceClock;
   rails?: Rails | undefined;
 }
 
@@ -48,7 +48,7 @@ export const refused = <Id extends TextId>(status: number, text: Id, ...values: 
   new Refused(status, say(text, ...values));
 
 /** For what is not there, is not there any more, or is not the visitor's. */
-export const missing = () => refused(404, "error.missing");
+export const missing = () => refused(404, "error.not_found");
 
 /** What a form or a query has sent. Of an input that is sent several times, there is a list. */
 type Sent = Readonly<Record<string, unknown>> | undefined;
@@ -111,8 +111,11 @@ export function checked({ label, type, required, options, attributes = {} }: Inp
             : pattern === undefined || new RegExp(`^(?:${pattern})$`).test(text);
   if (isAllowed) return text;
   if (label === undefined) throw refused(422, "error.beginAgain");
-  throw refused(422, "error.input", { label: typeof label === "string" ? say(label) : label, text });
+  throw notAllowed(label, text);
 }
+
+const notAllowed = (label: Label | Said, text: string) =>
+  refused(422, "error.input", { label: typeof label === "string" ? say(label) : label, text });
 
 /** A field with one input. @param check throws Refused or ServiceError */
 export function field(name: string, input: Input): Field<string>;
@@ -160,34 +163,50 @@ export const sameAgain = (...names: string[]): Field<Random | undefined> => ({
   },
 });
 
+/** A time that the page has chosen which asks whether to do the action. */
+export const aShownTime = (name: string): Field<number> => ({
+  ...field(name, { type: "hidden" }, (text) => {
+    const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN;
+    if (Number.isNaN(time)) throw refused(422, "error.beginAgain");
+    return time;
+  }),
+  isLate: true,
+});
+
 /** A sum of money. */
 export const anAmount = (input: Input = {}) => {
   const attributes = { inputmode: "numeric", pattern: "[1-9][0-9]{0,14}", autocomplete: "off", ...input.attributes };
   return field("amount", { label: "amountInLowest", required: true, ...input, attributes }, Number);
 };
 
-/** A field of several inputs, whose names and examples `rules` has. Their labels are the texts `AREA.NAME`. */
-function rulesField<Name extends string, Value>(
+/** A field of several inputs, each with its rule. Their labels are the texts `AREA.NAME`. Undefined if all are empty. */
+function rulesField<All extends object>(
   area: "limit" | "term",
-  rules: Readonly<Record<Name, { example: string }>>,
-  parse: (texts: Record<Name, string>) => Value,
-): Field<Value> {
+  rules: { readonly [Name in keyof All]-?: Written<NonNullable<All[Name]>> },
+): Field<All | undefined> {
   const attributes = { maxlength: 4_000, autocomplete: "off" };
-  const inputs = Object.entries<{ example: string }>(rules).map(([name, { example }]): [string, Input] => [
-    name,
-    { label: `${area}.${name}` as Label, placeholder: { text: example }, attributes },
-  ]);
+  const parts = Object.entries<Written<unknown>>(rules).map(([name, { example, read }]) => {
+    return { name, read, label: `${area}.${name}` as Label, placeholder: { text: example } };
+  });
   return {
-    inputs: Object.fromEntries(inputs),
-    read: (sent) =>
-      parse(Object.fromEntries(inputs.map(([name]) => [name, typed(sent, name)])) as Record<Name, string>),
+    inputs: Object.fromEntries(parts.map(({ name, label, placeholder }) => [name, { label, placeholder, attributes }])),
+    read(sent) {
+      const values = parts.flatMap(({ name, label, read }) => {
+        const text = typed(sent, name);
+        if (text === "") return [];
+        const value = read(text);
+        if (value === undefined) throw notAllowed(label, text);
+        return [[name, value]];
+      });
+      return values.length > 0 ? Object.fromEntries(values) : undefined;
+    },
   };
 }
 
 /** Limits of payouts; empty fields limit nothing. */
-export const someLimits = rulesField("limit", LIMITS, parseLimits);
+export const someLimits = rulesField<Limits>("limit", LIMITS);
 /** What was agreed with a merchant; for empty fields the server's settings apply. */
-export const someTerms = rulesField("term", TERMS, parseTerms);
+export const someTerms = rulesField<Terms>("term", TERMS);
 
 /** Who acts on what. */
 export interface Doer<Of extends Merchant | undefined = Merchant> {

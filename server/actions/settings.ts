@@ -1,10 +1,9 @@
 import { v4 } from "uuid";
-import type { Config } from "../config.ts";
 import { newSecret, SCOPES, type ApiKey, type Scope, type WebhookSecrets } from "../domain/keys.ts";
 import { limitTexts } from "../domain/limits.ts";
-import { createKey, KeyExistsError, type Merchant } from "../domain/merchants.ts";
-import { ROLES, createLink, LINK_LIFETIMES, linkAddress, type EndedSessions, type Role } from "../domain/sign-in.ts";
-import { parseTarget, Refusal } from "../webhooks/guard.ts";
+import { createKey, type Merchant } from "../domain/merchants.ts";
+import { ROLES, createLink, INVITATION_MS, linkAddress, type EndedAccess, type Role } from "../domain/sign-in.ts";
+import { parseTarget } from "../webhooks/guard.ts";
 import { say, sayDuration } from "../texts/index.ts";
 import {
   action,
@@ -22,7 +21,7 @@ import {
 } from "./action.ts";
 
 const SETTINGS = { needs: "change settings", leadsTo: "/m/:merchant/settings" } as const;
-const TEAM = { needs: "manage people", leadsTo: "{scope}/team" } as const;
+const TEAM = { needs: "change settings", leadsTo: "{scope}/team" } as const;
 
 async function ownKey({ context, merchant }: Doer, keyId: string): Promise<ApiKey> {
   const key = (await context.storage.listKeysOf(merchant.id)).find(({ id }) => id === keyId);
@@ -30,36 +29,25 @@ async function ownKey({ context, merchant }: Doer, keyId: string): Promise<ApiKe
   throw missing();
 }
 
-const scopes: Field<readonly Scope[]> = {
+/** Nothing ticked: everything. */
+const scopes: Field<readonly Scope[] | undefined> = {
   legend: "scopes",
   inputs: Object.fromEntries(
     SCOPES.map((scope) => [scope, { type: "checkbox", label: `scope.${scope}`, placeholder: { text: scope } }]),
   ),
-  read: (sent) => SCOPES.filter((scope) => typed(sent, scope) !== ""),
+  read(sent) {
+    const ticked = SCOPES.filter((scope) => typed(sent, scope) !== "");
+    return ticked.length > 0 ? ticked : undefined;
+  },
 };
 
-/** The address, if the server would send to it. */
-export function checkedAddress(text: string, { webhookAllowInsecure }: Config): string {
-  try {
-    if (text.length > 2_048) throw new Refusal("the webhook URL must have at most 2,048 characters.");
-    parseTarget(text, webhookAllowInsecure);
-    return text;
-  } catch (error) {
-    throw error instanceof Refusal ? refused(422, "error.detail", { detail: error.message }) : error;
-  }
-}
-
 const keyId = field("key", { type: "hidden" });
-
-type Lifetime = keyof typeof LINK_LIFETIMES;
-const SHORTEST = "10 minutes" satisfies Lifetime;
-const LIFETIMES = Object.fromEntries(Object.entries(LINK_LIFETIMES).map(([name, ms]) => [name, sayDuration(ms)]));
 
 const ROLE_TEXTS = Object.fromEntries(ROLES.map((role) => [role, `role.${role}`])) as Record<Role, `role.${Role}`>;
 
 const scopeOf = ({ merchant }: Doer<Merchant | undefined>) => (merchant ? { merchantId: merchant.id } : {});
 
-async function end(doer: Doer<Merchant | undefined>, which: EndedSessions) {
+async function end(doer: Doer<Merchant | undefined>, which: EndedAccess) {
   const ended = await doer.context.storage.endSessions({ ...scopeOf(doer), ...which }, doer.actor);
   if (ended === 0) throw missing();
 }
@@ -80,17 +68,11 @@ export const settingsActions = {
     ...SETTINGS,
     input: { name: aName("nameNewKey", { placeholder: "whichProgramUses" }), scopes, random: sameAgain() },
     style: "primary",
-    async run({ context, actor, merchant }, { name, scopes: chosen, random }) {
-      try {
-        const id = random && { id: v4({ random: random(16) }) };
-        return await createKey({ ...context, actor }, merchant.id, {
-          ...id,
-          name,
-          ...(chosen.length > 0 && { scopes: chosen }),
-        });
-      } catch (error) {
-        throw error instanceof KeyExistsError ? refused(409, "error.keyExists") : error;
-      }
+    async run({ context, actor, merchant }, { random, ...input }) {
+      const id = random && { id: v4({ random: random(16) }) };
+      const key = await createKey({ ...context, actor }, merchant.id, { ...id, ...input });
+      if (key === undefined) throw refused(409, "error.keyExists");
+      return key;
     },
     says: (key) => ({ title: say("yourNewKey"), secret: key, lines: [say("keyShownOnce")] }),
   }),
@@ -121,7 +103,10 @@ export const settingsActions = {
     at: "/m/:merchant/settings/secret/reveal",
     ...SETTINGS,
     input: {},
-    run: ({ context, actor, merchant }) => context.storage.revealSecrets(merchant.id, actor),
+    async run({ context: { storage }, actor, merchant }) {
+      await storage.recordAction({ actor, action: "secret.reveal", merchantId: merchant.id, details: {} });
+      return storage.readSecrets(merchant.id);
+    },
     says: saysSecrets,
   }),
   "secret.rotate": action({
@@ -130,7 +115,7 @@ export const settingsActions = {
     input: {},
     isFolded: true,
     style: "danger",
-    async replaces({ context, merchant }) {
+    replaces: async ({ context, merchant }) => {
       const { current } = await context.storage.readSecrets(merchant.id);
       return { current };
     },
@@ -146,12 +131,13 @@ export const settingsActions = {
         type: "url",
         class: "search",
         placeholder: { text: "https://shop.example/webhooks" },
-        attributes: { maxlength: 2_048 },
+        attributes: { maxlength: 2_048, pattern: ".{1,2048}" },
       }),
     },
-    run({ context, actor, merchant }, { url }) {
-      const address = url === "" ? undefined : checkedAddress(url, context.config);
-      return context.storage.setDefaultWebhook(merchant.id, address, actor);
+    run({ context: { storage, config }, actor, merchant }, { url }) {
+      // The server would not send to another address.
+      if (url !== "") parseTarget(url, config.webhookAllowInsecure);
+      return storage.setDefaultWebhook(merchant.id, url === "" ? undefined : url, actor);
     },
   }),
   "dashboard.link": action({
@@ -160,23 +146,17 @@ export const settingsActions = {
     input: {
       name: aName("personsName"),
       role: choice("role", { label: "role", options: ROLE_TEXTS }),
-      lifetime: field(
-        "lifetime",
-        { label: "linkWorksFor", type: "select", options: LIFETIMES },
-        (text) => (text || SHORTEST) as Lifetime,
-      ),
     },
     style: "primary",
-    async run(doer, { name, role, lifetime }) {
+    async run(doer, person) {
       const { context, actor } = doer;
-      const person = { ...scopeOf(doer), name, role };
-      const token = await createLink(context, person, actor, LINK_LIFETIMES[lifetime]);
-      return { name, role, lifetime, address: linkAddress(context.config.publicUrl, token) };
+      const token = await createLink(context, { ...scopeOf(doer), ...person }, actor, INVITATION_MS);
+      return { ...person, address: linkAddress(context.config.publicUrl, token) };
     },
-    says: ({ name, role, lifetime, address }) => ({
+    says: ({ name, role, address }) => ({
       title: say("linkFor", { name }),
       secret: address,
-      lines: [say("linkShownOnce", { within: LIFETIMES[lifetime]!, role: say(`role.${role}`) })],
+      lines: [say("linkShownOnce", { within: sayDuration(INVITATION_MS), role: say(`role.${role}`) })],
     }),
   }),
   "session.end": action({

@@ -1,11 +1,11 @@
-import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
+import { PACE, type DeliveryFilter, type DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
-import { countReplay, PACE, replayAll } from "../domain/webhooks.ts";
+import { timestamp } from "../domain/representation.ts";
 import { say, type Label, type Said } from "../texts/index.ts";
-import { action, checked, choices, field, missing, refused, typed, type Field, type Input } from "./action.ts";
+import { action, aShownTime, checked, choices, field, refused, typed, type Field, type Input } from "./action.ts";
 
 /** The statuses of webhooks, with what people read. Two of them say why a webhook failed. */
-const STATUSES = {
+export const STATUSES = {
   pending: "status.waiting",
   delivered: "status.delivered",
   failed: "status.failed",
@@ -37,36 +37,30 @@ export const searchOf = ({ status, type, host, from, to }: TypedSearch): Deliver
   ...(to !== "" && { createdBefore: Date.parse(`${to}Z`) }),
 });
 
-const LABELS = {
-  status: "status",
-  type: "event",
-  host: "host",
-  reference: "reference",
-  createdAfter: "from",
-  createdBefore: "before",
-} as const satisfies Record<keyof DeliverySearch, Label>;
-
-/** Says what a search finds. */
-export const describeSearch = (search: DeliverySearch): Said[] =>
-  Object.entries(search).map(([name, value]: [string, string | number]) => {
-    const text = name === "status" ? say(STATUSES[value as DeliveryFilter]) : String(value);
-    const label = say(LABELS[name as keyof DeliverySearch]);
-    return say("labelled", { label, value: typeof value === "number" ? { time: value } : text });
-  });
-
 /** The number of receivers that the page names before a replay. */
 const HOSTS_SHOWN = 10;
 
 /** The webhooks to replay: not everything. */
-const replayable: Field<ReturnType<typeof searchOf>> = {
+const replayable: Field<TypedSearch> = {
   inputs: SEARCH,
   read(sent) {
-    const search = Object.fromEntries(
-      Object.entries(SEARCH).map(([name, input]) => [name, checked(input, typed(sent, name))]),
-    ) as TypedSearch;
-    return searchOf(search);
+    const found = Object.entries(SEARCH).map(([name, input]) => [name, checked(input, typed(sent, name))] as const);
+    if (found.some(([, text]) => text !== "")) return Object.fromEntries(found) as TypedSearch;
+    throw refused(422, "error.chooseWebhooks");
   },
 };
+
+/** Says what a search finds. */
+const describeSearch = (search: TypedSearch): Said[] =>
+  Object.entries<Input>(SEARCH).flatMap(([name, { label, options }]) => {
+    const text = search[name as keyof TypedSearch];
+    const value = options?.[text];
+    if (text === "") return [];
+    return say("labelled", {
+      label: { say: label as Label },
+      value: typeof value === "string" ? { say: value } : text,
+    });
+  });
 
 /** What people do with webhooks. */
 export const webhookActions = {
@@ -76,11 +70,7 @@ export const webhookActions = {
     input: {},
     style: "primary",
     /** Makes the delivery due; a server attempts it a moment later. The page does not wait for a slow receiver. */
-    async run({ context: { storage }, actor, merchant, params }) {
-      const result = await storage.requestReplay(merchant.id, params.id!, actor);
-      if (result === "unknown") throw missing();
-      if (result === "claimed") throw refused(409, "error.attemptInProgress");
-    },
+    run: ({ context: { storage }, actor, merchant, params }) => storage.requestReplay(merchant.id, params.id!, actor),
     leadsTo: "/m/:merchant/webhooks/:id",
   }),
   "replay.start": action({
@@ -102,13 +92,14 @@ export const webhookActions = {
         ),
         isLate: true,
       },
+      // So that the same form sends nothing twice.
+      decidedAt: aShownTime("decidedAt"),
     },
     style: "primary",
     from: "/m/:merchant/webhooks",
-    async asks({ context: { storage }, merchant }, { filter }) {
-      const { status = "delivered" } = filter;
-      const { count, hosts } = await countReplay(storage, { merchantId: merchant.id, filter });
-      const isEmpty = count === 0;
+    async asks({ context: { storage, clock }, merchant }, { filter }) {
+      const { count, hosts } = await storage.countDeliveries(merchant.id, searchOf(filter));
+      const replaysDelivered = ["", "delivered"].includes(filter.status);
       const more = hosts.length - HOSTS_SHOWN;
       return {
         about: [
@@ -117,14 +108,16 @@ export const webhookActions = {
           ...hosts.slice(0, HOSTS_SHOWN).map(({ host, count: value }) => say("labelled", { label: host, value })),
           ...(more > 0 ? [say("more", { number: more })] : []),
         ],
-        effects: isEmpty
-          ? [say("nothingToReplay")]
-          : [say("replayEffect"), ...(status === "delivered" ? [say("replaysDelivered"), say("replayMeans")] : [])],
-        isEmpty,
+        effects:
+          count === 0
+            ? [say("nothingToReplay")]
+            : [say("replayEffect"), ...(replaysDelivered ? [say("replaysDelivered"), say("replayMeans")] : [])],
+        isEmpty: count === 0,
+        values: { decidedAt: timestamp(clock.now()) },
       };
     },
-    run: ({ context: { storage }, actor, merchant }, search) =>
-      replayAll(storage, { merchantId: merchant.id, ...search }, actor),
+    run: ({ context: { storage }, actor, merchant: { id: merchantId } }, { filter, ...how }) =>
+      storage.replayAll({ merchantId, filter: searchOf(filter), ...how }, actor),
     leadsTo: "/m/:merchant/webhooks?status=pending",
   }),
 };

@@ -31,6 +31,20 @@ export class FailedAfterChange extends Error {
   override name = "FailedAfterChange";
 }
 
+/** The names of errors whose message tells who called a command, or started a server, what to do. */
+const EXPECTED = new Set([
+  "ListenError",
+  "RailsError",
+  "UsageError",
+  "FailedAfterChange",
+  "ConfigError",
+  "StorageError",
+  "ServiceError",
+  "Refused",
+  "RemoteError",
+]);
+export const isExpected = (error: unknown): error is Error => error instanceof Error && EXPECTED.has(error.name);
+
 /** Prints results with `log` and errors with `error`, each as a line. */
 export type Printer = Pick<Console, "log" | "error">;
 
@@ -57,7 +71,7 @@ type Optional<Word> = Word extends `[${string}]`
     ? never
     : Word
   : never;
-/** What a command gets, from how it is called: `MERCHANT [--dry-run]` becomes `{ merchant, dryRun?, json? }`. */
+/** What a command gets, from how it is called: `MERCHANT [--yes]` becomes `{ merchant, yes?, json? }`. */
 export type Input<Takes extends string> = {
   readonly [Word in Exclude<Words<Takes>, "" | Optional<Words<Takes>>> as NameOf<Word>]: ValueOf<Meant<Word>>;
 } & { readonly [Word in Optional<Words<Takes> | "[--json]"> as NameOf<Word>]?: ValueOf<Meant<Word>> };

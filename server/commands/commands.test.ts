@@ -121,7 +121,7 @@ describe("merchants and keys", () => {
     expect(await pay(known.key!)).toBe("merchant_suspended");
     await rows(
       ["keys reopen-merchant {id}", 0, DONE],
-      ["keys close-merchant {id}", 2, /^This would close New for good: .+ Nothing was done; add --yes to do it\.$/],
+      ["keys close-merchant {id}", 2, /^New: Close the merchant for good\. .+ Nothing was done; add --yes to do it\.$/],
     );
     expect(await pay(known.key!)).toMatch(/^DSB/);
     await rows(
@@ -323,15 +323,14 @@ describe("webhooks", () => {
     const filter = `--status failed --host ${host} --since 2020-01-01 --until 9999-01-01`;
     await rows(
       ["keys deliveries {M} --status failed", 0, ...failed, /status: ended, .*httpStatus: 410/],
-      ["keys replay {M} --status failed", 2, /^2 deliveries match\. Nothing was done; add --yes to do it\.$/],
       ["keys deliveries {M} --status delivered --reference {reference}", 0, NONE],
-      [`keys replay {M} ${filter} --dry-run`, 0, "count: 2\nhosts:\n  - {", host],
+      [`keys replay {M} ${filter}`, 2, `2 deliveries match, to ${host} (2). Nothing was done; add --yes to do it.`],
       [`keys replay {M} ${filter} --pace 50 --yes`, 0, "Deliveries replayed: 2"],
     );
     for (let seconds = 0; seconds < 3; seconds += 1) await server.pass(1_000);
     for (const id of failed) expect(receivedFor(id)).toHaveLength(2);
     await rows(
-      ["keys replay {M} --status failed --yes", 0, "count: 0\nhosts: []"],
+      ["keys replay {M} --status failed --yes", 0, "No deliveries match."],
       ["keys audit {M} --limit 1", 0, "action: replay.start, ", "createdAfter: 2020-01-01T00:00:00.000Z, ", ACTOR],
     );
   });
@@ -348,15 +347,14 @@ describe("webhooks", () => {
     expect((await json("keys deliveries {M} --since 2020-01-01 --limit 3")).items).toHaveLength(3);
   });
 
-  test("the default address is shown, set and removed", async () => {
+  test("the default address is set, shown and removed", async () => {
     const url = `${receiver.url}?token=confidential`;
     const audited = "action: default-webhook.set, merchantId: {M}, details: { receiver: ";
     await rows(
-      ["keys default-webhook {M}", 0, /^None\.$/],
-      [`keys default-webhook {M} ${url}`, 0, `Set to ${url}`],
-      ["keys default-webhook {M}", 0, url],
-      ["keys default-webhook {M} --none", 0, /^Removed$/],
-      ["keys default-webhook {M}", 0, /^None\.$/],
+      [`keys default-webhook {M} ${url}`, 0, DONE],
+      ["keys merchants", 0, "webhookUrl: ", url],
+      ["keys default-webhook {M} none", 0, DONE],
+      ["keys merchants", 0, /^(?!.*webhookUrl)/s],
       ["keys audit {M} --limit 2", 0, audited, new URL(url).host],
     );
     expect(await run("keys audit {M}")).not.toContain("confidential");
@@ -393,11 +391,10 @@ const REFUSALS: Row[] = [
   ["keys create {M} --scopes pay", 2, /^--scopes is not valid: .+ read, disburse, checkout\.\nUsage: /],
   ["keys reject {M} DSB1", 2, /^Give --reason TEXT: why, for the audit trail\.\nUsage: /],
   ["keys limit nothing", 2, /^There is no key nothing\. Run `.+ keys list` to list them\.$/],
-  ["keys limit-merchant {M} --per-day 5", 2, /^perDay must be at most 200 amounts .+, such as XOF:/],
-  ["keys merchant-terms {M} --checkout-fee 10000", 2, /^checkoutFee must be up to 9999 basis points, /],
+  ["keys limit-merchant {M} --per-day 5", 2, /^Most per day \(UTC\), by currency: this cannot be “5”\.$/],
+  ["keys merchant-terms {M} --checkout-fee 10000", 2, /^Fee of a checkout .+: this cannot be “10000”\.$/],
   ["keys replay {M} msg_nothing", 2, /^You have no delivery with this id\.$/],
-  ["keys replay {M}", 2, /^Give a DELIVERY_ID, or --status/],
-  ["keys replay {M} msg_x --yes", 2, /^Give either a DELIVERY_ID or --status\.$/],
+  ["keys replay {M}", 2, /^Give either a DELIVERY_ID, or --status/],
   ["keys replay {M} --status failed --pace 501", 2, /^--pace is not valid: deliveries per second, 1 to 500; /],
   ["keys deliveries {M} --status lost", 2, /^--status is not valid: pending, .+\nUsage: /],
   ["keys deliveries {M} --since yesterday", 2, /^--since is not valid: a time in UTC, such as /],
@@ -419,8 +416,6 @@ const REFUSALS: Row[] = [
   ],
   ["listen --forward-to mailto:ada", 2, /^--forward-to is not valid: where the receiver listens/],
   ["rails show DSBunknown", 2, /^There is no payment DSBunknown on a rail\. .+ which begins with DSB or CHK/],
-  ["db prune", 2, /^Give --older-than AGE: in days or hours, such as 90d or 12h\.\n/],
-  ["db prune --older-than 90", 2, /^--older-than is not valid: in days or hours/],
   ["db reconcile --rail mobile --from soon", 2, /^--from is not valid: the first day \(UTC\)/],
   ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-19", 2, /^--to must not be before --from\.$/],
   [

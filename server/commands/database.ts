@@ -8,21 +8,19 @@ import { databaseAt } from "../storage/open.ts";
 import { UsageError } from "./command.ts";
 import { commands, type Context } from "./run.ts";
 
-/** Events per transaction. A server must be able to write between two steps. */
-const STEP = 500;
 /** The largest number of this server's payments that are compared. */
 const MOST_COMPARED = 2_000_000;
 
 export const databaseCommands = commands({
   status: {
-    summary: "Show the version, the size, what is pending and due, and whether a server uses the database.",
-    runOnDatabase: ({ config: { database }, clock }) => databaseAt(database).readStatus(clock.now()),
+    summary: "Show the version, the size, what is pending, and whether a server uses the database.",
+    runOnDatabase: ({ config: { database } }) => databaseAt(database).readStatus(),
   },
   "migrate [--check]": {
     summary: "Bring the database to the version of this program. Servers do so too when they start.",
-    async runOnDatabase({ config: { database }, clock }, { check }) {
-      if (!check) return databaseAt(database).migrate();
-      const { version, pendingMigrations: pending } = await databaseAt(database).readStatus(clock.now());
+    async runOnDatabase({ config: { database, mode } }, { check }) {
+      if (!check) return databaseAt(database).migrate({ mode });
+      const { version, pendingMigrations: pending } = await databaseAt(database).readStatus();
       return { version, pending, isWrong: pending.length > 0 };
     },
   },
@@ -32,24 +30,6 @@ export const databaseCommands = commands({
     async runOnDatabase({ config }) {
       const checked = await databaseAt(config.database).check();
       return { ...checked, isWrong: checked.findings.length > 0 };
-    },
-  },
-  "prune --older-than [--dry-run]": {
-    summary: "Delete old events that were delivered or have no address. Payouts and references stay for ever.",
-    async run({ storage, clock }, { olderThan, dryRun = false }) {
-      const total = { events: 0, attempts: 0, bytes: 0 };
-      const before = clock.now() - olderThan;
-      for (const { id: merchantId } of await storage.listMerchants()) {
-        for (let after: number | undefined = 0; after !== undefined;) {
-          const begun = performance.now();
-          const step = await storage.pruneEvents({ merchantId, before, after, limit: STEP, dryRun });
-          for (const name of ["events", "attempts", "bytes"] as const) total[name] += step[name];
-          after = step.next;
-          // Pause for as long as the step took, so that a server can write.
-          if (after !== undefined) await clock.sleep(performance.now() - begun);
-        }
-      }
-      return { dryRun, ...total };
     },
   },
   "reconcile --rail --from --to": {
@@ -67,7 +47,6 @@ export const databaseCommands = commands({
   },
   "backup FILE": {
     summary: "Write a copy of the database into a new file, also while a server is running.",
-    onlyAdvises: true,
     async runOnDatabase({ config }, { file }) {
       await databaseAt(config.database).backup(file);
       return `Backup written to ${file}. It contains the webhook secrets; keep it private.`;
@@ -76,7 +55,6 @@ export const databaseCommands = commands({
   "restore FILE [--replace]": {
     summary: "Put a backup in the place of the database. No server may use it.",
     creates: true,
-    onlyAdvises: true,
     async runOnDatabase({ config: { database, mode }, clock }, { file, replace = false }) {
       const suffix = `replaced-${timestamp(clock.now()).replaceAll(/[^0-9TZ]/g, "")}`;
       const { version, kept } = await databaseAt(database).restore(file, { replace, suffix, mode });
@@ -88,15 +66,10 @@ payouts and webhooks that were pending are processed again.`;
   },
   copy: {
     summary: "Copy a SQLite database into the empty PostgreSQL database of DATABASE_URL_TO. No server may use either.",
-    onlyAdvises: true,
     async runOnDatabase({ config, env }) {
       const copied = await databaseAt(config.database).copyTo(readCopyDestination(env));
-      const tables = copied.map(
-        ({ table, rows, amounts }) =>
-          `  ${table}: ${rows}${amounts === undefined ? "" : `, amounts ${amounts} in all`}`,
-      );
       return `Copied and compared:
-${tables.join("\n")}
+${copied.map(({ table, rows }) => `  ${table}: ${rows}`).join("\n")}
 Set DATABASE_URL to the new database and start the servers. Never start one on the old database again: it would
 settle the same payouts and send the same webhooks. Cursors of lists of payouts, of checkouts and of the audit
 trail are invalid from now on; cursors of events and deliveries stay valid.`;

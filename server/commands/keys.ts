@@ -1,10 +1,8 @@
-import { checkedAddress } from "../actions/settings.ts";
 import { dashboardRefusal } from "../config.ts";
 import { actorName, personOf } from "../domain/audit.ts";
 import type { Decided } from "../domain/payments.ts";
 import { createKey, createMerchant, type Merchant } from "../domain/merchants.ts";
 import { createLink, LINK_MS, linkAddress } from "../domain/sign-in.ts";
-import { countReplay, replayAll, replayDelivery } from "../domain/webhooks.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
@@ -22,14 +20,10 @@ export const keyCommands = commands({
   merchants: {
     summary: "List the merchants.",
     run: async ({ storage }) =>
-      listing({ items: await storage.listMerchants() }, ({ id, name, state = "active", limits, terms, createdAt }) => ({
-        id,
-        name,
-        state,
-        limits,
-        terms,
-        createdAt,
-      })),
+      listing({ items: await storage.listMerchants() }, ({ id, name, state = "active", ...more }) => {
+        const { limits, terms, webhookUrl, createdAt } = more;
+        return { id, name, state, limits, terms, webhookUrl, createdAt };
+      }),
   },
   "create-merchant NAME": {
     summary: "Create a merchant with a first key. The key is shown only once.",
@@ -40,15 +34,9 @@ export const keyCommands = commands({
       return `Merchant ${id}\nKey (shown only once): ${key}`;
     },
   },
-  "rename-merchant MERCHANT NAME": {
-    action: "merchant.rename",
-    summary: "Rename a merchant. Webhooks that exist keep the old name.",
-  },
-  "suspend-merchant MERCHANT": {
-    action: "merchant.suspend",
-    summary: "Refuse new payments of a merchant. What exists goes on, with its webhooks, and can be read.",
-  },
-  "reopen-merchant MERCHANT": { action: "merchant.reopen", summary: "Let a suspended merchant create payments again." },
+  "rename-merchant MERCHANT NAME": { action: "merchant.rename" },
+  "suspend-merchant MERCHANT": { action: "merchant.suspend" },
+  "reopen-merchant MERCHANT": { action: "merchant.reopen" },
   [`limit-merchant MERCHANT ${LIMITED}` as const]: {
     action: "merchant.limit",
     summary: "Set what a merchant's payouts may be at most. Replaces its limits; without options removes them.",
@@ -57,34 +45,24 @@ export const keyCommands = commands({
     action: "merchant.terms",
     summary: "Set a merchant's fees and rate limit. Replaces them; without options the server's settings apply.",
   },
-  "close-merchant MERCHANT [--yes]": {
-    action: "merchant.close",
-    summary: "Suspend a merchant for good, revoke its keys and sign its people out. Needs --yes.",
-    sends({ merchant: { name }, ...input }) {
-      requireYes(input, `This would close ${name} for good: no new payments, all keys revoked, its people signed out.`);
-      return {};
-    },
-  },
+  "close-merchant MERCHANT [--yes]": { action: "merchant.close" },
   list: {
     summary: "List the keys with their names and when they were last used, showing only their last characters.",
     run: async ({ storage }) =>
-      listing({ items: await storage.listKeys() }, ({ usedAt: lastUsedAt, ...key }) => ({
-        ...key,
-        hash: undefined,
-        lastUsedAt,
-      })),
+      listing({ items: await storage.listKeys() }, ({ usedAt: lastUsedAt, ...key }) => {
+        return { ...key, hash: undefined, lastUsedAt };
+      }),
   },
   "create MERCHANT [--name] [--scopes]": {
     summary: "Create a key for a merchant. The key is shown only once, and may do everything unless it has scopes.",
     run: async (context, { merchant, name, scopes }) =>
       `Key (shown only once): ${await createKey(context, merchant.id, { name, scopes })}`,
   },
-  [`limit KEY_ID ${LIMITED}` as const]: {
+  [`limit KEY ${LIMITED}` as const]: {
     action: "key.limit",
     summary: "Set what payouts with a key may be at most. Replaces its limits; without options removes them.",
-    sends: keyIn,
   },
-  "revoke KEY_ID": { action: "key.revoke", summary: "Revoke a key.", sends: keyIn },
+  "revoke KEY": { action: "key.revoke" },
   "audit [MERCHANT] [--limit] [--cursor]": {
     summary: "List who did what and when, newest first, for all merchants or one.",
     run: async ({ storage }, { merchant, limit, cursor }) =>
@@ -125,25 +103,12 @@ export const keyCommands = commands({
       return `${link}\nIt works once, within ${LINK_MS / 60_000} minutes, for ${whom}.`;
     },
   },
-  "secret MERCHANT": {
-    action: "secret.reveal",
-    summary: "Show the webhook secret, and previous secrets that still sign.",
-    says: secretView,
-  },
-  "rotate-secret MERCHANT": {
-    action: "secret.rotate",
-    summary: "Create a new webhook secret. The previous secret signs for another 24 hours.",
-    says: secretView,
-  },
-  "default-webhook MERCHANT [URL] [--none]": {
-    summary: "Show, set or (--none) remove the address for webhooks of records without a webhookURL.",
-    async run(context, { merchant, url, none }) {
-      if (none && url !== undefined) throw new UsageError("Give either a URL or --none.");
-      if (!none && url === undefined) return merchant.webhookUrl ?? "None.";
-      const address = url && checkedAddress(url, context.config);
-      await context.storage.setDefaultWebhook(merchant.id, address, context.actor);
-      return url === undefined ? "Removed" : `Set to ${url}`;
-    },
+  "secret MERCHANT": { action: "secret.reveal", says: secretView },
+  "rotate-secret MERCHANT": { action: "secret.rotate", says: secretView },
+  "default-webhook MERCHANT URL": {
+    action: "default-webhook.set",
+    summary: "Set the address for webhooks of records without a webhookURL, or with the URL none remove it.",
+    sends: ({ url }) => ({ url: url === "none" ? "" : url }),
   },
   "events MERCHANT [--reference] [--since] [--limit] [--cursor]": {
     summary: "List the events, newest first.",
@@ -157,31 +122,24 @@ export const keyCommands = commands({
       return listing(await storage.listDeliveries({ merchantId, limit, cursor, ...searchIn(search) }), deliveryView);
     },
   },
-  [`replay MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--dry-run] [--yes]` as const]: {
+  [`replay MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--yes]` as const]: {
     summary: "Deliver one webhook again, or all that meet the conditions, such as --status failed.",
-    async run(context, { merchant, deliveryId, pace, dryRun, yes, ...search }) {
-      const { storage, actor } = context;
-      const { id: merchantId } = merchant;
+    async run({ storage, actor }, { merchant: { id: merchantId }, deliveryId, pace, yes, ...search }) {
       const filter = searchIn(search);
-      const isSearch = Object.keys(filter).length > 0;
+      if ((deliveryId === undefined) === (Object.keys(filter).length === 0))
+        throw new UsageError("Give either a DELIVERY_ID, or --status or other conditions for all that meet them.");
       if (deliveryId !== undefined) {
-        if (isSearch || dryRun || yes) throw new UsageError("Give either a DELIVERY_ID or --status.");
-        await replayDelivery(storage, storage.requestReplay, merchantId, deliveryId, actor);
+        await storage.requestReplay(merchantId, deliveryId, actor);
         return `Replay of ${deliveryId} requested`;
       }
-      if (!isSearch)
-        throw new UsageError("Give a DELIVERY_ID, or --status or other conditions for all that meet them.");
-      const { count, hosts } = await countReplay(storage, { merchantId, filter });
-      if (dryRun || count === 0) return { count, hosts };
-      requireYes({ yes }, `${count} deliveries match.`);
-      return `Deliveries replayed: ${await replayAll(storage, { merchantId, filter, pace }, actor)}`;
+      const { count, hosts } = await storage.countDeliveries(merchantId, filter);
+      if (count === 0) return "No deliveries match.";
+      const receivers = hosts.map((each) => `${each.host} (${each.count})`).join(", ");
+      requireYes({ yes }, `${count} deliveries match, to ${receivers}.`);
+      return `Deliveries replayed: ${await storage.replayAll({ merchantId, filter, pace }, actor)}`;
     },
   },
 });
-
-function keyIn({ keyId: key, ...limits }: { keyId: string }) {
-  return { key, ...limits };
-}
 
 function payoutIn({ merchant, reference, ...more }: { merchant: Merchant; reference: string }) {
   return { ...more, payment: `${merchant.id}/${reference}` };

@@ -4,11 +4,12 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { components } from "../../generated/openapi.ts";
 import { createSystemClock } from "../domain/clock.ts";
+import type { DeliveryStatus } from "../domain/deliveries.ts";
 import { dnsLookup, hostsLookup } from "../webhooks/lookup.ts";
 import { verdictOf } from "../webhooks/schedule.ts";
 import { createSender, type AttemptResult, type Message } from "../webhooks/send.ts";
 import { PROGRAM, printable, printableJson } from "./command.ts";
-import { RemoteError, type Remote } from "./remote.ts";
+import { connectToSandbox, RemoteError, type Remote } from "./remote.ts";
 import { commands } from "./run.ts";
 
 /** `disbursement-checkout listen` ends when it is stopped. */
@@ -16,8 +17,8 @@ export const listenCommand = commands({
   "listen --forward-to [--events] [--base-url] [--api-key-file]": {
     summary: `Send the sandbox's events to a receiver on this machine, which needs no public address: signed like webhooks, each at
 least once and in order. It goes on where it ended before, whatever ended it, for each receiver and choice of events.`,
-    async runAtSandbox({ env, printer, connect }, { forwardTo: url, events = [], json }) {
-      const remote = await connect();
+    async runAtSandbox({ env, printer }, { forwardTo: url, events = [], json, ...from }) {
+      const remote = await connectToSandbox(from, env);
       const { send, close } = forwardTo(url);
       const stopping = new AbortController();
       // A second signal ends the process at once.
@@ -77,7 +78,7 @@ export const jsonOf = (event: FollowEvent, now: Date): string => printableJson({
 type Schemas = components["schemas"];
 
 /** An event of the merchant, with the bytes that its webhook has. */
-interface Happened extends Pick<Message, "id" | "body"> {
+interface ListedEvent extends Pick<Message, "id" | "body"> {
   event: string;
   reference: string;
 }
@@ -88,14 +89,12 @@ export type FollowEvent =
   | { type: "connected" }
   | ({
       type: "attempt";
-      id: string;
-      event: string;
-      reference: string;
       attempt: number;
       /** `pending`: there is another attempt, after this time. */
-      status: "pending" | "delivered" | "ended" | "exhausted";
+      status: DeliveryStatus;
       nextInMs?: number;
-    } & Omit<AttemptResult, "sentAt">)
+    } & Omit<ListedEvent, "body"> &
+      Omit<AttemptResult, "sentAt">)
   | { type: "lost"; reason: string };
 
 interface Options {
@@ -115,13 +114,11 @@ interface Options {
 
 const POLL_MS = 1_000;
 const PAGE = 100;
-/** The first and the longest pause before something is tried again, each twice as long as the one before. */
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
 /** After this many responses that refuse an event, the next event is sent. */
 const MOST_REFUSALS = 5;
 
-const pauseAfter = (failures: number) => Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS);
+/** The pause before something is tried again, in milliseconds: each is twice as long as the one before. */
+const pauseAfter = (failures: number) => Math.min(1_000 * 2 ** (failures - 1), 30_000);
 
 /**
  * Sends each event of a merchant to a receiver, at least once and in order, until it is stopped. Begins after the event
@@ -144,12 +141,10 @@ export async function followEvents({ remote, send, cursor, wanted, tell, sleep, 
   }
 
   /** Makes attempts until no further one is needed. Resolves with false if it was stopped before. */
-  async function deliver(happened: Happened): Promise<boolean> {
+  async function deliver({ body, ...told }: ListedEvent): Promise<boolean> {
     let refusals = 0;
     for (let attempt = 1; !stopping.aborted; attempt += 1) {
-      const { body, ...told } = happened;
-      const { id } = told;
-      const { sentAt: _, ...response } = await send({ id, body, secrets: await readSecrets() });
+      const { sentAt: _, ...response } = await send({ id: told.id, body, secrets: await readSecrets() });
       const verdict = verdictOf(response.httpStatus);
       if (response.httpStatus !== undefined) refusals += 1;
       const refused = refusals < MOST_REFUSALS ? "pending" : "exhausted";
@@ -168,10 +163,10 @@ export async function followEvents({ remote, send, cursor, wanted, tell, sleep, 
     const later = await eventsAfter(remote, last!);
     if (!isConnected) tell({ type: "connected" });
     [isConnected, failures] = [true, 0];
-    for await (const happened of later) {
-      const isWanted = wanted?.includes(happened.event) ?? true;
-      if (stopping.aborted || (isWanted && !(await deliver(happened)))) return;
-      advance(happened.id);
+    for (const event of later) {
+      const isWanted = wanted?.includes(event.event) ?? true;
+      if (stopping.aborted || (isWanted && !(await deliver(event)))) return;
+      advance(event.id);
     }
   }
 
@@ -193,7 +188,7 @@ export async function followEvents({ remote, send, cursor, wanted, tell, sleep, 
 async function readEvents(remote: Remote, limit: number, cursor?: string) {
   const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) });
   const page = await remote.send<Schemas["SandboxEventList"]>("GET", `/sandbox/events?${query}`);
-  const items = page.items.map(({ id, reference, body }): Happened => {
+  const items = page.items.map(({ id, reference, body }): ListedEvent => {
     return { id, event: body.event, reference, body: JSON.stringify(body) };
   });
   return { items, nextCursor: page.nextCursor };
@@ -201,24 +196,18 @@ async function readEvents(remote: Remote, limit: number, cursor?: string) {
 
 /**
  * Reads back from the newest event to this one. Resolves with the later events, oldest first. A list that does not have
- * the event, because the sandbox was reset or pruned, has only later events. A new event never appears behind an older
- * one (D42). Pages between are read again, so that only their cursors are kept meanwhile.
+ * the event, because the sandbox was reset or old events were deleted, has only later events. A new event never appears
+ * behind an older one (D42).
  */
-async function eventsAfter(remote: Remote, id: string): Promise<AsyncIterable<Happened>> {
-  const newest = await readEvents(remote, 1);
-  const cursors: string[] = [];
-  let page = newest;
-  while (!page.items.some((each) => each.id === id) && page.nextCursor !== undefined) {
-    cursors.push(page.nextCursor);
+async function eventsAfter(remote: Remote, id: string): Promise<ListedEvent[]> {
+  const later: ListedEvent[] = [];
+  let page = await readEvents(remote, 1);
+  for (;;) {
+    const known = page.items.findIndex((each) => each.id === id);
+    later.push(...page.items.slice(0, known === -1 ? undefined : known));
+    if (known !== -1 || page.nextCursor === undefined) return later.toReversed();
     page = await readEvents(remote, PAGE, page.nextCursor);
   }
-  const known = page.items.findIndex((each) => each.id === id);
-  return (async function* later() {
-    yield* page.items.slice(0, known === -1 ? undefined : known).toReversed();
-    for (const cursor of cursors.slice(0, -1).toReversed())
-      yield* (await readEvents(remote, PAGE, cursor)).items.toReversed();
-    if (cursors.length > 0) yield* newest.items;
-  })();
 }
 
 /** True if the same request may succeed later. A reset of the sandbox ends cursors, which is 422. */

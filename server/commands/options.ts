@@ -1,11 +1,10 @@
 import { among, whole } from "../config.ts";
-import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
+import { PACE, type DeliveryFilter, type DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES } from "../domain/events.ts";
 import { SCOPES } from "../domain/keys.ts";
 import { LIMITS, TERMS } from "../domain/limits.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
 import { ROLES } from "../domain/sign-in.ts";
-import { PACE } from "../domain/webhooks.ts";
 import { baseUrl } from "../rails/settings.ts";
 import { english } from "../texts/index.ts";
 import { parseTarget } from "../webhooks/guard.ts";
@@ -24,10 +23,6 @@ const matching =
 
 const time = matching(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/, Date.parse);
 const day = matching(/^\d{4}-\d\d-\d\d$/, Date.parse);
-const age = matching(
-  /^[1-9]\d{0,4}[dh]$/,
-  (text) => Number.parseInt(text, 10) * (text.endsWith("d") ? 86_400_000 : 3_600_000),
-);
 
 /** The address of a receiver, where `http://` may be left out. */
 function address(text: string): string | undefined {
@@ -101,10 +96,7 @@ export const OPTIONS = {
   "disbursement-fee": explained("FEE", "term.disbursementFee", TERMS.disbursementFee),
   "checkout-fee": explained("FEE", "term.checkoutFee", TERMS.checkoutFee),
   "rate-limit": explained("N", "term.rateLimit", TERMS.rateLimit),
-  none: { meaning: "remove the address" },
   yes: { meaning: "do it; without it, only say what would be done" },
-  "older-than": { value: "AGE", parse: age, meaning: "in days or hours, such as 90d or 12h" },
-  "dry-run": { meaning: "change nothing; print what would be done" },
   check: { meaning: "change nothing; exit with 1 if there is something to do" },
   replace: { meaning: "replace a database that has data; the old file is kept" },
   outcome: { value: "OUTCOME", meaning: "how the payment has ended, success or failed" },

@@ -1,7 +1,7 @@
 // What the commands share that work at a running sandbox.
 import { readConfig } from "../config.ts";
 import { textIn } from "../rails/settings.ts";
-import { printable, UsageError, type Printer } from "./command.ts";
+import { printable, UsageError } from "./command.ts";
 
 const TIMEOUT_MS = 30_000;
 const LONGEST_MESSAGE = 2_048;
@@ -30,25 +30,14 @@ interface RemoteOptions {
   apiKeyFile?: string;
 }
 
-/** What a command at a sandbox gets. */
-export interface SandboxContext {
-  env: NodeJS.ProcessEnv;
-  printer: Printer;
-  /** Prepares requests. @throws UsageError if the server is no sandbox, or as `createRemote` does */
-  connect(): Promise<Remote>;
+/** Prepares requests to a sandbox. @throws UsageError if the server is no sandbox, or as `createRemote` does */
+export async function connectToSandbox(options: RemoteOptions, env: NodeJS.ProcessEnv): Promise<Remote> {
+  const remote = createRemote(options, env);
+  const { environment } = await remote.send<{ environment?: unknown }>("GET", "/healthz");
+  // A command for tests must not move money.
+  if (environment !== "sandbox") throw new UsageError(`${remote.baseUrl} is no sandbox. Nothing was done.`);
+  return remote;
 }
-
-export const sandboxContext = (options: RemoteOptions, env: NodeJS.ProcessEnv, printer: Printer): SandboxContext => ({
-  env,
-  printer,
-  async connect() {
-    const remote = createRemote(options, env);
-    const { environment } = await remote.send<{ environment?: unknown }>("GET", "/healthz");
-    // A command for tests must not move money.
-    if (environment !== "sandbox") throw new UsageError(`${remote.baseUrl} is no sandbox. Nothing was done.`);
-    return remote;
-  },
-});
 
 /**
  * Prepares requests to a running server.

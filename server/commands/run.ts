@@ -9,6 +9,7 @@ import { describeChanges, noteChanges, truthful, type Change } from "../domain/c
 import { createSystemClock, type Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { createIds } from "../domain/ids.ts";
+import { modeOf } from "../domain/keys.ts";
 import { readRailStates } from "../domain/handovers.ts";
 import type { Merchant, MerchantContext } from "../domain/merchants.ts";
 import type { Page } from "../domain/pages.ts";
@@ -17,10 +18,9 @@ import type { Storage } from "../domain/storage.ts";
 import { formatAmount } from "../http/pages/formats.ts";
 import { listView } from "../http/views.ts";
 import { operator } from "../operator.ts";
-import { modeOfServer } from "../storage/mode.ts";
-import { databaseAt, openStorage } from "../storage/open.ts";
+import { openStorage } from "../storage/open.ts";
 import { connectToServer } from "../storage/socket.ts";
-import { english } from "../texts/index.ts";
+import { english, isTextId } from "../texts/index.ts";
 import {
   FailedAfterChange,
   parseCommand,
@@ -32,7 +32,6 @@ import {
   type Printer,
   type Syntax,
 } from "./command.ts";
-import { sandboxContext, type SandboxContext } from "./remote.ts";
 
 /** What every command gets. A command about the database as a whole opens the database itself. */
 export interface DatabaseContext {
@@ -53,14 +52,16 @@ export interface Context extends DatabaseContext, MerchantContext {
 type Output = string | object | void;
 
 /** What a command does, in one of four ways. `In` is its input. */
-interface Entry<In> extends Omit<Syntax, "takes"> {
+interface Entry<In> {
+  /** By default, what the form of the action says. */
+  summary?: string;
   /** Works on an open storage. */
   run?(context: Context, input: In): Promise<Output>;
   /** Works on the database as a whole. */
   runOnDatabase?(context: DatabaseContext, input: In): Promise<Output>;
   /** Works at a sandbox that is running, here or elsewhere. */
-  runAtSandbox?(context: SandboxContext, input: In): Promise<Output>;
-  /** Does what a form of the dashboard does, with its checks and refusals. */
+  runAtSandbox?(context: { env: NodeJS.ProcessEnv; printer: Printer }, input: In): Promise<Output>;
+  /** Does what a form of the dashboard does, with its checks and refusals. With `[--yes]`, only if this is given. */
   action?: ActionName;
   /** The form's inputs and the parameters of its path; by default they are the command's. */
   sends?(input: In): object;
@@ -68,10 +69,8 @@ interface Entry<In> extends Omit<Syntax, "takes"> {
   says?(result: unknown, input: In, context: Context): Output | Promise<Output>;
   /** True if the command may create the database. Other commands expect an existing database. */
   creates?: boolean;
-  /** True if the command does not connect to a PostgreSQL database: it prints which programs to use instead. */
-  onlyAdvises?: boolean;
 }
-export type Command = Entry<any> & Syntax;
+export type Command = Omit<Entry<any>, "summary"> & Syntax;
 type TakesOf<Line> = Line extends `${string} ${infer Takes}` ? Takes : "";
 
 /** A table of commands, by the line that people type: a name, arguments and options, as in `Syntax`. */
@@ -79,13 +78,20 @@ export const commands = <const Line extends string>(table: { readonly [L in Line
   Object.fromEntries(
     Object.entries<Entry<any>>(table).map(([line, entry]): [string, Command] => {
       const [name = "", ...takes] = line.split(" ");
-      return [name, { ...entry, takes: takes.join(" ") }];
+      const { summary = summaryOf(entry.action!) } = entry;
+      return [name, { ...entry, summary, takes: takes.join(" ") }];
     }),
   );
+
+function summaryOf(action: ActionName): string {
+  const hint = `${action}.hint`;
+  return `${english(action)}. ${isTextId(hint) ? english(hint as "key.revoke.hint") : ""}`.trim();
+}
 
 async function act(context: Context, name: ActionName, command: Command, input: Record<string, any>): Promise<Output> {
   const { sends = (given: object) => given, says = () => "Done." } = command;
   const merchant = await ownerOf(context.storage, input);
+  if (command.takes.includes("[--yes]")) requireYes(input, `${merchant?.name}: ${command.summary}`);
   const params = sends(input) as Record<string, string>;
   const names = input.rail === undefined ? [] : (await railStates(context)).map(({ rail }) => rail);
   if (input.rail !== undefined && !names.includes(input.rail))
@@ -103,7 +109,7 @@ export const railStates = ({ storage, config }: Context) =>
   readRailStates(storage, config.rails?.rails.map(({ name }) => name) ?? []);
 
 /** The merchant that the arguments name, or to which the key or the payment belongs. */
-async function ownerOf(storage: Storage, { merchant, keyId, reference }: Record<string, any>) {
+async function ownerOf(storage: Storage, { merchant, key: keyId, reference }: Record<string, any>) {
   if (merchant !== undefined) return merchant as Merchant;
   if (keyId !== undefined) {
     const key = (await storage.listKeys()).find(({ id }) => id === keyId);
@@ -140,7 +146,7 @@ export async function runCommand(
 ): Promise<0 | 1> {
   const { command: chosen, input } = parseCommand(group, table, words);
   const result = await (chosen.runAtSandbox
-    ? chosen.runAtSandbox(sandboxContext(input, env, printer), input)
+    ? chosen.runAtSandbox({ env, printer }, input)
     : onDatabase(chosen, input, env));
   if (result === undefined) return 0;
   printer.log(input.json ? printableJson(result, 2, inJson) : printableLines(textOf(result)));
@@ -149,10 +155,8 @@ export async function runCommand(
 
 /** Runs a command on the database that DATABASE_URL selects. */
 async function onDatabase(chosen: Command, input: Record<string, unknown>, env: NodeJS.ProcessEnv): Promise<Output> {
-  const asked = readConfig(env);
-  await requireDatabase(chosen, asked);
-  const opensNothing = chosen.onlyAdvises && asked.database.kind === "postgres";
-  const config = opensNothing ? asked : await inModeOfDatabase(asked, env);
+  const config = readConfig(env);
+  await requireDatabase(chosen, config);
   const changes: Change[] = [];
   const context = { config, env, clock: createSystemClock() };
   const work = () => (chosen.runOnDatabase ? chosen.runOnDatabase(context, input) : onStorage(context, chosen, input));
@@ -192,11 +196,14 @@ const inJson = (name: string, value: unknown) => {
 };
 
 async function onStorage(shared: DatabaseContext, chosen: Command, input: Record<string, unknown>) {
-  const { config, clock } = shared;
-  const storage = await openStorage(config.database, { clock, server: false, secretKeys: config.secretKeys });
+  const { clock, env } = shared;
+  const { database, mode, secretKeys } = shared.config;
+  const storage = await openStorage(database, { clock, server: false, mode, secretKeys });
   try {
-    const ids = createIds(randomBytes, config.mode);
-    const context: Context = { ...shared, storage, ids, random: randomBytes, actor: operator("command") };
+    // Without SANDBOX, the mode is that of the database.
+    const config = readConfig({ ...env, SANDBOX: String((await storage.readMode()) !== "live") });
+    const ids = createIds(randomBytes, modeOf(config));
+    const context: Context = { ...shared, config, storage, ids, random: randomBytes, actor: operator("command") };
     const { merchant: id } = input;
     const given = { ...input, ...(typeof id === "string" && { merchant: await merchantOf(storage, id) }) };
     return await (chosen.action ? act(context, chosen.action, chosen, given) : chosen.run!(context, given));
@@ -228,15 +235,4 @@ function withChanges(error: unknown, changes: readonly Change[], id: unknown): u
       cause: error,
     });
   return error instanceof ServiceError ? truthful(error, changes, see, english) : error;
-}
-
-/**
- * Returns the configuration in the mode of the database, if it has one.
- * @throws StorageError if SANDBOX asks for the other mode
- */
-async function inModeOfDatabase(asked: Config, env: NodeJS.ProcessEnv): Promise<Config> {
-  const stored = await databaseAt(asked.database).readMode();
-  if (asked.mode !== "unset") modeOfServer(stored, asked.mode);
-  const { mode } = stored;
-  return mode === undefined ? asked : readConfig({ ...env, SANDBOX: String(mode === "sandbox") });
 }

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
 import { printable, UsageError } from "./command.ts";
-import type { Remote } from "./remote.ts";
+import { connectToSandbox, type Remote } from "./remote.ts";
 import { commands } from "./run.ts";
 
 type Schemas = components["schemas"];
@@ -18,23 +17,23 @@ const CAUSES: Readonly<Record<EventType, string>> = {
   "checkout.cancelled": "cancelled",
 };
 
-/** How long to wait for the event, and the pause between two polls, in milliseconds. */
-const PATIENCE_MS = 10_000;
-const LOOK_EVERY_MS = 50;
-
 export const triggerCommand = commands({
   "trigger [EVENT] [--override] [--list] [--base-url] [--api-key-file]": {
     summary: "Make an event happen in the sandbox, by creating the payment that it reports.",
-    async runAtSandbox({ connect }, { event: name, override = [], list, json }) {
+    async runAtSandbox({ env }, { event: name, override = [], list, json, ...target }) {
       if (list && name === undefined)
-        return Object.fromEntries(EVENT_TYPES.map((each) => [each, Object.keys(fieldsOf(each)).join(", ")]));
+        return Object.fromEntries(EVENT_TYPES.map((each) => [each, fieldsOf(each).join(", ")]));
       if (name === undefined || list) throw new UsageError("Give an EVENT, or --list to see all.");
       const event = EVENT_TYPES.find((each) => each === name);
       if (!event) throw new UsageError(`There is no event ${name}. There are ${EVENT_TYPES.join(", ")}.`);
       const body = { ...requestFor(event), ...overridesOf(event, override) };
-      const remote = await connect();
+      const remote = await connectToSandbox(target, env);
       const reference = await createPayment(remote, event, body);
-      const written = await eventWritten(remote, reference);
+      // The payment and its event are written together.
+      const path = `/sandbox/events?reference=${reference}`;
+      const [written] = (await remote.send<Schemas["SandboxEventList"]>("GET", path)).items;
+      if (!written)
+        throw new UsageError(`The payment ${reference} was created. It is not final: it may wait for approval.`);
       if (json) return written;
       const { items } = await remote.send<Schemas["DeliveryList"]>("GET", `/sandbox/deliveries?reference=${reference}`);
       const to = items[0]?.url ?? "nobody: there is no webhookURL or default address";
@@ -52,16 +51,11 @@ function requestFor(event: EventType): Record<string, unknown> {
   return isOfCheckout(event) ? payment : { ...payment, phoneNumber: `2250000000${CAUSES[event]}` };
 }
 
-/** The fields of the request that leads to an event, with their JSON types. */
-function fieldsOf(event: EventType): Record<string, string> {
-  const schemas: Record<string, any> = document.components.schemas;
-  const { properties } = schemas[isOfCheckout(event) ? "CheckoutRequest" : "DisbursementRequest"];
-  const types = Object.entries<any>(properties).map(([name, { $ref, type }]) => [
-    name,
-    type ?? schemas[$ref.split("/").at(-1)].type,
-  ]);
-  return Object.fromEntries(types);
-}
+/** The fields of the request that leads to an event. */
+const fieldsOf = (event: EventType): string[] => {
+  const { CheckoutRequest, DisbursementRequest } = document.components.schemas;
+  return Object.keys((isOfCheckout(event) ? CheckoutRequest : DisbursementRequest).properties);
+};
 
 /** @throws UsageError if a field does not exist, or would prevent the event */
 function overridesOf(event: EventType, overrides: readonly string[]): Record<string, unknown> {
@@ -70,13 +64,11 @@ function overridesOf(event: EventType, overrides: readonly string[]): Record<str
     overrides.map((text) => {
       const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
       if (name === undefined) throw new UsageError(`--override ${text} must have the form FIELD=VALUE.`);
-      if (!Object.hasOwn(fields, name))
-        throw new UsageError(
-          `The request for ${event} has no field ${name}. It has ${Object.keys(fields).join(", ")}.`,
-        );
+      if (!fields.includes(name))
+        throw new UsageError(`The request for ${event} has no field ${name}. It has ${fields.join(", ")}.`);
       if (name === "phoneNumber" && !value!.endsWith(CAUSES[event]))
         throw new UsageError(`phoneNumber must end in ${CAUSES[event]}, which forces ${event}.`);
-      return [name, fields[name] === "integer" ? Number(value) : value];
+      return [name, name === "amount" ? Number(value) : value];
     }),
   );
 }
@@ -88,13 +80,4 @@ async function createPayment({ send }: Remote, event: EventType, body: object): 
   const reference = encodeURIComponent(created.reference);
   if (isOfCheckout(event)) await send("POST", `/sandbox/checkouts/${reference}/finish`, { outcome: CAUSES[event] });
   return reference;
-}
-
-/** Resolves with the event of a record when the event has been written. */
-async function eventWritten({ send }: Remote, reference: string): Promise<Schemas["SandboxEvent"]> {
-  for (const begun = performance.now(); performance.now() - begun < PATIENCE_MS; await pause(LOOK_EVERY_MS)) {
-    const { items } = await send<Schemas["SandboxEventList"]>("GET", `/sandbox/events?reference=${reference}`);
-    if (items[0]) return items[0];
-  }
-  throw new UsageError(`The payment ${reference} was created, but its event was not written within 10 s.`);
 }

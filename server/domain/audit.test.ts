@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkedName, looksSame, visible } from "./audit.ts";
+import { checkedName, looksSame } from "./audit.ts";
 
 test.each([
   "Ada",
@@ -12,7 +12,6 @@ test.each([
   "❤️",
 ])("accepts %j", (name) => {
   expect(checkedName(name)).toBe(name.trim());
-  expect(visible(name)).toBe(name);
 });
 
 const REFUSED: Record<string, Iterable<string>> = {
@@ -23,13 +22,11 @@ const REFUSED: Record<string, Iterable<string>> = {
   "a character without a meaning": "\ue000\u0378\ufffe",
 };
 test.each(Object.entries(REFUSED))("refuses %s", (_kind, characters) => {
-  for (const character of characters) {
+  for (const character of characters)
     for (const name of [`A${character}da`, character])
       expect(() => checkedName(name)).toThrow(
         "A name has 1 to 100 characters, and no control or invisible characters.",
       );
-    expect(visible(`A${character}da`)).toBe("A\ufffdda");
-  }
 });
 
 test.each(["", "  ", "x".repeat(101)])("refuses the length of %j", (name) => {

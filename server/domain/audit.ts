@@ -3,10 +3,10 @@ import type { Page } from "./pages.ts";
 
 export interface AuditLog {
   /**
-   * Lists the newest first: all entries, a merchant's, or what was done to an API key.
-   * @throws InvalidCursorError if the list with this `merchantId` and `keyId` never returned the cursor
+   * Lists the newest first: all entries, or a merchant's.
+   * @throws InvalidCursorError if the list with this `merchantId` never returned the cursor
    */
-  listAudit(query: { merchantId?: string; keyId?: string; limit: number; cursor?: string }): Promise<Page<AuditEntry>>;
+  listAudit(query: { merchantId?: string; limit: number; cursor?: string }): Promise<Page<AuditEntry>>;
   /** Records an action that changes nothing in the storage, such as an export. */
   recordAction(entry: NewEntry): Promise<void>;
 }
@@ -27,44 +27,36 @@ export const actorName = (actor: Actor): ActorName => (typeof actor === "string"
 export const personOf = (name: ActorName): string => name.slice(name.indexOf(" ") + 1);
 
 /**
- * True if two names may be one person's: case and what follows an @ do not count, so that `command ada@host` is
+ * What two names of one person may have in common: what follows an @ does not count, so that `command ada@host` is
  * `dashboard Ada`. A person who may be the same does not count as a second person.
  */
-export const isSamePerson = (one: ActorName, other: ActorName): boolean => looksSame(ownName(one), ownName(other));
 const ownName = (name: ActorName) => personOf(name).replace(/(?<=.)@.*$/s, "");
 
 /**
- * One pair of eyes: the name of who acts, then the names of everybody who let this person in, directly or indirectly,
- * each on a line. Whoever lets a person in can act under this person's name.
+ * The name of who acts, then the name of who let this person in, and so on. Whoever lets a person in can act under this
+ * person's name.
  */
-export type Eyes = string;
+export type AccessChain = string;
+/** What is between the names of a chain. No name contains it. */
+export const CHAIN_SEPARATOR = "\n";
 
-export const nameOf = (eyes: Eyes): ActorName => eyes.split("\n", 1)[0] as ActorName;
+export const nameOf = (chain: AccessChain): ActorName => chain.split(CHAIN_SEPARATOR, 1)[0] as ActorName;
 
 /**
- * True if two people have two pairs of eyes: neither let the other in, and nobody let both in. An operator may let in
- * several people of a merchant, who count as several.
+ * True if two people count as two: neither let the other in, and nobody let both in. An operator may let in several people
+ * of a merchant, who count as several.
  */
-export function areTwoPeople(one: Eyes, other: Eyes): boolean {
-  const ofMerchant = [one, other].every((eyes) => eyes.startsWith("merchant "));
-  const namesIn = (eyes: Eyes) =>
-    (eyes.split("\n") as ActorName[]).filter((name) => !ofMerchant || !name.startsWith("dashboard "));
-  return !namesIn(one).some((name) => namesIn(other).some((each) => isSamePerson(name, each)));
+export function areTwoPeople(one: AccessChain, other: AccessChain): boolean {
+  const ofMerchant = [one, other].every((chain) => chain.startsWith("merchant "));
+  const namesIn = (chain: AccessChain) =>
+    (chain.split(CHAIN_SEPARATOR) as ActorName[])
+      .filter((name) => !ofMerchant || !name.startsWith("dashboard "))
+      .map(ownName);
+  return !namesIn(one).some((name) => namesIn(other).some((each) => looksSame(name, each)));
 }
 
-export type AuditAction =
-  | `merchant.${"create" | "rename" | "suspend" | "reopen" | "close" | "limit" | "terms"}`
-  | `key.${"create" | "revoke" | "limit"}`
-  | `secret.${"reveal" | "rotate"}`
-  | "delivery.replay"
-  | "replay.start"
-  | `default-webhook.${"set" | "remove"}`
-  | "payments.export"
-  | `payment.${"approve" | "reject" | "ask" | "propose" | "decide" | "close-conflict"}`
-  | `balance.${"propose" | "reject" | "top-up" | "withdraw"}`
-  | `rail.${"pause" | "reconcile" | "resume"}`
-  | `sandbox.${"create" | "advance" | "reset" | "balance" | "chaos"}`
-  | `dashboard.${"link" | "refuse" | "sign-in" | "sign-out"}`;
+/** What was done: the name of an action, or of what is no action of a form, such as `dashboard.sign-in`. */
+export type AuditAction = `${string}.${string}`;
 
 /** An entry of the audit trail (D41), written in the same transaction as the action. */
 export interface AuditEntry {
@@ -74,17 +66,11 @@ export interface AuditEntry {
   action: AuditAction;
   /** Empty for what concerns all merchants, such as an operator's sign-in or a rail. */
   merchantId: string;
-  /** Details of the action, such as the id of a key. Never contains a secret. */
+  /** Details of the action, such as the id of a key, and the session of the actor. Never contains a secret. */
   details: Readonly<Record<string, string>>;
 }
 
 export type NewEntry = Omit<AuditEntry, "at" | "actor"> & { actor: Actor };
-
-/** The entry as it is stored: with the session of the actor among the details. */
-export function storedEntry({ actor, details, ...entry }: NewEntry): Omit<AuditEntry, "at"> {
-  const session: Record<string, string> = typeof actor === "string" ? {} : { bySession: actor.session };
-  return { ...entry, actor: actorName(actor), details: { ...details, ...session } };
-}
 
 const LONGEST_REASON = 500;
 
@@ -103,7 +89,7 @@ const LONGEST_NAME = 100;
  * Control and format characters, such as U+200B and U+202E, line and paragraph separators, surrogates, unassigned and
  * other invisible characters. With them, two names look the same, or a name changes the text around it.
  */
-const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}[\p{Default_Ignorable_Code_Point}--\p{M}]]/gv;
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}[\p{Default_Ignorable_Code_Point}--\p{M}]]/v;
 /**
  * What a comparison of names ignores: marks without a shape of their own, such as the selector of an emoji's colours, and
  * the blank Braille pattern.
@@ -114,16 +100,13 @@ const IGNORED = /[\p{Default_Ignorable_Code_Point}\u2800]/gu;
 export const looksSame = (one: string, other: string): boolean => folded(one) === folded(other);
 const folded = (name: string) => name.normalize("NFKC").replace(IGNORED, "").toLowerCase().replace(/\s+/g, " ").trim();
 
-/** Replaces the characters that `checkedName` refuses, in a name that a program gives. */
-export const visible = (name: string): string => name.replace(INVISIBLE, "\uFFFD");
-
 /**
  * Returns the name that people give a person, a key or a merchant, without spaces around it.
  * @throws ServiceError `invalid_value` if it is empty, too long or has invisible characters
  */
 export function checkedName(text: string): string {
   const name = text.trim();
-  if (name !== "" && name.length <= LONGEST_NAME && name.search(INVISIBLE) === -1) return name;
+  if (name !== "" && name.length <= LONGEST_NAME && !INVISIBLE.test(name)) return name;
   throw new ServiceError(
     "invalid_value",
     `A name has 1 to ${LONGEST_NAME} characters, and no control or invisible characters.`,

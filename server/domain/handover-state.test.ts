@@ -125,7 +125,7 @@ test.each([
   [idleBy({ proposal: { ...proposal, status: "success" } }), ESI, true, "proposed"],
 ] as const)(
   "a decision by hand about %j by %s, needs two people: %s, is %s",
-  (before, eyes, needsSecondPerson, result) => {
-    expect(byHand(before, "failed", { eyes, needsSecondPerson })).toBe(result);
+  (before, chain, needsSecondPerson, result) => {
+    expect(byHand(before, "failed", { chain, needsSecondPerson })).toBe(result);
   },
 );

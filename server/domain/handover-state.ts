@@ -1,6 +1,6 @@
 // The state machine of a payment's way over a rail (D74). The storage reads a state, asks here, and writes the next state
 // in one transaction. Times are real time, except doubt: its time is on the counter of leases, which no wall clock affects.
-import { areTwoPeople, type Eyes } from "./audit.ts";
+import { areTwoPeople, type AccessChain } from "./audit.ts";
 import { failureOf, type FinalStatus } from "./records.ts";
 import type { Decision, Handover, HandoverReport, HandoverState, Recorded } from "./handovers.ts";
 import type { RailAnswer, RailPayment } from "./rails.ts";
@@ -112,12 +112,12 @@ function ended(before: HandoverBefore, answer: FinalAnswer, now: number): Next {
 
 /** What a person's decision does to a payment. @param isUnderway true if a process may be sending it at this moment */
 export function byHand(
-  before: { status: Handover["status"]; isUnderway: boolean; proposal?: Decision & { by: Eyes } },
+  before: { status: Handover["status"]; isUnderway: boolean; proposal?: Decision & { by: AccessChain } },
   status: FinalStatus,
-  { eyes, needsSecondPerson }: { eyes: Eyes; needsSecondPerson: boolean },
+  { chain, needsSecondPerson }: { chain: AccessChain; needsSecondPerson: boolean },
 ): "not-pending" | "proposed" | "in-progress" | "decided" {
   const { isUnderway, proposal } = before;
   if (before.status !== "pending") return "not-pending";
-  if (needsSecondPerson && (proposal?.status !== status || !areTwoPeople(proposal.by, eyes))) return "proposed";
+  if (needsSecondPerson && (proposal?.status !== status || !areTwoPeople(proposal.by, chain))) return "proposed";
   return isUnderway ? "in-progress" : "decided";
 }

@@ -1,5 +1,5 @@
 import type { Actor, ActorName } from "./audit.ts";
-import type { Claimed, Queue } from "./deliveries.ts";
+import type { Claim, Queue } from "./deliveries.ts";
 import type { RailAnswer, RailPayment } from "./rails.ts";
 import type { FinalStatus } from "./records.ts";
 
@@ -46,7 +46,7 @@ export interface Handover {
   proposal?: Decision & { by: ActorName; at: number };
 }
 
-export interface ClaimedHandover extends Claimed {
+export interface ClaimedHandover extends Claim {
   payment: RailPayment;
   state: "waiting" | "accepted";
   /** The number of attempts since the state last changed. */

@@ -10,7 +10,6 @@ test("ids have the documented formats (D19, D20)", () => {
   expect(ids.reference("DSB", NOW)).toMatch(/^DSB[0-9A-HJKMNP-TV-Z]{24}$/);
   expect(ids.reference("CHK", NOW)).toMatch(/^CHK[0-9A-HJKMNP-TV-Z]{24}$/);
   expect(ids.record(NOW)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  expect(ids.apiKey()).toMatch(/^sk_[0-9a-z]{32}$/);
   expect(createIds(randomBytes, "sandbox").apiKey()).toMatch(/^test_[0-9a-z]{32}$/);
   expect(createIds(randomBytes, "live").apiKey()).toMatch(/^live_[0-9a-z]{32}$/);
   expect(ids.merchant()).toMatch(/^m[0-9a-z]{11}$/);

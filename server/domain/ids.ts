@@ -1,5 +1,5 @@
 import { v7 } from "uuid";
-import { KEY_PREFIX, type AskedMode } from "./keys.ts";
+import { KEY_PREFIX, type Mode } from "./keys.ts";
 
 /** Returns this many random bytes. */
 export type Random = (length: number) => Uint8Array;
@@ -21,7 +21,7 @@ export const derivedReference = (prefix: ReferencePrefix, bytes: Uint8Array): st
 export type Ids = ReturnType<typeof createIds>;
 
 /** Generates the identifiers of everything the server creates (D19). @param mode decides what new keys begin with */
-export function createIds(source: Random, mode: AskedMode = "unset") {
+export function createIds(source: Random, mode: Mode = "sandbox") {
   const random = pooled(source);
   const text = (length: number) => lettersOf(random(length));
   return {

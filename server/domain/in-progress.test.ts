@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { createFakeClock } from "../testing/clock.ts";
-import { giveWay, InProgress, withLimitedLists, type RoomLimits } from "./in-progress.ts";
+import { InProgress, withLimitedLists, type RoomLimits } from "./in-progress.ts";
 import type { Lane } from "./deliveries.ts";
 import type { Storage } from "./storage.ts";
 
@@ -127,7 +127,7 @@ describe("nobody has more in progress than there is room left", () => {
 
 test("a list begins when the list before has ended and requests have run, longer while payments are in progress", async () => {
   const payments = new InProgress({ total: 8 }, clock);
-  const lists = new InProgress({ total: 1, pause: () => giveWay(payments) }, clock);
+  const lists = new InProgress({ total: 1, first: payments }, clock);
   let begun = 0;
   const storage = { listDisbursements: async () => (begun += 1), ping: async () => undefined };
   const limited = withLimitedLists(storage as unknown as Storage, lists);

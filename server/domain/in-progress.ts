@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
-import type { LaneClaim } from "./deliveries.ts";
+import type { Lane, LaneClaim } from "./deliveries.ts";
 import type { Storage } from "./storage.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 
@@ -15,15 +15,12 @@ export interface RoomLimits {
   total: number;
   /** Of the work that has a host. */
   perHost?: number;
-  /** After the work of `run`, its room is free when this resolves. */
-  pause?: () => Promise<void>;
+  /** What goes first: after the work of `run`, its room is free when this had time. */
+  first?: InProgress;
 }
 
-/** Whose work it is, and where it goes. */
-export interface Owner {
-  merchantId: string;
-  host?: string;
-}
+/** Whose work it is, and perhaps where it goes. */
+type Owner = Pick<Lane, "merchantId"> & Partial<Lane>;
 
 class Counts extends Map<string, number> {
   of(key: string): number {
@@ -115,20 +112,19 @@ export class InProgress {
     return this.#all === 0;
   }
 
-  /** Waits for room, and counts the work until it ends, and its pause. @throws ServiceError `rate_limited`, as `wait` does */
+  /** Waits for room, and counts the work until it ends. @throws ServiceError `rate_limited`, as `wait` does */
   async run<T>(merchantId: string, work: () => Promise<T>): Promise<T> {
     await this.wait(merchantId);
     try {
       return await work();
     } finally {
-      const end = () => this.end({ merchantId });
-      if (this.#limits.pause) void this.#limits.pause().then(end);
-      else end();
+      if (this.#limits.first) void giveWay(this.#limits.first).then(() => this.end({ merchantId }));
+      else this.end({ merchantId });
     }
   }
 
   /** Returns how much of each lane has room if the lanes take turns, at most `most` in all. Begins nothing. */
-  plan(lanes: readonly Required<Owner>[], most: number): LaneClaim[] {
+  plan(lanes: readonly Lane[], most: number): LaneClaim[] {
     const claims = lanes.map((lane) => ({ ...lane, count: 0 }));
     let planned = 0;
     for (let open = claims; open.length > 0;) {
@@ -174,7 +170,7 @@ const tooMany = () =>
  * Lets requests run between two steps of other work, each of which blocks the event loop for milliseconds. Waits for one
  * turn of the loop, or for up to MOST_TURNS while payments are in progress.
  */
-export async function giveWay(payments: InProgress): Promise<void> {
+async function giveWay(payments: InProgress): Promise<void> {
   await nextTurn();
   for (let turns = 1; turns < MOST_TURNS && !payments.isIdle; turns += 1) await nextTurn();
 }
@@ -210,24 +206,24 @@ export function withLimitedLists(storage: Storage, lists: InProgress): Storage {
   return limited;
 }
 
-/** How long a request may still wait for the storage, over all its operations, in milliseconds. */
-const budgets = new AsyncLocalStorage<{ leftMs: number }>();
+/** How long a request may still wait for the storage, over all its operations. */
+const timeLeft = new AsyncLocalStorage<{ leftMs: number }>();
 
-/** Runs `work`, whose operations share the budget. */
-export const withBudget = <T>(budget: { leftMs: number }, work: () => T): T => budgets.run(budget, work);
+/** Runs `work`, whose operations share the time that is left. */
+export const withTimeLeft = <T>(left: { leftMs: number }, work: () => T): T => timeLeft.run(left, work);
 
 /**
- * Runs an operation of the storage and takes its time from the caller's budget, if the caller has a budget.
+ * Runs an operation of the storage, and takes its time from the time that is left to its request, if that is limited.
  * @param operation gets the time by which it must have ended, as `performance.now()` counts
  */
-export async function runOnBudget<T>(operation: (deadline: number) => Promise<T>): Promise<T> {
-  const budget = budgets.getStore();
-  if (!budget) return operation(Infinity);
+export async function runInTimeLeft<T>(operation: (deadline: number) => Promise<T>): Promise<T> {
+  const left = timeLeft.getStore();
+  if (!left) return operation(Infinity);
   const begun = performance.now();
   try {
-    return await operation(begun + budget.leftMs);
+    return await operation(begun + left.leftMs);
   } finally {
-    budget.leftMs -= performance.now() - begun;
+    left.leftMs -= performance.now() - begun;
   }
 }
 

@@ -29,7 +29,7 @@ export interface ApiKey {
 }
 
 /** What new keys begin with. A key with another beginning is valid in both modes (D80). */
-export const KEY_PREFIX: Readonly<Record<AskedMode, string>> = { sandbox: "test_", live: "live_", unset: "sk_" };
+export const KEY_PREFIX: Readonly<Record<Mode, string>> = { sandbox: "test_", live: "live_" };
 
 /** Returns why a key cannot belong to a service of this mode; undefined if it can. */
 export function otherModeOf(key: string, mode: Mode): string | undefined {
@@ -43,13 +43,6 @@ export function otherModeOf(key: string, mode: Mode): string | undefined {
 /** How many keys that are not revoked a merchant may have. */
 export const MOST_KEYS = 100;
 
-/** A request used this key at `usedAt`, in real time. */
-export interface KeyUse {
-  merchantId: string;
-  keyId: string;
-  usedAt: number;
-}
-
 /** Returns a key's SHA-256, the only form in which a key is stored. Keys are random, so they need no slow hash. */
 export const hashKey = (key: string): SecretHash => hash("sha256", key);
 
@@ -59,8 +52,22 @@ export interface WebhookSecrets {
   previous: { secret: string; expiresAt: number }[];
 }
 
-/** What remains after a rotation: how long a replaced secret still signs, in sandbox time, and how many at most (D12). */
-export const REPLACED_SECRETS = { signForMs: 24 * 3_600_000, most: 5 };
+/** How long a replaced secret still signs, in sandbox time, and how many do at most (D12). */
+const REPLACED_SIGN_MS = 24 * 3_600_000;
+const MOST_REPLACED = 5;
+
+/** The secrets that sign at this sandbox time. */
+export const signingAt = (at: number, { current, previous }: WebhookSecrets): WebhookSecrets => ({
+  current,
+  previous: previous.filter(({ expiresAt }) => expiresAt > at),
+});
+
+/** Makes `secret` the current secret. The expiry of secrets that were replaced earlier does not change. */
+export function rotated(at: number, secrets: WebhookSecrets, secret: string): WebhookSecrets {
+  const { current, previous } = signingAt(at, secrets);
+  const replaced = { secret: current, expiresAt: at + REPLACED_SIGN_MS };
+  return { current: secret, previous: [replaced, ...previous].slice(0, MOST_REPLACED) };
+}
 
 /** Makes a webhook secret (D12, Standard Webhooks 1.0). */
 export const newSecret = (random: (size: number) => Uint8Array): string =>

@@ -97,9 +97,8 @@ export interface Terms {
   rateLimit?: number;
 }
 
-/** How people write a value. `read` returns undefined for a text that is not what `what` says. */
-interface Written<Value> {
-  what: string;
+/** How people write a value. `read` returns undefined for a text that is not valid. */
+export interface Written<Value> {
   example: string;
   read(text: string): Value | undefined;
   write(value: Value): string;
@@ -118,14 +117,12 @@ export function readAmounts(text: string): Amounts | undefined {
 }
 
 const amounts = (example: string): Written<Amounts> => ({
-  what: `at most ${MOST} amounts in the lowest denomination, each in another currency`,
   example,
   read: readAmounts,
   write: amountsText,
 });
 
 const list = (example: string, pattern: RegExp): Written<readonly string[]> => ({
-  what: `at most ${MOST} values separated by commas`,
   example,
   read(text) {
     const values = [...new Set(valuesIn(text))];
@@ -136,7 +133,6 @@ const list = (example: string, pattern: RegExp): Written<readonly string[]> => (
 
 /** The largest values are the same as for the settings, so that the fee of the largest amount is an exact integer. */
 const fee = (example: string): Written<FeeRule> => ({
-  what: "up to 9999 basis points, and perhaps + a fixed part up to 1000000000",
   example,
   read(text) {
     const [, first, second = "0"] = /^(\d{1,4})(?:\s*\+\s*(\d{1,10}))?$/.exec(text) ?? [];
@@ -147,7 +143,6 @@ const fee = (example: string): Written<FeeRule> => ({
 });
 
 const rate: Written<number> = {
-  what: "a whole number from 1 to 1000000",
   example: "50",
   read: (text) => (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000_000 ? Number(text) : undefined),
   write: String,
@@ -168,28 +163,10 @@ export const TERMS = {
   rateLimit: rate,
 } satisfies { [Name in keyof Terms]-?: Written<NonNullable<Terms[Name]>> };
 
-type Texts<All> = Readonly<Partial<Record<keyof All, string>>>;
-
-/** Reads what people have written; undefined if they have written nothing. @throws ServiceError `invalid_value` */
-function read<All extends object>(table: object, texts: Texts<All>): All | undefined {
-  const given = Object.entries<string | undefined>(texts).filter(([, text]) => text?.trim());
-  if (given.length === 0) return undefined;
-  return Object.fromEntries(
-    given.map(([name, text]) => {
-      const { what, example, read: parse } = table[name as never] as Written<unknown>;
-      const value = parse(text!.trim());
-      if (value !== undefined) return [name, value];
-      throw new ServiceError("invalid_value", `${name} must be ${what}, such as ${example}.`);
-    }),
-  ) as All;
-}
-
 function textsOf(table: object, values: object = {}): Record<string, string> {
   const write = (name: string, value: unknown) => (table[name as never] as Written<unknown>).write(value);
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, write(name, value)]));
 }
 
-export const parseLimits = (texts: Texts<Limits>) => read<Limits>(LIMITS, texts);
 export const limitTexts = (limits: Limits | undefined) => textsOf(LIMITS, limits);
-export const parseTerms = (texts: Texts<Terms>) => read<Terms>(TERMS, texts);
 export const termTexts = (terms: Terms | undefined) => textsOf(TERMS, terms);

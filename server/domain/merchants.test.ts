@@ -23,7 +23,7 @@ const ownerOf = async (key?: string) => (await authenticate(context.storage, key
 
 test("the first merchant gets a key at the first start only, of which a hash and the last four characters are stored", async () => {
   const { newKey } = await prepare();
-  expect(newKey).toMatch(/^sk_/);
+  expect(newKey).toMatch(/^test_/);
   expect(await prepare()).toEqual({});
   expect(await context.storage.listMerchants()).toEqual([await ownerOf(newKey)]);
   const [key, ...others] = await context.storage.listKeys();

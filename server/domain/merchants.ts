@@ -3,15 +3,7 @@ import type { Chaos } from "./outcomes.ts";
 import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids, Random } from "./ids.ts";
-import {
-  hashKey,
-  MOST_KEYS,
-  newSecret,
-  type ApiKey,
-  type KeyUse,
-  type SecretHash,
-  type WebhookSecrets,
-} from "./keys.ts";
+import { hashKey, newSecret, type ApiKey, type SecretHash, type WebhookSecrets } from "./keys.ts";
 import type { Limits, Terms } from "./limits.ts";
 
 export interface Merchant {
@@ -53,16 +45,15 @@ export interface MerchantStore {
   setMerchantState(id: string, state: Merchant["state"], actor: Actor): Promise<boolean>;
   setMerchantLimits(id: string, limits: Limits | undefined, actor: Actor): Promise<void>;
   setMerchantTerms(id: string, terms: Terms | undefined, actor: Actor): Promise<void>;
-  /** Resolves with false if there is no such key. */
-  setKeyLimits(keyId: string, limits: Limits | undefined, actor: Actor): Promise<boolean>;
+  setKeyLimits(keyId: string, limits: Limits | undefined, actor: Actor): Promise<void>;
   /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
   /**
-   * Stores a key, unless one with this id is stored. Resolves with the stored key; with undefined, and stores nothing, if
-   * the merchant has `MOST_KEYS` keys that are not revoked.
-   * @throws ServiceError `merchant_suspended` if the merchant is closed
+   * Stores a key. Resolves with false, and stores nothing, if another key has this id.
+   * @throws ServiceError `invalid_value` if the merchant has `MOST_KEYS` keys that are not revoked; `merchant_suspended` if
+   *   the merchant is closed
    */
-  insertKey(key: ApiKey, actor: Actor): Promise<ApiKey | undefined>;
+  insertKey(key: ApiKey, actor: Actor): Promise<boolean>;
   /** Lists the keys of all merchants, oldest first. */
   listKeys(): Promise<ApiKey[]>;
   /**
@@ -70,13 +61,13 @@ export interface MerchantStore {
    * revoked last.
    */
   listKeysOf(merchantId: string): Promise<ApiKey[]>;
-  /** Records the last use of keys, unless a later use is recorded. A power failure may undo this. */
-  recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
+  /** Records that keys were used now. A power failure may undo this. */
+  recordKeyUses(keys: readonly Pick<ApiKey, "merchantId" | "id">[]): Promise<void>;
   /**
    * Revokes a key for good; a server in another process refuses it within a tenth of a second. A revoked key keeps its
-   * time of revocation. Resolves with false if there is no such key.
+   * time of revocation.
    */
-  revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<boolean>;
+  revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<void>;
   /** The owner of the key with this hash. Undefined if the key is unknown or revoked. */
   findMerchantByKey(hash: SecretHash): Promise<KeyOwner | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;
@@ -88,12 +79,7 @@ export interface MerchantStore {
   takeRequest(merchantId: string, perSecond: number): Promise<boolean>;
   /** Reads the secrets that sign now. */
   readSecrets(merchantId: string): Promise<WebhookSecrets>;
-  /** Reads the secrets to show them to a person. */
-  revealSecrets(merchantId: string, actor: Actor): Promise<WebhookSecrets>;
-  /**
-   * Makes `secret` the current secret. The replaced secret signs for another day (`REPLACED_SECRETS`); the expiry of
-   * earlier secrets does not change.
-   */
+  /** Makes `secret` the current secret (`rotated`). */
   rotateSecret(merchantId: string, secret: string, actor: Actor): Promise<WebhookSecrets>;
   /** Sets or removes the address for events whose request gave none (D40). Events that exist keep their destination. */
   setDefaultWebhook(merchantId: string, url: string | undefined, actor: Actor): Promise<void>;
@@ -119,17 +105,11 @@ export interface MerchantContext {
  * @param firstKey a key that the merchant gets in the same transaction; by default it has no key
  * @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters
  */
-export async function createMerchant(
-  context: MerchantContext,
-  name: string,
-  firstKey?: { name: string; text: string },
-): Promise<Merchant> {
+export async function createMerchant(context: MerchantContext, name: string, firstKey?: KeyChoices): Promise<Merchant> {
   const { storage, clock, ids, random, actor } = context;
-  const createdAt = clock.now();
-  const merchant = { id: ids.merchant(), name: checkedName(name), createdAt };
+  const merchant = { id: ids.merchant(), name: checkedName(name), createdAt: clock.now() };
   const secrets = { webhook: newSecret(random), customers: Buffer.from(random(32)).toString("hex") };
-  const key = firstKey && newKey(context, merchant.id, firstKey);
-  await storage.insertMerchant(merchant, secrets, actor, key);
+  await storage.insertMerchant(merchant, secrets, actor, firstKey && newKey(context, merchant.id, firstKey));
   return { ...merchant, clockOffset: 0 };
 }
 
@@ -141,58 +121,38 @@ export const beingReset = (): ServiceError =>
 export const suspension = ({ state }: Pick<Merchant, "state">): ServiceError | undefined =>
   state && new ServiceError("merchant_suspended", `The operator of the service has ${state} this merchant.`);
 
-/** @throws ServiceError `merchant_suspended` if the merchant can create no payments */
-export function requireActive(merchant: Pick<Merchant, "state">): void {
-  const refusal = suspension(merchant);
-  if (refusal) throw refusal;
-}
-
-/** By default, the id and the text are new, and the key may do everything. */
+/** The key may do everything, unless scopes are chosen. */
 interface KeyChoices extends Partial<Pick<ApiKey, "id" | "name" | "scopes">> {
-  text?: string;
+  text: string;
 }
 
-function newKey(
-  { clock, ids }: MerchantContext,
-  merchantId: string,
-  { id, name, scopes, text }: KeyChoices & { text: string },
-): ApiKey {
+function newKey({ clock, ids }: MerchantContext, merchantId: string, { name, text, ...more }: KeyChoices): ApiKey {
   const createdAt = clock.now();
+  const named = name !== undefined && { name: checkedName(name) };
   return {
-    id: id ?? ids.record(createdAt),
+    id: ids.record(createdAt),
+    ...more,
+    ...named,
     merchantId,
     hash: hashKey(text),
     hint: text.slice(-4),
-    ...(name !== undefined && { name: checkedName(name) }),
-    ...(scopes && { scopes }),
     createdAt,
   };
 }
 
 /**
- * Creates a key and returns its text, which is stored nowhere and cannot be read again.
+ * Creates a key and returns its text, which is stored nowhere and cannot be read again. Resolves with undefined if a key
+ * with this id was created earlier, such as for a form that is sent again.
  * @throws ServiceError `invalid_value` if the name is invalid or the merchant has too many keys
- * @throws KeyExistsError if a key with this id was created earlier
  */
 export async function createKey(
   context: MerchantContext,
   merchantId: string,
-  choices: KeyChoices = {},
-): Promise<string> {
-  const text = choices.text ?? context.ids.apiKey();
-  const key = newKey(context, merchantId, { ...choices, text });
-  const stored = await context.storage.insertKey(key, context.actor);
-  if (stored?.hash === key.hash) return text;
-  if (stored) throw new KeyExistsError();
-  throw new ServiceError(
-    "invalid_value",
-    `The merchant has ${MOST_KEYS} API keys, which is the most. Revoke a key that is not used, then create the new key.`,
-  );
-}
-
-/** Thrown if a form is sent again whose key was created. The text of that key cannot be read again. */
-export class KeyExistsError extends Error {
-  override name = "KeyExistsError";
+  choices: Partial<KeyChoices> = {},
+): Promise<string | undefined> {
+  const { text = context.ids.apiKey(), ...more } = choices;
+  const isNew = await context.storage.insertKey(newKey(context, merchantId, { text, ...more }), context.actor);
+  return isNew ? text : undefined;
 }
 
 /**
@@ -207,21 +167,22 @@ export async function prepareFirstMerchant(
   name: string,
   wanted?: string,
 ): Promise<{ newKey?: string; revokedKeyId?: string }> {
-  const merchants = await context.storage.listMerchants();
-  const keys = wanted === undefined ? [] : await context.storage.listKeys();
-  const known = keys.find(({ hash }) => hash === hashKey(wanted!));
-  if (known?.revokedAt !== undefined) return { revokedKeyId: known.id };
-  const merchant = merchants.find(({ state }) => state !== "closed");
-  if (merchant) {
-    if (known && known.merchantId !== merchant.id)
-      throw new ServiceError("invalid_value", "SANDBOX_API_KEY is a key of another merchant; choose another value");
-    if (wanted !== undefined && !known)
-      await createKey(context, merchant.id, { name: "SANDBOX_API_KEY", text: wanted });
-    return {};
+  const { storage, ids } = context;
+  const merchants = await storage.listMerchants();
+  const open = merchants.find(({ state }) => state !== "closed");
+  if (wanted === undefined) {
+    // A person who has closed all merchants does not expect a new key.
+    if (merchants.length > 0) return {};
+    const text = ids.apiKey();
+    await createMerchant(context, name, { name: "First key", text });
+    return { newKey: text };
   }
-  // A person who has closed all merchants does not expect a new key.
-  if (merchants.length > 0 && wanted === undefined) return {};
-  const text = wanted ?? context.ids.apiKey();
-  await createMerchant(context, name, { name: wanted === undefined ? "First key" : "SANDBOX_API_KEY", text });
-  return wanted === undefined ? { newKey: text } : {};
+  const key = { name: "SANDBOX_API_KEY", text: wanted };
+  const known = (await storage.listKeys()).find(({ hash }) => hash === hashKey(wanted));
+  if (known?.revokedAt !== undefined) return { revokedKeyId: known.id };
+  if (known && open && known.merchantId !== open.id)
+    throw new ServiceError("invalid_value", "SANDBOX_API_KEY is a key of another merchant; choose another value");
+  if (!open) await createMerchant(context, name, key);
+  else if (!known) await createKey(context, open.id, key);
+  return {};
 }

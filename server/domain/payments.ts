@@ -1,5 +1,5 @@
 import type { components } from "../../generated/openapi.ts";
-import { areTwoPeople, type Actor, type ActorName, type Eyes } from "./audit.ts";
+import { areTwoPeople, type Actor, type ActorName, type AccessChain } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
 import type { Ids } from "./ids.ts";
@@ -266,13 +266,13 @@ export function createCheckouts(context: Context) {
 export function mayDecide(
   { level, madeBy }: Approval,
   { state }: Pick<Merchant, "state">,
-  eyes: Eyes,
+  chain: AccessChain,
   approves: boolean,
 ): Decided | undefined {
-  const isOfMerchant = eyes.startsWith("merchant ");
+  const isOfMerchant = chain.startsWith("merchant ");
   if (isOfMerchant && level === "operator") return "operators-only";
   if (isOfMerchant && approves && state !== undefined) return "suspended";
-  return approves && madeBy !== undefined && !areTwoPeople(madeBy, eyes) ? "own" : undefined;
+  return approves && madeBy !== undefined && !areTwoPeople(madeBy, chain) ? "own" : undefined;
 }
 
 /** Turns a draft into a draft that waits for approval. */

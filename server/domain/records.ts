@@ -1,5 +1,5 @@
 import type { components } from "../../generated/openapi.ts";
-import type { Eyes } from "./audit.ts";
+import type { AccessChain } from "./audit.ts";
 import { ServiceError } from "./errors.ts";
 
 /**
@@ -73,7 +73,7 @@ export interface Approval {
    * The person who made the payout, and who therefore cannot approve it: the creator of its key, or the sender of its
    * form. Absent if the person is not known.
    */
-  madeBy?: Eyes;
+  madeBy?: AccessChain;
   /** What happens to the payout once it is approved. */
   plan: { due?: DueAfter; failure?: Failure; rail?: string };
 }
@@ -96,7 +96,7 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
   /** Why the payment is refused, unless the merchant has used its reference: then it is a duplicate (D1). */
   refusal?: ServiceError;
   /** Who made a payment from the dashboard. */
-  madeBy?: Eyes;
+  madeBy?: AccessChain;
 } & (T extends { customer: Customer } ? { customer: Pick<Customer, "phoneNumber"> } : unknown);
 
 /**

@@ -1,37 +1,27 @@
 import type { Page } from "./pages.ts";
+import type { Exchange } from "./telemetry.ts";
+
+type Told = "requestId" | "merchantId" | "operation" | "method" | "status" | "durationMs";
 
 /** A request of a merchant as its log shows it: without secrets, and with the last three digits of phone numbers. */
-export interface LoggedRequest {
-  requestId: string;
-  merchantId: string;
+export interface LoggedRequest extends Pick<Exchange, Told> {
+  /** The id of its API key. */
+  keyId?: string;
   /** When it ended, in real time. */
   at: number;
   /** Orders the requests that one process has logged in the same millisecond. */
   number: number;
-  /** The operationId of the contract. */
-  operation: string;
-  method: string;
   path: string;
-  /** Absent if the connection ended before a response was sent. */
-  status?: number;
   code?: string;
-  durationMs: number;
   /** The service's reference of the payment that the request was about. */
   reference?: string;
   merchantsReference?: string;
   /** The name of the program that sent it, from its `User-Agent`: redacted, printable, at most 100 characters. */
   program?: string;
-  /** The id of its API key; absent for a request from before the log kept it. */
-  keyId?: string;
   /** The request's body or query, redacted, as JSON. */
   sent?: string;
   /** The response's body, redacted, as JSON. */
   returned?: string;
-  /**
-   * How many of the merchant's requests were not kept, after the last request with such a count and before this
-   * request.
-   */
-  leftOut?: number;
 }
 
 /**

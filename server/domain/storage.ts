@@ -1,3 +1,4 @@
+import type { Mode } from "./keys.ts";
 import { needsSecondPerson, type LedgerStore } from "./ledger.ts";
 import type { Amounts } from "./limits.ts";
 import type { RecordStore } from "./payments.ts";
@@ -7,7 +8,6 @@ import type { DeliveryQueue, EventLog } from "./deliveries.ts";
 import type { FigureStore } from "./figures.ts";
 import type { HandoverStore } from "./handovers.ts";
 import type { MerchantStore, Merchant } from "./merchants.ts";
-import type { ReplayStore } from "./webhooks.ts";
 import type { RequestLog } from "./request-log.ts";
 import type { SignInStore } from "./sign-in.ts";
 import type { ClockMove } from "./time.ts";
@@ -27,7 +27,6 @@ export interface Storage
     HandoverStore,
     LedgerStore,
     EventLog,
-    ReplayStore,
     AuditLog,
     SignInStore,
     RequestLog,
@@ -35,6 +34,8 @@ export interface Storage
     Housekeeping {
   /** Counts the waiting work of all merchants. Takes about 15 ms at most, however long the queues are. */
   readBacklog(): Promise<Backlog>;
+  /** Reads whether the database belongs to a sandbox or to a live service; undefined if nobody has decided it (D80). */
+  readMode(): Promise<Mode | undefined>;
   /** Resolves if the storage can commit. Otherwise rejects with the reason. */
   ping(): Promise<void>;
   /** Refuses further transactions, finishes those in progress, then closes the storage. */
@@ -84,16 +85,10 @@ export interface ClockStore {
   /** Gives at most `limit` due records their final status and writes their events. Resolves with their number. */
   settleDue(limit: number, merchantId?: string): Promise<number>;
   /**
-   * Moves a merchant's clock (`movedTime`). Concurrent moves add up. Resolves with the real time of the move; with
-   * undefined, and moves nothing, if the move leads further ahead of real time than `mostAheadMs`.
-   * @param actor who moves it, for the audit trail; nothing is recorded without one
+   * Moves a merchant's clock (`movedTime`). Concurrent moves add up. Resolves with the real time of the move.
+   * @throws ServiceError as `movedTime` does; nothing has changed
    */
-  moveClock(
-    merchantId: string,
-    move: ClockMove,
-    mostAheadMs: number,
-    actor?: Actor,
-  ): Promise<{ merchant: Merchant; at: number } | undefined>;
+  moveClock(merchantId: string, move: ClockMove, actor: Actor): Promise<{ merchant: Merchant; at: number }>;
   /** True if a record or delivery of the merchant was due at this real time. Includes claimed deliveries. */
   hasDue(merchantId: string, until: number): Promise<boolean>;
   /**
@@ -101,9 +96,8 @@ export interface ClockStore {
    * off. Also deletes previous webhook secrets, because an expired secret would become valid again
    * on the reset clock. Many rows are deleted in several transactions: meanwhile the merchant `isResetting`, and `prune`
    * continues a reset whose process has ended.
-   * @param actor as for `moveClock`
    */
-  reset(merchantId: string, actor?: Actor): Promise<void>;
+  reset(merchantId: string, actor: Actor): Promise<void>;
 }
 
 export interface Housekeeping {
@@ -116,33 +110,22 @@ export interface Housekeeping {
    * Looks at the next `limit` events of a merchant, and deletes the events that are no longer needed, with their
    * attempts. These are events that were created before `before`, and that either were delivered, with no attempt since
    * then, or have no address. Keeps records, and events whose delivery is pending, has failed or is being attempted.
+   * Resolves with where the next step begins; with undefined after the last step.
+   * @param query `after`: where the previous step ended; 0 at first
    */
-  pruneEvents(query: PruneQuery): Promise<Pruned>;
+  pruneEvents(query: RetentionQuery & { after: number }): Promise<number | undefined>;
   /**
    * Erases the phone numbers of about `limit` records of a merchant that became final before `before`, in the records, in
    * their webhooks and in what rails said; forgets what receivers answered. References, amounts, books and the ids of
-   * customers stay. Resolves with the number of these records, and whether no more are old enough.
+   * customers stay. Resolves with true if there may be more such records.
    */
-  erasePhones(query: ErasureQuery): Promise<{ erased: number; isDone: boolean }>;
+  erasePhones(query: RetentionQuery): Promise<boolean>;
 }
 
-export interface ErasureQuery {
+/** A step of deleting what is too old. */
+export interface RetentionQuery {
   merchantId: string;
   /** Real time. */
   before: number;
   limit: number;
-}
-
-export interface PruneQuery extends ErasureQuery {
-  /** Where the previous step ended; 0 at first. */
-  after: number;
-  dryRun: boolean;
-}
-
-/** What a step has deleted, or would delete. The last step has no `next`. */
-export interface Pruned {
-  events: number;
-  attempts: number;
-  bytes: number;
-  next?: number;
 }

@@ -40,8 +40,8 @@ export interface RequestEnded {
   method: string;
   /** The pattern of the path, such as `/v1/disbursements/:reference`; `unknown` if no path matched. */
   route: string;
-  /** Absent if the request is no operation of the contract. */
-  operationId?: string;
+  /** Its `operationId`; absent if the request is no operation of the contract. */
+  operation?: string;
   /** Absent if the connection ended before a response was sent. */
   status?: number;
   durationMs: number;
@@ -52,9 +52,9 @@ export interface RequestEnded {
 }
 
 /** An operation of the contract, called with a valid key. An exchange contains the key, secrets and phone numbers. */
-export interface Exchange extends Pick<RequestEnded, "requestId" | "method" | "route" | "status" | "durationMs"> {
+export interface Exchange extends Omit<RequestEnded, "client"> {
   merchantId: string;
-  operationId: string;
+  operation: string;
   parameters: Readonly<Record<string, string>>;
   /** The body, or the parameters of the query if there is none. */
   sent: unknown;
@@ -71,8 +71,6 @@ export interface AttemptEnded {
   merchantId: string;
   /** The status of the delivery after the attempt. While it is `pending`, the attempt failed and will be repeated. */
   status: DeliveryStatus;
-  /** Absent if there was no response. */
-  httpStatus?: number;
   durationMs: number;
   /** How long after it fell due the attempt began; absent for a replay. */
   delayMs?: number;
@@ -96,10 +94,10 @@ export type Telemetry = ReturnType<typeof createTelemetry>;
  * @param failed called with the first error that a subscriber throws; a subscriber's errors affect nothing else
  */
 export function createTelemetry(failed: (error: unknown) => void) {
-  const subscribers = new Map<Name, readonly Subscriber<never>[]>();
+  const subscribers = new Map<Name, Set<Subscriber<never>>>();
   const failing = new WeakSet<Subscriber<never>>();
   const emit: Emit = (name, event) => {
-    for (const subscriber of (subscribers.get(name) ?? []) as readonly Subscriber<typeof name>[]) {
+    for (const subscriber of (subscribers.get(name) ?? []) as Iterable<Subscriber<typeof name>>) {
       try {
         subscriber(event);
       } catch (error) {
@@ -112,12 +110,9 @@ export function createTelemetry(failed: (error: unknown) => void) {
     emit,
     /** Calls `subscriber` with each event, during the reported work: it must be quick. Returns a function that ends this. */
     on<N extends Name>(name: N, subscriber: Subscriber<N>): () => void {
-      subscribers.set(name, [...(subscribers.get(name) ?? []), subscriber]);
-      return () =>
-        void subscribers.set(
-          name,
-          subscribers.get(name)!.filter((other) => other !== subscriber),
-        );
+      const all = subscribers.get(name) ?? new Set();
+      subscribers.set(name, all.add(subscriber));
+      return () => void all.delete(subscriber);
     },
   };
 }

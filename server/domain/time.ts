@@ -1,3 +1,4 @@
+import { ServiceError } from "./errors.ts";
 import type { Merchant } from "./merchants.ts";
 
 export const DAY_MS = 86_400_000;
@@ -5,7 +6,7 @@ export const DAY_MS = 86_400_000;
 export type ClockMove = { by: number } | { to: number };
 
 /** How far ahead of real time a merchant's clock may be, after one move or after several (D18). */
-export const MOST_AHEAD_MS = 365 * DAY_MS;
+const MOST_AHEAD_MS = 365 * DAY_MS;
 
 /** Returns the merchant's sandbox time. @param now real time */
 export function sandboxTime({ clockOffset }: Pick<Merchant, "clockOffset">, now: number): number {
@@ -13,19 +14,18 @@ export function sandboxTime({ clockOffset }: Pick<Merchant, "clockOffset">, now:
 }
 
 /**
- * Returns the sandbox time after a move by a duration or to a sandbox time, which never goes backwards. Undefined if the
- * move would lead further ahead of real time than `mostAheadMs`; a move that changes nothing is always possible.
+ * Returns the sandbox time after a move by a duration or to a sandbox time, which never goes backwards.
  * @param now real time
+ * @throws ServiceError `invalid_value` if the time would be more than `MOST_AHEAD_MS` ahead of real time
  */
-export function movedTime(
-  merchant: Pick<Merchant, "clockOffset">,
-  now: number,
-  move: ClockMove,
-  mostAheadMs: number,
-): number | undefined {
+export function movedTime(merchant: Pick<Merchant, "clockOffset">, now: number, move: ClockMove): number {
   const current = sandboxTime(merchant, now);
   const to = "by" in move ? current + move.by : Math.max(current, move.to);
-  return to > current && to - now > mostAheadMs ? undefined : to;
+  if (to - now <= MOST_AHEAD_MS) return to;
+  const path = "by" in move ? "seconds" : "to";
+  const days = MOST_AHEAD_MS / DAY_MS;
+  const message = `${path} must not move the clock more than ${days} days ahead of real time. A reset sets the clock back.`;
+  throw new ServiceError("invalid_value", message, { fields: [{ path, code: "maximum", message }] });
 }
 
 /**

@@ -1,14 +1,12 @@
 import { parse } from "node:url";
 import { fullFormats } from "ajv-formats/dist/formats.js";
-import type { Request, RequestHandler, Response } from "express";
-import express from "express";
-import { middleware as openApiValidator } from "express-openapi-validator";
+import type { Request, Response } from "express";
+// Only the validator of requests: the package's entry also loads what reads documents, uploads and responses.
+import { RequestValidator } from "express-openapi-validator/dist/middlewares/openapi.request.validator.js";
 import document from "../../generated/openapi.json" with { type: "json" };
 import { ServiceError, type FieldError } from "../domain/errors.ts";
-import { through } from "./json-body.ts";
 
 interface Schema {
-  $ref?: string;
   type?: string;
   properties?: Record<string, Schema>;
   oneOf?: { required?: string[] }[];
@@ -16,10 +14,9 @@ interface Schema {
 }
 
 interface Parameter {
-  $ref?: string;
-  name?: string;
-  in?: string;
-  schema?: Schema;
+  name: string;
+  in: string;
+  schema: Schema;
 }
 
 /** The parts of an operation of the spec that declare its input. */
@@ -29,38 +26,69 @@ export interface InputDeclaration {
 }
 
 /** Follows a reference within the spec. */
-function resolved<T extends { $ref?: string }>(part: T): T {
-  if (part.$ref === undefined) return part;
+function resolved(part: any): unknown {
+  if (part?.$ref === undefined) return part;
   const [, ...steps] = part.$ref.split("/");
-  return resolved(steps.reduce<any>((at, step) => at[step], document) as T);
+  return resolved(steps.reduce((at: any, step: string) => at[step], document));
 }
 
+/** Returns a copy of a part of the spec in which each reference is replaced by what it names. */
+const inlined = <T extends object>(part: T): T =>
+  JSON.parse(JSON.stringify(part, (_name, value) => resolved(value))) as T;
+
 /** True if a path parameter may be any string. Descriptions, examples and `x-…` extensions constrain nothing. */
-function isFree({ in: place, schema = {} }: Parameter): boolean {
-  const keywords = Object.keys(resolved(schema)).filter((key) => !/^(description|examples|x-.+)$/.test(key));
-  return place === "path" && keywords.join() === "type" && resolved(schema).type === "string";
+function isFree({ in: place, schema }: Parameter): boolean {
+  const keywords = Object.keys(schema).filter((key) => !/^(description|examples|x-.+)$/.test(key));
+  return place === "path" && keywords.join() === "type" && schema.type === "string";
 }
 
 const pick = (names: readonly string[]) => (given: object) =>
   Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
 
+/** What errors of an operation say. */
+interface Texts {
+  /** What each field and query parameter accepts, in the words of the spec (`x-expects`). */
+  expected: ReadonlyMap<string, string | undefined>;
+  /** The fields of the body's `oneOf`: a request must have exactly one of them. */
+  alternatives: readonly string[];
+}
+
 /**
- * Returns functions that copy what the operation declares from a query and from a body. Undeclared parameters and
- * fields are ignored, so they never reach the domain or the storage.
+ * Returns what checks the input of an operation, and functions that copy what the operation declares from a query and from
+ * a body. Undeclared parameters and fields are ignored, so they never reach the domain or the storage.
+ * @param path as an Express route
  */
-export function declaredInput({ parameters = [], requestBody }: InputDeclaration) {
-  const declared = parameters.map(resolved);
-  const inQuery = declared.filter((parameter) => parameter.in === "query").map(({ name }) => name!);
-  const body = requestBody && resolved(requestBody.content["application/json"].schema).properties!;
-  for (const [name, schema] of Object.entries(body ?? {})) {
-    const { type } = resolved(schema);
+export function inputOf(path: string, { parameters = [], requestBody }: InputDeclaration) {
+  const schema = inlined({ parameters, requestBody });
+  const inQuery = schema.parameters.filter((parameter) => parameter.in === "query").map(({ name }) => name);
+  const { properties: body, oneOf = [] } = schema.requestBody?.content["application/json"].schema ?? {};
+  for (const [name, { type }] of Object.entries(body ?? {}))
     if (type === "object" || type === "array") throw new Error(`The parts of ${name} would not be picked`);
-  }
+  const isConstrained = body !== undefined || !schema.parameters.every(isFree);
+  const declared = [
+    ...schema.parameters.map((each) => [each.name, each.schema] as const),
+    ...Object.entries(body ?? {}),
+  ];
+  const texts: Texts = {
+    expected: new Map(declared.map(([name, of]) => [name, of["x-expects"]])),
+    alternatives: oneOf.flatMap(({ required = [] }) => required),
+  };
   return {
-    /** True if there is anything to validate. */
-    isConstrained: body !== undefined || !declared.every(isFree),
     query: pick(inQuery),
     body: body ? pick(Object.keys(body)) : () => undefined,
+    /** @throws ServiceError if the request violates the contract */
+    check(req: Request, res: Response): void {
+      if (!isConstrained) return;
+      // The library caches one compiled validator per Content-Type value and never evicts it. Normalise the header so
+      // that the cache holds one entry; `readJson` has already checked the original value.
+      req.headers["content-type"] = "application/json";
+      Object.assign(req, { openapi: { expressRoute: path, openApiRoute: path, pathParams: req.params, schema } });
+      try {
+        void validator.validate(req as never, res, () => undefined);
+      } catch (error) {
+        throw toRefusal(error, texts);
+      }
+    },
   };
 }
 
@@ -71,66 +99,6 @@ if (!process.noDeprecation) {
   process.noDeprecation = true;
   parse("");
   process.noDeprecation = false;
-}
-
-/** The library's middleware, and what it needs to know about the operation of a request. */
-interface Validator {
-  steps: RequestHandler[];
-  paths: Readonly<Record<string, Record<string, object>>>;
-}
-/** Built on first use. It holds no state of a server. */
-let validator: Validator | undefined;
-
-/** @throws ServiceError if the request to this path of the spec violates the contract */
-export async function checkInput(path: string, req: Request & { openapi?: object }, res: Response): Promise<void> {
-  // The library caches one compiled validator per Content-Type value and never evicts it. Normalise the header so
-  // that the cache holds one entry; `readJson` has already checked the original value.
-  req.headers["content-type"] = "application/json";
-  const { steps, paths } = (validator ??= build());
-  // Express has found the operation. The library's other steps would find it again, for a fifth of the CPU of a create.
-  const schema = paths[path]![req.method.toLowerCase()];
-  req.openapi = { expressRoute: path, openApiRoute: path, pathParams: req.params, schema };
-  try {
-    await through(steps.at(-1)!, req, res);
-  } catch (error) {
-    throw toRefusal(error);
-  }
-}
-
-/** Rejects if the contract cannot be loaded. The server then runs, but is not ready. */
-export const proveInput = (): Promise<void> =>
-  // The first middleware waits until the document is loaded, and passes any loading error on.
-  through((validator ??= build()).steps[0]!, { app: express() } as unknown as Request, {} as Response);
-
-/** Builds the middleware from a copy of the spec, because the library changes its input. HEAD is as GET (D26). */
-function build(): Validator {
-  const { paths, components: known, ...spec } = structuredClone(document) as Record<string, any>;
-  for (const item of Object.values<any>(paths)) {
-    for (const operation of Object.values<any>(item)) operation.responses = {};
-    if (item.get) item.head = structuredClone(item.get);
-  }
-  // Parsing all components would take half a second, so the library gets only those that are used.
-  const components: Record<string, object> = { securitySchemes: known.securitySchemes };
-  function addWhatIsUsed(part: unknown) {
-    for (const [, group = "", name = ""] of JSON.stringify(part).matchAll(/"#\/components\/(\w+)\/(\w+)"/g)) {
-      if (Object.hasOwn(components[group] ?? {}, name)) continue;
-      components[group] = { ...components[group], [name]: known[group][name] };
-      addWhatIsUsed(known[group][name]);
-    }
-  }
-  addWhatIsUsed(paths);
-  const steps = openApiValidator({
-    apiSpec: { ...spec, paths, webhooks: {}, components } as never,
-    // The spec is linted before each commit. Validating it here would double the start-up time.
-    validateApiSpec: false,
-    validateRequests: { allErrors: true, allowUnknownQueryParameters: true },
-    validateResponses: false,
-    // The library does not check the API key, because `authenticate` has checked it before the body is read.
-    validateSecurity: false,
-    fileUploader: false,
-    formats,
-  });
-  return { steps, paths };
 }
 
 const isUri = fullFormats.uri as (text: string) => boolean;
@@ -148,6 +116,16 @@ const formats = {
   "date-time": { type: "string" as const, validate: isTimestamp },
   uri: { type: "string" as const, validate: (text: string) => isUri(text) && URL.canParse(text) },
 };
+
+/** It gets no document, because Express finds the operation of a request, whose schema contains no references. */
+const validator = new RequestValidator({ openapi: "3.1.0", info: { title: "", version: "" }, paths: {} } as never, {
+  allErrors: true,
+  allowUnknownQueryParameters: true,
+  strict: false,
+  useDefaults: true,
+  validateSchema: false,
+  formats,
+});
 
 /** A fault as the library reports it. */
 interface Reported {
@@ -173,72 +151,45 @@ const FORM = new Set(["required", "type", "oneOf", "encoding", "additionalProper
  * Converts a validation error into a 400 or 422 that names every invalid field (D1, D2).
  * Any other error, such as a fault in the server, is returned unchanged.
  */
-function toRefusal(error: unknown): unknown {
+function toRefusal(error: unknown, texts: Texts): unknown {
   const { errors, status } = error as { errors?: Reported[]; status?: number };
   if (status !== 400 || !errors) return error;
-  const reported = errors.map(toFault);
-  const faults = reported.filter((fault) => !followsFrom(reported, fault)).filter(isNew);
+  const reported = errors.map((each) => toFault(each, texts));
+  const faults = reported.filter((fault) => !followsFrom(reported, fault, texts)).filter(isNew);
   const code = faults.some(({ keyword }) => FORM.has(keyword)) ? "invalid_request" : "invalid_value";
-  const fields = faults.flatMap(toFields);
+  const fields = faults.flatMap((fault) => toFields(fault, texts));
   const message = `${faults.map(({ text }) => text).join("; ")}.`;
   return new ServiceError(code, message, { ...(fields.length > 0 && { fields }) });
 }
 
-function toFault({ path, message, errorCode = "" }: Reported): Fault {
+function toFault({ path, message, errorCode = "" }: Reported, { expected, alternatives }: Texts): Fault {
   const field = path.replace(/^\/(body|query|params|headers)\/?/, "").replaceAll("/", ".");
-  // The library sets no error code for an unescaped reserved character in a query parameter. In place of `type`, it
-  // checks timestamps with a keyword named x-eov-type.
-  const isReserved = /reserved characters/.test(message);
-  const keyword = isReserved ? "encoding" : errorCode.split(".", 1)[0]!.replace("x-eov-", "");
-  return { field, keyword, text: describe(field, keyword, message) };
+  // The library sets no error code for an unescaped reserved character in a query parameter.
+  const keyword = /reserved characters/.test(message) ? "encoding" : errorCode.split(".", 1)[0]!;
+  const fault = (text: string) => ({ field, keyword, text });
+  if (keyword === "oneOf") return fault(`Send exactly one of ${alternatives.join(" and ")}`);
+  if (field === "") return fault("The body must be a JSON object");
+  if (keyword === "required") return fault(`${field} is required`);
+  if (keyword === "encoding") return fault(`${field} must be percent-encoded`);
+  const words = WORDED.has(keyword) && expected.get(field);
+  return fault(words ? `${field} must be ${words}` : `${field} ${message}`);
 }
 
 /** True for further faults of a value whose type is wrong, and for missing alternatives if no alternative matches. */
-function followsFrom(all: readonly Fault[], { field, keyword }: Fault): boolean {
+function followsFrom(all: readonly Fault[], { field, keyword }: Fault, { alternatives }: Texts): boolean {
   if (keyword === "type") return false;
   if (all.some((other) => other.keyword === "type" && other.field === field)) return true;
-  return keyword === "required" && ALTERNATIVES.includes(field) && all.some((other) => other.keyword === "oneOf");
+  return keyword === "required" && alternatives.includes(field) && all.some((other) => other.keyword === "oneOf");
 }
 
 /** A value that violates both a pattern and a format gets the same text twice. */
 const isNew = ({ text }: Fault, index: number, all: Fault[]): boolean =>
   all.findIndex((other) => other.text === text) === index;
 
-function toFields({ field, keyword, text }: Fault): FieldError[] {
+function toFields({ field, keyword, text }: Fault, { alternatives }: Texts): FieldError[] {
   // `minLength` has the code `min_length` (D2).
   const snake = keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const code = document.components.schemas.FieldErrorCode.enum.find((each) => each === snake) as FieldError["code"];
-  const paths = keyword === "oneOf" ? ALTERNATIVES : [field];
+  const paths = keyword === "oneOf" ? alternatives : [field];
   return code && paths[0] ? paths.map((path) => ({ path, code, message: `${text}.` })) : [];
 }
-
-function describe(field: string, keyword: string, message: string): string {
-  if (keyword === "oneOf") return `Send exactly one of ${ALTERNATIVES.join(" and ")}`;
-  if (field === "") return "The body must be a JSON object";
-  if (keyword === "required") return `${field} is required`;
-  if (keyword === "encoding") return `${field} must be percent-encoded`;
-  const expected = WORDED.has(keyword) && EXPECTED.get(field);
-  return expected ? `${field} must be ${expected}` : `${field} ${message}`;
-}
-
-const schemas = Object.values(document.components.schemas as Record<string, Schema>);
-
-/** The fields of the only `oneOf` of the contract: a request must have exactly one of them. */
-const ALTERNATIVES = schemas.flatMap(({ oneOf = [] }) => oneOf.flatMap(({ required = [] }) => required));
-
-const operations = Object.values(document.paths as Record<string, Record<string, InputDeclaration>>).flatMap((item) =>
-  Object.values(item),
-);
-const inputs: (readonly [name: string | undefined, schema: Schema])[] = [
-  ...schemas.flatMap(({ properties = {} }) => Object.entries(properties)),
-  ...operations
-    .flatMap(({ parameters = [] }) => parameters.map(resolved))
-    .map(({ name, schema = {} }) => [name, schema] as const),
-];
-/** The spec's description of what each request field and query parameter accepts (`x-expects`). */
-const EXPECTED = new Map(
-  inputs.flatMap(([name, schema]) => {
-    const words = resolved(schema)["x-expects"];
-    return words ? [[name, words]] : [];
-  }),
-);

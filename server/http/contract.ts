@@ -1,16 +1,14 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import express from "express";
 import document from "../../generated/openapi.json" with { type: "json" };
-import type { Config } from "../config.ts";
 import { noteChanges } from "../domain/changes.ts";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { modeOf } from "../domain/keys.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import type { ChaosSwitch } from "../domain/outcomes.ts";
-import type { Storage } from "../domain/storage.ts";
 import type { KeyUses } from "../workers/housekeeping.ts";
 import { authenticate, refusalOf, type OperationId } from "./authentication.ts";
-import { checkInput, declaredInput, type InputDeclaration } from "./contract-input.ts";
+import { inputOf, type InputDeclaration } from "./contract-input.ts";
 import { createHandlers, type HandlerContext } from "./handlers.ts";
 import { onlyFor } from "./http-error.ts";
 import { arrived, readJson, through } from "./json-body.ts";
@@ -19,8 +17,6 @@ import { stateOf } from "./request-state.ts";
 import type { Send } from "./views.ts";
 
 export interface ContractContext extends HandlerContext {
-  config: Config;
-  storage: Storage;
   /** Counts requests without a valid key. */
   failedKeys: RequestLimit;
   keyUses: Pick<KeyUses, "note">;
@@ -44,7 +40,7 @@ const isControl = (path: string): boolean => path.startsWith("/sandbox/");
 export function createContract(context: ContractContext): Router {
   const handlers = createHandlers(context);
   const router = express.Router({ caseSensitive: true, strict: true });
-  for (const [path, item] of Object.entries(document.paths as Record<string, Item>)) {
+  for (const [path, item] of Object.entries(document.paths as object as Record<string, Item>)) {
     if (isControl(path) && !context.config.sandbox) continue;
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
     const methods = METHODS.filter((method) => item[method]);
@@ -110,7 +106,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
   const { operationId, requestBody } = operation;
   const isOfSandbox = isControl(path);
   const isPayment = !isOfSandbox && !operationId.startsWith("list");
-  const input = declaredInput(operation);
+  const input = inputOf(path, operation);
 
   async function answer(req: Request, res: Response): Promise<void> {
     const state = stateOf(res);
@@ -125,7 +121,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
     const hasWaited = await (isPayment ? beginPayment(room, merchant.id, res) : beginOther(room, merchant.id));
     // The body and the wait may take long. Meanwhile the key may have been revoked or the merchant's clock moved.
     if (hasWaited || hasBody(req)) ({ merchant, keyId } = await identify(context, req, res));
-    if (input.isConstrained) await checkInput(path, req, res);
+    input.check(req, res);
     const call = {
       merchant,
       actor: `key ${keyId}`,

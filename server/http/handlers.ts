@@ -5,6 +5,7 @@ import { chaosOf, NO_CHAOS } from "../domain/outcomes.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { Delivery } from "../domain/deliveries.ts";
 import type { Ids, Random } from "../domain/ids.ts";
 import { newSecret } from "../domain/keys.ts";
 import type { ServiceError } from "../domain/errors.ts";
@@ -13,9 +14,8 @@ import { sandboxTime, type ClockMove } from "../domain/time.ts";
 import { readBalances } from "../domain/ledger.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
 import type { Storage } from "../domain/storage.ts";
-import { replayDelivery } from "../domain/webhooks.ts";
 import type { components, operations } from "../../generated/openapi.ts";
-import type { MerchantClock } from "../workers/merchant-clock.ts";
+import type { AdvanceClock } from "../workers/merchant-clock.ts";
 import type { OperationId } from "./authentication.ts";
 import { deliveryView, eventView, listView, secretView, statementTable, type Send } from "./views.ts";
 
@@ -52,16 +52,17 @@ export interface HandlerContext {
   checkouts: Checkouts;
   random: Random;
   /** Makes a delivery ready, and waits a while for its attempt. */
-  attempt: Storage["requestReplay"];
-  merchantClock: MerchantClock;
+  replay(merchantId: string, id: string, actor: Actor): Promise<Delivery>;
+  advanceClock: AdvanceClock;
   storage: Storage;
   ids: Ids;
 }
 
 /** The handler of each operation of the spec. */
 export function createHandlers(context: HandlerContext): Handlers {
-  const { config, clock, disbursements, checkouts, attempt, ids, random, merchantClock, storage } = context;
-  const clockOf = (merchant: Merchant) => view("Clock", { now: sandboxTime(merchant, clock.now()) });
+  const { config, clock, disbursements, checkouts, replay, ids, random, advanceClock, storage } = context;
+  const clockOf = (merchant: Pick<Merchant, "clockOffset">) =>
+    view("Clock", { now: sandboxTime(merchant, clock.now()) });
   return {
     createDisbursement: async ({ merchant, keyId, body, refusal }) =>
       view("DisbursementCreated", await disbursements.create(merchant, body, { keyId, refusal })),
@@ -90,17 +91,18 @@ export function createHandlers(context: HandlerContext): Handlers {
     },
 
     readClock: async ({ merchant }) => clockOf(merchant),
-    advanceClock: async ({ merchant, actor, body }) =>
-      clockOf(await merchantClock.advance(merchant.id, clockMove(body), actor)),
-    resetSandbox: async ({ merchant, actor }) => clockOf(await merchantClock.reset(merchant.id, actor)),
+    advanceClock: async ({ merchant, actor, body }) => clockOf(await advanceClock(merchant.id, clockMove(body), actor)),
+    async resetSandbox({ merchant, actor }) {
+      await storage.reset(merchant.id, actor);
+      return clockOf({ clockOffset: 0 });
+    },
     finishCheckout: async ({ merchant, path, body }) =>
       paymentView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
     listEvents: async ({ merchant, query }) =>
       listView(await storage.listEvents({ ...firstPage(merchant), ...query }), eventView),
     listDeliveries: async ({ merchant, query }) =>
       listView(await storage.listDeliveries({ ...firstPage(merchant), ...query }), deliveryView),
-    replayDelivery: async ({ merchant, actor, path }) =>
-      deliveryView(await replayDelivery(storage, attempt, merchant.id, path.id, actor)),
+    replayDelivery: async ({ merchant, actor, path }) => deliveryView(await replay(merchant.id, path.id, actor)),
     readWebhookSecret: async ({ merchant }) => secretView(await storage.readSecrets(merchant.id)),
     rotateWebhookSecret: async ({ merchant, actor }) =>
       secretView(await storage.rotateSecret(merchant.id, newSecret(random), actor)),

@@ -1,4 +1,3 @@
-import { STATUS_CODES } from "node:http";
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import type { Logger } from "pino";
 import type { components } from "../../generated/openapi.ts";
@@ -32,7 +31,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
 
 // RFC 9110 renamed two statuses; Node still has the old names.
 const PHRASES: Readonly<Record<number, string | undefined>> = {
-  ...STATUS_CODES,
+  ...process.getBuiltinModule("node:http").STATUS_CODES,
   413: "Content Too Large",
   422: "Unprocessable Content",
 };
@@ -54,9 +53,16 @@ export function toHttpError({ code, message, details }: ServiceError): HttpError
       ...(retryAfterSeconds !== undefined && { "Retry-After": String(retryAfterSeconds) }),
       ...(allow !== undefined && { Allow: allow }),
     },
-    body: { statusCode: status, error: PHRASES[status]!, message, code, ...(fields && { fields }) },
+    body: { ...errorBody(status, message, code), ...(fields && { fields }) },
   };
 }
+
+export const errorBody = (status: number, message: string, code: ErrorCode): HttpError["body"] => ({
+  statusCode: status,
+  error: PHRASES[status]!,
+  message,
+  code,
+});
 
 const NO_SUCH_PATH = "This path does not exist.";
 export const noSuchPath: RequestHandler = () => {

@@ -73,26 +73,6 @@ describe("malformed HTTP gets an error in the shape of §7, unusual HTTP is hand
   });
 });
 
-describe("connections", () => {
-  test("a refused request that never sends its body is closed a second after the response", async () => {
-    const { socket, status, closed } = await open(
-      server,
-      `${POST}Host: a\r\nx-api-key: wrong\r\n${withBody("{}", "{")}`,
-    );
-    expect([await status(), socket.readableEnded]).toEqual([401, false]);
-    server.clock.advance(1_000);
-    await closed;
-  });
-
-  test("a refused request that sends its body in time keeps its connection", async () => {
-    const { status, send } = await open(server, `${POST}Host: a\r\nx-api-key: wrong\r\n${withBody("{}}", "{")}`);
-    expect(await status()).toBe(401);
-    expect(await send(`}}${HEALTH}`)).toBe(200);
-    server.clock.advance(1_000);
-    expect(await send(HEALTH)).toBe(200);
-  });
-});
-
 describe("at the limit, a new connection replaces the oldest one of a stranger", () => {
   const CROWD = 3;
   let own: TestServer;

@@ -1,15 +1,18 @@
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Express, Response } from "express";
 import type { Logger } from "pino";
-import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Ids } from "../domain/ids.ts";
+import { errorBody } from "./http-error.ts";
 import { stateOf } from "./request-state.ts";
+
+// An import of node:http would also load undici, for its WebSocket, which takes a twelfth of a start.
+const http = process.getBuiltinModule("node:http");
 
 /** How long a client may take to send the headers of a request, and the whole request, in milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -20,21 +23,8 @@ const CHECK_TIMEOUTS_EVERY_MS = 1_000;
  * usually close their connections.
  */
 const IDLE_MS = 65_000;
-/**
- * How long a refused request may continue to send its body, so that the client can read the response, in milliseconds.
- */
+/** How long the client of a refused request may take to read the response, in milliseconds. */
 const LINGER_MS = 1_000;
-
-export interface HttpServer {
-  port: number;
-  /** Ends each connection with its next response, so that clients turn to other processes. Requests are still served. */
-  drain(): void;
-  /**
-   * Stops accepting requests. Resolves once responses in progress have been sent, or after `drainMs` real milliseconds,
-   * when it closes their connections.
-   */
-  close(drainMs: number): Promise<void>;
-}
 
 export interface ListenOptions {
   host: string;
@@ -63,7 +53,7 @@ interface Connection {
  * Listens, then creates the app, which needs to know the port that the system chose.
  * @throws ListenError if the server cannot listen on the address; its message says what to do
  */
-export function listen(options: ListenOptions, createApp: (port: number) => Express): Promise<HttpServer> {
+export async function listen(options: ListenOptions, createApp: (port: number) => Express) {
   const { host, port, maxConnections, requestTimeoutMs = REQUEST_TIMEOUT_MS, clock, ids, log } = options;
   let app: Express;
   /** The open connections, oldest first. */
@@ -77,7 +67,6 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     const connection = connections.get(req.socket)!;
     connection.responses.push(res);
     if (draining) res.setHeader("Connection", "close");
-    res.once("finish", () => void linger(req));
     res.once("close", () => {
       connection.responses = connection.responses.filter((one) => one !== res);
       if (closing) req.socket.destroySoon();
@@ -85,15 +74,6 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     });
     req.url = originForm(req.url!);
     app(req, res);
-  }
-
-  /** Closes the connection of a request that got its response before its body arrived, unless the body ends soon. */
-  async function linger(req: IncomingMessage) {
-    if (req.complete) return;
-    const ended = new AbortController();
-    req.once("close", () => ended.abort());
-    await clock.sleep(LINGER_MS, ended.signal);
-    if (!req.complete) req.socket.destroy();
   }
 
   /**
@@ -126,23 +106,29 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     // be made after its caller was told 408.
     socket.on("resume", () => socket.pause()).pause();
     await ownTurn();
-    // The app may have refused the request in the meantime, for example because of its key. Then `linger` closes the connection.
-    if (current.some(({ headersSent }) => headersSent)) return;
-    const reason = REFUSALS[error.code ?? ""] ?? MALFORMED;
-    const requestId = (current[0]?.getHeader("x-request-id") as string | undefined) ?? ids.request();
-    log.info({ requestId, status: reason.status, code: error.code }, "refused HTTP request");
-    socket.end(refusal(reason, requestId));
+    // The app may have refused the request in the meantime, for example because of its key.
+    if (!current.some(({ headersSent }) => headersSent)) {
+      const reason = REFUSALS[error.code ?? ""] ?? MALFORMED;
+      const requestId = (current[0]?.getHeader("x-request-id") as string | undefined) ?? ids.request();
+      log.info({ requestId, status: reason.status, code: error.code }, "refused HTTP request");
+      socket.end(refusal(reason, requestId));
+    }
     await clock.sleep(LINGER_MS);
     await ownTurn();
     socket.destroy();
   }
 
+  /** Ends each connection with its next response, so that clients turn to other processes. Requests are still served. */
   function drain(): void {
     draining = true;
     const inProgress = [...connections.values()].flatMap(({ responses }) => responses);
     for (const res of inProgress) if (!res.headersSent) res.setHeader("Connection", "close");
   }
 
+  /**
+   * Stops accepting requests. Resolves once responses in progress have been sent, or after `drainMs` real milliseconds,
+   * when it closes their connections.
+   */
   async function close(drainMs: number): Promise<void> {
     drain();
     closing = true;
@@ -164,10 +150,10 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     keepAliveTimeout: IDLE_MS,
     connectionsCheckingInterval: Math.min(CHECK_TIMEOUTS_EVERY_MS, requestTimeoutMs),
   };
-  const Request = withLatePrototype(IncomingMessage);
-  const Response = withLatePrototype(ServerResponse);
+  const Request = withLatePrototype(http.IncomingMessage);
+  const Response = withLatePrototype(http.ServerResponse);
   const messages = { IncomingMessage: Request, ServerResponse: Response };
-  const server = createServer({ requireHostHeader: false, ...timeouts, ...messages }, handle);
+  const server = http.createServer({ requireHostHeader: false, ...timeouts, ...messages }, handle);
   // Node would end a connection whose client has sent everything and closed its side, before a response is ready.
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on("checkExpectation", handle);
@@ -179,16 +165,15 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     if (connections.size > maxConnections) makeRoom(socket);
   });
 
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => reject(new ListenError(explain(error, host, port))));
-    server.listen(port, host, () => {
-      const chosen = (server.address() as AddressInfo).port;
-      app = createApp(chosen);
-      Request.prototype = app.request;
-      Response.prototype = app.response;
-      resolve({ port: chosen, drain, close });
-    });
+  server.listen(port, host);
+  await once(server, "listening").catch((error: NodeJS.ErrnoException) => {
+    throw new ListenError(explain(error, host, port));
   });
+  const chosen = (server.address() as AddressInfo).port;
+  app = createApp(chosen);
+  Request.prototype = app.request;
+  Response.prototype = app.response;
+  return { port: chosen, drain, close };
 }
 
 /** True if the request had a valid key, or a session of the dashboard. */
@@ -242,17 +227,12 @@ const MALFORMED = { status: 400, message: "Malformed HTTP request." };
 
 /** Returns the response to a request that Node could not read, in the shape of §7. */
 function refusal({ status, message }: typeof MALFORMED, requestId: string): string {
-  const phrase = STATUS_CODES[status]!;
-  const body = JSON.stringify({
-    statusCode: status,
-    error: phrase,
-    message,
-    code: "invalid_request",
-  } satisfies components["schemas"]["ErrorResponse"]);
+  const body = errorBody(status, message, "invalid_request");
+  const text = JSON.stringify(body);
   return (
-    `HTTP/1.1 ${status} ${phrase}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} ${body.error}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json; charset=utf-8\r\n` +
     `cache-control: no-store\r\nx-content-type-options: nosniff\r\n` +
-    `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
+    `content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`
   );
 }
 

@@ -37,7 +37,8 @@ const server = await startServer();
 const live = await startServer({ env: { SANDBOX: "false" }, rails: routed });
 afterAll(() => Promise.all([server.close(), live.close()]));
 
-const keyWith = (scopes: readonly Scope[], { id } = server.merchant) => createKey(server.merchants, id, { scopes });
+const keyWith = async (scopes: readonly Scope[], { id } = server.merchant) =>
+  (await createKey(server.merchants, id, { scopes }))!;
 const ask = ({ operation, method, path }: (typeof OPERATIONS)[number], key: string) => {
   const body = operation === "createDisbursement" ? aPayout() : operation === "createCheckout" ? aCheckout() : {};
   return server.request(method, path, { key, ...(method === "POST" && { body }) });

@@ -1,22 +1,15 @@
 // What other programs ask the server about itself: load balancers, and Prometheus.
-import { createHash, timingSafeEqual } from "node:crypto";
 import express, { type Router } from "express";
-import type { Logger } from "pino";
-import type { Config } from "../config.ts";
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
-import type { Storage } from "../domain/storage.ts";
-import type { Metrics } from "../observability/metrics.ts";
+import { hashKey } from "../domain/keys.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { proveInput } from "./contract-input.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { DashboardContext } from "./dashboard/view.ts";
 import { onlyFor } from "./http-error.ts";
 import { callerAt, type RequestLimit } from "./request-limit.ts";
 
-export interface ProbesContext {
-  config: Config;
-  storage: Storage;
-  clock: Clock;
-  log: Logger;
+export interface ProbesContext extends Pick<DashboardContext, "config" | "storage" | "clock" | "log"> {
   /** Aborted when the server is about to stop. The server still serves requests, but is not ready. */
   draining: AbortSignal;
   /** Serves `/metrics` if present. */
@@ -29,9 +22,8 @@ export interface ProbesContext {
  */
 export function probes(context: ProbesContext, failedKeys: RequestLimit): Router {
   const { config, storage, clock, log, draining, metrics } = context;
-  const isReady = forASecond(clock, async () => {
+  const isReady = kept(clock, 1_000, async () => {
     try {
-      await proveInput();
       await storage.ping();
     } catch (error) {
       // The storage has reported what is wrong with it.
@@ -53,39 +45,35 @@ export function probes(context: ProbesContext, failedKeys: RequestLimit): Router
     res.json({ status: "ok" });
   });
   if (metrics) {
+    const shared = kept(clock, 5_000, metrics.renderShared);
     router.get("/metrics", async (req, res) => {
       const { token } = config.metrics ?? {};
-      if (token !== undefined && !isToken(req.get("authorization"), token)) {
+      // The time to compare hashes says nothing about the token.
+      if (token !== undefined && hashKey(req.get("authorization") ?? "") !== hashKey(`Bearer ${token}`)) {
         failedKeys.count(callerAt(req.ip));
         res.setHeader("WWW-Authenticate", "Bearer");
         throw new ServiceError("unauthorized", "Send METRICS_TOKEN as Authorization: Bearer TOKEN.");
       }
       res.setHeader("Content-Type", metrics.contentType);
-      res.end(await metrics.render());
+      res.end((await metrics.render()) + (await shared()));
     });
   }
   router.all(["/healthz", "/readyz", ...(metrics ? ["/metrics"] : [])], onlyFor("GET, HEAD"));
   return router;
 }
 
-const hash = (text: string) => createHash("sha256").update(text).digest();
-
-/** Compares hashes, so that the time does not depend on the token. */
-const isToken = (header: string | undefined, token: string): boolean =>
-  timingSafeEqual(hash(header ?? ""), hash(`Bearer ${token}`));
-
 /**
- * Returns a function that calls `probe` and keeps its result, also a failure, for a second of real time. Calls during a
- * probe share the probe. Anyone may request /readyz, and each probe costs the database a commit.
+ * Returns a function that does the work and keeps its result, also a failure, for so many milliseconds of real time. Calls
+ * meanwhile share the work. Anyone may request /readyz, and each probe costs the database a commit.
  */
-function forASecond({ monotonic }: Pick<Clock, "monotonic">, probe: () => Promise<void>): () => Promise<void> {
-  let last: Promise<void> | undefined;
+function kept<T>({ monotonic }: Pick<Clock, "monotonic">, forMs: number, work: () => Promise<T>): () => Promise<T> {
+  let last: Promise<T> | undefined;
   let endsAt = 0;
   return () => {
     if (last && monotonic() < endsAt) return last;
     endsAt = Infinity;
-    const end = () => void (endsAt = monotonic() + 1_000);
-    last = probe();
+    const end = () => void (endsAt = monotonic() + forMs);
+    last = work();
     last.then(end, end);
     return last;
   };

@@ -3,29 +3,20 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Response } from "express";
 import ipaddr from "ipaddr.js";
 import { ServiceError } from "../domain/errors.ts";
-import { withBudget, type InProgress } from "../domain/in-progress.ts";
+import { withTimeLeft, type InProgress } from "../domain/in-progress.ts";
 
 const WINDOW_MS = 60_000;
 /** How many callers are counted separately, so that memory is bounded. All others are counted together. */
 const MOST_CALLERS = 10_000;
 const OTHERS = "others";
 
-interface Options {
-  /** The requests of one caller in a minute. */
-  perMinute: number;
-  /** The message for a caller over the limit. */
-  message: string;
-}
+export type RequestLimit = ReturnType<typeof createRequestLimit>;
 
-export interface RequestLimit {
-  /** Counts nothing. @throws ServiceError `rate_limited` if the caller is over the limit */
-  check(caller: string): void;
-  /** Counts a request. @throws ServiceError `rate_limited` if the caller is over the limit */
-  count(caller: string): void;
-}
-
-/** Counts requests by caller, such as an address or a session, in the memory of this process. */
-export function createRequestLimit({ perMinute, message }: Options): RequestLimit {
+/**
+ * Limits the requests of each caller, such as an address or a session, in a minute, in the memory of this process.
+ * @param message for a caller over the limit
+ */
+export function createRequestLimit({ perMinute, message }: { perMinute: number; message: string }) {
   const counts = new Map<string, number>();
   let endsAt = 0;
   /** Adds `more` to a caller's count. @throws ServiceError `rate_limited` if the caller is then over the limit */
@@ -41,7 +32,12 @@ export function createRequestLimit({ perMinute, message }: Options): RequestLimi
     if (count <= perMinute) return;
     throw new ServiceError("rate_limited", message, { retryAfterSeconds: Math.ceil((endsAt - now) / 1_000) });
   }
-  return { check: (caller) => add(caller, 0), count: (caller) => add(caller, 1) };
+  return {
+    /** Counts nothing. @throws ServiceError `rate_limited` if the caller is over the limit */
+    check: (caller: string) => add(caller, 0),
+    /** Counts a request. @throws ServiceError `rate_limited` if the caller is over the limit */
+    count: (caller: string) => add(caller, 1),
+  };
 }
 
 /** The network that an IP address belongs to, by its first bytes. IPv4 addresses may be mapped to IPv6. */
@@ -61,15 +57,6 @@ export const shortenedAddress = (address: string | undefined): string | undefine
 
 /** Returns how a caller is counted: by an IPv4 address, or by the network of an IPv6 address. */
 export const callerAt = (address: string | undefined): string => networkOf(address, { ipv4: 4, ipv6: 7 }) ?? "unknown";
-
-/**
- * Counts requests with a missing or invalid key by client address.
- *
- * Beyond the limit such requests get 429 in place of 401. Requests with a valid key are never limited here: keys are too
- * long to be guessed, and a merchant behind the same address as an attacker must not be locked out.
- */
-export const createFailedKeys = (perMinute: number): RequestLimit =>
-  createRequestLimit({ perMinute, message: "Too many requests without a valid key came from this address." });
 
 /** What limits the requests in progress (D56). */
 export interface RequestRoom {
@@ -104,4 +91,4 @@ export async function beginOther({ others }: RequestRoom, merchantId: string): P
 const STORAGE_MS = 10_000;
 
 /** Runs the work of a request, which waits for the storage only so long, over all its operations (D56). */
-export const inTime = <T>(work: () => T): T => withBudget({ leftMs: STORAGE_MS }, work);
+export const inTime = <T>(work: () => T): T => withTimeLeft({ leftMs: STORAGE_MS }, work);

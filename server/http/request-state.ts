@@ -2,8 +2,7 @@ import type { Response } from "express";
 import type { Change } from "../domain/changes.ts";
 import type { OpenCheckout } from "../domain/payments.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import type { Right, Session } from "../domain/sign-in.ts";
-import type { Language } from "../texts/index.ts";
+import type { Access, Right } from "../domain/sign-in.ts";
 
 /** The state of a request. Middleware sets the fields for the handlers that run after it. */
 export interface RequestState {
@@ -14,8 +13,6 @@ export interface RequestState {
   /** The merchant of the API key, or of the page of the dashboard. */
   merchant: Merchant;
   keyId: string;
-  /** The language of the page. */
-  language: Language;
   /** The visitor of a page of the dashboard. */
   visit: Visit;
   /** The right that the form of the dashboard needs. */
@@ -31,7 +28,7 @@ export interface RequestState {
 }
 
 export interface Visit {
-  session: Session;
+  session: Access;
   /** The token that every form of the session contains. */
   csrf: string;
 }

@@ -3,9 +3,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 
 /** Writes the log's lines about requests, attempts, the storage and the clock. */
 export function logTelemetry({ on }: Pick<Telemetry, "on">, log: Logger): void {
-  on("request", ({ durationMs, operationId, ...request }) =>
-    log.info({ ...request, operation: operationId, ms: Math.round(durationMs * 10) / 10 }),
-  );
+  on("request", ({ durationMs, ...request }) => log.info({ ...request, ms: Math.round(durationMs * 10) / 10 }));
   on("attempt", ({ eventId, counted }) => {
     if (counted) return;
     log.info({ event: eventId }, "the result of an attempt was dropped: its delivery was reset or claimed again");
@@ -19,10 +17,9 @@ export function logTelemetry({ on }: Pick<Telemetry, "on">, log: Logger): void {
 }
 
 /** Returns a function that makes the log's lines, which are JSON, readable on a terminal. */
-export async function prettyLine(colorize: boolean): Promise<(line: string) => string> {
+export async function prettyLine(): Promise<(line: string) => string> {
   const { prettyFactory } = await import("pino-pretty");
   return prettyFactory({
-    colorize,
     translateTime: "SYS:HH:MM:ss.l",
     // The message contains these fields.
     ignore: "pid,hostname,method,route,status,ms,operation,client",

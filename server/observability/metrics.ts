@@ -1,13 +1,10 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Clock } from "../domain/clock.ts";
-import type { FigureStore } from "../domain/figures.ts";
 import type { HandoverFigures } from "../domain/handovers.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import packageJson from "../package.json" with { type: "json" };
 
-/** How long the counts of waiting work are reused, and how long a scrape waits for new counts. */
-const BACKLOG_MS = { fresh: 5_000, patience: 2_000 };
 /** How often the delay of the event loop is sampled. The default, 10 ms, costs a process at rest twice as much. */
 const LOOP_SAMPLE_EVERY_MS = 20;
 /** The range is half a millisecond to ten seconds. */
@@ -21,19 +18,12 @@ const MOST_RECEIVERS = 100;
 /** The results of attempts. Another attempt follows only after `failed`. */
 const RESULTS = { delivered: "delivered", pending: "failed", ended: "ended", exhausted: "exhausted" } as const;
 
-export interface Metrics {
-  contentType: string;
-  /** Returns all metrics as text. If the storage does not respond, the metrics of waiting work are left out. */
-  render(): Promise<string>;
-  /** Adds the metrics of the whole process: CPU, memory, event loop, garbage collection. Call it once per process. */
-  watchProcess(): void;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 interface MetricsContext {
   telemetry: Pick<Telemetry, "on">;
-  storage: Pick<Storage, "readBacklog" | "readHandoverFigures" | keyof FigureStore>;
+  storage: Storage;
   clock: Clock;
-  /** The functions that give the metrics facts about the server. */
   config: {
     sandbox: boolean;
     database: { kind: string };
@@ -125,7 +115,7 @@ export function makeMetrics<Name extends string>(registry: Registry, table: Read
  * Counts what the server reports (D60). Labels have few values: operations, statuses and results, never a merchant or a
  * merchant's text. The names of rails are few, and operators choose them.
  */
-export function createMetrics({ telemetry: { on }, storage, clock, config }: MetricsContext): Metrics {
+export function createMetrics({ telemetry: { on }, storage, clock, config }: MetricsContext) {
   const registry = new Registry();
   const record = makeMetrics(registry, COUNTED);
   const rails = config.sandbox ? [] : (config.rails?.rails.map(({ name }) => name) ?? []);
@@ -146,8 +136,7 @@ export function createMetrics({ telemetry: { on }, storage, clock, config }: Met
     role: config.role,
   });
 
-  on("request", ({ operationId, route, status = "none", durationMs }) => {
-    const operation = operationId ?? route;
+  on("request", ({ route, operation = route, status = "none", durationMs }) => {
     record("http_requests_total", 1, { operation, status });
     record("http_request_duration_seconds", durationMs / 1_000, { operation });
   });
@@ -205,22 +194,13 @@ export function createMetrics({ telemetry: { on }, storage, clock, config }: Met
     }
     return shared.metrics();
   }
-  let read: { at: number; text: Promise<string> } | undefined;
-  /** Resolves with nothing if the storage fails, or does not respond in time. */
-  function recentlyShared(): Promise<string> {
-    const now = clock.monotonic();
-    if (!read || now - read.at >= BACKLOG_MS.fresh) {
-      const timeout = new AbortController();
-      const late = clock.sleep(BACKLOG_MS.patience, timeout.signal).then(() => "");
-      const text = Promise.race([readShared().catch(() => ""), late]);
-      read = { at: now, text: text.finally(() => timeout.abort()) };
-    }
-    return read.text;
-  }
-
   return {
     contentType: registry.contentType,
-    render: async () => (await registry.metrics()) + (await recentlyShared()),
+    /** Returns what this process has counted, as text. */
+    render: () => registry.metrics(),
+    /** Returns the work that all processes share, as text; nothing if the storage fails. */
+    renderShared: () => readShared().catch(() => ""),
+    /** Adds the metrics of the whole process: CPU, memory, event loop, garbage collection. Call it once per process. */
     watchProcess: () =>
       collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_SAMPLE_EVERY_MS }),
   };

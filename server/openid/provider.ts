@@ -1,14 +1,9 @@
 import { createHmac } from "node:crypto";
 import type { Configuration, IDToken, UserInfoResponse } from "openid-client";
-import type { Access, Role } from "../domain/sign-in.ts";
+import type { Person } from "../domain/sign-in.ts";
 
 /** The access that a value of the roles' claim gives. */
-export interface Grant {
-  value: string;
-  role: Role;
-  /** The only merchant that the person may see; absent for an operator. */
-  merchantId?: string;
-}
+export type Grant = { value: string } & Omit<Person, "name">;
 
 export interface OpenIdSettings {
   issuer: URL;
@@ -41,12 +36,20 @@ export class OpenIdError extends Error {
  * three values are derived from one secret, which only the person's browser keeps, so that any process can end a sign-in.
  */
 export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: string) {
-  const { nameClaim, rolesClaim } = settings;
+  const { issuer, clientId, clientSecret, nameClaim, rolesClaim } = settings;
   let discovered: Promise<Configuration> | undefined;
   /** Reads the provider's description, once if this succeeds. The library is loaded only if it is used. */
   async function discover() {
     const client = await import("openid-client");
-    discovered ??= configure(client, settings);
+    // The settings permit http on this machine only.
+    const insecure = issuer.protocol === "http:" ? [client.allowInsecureRequests] : [];
+    discovered ??= client.discovery(
+      issuer,
+      clientId,
+      { [client.clockTolerance]: CLOCK_TOLERANCE_S },
+      client.ClientSecretBasic(clientSecret),
+      { execute: [client.enableNonRepudiationChecks, ...insecure], timeout: TIMEOUT_S },
+    );
     try {
       return { client, configuration: await discovered };
     } catch (error) {
@@ -59,9 +62,12 @@ export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: stri
     /** Returns the address at the provider that begins a sign-in. @param secret random, for this sign-in only */
     async begin(secret: string): Promise<string> {
       const { client, configuration } = await discover();
+      // Claims other than the standard claims often have a scope with the name of the claim.
+      const known = configuration.serverMetadata().scopes_supported ?? [];
+      const more = [nameClaim, rolesClaim].filter((claim) => known.includes(claim));
       const parameters = {
         redirect_uri: redirectUri,
-        scope: scopesFor(configuration, [nameClaim, rolesClaim]),
+        scope: [...new Set(["openid", "email", "profile", ...more])].join(" "),
         state: derived(secret, "state"),
         nonce: derived(secret, "nonce"),
         code_challenge: await client.calculatePKCECodeChallenge(derived(secret, "verifier")),
@@ -73,7 +79,7 @@ export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: stri
      * Ends a sign-in: exchanges the code in the query for the person's claims, and returns the access that they give.
      * @throws OpenIdError if the sign-in was not begun with this secret, failed, or gives no access
      */
-    async end(secret: string, query: string): Promise<Access> {
+    async end(secret: string, query: string): Promise<Person> {
       const { client, configuration } = await discover();
       const checks = {
         expectedState: derived(secret, "state"),
@@ -87,84 +93,53 @@ export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: stri
         const claims = tokens.claims()!;
         sources.push(claims);
         // Many providers put only the person's id into the token.
-        const isWhole = [nameClaim, rolesClaim].every((claim) => trusted(sources, claim).length > 0);
+        const isWhole = [nameClaim, rolesClaim].every((claim) => textsOf(sources, claim).length > 0);
         if (!isWhole && configuration.serverMetadata().userinfo_endpoint !== undefined)
           sources.push(await client.fetchUserInfo(configuration, tokens.access_token, claims.sub));
       } catch (error) {
         throw failure("The provider did not sign you in.", error);
       }
-      return accessOf(sources, settings);
+      return signedInAs(sources, settings);
     },
   };
 }
 
-function configure(client: typeof import("openid-client"), { issuer, clientId, clientSecret }: OpenIdSettings) {
-  const execute = [client.enableNonRepudiationChecks];
-  // The settings permit http on this machine only.
-  if (issuer.protocol === "http:") execute.push(client.allowInsecureRequests);
-  const metadata = { [client.clockTolerance]: CLOCK_TOLERANCE_S };
-  const authentication = client.ClientSecretBasic(clientSecret);
-  return client.discovery(issuer, clientId, metadata, authentication, { execute, timeout: TIMEOUT_S });
-}
-
 const derived = (secret: string, purpose: string) => createHmac("sha256", secret).update(purpose).digest("base64url");
 
-/**
- * The scopes that a person's claims need. Claims other than the standard claims often have a scope with the name of the
- * claim.
- */
-function scopesFor(configuration: Configuration, claims: readonly string[]): string {
-  const { scopes_supported: known = [] } = configuration.serverMetadata();
-  return ["openid", "email", "profile", ...claims.filter((claim) => known.includes(claim) && claim !== "email")].join(
-    " ",
-  );
-}
-
-/** @throws OpenIdError if the claims give no access */
-function accessOf(sources: readonly Claims[], { nameClaim, rolesClaim, grants }: OpenIdSettings): Access {
-  const who = `sub ${sources[0]!.sub}`;
-  const name = trusted(sources, nameClaim)[0];
+/** @throws OpenIdError if the claims give no access; the log then has the names of all claims */
+function signedInAs(sources: readonly Claims[], { nameClaim, rolesClaim, grants }: OpenIdSettings): Person {
+  const refused = (message: string, problem: string) => {
+    const sent = new Set(sources.flatMap((claims) => Object.keys(claims)));
+    const cause = `sub ${sources[0]!.sub}: ${problem}; the provider sends ${[...sent].toSorted().join(", ")}`;
+    return new OpenIdError(message, { cause });
+  };
+  const [name] = textsOf(sources, nameClaim);
   if (name === undefined) {
     const missing = nameClaim === "email" ? "a verified e-mail address" : `the claim ${nameClaim}`;
-    const cause = `${who}: ${missingClaim(sources, nameClaim)}, or set OIDC_NAME_CLAIM to one of these that people cannot change`;
-    throw new OpenIdError(`The provider does not state ${missing} of yours.`, { cause });
+    const needed = nameClaim === "email" ? "email with email_verified: true" : nameClaim;
+    throw refused(`The provider does not state ${missing} of yours.`, `OIDC_NAME_CLAIM needs ${needed}`);
   }
-  const values = trusted(sources, rolesClaim);
+  const values = textsOf(sources, rolesClaim);
   const grant = grants.find(({ value }) => values.includes(value));
   if (!grant) {
-    const unknown = `no value of ${rolesClaim} is in OIDC_ROLES`;
-    const absent = `${missingClaim(sources, rolesClaim)}, or set OIDC_ROLES_CLAIM to one of these`;
-    const cause = `${who}: ${values.length > 0 ? unknown : absent}`;
-    throw new OpenIdError(`${name} has no role here. Ask an administrator.`, { cause });
+    const problem = values.length > 0 ? "OIDC_ROLES has no value of" : "OIDC_ROLES_CLAIM needs";
+    throw refused(`${name} has no role here. Ask an administrator.`, `${problem} ${rolesClaim}`);
   }
-  const { role, merchantId } = grant;
-  return { name, role, ...(merchantId !== undefined && { merchantId }) };
+  const { value: _, ...access } = grant;
+  return { name, ...access };
 }
 
 /**
  * The texts of a claim, from the first source that has any. An e-mail address that this source does not call verified
  * could be anybody's.
  */
-function trusted(sources: readonly Claims[], claim: string): string[] {
-  const source = sources.find((claims) => textsOf(claims, claim).length > 0);
-  return source ? textsOf(source, claim) : [];
-}
-function textsOf(claims: Claims, claim: string): string[] {
-  if (claim === "email" && claims.email_verified !== true) return [];
-  return [claims[claim]].flat().filter((value) => typeof value === "string" && value !== "") as string[];
-}
-
-/** Claims about the token, which say nothing about the person. */
-const PROTOCOL = new Set(
-  "iss aud azp exp iat nbf jti nonce at_hash c_hash auth_time acr amr sid uti rh ver aio".split(" "),
-);
-
-/** Says for the log which claim is missing, and the names of those that the provider sends. */
-function missingClaim(sources: readonly Claims[], claim: string): string {
-  const names = [...new Set(sources.flatMap((claims) => Object.keys(claims)))].filter((name) => !PROTOCOL.has(name));
-  const isUnverified = claim === "email" && names.includes("email");
-  const problem = isUnverified ? "the provider does not send email_verified: true" : `the provider sends no ${claim}`;
-  return `${problem}, but ${names.toSorted().join(", ")}; have it sent`;
+function textsOf(sources: readonly Claims[], claim: string): string[] {
+  for (const claims of sources) {
+    if (claim === "email" && claims.email_verified !== true) continue;
+    const texts = [claims[claim]].flat().filter((value) => typeof value === "string" && value !== "");
+    if (texts.length > 0) return texts as string[];
+  }
+  return [];
 }
 
 /** Keeps only the parts of an error that are not secret: the library's errors contain the code and the tokens. */

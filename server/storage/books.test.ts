@@ -12,7 +12,6 @@ import {
   aFinalDisbursement,
   concurrently,
   HOUR,
-  LATEST,
 } from "../testing/storage/fixtures.ts";
 import { databaseAt, openStorage, type DatabaseAddress } from "./open.ts";
 
@@ -50,10 +49,10 @@ async function fill(storage: Storage): Promise<void> {
       await storage.finishCheckout(draft.reference, "success");
       await storage.insertCheckout(aCheckout(merchant.id, { currency }));
     }
-    await storage.moveClock(merchant.id, { by: HOUR }, LATEST);
+    await storage.moveClock(merchant.id, { by: HOUR }, ACTOR);
     while ((await storage.settleDue(100)) > 0);
     await storage.insertDisbursement(aDisbursement(merchant.id, { amount: 500, fee: 5 }));
-    if (end === "reset") await storage.reset(merchant.id);
+    if (end === "reset") await storage.reset(merchant.id, ACTOR);
   }
 }
 

@@ -8,6 +8,7 @@ import { testDatabase, useFolder } from "../testing/places.ts";
 import type { TestDatabase } from "../testing/postgres.ts";
 import { contents, fill, LARGEST } from "../testing/storage/everything.ts";
 import {
+  ACTOR,
   addDelivery,
   addMerchant,
   aDisbursement,
@@ -55,8 +56,8 @@ test("the copy has everything, its books are right, and a service continues on i
   });
   const copied = await copy();
   const copyOf = (name: string) => copied.find(({ table }) => table === name);
-  expect(copyOf("refusals")).toMatchObject({ rows: 1_001, amounts: undefined });
-  expect(copyOf("disbursements")).toMatchObject({ rows: 7, amounts: BigInt(LARGEST) + 60_000n });
+  expect(copyOf("refusals")).toMatchObject({ rows: 1_001 });
+  expect(copyOf("disbursements")).toMatchObject({ rows: 7 });
 
   expect(await databaseAt({ kind: "postgres", url: database.url }).check()).toEqual({ findings: [] });
 
@@ -70,10 +71,10 @@ test("the copy has everything, its books are right, and a service continues on i
     expect(again).toMatchObject({ inserted: false, record: { id: pending.id, amount: LARGEST } });
 
     // Only the lease of the delivery that was being attempted still runs.
-    expect((await claimAll(storage)).map(({ event }) => event.id)).toContain(due.id);
+    expect((await claimAll(storage)).map(({ id }) => id)).toContain(due.id);
     expect((await storage.findDelivery(ada.id, claimed.id))?.status).toBe("pending");
     clock.advance(MINUTE);
-    expect((await claimAll(storage)).map(({ event }) => event.id)).toContain(claimed.id);
+    expect((await claimAll(storage)).map(({ id }) => id)).toContain(claimed.id);
     expect(await storage.settleDue(100)).toBeGreaterThan(0);
     expect(await storage.findDisbursement(ada.id, pending.reference)).toMatchObject({ status: "success" });
 
@@ -91,7 +92,7 @@ test("no new event is behind a cursor, also of a merchant without events left", 
     const { id } = await addMerchant(source);
     for (let made = 0; made < 2; made += 1) await addDelivery(source, id);
     const page = await source.listEvents({ merchantId: id, limit: 1 });
-    await source.reset(id);
+    await source.reset(id, ACTOR);
     return { merchantId: id, cursor: page.cursor! };
   });
   await copy();

@@ -12,7 +12,7 @@ import { requireIntact } from "./sqlite/tools.ts";
 import { StorageError } from "./storage-error.ts";
 
 /** The log of requests and the limits of requests are not copied. People have to sign in again. */
-const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
+const NOT_COPIED = ["request_rates", "request_log", "dashboard_access"];
 const TABLES = [...SCHEMA.keys()].filter((table) => table !== "service" && !NOT_COPIED.includes(table));
 
 /** What SQLite reads instead of a column of the same name. */
@@ -37,24 +37,16 @@ const CELL = {
     type === "bytea" ? `'\\x' || encode(${value}, 'hex')` : `${value}::text`,
 };
 
-/** What was copied of a table. */
-export interface Copied {
-  table: string;
-  rows: number;
-  /** The sum of the column `amount`, if the table has one. */
-  amounts: bigint | undefined;
-}
-
 const BATCH = 1_000;
 /** Doubt about payments begins anew, because the destination measures it with a counter of its own. */
 const DOUBT = "UPDATE handovers SET asked_leased = (SELECT leased FROM service) WHERE asked_leased IS NOT NULL";
 
 /**
  * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares each row that PostgreSQL has
- * stored with the row that was read.
+ * stored with the row that was read. Resolves with the number of rows of each table.
  * @throws StorageError if another program uses the source, the destination is not empty, or they differ; nothing was copied then
  */
-export async function copyToPostgres(path: string, url: string): Promise<Copied[]> {
+export async function copyToPostgres(path: string, url: string) {
   const source = explained(path, () => openDatabase(path));
   try {
     explained(path, () => prepare(source, path));
@@ -71,12 +63,12 @@ function prepare(source: DatabaseSync, path: string): void {
   requireIntact(source, path);
 }
 
-async function copyAll(source: DatabaseSync, destination: Client): Promise<Copied[]> {
+async function copyAll(source: DatabaseSync, destination: Client) {
   await destination.query(BEGIN);
   // Servers that start meanwhile wait for the end of the migration.
   await migrateWithin(destination);
   await requireEmpty(destination);
-  const copied: Copied[] = [];
+  const copied: { table: string; rows: number }[] = [];
   try {
     for (const each of TABLES) copied.push(await copyTable(source, destination, each));
   } catch (error) {
@@ -106,15 +98,14 @@ async function copyTable(source: DatabaseSync, destination: Client, table: strin
   const columns = Object.entries(SCHEMA.get(table)!);
   const read = columns.map(([name, type]) => `${CELL.sqlite(VALUES[`${table}.${name}`] ?? name, type)} AS ${name}`);
   const stored = columns.map(([name, type]) => `${CELL.postgres(name, type)} AS ${name}`);
-  const copied: Copied = { table, rows: 0, amounts: columns.some(([name]) => name === "amount") ? 0n : undefined };
+  let copied = 0;
   const statementOf = statements();
   async function copyBatch(batch: readonly Cells[]) {
     const { text, values } = statementOf(insertRows(table, batch, `RETURNING ${stored.join(", ")}`));
     const { rows } = await destination.query<Cells>(text, values);
     if (!isDeepStrictEqual(textsOf(rows), textsOf(batch)))
       throw new StorageError(`The copy of the table ${table} differs from the original. Nothing was copied.`);
-    copied.rows += batch.length;
-    if (copied.amounts !== undefined) copied.amounts += batch.reduce((sum, { amount }) => sum + BigInt(amount!), 0n);
+    copied += batch.length;
   }
   let batch: Cells[] = [];
   for (const row of source.prepare(`SELECT ${read.join(", ")} FROM ${table}`).iterate()) {
@@ -123,7 +114,7 @@ async function copyTable(source: DatabaseSync, destination: Client, table: strin
     batch = [];
   }
   if (batch.length > 0) await copyBatch(batch);
-  return copied;
+  return { table, rows: copied };
 }
 
 /** The rows as texts, whose order does not matter. */

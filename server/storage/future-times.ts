@@ -1,5 +1,4 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
-import { LONGEST_LINK_MS } from "../domain/sign-in.ts";
 import { runAll, type Executor } from "./portable/query.ts";
 
 const NOW = "(SELECT :now)";
@@ -21,9 +20,8 @@ const CORRECTIONS = [
   `UPDATE handovers SET attention_real = ${NOW} WHERE attention_real > ${FUTURE}`,
   // Records that are created from now on must be erased in their turn.
   `UPDATE erasures SET next_created_at = ${NOW} WHERE next_created_at > ${NOW}`,
-  // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.
-  `DELETE FROM dashboard_sessions WHERE created_real > ${FUTURE}`,
-  `DELETE FROM dashboard_links WHERE expires_real > ${FUTURE} + ${LONGEST_LINK_MS}`,
+  // Access must not last longer than intended. People who signed in while the clock was ahead sign in again.
+  `DELETE FROM dashboard_access WHERE created_real > ${FUTURE}`,
 ];
 /** Processes on PostgreSQL share limits. A rate is full again after a second at most. */
 const RATES = `DELETE FROM request_rates WHERE full_at > ${NOW} + 2000`;

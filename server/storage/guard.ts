@@ -4,16 +4,12 @@ import { overloaded } from "./storage-error.ts";
 /** How many operations may be in progress, so that a slow database does not fill memory. Further ones are refused. */
 const MOST_OPERATIONS = 10_000;
 
-/** What becomes of the operations of a database. */
-export interface Watch {
-  /** Throws the error that the caller gets instead of the given one. */
-  failed(error: unknown): never;
-  /** Runs after an operation that succeeded. */
-  worked?(): void;
-}
-
-/** Limits what is in progress in a database, and ends it. */
-export function createGuard({ failed, worked }: Watch) {
+/**
+ * Limits what is in progress in a database, and ends it.
+ * @param explain returns the error that the caller gets instead of the given one
+ * @param worked runs after an operation that succeeded
+ */
+export function createGuard(explain: (error: unknown) => unknown, worked?: () => void) {
   // This is a count, because a Set of all operations would keep ended operations in memory: V8 copies the Set often,
   // and the copies stay.
   let inProgress = 0;
@@ -29,7 +25,7 @@ export function createGuard({ failed, worked }: Watch) {
       worked?.();
       return result;
     } catch (error) {
-      return failed(error);
+      throw explain(error);
     } finally {
       inProgress -= 1;
       if (inProgress === 0) becomesIdle?.();

@@ -2,17 +2,16 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Storage } from "../domain/storage.ts";
 import { copyToPostgres } from "./copy.ts";
-import type { OpenOptions } from "./mode.ts";
+import { requireMode, type Asked, type OpenOptions } from "./mode.ts";
 import { withConnection } from "./postgres/connections.ts";
 import { openPostgres } from "./postgres/index.ts";
-import { migrate, postgresMode } from "./postgres/migrate.ts";
-import type { DurabilityOptions } from "./postgres/sessions.ts";
-import { checkPostgres, dumpAdvice, postgresStatus, restoreAdvice } from "./postgres/tools.ts";
+import { migrate } from "./postgres/migrate.ts";
+import { checkPostgres, DUMP, postgresStatus, RESTORE } from "./postgres/tools.ts";
 import { connectToServer } from "./socket.ts";
 import { backupUnused, restoreSqlite, type RestoreOptions } from "./sqlite/backup.ts";
 import { FileInUse, MEMORY, migrateSqlite } from "./sqlite/database.ts";
 import { openSqlite, type SqliteStorage } from "./sqlite/index.ts";
-import { checkSqlite, sqliteMode, sqliteStatus } from "./sqlite/tools.ts";
+import { checkSqlite, sqliteStatus } from "./sqlite/tools.ts";
 import { StorageAway, StorageError } from "./storage-error.ts";
 
 /** Where a database is. The URL of a PostgreSQL database may contain a password. */
@@ -46,14 +45,18 @@ async function reach<T>(
  * because only one program can open the file; the webhook secrets are then decrypted.
  * @throws StorageError whose message says what to do
  */
-export async function openStorage(
-  database: DatabaseAddress,
-  options: OpenOptions & DurabilityOptions,
-): Promise<Storage> {
+export async function openStorage(database: DatabaseAddress, options: OpenOptions): Promise<Storage> {
   if (database.kind === "postgres") return openPostgres(database.url, options);
   const { path } = database;
   const asksServer = !options.server && path !== MEMORY;
-  return reach<Storage>(path, (server) => server ?? openSqlite(path, options), asksServer);
+  return reach<Storage>(
+    path,
+    async (server) => {
+      if (server && options.mode) requireMode(await server.readMode(), options.mode, options);
+      return server ?? openSqlite(path, options);
+    },
+    asksServer,
+  );
 }
 
 /** A database as a whole, for an operator. Each operation throws a StorageError whose message says what to do. */
@@ -63,38 +66,31 @@ export const databaseAt = (address: DatabaseAddress): Database =>
   address.kind === "postgres" ? postgresAt(address.url) : sqliteAt(address.path);
 
 const sqliteAt = (path: string) => ({
-  /** Reads the mode, and changes nothing. */
-  readMode: () => reach(path, (server) => server?.readMode() ?? sqliteMode(path)),
-  /** Reads the status, also while a server uses the database, and changes nothing. @param now real time */
-  readStatus: (now: number) => reach(path, (server) => server?.readStatus() ?? sqliteStatus(path, now)),
+  /** Reads the status, also while a server uses the database, and changes nothing. */
+  readStatus: () => reach(path, (server) => server?.readStatus() ?? sqliteStatus(path)),
   /** Applies the missing migrations. A SQLite file that a server uses is refused. */
-  migrate: async () => migrateSqlite(path),
+  migrate: async (asked: Asked) => migrateSqlite(path, asked),
   /** Checks all of a SQLite file that no server uses, or the books of a PostgreSQL database. */
   check: async () => checkSqlite(path),
   /** Writes a copy with every commit from before the call into a new file, also while a server writes. */
   backup: (file: string) => reach(path, (server) => server?.backup(resolve(file)) ?? backupUnused(path, file)),
   /** Puts a copy of a backup in the place of the database. After an error nothing was changed. */
-  restore: (file: string, options: RestoreOptions) => restoreSqlite(path, file, options),
+  restore: async (file: string, options: RestoreOptions) => restoreSqlite(path, file, options),
   /** Copies a SQLite database into an empty PostgreSQL database. After an error nothing was copied. */
   copyTo: (url: string) => copyToPostgres(path, url),
 });
 
+const advises = (text: string) => () => Promise.reject(new StorageError(text));
+
 const postgresAt = (url: string): Database => ({
-  readMode: () => withConnection(url, postgresMode),
   readStatus: () => postgresStatus(url),
-  migrate: () => withConnection(url, (client) => migrate(client)),
+  migrate: (asked) => withConnection(url, (client) => migrate(client, asked)),
   check: () => checkPostgres(url),
-  async backup() {
-    throw new StorageError(dumpAdvice(url));
-  },
-  async restore(file) {
-    throw new StorageError(restoreAdvice(url, file));
-  },
-  async copyTo() {
-    throw new StorageError(
-      "db copy copies a SQLite database, but DATABASE_URL is one of PostgreSQL. Copy that with pg_dump and pg_restore.",
-    );
-  },
+  backup: advises(DUMP),
+  restore: advises(RESTORE),
+  copyTo: advises(
+    "db copy copies a SQLite database, but DATABASE_URL is one of PostgreSQL. Copy that with pg_dump and pg_restore.",
+  ),
 });
 
 const FIRST_PAUSE_MS = 500;

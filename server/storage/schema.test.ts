@@ -1,28 +1,7 @@
-import { writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { useFolder } from "../testing/places.ts";
-import { readMigrations, SCHEMA, SQLITE_MIGRATIONS } from "./schema.ts";
+import { SCHEMA, SQLITE_MIGRATIONS } from "./schema.ts";
 import { migrate } from "./sqlite/database.ts";
-
-const pathOf = useFolder();
-
-test.each<[string, string[], string[] | RegExp]>([
-  [
-    "are the SQL files in the order of their numbers",
-    ["002-b.sql", "001-a.sql", "README.md"],
-    ["001-a.sql", "002-b.sql"],
-  ],
-  ["are refused with a gap", ["001-a.sql", "003-c.sql"], /003-c\.sql is out of order: expected number 2/],
-  ["are refused with a number used twice", ["001-a.sql", "001-b.sql"], /001-b\.sql is out of order/],
-  ["are refused without a number", ["a.sql"], /a\.sql is out of order/],
-])("the migrations of a folder %s", (_, files, expected) => {
-  for (const name of files) writeFileSync(pathOf(name), `-- ${name}`);
-  const read = () => readMigrations(pathToFileURL(pathOf("/")));
-  if (Array.isArray(expected)) expect(read()).toEqual(expected.map((name) => ({ name, sql: `-- ${name}` })));
-  else expect(read).toThrow(expected);
-});
 
 test("a migration of SQLite applies what a database lacks, once, and all of it or nothing", () => {
   const latest = SQLITE_MIGRATIONS.length;
@@ -38,18 +17,10 @@ test("a migration of SQLite applies what a database lacks, once, and all of it o
   expect(migrate(db)).toEqual({ from: 0, to: latest });
   expect(migrate(db)).toEqual({ from: latest, to: latest });
   const before = schema();
-  expect(() => migrate(db, next("CREATE TABLE a (b)", "CREATE TABLE a (b)"))).toThrow("already exists");
+  expect(() => migrate(db, {}, next("CREATE TABLE a (b)", "CREATE TABLE a (b)"))).toThrow("already exists");
   expect(schema()).toEqual(before);
-  expect(migrate(db, next("CREATE TABLE a (b)", "CREATE TABLE c (d)"))).toEqual({ from: latest, to: latest + 2 });
+  expect(migrate(db, {}, next("CREATE TABLE a (b)", "CREATE TABLE c (d)"))).toEqual({ from: latest, to: latest + 2 });
   expect(db.prepare("SELECT name FROM sqlite_schema WHERE name IN ('a', 'c')").all()).toHaveLength(2);
-});
-
-test.each(["events.attempts", "handovers.exchanges"])("a database without %s is refused", (place) => {
-  using db = new DatabaseSync(":memory:");
-  migrate(db);
-  const [table, column] = place.split(".");
-  db.exec(`ALTER TABLE ${table} RENAME COLUMN ${column} TO other`);
-  expect(() => migrate(db)).toThrow(/^A development version made the database, /);
 });
 
 test("PostgreSQL has every column of SQLite, so that a copy to it loses nothing", () => {

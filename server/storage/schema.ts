@@ -6,15 +6,12 @@ export interface Migration {
   sql: string;
 }
 
-/** Reads the SQL files of a folder (`001-name.sql`) in order. Their numbers must have no gaps. */
-export function readMigrations(folder: URL): Migration[] {
-  const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
-  return names.toSorted().map((name, index) => {
-    if (Number.parseInt(name, 10) !== index + 1)
-      throw new StorageError(`Migration ${name} is out of order: expected number ${index + 1}.`);
-    return { name, sql: readFileSync(new URL(name, folder), "utf8") };
-  });
-}
+/** Reads the SQL files of a folder (`001-name.sql`) in the order of their names. */
+const readMigrations = (folder: URL): Migration[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith(".sql"))
+    .toSorted()
+    .map((name) => ({ name, sql: readFileSync(new URL(name, folder), "utf8") }));
 
 export const SQLITE_MIGRATIONS = readMigrations(new URL("sqlite/migrations/", import.meta.url));
 export const POSTGRES_MIGRATIONS = readMigrations(new URL("postgres/migrations/", import.meta.url));
@@ -27,24 +24,17 @@ export interface Schema {
 
 /**
  * @param version 0 if no migration was applied
- * @param columns the columns of the database, as `table.column`
- * @throws an error if a newer server, a development version or another program made the schema
+ * @param hasTables true if the database has any table
+ * @throws an error if a newer server or another program made the schema
  */
-export function schemaAt(all: readonly Migration[], version: number, columns: readonly string[]): Schema {
-  if (version === 0 && columns.length > 0) throw new Error("it contains the tables of another program");
+export function schemaAt(all: readonly Migration[], version: number, hasTables: boolean): Schema {
+  if (version === 0 && hasTables) throw new Error("it contains the tables of another program");
   if (version > all.length) {
     throw new StorageError(
       `The database has schema version ${version}; this server supports versions up to ${all.length}. ` +
         "Start the newer server, or set DATABASE_URL to another database.",
     );
   }
-  const has = new Set(columns);
-  const first = [...tablesOf(all.slice(0, Math.min(version, 1)))];
-  if (!first.every(([table, expected]) => Object.keys(expected).every((name) => has.has(`${table}.${name}`))))
-    throw new StorageError(
-      "A development version made the database, and no migration leads from its schema to this one. Set DATABASE_URL to a " +
-        "new database, or start the version that made this one.",
-    );
   return { version, pending: all.slice(version) };
 }
 

@@ -1,5 +1,6 @@
 // Encryption of webhook secrets in the database (D12).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import type { WebhookSecrets } from "../domain/keys.ts";
 import { StorageError } from "./storage-error.ts";
 
 /** Encrypts secrets before they are stored, and decrypts them when they are read. */
@@ -9,7 +10,7 @@ const CIPHER = "aes-256-gcm";
 const KEY_BYTES = 32;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-/** Stored texts without this prefix are plain secrets. */
+/** Stored texts without this prefix are plain JSON. */
 const PREFIX = "sealed.v1.";
 
 /** An id that tells keys apart in the database and in messages, and reveals nothing about the key. */
@@ -31,18 +32,19 @@ export function createSealing(keys: readonly Buffer[] = []) {
   const [current] = byId;
   const currentPrefix = current && `${PREFIX}${current[0]}.`;
   return {
-    /** Returns the text to store for a secret of this merchant. */
-    seal(merchantId: string, secret: string): string {
-      if (!current) return secret;
+    /** Returns the text to store for the secrets of this merchant. */
+    seal(merchantId: string, secrets: WebhookSecrets): string {
+      const plain = JSON.stringify(secrets);
+      if (!current) return plain;
       const iv = randomBytes(IV_BYTES);
       // The text is bound to the merchant, so that nobody can give a merchant the secret of another merchant.
       const cipher = createCipheriv(CIPHER, current[1], iv).setAAD(Buffer.from(merchantId));
-      const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
+      const text = Buffer.concat([cipher.update(plain, "utf8"), cipher.final()]);
       return currentPrefix + Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64url");
     },
-    /** Returns the secret of a stored text. @throws StorageError if it needs a key that is missing, or belongs to another merchant */
-    unseal(merchantId: string, stored: string): string {
-      if (!stored.startsWith(PREFIX)) return stored;
+    /** Returns the secrets of a stored text. @throws StorageError if it needs a key that is missing, or belongs to another merchant */
+    unseal(merchantId: string, stored: string): WebhookSecrets {
+      if (!stored.startsWith(PREFIX)) return JSON.parse(stored);
       const [id, data] = stored.slice(PREFIX.length).split(".") as [string, string];
       const key = byId.get(id);
       if (!key) {
@@ -57,11 +59,12 @@ export function createSealing(keys: readonly Buffer[] = []) {
       try {
         const decipher = createDecipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES });
         decipher.setAAD(Buffer.from(merchantId)).setAuthTag(tag);
-        return decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, "utf8") + decipher.final("utf8");
+        const text = bytes.subarray(IV_BYTES + TAG_BYTES);
+        return JSON.parse(decipher.update(text, undefined, "utf8") + decipher.final("utf8"));
       } catch {
         throw new StorageError(
-          `The stored webhook secret of merchant ${merchantId} was changed, or is another merchant's. ` +
-            "Restore it from a backup.",
+          `The stored webhook secrets of merchant ${merchantId} were changed, or are another merchant's. ` +
+            "Restore them from a backup.",
         );
       }
     },

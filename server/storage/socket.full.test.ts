@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { stop, testProcess, useFolder } from "../testing/places.ts";
-import { runCommand, runKeys } from "../testing/process.ts";
+import { runKeys } from "../testing/process.ts";
 
 const pathOf = useFolder();
 let path: string;
@@ -23,7 +23,6 @@ test("the socket ends with the server; one that a crash left harms neither a com
   expect((await runKeys(env, "create-merchant", "Ada")).code).toBe(0);
   const second = await testProcess(env);
   expect((await runKeys(env, "merchants")).stdout).toContain("Ada");
-  expect((await runCommand(env, "db", "prune", "--older-than", "1d")).code).toBe(0);
   await stop(second);
   expect(sockets()).toEqual([]);
 });

@@ -12,22 +12,22 @@ import { useFolder } from "../testing/places.ts";
 import { ACTOR, addMerchant, aDisbursement, aKey } from "../testing/storage/fixtures.ts";
 import { StorageError } from "./storage-error.ts";
 import { openSqlite } from "./sqlite/index.ts";
-import { connectToServer, serveStorage, type ServedStorage } from "./socket.ts";
+import { connectToServer, serveStorage } from "./socket.ts";
 
 const pathOf = useFolder();
 let path: string;
 let storage: Storage;
-let served: ServedStorage;
+let stopServing: () => void;
 let remote: Storage;
 beforeEach(async () => {
   path = pathOf("server.db");
   storage = openSqlite(path, { clock: createFakeClock(), server: true });
-  served = await serveStorage(path, storage, (reason) => expect.unreachable(reason));
+  stopServing = await serveStorage(path, storage);
   remote = (await connectToServer(path))!;
 });
 afterEach(async () => {
   await remote.close();
-  served.close();
+  stopServing();
   await storage.close();
 });
 
@@ -76,7 +76,7 @@ test("what is no message gets no reply, and the server goes on", async () => {
 
 test("a command whose server ends is told so", async () => {
   await remote.listMerchants();
-  served.close();
+  stopServing();
   await expect(remote.listMerchants()).rejects.toThrow("The server ended before it replied.");
   await expect(remote.listMerchants()).rejects.toBeInstanceOf(StorageError);
 });

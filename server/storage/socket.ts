@@ -61,24 +61,13 @@ async function receive(socket: Socket): Promise<unknown> {
   return deserialize(await buffer(socket.on("error", () => undefined)));
 }
 
-export interface ServedStorage {
-  close(): void;
-}
-
 /**
- * Lets commands use the storage. Only the file's owner may use the socket.
- * @param refused called with the reason if there can be no socket; commands are then refused while the server runs
+ * Lets commands use the storage, until the returned function is called. Only the file's owner may use the socket.
+ * @throws Error if there can be no socket; commands are then refused while the server runs
  */
-export async function serveStorage(
-  database: string,
-  storage: Storage,
-  refused: (reason: string) => void,
-): Promise<ServedStorage> {
+export async function serveStorage(database: string, storage: Storage): Promise<() => void> {
   const path = socketOf(database);
-  if (path === undefined) {
-    refused("its path would be too long, or this system has none");
-    return { close: () => undefined };
-  }
+  if (path === undefined) throw new Error("its path would be too long, or this system has none");
   const connections = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     connections.add(socket.on("close", () => connections.delete(socket)));
@@ -86,18 +75,12 @@ export async function serveStorage(
       .then(async (call) => socket.end(serialize(await replyTo(storage, call as Call))))
       .catch(() => socket.destroy());
   }).unref();
-  try {
-    // A socket may be left from an earlier server. The lock of the database proves that no other server uses it.
-    if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
-    await listenPrivately(server, path);
-  } catch (error) {
-    refused((error as Error).message);
-  }
-  return {
-    close() {
-      server.close();
-      for (const socket of connections) socket.destroy();
-    },
+  // A socket may be left from an earlier server. The lock of the database proves that no other server uses it.
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
+  await listenPrivately(server, path);
+  return () => {
+    server.close();
+    for (const socket of connections) socket.destroy();
   };
 }
 

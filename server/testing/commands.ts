@@ -54,8 +54,8 @@ export async function startWithTerminal(
     openStorage: (how) => wrap(openSqlite(path, { ...how, mode: "live" })),
   });
   const rules: TwoPeopleRules = { oneOperatorDecides: false };
-  const serve = () => serveStorage(path, ruled(server.storage, rules), (reason) => expect.fail(reason));
-  let served = await serve();
+  const serve = () => serveStorage(path, ruled(server.storage, rules));
+  let stopServing = await serve();
   return {
     ...createTerminal(env, { M: server.merchant.id }),
     env,
@@ -64,12 +64,12 @@ export async function startWithTerminal(
     folder,
     server,
     /** Ends the connections of commands, as if the server had ended. */
-    cut: () => served.close(),
+    cut: () => stopServing(),
     async reconnect() {
-      served = await serve();
+      stopServing = await serve();
     },
     async close() {
-      served.close();
+      stopServing();
       await server.close();
       rmSync(folder, { recursive: true });
     },

@@ -1,6 +1,7 @@
 // The dashboard for tests: a server with visitors, and one with a record of each kind, which has something on every page.
 import { expect } from "vitest";
 import { ACTION_NAMES, actionOf } from "../actions/index.ts";
+import type { Page } from "../http/dashboard/page.ts";
 import { PAGES } from "../http/dashboard/routes.ts";
 import { routesOf, signedIn, type Visited } from "./dashboard-visitor.ts";
 import { createTestRail, railsOf } from "./rail.ts";
@@ -150,10 +151,13 @@ export async function filledDashboard(filling: Filling = {}) {
 }
 export type FilledDashboard = Awaited<ReturnType<typeof filledDashboard>>;
 
+/** The parameters that a page reads. */
+export const parametersOf = ({ filters = {}, query = [] }: Page) => [...Object.keys(filters), ...query];
+
 /** Everything that a page reads or a form sends, and words of the storage and of JavaScript. */
 export const PARAMETERS: readonly string[] = [
   ...new Set([
-    ...PAGES.flatMap(({ query = [] }) => query),
+    ...PAGES.flatMap(parametersOf),
     ...ACTION_NAMES.flatMap((name) => Object.values(actionOf(name).input).flatMap(({ inputs }) => Object.keys(inputs))),
     ..."merchantId merchant_id actor createdAfter fee limit offset approval scopes approved __proto__ constructor".split(
       " ",

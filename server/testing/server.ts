@@ -67,7 +67,7 @@ export async function startServer(options: TestServerOptions = {}) {
   const merchants: MerchantContext = { storage, clock, ids, random: random.bytes, actor: "server app@host" };
   const addMerchant = async (name: string) => {
     const merchant = await createMerchant(merchants, name);
-    return { merchant, key: await createKey(merchants, merchant.id) };
+    return { merchant, key: (await createKey(merchants, merchant.id))! };
   };
   const first = await addMerchant("Ada Stores");
   const client = createHttpClient({ port: httpServer.port, key: first.key, sandbox: config.sandbox });

@@ -1,11 +1,11 @@
 /** The page on which customers pay. */
 export const checkoutPage = {
-  "pay.testMode": ["Test mode: no real money is charged", "Mode test\u00a0: aucun débit réel"],
+  "pay.testMode": ["Test mode: no real money is charged", "Mode test : aucun débit réel"],
   "pay.to": ["Payment to", "Paiement à"],
   "pay.number": ["Your mobile money number", "Votre numéro mobile money"],
   "pay.example": [", for example {text}", ", par exemple {text}"],
   "pay.hint": ["Include the country code{example}.", "Avec l’indicatif du pays{example}."],
-  "pay.operators": ["Operators ({country}): {names}.", "Opérateurs ({country})\u00a0: {names}."],
+  "pay.operators": ["Operators ({country}): {names}.", "Opérateurs ({country}) : {names}."],
   "pay.missing": ["Enter the number you want to pay with.", "Saisissez le numéro avec lequel vous voulez payer."],
   "pay.characters": [
     "Use digits only. A leading plus sign, spaces and dashes are fine.",
@@ -16,7 +16,7 @@ export const checkoutPage = {
     "The number must have 10 to 15 digits, including the country code. Check for missing or extra digits.",
     "Un numéro compte 10 à 15 chiffres, indicatif compris. Vérifiez qu’il n’en manque pas et qu’il n’y en a pas en trop.",
   ],
-  "pay.errorIn": ["Error: {title}", "Erreur\u00a0: {title}"],
+  "pay.errorIn": ["Error: {title}", "Erreur : {title}"],
   "pay.form": ["Pay {amount}", "Payer {amount}"],
   "pay.cancel": ["Cancel payment", "Annuler le paiement"],
   "pay.timeLeft": [
@@ -25,7 +25,7 @@ export const checkoutPage = {
   ],
   "pay.busy": [
     "The payment service is busy. This attempt did not charge you. Please press Pay again in a moment.",
-    "Le service de paiement est très sollicité\u00a0; cette tentative n’a rien débité. Appuyez de nouveau sur Payer dans un instant.",
+    "Le service de paiement est très sollicité ; cette tentative n’a rien débité. Appuyez de nouveau sur Payer dans un instant.",
   ],
   "pay.waiting": ["Waiting for your payment", "Paiement en cours"],
   "pay.opening": ["Opening the payment…", "Ouverture du paiement…"],
@@ -49,7 +49,7 @@ export const checkoutPage = {
   ],
   "pay.leave": [
     "You can close this page; your payment will still be processed.",
-    "Vous pouvez fermer cette page\u00a0; le paiement sera tout de même traité.",
+    "Vous pouvez fermer cette page ; le paiement sera tout de même traité.",
   ],
   "pay.check": ["Check now", "Vérifier maintenant"],
   "pay.success": ["Payment complete", "Paiement effectué"],
@@ -57,14 +57,14 @@ export const checkoutPage = {
   "pay.failed": ["Payment failed", "Échec du paiement"],
   "pay.failed.text": [
     "Your payment did not go through. You have not been charged.",
-    "Le paiement n’a pas abouti\u00a0; rien n’a été débité.",
+    "Le paiement n’a pas abouti ; rien n’a été débité.",
   ],
   "pay.cancelled": ["Payment cancelled", "Paiement annulé"],
   "pay.cancelled.text": ["You have not been charged.", "Rien n’a été débité."],
   "pay.expired": ["Payment expired", "Paiement expiré"],
   "pay.expired.text": [
     "The time to pay has run out. You have not been charged.",
-    "Le délai de paiement est écoulé\u00a0; rien n’a été débité.",
+    "Le délai de paiement est écoulé ; rien n’a été débité.",
   ],
   "pay.goingBack": ["Taking you back to {merchant}…", "Retour vers {merchant}…"],
   "pay.back": ["Back to {merchant}", "Retourner chez {merchant}"],

@@ -72,19 +72,9 @@ export function sayDuration(milliseconds: number): Said {
   return say(id, { count: Math.floor(milliseconds / size) });
 }
 
-/** Returns a function that makes the value of a language when it is first used: the first of `Intl` takes 50 ms. */
-export function byLanguage<T>(make: (language: Language) => T): (language: Language) => T {
-  const made = new Map<Language, T>();
-  return (language) => {
-    if (!made.has(language)) made.set(language, make(language));
-    return made.get(language)!;
-  };
-}
-
-const pluralRules = byLanguage((language) => new Intl.PluralRules(language));
-const numberFormat = byLanguage((language) => new Intl.NumberFormat(language));
-
-export const numberIn = (language: Language, number: number | bigint): string => numberFormat(language).format(number);
+export const numberIn = (language: Language, number: number | bigint): string => number.toLocaleString(language);
+/** French puts a space before some signs and between thousands, at which no line may break. */
+const spaced = (text: string): string => text.replaceAll(/ (?=[:;?!%»])|(?<=«) |(?<=\d) (?=\d{3}\b)/g, "\u00a0");
 
 /** A text with its values. `count` decides between its forms. @param show writes a value that is not a number */
 export function textIn(
@@ -93,12 +83,11 @@ export function textIn(
   values: Readonly<Record<string, unknown>> = {},
   show: (value: unknown) => string = String,
 ): string {
-  const [inEnglish, inFrench]: Text = TEXTS[id];
-  const [one = "", many = one] = (language === "en" ? inEnglish : inFrench).split("|");
-  const { count } = values;
-  const text = typeof count === "number" && pluralRules(language).select(count) === "one" ? one : many;
+  const isFrench = language === "fr";
+  const [one = "", many = one]: string[] = TEXTS[id][isFrench ? 1 : 0].split("|");
+  const isOne = isFrench ? Number(values.count) < 2 : values.count === 1;
   // The names between braces are at the odd places.
-  return text
+  const text = (isOne ? one : many)
     .split(/[{}]/)
     .map((part, place) => {
       if (place % 2 === 0) return part;
@@ -106,6 +95,7 @@ export function textIn(
       return typeof value === "number" || typeof value === "bigint" ? numberIn(language, value) : show(value);
     })
     .join("");
+  return isFrench ? spaced(text) : text;
 }
 
 /** A text with its values, which may be texts, for programs and for the command line. */

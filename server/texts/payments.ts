@@ -17,8 +17,8 @@ export const payments = {
   ],
   somePayouts: ["{count} payout|{count} payouts", "{count} versement|{count} versements"],
   receiverFails: [
-    "<strong>{host}</strong>{of}: {webhooks}, the oldest from {time} UTC.",
-    "<strong>{host}</strong>{of} : {webhooks}, le plus ancien du {time} UTC.",
+    "<strong>{host}</strong>{of}: {what}, the oldest from {time} UTC.",
+    "<strong>{host}</strong>{of} : {what}, le plus ancien du {time} UTC.",
   ],
   outcomeUnknown: [
     "The outcome of payments is unknown or contradicted.",
@@ -34,8 +34,8 @@ export const payments = {
     "Des mouvements de solde attendent une seconde personne.",
   ],
   payoutsAreLate: [
-    "{payouts}{of}: pending for more than {minutes}, the oldest since {time} UTC.",
-    "{payouts}{of} : en attente depuis plus de {minutes}, le plus ancien depuis le {time} UTC.",
+    "{what}{of}: pending for more than {minutes}, the oldest since {time} UTC.",
+    "{what}{of} : en attente depuis plus de {minutes}, le plus ancien depuis le {time} UTC.",
   ],
   kindFromTo: ["{kind} from {first} to {last}", "{kind} du {first} au {last}"],
   successRate: ["Success rate", "Taux de réussite"],

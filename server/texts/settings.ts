@@ -29,7 +29,6 @@ export const settings = {
   role: ["Role", "Rôle"],
   access: ["Access", "Accès"],
   you: ["you", "vous"],
-  operator: ["operator", "opérateur"],
   sessionSince: ["Since {since}, last seen {seen}.", "Depuis le {since}, vu le {seen}."],
   letInBy: ["Let in by <bdi>{by}</bdi>.", "Accès donné par <bdi>{by}</bdi>."],
   unusedLink: ["An unused link, until {until}.", "Un lien inutilisé, jusqu’au {until}."],

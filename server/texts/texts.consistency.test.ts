@@ -18,7 +18,7 @@ test("each text has the same values and elements in both languages, and is in on
 
 test("each text is said somewhere", () => {
   const cwd = join(import.meta.dirname, "..");
-  const code = globSync("{actions,http/dashboard,http/pages,domain}/**/*.{ts,eta}", { cwd })
+  const code = globSync("{actions,http/dashboard,http/pages,domain,storage/portable}/**/*.{ts,eta}", { cwd })
     .filter((path) => !path.includes(".test."))
     .map((path) => readFileSync(join(cwd, path), "utf8"))
     .join("\n");

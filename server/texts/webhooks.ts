@@ -27,6 +27,10 @@ export const webhooks = {
   attemptIs: ["Attempt {number}: {result} after {latencyMs} ms", "Tentative {number} : {result} après {latencyMs} ms"],
   response: ["Response", "Réponse"],
   nothingToReplay: ["There is nothing to replay.", "Il n’y a rien à renvoyer."],
+  "error.chooseWebhooks": [
+    "Choose what to replay: a status, an event, a host or a time.",
+    "Choisissez les webhooks : un statut, un événement, un hôte ou une période.",
+  ],
   replayEffect: [
     "Each webhook is sent again to its own address, with the same body and the same <code>webhook-id</code>, and its retries start again. Webhooks that wait for a retry are sent earlier. A webhook that is being sent, or was written after the start, is skipped.",
     "Chaque webhook est renvoyé à sa propre adresse, avec le même corps et le même <code>webhook-id</code>, et ses nouvelles tentatives recommencent. Les webhooks qui attendent une nouvelle tentative partent plus tôt. Un webhook en cours d’envoi, ou écrit après le début, est ignoré.",
@@ -50,10 +54,6 @@ export const webhooks = {
   returned: ["Returned", "Renvoyé"],
   sentBy: ["Sent by <bdi>{program}</bdi>", "Envoyée par <bdi>{program}</bdi>"],
   sentWithKey: ["API key <bdi>{key}</bdi>", "Clé d’API <bdi>{key}</bdi>"],
-  leftOut: [
-    "{count} more request up to about this time was not kept|{count} more requests up to about this time were not kept",
-    "{count} autre requête jusqu’à ce moment environ n’a pas été gardée|{count} autres requêtes jusqu’à ce moment environ n’ont pas été gardées",
-  ],
   lastDigits: [
     '<a href="{docs}/outcomes">The last three digits</a> of the number decide the outcome.',
     '<a href="{docs}/outcomes">Les trois derniers chiffres</a> du numéro décident de l’issue.',

@@ -1,12 +1,14 @@
-import { Agent, request as httpRequest } from "node:http";
 import type { IncomingMessage } from "node:http";
 import { Agent as TlsAgent, request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
 import type { LookupFunction } from "node:net";
 import { createSecureContext } from "node:tls";
 import { callbackify } from "node:util";
-import { notPublic, Refusal } from "./guard.ts";
+import { neverReachable, notPublic, Refusal, specialRange } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";
+
+// An import would also load undici, for its WebSocket.
+const { Agent, request: httpRequest } = process.getBuiltinModule("node:http");
 
 /**
  * The same text is used for a name without an address and for a name with a private address. Different texts would tell
@@ -15,16 +17,16 @@ import type { Lookup } from "./lookup.ts";
 const NO_PUBLIC_ADDRESS = "the receiver's name does not lead to a public address.";
 /** The largest size of the headers of a response, also of an informational response, in bytes. */
 const HEADERS_BYTES = 16_384;
+/** The largest number of informational (1xx) responses before the final response. */
+const INFORMATIONAL_RESPONSES = 10;
 /** How long an unused connection stays open, in milliseconds. A receiver can ask for less. */
 const IDLE_MS = 4_000;
 
-export interface GuardOptions {
+interface ConnectionOptions {
   /** Resolves a name to all of its addresses; called once per connection. */
   lookup: Lookup;
-  /** Returns the range of a forbidden address, or undefined: `specialRange` or `neverReachable`. */
-  forbidden: (address: string) => string | undefined;
-  /** True to refuse every unusable name with the same text, so that it tells nothing about the operator's DNS. */
-  discreet: boolean;
+  /** False to refuse every unusable name with the same text, so that it tells nothing about the operator's DNS. */
+  allowPrivate: boolean;
 }
 
 interface Request {
@@ -32,12 +34,10 @@ interface Request {
   body: string;
   /** Ends the request. */
   signal: AbortSignal;
-  /** Called for every informational (1xx) response, also for a `100 Continue` that was not asked for. */
-  onInformation: () => void;
 }
 
 /** An end of a request that Node has no error for. `reasons.ts` explains the code. */
-export const endedBy = (code: "SENDER_CLOSED" | "SWITCHING_PROTOCOLS" | "INFORMATIONAL_FLOOD"): Error =>
+const endedBy = (code: "SWITCHING_PROTOCOLS" | "INFORMATIONAL_FLOOD"): Error =>
   Object.assign(new Error(code), { code });
 
 /**
@@ -49,10 +49,22 @@ export const endedBy = (code: "SENDER_CLOSED" | "SWITCHING_PROTOCOLS" | "INFORMA
  * socket connects to one of these. There is no second DNS query that could return another address (DNS rebinding). TLS
  * still verifies the name. A reused connection needs no check.
  */
-export function createConnections(guard: GuardOptions) {
-  const inProgress = new Set<{ destroy(error: Error): void }>();
-  let isClosed = false;
-  const resolveName = callbackify((name: string) => resolveChecked(name, guard));
+export function createConnections({ lookup, allowPrivate }: ConnectionOptions) {
+  const forbidden = allowPrivate ? neverReachable : specialRange;
+  /** The error of a refusal, of which merchants must not read details that tell about the operator's DNS. */
+  const refusal = (detail: string) => (allowPrivate ? new Refusal(detail) : new Refusal(NO_PUBLIC_ADDRESS, detail));
+
+  const resolveName = callbackify(async (name: string) => {
+    const addresses = await lookup(name).catch((error: NodeJS.ErrnoException) => {
+      throw allowPrivate ? error : refusal(`${name} could not be resolved (${error.code})`);
+    });
+    for (const address of addresses) {
+      const special = forbidden(address);
+      if (special) throw refusal(`${name} resolves to ${address}, which is ${notPublic(address, special)}`);
+    }
+    if (addresses.length === 0) throw refusal(`${name} has no IP address`);
+    return addresses.map((address) => ({ address, family: isIP(address) }));
+  });
   const settings = {
     keepAlive: true,
     timeout: IDLE_MS,
@@ -71,12 +83,11 @@ export function createConnections(guard: GuardOptions) {
 
   return {
     /** Sends a POST over an unused connection to this origin, or a new one. Resolves when the headers have arrived. */
-    post: (target: URL, { headers, body, signal, onInformation }: Request) =>
+    post: (target: URL, { headers, body, signal }: Request) =>
       new Promise<IncomingMessage>((resolve, reject) => {
-        if (isClosed) throw endedBy("SENDER_CLOSED");
         // Sockets skip the lookup for an IP address, so check it here.
         const host = target.hostname.startsWith("[") ? target.hostname.slice(1, -1) : target.hostname;
-        const special = isIP(host) === 0 ? undefined : guard.forbidden(host);
+        const special = isIP(host) === 0 ? undefined : forbidden(host);
         if (special) throw new Refusal(`${host} is ${notPublic(host, special)}`);
         const send = target.protocol === "https:" ? httpsRequest : httpRequest;
         const request = send({
@@ -93,13 +104,17 @@ export function createConnections(guard: GuardOptions) {
           ].flat(),
           maxHeaderSize: HEADERS_BYTES,
         });
-        inProgress.add(request);
+        let informational = 0;
         // Cheaper than the option `signal` of a request, which watches the whole stream for its end.
         const abort = () => void request.destroy(signal.reason as Error);
         if (signal.aborted) abort();
         else signal.addEventListener("abort", abort, { once: true });
         request
-          .on("information", onInformation)
+          .on("information", () => {
+            informational += 1;
+            // A receiver could otherwise keep this process busy with 1xx responses until the deadline.
+            if (informational > INFORMATIONAL_RESPONSES) request.destroy(endedBy("INFORMATIONAL_FLOOD"));
+          })
           .on("response", resolve)
           // After a 101 the connection speaks no more HTTP, so there will be neither a response nor an error.
           .on("upgrade", (_, socket) => {
@@ -109,7 +124,6 @@ export function createConnections(guard: GuardOptions) {
           // An error of an aborted request does not say why it was aborted.
           .on("error", (error) => reject(signal.aborted ? signal.reason : error))
           .on("close", () => {
-            inProgress.delete(request);
             signal.removeEventListener("abort", abort);
             // Without effect after a response or an error.
             reject(signal.reason);
@@ -118,23 +132,7 @@ export function createConnections(guard: GuardOptions) {
       }),
     /** Closes all connections. Requests in progress fail. */
     close() {
-      isClosed = true;
-      for (const request of inProgress) request.destroy(endedBy("SENDER_CLOSED"));
       for (const agent of Object.values(agents)) agent.destroy();
     },
   };
-}
-
-async function resolveChecked(name: string, { lookup, forbidden, discreet }: GuardOptions) {
-  const addresses = await lookup(name).catch((error: NodeJS.ErrnoException) => {
-    throw discreet ? new Refusal(NO_PUBLIC_ADDRESS, `${name} could not be resolved (${error.code})`) : error;
-  });
-  for (const address of addresses) {
-    const special = forbidden(address);
-    if (!special) continue;
-    const why = `${name} resolves to ${address}, which is ${notPublic(address, special)}`;
-    throw discreet ? new Refusal(NO_PUBLIC_ADDRESS, why) : new Refusal(why);
-  }
-  if (addresses.length === 0) throw new Refusal(NO_PUBLIC_ADDRESS, `${name} has no IP address`);
-  return addresses.map((address) => ({ address, family: isIP(address) }));
 }

@@ -1,14 +1,14 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { ServiceError } from "../domain/errors.ts";
 
 /** Thrown for a webhook URL that the server will not connect to. The `message` explains why to the merchant. */
-export class Refusal extends Error {
-  readonly code = "WEBHOOK_REFUSED";
+export class Refusal extends ServiceError {
   /** Details for the log, which only the operator may see. */
   readonly detail: string | undefined;
 
   constructor(why: string, detail?: string) {
-    super(`Refused: ${why}`);
+    super("invalid_value", `Refused: ${why}`);
     this.detail = detail;
   }
 }
@@ -67,9 +67,6 @@ export const notPublic = (address: string, range: string): string =>
     ? `not public (${range}); webhooks are sent to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true.`
     : `not public (${range}); webhooks are never sent there.`;
 
-/** The ports below 1024 belong to services such as mail, and not to receivers of webhooks. */
-const isUsualPort = (port: string) => port === "" || Number(port) >= 1_024;
-
 /**
  * Parses a webhook URL (D7a): http or https, without credentials. `URL` converts every notation of an IPv4 address
  * (decimal, octal, hex, short, percent-encoded, full-width) to dotted decimal.
@@ -89,7 +86,8 @@ export function parseTarget(url: string, allowInsecure: boolean): URL {
   if (!allowInsecure && target.protocol !== "https:") {
     throw new Refusal("webhooks are sent to https URLs only, unless WEBHOOK_ALLOW_INSECURE=true.");
   }
-  if (!allowInsecure && !isUsualPort(target.port)) {
+  // The other ports below 1024 belong to services such as mail.
+  if (!allowInsecure && target.port !== "" && Number(target.port) < 1_024) {
     throw new Refusal("webhooks are sent to port 443 and to ports from 1024, unless WEBHOOK_ALLOW_INSECURE=true.");
   }
   return target;

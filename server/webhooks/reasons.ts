@@ -17,7 +17,6 @@ const REASONS: [codes: RegExp, reason: string][] = [
   [/^SWITCHING_PROTOCOLS$/, "The receiver switched to another protocol"],
   [/^HPE_HEADER_OVERFLOW$/, "The response headers of the receiver are too long"],
   [/^HPE_\w+$/, "The receiver did not return a valid HTTP response"],
-  [/^SENDER_CLOSED$/, "The server stopped before the receiver responded"],
 ];
 
 /** Explains why an attempt received no response. Leaves out error messages, which may contain internal details. */

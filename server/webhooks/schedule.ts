@@ -1,22 +1,10 @@
 import type { Attempt, NextStep } from "../domain/deliveries.ts";
 
 const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
+const HOUR = 3_600 * SECOND;
 
-/** The delay of each of the ten attempts since the previous one, without jitter (D13). */
-const DELAYS_MS = [
-  0,
-  5 * SECOND,
-  5 * MINUTE,
-  30 * MINUTE,
-  2 * HOUR,
-  5 * HOUR,
-  10 * HOUR,
-  14 * HOUR,
-  20 * HOUR,
-  24 * HOUR,
-];
+/** The delay of each of the ten attempts since the previous one, in seconds, without jitter: up to a day (D13). */
+const DELAYS_S = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = HOUR;
 
@@ -32,9 +20,9 @@ export function nextStep(step: number, at: number, result: Result, chance: () =>
   const { httpStatus, retryAfter, sentAt, latencyMs } = result;
   const status = verdictOf(httpStatus);
   if (status !== "failed") return { status, step };
-  const delay = DELAYS_MS[step];
+  const delay = DELAYS_S[step];
   if (delay === undefined) return { status: "exhausted", step };
-  const scheduled = Math.round(delay * (1 - JITTER + 2 * JITTER * chance()));
+  const scheduled = Math.round(delay * SECOND * (1 - JITTER + 2 * JITTER * chance()));
   const mayAsk = httpStatus === 429 || httpStatus === 503;
   const asked = mayAsk ? Math.min(retryAfterMs(retryAfter, sentAt), RETRY_AFTER_MAX_MS) : 0;
   return { status: "pending", step, nextAttemptAt: at + latencyMs + Math.max(scheduled, asked) };
@@ -53,15 +41,7 @@ export function verdictOf(httpStatus: number | undefined): "delivered" | "ended"
 function retryAfterMs(value: string | undefined, now: number): number {
   const text = value?.trim() ?? "";
   if (/^\d+$/.test(text)) return Number(text) * SECOND;
-  const date = httpDate(text);
+  // A date in the form that RFC 9110 (§5.6.7) prefers. `Date.parse` alone reads "-5" as a year.
+  const date = /^[A-Z][a-z]{2}, [\w: ]+ GMT$/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? 0 : date - now;
-}
-
-/**
- * Parses the date forms of RFC 9110 §5.6.7. `Date.parse` alone reads "-5" as a year and the last form as local time.
- */
-function httpDate(text: string): number {
-  if (/^[A-Z][a-z]{2,8}, [\w: -]+ GMT$/.test(text)) return Date.parse(text);
-  if (/^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}$/.test(text)) return Date.parse(`${text} GMT`);
-  return Number.NaN;
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Attempt } from "../domain/deliveries.ts";
 import { hmacs } from "../domain/keys.ts";
-import { createConnections, endedBy } from "./connections.ts";
-import { neverReachable, parseTarget, Refusal, specialRange } from "./guard.ts";
+import { createConnections } from "./connections.ts";
+import { parseTarget, Refusal } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";
 import { reasonOf, reasonOfStatus } from "./reasons.ts";
 import { verdictOf } from "./schedule.ts";
@@ -10,8 +10,6 @@ import { verdictOf } from "./schedule.ts";
 const BODY_KEPT_BYTES = 1024;
 /** How long an attempt may take, in milliseconds (D13). */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
-/** The largest number of informational (1xx) responses before the final response. */
-const INFORMATIONAL_RESPONSES = 10;
 const SECRET_PREFIX = "whsec_";
 /** Standard Webhooks 1.0 requires keys of 24 to 64 bytes. */
 const SECRET_FORM = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
@@ -44,7 +42,6 @@ export interface SenderOptions {
   now: () => number;
   /** Limit for the whole attempt: name resolution, connection, headers and the first KiB of the response (D13). */
   timeoutMs?: number;
-  userAgent?: string;
   /** Called with details about a refused webhook that the operator should know and its merchant must not. */
   onRefusal?: (webhookId: string, detail: string) => void;
 }
@@ -59,31 +56,19 @@ export type Sender = ReturnType<typeof createSender>;
  * The part of the body received so far is recorded.
  */
 export function createSender(options: SenderOptions) {
-  const { allowPrivate, allowInsecure, lookup, now, onRefusal, timeoutMs = ATTEMPT_TIMEOUT_MS, userAgent } = options;
-  const forbidden = allowPrivate ? neverReachable : specialRange;
-  const connections = createConnections({ lookup, forbidden, discreet: !allowPrivate });
+  const { allowInsecure, now, onRefusal, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
+  const connections = createConnections(options);
 
-  async function attempt(message: Message, sentAt: number, ending: AbortController) {
+  async function attempt(message: Message, sentAt: number, signal: AbortSignal) {
     const target = parseTarget(message.url, allowInsecure);
-    const { signal } = ending;
-    let informational = 0;
-    const request = connections.post(target, {
-      headers: { ...webhookHeaders(message, sentAt, userAgent), "accept-encoding": "identity" },
-      body: message.body,
-      signal,
-      // A receiver could otherwise keep this process busy with 1xx responses until the deadline.
-      onInformation: () => {
-        informational += 1;
-        if (informational > INFORMATIONAL_RESPONSES) ending.abort(endedBy("INFORMATIONAL_FLOOD"));
-      },
-    });
-    return readResponse(await request);
+    const request = { headers: webhookHeaders(message, sentAt), body: message.body, signal };
+    return readResponse(await connections.post(target, request));
   }
 
   /**
    * Makes one attempt. Never rejects: a failure is described in `error`.
-   * @param ending ends the attempt when it is aborted, also by this function itself. One controller serves all reasons,
-   *   because listeners of AbortSignal.any's signals are never freed.
+   * @param ending ends the attempt when it is aborted, also by this function itself when it takes too long. One controller
+   *   serves both, because listeners of AbortSignal.any's signals are never freed.
    */
   async function send(message: Message, ending = new AbortController()): Promise<AttemptResult> {
     const sentAt = now();
@@ -92,7 +77,7 @@ export function createSender(options: SenderOptions) {
       isLate = true;
       ending.abort();
     }, timeoutMs);
-    const result = await attempt(message, sentAt, ending).catch((error: unknown) => {
+    const result = await attempt(message, sentAt, ending.signal).catch((error: unknown) => {
       if (error instanceof Refusal && error.detail) onRefusal?.(message.id, error.detail);
       return { error: isLate ? `No response within ${timeoutMs / 1000} s.` : reasonOf(error) };
     });
@@ -100,23 +85,20 @@ export function createSender(options: SenderOptions) {
     return { sentAt, latencyMs: Math.max(0, Math.round(now() - sentAt)), ...result };
   }
 
-  /** Closes all connections. Attempts in progress end immediately with an error that says so. */
+  /** Closes all connections. Attempts in progress end. */
   return { send, close: async () => connections.close() };
 }
 
 /** Returns the headers of an attempt, signed. @param sentAt real time in milliseconds since 1970 */
-function webhookHeaders(
-  { id, secrets, body }: Omit<Message, "url">,
-  sentAt: number,
-  userAgent = "disbursement-checkout-webhooks",
-): Record<string, string> {
+function webhookHeaders({ id, secrets, body }: Message, sentAt: number): Record<string, string> {
   const timestamp = Math.floor(sentAt / 1000);
   return {
     "content-type": "application/json",
-    "user-agent": userAgent,
+    "user-agent": "disbursement-checkout-webhooks",
     "webhook-id": id,
     "webhook-timestamp": String(timestamp),
     "webhook-signature": sign(secrets, id, timestamp, body),
+    "accept-encoding": "identity",
   };
 }
 

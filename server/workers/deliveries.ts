@@ -1,5 +1,16 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ChaosSwitch } from "../domain/outcomes.ts";
-import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
+import {
+  lastNumber,
+  noDelivery,
+  type ClaimedDelivery,
+  type Delivery,
+  type DeliveryQueue,
+  type EventLog,
+  type NextStep,
+} from "../domain/deliveries.ts";
+import { InProgress } from "../domain/in-progress.ts";
+import { signingAt } from "../domain/keys.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
 import { nextStep } from "../webhooks/schedule.ts";
@@ -32,12 +43,11 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
     },
     async attempt(entry) {
       const status = await makeAttempt(options, entry);
-      if (status === undefined) return entry.hasLapsed;
-      // The attempt is recorded. What waits otherwise comes when it is due.
-      await noteResult(entry.claim, status === "delivered").catch((error: unknown) =>
-        log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
-      );
-      return true;
+      // What waits otherwise comes when it is due.
+      if (status)
+        await noteResult(entry.claim, status === "delivered").catch((error: unknown) =>
+          log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
+        );
     },
   });
   return worker;
@@ -71,16 +81,11 @@ async function makeAttempt(
   { storage, clock, sender, chaos, chance, emit, stopping }: DeliveryOptions,
   entry: Underway<ClaimedDelivery>,
 ): Promise<NextStep["status"] | undefined> {
-  const { event, merchant, secrets, url, step, dueAt } = entry.claim;
+  const { id, body, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
   const at = happensAt(merchant, dueAt, now);
-  const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
-  const message = {
-    url,
-    id: event.id,
-    secrets: [secrets.current, ...previous],
-    body: event.body,
-  };
+  const { current, previous } = signingAt(at, secrets);
+  const message = { url, id, secrets: [current, ...previous.map(({ secret }) => secret)], body };
   // What the chaos switch loses is not sent (D17).
   const { retryAfter, ...result }: AttemptResult = chaos.strikes(merchant, "lostWebhooksPercent")
     ? { sentAt: now, latencyMs: 0, error: "Lost by the chaos switch." }
@@ -89,15 +94,54 @@ async function makeAttempt(
   if ((stopping.aborted || entry.hasLapsed) && httpStatus === undefined) return undefined;
   const next = nextStep(step + 1, at, { ...result, retryAfter }, chance);
   // The delivery may have been claimed again meanwhile. Nothing is recorded if the claim has ended.
-  const counted = await storage.recordAttempt({ event, token: entry.claim.token }, { at, ...result }, next);
+  const counted = await storage.recordAttempt(entry.claim, { at, ...result }, next);
   emit("attempt", {
-    eventId: event.id,
-    merchantId: event.merchantId,
+    eventId: id,
+    merchantId: merchant.id,
     status: next.status,
-    httpStatus,
     durationMs: latencyMs,
     delayMs: at - dueAt,
     counted,
   });
   return next.status;
+}
+
+/** How long a request waits for the attempt: an attempt takes at most 15 s. */
+const WAIT_MS = 20_000;
+/**
+ * How many requests may wait, of which one merchant alone gets 35 (`InProgress`). Further requests get a response at once,
+ * and their deliveries are attempted like all other deliveries.
+ */
+const MOST_WAITING = { total: 80 };
+/** The pauses between two looks at the delivery, in real milliseconds. Any process may make the attempt. */
+const PAUSES_MS = { first: 10, longest: 1_000 };
+
+/**
+ * Returns a function that replays one delivery (D13): it makes the delivery ready, and waits for the attempt if a server
+ * makes it soon. The attempt has no privilege: it waits for room at its receiver like every other attempt.
+ */
+export function createReplay(
+  { storage, clock, stopping }: Pick<DeliveryOptions, "clock" | "stopping"> & { storage: DeliveryQueue & EventLog },
+  worker: Pick<QueueWorker, "wake">,
+) {
+  const waiting = new InProgress(MOST_WAITING, clock);
+
+  /** Waits until the delivery has an attempt with a number greater than `last`. */
+  async function attempted(merchantId: string, id: string, last: number, waitMs: number): Promise<Delivery> {
+    const until = clock.monotonic() + waitMs;
+    for (let pause = PAUSES_MS.first; ; pause = Math.min(2 * pause, PAUSES_MS.longest)) {
+      const delivery = await storage.findDelivery(merchantId, id);
+      // A reset may have deleted it meanwhile.
+      if (!delivery) throw noDelivery();
+      if (lastNumber(delivery.attempts) > last || stopping.aborted || clock.monotonic() >= until) return delivery;
+      await sleep(pause, undefined, { signal: stopping }).catch(() => undefined);
+    }
+  }
+
+  return async (...[merchantId, id, actor]: Parameters<DeliveryQueue["requestReplay"]>): Promise<Delivery> => {
+    const last = await storage.requestReplay(merchantId, id, actor);
+    worker.wake();
+    const wait = (ms: number) => attempted(merchantId, id, last, ms);
+    return waiting.hasRoom({ merchantId }) ? waiting.run(merchantId, () => wait(WAIT_MS)) : wait(0);
+  };
 }

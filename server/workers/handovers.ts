@@ -66,7 +66,6 @@ export function createHandoverWorker(options: HandoverOptions) {
         emit("railCall", { rail: name, action, result, durationMs: latencyMs });
       // The payment may have been claimed again meanwhile.
       noteRecorded(name, payment, await storage.recordHandover(entry.claim, report));
-      return true;
     },
   });
   return { ...worker, noteRecorded };

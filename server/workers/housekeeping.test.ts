@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { ErasureQuery, PruneQuery } from "../domain/storage.ts";
+import type { RetentionQuery } from "../domain/storage.ts";
 import type { MerchantStore, Merchant } from "../domain/merchants.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { startServer } from "../testing/server.ts";
@@ -12,17 +12,17 @@ const named = (id: string) => ({ id, name: id, createdAt: 0 }) as never;
 async function retained(setting: { days?: number; phoneDays?: number }, last?: string) {
   const clock = createFakeClock();
   const stopping = new AbortController();
-  const asked: (PruneQuery | ErasureQuery)[] = [];
-  const note = (query: PruneQuery | ErasureQuery) => {
+  const asked: RetentionQuery[] = [];
+  const note = (query: RetentionQuery) => {
     if (query.merchantId === last) stopping.abort();
     return asked.push(query);
   };
   const storage = {
     listMerchants: async () => ["ada", "kofi", "esi"].map(named),
-    erasePhones: async (query: ErasureQuery) => ({ erased: 50, isDone: note(query) % 2 === 0 }),
-    async pruneEvents(query: PruneQuery) {
+    erasePhones: async (query: RetentionQuery) => note(query) % 2 === 1,
+    async pruneEvents(query: RetentionQuery & { after: number }) {
       note(query);
-      return { events: 1, attempts: 1, bytes: 1, ...(query.after < 400 && { next: query.after + 200 }) };
+      return query.after < 400 ? query.after + 200 : undefined;
     },
   };
   await createRetention({ storage, clock, stopping: stopping.signal, ...setting })();
@@ -41,15 +41,10 @@ test("erases the old phone numbers of every merchant in small steps, and keeps e
   expect(asked).toEqual(merchants.map((merchantId) => ({ merchantId, before: before(30), limit: 50 })));
 });
 
-test("each key's first use is stored once, also after a failed write", async () => {
+test("the use of each key is stored once, also after a failed write", async () => {
   const recordKeyUses = vi.fn<MerchantStore["recordKeyUses"]>();
-  const clock = createFakeClock();
-  const start = clock.now();
-  const keyUses = createKeyUses({ storage: { recordKeyUses } as Partial<MerchantStore> as MerchantStore, clock });
-  function use(keyId: string) {
-    keyUses.note({ keyId, merchant: { id: "m" } as Merchant });
-    clock.advance(1);
-  }
+  const keyUses = createKeyUses({ storage: { recordKeyUses } as Partial<MerchantStore> as MerchantStore });
+  const use = (keyId: string) => keyUses.note({ keyId, merchant: { id: "m" } as Merchant });
   await keyUses.record();
   for (const key of ["a", "b", "a"]) use(key);
   for (let count = 0; count < 2; count += 1) await keyUses.record();
@@ -58,15 +53,8 @@ test("each key's first use is stored once, also after a failed write", async () 
   await expect(keyUses.record()).rejects.toThrow("the disk is full");
   use("a");
   await keyUses.record();
-  const stored = recordKeyUses.mock.calls.map(([uses]) => uses.map(({ keyId, usedAt }) => [keyId, usedAt - start]));
-  expect(stored).toEqual([
-    [
-      ["a", 0],
-      ["b", 1],
-    ],
-    [["a", 3]],
-    [["a", 4]],
-  ]);
+  const stored = recordKeyUses.mock.calls.map(([keys]) => keys.map(({ id }) => id));
+  expect(stored).toEqual([["a", "b"], ["a"], ["a"]]);
 });
 
 test("the use of a key shortly before a stop is stored", async () => {

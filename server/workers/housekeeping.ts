@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import type { Housekeeping } from "../domain/storage.ts";
-import type { KeyUse } from "../domain/keys.ts";
+import type { ApiKey } from "../domain/keys.ts";
 import type { KeyOwner, MerchantStore } from "../domain/merchants.ts";
 import { DAY_MS } from "../domain/time.ts";
 import { PAUSE_MS, untilDone } from "./loop.ts";
@@ -22,19 +22,18 @@ interface RetentionOptions {
 }
 
 /**
- * Returns a function that deletes old events as `db prune` does, and erases old phone numbers. It does this for all
- * merchants, a few events or records at a time.
+ * Returns a function that deletes old events and erases old phone numbers of all merchants, a few events or records at a
+ * time.
  */
 export function createRetention({ storage, clock, days, phoneDays, stopping }: RetentionOptions): () => Promise<void> {
   async function erasePhones(merchantId: string, before: number) {
     const query = { merchantId, before, limit: ERASED_PER_STEP };
-    await untilDone(stopping, async () => !(await storage.erasePhones(query)).isDone, PAUSE_MS);
+    await untilDone(stopping, () => storage.erasePhones(query), PAUSE_MS);
   }
   async function pruneEvents(merchantId: string, before: number) {
-    const query = { merchantId, before, limit: EVENTS_PER_STEP, dryRun: false };
     let after: number | undefined = 0;
     const step = async () => {
-      after = (await storage.pruneEvents({ ...query, after: after! })).next;
+      after = await storage.pruneEvents({ merchantId, before, limit: EVENTS_PER_STEP, after: after! });
       return after !== undefined;
     };
     await untilDone(stopping, step, PAUSE_MS);
@@ -58,19 +57,19 @@ export type KeyUses = ReturnType<typeof createKeyUses>;
  * When keys were last used. Requests only note the use in memory. The use is stored later, so that no request waits for
  * the storage.
  */
-export function createKeyUses({ storage, clock }: { storage: MerchantStore; clock: Clock }) {
-  const noted = new Map<string, KeyUse>();
+export function createKeyUses({ storage }: { storage: MerchantStore }) {
+  const noted = new Map<string, Pick<ApiKey, "merchantId" | "id">>();
   return {
     /** Notes that a request had this key. */
-    note({ merchant, keyId }: Pick<KeyOwner, "merchant" | "keyId">): void {
-      if (!noted.has(keyId)) noted.set(keyId, { merchantId: merchant.id, keyId, usedAt: clock.now() });
+    note({ merchant, keyId: id }: Pick<KeyOwner, "merchant" | "keyId">): void {
+      noted.set(id, { merchantId: merchant.id, id });
     },
     /** Stores the noted uses. If this fails, the key's next use is noted again. */
     async record() {
       if (noted.size === 0) return;
-      const uses = [...noted.values()];
+      const keys = [...noted.values()];
       noted.clear();
-      await storage.recordKeyUses(uses);
+      await storage.recordKeyUses(keys);
     },
   };
 }

@@ -13,7 +13,7 @@ const LEASE_MS = 3_000;
 const claim = {
   lane: { merchantId: "m", host: "receiver.example" },
   id: "event-1",
-  event: { id: "event-1", merchantId: "m", body: "{}" },
+  body: "{}",
   url: "http://receiver.example/",
   secrets: { current: "whsec_AA==", previous: [] },
   merchant: { id: "m", clockOffset: 0 },

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Actor } from "../domain/audit.ts";
 import { ServiceError } from "../domain/errors.ts";
-import { MOST_AHEAD_MS, type ClockMove } from "../domain/time.ts";
 import type { ClockStore } from "../domain/storage.ts";
-import type { MerchantStore, Merchant } from "../domain/merchants.ts";
+import type { Merchant } from "../domain/merchants.ts";
 import { PAUSE_MS } from "./loop.ts";
 import type { QueueWorker } from "./queue-worker.ts";
 
@@ -26,52 +24,31 @@ export const createSettle =
   };
 
 interface Options {
-  storage: Pick<ClockStore, "moveClock" | "hasDue" | "reset"> & Pick<MerchantStore, "findMerchant">;
+  storage: Pick<ClockStore, "moveClock" | "hasDue">;
   settle: Settle;
   deliveries: Pick<QueueWorker, "begin">;
   stopping: AbortSignal;
 }
 
-export type MerchantClock = ReturnType<typeof createMerchantClock>;
+export type AdvanceClock = ReturnType<typeof createAdvanceClock>;
 
-/** Moves the sandbox time of merchants (D18). */
-export function createMerchantClock({ storage, settle, deliveries, stopping }: Options) {
-  return {
-    /**
-     * Moves a merchant's time forward. Resolves when everything that fell due has been processed, each item dated when it
-     * fell due (D18). Different events are delivered in parallel; attempts of one event stay in order.
-     * @returns the merchant with its new time
-     * @throws ServiceError `invalid_value` if the time would be more than `MOST_AHEAD_MS` ahead of real time;
-     *   `internal_error` if the server stops first. In this case the clock has moved, and the rest is processed after the
-     *   next start.
-     */
-    async advance(merchantId: string, move: ClockMove, actor: Actor): Promise<Merchant> {
-      const moved = await storage.moveClock(merchantId, move, MOST_AHEAD_MS, actor);
-      if (!moved) throw tooFar(move);
-      for (let pause = PAUSE_MS; !stopping.aborted;) {
-        const done = (await settle(merchantId)) + (await deliveries.begin());
-        if (!(await storage.hasDue(merchantId, moved.at))) return moved.merchant;
-        if (done > 0) continue;
-        // Attempts are in progress, here or in another process. A receiver may hang, and others need the storage.
-        await sleep(pause);
-        pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
-      }
-      throw new ServiceError(
-        "internal_error",
-        "The server is stopping. What fell due will happen after the next start.",
-      );
-    },
-    /** Deletes the merchant's records and resets its clock to real time. */
-    async reset(merchantId: string, actor: Actor): Promise<Merchant> {
-      await storage.reset(merchantId, actor);
-      return (await storage.findMerchant(merchantId))!;
-    },
+/**
+ * Returns a function that moves a merchant's sandbox time forward (D18). It resolves when everything that fell due has been
+ * processed, each item dated when it fell due. Different events are delivered in parallel; attempts of one event stay in
+ * order. If the server stops first, it throws a ServiceError `internal_error`: the clock has moved, and the rest is
+ * processed after the next start.
+ */
+export function createAdvanceClock({ storage, settle, deliveries, stopping }: Options) {
+  return async (...move: Parameters<ClockStore["moveClock"]>): Promise<Merchant> => {
+    const { merchant, at } = await storage.moveClock(...move);
+    for (let pause = PAUSE_MS; !stopping.aborted;) {
+      const done = (await settle(merchant.id)) + (await deliveries.begin());
+      if (!(await storage.hasDue(merchant.id, at))) return merchant;
+      if (done > 0) continue;
+      // Attempts are in progress, here or in another process. A receiver may hang, and others need the storage.
+      await sleep(pause);
+      pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
+    }
+    throw new ServiceError("internal_error", "The server is stopping. What fell due will happen after the next start.");
   };
-}
-
-function tooFar(move: ClockMove): ServiceError {
-  const path = "by" in move ? "seconds" : "to";
-  const days = MOST_AHEAD_MS / 86_400_000;
-  const message = `${path} must not move the clock more than ${days} days ahead of real time. A reset sets the clock back.`;
-  return new ServiceError("invalid_value", message, { fields: [{ path, code: "maximum", message }] });
 }

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
 import type { InProgress } from "../domain/in-progress.ts";
-import type { Claimed, Lane, Queue } from "../domain/deliveries.ts";
+import type { Claim, Lane, Queue } from "../domain/deliveries.ts";
 import { startLoop, untilDone, type Loop } from "./loop.ts";
 
 /**
@@ -35,9 +35,9 @@ const BEGUN_PER_TURN = 4;
 const LAST_HOST = "\uffff";
 
 /** A claim, and the time of this process's counter until which the process may rely on it. */
-type HeldClaim<C extends Claimed> = C & { heldUntil: number };
+type HeldClaim<C extends Claim> = C & { heldUntil: number };
 
-export interface QueueWorkerOptions<C extends Claimed> {
+export interface QueueWorkerOptions<C extends Claim> {
   queue: Queue<C>;
   clock: Clock;
   /** Limits the attempts in progress. An entry that has no room stays ready in the storage. */
@@ -47,10 +47,10 @@ export interface QueueWorkerOptions<C extends Claimed> {
   /** True if attempts to this host may be made now. */
   serves?(host: string): boolean;
   /**
-   * Makes an attempt and records it. Resolves with false, and records nothing, if a stop of the server prevented the
-   * attempt. An attempt whose claim lapsed need not be recorded: the entry is claimed and attempted again.
+   * Makes an attempt and records it. An attempt that a stop of the server has ended, or whose claim lapsed, need not be
+   * recorded: when the lease has ended, the entry is claimed and attempted again.
    */
-  attempt(entry: Underway<C>): Promise<boolean>;
+  attempt(entry: Underway<C>): Promise<void>;
 }
 
 /** This process's part of the work that several processes on one database share. */
@@ -63,7 +63,7 @@ interface Share {
 }
 
 /** An attempt in progress. The claim is replaced if the lease expires and this process claims the delivery again. */
-export interface Underway<C extends Claimed> {
+export interface Underway<C extends Claim> {
   claim: HeldClaim<C>;
   /** Ends the attempt. */
   ending: AbortController;
@@ -78,12 +78,11 @@ export type QueueWorker = ReturnType<typeof createQueueWorker>;
  * Makes the attempts of a queue: of deliveries, or of hand-overs to rails. Attempts each entry at least once: a claimed entry
  * without a recorded attempt is claimed again.
  */
-export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions<C>) {
+export function createQueueWorker<C extends Claim>(options: QueueWorkerOptions<C>) {
   const { queue, clock, attempts, serves, log, stopping } = options;
   let search: Loop | undefined;
   let keeping: Loop[] = [];
   const underway = new Map<string, Underway<C>>();
-  const prevented: C[] = [];
   const hasLapsed = ({ heldUntil }: HeldClaim<C>) => heldUntil <= clock.counter();
 
   /**
@@ -108,7 +107,7 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
   async function make(entry: Underway<C>): Promise<void> {
     const { id, lane } = entry.claim;
     try {
-      if (stopping.aborted || !(await options.attempt(entry))) prevented.push(entry.claim);
+      if (!stopping.aborted) await options.attempt(entry);
     } catch (error) {
       log.error({ err: error, entry: id }, "an attempt could not be recorded");
     }
@@ -121,30 +120,21 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
   /** The lane after which the next scan continues, so that every lane gets its turn. */
   let place: Lane | undefined;
 
-  /** Claims from the lanes after `after`. `next` is the lane to continue after, or undefined at the end of the lanes. */
-  async function claimAfter(after: Lane | undefined) {
-    const lanes = await queue.readyLanes({ limit: LANES_PER_PAGE, ...(after && { after }) });
-    const served = serves ? lanes.filter(({ host }) => serves(host)) : lanes;
-    const plan = attempts.plan(served, CLAIMED_PER_SCAN);
-    const heldUntil = clock.counter() + HELD_MS;
-    const found = plan.length > 0 ? await queue.claim(plan, LEASE_MS) : [];
-    const claimed = found.map((claim) => ({ ...claim, heldUntil }));
-    const last = lanes.at(-1);
-    if (!last || lanes.length < LANES_PER_PAGE) return { claimed, next: undefined };
-    const isFull = !attempts.hasRoom({ merchantId: last.merchantId });
-    return { claimed, next: isFull ? { merchantId: last.merchantId, host: LAST_HOST } : last };
-  }
-
   /** Scans the lanes for ready entries, and claims as many as the limits allow. */
   async function claimNext(): Promise<HeldClaim<C>[]> {
     if (!attempts.hasRoom()) return [];
     await queue.promoteDue(PROMOTED_PER_SCAN);
     for (let scanned = 0; scanned < LANES_PER_SCAN; scanned += LANES_PER_PAGE) {
       const after = place;
-      const { claimed, next } = await claimAfter(after);
-      place = next;
+      const lanes = await queue.readyLanes({ limit: LANES_PER_PAGE, ...(after && { after }) });
+      const plan = attempts.plan(serves ? lanes.filter(({ host }) => serves(host)) : lanes, CLAIMED_PER_SCAN);
+      const heldUntil = clock.counter() + HELD_MS;
+      const claimed = plan.length > 0 ? await queue.claim(plan, LEASE_MS) : [];
+      place = lanes[LANES_PER_PAGE - 1];
+      // Of a merchant without room, skip the other lanes.
+      if (place && !attempts.hasRoom({ merchantId: place.merchantId })) place = { ...place, host: LAST_HOST };
       // At the end of the lanes, continue with the first lane, unless the scan started there.
-      if (claimed.length > 0 || (next === undefined && after === undefined)) return claimed;
+      if (claimed.length > 0 || (!place && !after)) return claimed.map((claim) => ({ ...claim, heldUntil }));
       // Let requests run in between, because a page takes a while when none of its lanes has room.
       await nextTurn();
     }
@@ -215,14 +205,10 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
     end() {
       for (const { ending } of underway.values()) ending.abort(new Error("The server stopped meanwhile."));
     },
-    /**
-     * Waits for the attempts in progress, then gives up the claims of those that the stop has prevented, so that another
-     * process makes them at once. If the storage fails, their leases expire instead.
-     */
+    /** Waits for the attempts in progress. */
     async stop() {
       await idle();
       await Promise.all(keeping.map((loop) => loop.stop()));
-      await queue.renew(prevented.splice(0), 0).catch(() => undefined);
     },
   };
 }

@@ -11,7 +11,7 @@ const SERVICE = "DSB0123456ABCDEFGHJKMNPQRS1";
 const anExchange: Exchange = {
   requestId: "req_1",
   merchantId: "ada",
-  operationId: "createDisbursement",
+  operation: "createDisbursement",
   method: "POST",
   route: "/v1/disbursements",
   status: 200,
@@ -56,8 +56,6 @@ function setUp() {
       const { length } = reports;
       await expect.poll(() => (clock.advance(500), reports.length)).toBeGreaterThan(length);
     },
-    /** The requests that show a count of dropped requests, by their place. */
-    told: () => stored.flatMap(({ leftOut }, index) => (leftOut === undefined ? [] : [{ index, leftOut }])),
   };
 }
 
@@ -143,18 +141,6 @@ test.each<[string, Sent[], kept: Record<string, number>, { stored: number; dropp
   },
 );
 
-test("the last stored request of a merchant, or else its next one, says once how many of it were dropped", async () => {
-  const { stored, told, end, pass } = setUp();
-  end({ merchantId: "ada" }, 53);
-  for (let merchant = 0; merchant < 64; merchant += 1) end({ merchantId: `busy-${merchant}` });
-  end({ merchantId: "late" });
-  await pass();
-  expect([stored.length, told()]).toEqual([114, [{ index: 49, leftOut: 3 }]]);
-  for (const merchantId of ["ada", "late"]) end({ merchantId });
-  await pass();
-  expect(told().slice(1)).toEqual([{ index: 115, leftOut: 1 }]);
-});
-
 test("requests that cannot be stored are dropped and counted, and later ones are stored", async () => {
   const { stored, reports, state, end, pass } = setUp();
   state.failing = new ServiceError("unavailable", "The server's storage is full.");
@@ -165,7 +151,7 @@ test("requests that cannot be stored are dropped and counted, and later ones are
   state.failing = undefined;
   end({ requestId: "req_2" });
   await pass();
-  expect(stored).toMatchObject([{ requestId: "req_2", leftOut: 54 }]);
+  expect(stored).toMatchObject([{ requestId: "req_2" }]);
   expect(reports.map(({ stored: count, dropped }) => [count, dropped])).toEqual([
     [0, 53],
     [0, 1],

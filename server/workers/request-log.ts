@@ -30,20 +30,14 @@ interface Waiting {
   number: number;
 }
 
-export type RequestLogWriter = ReturnType<typeof startRequestLog>;
-
 /**
  * Keeps the log of requests (D72). A request that has ended is only noted; a moment later the requests of all merchants
- * are redacted and stored together. Requests that do not fit, or cannot be stored, are dropped and counted (D72). The
- * merchant's last stored request, or its next stored request, shows the count.
+ * are redacted and stored together. Requests that do not fit, or cannot be stored, are dropped and counted (D72).
  */
 export function startRequestLog({ storage, telemetry, clock, log }: Context) {
   let waiting: Waiting[] = [];
   let room = emptyRoom(clock);
   let ended = 0;
-  /** The number of dropped requests of each merchant that no stored request shows yet. */
-  const untold = new Map<string, number>();
-  const drop = (merchantId: string, count = 1) => untold.set(merchantId, (untold.get(merchantId) ?? 0) + count);
   let number = 0;
 
   const end = telemetry.on("exchange", (exchange) => {
@@ -51,7 +45,7 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context) {
     number += 1;
     ended += 1;
     const alike = status < FIRST_FAILED_STATUS ? room.succeeded : room.failed;
-    if (!alike.hasRoom({ merchantId })) return drop(merchantId);
+    if (!alike.hasRoom({ merchantId })) return;
     alike.begin({ merchantId });
     waiting.push({ exchange, at: clock.now(), number });
   });
@@ -60,17 +54,10 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context) {
     if (ended === 0) return;
     const [requests, count] = [waiting.map(toLogged), ended];
     [waiting, room, ended] = [[], emptyRoom(clock), 0];
-    for (const request of requests.toReversed()) {
-      const leftOut = untold.get(request.merchantId);
-      if (untold.delete(request.merchantId)) request.leftOut = leftOut!;
-    }
     let stored = 0;
     try {
       await storage.insertRequests(requests);
       stored = requests.length;
-    } catch (error) {
-      for (const { merchantId, leftOut = 0 } of requests) drop(merchantId, leftOut + 1);
-      throw error;
     } finally {
       telemetry.emit("requestLog", { stored, dropped: count - stored });
     }
@@ -93,26 +80,22 @@ const emptyRoom = (clock: Clock) => ({
 });
 
 function toLogged({ exchange, at, number }: Waiting): LoggedRequest {
-  const { requestId, merchantId, operationId: operation, method, status, durationMs, key, keyId } = exchange;
-  const { code, data } = partOf(exchange.returned);
-  const merchants = partOf(data).merchantsReference ?? partOf(exchange.sent).reference;
+  const { requestId, merchantId, operation, method, status, durationMs, key, keyId, sent, returned } = exchange;
+  const common = { requestId, merchantId, operation, method, status, keyId };
+  const { code, data } = partOf(returned);
+  const merchants = partOf(data).merchantsReference ?? partOf(sent).reference;
   return {
-    requestId,
-    merchantId,
+    ...common,
     at,
     number,
-    operation,
-    method,
     path: pathOf(exchange),
-    status,
     code: typeof code === "string" ? code : undefined,
     durationMs: Math.round(durationMs * 10) / 10,
     reference: referenceOf(exchange),
     merchantsReference: typeof merchants === "string" ? masked(merchants, key) : undefined,
     program: programOf(exchange) || undefined,
-    keyId,
-    sent: redacted(exchange.sent, key),
-    returned: redacted(exchange.returned, key),
+    sent: redacted(sent, key),
+    returned: redacted(returned, key),
   };
 }
 

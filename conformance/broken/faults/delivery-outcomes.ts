@@ -62,7 +62,7 @@ export const faults: readonly Fault[] = [
     return {
       storage: (inner) => ({
         recordAttempt(claim, attempt, next) {
-          const { id } = claim.event;
+          const { id } = claim;
           const isReplay = attempted.has(id) && next.step === 1 && next.status === "pending";
           attempted.add(id);
           const later = { ...next, step: 3, nextAttemptAt: attempt.at + 1_800_000 };
@@ -75,7 +75,7 @@ export const faults: readonly Fault[] = [
     storage: (inner) => ({
       async requestReplay(merchantId, id, actor) {
         const delivery = await inner.findDelivery(merchantId, id);
-        return delivery?.status === "ended" ? "unknown" : inner.requestReplay(merchantId, id, actor);
+        return inner.requestReplay(merchantId, delivery?.status === "ended" ? "unknown" : id, actor);
       },
     }),
   })),

@@ -13,7 +13,7 @@ const loses = (nth: number, fits: Parameters<typeof drops>[0]): Hooks => {
 
 const falsifies = (change: (record: Fields) => Fields): Hooks =>
   changesBody((body, message) =>
-    message.claimed.event.type === "disbursement.failed" ? { ...body, data: change(body["data"] as Fields) } : body,
+    message.claimed.type === "disbursement.failed" ? { ...body, data: change(body["data"] as Fields) } : body,
   );
 
 const send = async (url: string, body: string) => {

@@ -1,4 +1,5 @@
 // Servers with faults in the replay of deliveries (D18, D13).
+import { ServiceError } from "../../../server/domain/errors.ts";
 import { type Fault, fault } from "../fault.ts";
 import { instead, isAccepted, isOf, keyOf, lastPart, refusal, responses, withKey, withStatus } from "../ways.ts";
 
@@ -40,12 +41,14 @@ export const faults: readonly Fault[] = [
         const waiting = new Set<string>();
         return {
           async recordAttempt(claim, attempt, outcome) {
-            if (outcome.status === "pending") waiting.add(claim.event.id);
-            else waiting.delete(claim.event.id);
+            if (outcome.status === "pending") waiting.add(claim.id);
+            else waiting.delete(claim.id);
             return inner.recordAttempt(claim, attempt, outcome);
           },
-          requestReplay: async (merchantId, id, actor) =>
-            waiting.has(id) ? "claimed" : inner.requestReplay(merchantId, id, actor),
+          async requestReplay(merchantId, id, actor) {
+            if (waiting.has(id)) throw new ServiceError("delivery_in_progress", "The delivery waits.");
+            return inner.requestReplay(merchantId, id, actor);
+          },
         };
       },
     }),

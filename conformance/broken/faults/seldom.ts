@@ -30,7 +30,7 @@ const dataIn = ({ body }: Message) => (fieldsOf(body)?.["data"] ?? {}) as Fields
 const among: [id: string, what: string, fits: (message: Message) => boolean][] = [
   ["", "", () => true],
   ["-from-a-million", " of a million or more", (message) => Number(dataIn(message)["amount"]) >= 1_000_000],
-  ["-of-failures", " of a failed payout", ({ claimed }) => claimed.event.type === "disbursement.failed"],
+  ["-of-failures", " of a failed payout", ({ claimed }) => claimed.type === "disbursement.failed"],
   ["-of-checkouts", " of a checkout", (message) => !isPayout(message)],
 ];
 const asText = ["amount", "fee"].flatMap((field) =>
@@ -223,7 +223,7 @@ export const faults: readonly Fault[] = [
           return reply;
         },
         async webhook(message, deliver) {
-          const { reference } = message.claimed.event;
+          const { reference } = message.claimed;
           if (!isPayout(message) || verified.has(reference)) return deliver(message);
           waiting.set(reference, () => deliver(message));
           return noContent;

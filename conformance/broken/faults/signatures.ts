@@ -34,9 +34,7 @@ export const faults: readonly Fault[] = [
     "signature.timestamp-real",
     () =>
       changesMessage((message) =>
-        signed(
-          withHeaders(message, { "webhook-timestamp": String(Math.floor(message.claimed.event.createdAt / 1000)) }),
-        ),
+        signed(withHeaders(message, { "webhook-timestamp": String(Math.floor(message.claimed.createdAt / 1000)) })),
       ),
   ),
   fault("signature-in-hex", "Signatures are encoded in hexadecimal.", "signature.headers signature.verifies", () =>

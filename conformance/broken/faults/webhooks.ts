@@ -38,16 +38,16 @@ async function notifyFailure(url: string) {
 
 const notifications = [
   fault("webhook-success-lost", "No webhook is sent for a successful payout.", "webhook.disbursement-success", () =>
-    drops(({ claimed }) => claimed.event.type === "disbursement.completed"),
+    drops(({ claimed }) => claimed.type === "disbursement.completed"),
   ),
   fault("webhook-failure-lost", "No webhook is sent for a failed payout.", "webhook.disbursement-failure", () =>
-    drops(({ claimed }) => claimed.event.type === "disbursement.failed"),
+    drops(({ claimed }) => claimed.type === "disbursement.failed"),
   ),
   fault("webhook-checkout-lost", "No webhook is sent for a checkout.", "webhook.checkout-outcome", () =>
     drops((message) => !isPayout(message)),
   ),
   fault("webhook-cancelled-lost", "No webhook is sent for a cancelled checkout.", "webhook.checkout-outcome", () =>
-    drops(({ claimed }) => claimed.event.type === "checkout.cancelled"),
+    drops(({ claimed }) => claimed.type === "checkout.cancelled"),
   ),
   fault(
     "webhook-to-others",
@@ -147,7 +147,7 @@ const events = [
       const sent = new Map<string, number>();
       return {
         webhook(message, deliver) {
-          sent.set(message.claimed.event.reference, Date.now());
+          sent.set(message.claimed.reference, Date.now());
           return deliver(message);
         },
         async handle(call, ask) {

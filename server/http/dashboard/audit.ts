@@ -64,13 +64,10 @@ export function inWords(
 export const auditPage = list<AuditEntry & ReturnType<typeof inWords> & { who: Html }>({
   at: "{scope}/audit",
   title: "auditTrail",
-  query: ["key"],
   async read(view, cursor) {
-    const { merchant, query, context } = view;
-    const { storage } = context;
-    const key = merchant && query.key !== "" && { keyId: query.key! };
-    const which = { ...(merchant && { merchantId: merchant.id }), ...key };
-    const found = await storage.listAudit({ ...which, limit: ON_A_PAGE, ...cursor });
+    const { storage } = view.context;
+    const of = view.merchant && { merchantId: view.merchant.id };
+    const found = await storage.listAudit({ ...of, limit: ON_A_PAGE, ...cursor });
     const ids = [...new Set(found.items.map(({ merchantId }) => merchantId))].filter((id) => id !== "");
     const keys = await Promise.all(ids.map((id) => storage.listKeysOf(id)));
     const items = found.items.map((entry) => {
@@ -78,8 +75,6 @@ export const auditPage = list<AuditEntry & ReturnType<typeof inWords> & { who: H
     });
     return { ...found, items };
   },
-  // The trail of one API key.
-  beside: ({ area, query, t }) => query.key !== "" && link(`${area}/audit`, t("showEverything")),
   columns: ({ root, t, stamp, whose }) => [
     column("action", "", ({ merchantId, what, more, details: { delivery } }) => {
       const area = `${root}/m/${merchantId}`;

@@ -83,7 +83,7 @@ describe.each(services)("every page of %s suits everyone", (_, filled, paths) =>
     const page = await context.newPage();
     // French words are longer.
     for (const language of ["en", "fr"]) {
-      await context.addCookies([{ name: "language", value: language, url: filled.server.url }]);
+      await context.setExtraHTTPHeaders({ "accept-language": language });
       await page.setViewportSize({ width: NARROW, height: 800 });
       await page.goto(`${filled.server.url}/dashboard${path}`);
       for (const details of await page.locator("main details > summary").all()) await details.click();

@@ -8,15 +8,15 @@ import { formIdOf, mayDo, type View, type Words } from "./view.ts";
 /** The hidden input with which a form proves that a page of this session sent it. */
 export const tokenOf = (csrf: string): Html => markup`<input type="hidden" name="csrf" value="${csrf}">`;
 
-/** The input of a form. @param id by which its label finds it */
-export function inputOf({ t }: Words, name: string, input: Input, value: string | undefined, id = name): Html {
+/** The input of a form. */
+export function inputOf({ t }: Words, name: string, input: Input, value: string | undefined): Html {
   const { label, type = "text", options = {}, required, attributes: more = {}, class: named } = input;
   if (type === "hidden" || type === "once") return markup`<input type="hidden" name="${name}" value="${value ?? ""}">`;
   const says = label && t(label);
   const placeholder = input.placeholder && t(input.placeholder);
   if (type === "checkbox")
     return markup`<label><input type="checkbox" name="${name}" value="yes"> <code>${placeholder}</code> ${says}</label>`;
-  const common = { id, name, required };
+  const common = { name, required };
   const choices = Object.entries(options).map(([choice, shown]) => {
     return markup`<option${attributes({ value: choice, selected: choice === value })}>${t(shown)}</option>`;
   });
@@ -24,7 +24,7 @@ export function inputOf({ t }: Words, name: string, input: Input, value: string 
     type === "select"
       ? markup`<select${attributes(common)}>${choices}</select>`
       : markup`<input${attributes({ ...common, type, ...more, value: value ?? more.value, placeholder })}>`;
-  return markup`<p${attributes({ class: classes("field", named) })}><label for="${id}">${says}</label>${control}</p>`;
+  return markup`<label${attributes({ class: classes("field", named) })}>${says}${control}</label>`;
 }
 
 interface FormOptions {
@@ -34,8 +34,6 @@ interface FormOptions {
   values?: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** What the button names after the words of the action. */
   about?: Part;
-  /** Makes the ids of its inputs different from those of another form. */
-  prefix?: string;
   class?: string;
   /** True if everything was chosen before, as on the page that asks. */
   hidesInputs?: boolean;
@@ -58,7 +56,7 @@ export function form(view: View, name: ActionName, options: FormOptions = {}): H
   if (!mayDo(view, name)) return undefined;
   const { t } = view;
   const { input, asks, replaces, isFolded, style } = actionOf(name);
-  const { values = {}, about, prefix, hidesInputs = false } = options;
+  const { values = {}, about, hidesInputs = false } = options;
   const leadsOn = asks !== undefined && !hidesInputs;
   const inputs = Object.values(input).flatMap((each) => {
     if (leadsOn && each.isLate) return [];
@@ -66,9 +64,7 @@ export function form(view: View, name: ActionName, options: FormOptions = {}): H
     const parts = Object.entries(each.inputs).flatMap(([key, how]) => {
       const shown = isHidden ? ({ ...how, type: "hidden" } as const) : how;
       const all = how.type === "once" ? [formIdOf(view)] : [values[key]].flat();
-      return all.map((value: string | undefined) =>
-        inputOf(view, key, shown, value, prefix === undefined ? key : `${prefix}-${key}`),
-      );
+      return all.map((value: string | undefined) => inputOf(view, key, shown, value));
     });
     return each.legend ? markup`<fieldset class="scopes"><legend>${t(each.legend)}</legend>${parts}</fieldset>` : parts;
   });

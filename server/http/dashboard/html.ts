@@ -61,9 +61,6 @@ export const items = (all: readonly Part[], named?: string): Html =>
   markup`<ul${attributes({ class: named })}>${all.map((each) => each && markup`<li>${each}</li>`)}</ul>`;
 export const joined = (all: readonly Part[], between: string): Part =>
   all.filter(Boolean).map((each, index) => [index > 0 && between, each]);
-/** What a wide table is in, so that narrow screens scroll it. */
-export const scroll = (content: Part, about: Attributes): Html =>
-  markup`<div class="scroll" tabindex="0" role="group"${attributes(about)}>${content}</div>`;
 
 /**
  * A column of a table. The class may be `number`, `wide` for a column that narrow screens show below the others, or
@@ -106,11 +103,11 @@ export function table<Row>(
 /** A part of a page with a border. Its content is kept up to date, unless it has a form that a person fills in. */
 export function card(
   content: Part,
-  options: { id?: string; title?: Part; isLive?: boolean; class?: string; label?: Html } = {},
+  options: { id?: string; title?: Part; isLive?: boolean; class?: string } = {},
 ): Html {
-  const { id, title, isLive = false, class: named, label } = options;
-  const about = { "aria-labelledby": id, "aria-label": label, "data-live": isLive };
-  const element = new Html(id !== undefined || label !== undefined ? "section" : "div");
+  const { id, title, isLive = false, class: named } = options;
+  const about = { "aria-labelledby": id, "data-live": isLive };
+  const element = new Html(id === undefined ? "div" : "section");
   const heading = title !== undefined && markup`<h2${attributes({ id })}>${title}</h2>`;
   return markup`<${element}${attributes({ class: classes("card", named), ...about })}>${heading}${content}</${element}>`;
 }

@@ -1,67 +1,40 @@
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { Router, type ErrorRequestHandler, type RequestHandler, type Response } from "express";
-import { missing, refused, Refused } from "../../actions/action.ts";
+import { hash } from "node:crypto";
+import { type ErrorRequestHandler, type RequestHandler, type Response } from "express";
+import { areaOf, Refused } from "../../actions/action.ts";
 import { describeChanges } from "../../domain/changes.ts";
-import { ConnectionDropped, InvalidCursorError, ServiceError } from "../../domain/errors.ts";
-import { sayDuration, type Label } from "../../texts/index.ts";
-import { toHttpError } from "../http-error.ts";
-import { languageLinks } from "../language.ts";
+import { ConnectionDropped } from "../../domain/errors.ts";
+import { isTextId, say, sayDuration, type Label } from "../../texts/index.ts";
+import { toHttpError, toServiceError, type HttpError } from "../http-error.ts";
 import { stateOf, type Visit } from "../request-state.ts";
-import { readStyles } from "../templates.ts";
 import { tokenOf } from "./forms.ts";
 import { attributes, bdi, card, code, Html, htmlOf, link, markup, soft, tag, type Part } from "./html.ts";
 import { isByItself, rootOf, wordsIn, type DashboardContext, type Words } from "./view.ts";
 
-const { css, policy } = readStyles(join(import.meta.dirname, "dashboard.css"));
-const hash = (text: string) => createHash("sha256").update(text).digest("hex");
-
-/** The script that keeps pages up to date, after the library that it uses. */
-const script = [new URL(import.meta.resolve("idiomorph/dist/idiomorph.min.js")), join(import.meta.dirname, "morph.js")]
-  .map((file) => readFileSync(file, "utf8"))
-  .join("\n");
-/** The name contains a hash of the script, so that browsers may cache it. */
-const scriptName = `live-${hash(script).slice(0, 16)}.js`;
-
-/** Serves the script, which is the same for everybody. */
-export function liveScript(): Router {
-  const router = Router({ caseSensitive: true, strict: true });
-  router.get(`/dashboard/${scriptName}`, (_req, res) => {
-    res.removeHeader("Vary");
-    res.set("Cache-Control", "public, max-age=31536000, immutable").type("text/javascript").send(script);
-  });
-  return router;
-}
-
 /**
- * Headers of every page of the dashboard. The address of the sign-in page contains a link's token, so no request may
- * state the address that led to it. Without any referrer, browsers would state the origin of forms as `null`.
+ * Headers of every page of the dashboard, besides those of every response. The address of the sign-in page contains a
+ * link's token, so no request may state the address that led to it. Without any referrer, browsers would state the origin
+ * of forms as `null`.
  */
 export const dashboardHeaders: RequestHandler = (_req, res, next) => {
   res.set({
-    "Content-Security-Policy": `${policy}; script-src 'self'; connect-src 'self'`,
-    "X-Frame-Options": "DENY",
-    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy":
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; " +
+      "base-uri 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "strict-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex",
-    Vary: "Cookie",
+    Vary: "Cookie, Accept-Language",
   });
   next();
 };
 
 /** What is shown around a page. */
-export interface Frame {
+interface Frame {
   title: Part;
-  status?: number;
   nav?: readonly { href: string; label: Label; current: boolean }[];
   /** The address of this page for its script; absent without a script. */
   live?: string;
-  /** The address to choose a language at. */
-  shownAt?: string;
   /** Where the browser goes on at once. */
   continueTo?: string;
 }
@@ -73,16 +46,10 @@ export function send({ config }: DashboardContext, res: Response, frame: Frame, 
   const { t } = words;
   const { title, nav = [], live, continueTo } = frame;
   const root = rootOf(config.publicUrl);
-  const area = merchant && `${root}/m/${merchant.id}`;
   const ahead = config.sandbox && visit && merchant && merchant.clockOffset >= 1_000 && merchant.clockOffset;
   const pages = nav.map(
     ({ href, label, current }) =>
       markup`<a href="${href}"${attributes({ "aria-current": current && "page" })}>${t(label)}</a>\n`,
-  );
-  const languages = languageLinks(words.language, frame.shownAt ?? root).map(({ name, code: lang, href, current }) =>
-    current
-      ? markup`<strong>${name}</strong>\n`
-      : markup`<a href="${href}" lang="${lang}" hreflang="${lang}">${name}</a>\n`,
   );
   const page = markup`<!doctype html>
 <html lang="${words.language}">
@@ -91,8 +58,8 @@ export function send({ config }: DashboardContext, res: Response, frame: Frame, 
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}${merchant && ` – ${merchant.name}`}</title>
-<style>${new Html(css)}</style>
-${live !== undefined && markup`<script type="module" src="${root}/${scriptName}"></script>`}
+<link rel="stylesheet" href="${root}/../docs/assets/dashboard.css">
+${live !== undefined && markup`<script type="module" src="${root}/../docs/assets/dashboard.js"></script>`}
 ${continueTo && markup`<meta http-equiv="refresh" content="0; url=${continueTo}">`}
 </head>
 <body data-local-time="${t("localTime", { time: "{time}" })}">
@@ -101,7 +68,7 @@ ${continueTo && markup`<meta http-equiv="refresh" content="0; url=${continueTo}"
   <div class="bar">
     <a class="brand" href="${root}"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M4 8h13l-4-4M20 16H7l4 4"/></svg>${t("payments")}</a>
     ${config.sandbox ? tag("test", t("sandbox")) : tag("live", t("live"))}
-    ${ahead && markup`<a class="ahead" href="${area}/sandbox" title="${t("clockIsAhead")}">+${t(sayDuration(ahead))}</a>`}
+    ${ahead && markup`<a class="ahead" href="${root}${areaOf(merchant)}/sandbox" title="${t("clockIsAhead")}">+${t(sayDuration(ahead))}</a>`}
     ${merchant && markup`<bdi class="whose">${merchant.name}</bdi>`}
     ${visit && personMenu(visit, root, config.publicUrl, words)}
   </div>
@@ -115,15 +82,11 @@ ${!config.sandbox && visit && config.oneOperatorDecides && banner(t("oneOperator
 <p class="alert" id="away" role="status" hidden>${t("serviceIsAway")}</p>
 ${body}
 </main>
-<footer>
-${languages}
-</footer>
 </body>
 </html>
 `;
   const html = htmlOf(page);
-  if (frame.status !== undefined) res.status(frame.status);
-  if (isByItself(res.req)) res.set("ETag", `"${hash(html)}"`);
+  if (isByItself(res.req)) res.set("ETag", `"${hash("sha256", html)}"`);
   res.type("html").send(html);
 }
 
@@ -131,11 +94,10 @@ const banner = (text: Part) => markup`<p class="chaos" role="status">${text}</p>
 
 function personMenu({ session, csrf }: Visit, root: string, publicUrl: string, { t, word }: Words): Html {
   const sees = session.merchantId === undefined ? t("seesAllMerchants") : t("seesOneMerchant");
-  return markup`${link(`${publicUrl}/docs`, t("docs"), "docs wide")}
-    <details class="me">
+  return markup`<details class="me">
       <summary>${bdi(session.name)}</summary>
       <div class="menu">
-        <p class="phone">${link(`${publicUrl}/docs`, t("docs"))}</p>
+        <p>${link(`${publicUrl}/docs`, t("docs"))}</p>
         <p class="soft">${sees} ${t("yourRole", { role: word("role", session.role) })}</p>
         <form method="post" action="${root}/sign-out">
           ${tokenOf(csrf)}
@@ -146,13 +108,6 @@ function personMenu({ session, csrf }: Visit, root: string, publicUrl: string, {
     </details>`;
 }
 
-interface Described {
-  refusal: Refused;
-  headers?: Readonly<Record<string, string>>;
-  /** True for a fault of the server, before which anything may have happened. */
-  isUnexpected?: true;
-}
-
 /**
  * Shows the dashboard's errors as pages, with what the form has recorded. Unexpected errors are logged with the request
  * id.
@@ -160,12 +115,12 @@ interface Described {
 export function dashboardErrors(context: DashboardContext): ErrorRequestHandler {
   return (error, req, res, next) => {
     if (error instanceof ConnectionDropped || res.headersSent) return next(error);
-    const { requestId = "", changes = [], shownOnce } = stateOf(res);
-    const { refusal, headers, isUnexpected } = describe(error);
+    const { requestId = "", changes = [], shownOnce, visit, merchant } = stateOf(res);
+    const { status: meant, said, headers = {}, isUnexpected } = describe(error);
     const hasChanged = changes.length > 0;
     if (isUnexpected || hasChanged) context.log.error({ err: error, requestId }, "unexpected error");
     // The same form must not be sent again.
-    const status = hasChanged && refusal.status === 503 ? 500 : refusal.status;
+    const status = hasChanged && meant === 503 ? 500 : meant;
     const words = wordsIn(res);
     const { t } = words;
     const title = t(status === 404 ? "notFound" : status < 500 ? "didNotWork" : "wentWrong");
@@ -173,33 +128,24 @@ export function dashboardErrors(context: DashboardContext): ErrorRequestHandler 
     const saysNothing = isUnexpected || [403, 404, 409].includes(status);
     const saysWhat = hasChanged || (req.method === "POST" && !saysNothing);
     const root = rootOf(context.config.publicUrl);
-    const trail = hasChanged && trailOf(root, res);
-    const content = markup`<h1>${title}</h1><p>${t(refusal.said)}</p>
-${saysWhat && markup`<p><strong>${describeChanges(changes, words.fill)}</strong></p>`}
+    const trail = hasChanged && visit && `${root}${areaOf(merchant)}/audit`;
+    const content = markup`<h1>${title}</h1><p>${t(said)}</p>
+${saysWhat && markup`<p><strong>${describeChanges(changes, (text) => t(text).html)}</strong></p>`}
 ${shownOnce !== undefined && markup`<p>${t("copyThisNow")}</p><p>${code(shownOnce)}</p>`}
 ${trail && markup`<p>${link(trail, t("seeWhatWasRecorded"))}</p>`}
 <p>${link(root, t("toTheDashboard"))}</p>${soft(t("requestIdIs", { requestId }))}`;
-    send(context, res.set(hasChanged ? {} : (headers ?? {})), { status, title }, card(content, { class: "narrow" }));
+    send(context, res.status(status).set(hasChanged ? {} : headers), { title }, card(content, { class: "narrow" }));
   };
 }
 
-/** The page that shows what was recorded; undefined for a visitor who is not signed in. */
-function trailOf(root: string, res: Response): string | undefined {
-  const { visit, merchant } = stateOf(res);
-  const id = merchant?.id ?? visit?.session.merchantId;
-  return visit && `${root}${id === undefined ? "" : `/m/${id}`}/audit`;
-}
-
-function describe(error: unknown): Described {
-  if (error instanceof Refused) return { refusal: error };
-  if (error instanceof InvalidCursorError) return { refusal: refused(422, "error.missing") };
-  if (error instanceof ServiceError) {
-    const { status, headers } = toHttpError(error);
-    return { headers, refusal: refused(status, "error.detail", { detail: error.message }) };
-  }
-  if (error instanceof URIError) return { refusal: missing() };
-  // Express's own errors have a status, for example for a form that is too large.
-  const { status = 500 } = error as { status?: number };
-  if (status >= 400 && status < 500) return { refusal: refused(status, "error.unreadable") };
-  return { refusal: refused(500, "error.serverFailed"), isUnexpected: true };
+function describe(error: unknown): Pick<Refused, "status" | "said"> & Partial<HttpError> & { isUnexpected?: boolean } {
+  if (error instanceof Refused) return error;
+  const known = toServiceError(error);
+  const isUnexpected = known !== error && known.code === "internal_error";
+  const id = isUnexpected ? "error.serverFailed" : `error.${known.code}`;
+  return {
+    ...toHttpError(known),
+    said: isTextId(id) ? { say: id } : say("error.detail", { detail: known.message }),
+    isUnexpected,
+  };
 }

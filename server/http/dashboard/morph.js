@@ -70,8 +70,7 @@ const twoDigits = (count) => String(count).padStart(2, "0");
 function localTimeOf(date) {
   const clock = [date.getHours(), date.getMinutes()].map(twoDigits).join(":");
   const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(twoDigits);
-  if (day.join("-") === date.toISOString().slice(0, 10)) return clock;
-  return `${document.documentElement.lang === "fr" ? day.toReversed().join("/") : day.join("-")} ${clock}`;
+  return day.join("-") === date.toISOString().slice(0, 10) ? clock : `${day.join("-")} ${clock}`;
 }
 
 /**

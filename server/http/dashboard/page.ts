@@ -1,20 +1,10 @@
-import { checked, type Input } from "../../actions/action.ts";
 import type { Label } from "../../texts/index.ts";
 import { inputOf } from "./forms.ts";
 import { attributes, back, classes, Html, link, markup, soft, table, type Column, type Part } from "./html.ts";
-import { queryOf, type View } from "./view.ts";
-
-/** What a page shows. */
-export interface Shown {
-  body: Part;
-  /** What the page is about; shown after its title. */
-  about?: string | undefined;
-  /** The query of its address, if it has other parameters than `query` names. */
-  address?: string;
-}
+import { queryOf, type Filters, type Searched, type View } from "./view.ts";
 
 /** A page of the dashboard. Every role may see every page. */
-export interface Page {
+export interface Page extends Searched {
   /**
    * Its path. A path with `{scope}` is there twice: for a merchant, and for all merchants. Without a merchant, a page is
    * for operators.
@@ -25,18 +15,8 @@ export interface Page {
   under?: string;
   /** The only services that have the page. */
   where?: "sandbox" | "live" | "requests";
-  /** The parameters of its query. It reads no others. */
-  query?: readonly string[];
   /** Resolves with undefined if it has sent the response itself. */
-  show(view: View): Promise<Html | Shown | undefined> | Html | Shown;
-}
-
-/** The inputs of the search above a list. Narrow screens fold all but the first away. */
-export type Filters = Readonly<Record<string, Input>>;
-
-/** @throws Refused if something was sent that the form does not allow */
-export function checkSearch({ query }: View, filters: Filters): void {
-  for (const [name, filter] of Object.entries(filters)) checked(filter, query[name] ?? "");
+  show(view: View): Promise<Html | undefined> | Html;
 }
 
 interface Found<Row> {
@@ -47,9 +27,7 @@ interface Found<Row> {
 }
 
 interface List<Row, Of extends Found<Row>> extends Omit<Page, "show"> {
-  /** What people can search by; the names are those of the query. */
-  filters?: Filters;
-  read(view: View, cursor: { cursor?: string }): Promise<Of>;
+  read(view: View, cursor: { cursor: string | undefined }): Promise<Of>;
   columns(view: View): readonly (Column<Row> | false)[];
   /** Identifies a row; by default its id. */
   key?(row: Row): string;
@@ -70,29 +48,28 @@ const idOf = (row: { id?: string }): string | undefined => row.id;
 
 /** A page with a list that can be searched, newest or oldest first, a few rows at a time. */
 export function list<Row extends object, Of extends Found<Row> = Found<Row>>(of: List<Row, Of>): Page {
-  const { title, filters = {}, query: names = Object.keys(filters), key = idOf } = of;
+  const { title, query = [], key = idOf } = of;
   return {
     ...of,
-    query: of.isWhole ? names : [...names, "cursor"],
+    query: of.isWhole ? query : [...query, "cursor"],
     async show(view) {
       const { t } = view;
-      checkSearch(view, filters);
       const { cursor = "", ...search } = view.query;
-      const isFiltered = Object.values(search).some((text) => text !== "");
-      const found = await of.read(view, cursor === "" ? {} : { cursor });
+      const found = await of.read(view, { cursor: cursor || undefined });
       const { items } = found;
       await view.nameMerchants(items);
       const above = await of.above?.(view);
-      const query = queryOf(search);
+      const address = queryOf(search);
+      const isFiltered = address !== "";
       const cut = found.isCut && soft(t("moreThere"));
       const next = found.cursor && queryOf({ ...search, cursor: found.cursor });
       const isEmpty = items.length === 0;
       const none = isFiltered || cursor !== "" ? [t("nothingFound"), ". ", t("searchWhole")] : t("nothingHere");
       const rows = isEmpty ? markup`<p>${none}</p>` : table(view, items, of.columns(view), key);
-      return markup`<div class="head" data-live><h1>${t(title)}</h1>${of.beside?.(view, items, query)}</div>
+      return markup`<div class="head" data-live><h1>${t(title)}</h1>${of.beside?.(view, items, address)}</div>
 ${of.filters && searchForm(view, of.filters, isFiltered)}${above}
 <div class="card${isEmpty && " stack"}"${attributes({ "data-live": !of.isStill })}>${of.before?.(view, found)}${rows}${cut}${of.after?.(view, found)}
-${pager(view, cursor === "", query, next)}</div>${of.below?.(view, found)}`;
+${pager(view, cursor === "", address, next)}</div>${of.below?.(view, found)}`;
     },
   };
 }
@@ -114,9 +91,9 @@ ${first}${more.length > 0 && fold}${more}<button class="primary">${t("search")}<
 ${isFiltered && link(address, t("clear"), "button")}</form>`;
 }
 
-function pager({ t }: View, isFirst: boolean, query: string, next: string | undefined): Html | false {
+function pager({ t }: View, isFirst: boolean, first: string, next: string | undefined): Html | false {
   if (isFirst && !next) return false;
-  return markup`<p class="pages">${!isFirst && link(query === "" ? "?" : query, t("firstPage"), "button")}${next && link(next, t("older"), "button")}</p>`;
+  return markup`<p class="pages">${!isFirst && link(first || "?", t("firstPage"), "button")}${next && link(next, t("older"), "button")}</p>`;
 }
 
 interface About {

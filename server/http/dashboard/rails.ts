@@ -96,7 +96,7 @@ export const railsPage = list<RailState>({
     ),
     mayDo(view, "rail.pause") &&
       column("action", "wide", ({ rail, isConfigured, pause }) => {
-        const about = { params: { rail }, about: rail, prefix: rail };
+        const about = { params: { rail }, about: rail };
         return pause ? form(view, "rail.resume", about) : isConfigured && form(view, "rail.pause", about);
       }),
   ],
@@ -137,7 +137,7 @@ export async function railPart(view: View, reference: string): Promise<Part | un
       : soft(t("railWasNotAsked")),
     isOpen && form(view, "payment.ask", { params }),
     isOpen && status === "pending" && form(view, "payment.decide", { params }),
-    conflict && form(view, "payment.close-conflict", { params, prefix: "closing" }),
+    conflict && form(view, "payment.close-conflict", { params }),
   ];
   return section("rail", t("rail"), content, true);
 }

@@ -7,9 +7,8 @@ import { list } from "./page.ts";
 import { indented } from "./timeline.ts";
 import { merchantOf, type View } from "./view.ts";
 
-/** The results to filter by, with the first digit of the status; 0 for no status. */
-const RESULTS = { "2xx": 2, "4xx": 4, "5xx": 5, none: 0 } as const;
-const RESULT_TEXTS = { "2xx": "result.2xx", "4xx": "result.4xx", "5xx": "result.5xx", none: "noResponse" } as const;
+/** The results to filter by, which begin with the first digit of the status. */
+const RESULTS = { "2xx": "result.2xx", "4xx": "result.4xx", "5xx": "result.5xx", none: "noResponse" } as const;
 const ON_A_PAGE = 25;
 
 type Row = LoggedRequest & { keyText: Part };
@@ -24,7 +23,7 @@ export const requestPage = list<Row>({
   where: "requests",
   filters: {
     reference: { label: "referenceYours", type: "search", attributes: { maxlength: 200 } },
-    result: { label: "result", ...choices(RESULT_TEXTS) },
+    result: { label: "result", ...choices(RESULTS) },
     request: { label: "requestId", type: "search", attributes: { maxlength: 100 } },
   },
   async read(view, cursor) {
@@ -32,7 +31,7 @@ export const requestPage = list<Row>({
     const { storage } = view.context;
     const { result = "", reference = "", request = "" } = view.query;
     const search = {
-      ...(result !== "" && { statusClass: RESULTS[result as keyof typeof RESULTS] }),
+      ...(result !== "" && { statusClass: Number.parseInt(result, 10) || 0 }),
       // References are stored masked.
       ...(reference !== "" && { reference: masked(reference) }),
       ...(request !== "" && { requestId: request }),
@@ -61,7 +60,7 @@ export const requestPage = list<Row>({
 });
 
 function requestCell({ t, area, toPayment }: View, row: Row): Part {
-  const { requestId, method, path, operation, reference, merchantsReference, program, keyText, leftOut } = row;
+  const { requestId, method, path, operation, reference, merchantsReference, program, keyText } = row;
   return [
     link(`${area}/requests?request=${requestId}`, `${method} ${path}`),
     under([operation, " · ", code(requestId)]),
@@ -70,7 +69,6 @@ function requestCell({ t, area, toPayment }: View, row: Row): Part {
       : merchantsReference !== undefined && under([t("reference"), " ", markup`<bdi>${merchantsReference}</bdi>`]),
     program !== undefined && under(t("sentBy", { program })),
     keyText !== undefined && under(t("sentWithKey", { key: keyText })),
-    leftOut !== undefined && leftOut > 0 && under(t("leftOut", { count: leftOut })),
   ];
 }
 

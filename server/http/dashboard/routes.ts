@@ -1,40 +1,29 @@
-import express, { Router, type Request, type RequestHandler, type Response } from "express";
-import { digestOf, missing, pathFor, refused, scopesOf, typed, type Doer, type Told } from "../../actions/action.ts";
+import express, { Router, type RequestHandler, type Response } from "express";
+import { digestOf, missing, refused, scopesOf, typed, type Told } from "../../actions/action.ts";
 import { ACTION_NAMES, actionOf, readInput, type ActionName } from "../../actions/index.ts";
 import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
-import { beingReset, type Merchant } from "../../domain/merchants.ts";
+import { beingReset } from "../../domain/merchants.ts";
 import { hasRight, RIGHTS } from "../../domain/sign-in.ts";
 import { say } from "../../texts/index.ts";
 import { arrived } from "../json-body.ts";
-import { findLanguage } from "../language.ts";
 import { beginOther } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { auditPage } from "./audit.ts";
 import { balancePages } from "./balances.ts";
 import { form, sentFor } from "./forms.ts";
-import { back, card, Html, items, markup, pre } from "./html.ts";
-import { dashboardErrors, dashboardHeaders, liveScript, send } from "./layout.ts";
+import { back, card, items, markup, pre, type Html } from "./html.ts";
+import { dashboardErrors, dashboardHeaders, send } from "./layout.ts";
 import { merchantsPage } from "./merchants.ts";
 import { overviewPage } from "./overview.ts";
-import type { Page, Shown } from "./page.ts";
+import type { Page } from "./page.ts";
 import { paymentPages } from "./payments.ts";
 import { attentionPage, railsPage } from "./rails.ts";
 import { requestPage } from "./requests.ts";
 import { sandboxPage, settingsPage } from "./settings.ts";
 import { findVisit, guardForms, requireOwnOrigin, requireSession, signInPages, signOutPages } from "./sign-in.ts";
 import { teamPage } from "./team.ts";
-import {
-  actorIn,
-  queryOf,
-  rootOf,
-  seeOther,
-  viewOf,
-  visitOf,
-  wordsIn,
-  type DashboardContext,
-  type View,
-} from "./view.ts";
+import { rootOf, seeOther, viewOf, visitOf, type DashboardContext, type View } from "./view.ts";
 import { webhookPages } from "./webhooks.ts";
 
 /** All pages, in the order of the navigation. */
@@ -59,10 +48,7 @@ export const PAGES: readonly Page[] = [
  */
 export function dashboardPages(context: DashboardContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
-  router.use(liveScript());
-  router.use("/dashboard", dashboardHeaders, findLanguage(context.config), refuseUnsafe(context));
-  router.use("/dashboard", requireOwnOrigin(context));
-  router.use("/dashboard", findVisit(context));
+  router.use("/dashboard", dashboardHeaders, refuseUnsafe(context), requireOwnOrigin(context), findVisit(context));
   router.use("/dashboard", readForm, arrived, noteWhatIsRecorded);
   router.use(signInPages(context));
   router.use("/dashboard", requireSession(context), limitPages(context));
@@ -71,7 +57,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", guardForms());
   router.use(signOutPages(context));
   router.use("/dashboard/m/:merchant", findMerchant(context));
-  router.use(serve(context, PAGES));
+  router.use(serve(context));
   router.use("/dashboard", dashboardErrors(context));
   return router;
 }
@@ -122,76 +108,46 @@ function findMerchant({ storage }: DashboardContext): RequestHandler {
 const isServed = ({ config, rails }: DashboardContext, where: Page["where"]): boolean =>
   where === undefined || { sandbox: config.sandbox, live: rails !== undefined, requests: config.requestLog }[where];
 
+const pagesOf = (context: DashboardContext) => PAGES.filter(({ where }) => isServed(context, where));
+
 /** Serves pages, and the forms of all actions. */
-function serve(context: DashboardContext, all: readonly Page[]): Router {
+function serve(context: DashboardContext): Router {
   const router = Router({ caseSensitive: true, strict: true });
-  const pages = all.filter(({ where }) => isServed(context, where));
-  const asking = ACTION_NAMES.filter((name) => actionOf(name).asks && isServed(context, actionOf(name).where));
-  for (const page of [...asking.map(askingPage), ...pages])
+  const names = ACTION_NAMES.filter((name) => isServed(context, actionOf(name).where));
+  const asking = names.filter((name) => actionOf(name).asks).map(askingPage);
+  for (const page of [...asking, ...pagesOf(context)])
     for (const at of scopesOf(page.at))
       router.get(`/dashboard${at}`, async (req, res) => {
         const { merchantId } = visitOf(res).session;
-        if (merchantId === undefined || at.startsWith("/m/")) return show(context, pages, page, res);
+        if (merchantId === undefined || at.startsWith("/m/")) return show(context, page, res);
         if (page.at === at && at !== "") throw missing();
         // A merchant's person sees the same of the own merchant.
         seeOther(res, `${rootOf(context.config.publicUrl)}/m/${merchantId}${at || "/disbursements"}`);
       });
-  for (const name of ACTION_NAMES)
-    if (isServed(context, actionOf(name).where)) serveAction(context, router, name, pages);
+  for (const name of names) serveAction(context, router, name);
   router.use("/dashboard", () => {
     throw missing();
   });
   return router;
 }
 
-async function show(
-  context: DashboardContext,
-  pages: readonly Page[],
-  page: Page,
-  res: Response,
-  told?: Told,
-): Promise<void> {
-  // The response to a form shows the page as it is without a query.
-  const view = viewOf(context, res, told ? [] : (page.query ?? []));
-  const shown = await page.show(view);
-  if (shown === undefined) return;
-  const { body, about, address }: Shown = shown instanceof Html ? { body: shown } : shown;
-  const title = view.t(page.title);
-  const nav = pages.flatMap((each) => {
-    const at = each.under === undefined ? pathIn(each, view.merchant !== undefined) : undefined;
-    if (at === undefined) return [];
-    const href = `${view.root}${at.replace(":merchant", view.merchant?.id ?? "")}`;
-    return [{ href, label: each.title, current: each.at === (page.under ?? page.at) }];
-  });
-  const here = view.pathTo(page.at);
-  send(
-    context,
-    res,
-    {
-      title: about === undefined ? title : [title, " ", about],
-      nav,
-      live: here,
-      // The address of a form cannot be loaded, so links lead to the page that shows the same.
-      shownAt: told ? here : (address ?? queryOf(view.query)),
-    },
-    [told && notice(view, told), body],
-  );
+async function show(context: DashboardContext, page: Page, res: Response, told?: Told): Promise<void> {
+  const view = viewOf(context, res, page);
+  const { t, merchant, params, pathTo } = view;
+  const body = await page.show(view);
+  if (body === undefined) return;
+  const isHere = (path: string) => path.startsWith("/m/") === (merchant !== undefined);
+  const nav = pagesOf(context)
+    .filter(({ at, under }) => under === undefined && scopesOf(at).some(isHere))
+    .map(({ at, title }) => ({ href: pathTo(at), label: title, current: at === (page.under ?? page.at) }));
+  const title = [t(page.title), " ", params.reference ?? params.id];
+  send(context, res, { title, nav, live: pathTo(page.at) }, [told && notice(view, told), body]);
 }
 
 /** What an action has done, which only the response to its form says. */
 const notice = ({ t }: View, { title, secret, lines }: Told): Html =>
   markup`<div class="notice" role="status">${title && markup`<h2>${t(title)}</h2>`}${secret !== undefined && pre(secret, { id: "shown-once" })}
 ${lines.map((line) => markup`<p>${t(line)}</p>`)}</div>`;
-
-/** The path of a page among those of a merchant, or of all merchants. */
-const pathIn = ({ at }: Page, isOfMerchant: boolean) =>
-  scopesOf(at).find((each) => each.startsWith("/m/") === isOfMerchant);
-
-/** Who acts on what. */
-const doerOf = (context: DashboardContext, res: Response): Doer<Merchant | undefined> => {
-  const params = res.req.params as Record<string, string>;
-  return { context, actor: actorIn(res), params, merchant: stateOf(res).merchant };
-};
 
 /** The page that says what an action will do, and asks whether to do it. */
 function askingPage(name: ActionName): Page {
@@ -201,9 +157,8 @@ function askingPage(name: ActionName): Page {
     title: "whatWillHappen",
     under: PAGES.find((page) => page.at === from)?.under ?? from,
     async show(view) {
-      const { t, context, res } = view;
-      const doer = doerOf(context, res) as Doer<never>;
-      const asked = await asks!(doer, readInput(name, res.req.query, false));
+      const { t, res } = view;
+      const asked = await asks!(view, readInput(name, res.req.query, false));
       const { question = say("asked", { what: say(name) }), about = [], effects, isEmpty, values: more } = asked;
       const values = sentFor(name, res.req.query);
       const query = new URLSearchParams(Object.entries(values).flatMap(([key, all]) => all.map((each) => [key, each])));
@@ -217,46 +172,42 @@ function askingPage(name: ActionName): Page {
         items(effects.map((each) => t(each))),
         !isEmpty && form(view, name, { values: { ...values, ...more }, class: "stack", hidesInputs: true }),
       ];
-      const body = markup`${back(view.pathTo(from) + address, t("backChangeNothing"))}<h1>${t(question)}</h1>
-${card(content, { class: "stack", label: t("whatWillHappen") })}`;
-      return { body, address };
+      return markup`${back(view.pathTo(from) + address, t("backChangeNothing"))}<h1>${t(question)}</h1>
+${card(content, { class: "stack" })}`;
     },
   };
 }
 
-function serveAction(context: DashboardContext, router: Router, name: ActionName, pages: readonly Page[]): void {
+function serveAction(context: DashboardContext, router: Router, name: ActionName): void {
   const entry = actionOf(name);
   const { leadsTo } = entry;
-  const page = pages.find(({ at }) => at === leadsTo);
+  const page = PAGES.find(({ at }) => at === leadsTo);
   for (const at of scopesOf(entry.at))
-    router.post(`/dashboard${at}`, async (req, res) => {
-      const { session } = visitOf(res);
-      await requireRight(context, name, req, res);
-      if (session.merchantId !== undefined && (entry.byOperators || !at.startsWith("/m/"))) throw missing();
-      const doer = doerOf(context, res);
-      const { merchant, params } = doer;
-      const input = readInput(name, req.body);
-      const replaced = typed(req.body, "replaces");
-      if (replaced !== "" && entry.replaces && replaced !== digestOf(await entry.replaces(doer as Doer<never>, input)))
-        return show(context, pages, page!, res.status(409), { lines: [say("outOfDate")] });
-      const result = await entry.run(doer as Doer<never>, input);
+    router.post(`/dashboard${at}`, async ({ body }, res) => {
+      const view = viewOf(context, res, {});
+      await requireRight(view, name);
+      const isOperator = view.visit.session.merchantId === undefined;
+      if (!isOperator && (entry.byOperators || !at.startsWith("/m/"))) throw missing();
+      const input = readInput(name, body);
+      const replaced = typed(body, "replaces");
+      if (replaced !== "" && entry.replaces && replaced !== digestOf(await entry.replaces(view, input)))
+        return show(context, page!, res.status(409), { lines: [say("outOfDate")] });
+      const result = await entry.run(view, input);
       const told = entry.says?.(result);
       if (told?.secret !== undefined) stateOf(res).shownOnce = told.secret;
-      if (told) return show(context, pages, page!, res, told);
-      const path = typeof leadsTo === "string" ? leadsTo : leadsTo(result, doer as Doer<never>);
-      seeOther(res, rootOf(context.config.publicUrl) + pathFor(path, merchant, params));
+      if (told) return show(context, page!, res, told);
+      seeOther(res, view.pathTo(typeof leadsTo === "string" ? leadsTo : leadsTo(result, view)));
     });
 }
 
 /** Refuses what the visitor's role does not permit, and records the refusal. */
-async function requireRight({ storage }: DashboardContext, name: ActionName, req: Request, res: Response) {
+async function requireRight({ context, res, visit, merchant, actor, word }: View, name: ActionName) {
   const { needs: right } = actionOf(name);
-  const { role } = visitOf(res).session;
+  const { role } = visit.session;
   if (hasRight(role, right)) return;
-  const details = { form: req.path.replace(/^\/dashboard/, ""), right, role };
-  const merchantId = stateOf(res).merchant?.id ?? "";
-  await storage.recordAction({ actor: actorIn(res), action: "dashboard.refuse", merchantId, details });
-  const others = [...RIGHTS[right], "administrator"] as const;
-  const roles = others.map((each) => wordsIn(res).word("role", each)).join(", ");
+  const details = { form: res.req.path.replace(/^\/dashboard/, ""), right, role };
+  const merchantId = merchant?.id ?? "";
+  await context.storage.recordAction({ actor, action: "dashboard.refuse", merchantId, details });
+  const roles = [...RIGHTS[right], "administrator"].map((each) => word("role", each)).join(", ");
   throw refused(403, "error.role", { role: say(`role.${role}`), right: say(`right.${right}`), roles });
 }

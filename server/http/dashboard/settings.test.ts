@@ -24,13 +24,10 @@ describe("an API key", () => {
     await says(kofi.get(path), 200, "Payroll & Söhne", keyId, not(key));
     await done(kofi.post(`${path}/keys/revoke`, { key: keyId }));
     expect([await statusWith(key), await statusWith(server.key)]).toEqual([401, 200]);
-    await says(kofi.get(path), 200, "revoked", `audit?key=${keyId}`);
+    await says(kofi.get(path), 200, "revoked");
     for (const action of ["revoke", "limits"]) await says(kofi.post(`${path}/keys/${action}`, { key: "unknown" }), 404);
     const history = /Revoke the API key “Payroll & Söhne”.* Kofi.*Create an API key “Payroll & Söhne”/;
     await says(kofi.get(`${area}/audit`), 200, history, not(keyId));
-    const only = await says(ada.get(`${area}/audit?key=${keyId}`), 200, "Show everything");
-    expect(only.rows).toHaveLength(2);
-    await says(ada.get(`${area}/audit?key=unknown`), 200, "Nothing found");
   });
 
   test("is shown even if its page fails, with what was recorded", async () => {
@@ -102,7 +99,7 @@ test("the audit trail is in French for a browser that prefers it, also its detai
   await storage.replayAll({ merchantId: merchant.id, filter, pace: 20 }, "dashboard Esi");
   const at = `/m/${merchant.id}/audit`;
   await says(ada.get(at), 200, "reference: bank-118 · amount: -XOF 10,000.00 · reason: Bank");
-  const details = "créés depuis : 02/11/2026 09:30:00 UTC · rythme : 20 par seconde";
+  const details = "créés depuis : 2026-11-02 09:30:00 UTC · rythme : 20 par seconde";
   await says(ada.get(at, { "accept-language": "fr" }), 200, "Lancer un renvoi de webhooks", details);
   const { rows } = await says(ada.get("/audit"), 200, `href="/dashboard${at}"`, /Sign in .*Ada, operator/);
   expect(rows[0]!.join()).toMatch(/Kofi & Sons.*Esi/);
@@ -126,7 +123,7 @@ describe("in a sandbox", () => {
   test.each([
     ["+225 07 00 00 00 01", 303, "success"],
     ["2250700000002", 303, "failed"],
-    ["2250700000504", 303, "pending"],
+    ["2250700000504", 422, ""],
     ["2250700000500", 500, ""],
     ["2250700000503", 503, ""],
   ])("creates a disbursement with the outcome that the number forces: %s %i %s", async (number, status, outcome) => {

@@ -3,42 +3,39 @@ import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { limitTexts, termTexts } from "../../domain/limits.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { form, formCard } from "./forms.ts";
-import { bdi, code, column, link, markup, section, soft, under, type Column } from "./html.ts";
+import { bdi, code, column, markup, section, soft, under, type Column } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
 
 /** A merchant's settings: API keys, webhooks and, for operators, what they have agreed with the merchant. */
-export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: string }>({
+export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; current: string }>({
   at: "/m/:merchant/settings",
   title: "settings",
   isWhole: true,
   async read(view) {
-    const merchant = merchantOf(view);
-    const [items, { current: secret }] = await Promise.all([
-      view.context.storage.listKeysOf(merchant.id),
-      view.context.storage.readSecrets(merchant.id),
-    ]);
-    return { items, secret };
+    const { storage } = view.context;
+    const { id } = merchantOf(view);
+    const [items, { current }] = await Promise.all([storage.listKeysOf(id), storage.readSecrets(id)]);
+    return { items, current };
   },
   before: ({ t }) => markup`<h2>${t("apiKeys")}</h2>`,
   columns,
   after: ({ t }) => soft(t("mostKeys", { most: MOST_KEYS })),
-  below(view, { secret }) {
+  below(view, { current }) {
     const { webhookUrl: url, name, limits, terms, state } = merchantOf(view);
     const isOpen = state !== "closed";
-    const ways = [form(view, "secret.reveal"), form(view, "secret.rotate", { values: { current: secret } })];
     return [
-      isOpen && form(view, "key.create", { prefix: "new", class: "card inline" }),
+      isOpen && form(view, "key.create", { class: "card inline" }),
       section("secret", view.t("webhookSecret"), [
         soft(view.t("checksSignatures")),
-        markup`<div class="inline">${ways}</div>`,
+        markup`<div class="inline">${form(view, "secret.reveal")}${form(view, "secret.rotate", { values: { current } })}</div>`,
       ]),
       formCard(view, "default-webhook.set", { values: { url }, class: "stack" }) ??
         section("address", view.t("addressOfWebhooks"), url === undefined ? view.t("none") : code(url), true),
       formCard(view, "merchant.rename", { values: { name }, class: "inline" }),
       isOpen && [
-        formCard(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" }),
-        formCard(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" }),
+        formCard(view, "merchant.limit", { values: limitTexts(limits), class: "stack" }),
+        formCard(view, "merchant.terms", { values: termTexts(terms), class: "stack" }),
         formCard(view, state ? "merchant.reopen" : "merchant.suspend", { about: bdi(name) }),
         formCard(view, "merchant.close", { about: bdi(name) }),
       ],
@@ -58,7 +55,7 @@ export const sandboxPage: Page = {
     const time = view.stamp(sandboxTime(merchant, context.clock.now()));
     const tests = [
       formCard(view, "sandbox.disbursement", { class: "inline", below: soft(t("lastDigits", { docs })) }),
-      formCard(view, "sandbox.checkout", { class: "inline", prefix: "checkout" }),
+      formCard(view, "sandbox.checkout", { class: "inline" }),
     ];
     const clock = form(view, "sandbox.advance", { values: { by: USUAL_STEP }, class: "inline" });
     return markup`<h1>${t("sandbox")}</h1>
@@ -69,7 +66,7 @@ ${formCard(view, "sandbox.reset", { about: bdi(merchant.name) })}`;
 };
 
 function columns(view: View): (Column<ApiKey> | false)[] {
-  const { t, area, stamp } = view;
+  const { t, stamp } = view;
   const used = ({ usedAt, revokedAt }: ApiKey) =>
     revokedAt !== undefined
       ? t("revokedAt", { time: stamp(revokedAt) })
@@ -81,7 +78,6 @@ function columns(view: View): (Column<ApiKey> | false)[] {
       key.name !== undefined && markup`<bdi class="name">${key.name}</bdi>`,
       code(`…${key.hint}`),
       under(key.id),
-      link(`${area}/audit?key=${key.id}`, t("auditTrail"), "under"),
       under(key.scopes ? t("mayDo", { scopes: key.scopes.join(", ") }) : t("mayDoEverything")),
       Object.entries(limitTexts(key.limits)).map(([limit, text]) => under(`${view.word("limit", limit)} ${text}`)),
       under(used(key)),
@@ -94,7 +90,7 @@ function columns(view: View): (Column<ApiKey> | false)[] {
         "wide",
         ({ id, hint, limits, revokedAt }) =>
           revokedAt === undefined && [
-            form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, prefix: id, about: `…${hint}` }),
+            form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, about: `…${hint}` }),
             form(view, "key.revoke", { values: { key: id }, about: `…${hint}` }),
           ],
       ),

@@ -18,7 +18,7 @@ export interface Moment {
   /** The lines below. */
   notes?: Part[];
   /** Messages that were sent or received. */
-  texts?: { label: "request" | "response" | "body"; text: string }[];
+  texts?: { label: "response" | "body"; text: string }[];
 }
 
 /** How many moments in a row that are alike are shown one by one; of more, only the last is shown. */
@@ -104,16 +104,14 @@ export function indented(json: string): string {
 }
 
 /** Describes a delivery's attempts, and the attempt that is due next. */
-export function attemptMoments(delivery: Delivery, words: Words): Moment[] {
-  const { attempts, nextAttemptAt } = delivery;
-  const made = attempts.map((attempt) => attemptMoment(attempt, delivery, words));
+export function attemptMoments({ attempts, nextAttemptAt }: Delivery, words: Words): Moment[] {
+  const made = attempts.map((attempt) => attemptMoment(attempt, words));
   if (nextAttemptAt === undefined) return made;
   const number = (attempts.at(-1)?.number ?? 0) + 1;
   return [...made, { at: nextAttemptAt, tone: "next", text: words.t("attempt", { number }) }];
 }
 
-/** Describes an attempt. Every attempt sends the delivery's body. */
-function attemptMoment(attempt: Attempt, delivery: Delivery, { t }: Words): Moment {
+function attemptMoment(attempt: Attempt, { t }: Words): Moment {
   const { at, httpStatus, responseBody, error } = attempt;
   const isGood = httpStatus !== undefined && httpStatus >= 200 && httpStatus < 300;
   const result = httpStatus === undefined ? t("noResponse") : t("statusIs", { status: String(httpStatus) });
@@ -123,22 +121,6 @@ function attemptMoment(attempt: Attempt, delivery: Delivery, { t }: Words): Mome
     text: t("attemptIs", { ...attempt, result }),
     like: error ?? String(httpStatus),
     notes: error === undefined ? [] : [markup`<bdi lang="en">${error}</bdi>`],
-    texts: [
-      { label: "request", text: requestOf(attempt, delivery) },
-      ...(responseBody ? [{ label: "response", text: responseBody } as const] : []),
-    ],
+    texts: responseBody ? [{ label: "response", text: responseBody }] : [],
   };
-}
-
-/**
- * The request of an attempt, without the signature, which is not stored, and without the body, which all attempts
- * share.
- */
-function requestOf({ sentAt }: Attempt, { url, id }: Delivery): string {
-  return [
-    `POST ${url}`,
-    `sent at ${timestamp(sentAt)}`,
-    `webhook-id: ${id}`,
-    `webhook-timestamp: ${Math.floor(sentAt / 1_000)}`,
-  ].join("\n");
 }

@@ -1,15 +1,13 @@
 import type { Request, Response } from "express";
 import type { Logger } from "pino";
-import { areaOf, pathFor, typed } from "../../actions/action.ts";
+import { areaOf, checked, pathFor, typed, type Input } from "../../actions/action.ts";
 import { actionOf, type ActionName } from "../../actions/index.ts";
 import { listOf } from "../../actions/payments.ts";
-import type { Config } from "../../config.ts";
 import type { Actor } from "../../domain/audit.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Rails } from "../../domain/rails.ts";
 import { timestamp } from "../../domain/representation.ts";
-import { hasRight, actorOf, type SignInContext } from "../../domain/sign-in.ts";
-import type { Storage } from "../../domain/storage.ts";
+import { hasRight, actorOf } from "../../domain/sign-in.ts";
 import {
   isTextId,
   numberIn,
@@ -21,15 +19,13 @@ import {
   type Wording,
 } from "../../texts/index.ts";
 import type { HandlerContext } from "../handlers.ts";
-import { formatAmount, formatPhoneNumber } from "../pages/formats.ts";
+import { formatAmount, formatPhoneNumber, languageOf } from "../pages/formats.ts";
 import type { RequestRoom } from "../request-limit.ts";
 import { stated, stateOf, type Visit } from "../request-state.ts";
 import { bdi, Html, htmlOf, link, markup, tag, type Part } from "./html.ts";
 
 /** The dependencies of the dashboard's pages. */
-export interface DashboardContext extends HandlerContext, SignInContext {
-  config: Config;
-  storage: Storage;
+export interface DashboardContext extends HandlerContext {
   log: Logger;
   /** What carries the money of a live service; absent in a sandbox. */
   rails?: Rails | undefined;
@@ -37,31 +33,20 @@ export interface DashboardContext extends HandlerContext, SignInContext {
   room: RequestRoom;
 }
 
-/** French puts a space before some signs and between thousands, at which no line may break. */
-const spaced = (text: string): string => text.replaceAll(/ (?=[:;?!%»])|(?<=«) |(?<=\d) (?=\d{3}\b)/g, "\u00a0");
+/** A time in UTC, to the second. */
+const time = (at: number): string => timestamp(at).slice(0, 19).replace("T", " ");
 
 /** Shows texts in one language. */
 function wordsOf(language: Language) {
-  const isFrench = language === "fr";
-  const day = (iso: string) => (isFrench ? iso.split("-").toReversed().join("/") : iso);
-  const time = (at: number) => {
-    const [date = "", clock = ""] = timestamp(at).slice(0, 19).split("T");
-    return `${day(date)} ${clock}`;
-  };
   const amount = (sum: number | bigint, currency: string) => formatAmount(sum, currency, language);
-  const htmlOfValue = (value: Part | SaidValue): string => {
-    if (typeof value !== "object" || value === null || value instanceof Html || Array.isArray(value))
-      return htmlOf(value as Part);
-    if ("say" in value) return t(value).html;
-    if ("amount" in value) return htmlOf(amount(value.amount, value.currency));
-    return htmlOf(
-      "time" in value ? time(value.time) : formatPhoneNumber((value as { phoneNumber: string }).phoneNumber),
-    );
-  };
-  /** A text with values that are HTML already. */
-  const fill = (id: TextId, values?: Readonly<Record<string, unknown>>, show?: (value: unknown) => string) => {
-    const text = textIn(language, id, values, show);
-    return isFrench ? spaced(text) : text;
+  const shown = (value: Part | SaidValue): string => {
+    if (typeof value === "object" && value !== null) {
+      if ("say" in value) return t(value).html;
+      if ("amount" in value) return htmlOf(amount(value.amount, value.currency));
+      if ("time" in value) return htmlOf(time(value.time));
+      if ("phoneNumber" in value) return htmlOf(formatPhoneNumber(value.phoneNumber));
+    }
+    return htmlOf(value);
   };
   /** A text. Numbers are written as in the language, and `count` decides between one and many. */
   function t(of: Wording): Html;
@@ -69,13 +54,15 @@ function wordsOf(language: Language) {
   function t(of: TextId | Wording, values?: Readonly<Record<string, unknown>>): Html {
     if (typeof of === "object" && "text" in of) return markup`${of.text}`;
     const { say: id, values: all } = typeof of === "object" ? of : { say: of, values };
-    return new Html(fill(id, all, (value) => htmlOfValue(value as Part | SaidValue)));
+    return new Html(textIn(language, id, all, (value) => shown(value as Part | SaidValue)));
   }
-  const word = (area: string, text: string) => (isTextId(`${area}.${text}`) ? fill(`${area}.${text}` as TextId) : text);
+  const word = (area: string, text: string) => {
+    const id = `${area}.${text}`;
+    return isTextId(id) ? textIn(language, id) : text;
+  };
   return {
     language,
     t,
-    fill,
     /** A text by an id that is composed of a word of the service; the word itself if there is no such text. */
     word,
     number: (count: number | bigint) => numberIn(language, count),
@@ -84,12 +71,9 @@ function wordsOf(language: Language) {
     money: (of: { amount: number | bigint; currency: string }) => amount(of.amount, of.currency),
     /** A status of a payment, a webhook, a replay, a merchant or a key. */
     badge: (status: string) => tag(status, word("status", status)),
-    /** A time in UTC, to the second. */
     time,
     /** A time in UTC as an element. */
     stamp: (at: number) => markup`<time datetime="${timestamp(at)}">${time(at)}</time>`,
-    /** A day, from its form in an address. */
-    day,
   };
 }
 
@@ -97,22 +81,35 @@ export type Words = ReturnType<typeof wordsOf>;
 const LANGUAGES = { en: wordsOf("en"), fr: wordsOf("fr") };
 
 /** The words in the language of a request. */
-export const wordsIn = (res: Response): Words => LANGUAGES[stateOf(res).language ?? "en"];
+export const wordsIn = ({ req }: Response): Words => LANGUAGES[languageOf(req)];
 
 export type View = ReturnType<typeof viewOf>;
 
-/** A request for a page, as the page sees it. @param parameters of the query that the page reads */
-export function viewOf(context: DashboardContext, res: Response, parameters: readonly string[]) {
+/** The inputs of the search above a list, by their names in the query. Narrow screens fold all but the first away. */
+export type Filters = Readonly<Record<string, Input>>;
+
+/** What a page reads of its query. It reads no more. */
+export interface Searched {
+  /** What people can search by. */
+  filters?: Filters;
+  /** Other parameters. */
+  query?: readonly string[];
+}
+
+/** A request for a page, as the page sees it. @throws Refused if the search has what its form does not allow */
+export function viewOf(context: DashboardContext, res: Response, { filters = {}, query = [] }: Searched) {
   const { req } = res;
   const { merchant } = stateOf(res);
   const root = rootOf(context.config.publicUrl);
   const params = req.params as Readonly<Record<string, string>>;
   const names = new Map<string, string>();
+  const searched = Object.entries(filters).map(([name, filter]) => [name, checked(filter, typed(req.query, name))]);
   return {
     ...wordsIn(res),
     context,
     res,
     visit: visitOf(res),
+    actor: actorIn(res),
     /** The merchant of the page. Absent on the pages of all merchants, which only operators see. */
     merchant,
     /** The path of the dashboard, as a browser sees it. */
@@ -122,7 +119,9 @@ export function viewOf(context: DashboardContext, res: Response, parameters: rea
     /** The parameters in the path. */
     params,
     /** The parameters of the query that the page reads; empty if there is none. */
-    query: Object.fromEntries(parameters.map((name) => [name, typed(req.query, name)])),
+    query: Object.fromEntries([...searched, ...query.map((name) => [name, typed(req.query, name)])]) as Readonly<
+      Record<string, string>
+    >,
     /** A path of a page or an action, with the parameters of this page or the given ones. */
     pathTo: (at: string, more?: Readonly<Record<string, string>>) =>
       root + pathFor(at, merchant, { ...params, ...more }),

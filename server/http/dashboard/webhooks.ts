@@ -1,5 +1,5 @@
 import { missing } from "../../actions/action.ts";
-import { SEARCH, searchOf, type TypedSearch } from "../../actions/webhooks.ts";
+import { SEARCH, searchOf, STATUSES, type TypedSearch } from "../../actions/webhooks.ts";
 import type { Delivery, DeliveryFilter } from "../../domain/deliveries.ts";
 import type { Page as ListPage } from "../../domain/pages.ts";
 import { form } from "./forms.ts";
@@ -11,14 +11,10 @@ import { merchantOf, queryOf, type View } from "./view.ts";
 
 const WEBHOOKS = "/m/:merchant/webhooks";
 const ON_A_PAGE = 25;
-/** Why a webhook has failed. */
-const REASONS: Partial<Record<DeliveryFilter, "refusedForGood" | "allAttemptsUsed">> = {
-  ended: "refusedForGood",
-  exhausted: "allAttemptsUsed",
-};
 /** The server has two statuses for webhooks that it has given up, by the reason; people read "failed" for both. */
+const hasFailed = (status: DeliveryFilter) => status === "ended" || status === "exhausted";
 const statusOf = (status: DeliveryFilter): string =>
-  REASONS[status] ? "failed" : status === "pending" ? "waiting" : status;
+  hasFailed(status) ? "failed" : status === "pending" ? "waiting" : status;
 
 function columns(view: View): Column<Delivery>[] {
   const { t, area } = view;
@@ -69,7 +65,6 @@ const webhookPage: Page = {
     const delivery = await view.context.storage.findDelivery(merchantOf(view).id, view.params.id!);
     if (!delivery) throw missing();
     const { id, type, status, url, reference, createdAt, body } = delivery;
-    const reason = REASONS[status];
     const all = [
       [t("address"), url],
       [t("payment"), view.toPayment({ reference })],
@@ -77,17 +72,16 @@ const webhookPage: Page = {
       [t("created"), view.stamp(createdAt)],
     ] as const;
     const attempts = [
-      reason && soft(t("noFurtherAttempt", { reason: t(reason) })),
+      hasFailed(status) && soft(t("noFurtherAttempt", { reason: t(STATUSES[status]) })),
       timeline(view, attemptMoments(delivery, view)),
     ];
-    const content = record({
+    return record({
       back: [`${area}/webhooks`, t("webhooks")],
       heading: [type, " ", view.badge(statusOf(status))],
       main: [facts(all), form(view, "delivery.replay"), soft(t("replayMeans"))],
       beside: card(attempts, { title: t("attempts"), isLive: true }),
       below: card([soft(t("indentedHere")), pre(indented(body), { class: "body" })], { title: t("body") }),
     });
-    return { body: content, about: type };
   },
 };
 

@@ -20,7 +20,7 @@ async function start(env: Record<string, string> = {}) {
 const pathOf = (name: string) => (name === "index" ? "/docs" : `/docs/${name}`);
 const addresses = pages.map(({ name }) => pathOf(name));
 const texts = [...pages.map(({ name }) => `/docs/${name}.md`), "/openapi.json", "/openapi.yaml", "/llms.txt"];
-const assets = ["docs.css", "docs.js", "icon.svg", "reference.js"];
+const assets = ["docs.css", "docs.js", "icon.svg", "reference.js", "dashboard.css", "dashboard.js"];
 
 // `fetch` sends Cache-Control: no-cache beside an If-None-Match.
 const ask = async (url: string, headers: Record<string, string>) => {

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { extname, join } from "node:path";
+import { extname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import { Eta } from "eta";
 import express, { type ErrorRequestHandler, type RequestHandler, type Response, type Router } from "express";
 import { ServiceError } from "../../domain/errors.ts";
 import { onlyFor, toHttpError, toServiceError } from "../http-error.ts";
-import { loadTemplates } from "../templates.ts";
 import { fill, pages, type Settings } from "./pages.ts";
 import { search, sectionsOf, type Section } from "./search.ts";
 
@@ -13,15 +14,20 @@ import { search, sectionsOf, type Section } from "./search.ts";
 const PATHS = ["/openapi.json", "/openapi.yaml", "/llms.txt", "/docs", "/docs/:page", "/docs/assets/:file"];
 
 const GENERATED = "../../../generated";
-const STYLES = ["theme", "base", "drawing"].map((name) => `../styles/${name}.css`);
-/** Files that are served as they are, or joined. */
+const stylesOf = (...names: string[]) => names.map((name) => `../styles/${name}.css`);
+/** Files that are served as they are, or joined, also those of the dashboard. */
 const FILES: Readonly<Record<string, string[]>> = {
   "/openapi.json": [`${GENERATED}/openapi.json`],
   "/openapi.yaml": ["../../../spec/openapi.yaml"],
-  "/docs/assets/docs.css": [...STYLES, "templates/docs.css"],
+  "/docs/assets/docs.css": [...stylesOf("theme", "base", "drawing"), "templates/docs.css"],
   "/docs/assets/icon.svg": ["templates/icon.svg"],
   "/docs/assets/docs.js": ["templates/docs.js"],
   "/docs/assets/reference.js": ["templates/reference.js"],
+  "/docs/assets/dashboard.css": [...stylesOf("theme", "base", "forms"), "../dashboard/dashboard.css"],
+  "/docs/assets/dashboard.js": [
+    fileURLToPath(import.meta.resolve("idiomorph/dist/idiomorph.min.js")),
+    "../dashboard/morph.js",
+  ],
 };
 
 /**
@@ -32,8 +38,9 @@ const policyOf = (path: string): string =>
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; " +
   `${path === "/docs/reference" ? "connect-src 'self'; " : ""}frame-ancestors 'none'`;
 
-const render = loadTemplates(join(import.meta.dirname, "templates"));
-const read = (file: string): string => readFileSync(join(import.meta.dirname, file), "utf8");
+const eta = new Eta({ views: join(import.meta.dirname, "templates"), cache: true, autoEscape: true });
+const render = (name: string, data: object) => eta.render(`./${name}`, data);
+const read = (file: string): string => readFileSync(resolve(import.meta.dirname, file), "utf8");
 
 /** Sends a page that is made for a request. */
 const sendPage = (res: Response, html: string): Response =>

@@ -2,8 +2,7 @@
 import { expect, test } from "vitest";
 import type { Checkout } from "../../domain/records.ts";
 import type { Language } from "../../texts/index.ts";
-import { returnAddress } from "./checkout.ts";
-import { countryOf, formatAmount, formatPhoneNumber, parsePhoneNumber } from "./formats.ts";
+import { countryOf, formatAmount, formatPhoneNumber, parsePhoneNumber, returnAddress } from "./formats.ts";
 
 test.each<[number, string, Language, string]>([
   [1, "XOF", "en", "XOF 0.01"],

@@ -1,21 +1,23 @@
-// How pages and exports read and write amounts and phone numbers.
-import { byLanguage, type Language } from "../../texts/index.ts";
+// How pages and exports read and write amounts and phone numbers, and in which language.
+import type { Request } from "express";
+import type { Checkout } from "../../domain/records.ts";
+import { numberIn, type Language } from "../../texts/index.ts";
+
+/** The language that a browser prefers, or English. */
+export const languageOf = (req: Request): Language => (req.acceptsLanguages("en", "fr") || "en") as Language;
 
 /** Non-breaking spaces keep a number on one line. */
 const SPACE = "\u00a0";
 
-const twoDecimals = byLanguage((language) => new Intl.NumberFormat(language, { minimumFractionDigits: 2 }));
-
 /**
- * Formats an amount for display, divided by 100 for every currency, including XOF (§1, D14). The decimal point is
- * inserted into the text and `Intl` accepts a string, so no floating-point arithmetic is involved. Shows the currency's
- * code, because several currencies share the symbols `$` and `£`.
+ * Formats an amount for display, divided by 100 for every currency, including XOF (§1, D14), without floating-point
+ * arithmetic. Shows the currency's code, because several currencies share the symbols `$` and `£`.
  * @param amount in the lowest denomination
  */
 export function formatAmount(amount: number | bigint, currency: string, language: Language): string {
   const digits = String(amount).replace("-", "").padStart(3, "0");
-  const decimal = `${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
-  const shown = twoDecimals(language).format(decimal);
+  const whole = numberIn(language, BigInt(digits.slice(0, -2)));
+  const shown = `${whole}${language === "fr" ? "," : "."}${digits.slice(-2)}`;
   return (amount < 0 ? "-" : "") + (language === "fr" ? shown + SPACE + currency : currency + SPACE + shown);
 }
 
@@ -44,55 +46,67 @@ export function parsePhoneNumber(typed: string): PhoneNumber {
   return { digits };
 }
 
-/** A country with mobile money. */
-interface Country {
-  callingCode: string;
-  /** An example of a number without the calling code, in the groups in which people of the country write it. */
-  example: string;
-  operators: readonly string[];
-}
-
 /**
- * The countries whose numbers the pages know, by their ISO 3166 code. The examples have the country's number of digits and
- * an ending of zeros. For other countries, the payment page asks for a number without an example.
+ * The countries whose numbers the pages know, by their ISO 3166 code: a number that begins with the calling code, in the
+ * groups in which people of the country write it, and who offers mobile money there. The examples have the country's
+ * number of digits and an ending of zeros. For other countries, the payment page asks for a number without an example.
  */
-const COUNTRIES: Readonly<Record<string, Country>> = {
-  BF: { callingCode: "226", example: "70 00 00 00", operators: ["Orange Money", "Moov Money"] },
-  BJ: { callingCode: "229", example: "01 97 00 00 00", operators: ["MTN MoMo", "Moov Money"] },
-  CD: { callingCode: "243", example: "810 000 000", operators: ["M-Pesa", "Airtel Money", "Orange Money"] },
-  CI: { callingCode: "225", example: "07 00 00 00 00", operators: ["Orange Money", "MTN MoMo", "Moov Money", "Wave"] },
-  CM: { callingCode: "237", example: "6 70 00 00 00", operators: ["MTN MoMo", "Orange Money"] },
-  GH: { callingCode: "233", example: "24 000 0000", operators: ["MTN MoMo", "Telecel Cash", "AT Money"] },
-  GN: { callingCode: "224", example: "620 00 00 00", operators: ["Orange Money"] },
-  KE: { callingCode: "254", example: "712 000 000", operators: ["M-Pesa", "Airtel Money"] },
-  ML: { callingCode: "223", example: "70 00 00 00", operators: ["Orange Money"] },
-  MW: { callingCode: "265", example: "99 000 0000", operators: ["Airtel Money", "TNM Mpamba"] },
-  MZ: { callingCode: "258", example: "84 000 0000", operators: ["M-Pesa", "e-Mola"] },
-  NE: { callingCode: "227", example: "90 00 00 00", operators: ["Airtel Money", "Moov Money"] },
-  RW: { callingCode: "250", example: "788 000 000", operators: ["MTN MoMo", "Airtel Money"] },
-  SN: { callingCode: "221", example: "77 000 00 00", operators: ["Orange Money", "Wave"] },
-  TG: { callingCode: "228", example: "90 00 00 00", operators: ["Mixx by Yas", "Moov Money"] },
-  TZ: { callingCode: "255", example: "754 000 000", operators: ["M-Pesa", "Mixx by Yas", "Airtel Money", "HaloPesa"] },
-  UG: { callingCode: "256", example: "772 000 000", operators: ["MTN MoMo", "Airtel Money"] },
-  ZM: { callingCode: "260", example: "97 000 0000", operators: ["Airtel Money", "MTN MoMo", "Zamtel Money"] },
+const COUNTRIES: Readonly<Record<string, readonly [example: string, operators: string]>> = {
+  BF: ["226 70 00 00 00", "Orange Money, Moov Money"],
+  BJ: ["229 01 97 00 00 00", "MTN MoMo, Moov Money"],
+  CD: ["243 810 000 000", "M-Pesa, Airtel Money, Orange Money"],
+  CI: ["225 07 00 00 00 00", "Orange Money, MTN MoMo, Moov Money, Wave"],
+  CM: ["237 6 70 00 00 00", "MTN MoMo, Orange Money"],
+  GH: ["233 24 000 0000", "MTN MoMo, Telecel Cash, AT Money"],
+  GN: ["224 620 00 00 00", "Orange Money"],
+  KE: ["254 712 000 000", "M-Pesa, Airtel Money"],
+  ML: ["223 70 00 00 00", "Orange Money"],
+  MW: ["265 99 000 0000", "Airtel Money, TNM Mpamba"],
+  MZ: ["258 84 000 0000", "M-Pesa, e-Mola"],
+  NE: ["227 90 00 00 00", "Airtel Money, Moov Money"],
+  RW: ["250 788 000 000", "MTN MoMo, Airtel Money"],
+  SN: ["221 77 000 00 00", "Orange Money, Wave"],
+  TG: ["228 90 00 00 00", "Mixx by Yas, Moov Money"],
+  TZ: ["255 754 000 000", "M-Pesa, Mixx by Yas, Airtel Money, HaloPesa"],
+  UG: ["256 772 000 000", "MTN MoMo, Airtel Money"],
+  ZM: ["260 97 000 0000", "Airtel Money, MTN MoMo, Zamtel Money"],
 };
 
-/** What the payment page says of a country's numbers, as `+225 …`; undefined for a country that it does not know. */
-export function countryOf(code: string): Country | undefined {
-  const found = Object.hasOwn(COUNTRIES, code) ? COUNTRIES[code]! : undefined;
-  if (!found) return undefined;
-  const callingCode = `+${found.callingCode}`;
-  return { ...found, callingCode, example: `${callingCode} ${found.example}`.replaceAll(" ", SPACE) };
+/** What the payment page says of a country's numbers; undefined for a country that it does not know. */
+export function countryOf(code: string) {
+  if (!Object.hasOwn(COUNTRIES, code)) return undefined;
+  const [number, operators] = COUNTRIES[code]!;
+  const example = `+${number.replaceAll(" ", SPACE)}`;
+  return { callingCode: example.split(SPACE, 1)[0]!, example, operators };
 }
 
 /** A stored phone number as people write it: `+225 07 75 39 98 15`. Without groups if its country is not known. */
 export function formatPhoneNumber(digits: string): string {
-  const country = Object.values(COUNTRIES).find(
-    ({ callingCode, example }) =>
-      digits.startsWith(callingCode) && digits.length === callingCode.length + example.replaceAll(" ", "").length,
-  );
-  if (!country) return `+${digits}`;
-  let at = country.callingCode.length;
-  const groups = country.example.split(" ").map((group) => digits.slice(at, (at += group.length)));
-  return [`+${country.callingCode}`, ...groups].join(SPACE);
+  const isLike = ([number]: readonly [string, string]) =>
+    digits.startsWith(number.split(" ", 1)[0]!) && digits.length === number.replaceAll(" ", "").length;
+  const [number = digits] = Object.values(COUNTRIES).find(isLike) ?? [];
+  let at = 0;
+  const groups = number.split(" ").map(({ length }) => digits.slice(at, (at += length)));
+  return `+${groups.join(SPACE)}`;
+}
+
+/** A parameter's name: `%73tatus` is `status`. The constructor drops one leading question mark. */
+const nameOf = (parameter: string): string => [...new URLSearchParams(`?${parameter}`).keys()][0] ?? "";
+
+/**
+ * Returns the URL that the customer returns to (D10): the merchant's `redirectURL` with `reference`,
+ * `merchantsReference` and `status` set. The rest of its query and its fragment are preserved exactly. Merchants must
+ * not trust these parameters, since a customer can forge them; only a webhook or a verify is authoritative.
+ */
+export function returnAddress(redirectURL: string, { reference, merchantsReference, status }: Checkout): string {
+  const address = new URL(redirectURL);
+  const own = { reference, merchantsReference, status };
+  const kept = address.search
+    .slice(1)
+    .split("&")
+    .filter((parameter) => parameter !== "" && !Object.hasOwn(own, nameOf(parameter)));
+  const added = Object.entries(own).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  // The setter drops one leading question mark, which could be part of the merchant's query.
+  address.search = `?${[...kept, ...added].join("&")}`;
+  return address.href;
 }

@@ -1,5 +1,5 @@
 import { v7 } from "uuid";
-import { storedEntry, type AuditEntry, type AuditLog, type NewEntry } from "../../domain/audit.ts";
+import { actorName, type AuditEntry, type AuditLog, type NewEntry } from "../../domain/audit.ts";
 import { fields } from "../rows.ts";
 import { placeOf, toPage } from "./pages.ts";
 import { LAST, LEAST_UUID, run, type Executor, type Work } from "./query.ts";
@@ -16,9 +16,10 @@ const toEntry = fields<AuditEntry>("at_real actor action merchant_id details");
 export const entryId = (): string => v7();
 
 /** Records an action inside its transaction. @param id of the entry, for `wasRecorded` */
-export function* recordAction(entry: NewEntry, id = entryId()): Work<void> {
-  const { actor, action, merchantId, details } = storedEntry(entry);
-  yield* run(INSERT_ENTRY, { merchant: merchantId, id, actor, action, details: JSON.stringify(details) });
+export function* recordAction({ actor, action, merchantId, details }: NewEntry, id = entryId()): Work<void> {
+  const session = typeof actor === "string" ? {} : { bySession: actor.session };
+  const values = { actor: actorName(actor), details: JSON.stringify({ ...details, ...session }) };
+  yield* run(INSERT_ENTRY, { merchant: merchantId, id, action, ...values });
 }
 
 /**
@@ -32,16 +33,10 @@ export function* wasRecorded(merchant: string, id: string): Work<boolean> {
 export function auditLog({ read, write }: Executor): AuditLog {
   return {
     recordAction: (entry) => write(() => recordAction(entry), { isAside: true }),
-    async listAudit({ merchantId: merchant, keyId, limit, cursor }) {
-      const scope = [merchant, keyId].filter((id) => id !== undefined).join(" ");
-      const asked = { list: "audit", scope, start: { at_real: LAST, id: LEAST_UUID }, limit, cursor };
-      const which = [
-        ...(merchant === undefined ? [] : ["merchant_id = :merchant AND"]),
-        ...(keyId === undefined ? [] : ["details LIKE :aboutKey AND"]),
-      ].join(" ");
-      // The JSON that `recordAction` writes. An id contains no wildcards of LIKE.
-      const values = { ...placeOf(asked), merchant, aboutKey: `%"key":"${keyId}"%`, limit: limit + 1 };
-      return toPage(asked, await read({ text: LIST(which), values }), toEntry);
+    async listAudit({ merchantId: merchant, limit, cursor }) {
+      const asked = { list: "audit", scope: merchant ?? "", start: { at_real: LAST, id: LEAST_UUID }, limit, cursor };
+      const text = LIST(merchant === undefined ? "" : "merchant_id = :merchant AND");
+      return toPage(asked, await read({ text, values: { ...placeOf(asked), merchant, limit: limit + 1 } }), toEntry);
     },
   };
 }

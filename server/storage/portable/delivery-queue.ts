@@ -1,14 +1,20 @@
-import type { ClaimedDelivery, DeliveryQueue, LaneClaim } from "../../domain/deliveries.ts";
+import {
+  lastNumber,
+  noDelivery,
+  type ClaimedDelivery,
+  type DeliveryQueue,
+  type LaneClaim,
+} from "../../domain/deliveries.ts";
+import { ServiceError } from "../../domain/errors.ts";
 import { MOST_COUNTED, type Backlog, type Storage } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { byText } from "../postgres/text.ts";
-import { fields, toMerchant, type Row } from "../rows.ts";
+import { fields, toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { toEvent, type StoredAttempt } from "./events.ts";
+import { EVENT, type StoredAttempt } from "./events.ts";
 import { lockQueries, toLocked } from "./locked-merchant.ts";
 import { eachGiven, given, run, updateRows, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { claimRows, queueOf, READY, RETRYING, updateSelected, WAITING } from "./queue.ts";
-import { secretsQuery, toSecrets } from "./secrets.ts";
 
 export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "seq" };
 
@@ -20,36 +26,38 @@ const ADVANCE = updateSelected(
     ORDER BY next_attempt_at LIMIT :limit`,
 );
 
-const LOCK_ONE = `SELECT status, leased_until IS NOT NULL AND leased_until > :leased AS is_underway
+const LOCK_ONE = `SELECT status, attempts, leased_until IS NOT NULL AND leased_until > :leased AS is_underway
   FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL FOR UPDATE`;
+const SELECT_RECEIVING = "SELECT * FROM merchants WHERE id = ANY(:merchants::text[])";
 /** Makes a delivery due, at the first step of the schedule. */
 const RESTART = `UPDATE events SET status = 'pending', step = 0, next_attempt_at = :now, ${READY}
   WHERE merchant_id = :merchant AND id = :id`;
 
+const deliveryOf = fields<Omit<ClaimedDelivery, "lane" | "merchant" | "secrets" | "dueAt">>(
+  `${EVENT} url step claim_token:token`,
+);
+
 /** Claims ready deliveries inside a transaction. Within a lane, deliveries that fell due first are claimed first. */
 function* claimDeliveries(
-  { sealing }: Pick<Executor, "sealing">,
+  { sealing: { unseal } }: Pick<Executor, "sealing">,
   lanes: readonly LaneClaim[],
   leaseMs: number,
 ): Work<ClaimedDelivery[]> {
   const rows = yield* claimRows(DELIVERIES, lanes, leaseMs);
   if (rows.length === 0) return [];
-  const [found] = yield [secretsQuery([...new Set(rows.map((row) => row.merchant_id))])];
-  const merchants = new Map(found!.rows.map((row) => [row.id, toMerchant(row)]));
-  const secrets = toSecrets(found!.rows, sealing);
+  const found = yield* run(SELECT_RECEIVING, { merchants: [...new Set(rows.map((row) => row.merchant_id))] });
+  const merchants = new Map(
+    found.rows.map((row) => [row.id, [toMerchant(row), unseal(row.id, row.webhook_secrets)] as const]),
+  );
   return rows.map((row) => {
-    const event = toEvent(row);
-    const { id, merchantId } = event;
-    const merchant = merchants.get(merchantId)!;
+    const delivery = deliveryOf(row);
+    const { merchantId } = delivery;
+    const [merchant, secrets] = merchants.get(merchantId)!;
     return {
+      ...delivery,
       lane: { merchantId, host: row.host },
-      id,
-      event,
-      url: row.url,
-      token: row.claim_token,
-      step: row.step,
       merchant,
-      secrets: secrets.get(merchantId)!,
+      secrets,
       dueAt: sandboxTime(merchant, row.next_attempt_at as number),
     };
   });
@@ -64,22 +72,22 @@ const LOCK =
 
 /** Logs attempts and releases their claims. Resolves with false for each claim that was no longer valid. */
 function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt"]>[]): Work<boolean[]> {
-  const merchantIds = items.map(([{ event }]) => event.merchantId);
-  const places = new Map(items.map(([{ event }]) => [event.id, { merchant_id: event.merchantId, id: event.id }]));
+  const merchantIds = items.map(([{ lane }]) => lane.merchantId);
+  const places = new Map(items.map(([{ lane, id }]) => [id, { merchant_id: lane.merchantId, id }]));
   const sorted = [...places.values()].toSorted((a, b) => byText(a.id, b.id));
   const rows = given("events", sorted);
   const [, locked, found] = yield [...lockQueries(merchantIds, "shares"), { text: LOCK, rows }];
   const merchants = toLocked(locked!);
   const events = new Map(found!.rows.map((row) => [row.id, row]));
-  const results = items.map(([{ event, token }, attempt, { status, step, nextAttemptAt }]) => {
-    const row = events.get(event.id);
+  const results = items.map(([{ lane, id, token }, attempt, { status, step, nextAttemptAt }]) => {
+    const row = events.get(id);
     // A reset has deleted the event.
     if (!row) return false;
     const attempts = JSON.parse(row.attempts) as StoredAttempt[];
     const isValid = row.leased_until !== null && row.claim_token === token;
-    const logged = { number: (attempts.at(-1)?.number ?? 0) + 1, ...attempt, token };
-    const { clockOffset } = merchants.get(event.merchantId)!;
-    events.set(event.id, {
+    const logged = { number: lastNumber(attempts) + 1, ...attempt, token };
+    const { clockOffset } = merchants.get(lane.merchantId)!;
+    events.set(id, {
       ...row,
       // An attempt whose token is known has been recorded already.
       ...(!attempts.some((each) => each.token === token) && {
@@ -99,7 +107,7 @@ function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt
   return results;
 }
 
-export function deliveryQueue(executor: Executor): DeliveryQueue {
+export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, "replayAll"> {
   const { write } = executor;
   // Attempts that end while earlier attempts are being committed share a commit.
   const record = executor.together(recordAttempts, { commit: "writeUnflushed" });
@@ -117,60 +125,51 @@ export function deliveryQueue(executor: Executor): DeliveryQueue {
     requestReplay: (merchantId, id, actor) =>
       write(function* () {
         const [row] = (yield* run(LOCK_ONE, { merchant: merchantId, id })).rows;
-        if (!row) return "unknown";
-        if (row.is_underway) return "claimed";
+        if (!row) throw noDelivery();
+        if (row.is_underway)
+          throw new ServiceError(
+            "delivery_in_progress",
+            "An attempt of this delivery is in progress. Replay the delivery when the attempt has ended.",
+          );
         const details = { delivery: id, status: row.status };
         yield* recordAction({ actor, action: "delivery.replay", merchantId, details });
         yield* run(RESTART, { merchant: merchantId, id });
-        return "requested";
+        return lastNumber(JSON.parse(row.attempts));
       }),
   };
 }
 
 /** Counts rows of an index, up to a limit, and finds the earliest time among them. */
-const counted = (table: string, dueAt: string, where: string): Query => ({
-  text: `SELECT count(*) AS count, min(${dueAt}) AS oldest FROM (SELECT ${dueAt} FROM ${table}
-    WHERE ${where} LIMIT ${MOST_COUNTED}) AS found`,
+const counted = (table: string, dueAt: string, where: string) =>
+  `SELECT count(*) AS count, min(${dueAt}) AS oldest
+    FROM (SELECT ${dueAt} FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}) AS found`;
+const ofDeliveries = (where: string) => counted("events", "next_attempt_at", where);
+const summed = (name: string, parts: readonly string[]): Query => ({
+  text: `SELECT least(${MOST_COUNTED}, sum(count))::bigint AS ${name}, min(oldest) AS oldest_${name}
+    FROM (${parts.join(" UNION ALL ")}) AS parts`,
 });
 /** Without ORDER BY, PostgreSQL may expect many rows and read the whole table. A claimed delivery waits until its lease ends. */
-const DELIVERIES_WHERE = [
-  // An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text.
-  "ready = true AND merchant_id > ''",
-  `next_attempt_at <= (SELECT :now) AND ${WAITING} ORDER BY next_attempt_at`,
-  "leased_until <= :leased ORDER BY leased_until",
-  // From here on: not due yet.
-  `next_attempt_at > (SELECT :now) AND ${WAITING} ORDER BY next_attempt_at`,
-  "leased_until > :leased ORDER BY leased_until",
-];
 const BACKLOG = [
-  ...DELIVERIES_WHERE.map((where) => counted("events", "next_attempt_at", where)),
-  ...["disbursements", "checkouts"].map((table) => counted(table, "due_at", "due_at <= (SELECT :now) ORDER BY due_at")),
+  summed("due_deliveries", [
+    // An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text.
+    ofDeliveries("ready = true AND merchant_id > ''"),
+    ofDeliveries(`next_attempt_at <= (SELECT :now) AND ${WAITING} ORDER BY next_attempt_at`),
+    ofDeliveries("leased_until <= :leased ORDER BY leased_until"),
+  ]),
+  summed("waiting_deliveries", [
+    ofDeliveries(`next_attempt_at > (SELECT :now) AND ${WAITING} ORDER BY next_attempt_at`),
+    ofDeliveries("leased_until > :leased ORDER BY leased_until"),
+  ]),
+  summed(
+    "due_settlements",
+    ["disbursements", "checkouts"].map((table) => counted(table, "due_at", "due_at <= (SELECT :now) ORDER BY due_at")),
+  ),
 ];
 
 const toBacklog = fields<Backlog>(
-  "due_deliveries waiting_deliveries oldest_delivery_due_at due_settlements oldest_settlement_due_at",
+  "due_deliveries waiting_deliveries oldest_due_deliveries:oldestDeliveryDueAt due_settlements oldest_due_settlements:oldestSettlementDueAt",
 );
 
-function summed(rows: readonly (readonly Row[])[]) {
-  const counts = rows.map(([row]) => row!.count as number);
-  const times = rows.flatMap(([row]): number[] => row!.oldest ?? []);
-  const sum = counts.reduce((total, count) => total + count, 0);
-  return {
-    count: Math.min(MOST_COUNTED, sum),
-    oldest: times.length > 0 ? Math.min(...times) : null,
-  };
-}
-
 export const backlog = ({ readAll }: Executor): Pick<Storage, "readBacklog"> => ({
-  async readBacklog() {
-    const found = await readAll(BACKLOG);
-    const [due, waiting, settlements] = [found.slice(0, 3), found.slice(3, 5), found.slice(5)].map(summed);
-    return toBacklog({
-      due_deliveries: due!.count,
-      waiting_deliveries: waiting!.count,
-      oldest_delivery_due_at: due!.oldest,
-      due_settlements: settlements!.count,
-      oldest_settlement_due_at: settlements!.oldest,
-    });
-  },
+  readBacklog: async () => toBacklog(Object.assign({}, ...(await readAll(BACKLOG)).flat())),
 });

@@ -1,7 +1,7 @@
 // Erases phone numbers of old records (D102).
 import { withoutPhone } from "../../domain/events.ts";
 import { erasedPhone, textWithoutPhone } from "../../domain/redaction.ts";
-import type { ErasureQuery } from "../../domain/storage.ts";
+import type { RetentionQuery } from "../../domain/storage.ts";
 import { RECORDS } from "../record-rows.ts";
 import type { Row } from "../rows.ts";
 import type { StoredAttempt } from "./events.ts";
@@ -19,16 +19,13 @@ const END_WAIT = `DELETE FROM erasures_waiting WHERE ${OF_MERCHANT} AND kind = :
 
 const COLUMNS = "merchants_reference, reference, phone_number, failure, status, created_at, updated_at";
 /** The statement reads one range of the index for each status. */
-const nextOf = ({ table, statuses }: Records) =>
+const ranges = ({ table, statuses }: Records, columns: string, end: string) =>
   statuses.map(
-    (status) => `SELECT created_at FROM ${table} WHERE ${OF_MERCHANT} AND status = '${status}' AND created_at >= :from
-      AND created_at < :before ORDER BY created_at LIMIT :limit`,
+    (status) => `SELECT ${columns} FROM ${table} WHERE ${OF_MERCHANT} AND status = '${status}' AND created_at >= :from
+      AND created_at < ${end}`,
   );
-const rangeOf = ({ table, statuses }: Records) =>
-  statuses.map(
-    (status) => `SELECT ${COLUMNS} FROM ${table} WHERE ${OF_MERCHANT} AND status = '${status}' AND created_at >= :from
-      AND created_at < :next`,
-  );
+const nextOf = (records: Records) => ranges(records, "created_at", ":before ORDER BY created_at LIMIT :limit");
+const rangeOf = (records: Records) => ranges(records, COLUMNS, ":next");
 const readyOf = ({ table }: Records) => `SELECT ${COLUMNS.replaceAll(/\w+/g, "d.$&")} FROM erasures_waiting w
   JOIN ${table} d ON d.merchant_id = w.merchant_id AND d.merchants_reference = w.merchants_reference
   WHERE w.merchant_id = :merchant AND w.kind = :kind AND d.status <> 'pending'
@@ -50,32 +47,26 @@ const READ_TEXTS = TEXTS.map(
     WHERE ${OF_MERCHANT} AND ${record} = ANY(:references::text[]) AND ${column} IS NOT NULL FOR UPDATE`,
 );
 
-/** @returns the number of records whose phone number was erased, and whether there may be more to do */
-export function* erasePhones({
-  merchantId: merchant,
-  before,
-  limit,
-}: ErasureQuery): Work<{ erased: number; isDone: boolean }> {
+export function* erasePhones({ merchantId: merchant, before, limit }: RetentionQuery): Work<boolean> {
   yield* lockMerchant(merchant, "shares");
-  let erased = 0;
-  let isDone = true;
+  let mayBeMore = false;
   for (const records of Object.values(RECORDS)) {
     const kind = records.table;
     const { rows: ready } = yield* run(readyOf(records), { merchant, kind, before, limit });
-    erased += yield* erase(merchant, kind, ready);
+    yield* erase(merchant, kind, ready);
     const references = ready.map((row) => row.merchants_reference);
     yield* run(END_WAIT, { merchant, kind, references });
 
     const found = yield* nextRecords(merchant, records, before, limit);
     const isOld = ({ status, updated_at: at }: Row) => status !== "pending" && at < before;
-    erased += yield* erase(merchant, kind, found.rows.filter(isOld));
+    yield* erase(merchant, kind, found.rows.filter(isOld));
     const waiting = found.rows
       .filter((row) => !isOld(row))
       .map((row) => ({ merchant_id: merchant, kind, merchants_reference: row.merchants_reference }));
     yield [insertNew("erasures_waiting", waiting)];
-    isDone &&= found.isLast && ready.length < limit;
+    mayBeMore ||= !found.isLast || ready.length === limit;
   }
-  return { erased, isDone };
+  return mayBeMore;
 }
 
 /** Reads about `limit` records that follow the records of earlier steps, and stores where the next step begins. */
@@ -98,10 +89,10 @@ function* nextRecords(
   return { rows: found.flatMap(({ rows }) => rows), isLast: ends.length === 0 };
 }
 
-/** Erases the phone numbers of records. Returns their number. */
-function* erase(merchant: string, recordTable: string, rows: readonly Row[]): Work<number> {
+/** Erases the phone numbers of records. */
+function* erase(merchant: string, recordTable: string, rows: readonly Row[]): Work<void> {
   const records = rows.filter(({ phone_number: phone }) => phone !== null && phone !== erasedPhone(phone));
-  if (records.length === 0) return 0;
+  if (records.length === 0) return;
   const phones = new Map<string, string>(records.map((row) => [row.reference, row.phone_number]));
   const values = records.map(({ merchants_reference: reference, phone_number: phone, failure }) => ({
     merchant_id: merchant,
@@ -115,14 +106,11 @@ function* erase(merchant: string, recordTable: string, rows: readonly Row[]): Wo
   const found = yield* runAll(READ_TEXTS.map((text) => ({ text, values: { merchant, references } })));
   yield* runAll(
     TEXTS.map(({ table, column, record, key, hide }, index): Query => {
-      const changed = found[index]!.rows.map((row) => ({
-        before: row,
-        after: { ...row, [column]: hide(row[column], phones.get(row[record])!) },
-      }))
-        .filter(({ before, after }) => after[column] !== before[column])
-        .map(({ after }) => after);
-      return updateRows(table, ["merchant_id", record, key], changed);
+      const hidden = found[index]!.rows.map((row) => ({
+        ...row,
+        [column]: hide(row[column], phones.get(row[record])!),
+      }));
+      return updateRows(table, ["merchant_id", record, key], hidden);
     }),
   );
-  return records.length;
 }

@@ -1,16 +1,17 @@
 // Lists and searches of events and their deliveries.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type {
-  Attempt,
-  Delivery,
-  DeliveryFilter,
-  DeliverySearch,
-  EventLog,
-  EventQuery,
+import {
+  MOST_REPLAYED,
+  type Attempt,
+  type Delivery,
+  type DeliveryFilter,
+  type DeliverySearch,
+  type EventLog,
+  type EventQuery,
 } from "../../domain/deliveries.ts";
+import { ServiceError } from "../../domain/errors.ts";
 import type { Page } from "../../domain/pages.ts";
 import type { Event } from "../../domain/events.ts";
-import { MOST_REPLAYED } from "../../domain/webhooks.ts";
 import { fields, type Row } from "../rows.ts";
 import { placeOf, toPage } from "./pages.ts";
 import { LAST, type Executor } from "./query.ts";
@@ -19,18 +20,13 @@ import { LAST, type Executor } from "./query.ts";
 interface Range {
   after: number;
   before: number;
-  /** True if the range contains only events of the period of the search. */
-  isTimed: boolean;
 }
 
 /** A search in a merchant's events. */
 interface Look {
   search: OfMerchant;
   range: Range;
-  /** Whether to find only events with an address. */
-  hasAddress: boolean;
-  /** A further condition. */
-  other?: string;
+  which: "events" | "deliveries" | "replayable";
   columns: string;
   limit: number;
 }
@@ -69,15 +65,15 @@ const MOST_LOOKS = 10;
  * The conditions of a search. The database tests `others` on the row of each entry. The entries that meet `indexed` are one
  * range of an index, ordered by position.
  */
-function conditionsOf({ search, range, hasAddress, other }: Look) {
+function conditionsOf({ search, which }: Look) {
   const { reference, status, type, host, createdAfter, createdBefore } = search;
-  const byStatus = hasAddress ? ["url IS NOT NULL"] : [];
+  const byStatus = which === "events" ? [] : ["url IS NOT NULL"];
   if (status !== undefined) byStatus.push(BY_STATUS[status]);
-  const others = other === undefined ? [] : [other];
+  const others = which === "replayable" ? [REPLAYABLE] : [];
   if (host !== undefined) others.push("host = :host");
   if (type !== undefined) others.push("type = :type");
-  if (!range.isTimed && createdAfter !== undefined) others.push("created_at >= :createdAfter");
-  if (!range.isTimed && createdBefore !== undefined) others.push("created_at < :createdBefore");
+  if (createdAfter !== undefined) others.push("created_at >= :createdAfter");
+  if (createdBefore !== undefined) others.push("created_at < :createdBefore");
   // A record has one event, so the index by reference is best.
   if (reference !== undefined) return { indexed: ["reference = :reference"], others: [...byStatus, ...others] };
   return status === undefined ? { indexed: [], others: [...byStatus, ...others] } : { indexed: byStatus, others };
@@ -107,8 +103,8 @@ async function look({ database, read }: Executor, asked: Look): Promise<Found> {
   return { rows: await find(columns, range, others, most), reached };
 }
 
-const EVENT = "id merchant_id type reference created_at body";
-export const toEvent = fields<Event>(EVENT);
+export const EVENT = "id merchant_id type reference created_at body";
+const toEvent = fields<Event>(EVENT);
 
 const deliveryOf = fields<Delivery>(`${EVENT} url status step next_attempt_at`);
 /** An attempt with the token of the claim under which it was made. A repeated report has the same token. */
@@ -124,18 +120,18 @@ const toDelivery = (row: Row): Delivery => ({
 const WITH_OFFSET = "*, (SELECT clock_offset FROM merchants WHERE id = merchant_id) AS clock_offset";
 const FIND = `SELECT ${WITH_OFFSET} FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL`;
 
-export function eventLog(executor: Executor): EventLog {
+export function eventLog(executor: Executor): Omit<EventLog, "countDeliveries"> {
   /**
    * Reads a page, newest first. Positions are in the order of commits, so no entry appears behind another one later
    * (D42).
    */
   async function pageOf(list: "events" | "deliveries", query: EventQuery & DeliverySearch): Promise<Page<Row>> {
     const asked = { ...query, list, scope: query.merchantId, start: { seq: LAST } };
-    const range = await rangeOf(executor, query);
+    const { search, range } = await inPlace(executor, query);
     const { rows, reached } = await look(executor, {
-      search: query,
+      search,
       range: { ...range, before: Math.min(placeOf(asked).seq as number, range.before) },
-      hasAddress: list === "deliveries",
+      which: list,
       columns: WITH_OFFSET,
       limit: query.limit + 1,
     });
@@ -157,64 +153,53 @@ export function eventLog(executor: Executor): EventLog {
   };
 }
 
-/** Finds the deliveries that a replay sends again, the newest first. Reads a bounded number of deliveries. */
-export async function findReplayable(
-  executor: Executor,
-  search: OfMerchant,
-): Promise<{ rows: Row[]; isExact: boolean }> {
-  const how = { search, hasAddress: true, other: REPLAYABLE, columns: "id, seq, status, host" };
+/**
+ * Finds the deliveries that a replay sends again, the newest first. Reads a bounded number of deliveries.
+ * @throws ServiceError `invalid_value` if there may be more than MOST_REPLAYED
+ */
+export async function findReplayable(executor: Executor, asked: OfMerchant): Promise<Row[]> {
+  const { search, range } = await inPlace(executor, asked);
+  const how = { search, which: "replayable", columns: "id, seq, status, host", limit: MOST_REPLAYED + 1 } as const;
   const found: Row[] = [];
-  let range = await rangeOf(executor, search);
   for (let looks = 0; looks < MOST_LOOKS && found.length <= MOST_REPLAYED; looks += 1) {
-    const { rows, reached } = await look(executor, { ...how, range, limit: MOST_REPLAYED + 1 });
+    const { rows, reached } = await look(executor, { ...how, range });
     found.push(...rows);
-    if (!reached) return { rows: found.slice(0, MOST_REPLAYED), isExact: found.length <= MOST_REPLAYED };
-    range = { ...range, before: reached.seq };
+    if (!reached && found.length <= MOST_REPLAYED) return found;
+    if (reached) range.before = reached.seq;
     // Let requests run in between.
     await nextTurn();
   }
-  return { rows: found.slice(0, MOST_REPLAYED), isExact: false };
+  throw new ServiceError(
+    "invalid_value",
+    `A replay sends at most ${MOST_REPLAYED} webhooks, and there may be more. Choose a shorter time, or one host.`,
+  );
 }
 
 /**
- * Returns the positions of the events of a period. Events are written in the order of their times, unless the
- * merchant's clock was moved. After a move, events of the skipped time may follow events with later times, and the
- * period says nothing about positions.
+ * Returns the range of positions of a search, and what else is searched. Events are written in the order of their times,
+ * unless the merchant's clock was moved. After a move, events of the skipped time may follow events with later times, and
+ * a period says nothing about positions.
  */
-async function rangeOf(executor: Executor, { merchantId, createdAfter, createdBefore }: OfMerchant): Promise<Range> {
-  const everything = { after: 0, before: LAST };
-  if (createdAfter === undefined && createdBefore === undefined) return { ...everything, isTimed: true };
-  const { offset, last } = await clockAndLast(executor, merchantId);
-  if (offset !== 0) return { ...everything, isTimed: false };
-  const firstSince = (time: number) => firstAt(executor, merchantId, time, last);
-  return {
-    after: createdAfter === undefined ? 0 : (await firstSince(createdAfter)) - 1,
-    before: createdBefore === undefined ? LAST : await firstSince(createdBefore),
-    isTimed: true,
-  };
+async function inPlace(executor: Executor, asked: OfMerchant): Promise<Pick<Look, "search" | "range">> {
+  const { createdAfter, createdBefore, ...search } = asked;
+  const range = { after: 0, before: LAST };
+  if (createdAfter === undefined && createdBefore === undefined) return { search, range };
+  const [merchant] = await executor.read({ text: CLOCK, values: { merchant: asked.merchantId } });
+  if (merchant?.clock_offset !== 0) return { search: asked, range };
+  if (createdAfter !== undefined) range.after = (await firstAt(executor, asked.merchantId, createdAfter)) - 1;
+  if (createdBefore !== undefined) range.before = await firstAt(executor, asked.merchantId, createdBefore);
+  return { search, range };
 }
 
-const CLOCK_AND_LAST = `SELECT clock_offset,
-    (SELECT seq FROM events WHERE merchant_id = :merchant ORDER BY seq DESC LIMIT 1) AS last
-  FROM merchants WHERE id = :merchant`;
-
-/** How far a merchant's clock is ahead, and the position of its last event; 0 if it has none. */
-async function clockAndLast({ read }: Executor, merchant: string): Promise<{ offset?: number; last: number }> {
-  const [row] = await read({ text: CLOCK_AND_LAST, values: { merchant } });
-  return { offset: row?.clock_offset, last: row?.last ?? 0 };
-}
-
+const CLOCK = "SELECT clock_offset FROM merchants WHERE id = :merchant";
 /** When the first event at or after a position was created. */
 const TIME = `SELECT seq, created_at FROM events WHERE merchant_id = :merchant AND seq >= :place ORDER BY seq LIMIT 1`;
 
-/**
- * Returns the position of the first event at or after `time`, or the position after `last` if all events were created
- * earlier.
- */
-async function firstAt({ read }: Executor, merchant: string, time: number, last: number): Promise<number> {
-  let [low, high] = [0, last + 1];
+/** Returns the position of the first event at or after `time`, or a later position than that of all events. */
+async function firstAt({ read }: Executor, merchant: string, time: number): Promise<number> {
+  let [low, high] = [0, LAST];
   while (low < high) {
-    const place = Math.floor((low + high) / 2);
+    const place = Math.floor(low + (high - low) / 2);
     const [row] = await read({ text: TIME, values: { merchant, place } });
     if (row === undefined || row.created_at >= time) high = place;
     else low = row.seq + 1;

@@ -1,4 +1,4 @@
-import { actorName, nameOf, type Actor, type AuditAction, type Eyes } from "../../domain/audit.ts";
+import { actorName, nameOf, type Actor, type AuditAction, type AccessChain } from "../../domain/audit.ts";
 import { failureOf } from "../../domain/records.ts";
 import { byHand } from "../../domain/handover-state.ts";
 import type {
@@ -19,7 +19,7 @@ import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { claimRows, queueOf } from "./queue.ts";
 import { endNow } from "./settling.ts";
-import { eyesOf } from "./sign-in.ts";
+import { chainOf } from "./sign-in.ts";
 
 /** A claim that ends without a report leaves it unknown whether the rail was asked to pay. */
 export const HANDOVERS: QueueTable = {
@@ -59,7 +59,7 @@ const handoverOf = fields<Omit<Handover, "payment">>(
   "merchant_id status merchants_reference rail state next_attempt_at url",
 );
 const claimOf = fields<Pick<ClaimedHandover, "id" | "token" | "state" | "step">>("id claim_token:token state step");
-const proposalOf = fields<{ proposal?: Decision & { by: Eyes; at: number } }>("proposal");
+const proposalOf = fields<{ proposal?: Decision & { by: AccessChain; at: number } }>("proposal");
 
 function toPayment(row: Row): RailPayment {
   const { country, locale } = JSON.parse(row.details);
@@ -158,12 +158,12 @@ export function handovers(executor: Executor): HandoverStore {
     decideByHand: (id, decision, actor, needsSecondPerson) =>
       change(id, actor, "unknown-payment", function* (row, merchant, note) {
         const { status, reason } = decision;
-        const eyes = yield* eyesOf(actor, merchant.id);
+        const chain = yield* chainOf(actor, merchant.id);
         const isUnderway = row.leased_until !== null && row.leased_until > row.leased;
         const standing = { status: row.status, isUnderway, ...proposalOf(row) };
-        const result = byHand(standing, status, { eyes, needsSecondPerson });
+        const result = byHand(standing, status, { chain, needsSecondPerson });
         if (result === "proposed") {
-          const proposal = JSON.stringify({ status, reason, by: eyes, at: merchant.now });
+          const proposal = JSON.stringify({ status, reason, by: chain, at: merchant.now });
           yield* run(PROPOSE, { merchant: merchant.id, id, proposal });
           yield* note("payment.propose", { ...decision });
         }

@@ -1,11 +1,13 @@
 // What is deleted, and when.
 import { createHmac } from "node:crypto";
 import { REQUESTS_KEPT } from "../../domain/request-log.ts";
-import type { ClockStore, Housekeeping, Pruned, PruneQuery } from "../../domain/storage.ts";
+import type { ClockStore, Housekeeping } from "../../domain/storage.ts";
+import type { Sealing } from "../sealing.ts";
 import { recordAction } from "./audit.ts";
 import { erasePhones } from "./erasure.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Work } from "./query.ts";
+import { changeSecrets } from "./merchants.ts";
 
 const OF_MERCHANT = "merchant_id = :merchant";
 
@@ -23,7 +25,7 @@ const DELETED = {
 const SOME = `${OF_MERCHANT} LIMIT ${STEP}`;
 const FIRST_EVENTS = `${OF_MERCHANT} ORDER BY seq LIMIT ${STEP}`;
 /** The tables in which a merchant has few rows. */
-const DELETED_AT_ONCE = ["accounts", "daily_sums", "erasures", "previous_webhook_secrets"];
+const DELETED_AT_ONCE = ["accounts", "daily_sums", "erasures"];
 const DELETE = [
   ...Object.entries(DELETED).map(
     ([table, key]) => `DELETE FROM ${table} WHERE ${OF_MERCHANT} AND ${key} IN
@@ -42,32 +44,32 @@ const FORGET_REQUESTS = `WITH old AS MATERIALIZED (SELECT merchant_id, at_real, 
   DELETE FROM request_log WHERE (merchant_id, at_real, number, request_id) IN
     (SELECT merchant_id, at_real, number, request_id FROM old)`;
 
-const DONE = "(url IS NULL OR status = 'delivered') AND NOT ready AND leased_until IS NULL";
+const NEXT_EVENTS = `SELECT seq, created_at < :before AS is_old FROM events
+  WHERE ${OF_MERCHANT} AND seq > :after ORDER BY seq LIMIT :limit`;
 /** Sandbox time is never behind real time, so an event with an earlier sandbox time is at least as old in real time. */
-const SELECT_EVENTS = `SELECT id, seq, created_at < :before AS is_old, octet_length(body) AS bytes, attempts,
-    created_at < :before AND ${DONE} AND coalesce(attempted_real, 0) < :before AS is_unneeded
-  FROM events WHERE ${OF_MERCHANT} AND seq > :after ORDER BY seq LIMIT :limit`;
-/** A replay may have begun since the event was selected. */
-const FORGET_EVENTS = `DELETE FROM events WHERE ${OF_MERCHANT} AND seq = ANY(:seqs::bigint[]) AND ${DONE} RETURNING id`;
+const FORGET_EVENTS = `DELETE FROM events WHERE ${OF_MERCHANT} AND seq > :after AND seq <= :last AND created_at < :before
+  AND (url IS NULL OR status = 'delivered') AND NOT ready AND leased_until IS NULL
+  AND coalesce(attempted_real, 0) < :before`;
 
 /**
  * Deletes rows of a locked merchant. Returns true if there may be more of them. The last step finds few rows in every
  * table, so what was written since the first step is deleted completely or not at all.
  */
-function* resetStep({ id: merchant, customerSecret }: LockedMerchant): Work<boolean> {
+function* resetStep(sealing: Sealing, { id: merchant, customerSecret }: LockedMerchant): Work<boolean> {
   const results = yield* runAll(DELETE.map((text) => ({ text, values: { merchant } })));
   const resetting = results.slice(0, -DELETED_AT_ONCE.length).some(({ count }) => count >= STEP);
   const secret = createHmac("sha256", customerSecret).update("reset").digest("hex");
   yield* run(RESET, { merchant, secret, resetting });
+  yield* changeSecrets(merchant, sealing, ({ current }) => ({ current, previous: [] }));
   return resetting;
 }
 
-export function housekeeping({ read, write }: Executor): Housekeeping & Pick<ClockStore, "reset"> {
+export function housekeeping({ read, write, sealing }: Executor): Housekeeping & Pick<ClockStore, "reset"> {
   /** Takes the steps of a reset that are left, if there are any. */
   async function finishReset(merchantId: string): Promise<void> {
     function* step(): Work<boolean> {
       const merchant = yield* lockMerchant(merchantId, "alone");
-      return merchant.isResetting === true && (yield* resetStep(merchant));
+      return merchant.isResetting === true && (yield* resetStep(sealing, merchant));
     }
     while (await write(step, { repeatable: true }));
   }
@@ -75,8 +77,8 @@ export function housekeeping({ read, write }: Executor): Housekeeping & Pick<Clo
     async reset(merchantId, actor) {
       const isUnfinished = await write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
-        if (actor) yield* recordAction({ actor, action: "sandbox.reset", merchantId, details: {} });
-        return yield* resetStep(merchant);
+        yield* recordAction({ actor, action: "sandbox.reset", merchantId, details: {} });
+        return yield* resetStep(sealing, merchant);
       });
       if (isUnfinished) await finishReset(merchantId);
     },
@@ -85,29 +87,22 @@ export function housekeeping({ read, write }: Executor): Housekeeping & Pick<Clo
       if (unfinished) await finishReset(unfinished.id);
       const values = { kept: REQUESTS_KEPT.forMs, limit };
       if ((await read({ text: ANY_OLD_REQUEST, values })).length === 0) return 0;
-      return (await write(() => run(FORGET_REQUESTS, values), { commit: "writeApart", repeatable: true })).count;
+      return (await write(() => run(FORGET_REQUESTS, values), { commit: "writeUnflushed", repeatable: true })).count;
     },
     pruneEvents: (asked) => write(() => pruneEvents(asked), { repeatable: true }),
     erasePhones: (asked) => write(() => erasePhones(asked), { repeatable: true }),
   };
 }
 
-function* pruneEvents({ merchantId: merchant, before, after, limit, dryRun }: PruneQuery): Work<Pruned> {
+function* pruneEvents({
+  merchantId: merchant,
+  ...step
+}: Parameters<Housekeeping["pruneEvents"]>[0]): Work<number | undefined> {
   yield* lockMerchant(merchant, "shares");
-  const { rows } = yield* run(SELECT_EVENTS, { merchant, before, after, limit });
-  let gone = rows.filter((row) => row.is_unneeded);
-  if (!dryRun) {
-    const forgotten = yield* run(FORGET_EVENTS, { merchant, seqs: gone.map(({ seq }) => seq) });
-    const ids = new Set(forgotten.rows.map(({ id }) => id as string));
-    gone = gone.filter(({ id }) => ids.has(id));
-  }
+  const { rows } = yield* run(NEXT_EVENTS, { merchant, ...step });
+  const last = rows.at(-1)?.seq as number | undefined;
+  if (last !== undefined) yield* run(FORGET_EVENTS, { merchant, ...step, last });
   // Later events usually have later times. Events of a time that a move of the clock has skipped are an exception: they
   // are deleted when the events before them are old enough.
-  const isLast = rows.length < limit || !rows.every((row) => row.is_old);
-  return {
-    events: gone.length,
-    attempts: gone.flatMap(({ attempts }) => JSON.parse(attempts) as unknown[]).length,
-    bytes: gone.reduce((sum, { bytes }) => sum + bytes, 0),
-    ...(!isLast && { next: rows.at(-1)!.seq as number }),
-  };
+  return rows.length < step.limit || !rows.every((row) => row.is_old) ? undefined : last;
 }

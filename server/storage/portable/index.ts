@@ -1,4 +1,5 @@
 import type { Storage } from "../../domain/storage.ts";
+import { MODE } from "../mode.ts";
 import { auditLog } from "./audit.ts";
 import { clocks } from "./clocks.ts";
 import { backlog, deliveryQueue } from "./delivery-queue.ts";
@@ -41,5 +42,6 @@ export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | 
     ...requestLog(executor),
     ...figures(executor),
     ...housekeeping(executor),
+    readMode: async () => (await executor.read({ text: MODE }))[0]?.name,
   };
 }

@@ -1,4 +1,4 @@
-import type { Eyes } from "../../domain/audit.ts";
+import type { AccessChain } from "../../domain/audit.ts";
 import type { ServiceError } from "../../domain/errors.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
 import { approvalLevel, limitRefusal, type Bound, type Limits } from "../../domain/limits.ts";
@@ -156,7 +156,7 @@ function boundsOf(draft: Draft<Disbursement>, merchant: StoredMerchant, key: Key
 function limited(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number) {
   const bounds = boundsOf(draft, merchant, key, now);
   const level = approvalLevel(draft, bounds);
-  const creator = key && optional<Eyes>(key.created_by);
+  const creator = key && optional<AccessChain>(key.created_by);
   // A starting server is not a person, and cannot approve payouts.
   const madeBy = draft.madeBy ?? (creator?.startsWith("server ") ? undefined : creator);
   const held = level === undefined ? draft : heldBack(draft, { level, ...(madeBy !== undefined && { madeBy }) });

@@ -9,7 +9,7 @@ import { adjusted, openBooks } from "./booking.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { cursorScope, placeOf, toPage } from "./pages.ts";
 import { insertRows, LAST, run, type Executor, type Work } from "./query.ts";
-import { eyesOf } from "./sign-in.ts";
+import { chainOf } from "./sign-in.ts";
 
 const LIST = (which: string) => `SELECT * FROM accounts WHERE (entries > 0 OR enforced) ${which}`;
 
@@ -132,7 +132,7 @@ export function ledgerStore({ read, write }: Executor): LedgerStore {
           if (yield* wasRecorded(merchantId, entry)) return "proposed";
           const recorded = yield* recordedAs(merchant, adjustment);
           if (recorded) return recorded;
-          const by = yield* eyesOf(actor, merchantId);
+          const by = yield* chainOf(actor, merchantId);
           const { id, currency, amount, reason } = adjustment;
           const proposed = { proposed_by: by, proposed_real: merchant.now };
           yield [insertRows("adjustments", [{ merchant_id: merchantId, id, currency, amount, reason, ...proposed }])];
@@ -153,7 +153,7 @@ export function ledgerStore({ read, write }: Executor): LedgerStore {
         if (!row) return approves && (yield* recordedUnder(merchant, id)).length > 0 ? "booked" : "unknown";
         const proposal = toProposal(row);
         if (approves) {
-          if (!areTwoPeople(row.proposed_by, yield* eyesOf(actor, merchantId))) return "own";
+          if (!areTwoPeople(row.proposed_by, yield* chainOf(actor, merchantId))) return "own";
           if (!(yield* adjust(merchant, proposal, actor, proposal.by))) return "not-covered";
         } else {
           yield* recordAction({ actor, action: "balance.reject", merchantId, details: detailsOf(proposal) });

@@ -9,19 +9,15 @@ import type { Query, QueryResult, Work } from "./query.ts";
  */
 export type Lock = "shares" | "orders" | "alone";
 
-const CLAUSES: Record<Lock, string> = {
-  shares: "FOR KEY SHARE",
-  orders: "FOR NO KEY UPDATE",
-  alone: "FOR UPDATE",
+/** How PostgreSQL locks the row, and the queue in front of it. */
+const LOCKS: Record<Lock, { row: string; queue: string }> = {
+  shares: { row: "FOR KEY SHARE", queue: "pg_advisory_xact_lock_shared" },
+  orders: { row: "FOR NO KEY UPDATE", queue: "pg_advisory_xact_lock_shared" },
+  alone: { row: "FOR UPDATE", queue: "pg_advisory_xact_lock" },
 };
 
 /** Identifies the queues among the database's advisory locks: an arbitrary number that no other program uses. */
 const QUEUES = 730_581;
-const ENTER = {
-  shares: "pg_advisory_xact_lock_shared",
-  orders: "pg_advisory_xact_lock_shared",
-  alone: "pg_advisory_xact_lock",
-};
 
 /**
  * Merchants share 256 queues, because PostgreSQL's table of locks has a fixed size, and a batch may lock hundreds of
@@ -36,7 +32,7 @@ const queueOf = (id: string) => createHash("sha256").update(id).digest()[0]!;
  */
 function enterQueues(ids: readonly string[], lock: Lock): Query {
   const queues = [...new Set([...new Set(ids)].map(queueOf))].toSorted((a, b) => a - b);
-  const postgres = `SELECT ${ENTER[lock]}(${QUEUES}, queue) FROM unnest(:queues::int[]) AS queue`;
+  const postgres = `SELECT ${LOCKS[lock].queue}(${QUEUES}, queue) FROM unnest(:queues::int[]) AS queue`;
   // In SQLite one program writes, so nothing waits.
   return { text: { sqlite: "SELECT 1 WHERE false", postgres }, values: { queues } };
 }
@@ -52,7 +48,7 @@ export const toLocked = ({ rows }: QueryResult): Map<string, LockedMerchant> =>
 
 /** The statements that lock merchants, in the order of their ids. `toLocked` converts the rows of the second. */
 export function lockQueries(ids: readonly string[], lock: Lock, { wait = true } = {}): [Query, Query] {
-  const text = `SELECT *, :now AS now FROM merchants WHERE id = ANY(:merchants::text[]) ORDER BY id ${CLAUSES[lock]}`;
+  const text = `SELECT *, :now AS now FROM merchants WHERE id = ANY(:merchants::text[]) ORDER BY id ${LOCKS[lock].row}`;
   const values = { merchants: [...new Set(ids)] };
   return [enterQueues(ids, lock), { text: wait ? text : `${text} SKIP LOCKED`, values }];
 }

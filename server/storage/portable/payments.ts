@@ -9,7 +9,7 @@ import { lockMerchant, lockMerchants, type Lock, type LockedMerchant } from "./l
 import { insertNew, run, runAll, updateRows, type Executor, type Work } from "./query.ts";
 import { recordFinder, recordList } from "./record-lists.ts";
 import { endNow } from "./settling.ts";
-import { eyesOf } from "./sign-in.ts";
+import { chainOf } from "./sign-in.ts";
 
 const COUNT_REFUSAL = `INSERT INTO refusals AS r (merchant_id, merchants_reference, count)
   VALUES (:merchant, :reference, 1)
@@ -70,7 +70,8 @@ export function payments(executor: Executor): Omit<RecordStore, "insertDisbursem
         const record = row && toRecord<Disbursement>(row);
         // A payout whose time is over is about to fail.
         if (!record?.approval || record.due!.at <= merchant.now) return "not-waiting";
-        const refused = mayDecide(record.approval, merchant, yield* eyesOf(actor, merchantId), rejection === undefined);
+        const chain = yield* chainOf(actor, merchantId);
+        const refused = mayDecide(record.approval, merchant, chain, rejection === undefined);
         if (refused) return refused;
         if (rejection !== undefined) {
           const end = { kind: "disbursement", reference, merchant, status: "failed", failure: record.failure } as const;

@@ -58,17 +58,14 @@ export interface WriteOptions {
   /**
    * When SQLite commits the work: `write` at the end of this turn of the event loop. For work for which no request waits,
    * `writeSoon` with the next write, or a few milliseconds later; `writeUnflushed` also without a flush to disk, unless other
-   * work of the commit needs one, so that a power failure can undo it; `writeApart` in a later turn, unflushed, and never in
-   * a payment's transaction. The default is `write`.
+   * work of the commit needs one, so that a power failure can undo it. The default is `write`.
    */
-  commit?: "write" | "writeSoon" | "writeUnflushed" | "writeApart";
+  commit?: "write" | "writeSoon" | "writeUnflushed";
   /** Whether PostgreSQL may run the work again after it was committed (`Database.transaction`). */
   repeatable?: boolean;
   /** True for what a request leaves behind without being asked to, such as a count of attempts, or the entry
    * about an attempt in the audit trail. Errors do not name it. */
   isAside?: boolean;
-  /** How many requests share the transaction, for reports. */
-  items?: number;
 }
 
 /** A database, as the storage's portable operations use it. */
@@ -90,7 +87,7 @@ export interface Executor {
    */
   together<Item, Result>(
     work: (items: readonly Item[]) => Work<Result[]>,
-    options?: Omit<WriteOptions, "items"> & { largest?: number },
+    options?: WriteOptions & { largest?: number },
   ): (item: Item) => Promise<Result>;
   /**
    * Returns a function that finds the row of given values. In PostgreSQL, look-ups that arrive at the same time share a

@@ -1,4 +1,4 @@
-import type { Claimed, Lane, LaneClaim, Queue } from "../../domain/deliveries.ts";
+import type { Claim, Lane, LaneClaim, Queue } from "../../domain/deliveries.ts";
 import type { Row } from "../rows.ts";
 import {
   afterLane,
@@ -81,7 +81,7 @@ export function* claimRows(queue: QueueTable, lanes: readonly LaneClaim[], lease
 export function queueOf(
   { read, write }: Pick<Executor, "read" | "write">,
   queue: QueueTable,
-): Pick<Queue<Claimed>, "promoteDue" | "readyLanes" | "renew"> {
+): Pick<Queue<Claim>, "promoteDue" | "readyLanes" | "renew"> {
   const { name, lapse } = queue;
   // Without ORDER BY, PostgreSQL expects to find a row soon and reads the whole table.
   const anyDue = BECOMING_READY.map((which) => `SELECT 1 FROM (SELECT 1 FROM ${name} WHERE ${which} LIMIT 1) AS found`);

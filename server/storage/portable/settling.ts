@@ -91,7 +91,7 @@ export function settler({ read, write, emit }: Executor): Pick<ClockStore, "sett
       if (length === 0) return 0;
       // Processes share the work: each leaves out the merchants on which another is working.
       const work = () => settle(find, limit, { wait: merchant !== undefined });
-      const settled = await write(work, { ...SOON, items: Math.min(length, limit) });
+      const settled = await write(work, SOON);
       for (const each of settled) emit("settled", each);
       return settled.length;
     },

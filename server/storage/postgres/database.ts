@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import type { Clock } from "../../domain/clock.ts";
-import { runOnBudget } from "../../domain/in-progress.ts";
+import { runInTimeLeft } from "../../domain/in-progress.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
-import type { Query, QueryResult, WriteOptions } from "../portable/query.ts";
+import type { Query, QueryResult } from "../portable/query.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { connect, send } from "./connections.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
@@ -20,9 +20,10 @@ export interface Database {
    * runs again if the transaction was rolled back because of a conflict or a lost connection.
    * @param options.repeatable true if it is harmless to run `work` again after it was committed; `work` is then also
    * repeated if the connection was lost during the commit
+   * @param options.items how many requests share the transaction, for reports
    * @throws UnknownOutcome if the connection was lost during the commit. After any other error nothing was recorded.
    */
-  transaction<T>(work: (send: Send) => Promise<T>, options?: Pick<WriteOptions, "repeatable" | "items">): Promise<T>;
+  transaction<T>(work: (send: Send) => Promise<T>, options?: { repeatable?: boolean; items?: number }): Promise<T>;
 }
 
 /** How long to keep repeating, in milliseconds. */
@@ -64,7 +65,7 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
 
   /** Repeats an operation that failed without effect, or that may be repeated, while there is time. */
   const operate = <T>(use: Use<T>, repeatable: boolean): Promise<T> =>
-    runOnBudget(async (limit) => {
+    runInTimeLeft(async (limit) => {
       const begun = performance.now();
       const deadline = Math.min(begun + LONGEST_MS, limit);
       const patience = Math.min(begun + PATIENCE_MS, limit);

@@ -1,7 +1,6 @@
 import { DatabaseError } from "pg";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Emit } from "../../domain/telemetry.ts";
-import type { Watch } from "../guard.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 
 /** The connection failed or could not be made. Unless it is an `UnknownOutcome`, nothing was recorded. */
@@ -66,17 +65,6 @@ export function isAway(error: unknown): boolean {
   );
 }
 
-/** Advice for an operator about an error of PostgreSQL or of a pooler, by its code. */
-const ADVICE: Readonly<Record<string, string>> = {
-  "25006": "The server accepts no writes: it is a standby or was made read-only. Set {variable} to the primary.",
-  "40P01": "Programs that use the database stopped each other. Try again.",
-  "42501": "The user of {variable} needs this permission.",
-  "53100": "Free space on the disk of the PostgreSQL server.",
-  "53300": "Close other connections to the PostgreSQL server, or raise its max_connections.",
-  "55P03": "Another program has locked a table. End that program, then try again.",
-  "57014": "The statement was cancelled. Try again.",
-  "57P03": "Wait until the PostgreSQL server has started.",
-};
 const STATEMENT_MODE =
   "PgBouncer runs in statement mode, which has no transactions. Set its pool_mode to session or transaction.";
 
@@ -87,8 +75,8 @@ const STATEMENT_MODE =
 export function explanation(error: NodeJS.ErrnoException, variable: string): string {
   const reason = error.message || error.code || String(error);
   if (/statement pooling/.test(reason)) return STATEMENT_MODE;
-  const advice = ADVICE[error.code ?? ""] ?? "Check {variable}.";
-  return `${reason.replace(/\.$/, "")}. ${advice.replace("{variable}", variable)}`;
+  const isPassing = error instanceof DatabaseError && (isUnavailable(error) || isAway(error));
+  return `${reason.replace(/\.$/, "")}. ${isPassing ? "Try again later." : `Check ${variable}.`}`;
 }
 
 const MESSAGE = "The server's database is not available.";
@@ -99,20 +87,20 @@ const RETRY_AFTER_SECONDS = 1;
  * or starts working. Any other error is unchanged: an unknown outcome is not "unavailable", which promises that nothing
  * was recorded.
  */
-export function watchHealth(emit: Emit): Watch {
+export function watchHealth(emit: Emit) {
   let failing = false;
   return {
     worked() {
       if (failing) emit("storage", { working: true, message: "The server's database works again." });
       failing = false;
     },
-    failed(error) {
-      if (!isUnavailable(error)) throw error;
+    explain(error: unknown): unknown {
+      if (!isUnavailable(error)) return error;
       if (isOutage(error) && !failing) {
         emit("storage", { working: false, message: MESSAGE, error });
         failing = true;
       }
-      throw new ServiceError("unavailable", MESSAGE, { retryAfterSeconds: RETRY_AFTER_SECONDS });
+      return new ServiceError("unavailable", MESSAGE, { retryAfterSeconds: RETRY_AFTER_SECONDS });
     },
   };
 }

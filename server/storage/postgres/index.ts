@@ -1,10 +1,10 @@
 import type { Pool } from "pg";
 import type { Storage } from "../../domain/storage.ts";
-import type { Mode } from "../../domain/keys.ts";
 import { silent } from "../../domain/telemetry.ts";
 import { createGuard } from "../guard.ts";
-import { claim, modeOfServer, type OpenOptions } from "../mode.ts";
+import type { OpenOptions } from "../mode.ts";
 import { portableStorage } from "../portable/index.ts";
+import { sealStoredSecrets } from "../portable/merchants.ts";
 import { sharedRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
@@ -12,10 +12,10 @@ import { createDatabase } from "./database.ts";
 import { watchHealth } from "./errors.ts";
 import { postgresExecutor } from "./executor.ts";
 import { keepTime } from "./keep-time.ts";
-import { migrate, postgresMode } from "./migrate.ts";
-import { requireDurable, type DurabilityOptions } from "./sessions.ts";
+import { migrate } from "./migrate.ts";
+import { requireDurable } from "./sessions.ts";
 
-interface Options extends OpenOptions, DurabilityOptions {
+interface Options extends OpenOptions {
   /** The clock that counts: the database's clock, which all processes share; for tests, this process's clock. */
   time?: "database" | "process";
 }
@@ -28,18 +28,14 @@ const EXCLUSIVE = "SELECT version FROM schema_migrations WHERE version = 1 FOR U
  * @throws StorageError if it cannot be reached, has a newer schema, or contains the tables of another program
  */
 export async function openPostgres(url: string, options: Options): Promise<Storage> {
-  const { mode: asked } = options;
-  const mode = await withConnection(url, async (client) => {
-    if (options.server) await requireDurable(client, url, options);
-    // Check the mode first, so that a refusal changes nothing, not even the schema.
-    const decided = asked && modeOfServer(await postgresMode(client), asked);
-    await migrate(client);
-    return decided;
+  await withConnection(url, async (client) => {
+    if (options.server && options.mode === "live") await requireDurable(client, url);
+    await migrate(client, options);
   });
   return explained(async () => {
     const pool = createPool(url);
     try {
-      return await open(pool, { ...options, mode });
+      return await open(pool, options);
     } catch (error) {
       await pool.end();
       throw error;
@@ -49,14 +45,15 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
 
 async function open(
   pool: Pool,
-  { clock, server, time = "database", emit = silent, secretKeys, mode }: Omit<Options, "mode"> & { mode?: Mode },
+  { clock, server, time = "database", emit = silent, secretKeys }: Options,
 ): Promise<Storage> {
   const sealing = createSealing(secretKeys);
   const db = createDatabase(pool, time === "process" ? clock : undefined, emit);
   const plain = postgresExecutor(db, { sealing, emit });
   const keeper = await keepTime(plain, clock, { server, time });
-  await plain.write(() => claim(mode, sealing, { server }), { repeatable: true });
-  const guard = createGuard(watchHealth(emit));
+  await plain.write(() => sealStoredSecrets(sealing, { replace: server }), { repeatable: true });
+  const { explain, worked } = watchHealth(emit);
+  const guard = createGuard(explain, worked);
   const executor = guard.guarded(plain);
   return {
     ...portableStorage(executor),

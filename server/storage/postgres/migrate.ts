@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientBase } from "pg";
-import { MODE, toMode, type FoundMode } from "../mode.ts";
+import { MODE, requireMode, storeMode, type Asked } from "../mode.ts";
 import { POSTGRES_MIGRATIONS, schemaAt, type Migrated, type Schema } from "../schema.ts";
-import { StorageError } from "../storage-error.ts";
+import { StorageAway } from "../storage-error.ts";
 import { isAway, isUnavailable } from "./errors.ts";
 import { BEGIN } from "./sessions.ts";
 
@@ -13,41 +12,31 @@ const LOCK = 7_305_808_868;
  * short. It is shorter than the second after which PostgreSQL ends one side of a deadlock, which could be a payment.
  */
 const LOCK_TIMEOUT_MS = 500;
-const LONGEST_PAUSE_MS = 2_000;
-/** How long to repeat a migration that cannot lock its tables, in milliseconds. */
-const PATIENCE_MS = 60_000;
 
 /**
- * Applies the missing migrations in one transaction, also while processes of the previous version run. Repeats it until it
- * gets its locks.
- * @param patienceMs how long to repeat a migration that cannot lock its tables
- * @throws StorageError
+ * Applies the missing migrations, and stores the mode of a database that has none, in one transaction. Processes of the
+ * previous version may run meanwhile.
+ * @throws StorageError; it is a `StorageAway` if the tables that change cannot be locked at the moment
  */
-export async function migrate(
-  client: ClientBase,
-  patienceMs = PATIENCE_MS,
-  all = POSTGRES_MIGRATIONS,
-): Promise<Migrated> {
-  const end = performance.now() + patienceMs;
-  for (let pause = 100; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
-    try {
-      await client.query(BEGIN);
-      const from = await migrateWithin(client, all);
-      await client.query("COMMIT");
-      return { from, to: all.length };
-    } catch (error) {
-      // A second error would hide the first.
-      await client.query("ROLLBACK").catch(() => undefined);
-      if (!isUnavailable(error) || isAway(error)) throw error;
-      if (performance.now() > end) {
-        throw new StorageError(
-          "The migration cannot lock the tables that it changes. Wait for the oldest transaction in pg_stat_activity, " +
-            "or end it, then try again.",
-          { cause: error },
-        );
-      }
-      await sleep(pause);
+export async function migrate(client: ClientBase, asked: Asked = {}, all = POSTGRES_MIGRATIONS): Promise<Migrated> {
+  try {
+    await client.query(BEGIN);
+    const from = await migrateWithin(client, all);
+    if (asked.mode) {
+      const { rows } = await client.query(MODE);
+      await client.query(storeMode(requireMode(rows[0]?.name, asked.mode, asked)));
     }
+    await client.query("COMMIT");
+    return { from, to: all.length };
+  } catch (error) {
+    // A second error would hide the first.
+    await client.query("ROLLBACK").catch(() => undefined);
+    if (!isUnavailable(error) || isAway(error)) throw error;
+    throw new StorageAway(
+      "The migration cannot lock the tables that it changes. Wait for the oldest transaction in pg_stat_activity, " +
+        "or end it, then try again.",
+      { cause: error },
+    );
   }
 }
 
@@ -70,21 +59,11 @@ export async function migrateWithin(client: ClientBase, all = POSTGRES_MIGRATION
 
 /** Resolves with the schema's version without changing it. */
 export async function schemaOf(client: ClientBase, all = POSTGRES_MIGRATIONS): Promise<Schema> {
-  // Under some settings of a role, the views of information_schema are read for minutes.
-  const { rows } = await client.query<{ name: string }>(
-    `SELECT c.relname || '.' || a.attname AS name FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-       JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname = current_schema() AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped`,
+  const { rows } = await client.query<{ relname: string }>(
+    `SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+     WHERE nspname = current_schema() AND relkind = 'r'`,
   );
-  const columns = rows.map(({ name }) => name);
-  const versions =
-    columns.includes("schema_migrations.version") &&
-    (await client.query<{ version: number }>("SELECT max(version) AS version FROM schema_migrations"));
-  return schemaAt(all, versions ? versions.rows[0]!.version : 0, columns);
-}
-
-/** Reads the mode of a database, also while servers use it. */
-export async function postgresMode(client: ClientBase): Promise<FoundMode> {
-  const { rows } = await client.query<{ made: boolean }>("SELECT to_regclass('mode') IS NOT NULL AS made");
-  return rows[0]!.made ? toMode((await client.query(MODE)).rows[0]) : {};
+  const isMade = rows.some(({ relname }) => relname === "schema_migrations");
+  const versions = isMade && (await client.query("SELECT max(version) AS version FROM schema_migrations"));
+  return schemaAt(all, versions ? versions.rows[0].version : 0, rows.length > 0);
 }

@@ -1,6 +1,7 @@
 // Several processes on one database, and a migration beside them.
 import { Client } from "pg";
 import { expect, test } from "vitest";
+import { createSystemClock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { testDatabase, useDatabase } from "../../testing/places.ts";
@@ -12,6 +13,7 @@ import {
   concurrently,
 } from "../../testing/storage/fixtures.ts";
 import { storageSuite } from "../../testing/storage/suite.ts";
+import { whenAvailable } from "../open.ts";
 import { POSTGRES_MIGRATIONS } from "../schema.ts";
 import { withConnection } from "./connections.ts";
 import { openPostgres } from "./index.ts";
@@ -68,8 +70,11 @@ const NEXT = {
     CREATE INDEX disbursements_by_customer ON disbursements (merchant_id, customer_id);`,
 };
 const DONE = { from: 1, to: 2 };
-const migrateNext = (url: string, patienceMs?: number) =>
-  withConnection(url, (client) => migrate(client, patienceMs, [...POSTGRES_MIGRATIONS, NEXT]));
+const migrateNext = (url: string) =>
+  withConnection(url, (client) => migrate(client, {}, [...POSTGRES_MIGRATIONS, NEXT]));
+/** Migrates as a server does that starts. */
+const migrateAtLast = (url: string) =>
+  whenAvailable(() => migrateNext(url), { sleep: createSystemClock().sleep, onPause: () => undefined });
 
 test("migrates once, beside a server that writes, with a stricter isolation as the default", async () => {
   const shared = await testDatabase();
@@ -87,7 +92,7 @@ test("migrates once, beside a server that writes, with a stricter isolation as t
       committed.push(reference);
     }
   });
-  const migrated = await concurrently(3, () => migrateNext(shared.url));
+  const migrated = await concurrently(3, () => migrateAtLast(shared.url));
   isMigrated = true;
   await writing;
   await storage.close();
@@ -106,10 +111,10 @@ test("a migration that cannot lock a table leaves the schema as it was, and wait
   const dump = new Client(shared.url);
   await dump.connect();
   await dump.query("BEGIN; LOCK TABLE merchants IN ACCESS SHARE MODE");
-  await expect(migrateNext(shared.url, 0)).rejects.toThrow(/^The migration cannot lock the tables that it changes\. /);
+  await expect(migrateNext(shared.url)).rejects.toThrow(/^The migration cannot lock the tables that it changes\. /);
   expect(await shared.run("SELECT version FROM schema_migrations")).toHaveLength(1);
   await expect(shared.run("SELECT next FROM merchants")).rejects.toThrow(/does not exist/);
-  const waiting = migrateNext(shared.url);
+  const waiting = migrateAtLast(shared.url);
   await dump.query("ROLLBACK");
   await dump.end();
   expect(await waiting).toEqual(DONE);

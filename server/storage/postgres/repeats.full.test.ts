@@ -87,7 +87,7 @@ const OPERATIONS: Record<string, Operation> = {
   },
   "a closing": { run: (storage) => storage.setMerchantState(M!, "closed", ACTOR), learns: whole },
   "a revocation": { run: (storage) => storage.revokeKey(K!, START, ACTOR), learns: whole },
-  "the use of a key": { run: (storage) => storage.recordKeyUses([{ merchantId: M!, keyId: K!, usedAt: START }]) },
+  "the use of a key": { run: (storage) => storage.recordKeyUses([{ merchantId: M!, id: K! }]) },
   "a settlement": {
     async given(storage, clock) {
       await storage.insertDisbursement(aDisbursement(M!, PAYOUT));
@@ -110,7 +110,7 @@ const OPERATIONS: Record<string, Operation> = {
       const [claim] = await claimAll(storage);
       await storage.recordAttempt(claim!, { at: START, sentAt: START, latencyMs: 1 }, { status: "delivered", step: 1 });
     },
-    run: (storage) => storage.pruneEvents({ merchantId: M!, before: LATEST, after: 0, limit: 10, dryRun: false }),
+    run: (storage) => storage.pruneEvents({ merchantId: M!, before: LATEST, after: 0, limit: 10 }),
   },
 };
 
@@ -156,8 +156,8 @@ const CHANGES: Record<string, Change> = {
       await storage.recordHandover({ lane: of, id, token }, report);
     }
   },
-  "has its clock moved": (storage) => storage.moveClock(M!, { by: HOUR }, LATEST),
-  "is reset": (storage) => storage.reset(M!),
+  "has its clock moved": (storage) => storage.moveClock(M!, { by: HOUR }, ACTOR),
+  "is reset": (storage) => storage.reset(M!, ACTOR),
 };
 
 const database = useDatabase();

@@ -71,18 +71,11 @@ const RISKS = {
 };
 const SWITCHED_OFF = "SELECT name FROM pg_settings WHERE setting = 'off' AND name = ANY($1) ORDER BY name";
 
-export interface DurabilityOptions {
-  /** True if real money moves, which needs a database that keeps what it has committed. */
-  live?: boolean;
-  /** Receives the warnings about a sandbox. */
-  warn?: (message: string) => void;
-}
-
 /**
  * Checks that the database keeps commits, in a transaction that begins like all transactions of this service.
- * @throws StorageError if it does not, for a live service
+ * @throws StorageError if it does not
  */
-export async function requireDurable(client: ClientBase, url: string, { live, warn }: DurabilityOptions) {
+export async function requireDurable(client: ClientBase, url: string) {
   await client.query(BEGIN);
   const { rows } = await client.query<{ name: keyof typeof RISKS }>(SWITCHED_OFF, [Object.keys(RISKS)]);
   await client.query("COMMIT");
@@ -90,6 +83,5 @@ export async function requireDurable(client: ClientBase, url: string, { live, wa
   const risks = rows.map(({ name }) => name).filter((name) => name !== accepted);
   if (risks.length === 0) return;
   const message = risks.map((name) => `PostgreSQL runs with ${name}=off: ${RISKS[name]}.`).join(" ");
-  if (live) throw new StorageError(`${message} A live service does not start like this.`);
-  warn?.(message);
+  throw new StorageError(`${message} A live service does not start like this.`);
 }

@@ -1,45 +1,23 @@
-import { toWork, workQuery, type Checked, type DatabaseStatus } from "../status.ts";
+import { toWork, WORK, type Checked, type DatabaseStatus } from "../status.ts";
 import { APPLICATION, withConnection } from "./connections.ts";
-import { postgresMode, schemaOf } from "./migrate.ts";
+import { schemaOf } from "./migrate.ts";
 import { bookQueries, provenBooks } from "../books.ts";
 import { StorageError } from "../storage-error.ts";
-import { DATABASE_CLOCK } from "./statements.ts";
-
-/** The commands of PostgreSQL's own programs, for an operator to run. */
-
-/** Every user of a machine can read the arguments of a command, so these URLs have no password. */
-function shown(url: string, database?: string): string {
-  const bare = new URL(url);
-  bare.password = "";
-  bare.searchParams.delete("password");
-  if (database !== undefined) bare.pathname = `/${database}`;
-  return quoted(bare.href);
-}
-
-const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 const PASSWORD = "Pass the password in PGPASSWORD or ~/.pgpass, because others can read arguments.";
 
-export function dumpAdvice(url: string): string {
-  return [
-    "Back up PostgreSQL with its own program, also while servers are running:",
-    `  pg_dump --format=custom --file=FILE ${shown(url)}`,
-    PASSWORD,
-  ].join("\n");
-}
+/** How an operator backs up a database with PostgreSQL's own programs. */
+export const DUMP = `Back up PostgreSQL with its own program, also while servers are running:
+  pg_dump --format=custom --file=FILE URL
+${PASSWORD}`;
 
-/** A rail may have been asked, since the backup, to pay what waits in the backup. */
-const DOUBT = "UPDATE handovers SET asked_leased = (SELECT leased FROM service) WHERE state = 'waiting'";
-
-export function restoreAdvice(url: string, file: string): string {
-  return [
-    "Restore PostgreSQL with its own programs, into a new database. Stop the servers, then run:",
-    `  createdb --maintenance-db=${shown(url)} restored`,
-    `  pg_restore --exit-on-error --single-transaction --no-owner --dbname=${shown(url, "restored")} ${quoted(file)}`,
-    `  psql --dbname=${shown(url, "restored")} --command=${quoted(DOUBT)}`,
-    `${PASSWORD} Then set DATABASE_URL to the new database.`,
-  ].join("\n");
-}
+/** How an operator restores a backup. A rail may have been asked, since the backup, to pay what waits in the backup. */
+export const RESTORE = `Restore PostgreSQL with its own programs, into a new database. Stop the servers, then run:
+  createdb --maintenance-db=URL restored
+  pg_restore --exit-on-error --single-transaction --no-owner --dbname=NEW_URL FILE
+  psql --dbname=NEW_URL --command="UPDATE handovers
+    SET asked_leased = (SELECT leased FROM service) WHERE state = 'waiting'"
+${PASSWORD} URL is the one of DATABASE_URL, and NEW_URL ends in /restored.`;
 
 /**
  * Reads the status of a database, also while servers use it.
@@ -60,13 +38,10 @@ export function postgresStatus(url: string): Promise<DatabaseStatus> {
       version,
       pendingMigrations: pending.map(({ name }) => name),
       bytes,
-      ...(pending.length === 0 && { work: toWork((await client.query(WORK)).rows[0]) }),
-      mode: (await postgresMode(client)).mode,
+      ...(pending.length === 0 && toWork((await client.query(WORK)).rows[0])),
     };
   });
 }
-
-const WORK = workQuery({ yes: "true", no: "false", now: DATABASE_CLOCK });
 
 const SERVER = `SELECT current_database()::text AS database, pg_database_size(current_database()) AS bytes,
     current_setting('server_version') AS "serverVersion",

@@ -1,14 +1,15 @@
 import { chmodSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { Mode } from "../../domain/keys.ts";
+import { MODE, requireMode, storeMode, type Asked } from "../mode.ts";
 import { schemaAt, SQLITE_MIGRATIONS, type Migrated, type Schema } from "../schema.ts";
 import { StorageError } from "../storage-error.ts";
 import { adviceOf, isBusy } from "./health.ts";
 
 /**
- * Creates an empty file and its folder, unless they exist, and takes the access of other users to the file and its log
- * away, because the database holds webhook secrets. SQLite gives a new log the mode of the file.
- * @throws StorageError if this process may not do that
+ * Creates an empty file and its folder, unless they exist, and takes the access of other users to the file away, because
+ * the database holds webhook secrets. SQLite gives a new log the mode of the file.
  */
 function makePrivate(path: string): void {
   mkdirSync(dirname(resolve(path)), { recursive: true, mode: 0o700 });
@@ -16,22 +17,9 @@ function makePrivate(path: string): void {
   // which another user may have put here, is not followed.
   const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
   if (!existsSync(path)) closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_RDWR, 0o600));
+  const { mode } = statSync(path);
   // Windows has no such modes.
-  if (process.platform === "win32") return;
-  const file = realpathSync(path);
-  for (const each of [file, `${file}-wal`]) {
-    const mode = statSync(each, { throwIfNoEntry: false })?.mode ?? 0;
-    try {
-      if ((mode & 0o077) !== 0) chmodSync(each, mode & 0o700);
-    } catch (error) {
-      // SQLite deletes the log when its user closes the database.
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") continue;
-      throw new StorageError(
-        `Other users of this machine have access to ${each}, which holds secrets. As its owner, run: chmod 600 ${each}`,
-        { cause: error },
-      );
-    }
-  }
+  if (process.platform !== "win32" && (mode & 0o077) !== 0) chmodSync(path, mode & 0o700);
 }
 
 /** The path of an in-memory database. */
@@ -114,18 +102,10 @@ export function explained<T>(path: string, work: () => T): T {
   }
 }
 
-/** Opens a file that no other program uses, to read it and to change nothing. */
-function openToRead(path: string): DatabaseSync {
-  // A connection that may write removes the files beside the database when it closes. But such a connection would also
-  // apply a log that a crash left behind, which only a process that uses the database should do.
-  const readOnly = !existsSync(path) || existsSync(`${realpathSync(path)}-wal`);
-  return new DatabaseSync(path, { readOnly });
-}
-
 /** Runs `work` on a file that no other program uses. @throws StorageError in place of any error of `work` */
-export function inUnusedFile<T>(path: string, work: (db: DatabaseSync) => T, open = openToRead): T {
+export function inUnusedFile<T>(path: string, work: (db: DatabaseSync) => T): T {
   return explained(path, () => {
-    const db = open(path);
+    const db = openDatabase(path);
     try {
       return work(db);
     } finally {
@@ -137,23 +117,17 @@ export function inUnusedFile<T>(path: string, work: (db: DatabaseSync) => T, ope
 /** Returns the schema's version without changing it. @throws StorageError if a newer server created it */
 export function schemaOf(db: DatabaseSync, all = SQLITE_MIGRATIONS): Schema {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
-  const columns = db.prepare(
-    `SELECT t.name || '.' || c.name AS name FROM sqlite_schema t JOIN pragma_table_info(t.name) c`,
-  );
-  return schemaAt(
-    all,
-    version,
-    columns.all().map(({ name }) => String(name)),
-  );
+  return schemaAt(all, version, db.prepare("SELECT 1 FROM sqlite_schema").get() !== undefined);
 }
 
-/** Applies the missing migrations in one transaction. */
-export function migrate(db: DatabaseSync, all = SQLITE_MIGRATIONS): Migrated {
+/** Applies the missing migrations, and stores the mode of a database that has none, in one transaction. */
+export function migrate(db: DatabaseSync, asked: Asked = {}, all = SQLITE_MIGRATIONS): Migrated {
   db.exec("BEGIN IMMEDIATE");
   try {
     const { version: from, pending } = schemaOf(db, all);
     for (const { sql } of pending) db.exec(sql);
     db.exec(`PRAGMA user_version = ${all.length}`);
+    if (asked.mode) db.exec(storeMode(requireMode(modeOf(db), asked.mode, asked)));
     db.exec("COMMIT");
     return { from, to: all.length };
   } catch (error) {
@@ -165,7 +139,10 @@ export function migrate(db: DatabaseSync, all = SQLITE_MIGRATIONS): Migrated {
 }
 
 /** Applies the migrations that a file lacks. @throws StorageError if another program uses the file */
-export const migrateSqlite = (path: string): Migrated => inUnusedFile(path, (db) => migrate(db), openDatabase);
+export const migrateSqlite = (path: string, asked: Asked): Migrated => inUnusedFile(path, (db) => migrate(db, asked));
+
+/** The mode of a database that has the tables. */
+export const modeOf = (db: DatabaseSync): Mode | undefined => db.prepare(MODE).get()?.name as Mode | undefined;
 
 /** The first in-memory database of this process, after its migrations. */
 let migratedMemory: Uint8Array | undefined;

@@ -22,7 +22,7 @@ describe("group commit", () => {
     db.exec("CREATE TABLE rows (value TEXT UNIQUE) STRICT");
     steps = [];
     const execute = statementRunner(db, { now: Date.now, leased: Date.now }, () => undefined);
-    executor = sqliteExecutor(db, execute, createHealth(Date.now, silent), { sealing: createSealing(), emit: silent });
+    executor = sqliteExecutor(db, execute, createHealth(silent), { sealing: createSealing(), emit: silent });
     const exec = db.exec.bind(db);
     vi.spyOn(db, "exec").mockImplementation((sql) => {
       steps.push(sql);
@@ -104,16 +104,10 @@ describe("a disk that fails", () => {
 
   test("by being too full for a checkpoint is reported, and commits go on", () => {
     const reports: unknown[] = [];
-    let time = 0;
-    const health = createHealth(
-      () => time,
-      (name, event) => void (name === "storage" && reports.push(event)),
-    );
+    const health = createHealth((name, event) => void (name === "storage" && reports.push(event)));
     health.checkpointFailed(sqliteError(FULL));
     health.require();
-    health.committed();
-    time += 60_000;
-    health.committed();
+    health.recovered();
     expect(reports).toMatchObject([{ working: false }, { working: true }]);
   });
 

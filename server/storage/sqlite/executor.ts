@@ -30,14 +30,13 @@ function createPace(): (spentMs?: number) => number {
 }
 
 /** After so many commits, the log is copied into the file. A page changes many times, and each copy writes it once. */
-const COMMITS_PER_CHECKPOINT = 64;
+const COMMITS_PER_CHECKPOINT = 32;
 
 /** How the commits of `WriteOptions` differ: whether no request waits for the work, and whether it is flushed to disk. */
 const COMMITS = {
   write: { isSoon: false, flushed: true },
   writeSoon: { isSoon: true, flushed: true },
   writeUnflushed: { isSoon: true, flushed: false },
-  writeApart: { isSoon: true, flushed: false },
 };
 type Commit = keyof typeof COMMITS;
 
@@ -134,7 +133,6 @@ export function sqliteExecutor(
     }
     for (const [place, { waiting }] of batch.entries())
       for (const [index, { resolve }] of waiting.entries()) resolve(results[place]![index]);
-    health.committed();
     commits += 1;
     if (commits % COMMITS_PER_CHECKPOINT === 0) setImmediate(checkpoint);
     const items = batch.reduce((sum, { waiting }) => sum + waiting.length, 0);
@@ -155,10 +153,6 @@ export function sqliteExecutor(
 
   function add(work: Job["work"], commit: Commit): Job {
     const job = { work, waiting: [], commit, isOpen: true };
-    if (commit === "writeApart") {
-      setImmediate(run, [job]);
-      return job;
-    }
     const { isSoon } = COMMITS[commit];
     if (!isDue && !(isSoon && timer)) {
       const delay = isSoon ? pace() : 0;

@@ -50,24 +50,14 @@ export function adviceOf(error: unknown): string {
   return code === IOERR || code === FULL ? DISK : "Check DATABASE_URL.";
 }
 
-const RETRY_AFTER_SECONDS = 5;
-/**
- * A disk that could not be written counts as usable again if there was no failure for this long, and then a commit
- * succeeds.
- */
-const RECOVERED_AFTER_MS = 5_000;
-
 export type Health = ReturnType<typeof createHealth>;
 
 /** Knows whether the storage works, from its commits and checkpoints. Reports each change once, and repairs nothing. */
-export function createHealth(now: () => number, emit: Emit) {
+export function createHealth(emit: Emit) {
   let trouble: Trouble | undefined;
-  let failedAt = 0;
-
   const isLasting = () => trouble !== undefined && LASTING.has(trouble);
 
   function fail(next: Trouble, error?: unknown) {
-    failedAt = now();
     // A later error must not hide a lasting trouble.
     if (trouble === next || isLasting()) return;
     trouble = next;
@@ -83,11 +73,10 @@ export function createHealth(now: () => number, emit: Emit) {
     require() {
       if (isLasting()) throw unavailable(trouble!);
     },
-    committed() {
-      // A commit does not prove that damaged pages are readable again; only a restart with a repaired file does.
+    /** A commit has succeeded that was large enough to prove that the disk has space. */
+    recovered() {
+      // No commit proves that damaged pages are readable again; only a restart with a repaired file does.
       if (trouble === undefined || isLasting()) return;
-      // A small commit may succeed on a disk that is too full for a payout.
-      if ((trouble === "full" || trouble === "unwritable") && now() - failedAt < RECOVERED_AFTER_MS) return;
       trouble = undefined;
       emit("storage", { working: true, message: "The server's storage works again." });
     },
@@ -108,5 +97,4 @@ export function createHealth(now: () => number, emit: Emit) {
   };
 }
 
-const unavailable = (why: Trouble) =>
-  new ServiceError("unavailable", MESSAGES[why], { retryAfterSeconds: RETRY_AFTER_SECONDS });
+const unavailable = (why: Trouble) => new ServiceError("unavailable", MESSAGES[why], { retryAfterSeconds: 5 });

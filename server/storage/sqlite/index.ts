@@ -1,34 +1,35 @@
-import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
 import type { SecretHash } from "../../domain/keys.ts";
 import type { KeyOwner } from "../../domain/merchants.ts";
 import { silent } from "../../domain/telemetry.ts";
 import { correction } from "../future-times.ts";
 import { createGuard } from "../guard.ts";
-import { claim, modeOfServer, type FoundMode, type OpenOptions } from "../mode.ts";
+import type { OpenOptions } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
-import { run, type Executor } from "../portable/query.ts";
+import { sealStoredSecrets } from "../portable/merchants.ts";
+import { run } from "../portable/query.ts";
 import { ownRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
 import { backupSqlite } from "./backup.ts";
 import { explained, MEMORY, migrate, migrateMemory, openDatabase, watchNames } from "./database.ts";
 import { sqliteExecutor } from "./executor.ts";
-import { createHealth, type Health } from "./health.ts";
+import { createHealth } from "./health.ts";
 import { runNow, statementRunner } from "./statements.ts";
-import { modeOf, statusOf } from "./tools.ts";
+import { statusOf } from "./tools.ts";
 
 /** The storage in a SQLite file, and what an operator does with the file while a server has it open. */
 export interface SqliteStorage extends Storage {
-  readMode(): Promise<FoundMode>;
   readStatus(): Promise<DatabaseStatus>;
   /** Writes a copy into a new file. @throws StorageError if the file exists or cannot be written */
   backup(file: string): Promise<void>;
 }
 
-/** How often a server looks whether its clock has gone back, and whether its files have their names. */
+const fill = (bytes: number) => run("UPDATE server SET room = zeroblob(:bytes) WHERE id = 1", { bytes });
+
+/** How often a server looks at its clock, at the names of its files, and at a disk that has failed. */
 const LOOK_EVERY_MS = 1_000;
 /**
  * Opens a SQLite file (or `:memory:`), creating or migrating its schema.
@@ -38,13 +39,12 @@ export function openSqlite(path: string, options: OpenOptions): SqliteStorage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server, mode: asked, emit = silent, secretKeys }: OpenOptions): SqliteStorage {
+function open(path: string, options: OpenOptions): SqliteStorage {
+  const { clock, server, emit = silent, secretKeys } = options;
   const db = openDatabase(path);
   try {
-    // Check the mode first, so that a refusal changes nothing, not even the schema.
-    const mode = asked && modeOfServer(modeOf(db), asked);
     if (path === MEMORY) migrateMemory(db);
-    else migrate(db);
+    migrate(db, options);
     const times = { now: () => clock.now(), leased: () => Math.floor(clock.monotonic()) };
     // The process that held these claims has ended. Leases and doubt are measured with the counter of this process.
     for (const { name } of [DELIVERIES, HANDOVERS])
@@ -58,20 +58,23 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     const sealing = createSealing(secretKeys);
     const execute = statementRunner(db, times, () => owners.clear());
     db.exec("BEGIN");
-    runNow(execute, claim(mode, sealing, { server }));
+    runNow(execute, sealStoredSecrets(sealing, { replace: server }));
     db.exec("COMMIT");
-    const health = createHealth(clock.monotonic, emit);
-    const guard = createGuard({
-      failed(error) {
-        throw health.explain(error);
-      },
-    });
+    const health = createHealth(emit);
+    const guard = createGuard(health.explain);
     const executor = guard.guarded(sqliteExecutor(db, execute, health, { sealing, emit }));
     const portable = portableStorage(executor);
     const correct = correction(executor, clock);
     const haveNames = watchNames(path);
+    /** Commits a small write; after a failure, also as much data as several payouts need, and removes it. */
+    async function probe() {
+      if (health.failing) await executor.write(() => fill(262_144));
+      await executor.write(() => fill(0));
+      health.recovered();
+    }
     async function look() {
       if (!haveNames()) health.moved();
+      if (health.failing) await probe().catch(() => undefined);
       await correct();
     }
     const timer = server ? setInterval(look, LOOK_EVERY_MS).unref() : undefined;
@@ -89,33 +92,18 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       exclusively: (work) => work(),
       async ping() {
         await look();
-        await ping(executor, health);
+        await probe();
       },
       async close() {
         if (!(await guard.close())) return;
         clearInterval(timer);
         db.close();
       },
-      readMode: async () => modeOf(db),
-      readStatus: async () => statusOf(db, path, { now: clock.now(), inUse: true }),
+      readStatus: async () => statusOf(db, path, true),
       backup: (file) => backupSqlite(db, path, file),
     };
   } catch (error) {
     db.close();
     throw error;
   }
-}
-
-/**
- * Commits a small write. If the storage is failing, also commits and removes as much data as several payouts need,
- * because a small write may still succeed on a full disk.
- */
-async function ping({ write }: Executor, health: Health) {
-  const fill = (bytes: number) => write(() => run("UPDATE server SET room = zeroblob(:bytes) WHERE id = 1", { bytes }));
-  await fill(0);
-  if (!health.failing) return;
-  await fill(262_144);
-  await fill(0);
-  if (health.failing)
-    throw new ServiceError("unavailable", "The server's storage failed a moment ago.", { retryAfterSeconds: 5 });
 }

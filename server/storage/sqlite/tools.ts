@@ -2,24 +2,16 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { bookQueries, provenBooks } from "../books.ts";
-import { MODE, toMode, type FoundMode } from "../mode.ts";
-import { toWork, workQuery, type Checked, type DatabaseStatus } from "../status.ts";
+import { toWork, WORK, type Checked, type DatabaseStatus } from "../status.ts";
 import { StorageError } from "../storage-error.ts";
 import { inUnusedFile, schemaOf } from "./database.ts";
 import { troubleOf } from "./health.ts";
 
 /** @throws StorageError if the file cannot be opened, or a newer server or another program made it */
-export const sqliteStatus = (path: string, now: number): DatabaseStatus =>
-  inUnusedFile(path, (db) => statusOf(db, path, { now, inUse: false }));
+export const sqliteStatus = (path: string): DatabaseStatus => inUnusedFile(path, (db) => statusOf(db, path, false));
 
-const WORK = workQuery({ yes: "1", no: "0", now: ":now" });
-
-/** @param now real time */
-export function statusOf(
-  db: DatabaseSync,
-  path: string,
-  { now, inUse }: { now: number; inUse: boolean },
-): DatabaseStatus {
+/** @param inUse true if a server uses the file */
+export function statusOf(db: DatabaseSync, path: string, inUse: boolean): DatabaseStatus {
   const file = existsSync(path) ? realpathSync(path) : path;
   const { version, pending } = schemaOf(db);
   const bytes = [file, `${file}-wal`].map((each) => statSync(each, { throwIfNoEntry: false })?.size ?? 0);
@@ -30,27 +22,17 @@ export function statusOf(
     version,
     pendingMigrations: pending.map(({ name }) => name),
     bytes: bytes.reduce((sum, size) => sum + size),
-    ...(pending.length === 0 && { work: toWork(db.prepare(WORK).get({ now })!) }),
-    mode: modeOf(db).mode,
+    ...(pending.length === 0 && toWork(db.prepare(WORK).get()!)),
   };
 }
-
-/** A missing or damaged file has no mode. */
-export const sqliteMode = (path: string): FoundMode => (existsSync(path) ? inUnusedFile(path, modeOf) : {});
-
-/** A damaged database has no mode. */
-export const modeOf = (db: DatabaseSync): FoundMode =>
-  ifSound(() => {
-    const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'mode'").get() !== undefined;
-    return isMade ? toMode(db.prepare(MODE).get()!) : {};
-  }) ?? {};
 
 /** Returns what `read` returns, or for a damaged file what `otherwise` returns. */
 export function ifSound<T, U = undefined>(read: () => T, otherwise?: (error: Error) => U): T | U {
   try {
     return read();
   } catch (error) {
-    if (troubleOf(error) !== "damaged") throw error;
+    const { cause = error } = error as Error;
+    if (troubleOf(cause) !== "damaged") throw error;
     return otherwise?.(error as Error) as U;
   }
 }
@@ -69,11 +51,9 @@ const EVENTS_OF_NOTHING = `SELECT count(*) AS count FROM events r
  * @throws StorageError if it cannot be opened, or a newer server or another program made it
  */
 export const checkSqlite = (path: string): Checked =>
-  inUnusedFile(path, (db) =>
-    ifSound(
-      () => check(db),
-      ({ message }) => ({ pages: 0, findings: [message] }),
-    ),
+  ifSound(
+    () => inUnusedFile(path, check),
+    ({ message }) => ({ pages: 0, findings: [message] }),
   );
 
 function check(db: DatabaseSync): Checked {

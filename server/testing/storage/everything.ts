@@ -11,7 +11,6 @@ import {
   attempted,
   claimAll,
   HOUR,
-  LATEST,
   MINUTE,
   START,
 } from "./fixtures.ts";
@@ -32,7 +31,7 @@ export async function fill(storage: Storage, texts = "\u{1f423} \ufdd0") {
   const pending = aDisbursement(ada.id, { amount: LARGEST, merchantsReference: "Pâques 🐣" });
   await storage.insertDisbursement(pending);
   await storage.insertDisbursement(aDisbursement(kofi.id));
-  await storage.moveClock(kofi.id, { by: HOUR }, LATEST);
+  await storage.moveClock(kofi.id, { by: HOUR }, ACTOR);
   while ((await storage.settleDue(100, kofi.id)) > 0);
   await attempted(storage, kofi.id, "ended");
   await storage.insertDisbursement(

@@ -18,9 +18,7 @@ export const DAY = 24 * HOUR;
 export const [ADA, KOFI]: readonly [string, string] = ["ada", "kofi"];
 /** Who acts in the tests. */
 export const ACTOR = "command ada@host";
-/**
- * A time that is later than any time in the tests. As a number of milliseconds, it is longer than any move of a clock.
- */
+/** A time that is later than any time in the tests. */
 export const LATEST = Date.UTC(9999, 11, 31);
 
 /** An attempt to deliver a webhook, without a response. */
@@ -148,7 +146,7 @@ export async function addDelivery(storage: Storage, merchantId: string, changes:
 /** A delivery with this status after one attempt. If pending, its next attempt is long after the test. */
 export async function attempted(storage: Storage, merchantId: string, status: DeliveryStatus, changes: Payout = {}) {
   const delivery = await addDelivery(storage, merchantId, changes);
-  const claimed = (await claimAll(storage, { merchantId })).find(({ event }) => event.id === delivery.id);
+  const claimed = (await claimAll(storage, { merchantId })).find(({ id }) => id === delivery.id);
   const next = { status, step: 1, ...(status === "pending" && { nextAttemptAt: LATEST }) };
   await storage.recordAttempt(claimed!, ATTEMPT, next);
   return delivery;

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import type { Actor } from "../../domain/audit.ts";
 import type { Disbursement, Draft } from "../../domain/records.ts";
 import type { StatementEntry } from "../../domain/ledger.ts";
-import { ACTOR, ADA, aDisbursement, concurrently, LATEST, MINUTE, nextId, pagesOf, type Current } from "./fixtures.ts";
+import { ACTOR, ADA, aDisbursement, concurrently, MINUTE, nextId, pagesOf, type Current } from "./fixtures.ts";
 
 const adjustment = (amount: number, currency = "XOF") => ({ id: nextId(), currency, amount, reason: "Paid in" });
 type End = "success" | "failed";
@@ -92,7 +92,7 @@ export function ledgerTests(current: Current): void {
     await set(5, false);
     expect([await pays(), await balance()]).toEqual([true, [-1_005, 2_020]]);
     await set(0, true);
-    await storage.reset(id);
+    await storage.reset(id, ACTOR);
     expect(await pays()).toBe(true);
   });
 
@@ -198,19 +198,19 @@ export function ledgerTests(current: Current): void {
             await settle();
           },
           async move() {
-            await storage.moveClock(merchantId, { by: 2_000 }, LATEST);
+            await storage.moveClock(merchantId, { by: 2_000 }, ACTOR);
             await settle();
           },
           fail: async () => (ends = ends === "failed" ? "success" : "failed"),
           async erase() {
             const query = { merchantId, before: current.now() + 1, limit: 3 };
-            while (!(await storage.erasePhones(query)).isDone);
+            while (await storage.erasePhones(query));
           },
           ask: async (given) => (await create(given, { keyId: asking.id })) && waiting!.push({ cost: given + 1, ends }),
           approve: () => decide(),
           reject: () => decide("not today"),
           async reset() {
-            await storage.reset(merchantId);
+            await storage.reset(merchantId, ACTOR);
             [funds, pending, waiting, seen.length] = [0, [], [], 0];
           },
         };

@@ -33,7 +33,7 @@ async function limited({ storage, merchant }: Current, { ofKey, ofMerchant, by =
   const key = aKey(id);
   await storage.insertKey(key, by);
   const limitKey = (limits?: Limits) => storage.setKeyLimits(key.id, limits, ACTOR);
-  if (ofKey) expect(await limitKey(ofKey)).toBe(true);
+  if (ofKey) await limitKey(ofKey);
   if (ofMerchant) await storage.setMerchantLimits(id, ofMerchant, ACTOR);
   const create = (changes: Changes = {}) =>
     storage.insertDisbursement(aDisbursement(id, { keyId: key.id, amount: 100, fee: 1, ...changes }));
@@ -73,7 +73,7 @@ export function limitTests(current: Current): void {
     expect(results.filter(({ inserted }) => inserted)).toHaveLength(100);
     expect(results.filter(({ refusal }) => refusal?.code === "limit_exceeded")).toHaveLength(100);
     expect(await storage.listBalances(id)).toMatchObject([{ available: -10_100, reserved: 10_100 }]);
-    await storage.reset(id);
+    await storage.reset(id, ACTOR);
     expect((await create()).inserted).toBe(true);
   });
 

@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Page } from "../../domain/pages.ts";
 import {
+  ACTOR,
   ADA,
   aRequest,
   concurrently,
   DAY,
   HOUR,
   KOFI,
-  LATEST,
   MINUTE,
   pagesOf,
   SECOND,
@@ -163,7 +163,7 @@ export function listTests(current: Current): void {
       const { cursor } = await list({ merchantId: id, limit: 1 });
       await expect(list({ merchantId: other, limit: 1, cursor })).rejects.toThrow(InvalidCursorError);
       if (name === "requests") return;
-      await storage.reset(id);
+      await storage.reset(id, ACTOR);
       expect(await list({ merchantId: id, limit: 1 })).toEqual({ items: [] });
       if (!fill || name === "deliveries") return;
       await expect(list({ merchantId: id, limit: 1, cursor })).rejects.toThrow(InvalidCursorError);
@@ -257,7 +257,7 @@ export function listTests(current: Current): void {
   test("of the deliveries of a period whose time a move of the clock has skipped finds them behind later ones", async () => {
     const webhookURL = "https://a.example/";
     const { reference } = await payout(id, { webhookURL, due: { afterMs: MINUTE, status: "success" } });
-    await storage.moveClock(id, { by: HOUR }, LATEST);
+    await storage.moveClock(id, { by: HOUR }, ACTOR);
     await delivery(id);
     expect(await storage.settleDue(10)).toBe(1);
     const hour = START + HOUR;
@@ -280,7 +280,6 @@ export function listTests(current: Current): void {
     // An index has exactly these rows, so that the search reads no other rows.
     expect(await storage.listDeliveries({ ...query, status: "failed" })).toEqual({ items: [] });
     // Counting takes several reads.
-    const counted = await storage.countDeliveries(id, { host: "rare.example" });
-    expect(counted).toEqual({ count: 0, isExact: true, hosts: [] });
+    expect(await storage.countDeliveries(id, { host: "rare.example" })).toEqual({ count: 0, hosts: [] });
   });
 }

@@ -1,7 +1,7 @@
 // What people and programs learn of the work of the server: audit trail, log of requests, backlog, reports and figures.
 import { beforeEach, expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
-import { InvalidCursorError } from "../../domain/errors.ts";
+import { InvalidCursorError, ServiceError } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/limits.ts";
 import { REQUESTS_KEPT, type LoggedRequest } from "../../domain/request-log.ts";
 import {
@@ -13,7 +13,6 @@ import {
   DAY,
   HOUR,
   KOFI,
-  LATEST,
   MINUTE,
   nextId,
   SECOND,
@@ -22,6 +21,9 @@ import {
 } from "./fixtures.ts";
 import type { PaymentKind } from "../../domain/records.ts";
 import { DAY_MS } from "../../domain/time.ts";
+
+/** Expects that the storage refuses what it is asked for. */
+const refused = (work: Promise<unknown>) => expect(work).rejects.toThrow(ServiceError);
 
 export function auditTests({ storage, key: addKey, delivery, claims, report }: Current): void {
   type Query = Partial<Parameters<typeof storage.listAudit>[0]>;
@@ -48,10 +50,11 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
     const adjust = (amount: number) =>
       storage.adjustBalance(id, { id: nextId(), currency: "XOF", amount, reason: "Bank" }, ACTOR);
     const adjusted = { reference: expect.any(String), currency: "XOF", reason: "Bank" };
-    const link = { merchantId: id, name: "Ada", role: "finance", hash: "0a".repeat(32), lifetimeMs: HOUR } as const;
-    const session = { id: "session-1", hash: "0b".repeat(32), lifetimeMs: HOUR };
+    const person = { id: "session-1", merchantId: id, name: "Ada", role: "finance" } as const;
+    const link = { ...person, hash: "0a".repeat(32), lifetimeMs: HOUR };
+    const session = { hash: "0b".repeat(32), lifetimeMs: HOUR };
     const issuer = "https://id.example";
-    const other = { ...session, id: "session-2", hash: "0c".repeat(32) };
+    const other = { ...link, id: "session-2", hash: "0c".repeat(32) };
     const provided = { session: other.id, provider: issuer, role: "finance" };
     const limit = (given?: Limits) => storage.setMerchantLimits(id, given, ACTOR);
     const setState = (state?: "suspended") => storage.setMerchantState(id, state, ACTOR);
@@ -71,17 +74,16 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
       [() => setState(), "merchant.reopen"],
       [() => setState()],
       [() => storage.rotateSecret(id, "whsec_new", program), "secret.rotate", {}, program],
-      [() => storage.revealSecrets(id, ACTOR), "secret.reveal"],
       [() => storage.setDefaultWebhook(id, url, ACTOR), "default-webhook.set", { receiver: "merchant.example:8443" }],
       [() => storage.setDefaultWebhook(id, undefined, ACTOR), "default-webhook.remove"],
       [() => storage.setChaos(id, chaos, ACTOR), "sandbox.chaos", { latencyMs: "250", lostResponsesPercent: "5" }],
       [() => storage.setChaos(id, undefined, ACTOR), "sandbox.chaos", { chaos: "off" }],
-      [() => storage.requestReplay(id, "msg_nothing", ACTOR)],
+      [() => refused(storage.requestReplay(id, "msg_nothing", ACTOR))],
       [async () => report((await claims())[0]!, { status: "ended", step: 1 })],
       [() => storage.requestReplay(id, webhook, ACTOR), "delivery.replay", replay("ended")],
       [() => storage.requestReplay(id, webhook, program), "delivery.replay", replay("pending"), program],
       [() => claims()],
-      [() => storage.requestReplay(id, webhook, ACTOR)],
+      [() => refused(storage.requestReplay(id, webhook, ACTOR))],
       [() => storage.replayAll(many, ACTOR), "replay.start", began],
       [() => adjust(20_000), "balance.top-up", { ...adjusted, amount: "20000" }],
       [() => adjust(-200), "balance.withdraw", { ...adjusted, amount: "-200" }],
@@ -91,18 +93,18 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
       [async () => expect(await storage.readPauses()).toMatchObject([{ rail: "mobile", by: ACTOR, reason: "Broken" }])],
       [() => storage.resumeRail("mobile", ACTOR), "rail.resume", { rail: "mobile" }],
       [() => storage.insertLink(link, ACTOR), "dashboard.link", { name: "Ada", role: "finance" }],
-      [() => storage.signIn(link.hash, session), "dashboard.sign-in", { session: session.id }, "merchant Ada"],
+      [() => storage.signIn(link.hash, session), "dashboard.sign-in", { session: link.id }, "merchant Ada"],
       [() => endSessions({ id: "nothing" })],
-      [() => storage.endSessions({ id: session.id }, ACTOR)],
-      [() => endSessions({ id: session.id }), "dashboard.sign-out", { name: "Ada", session: session.id }],
+      [() => storage.endSessions({ id: link.id }, ACTOR)],
+      [() => endSessions({ id: link.id }), "dashboard.sign-out", { name: "Ada", session: link.id }],
       [() => endSessions({ name: "Ada" })],
-      [() => storage.signInFrom(issuer, link, other), "dashboard.sign-in", provided, "merchant Ada"],
+      [() => storage.signInFrom(issuer, other), "dashboard.sign-in", provided, "merchant Ada"],
       [() => endSessions({ name: "Ada" }), "dashboard.sign-out", { name: "Ada", session: "all" }],
       [() => storage.revokeKey(key.id, START, ACTOR), "key.revoke", { key: key.id }],
       [() => storage.revokeKey(key.id, START, ACTOR)],
       [() => storage.revokeKey("unknown", START, ACTOR)],
-      [() => storage.moveClock(id, { by: HOUR }, LATEST, ACTOR), "sandbox.advance", { to: "2026-11-20T10:30:00.000Z" }],
-      [() => storage.moveClock(id, { by: HOUR }, MINUTE, ACTOR)],
+      [() => storage.moveClock(id, { by: HOUR }, ACTOR), "sandbox.advance", { to: "2026-11-20T10:30:00.000Z" }],
+      [() => refused(storage.moveClock(id, { by: 366 * DAY }, ACTOR))],
       [() => storage.reset(id, ACTOR), "sandbox.reset"],
     ];
     for (const [act, action, details = {}, actor = ACTOR] of steps) {
@@ -114,16 +116,12 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
     expect(JSON.stringify(await audit())).not.toMatch(/whsec_|confidential|0a0a|0b0b|0c0c/);
   });
 
-  test("lists what was done to one merchant or key, newest first", async () => {
-    const key = await addKey(KOFI);
-    await addKey(KOFI);
-    await storage.revokeKey(key.id, START, ACTOR);
+  test("lists what was done to one merchant, newest first", async () => {
+    await storage.revokeKey((await addKey(KOFI)).id, START, ACTOR);
     expect(await actions({ merchantId: ADA })).toEqual(["merchant.create"]);
-    const aboutKey = { merchantId: KOFI, keyId: key.id };
-    expect(await actions(aboutKey)).toEqual(["key.create", "key.revoke"]);
-    const cursor = (await storage.listAudit({ ...aboutKey, limit: 1 })).cursor!;
-    expect(await actions({ ...aboutKey, cursor })).toEqual(["key.create"]);
-    await expect(actions({ merchantId: KOFI, cursor })).rejects.toThrow(InvalidCursorError);
+    const { cursor } = await storage.listAudit({ merchantId: KOFI, limit: 1 });
+    expect(await actions({ merchantId: KOFI, cursor: cursor! })).toEqual(["merchant.create", "key.create"]);
+    await expect(actions({ merchantId: ADA, cursor: cursor! })).rejects.toThrow(InvalidCursorError);
   });
 }
 
@@ -146,7 +144,7 @@ export function requestTests({ storage, pass, reported, payout }: Current): void
   });
 
   test("lists requests as they were inserted, forgets them after a day, and deletes them in steps", async () => {
-    const how = { merchantsReference: "Pâques 🐣", sent: '{"amount":1}', leftOut: 7 };
+    const how = { merchantsReference: "Pâques 🐣", sent: '{"amount":1}' };
     const requests = [1, 0, 0, 0].map((later) => aRequest(ada, { at: START + later, ...how }));
     await storage.insertRequests(requests);
     pass(DAY - 1);
@@ -175,7 +173,7 @@ export function backlogTests({ storage, now, pass, payout, delivery, claims, rep
     expect(await storage.readBacklog()).toEqual(due);
     await settleAll();
     expect(await storage.readBacklog()).toEqual(NOTHING);
-    await storage.moveClock(id, { by: MINUTE }, LATEST);
+    await storage.moveClock(id, { by: MINUTE }, ACTOR);
     const start = now();
     await delivery(id, { webhookURL: "https://b.example" });
     expect(await storage.readBacklog()).toMatchObject({ dueDeliveries: 1, oldestDeliveryDueAt: start });
@@ -262,7 +260,7 @@ export function figureTests(current: Current): void {
     const counting = figures();
     await settleAll();
     expect(Object.values(await counting)).toEqual([ONE]);
-    await storage.reset(merchantId);
+    await storage.reset(merchantId, ACTOR);
     expect(await figures()).toEqual({});
   });
 
@@ -292,7 +290,7 @@ export function figureTests(current: Current): void {
     expect(await storage.listLate({ before: START, limit })).toEqual([late]);
     expect(await storage.listLate({ merchantId, before: at, limit })).toEqual([later]);
     // What was long ago in the merchant's time is not listed.
-    await storage.moveClock(merchantId, { by: DAY }, LATEST);
+    await storage.moveClock(merchantId, { by: DAY }, ACTOR);
     expect(await storage.listGivenUp({ merchantId, after: at, limit })).toEqual([]);
   });
 }

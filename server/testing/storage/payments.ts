@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { failureOf, type Checkout } from "../../domain/records.ts";
 import {
+  ACTOR,
   aCheckout,
   aCustomer,
   ADA,
   aDisbursement,
   concurrently,
   KOFI,
-  LATEST,
   MINUTE,
   START,
   storedAt,
@@ -77,7 +77,7 @@ export function paymentTests(current: Current): void {
     const paid = await storage.findCheckout(id, reference);
     expect(new Set([...more, paid!.customer!.id])).toEqual(new Set([first]));
     const others = [await customerOf(KOFI), await customerOf(id, "2257038102474")];
-    await storage.reset(id);
+    await storage.reset(id, ACTOR);
     expect([...others, await customerOf(id)]).not.toContain(first);
   });
 
@@ -121,7 +121,7 @@ export function paymentTests(current: Current): void {
     await payout(id, failsAfter(3_000));
     await current.checkout(id, failsAfter(2_000));
     for (const afterMs of [1_000, 5_000, 4_000]) await payout(id, failsAfter(afterMs));
-    await storage.moveClock(id, { by: MINUTE }, LATEST);
+    await storage.moveClock(id, { by: MINUTE }, ACTOR);
     const order = async () => (await events(id)).map(({ createdAt }) => createdAt - START).toReversed();
     expect([await storage.settleDue(2), await order()]).toEqual([2, [1_000, 2_000]]);
     let settled = 2;

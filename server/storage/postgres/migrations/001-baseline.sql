@@ -14,7 +14,8 @@ CREATE TABLE merchants (
   id text COLLATE "C" PRIMARY KEY,
   name text NOT NULL,
   created_at bigint NOT NULL,
-  webhook_secret text NOT NULL,
+  -- The current secret and those that it has replaced, as JSON, which may be encrypted (D12).
+  webhook_secrets text NOT NULL,
   -- The default address for webhooks (D40).
   webhook_url text,
   clock_offset bigint NOT NULL DEFAULT 0,
@@ -59,14 +60,6 @@ CREATE UNIQUE INDEX api_keys_by_id ON api_keys (id);
 -- Lists and counts the keys of one merchant.
 CREATE INDEX api_keys_active ON api_keys (merchant_id, created_at, id) WHERE revoked_at IS NULL;
 CREATE INDEX api_keys_revoked ON api_keys (merchant_id, revoked_at, id) WHERE revoked_at IS NOT NULL;
-
-CREATE TABLE previous_webhook_secrets (
-  merchant_id text COLLATE "C" NOT NULL,
-  number bigint NOT NULL,
-  secret text NOT NULL,
-  expires_at bigint NOT NULL,
-  PRIMARY KEY (merchant_id, number)
-);
 
 CREATE TABLE disbursements (
   merchant_id text COLLATE "C" NOT NULL,
@@ -213,34 +206,23 @@ CREATE TABLE request_rates (
 );
 
 -- Sign-in to the dashboard. Only the SHA-256 of a token is stored. merchant_id is empty for operators, who may see all
--- merchants. invited_by is who let a person in: the names of those in whose sessions the links were made, the first one
--- first, each between line feeds; empty for a link of the command line. role is what the person may do. All times are real
--- time.
-CREATE TABLE dashboard_links (
-  merchant_id text COLLATE "C" NOT NULL,
-  hash bytea NOT NULL,
-  name text NOT NULL,
-  expires_real bigint NOT NULL,
-  invited_by text NOT NULL DEFAULT '',
-  role text NOT NULL DEFAULT 'administrator',
-  PRIMARY KEY (merchant_id, hash)
-);
--- A request has a token before its merchant is known.
-CREATE INDEX dashboard_links_by_hash ON dashboard_links (hash);
-
-CREATE TABLE dashboard_sessions (
+-- merchants. access_chain has the name of the person, then the name of who let this person in, and so on, between line
+-- feeds. role is what the person may do. All times are real time.
+CREATE TABLE dashboard_access (
   merchant_id text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
   hash bytea NOT NULL,
   name text NOT NULL,
+  role text NOT NULL,
+  access_chain text NOT NULL,
   created_real bigint NOT NULL,
-  used_real bigint NOT NULL,
+  -- The time of the last use of a session, to about a minute. NULL: a link that nobody has used yet.
+  used_real bigint,
   expires_real bigint NOT NULL,
-  invited_by text NOT NULL DEFAULT '',
-  role text NOT NULL DEFAULT 'viewer',
   PRIMARY KEY (merchant_id, id)
 );
-CREATE INDEX dashboard_sessions_by_hash ON dashboard_sessions (hash);
+-- A request has a token before its merchant is known.
+CREATE INDEX dashboard_access_by_hash ON dashboard_access (hash);
 
 -- The log of requests that a merchant sees (D72). It has no secret, and of phone numbers the last three digits. Only the
 -- newest of each merchant are kept, for a day. Times are real time. number orders what a process has logged in the same

@@ -9,7 +9,8 @@ CREATE TABLE merchants (
   name TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   clock_offset INTEGER NOT NULL DEFAULT 0,
-  webhook_secret TEXT NOT NULL,
+  -- The current secret and those that it has replaced, as JSON, which may be encrypted (D12).
+  webhook_secrets TEXT NOT NULL,
   -- 1 while a reset of the sandbox deletes the merchant's rows.
   resetting INTEGER NOT NULL DEFAULT 0 CHECK (resetting IN (0, 1)),
   -- The default address for webhooks (D40).
@@ -48,14 +49,6 @@ CREATE TABLE api_keys (
 -- Lists and counts the keys of one merchant.
 CREATE INDEX api_keys_active ON api_keys (merchant_id, created_at, id) WHERE revoked_at IS NULL;
 CREATE INDEX api_keys_revoked ON api_keys (merchant_id, revoked_at, id) WHERE revoked_at IS NOT NULL;
-
-CREATE TABLE previous_webhook_secrets (
-  merchant_id TEXT NOT NULL REFERENCES merchants (id),
-  number INTEGER NOT NULL,
-  secret TEXT NOT NULL,
-  expires_at INTEGER NOT NULL,
-  PRIMARY KEY (merchant_id, number)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE disbursements (
   id TEXT NOT NULL,
@@ -186,29 +179,19 @@ CREATE TABLE audit (
 CREATE INDEX audit_by_time ON audit (at_real, id);
 
 -- Sign-in to the dashboard. Only the SHA-256 of a token is stored. merchant_id is empty for operators, who may see all
--- merchants. invited_by is who let a person in: the names of those in whose sessions the links were made, the first one
--- first, each between line feeds; empty for a link of the command line. role is what the person may do. All times are real
--- time.
-CREATE TABLE dashboard_links (
-  merchant_id TEXT NOT NULL,
-  hash BLOB NOT NULL UNIQUE,
-  name TEXT NOT NULL,
-  expires_real INTEGER NOT NULL,
-  invited_by TEXT NOT NULL DEFAULT '',
-  role TEXT NOT NULL DEFAULT 'administrator',
-  PRIMARY KEY (merchant_id, hash)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE dashboard_sessions (
+-- merchants. access_chain has the name of the person, then the name of who let this person in, and so on, between line
+-- feeds. role is what the person may do. All times are real time.
+CREATE TABLE dashboard_access (
   merchant_id TEXT NOT NULL,
   id TEXT NOT NULL,
   hash BLOB NOT NULL UNIQUE,
   name TEXT NOT NULL,
+  role TEXT NOT NULL,
+  access_chain TEXT NOT NULL,
   created_real INTEGER NOT NULL,
-  used_real INTEGER NOT NULL,
+  -- The time of the last use of a session, to about a minute. NULL: a link that nobody has used yet.
+  used_real INTEGER,
   expires_real INTEGER NOT NULL,
-  invited_by TEXT NOT NULL DEFAULT '',
-  role TEXT NOT NULL DEFAULT 'administrator',
   PRIMARY KEY (merchant_id, id)
 ) STRICT, WITHOUT ROWID;
 
