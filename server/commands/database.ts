@@ -3,7 +3,6 @@ import type { Rails } from "../domain/rails.ts";
 import { reconcile } from "../domain/reconciliation.ts";
 import { timestamp } from "../domain/representation.ts";
 import { DAY_MS } from "../domain/time.ts";
-import { openRails } from "../rails/open.ts";
 import { databaseAt } from "../storage/open.ts";
 import { UsageError } from "./command.ts";
 import { commands, type Context } from "./run.ts";
@@ -88,6 +87,8 @@ async function* listOf({ config, clock }: Context, name: string, period: Period)
   try {
     const setting = config.rails?.rails.find((each) => each.name === name);
     if (!setting) throw new Error("the configuration does not name it. Set RAIL_URL or RAILS as for the server");
+    // This module resolves the imports of modules, and is loaded only if it is used.
+    const { openRails } = await import("../rails/open.ts");
     rails = await openRails({ rails: [setting], routes: [] }, { clock, warn: () => undefined });
     const { list } = rails.get(name)!;
     if (!list) throw new Error("it has no list");

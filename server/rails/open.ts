@@ -19,7 +19,13 @@ const OPTIONAL = ["collect", "receive", "list", "check", "close"];
  * wherever the module's file is.
  */
 const PACKAGE = "@disbursement-checkout/server/rail";
-let isResolved = false;
+// A module need not have the server's package beside it, for example when it is mounted into a container.
+nodeModule.registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === PACKAGE
+      ? { url: new URL(`module${extname(import.meta.url)}`, import.meta.url).href, shortCircuit: true }
+      : next(specifier, context),
+});
 
 interface Options {
   clock: Pick<Clock, "now">;
@@ -84,7 +90,6 @@ const canCarry = (rail: Rail | undefined, { kind }: Routed): boolean => kind ===
  * @throws Error that says what is wrong with the module, and where
  */
 export async function loadRail(module: string, settings: unknown): Promise<Rail> {
-  resolvePackage();
   let rail: unknown;
   try {
     const { default: create } = (await import(pathToFileURL(module).href)) as { default: RailModule };
@@ -109,15 +114,3 @@ function placeOf(thrown: unknown, module: string): string {
 }
 
 const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
-
-/** A module need not have the server's package beside it, for example when it is mounted into a container. */
-function resolvePackage(): void {
-  if (isResolved) return;
-  isResolved = true;
-  nodeModule.registerHooks({
-    resolve: (specifier, context, next) =>
-      specifier === PACKAGE
-        ? { url: new URL(`module${extname(import.meta.url)}`, import.meta.url).href, shortCircuit: true }
-        : next(specifier, context),
-  });
-}

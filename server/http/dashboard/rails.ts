@@ -28,7 +28,7 @@ const proposalText = ({ reason, by, status }: NonNullable<Handover["proposal"]>,
  * Payments that need a person: their outcome is unknown for too long, or their rail contradicts a final status (D74). The
  * forms are on the payment's own page.
  */
-export const attentionPage = list<Handover & { since: number }>({
+export const attentionPage = list<Handover>({
   at: "{scope}/attention",
   title: "needsAttention",
   isWhole: true,
@@ -36,9 +36,8 @@ export const attentionPage = list<Handover & { since: number }>({
   async read(view) {
     const { merchant, context } = view;
     const unknownBefore = context.clock.now() - context.config.attentionAfterMinutes * 60_000;
-    const which = { ...(merchant && { merchantId: merchant.id }), unknownBefore, limit: MOST_LISTED };
-    const found = await context.storage.listAttention(which);
-    const items = found.map((each) => ({ ...each, since: (each.conflict?.at ?? each.unknownSince)! }));
+    const which = { merchantId: merchant?.id, unknownBefore, limit: MOST_LISTED };
+    const items = await context.storage.listAttention(which);
     return { items, isCut: items.length === MOST_LISTED };
   },
   key: ({ payment }) => payment.reference,
@@ -54,7 +53,7 @@ export const attentionPage = list<Handover & { since: number }>({
       return [sign, under(text), under([view.t("rail"), " ", row.rail]), proposed];
     }),
     column("amount", "number wide", ({ payment }) => view.money(payment)),
-    column("since", "wide", ({ since }) => view.stamp(since)),
+    column("since", "wide", ({ conflict, unknownSince }) => view.stamp((conflict?.at ?? unknownSince)!)),
   ],
   before: ({ t, context }) =>
     soft(t("attentionMeans", { minutes: say("duration.minutes", { count: context.config.attentionAfterMinutes }) })),
