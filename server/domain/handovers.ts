@@ -102,7 +102,7 @@ export interface HandoverStore {
    * transaction; an answer that contradicts a final status becomes a conflict. An answer counts even if the claim has
    * ended meanwhile.
    */
-  recordHandover(of: Omit<Claimed, "token"> & { token?: number }, report: HandoverReport): Promise<Recorded>;
+  recordHandover(of: Omit<Claim, "token"> & { token?: number }, report: HandoverReport): Promise<Recorded>;
   /** With the last 100 requests to the rail about the payment and the rail's responses, in order. */
   findHandover(reference: string): Promise<(Handover & { exchanges: RailExchange[] }) | undefined>;
   /**
