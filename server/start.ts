@@ -164,10 +164,11 @@ async function closeAll(timeoutMs: number): Promise<void> {
   }
 }
 
+let stopping: AbortSignal | undefined;
 try {
   const config = readConfig(process.env, { server: true });
   const { shutdownTimeoutMs, drainDelayMs } = config;
-  const stopping = untilSignal(shutdownTimeoutMs);
+  stopping = untilSignal(shutdownTimeoutMs);
   const { service, httpServer, clock } = await start(config, stopping);
   if (!stopping.aborted) await once(stopping, "abort");
   // The process stops being ready, and serves requests until load balancers have noticed (D55). Then it finishes what is
@@ -178,7 +179,7 @@ try {
   service.release();
   await closeAll(shutdownTimeoutMs - drainDelayMs);
 } catch (error) {
-  if ((error as Error).name !== "AbortError") {
+  if (error !== stopping?.reason) {
     console.error(explain(error));
     process.exitCode = 1;
   }
