@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
@@ -18,10 +17,6 @@ const CAUSES: Readonly<Record<EventType, string>> = {
   "checkout.cancelled": "cancelled",
 };
 
-/** How long to wait for the event, and the pause between two polls, in milliseconds. */
-const PATIENCE_MS = 10_000;
-const LOOK_EVERY_MS = 50;
-
 export const triggerCommand = commands({
   "trigger [EVENT] [--override] [--list] [--base-url] [--api-key-file]": {
     summary: "Make an event happen in the sandbox, by creating the payment that it reports.",
@@ -34,7 +29,11 @@ export const triggerCommand = commands({
       const body = { ...requestFor(event), ...overridesOf(event, override) };
       const remote = await connectToSandbox(target, env);
       const reference = await createPayment(remote, event, body);
-      const written = await eventWritten(remote, reference);
+      // The payment and its event are written together.
+      const path = `/sandbox/events?reference=${reference}`;
+      const [written] = (await remote.send<Schemas["SandboxEventList"]>("GET", path)).items;
+      if (!written)
+        throw new UsageError(`The payment ${reference} was created. It is not final: it may wait for approval.`);
       if (json) return written;
       const { items } = await remote.send<Schemas["DeliveryList"]>("GET", `/sandbox/deliveries?reference=${reference}`);
       const to = items[0]?.url ?? "nobody: there is no webhookURL or default address";
@@ -81,13 +80,4 @@ async function createPayment({ send }: Remote, event: EventType, body: object): 
   const reference = encodeURIComponent(created.reference);
   if (isOfCheckout(event)) await send("POST", `/sandbox/checkouts/${reference}/finish`, { outcome: CAUSES[event] });
   return reference;
-}
-
-/** Resolves with the event of a record when the event has been written. */
-async function eventWritten({ send }: Remote, reference: string): Promise<Schemas["SandboxEvent"]> {
-  for (const begun = performance.now(); performance.now() - begun < PATIENCE_MS; await pause(LOOK_EVERY_MS)) {
-    const { items } = await send<Schemas["SandboxEventList"]>("GET", `/sandbox/events?reference=${reference}`);
-    if (items[0]) return items[0];
-  }
-  throw new UsageError(`The payment ${reference} was created, but its event was not written within 10 s.`);
 }

@@ -206,24 +206,24 @@ export function withLimitedLists(storage: Storage, lists: InProgress): Storage {
   return limited;
 }
 
-/** How long a request may still wait for the storage, over all its operations, in milliseconds. */
-const budgets = new AsyncLocalStorage<{ leftMs: number }>();
+/** How long a request may still wait for the storage, over all its operations. */
+const timeLeft = new AsyncLocalStorage<{ leftMs: number }>();
 
-/** Runs `work`, whose operations share the budget. */
-export const withBudget = <T>(budget: { leftMs: number }, work: () => T): T => budgets.run(budget, work);
+/** Runs `work`, whose operations share the time that is left. */
+export const withTimeLeft = <T>(left: { leftMs: number }, work: () => T): T => timeLeft.run(left, work);
 
 /**
- * Runs an operation of the storage and takes its time from the caller's budget, if the caller has a budget.
+ * Runs an operation of the storage, and takes its time from the time that is left to its request, if that is limited.
  * @param operation gets the time by which it must have ended, as `performance.now()` counts
  */
-export async function runOnBudget<T>(operation: (deadline: number) => Promise<T>): Promise<T> {
-  const budget = budgets.getStore();
-  if (!budget) return operation(Infinity);
+export async function runInTimeLeft<T>(operation: (deadline: number) => Promise<T>): Promise<T> {
+  const left = timeLeft.getStore();
+  if (!left) return operation(Infinity);
   const begun = performance.now();
   try {
-    return await operation(begun + budget.leftMs);
+    return await operation(begun + left.leftMs);
   } finally {
-    budget.leftMs -= performance.now() - begun;
+    left.leftMs -= performance.now() - begun;
   }
 }
 

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Response } from "express";
 import ipaddr from "ipaddr.js";
 import { ServiceError } from "../domain/errors.ts";
-import { withBudget, type InProgress } from "../domain/in-progress.ts";
+import { withTimeLeft, type InProgress } from "../domain/in-progress.ts";
 
 const WINDOW_MS = 60_000;
 /** How many callers are counted separately, so that memory is bounded. All others are counted together. */
@@ -91,4 +91,4 @@ export async function beginOther({ others }: RequestRoom, merchantId: string): P
 const STORAGE_MS = 10_000;
 
 /** Runs the work of a request, which waits for the storage only so long, over all its operations (D56). */
-export const inTime = <T>(work: () => T): T => withBudget({ leftMs: STORAGE_MS }, work);
+export const inTime = <T>(work: () => T): T => withTimeLeft({ leftMs: STORAGE_MS }, work);

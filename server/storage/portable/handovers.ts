@@ -12,7 +12,7 @@ import type {
 } from "../../domain/handovers.ts";
 import type { RailPayment } from "../../domain/rails.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import { KINDS, RECORDS } from "../record-rows.ts";
+import { KINDS, RECORDS } from "../rows.ts";
 import { fields, optional, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { closeByHand, lockHandovers, recordReports, toConflict } from "./handover-reports.ts";

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import type { Pool } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
-import { withBudget, runOnBudget } from "../../domain/in-progress.ts";
+import { withTimeLeft, runInTimeLeft } from "../../domain/in-progress.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { useDatabase } from "../../testing/places.ts";
 import {
@@ -176,7 +176,7 @@ describe("batches", () => {
     const { add, batches } = held();
     const first = add(0);
     await nextTurn();
-    const refused = [() => add(1), () => withBudget({ leftMs: 4_100 }, () => add(2))].map((late, index) => {
+    const refused = [() => add(1), () => withTimeLeft({ leftMs: 4_100 }, () => add(2))].map((late, index) => {
       vi.advanceTimersByTime(index * 3_000);
       return late();
     });
@@ -195,10 +195,10 @@ describe("batches", () => {
     const [long, longer] = [{ leftMs: 20_000 }, { leftMs: 50_000 }];
     const limits: number[] = [];
     const add = inBatches(async (items: number[]) => {
-      await runOnBudget(async (deadline) => void limits.push(deadline - performance.now()));
+      await runInTimeLeft(async (deadline) => void limits.push(deadline - performance.now()));
       return items;
     }, options);
-    await Promise.all([withBudget(longer, () => add(1)), withBudget(long, () => add(2))]);
+    await Promise.all([withTimeLeft(longer, () => add(1)), withTimeLeft(long, () => add(2))]);
     expect(limits).toHaveLength(1);
     expect(limits[0]).toBeGreaterThan(15_000);
     expect(limits[0]).toBeLessThanOrEqual(20_000);

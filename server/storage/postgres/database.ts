@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import type { Clock } from "../../domain/clock.ts";
-import { runOnBudget } from "../../domain/in-progress.ts";
+import { runInTimeLeft } from "../../domain/in-progress.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import type { Query, QueryResult } from "../portable/query.ts";
 import { UnknownOutcome } from "../storage-error.ts";
@@ -65,7 +65,7 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
 
   /** Repeats an operation that failed without effect, or that may be repeated, while there is time. */
   const operate = <T>(use: Use<T>, repeatable: boolean): Promise<T> =>
-    runOnBudget(async (limit) => {
+    runInTimeLeft(async (limit) => {
       const begun = performance.now();
       const deadline = Math.min(begun + LONGEST_MS, limit);
       const patience = Math.min(begun + PATIENCE_MS, limit);

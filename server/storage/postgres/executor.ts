@@ -1,5 +1,5 @@
 import { ServiceError } from "../../domain/errors.ts";
-import { withBudget, runOnBudget } from "../../domain/in-progress.ts";
+import { withTimeLeft, runInTimeLeft } from "../../domain/in-progress.ts";
 import type { Executor, Work } from "../portable/query.ts";
 import type { Values } from "../rows.ts";
 import { overloaded, UnknownOutcome } from "../storage-error.ts";
@@ -45,7 +45,7 @@ export function inBatches<Item, Result>(
     try {
       // The batch must end in time for each of its items, and not only for the request for which it was begun.
       const leftMs = Math.min(...batch.map(({ deadline }) => deadline)) - performance.now();
-      const results = await withBudget({ leftMs }, () => work(batch.map(({ item }) => item)));
+      const results = await withTimeLeft({ leftMs }, () => work(batch.map(({ item }) => item)));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
     } catch (error) {
       const concernsAll = isUnavailable(error) || error instanceof UnknownOutcome || error instanceof ServiceError;
@@ -78,7 +78,7 @@ export function inBatches<Item, Result>(
   }
 
   return (item) =>
-    runOnBudget(
+    runInTimeLeft(
       (deadline) =>
         new Promise((resolve, reject) => {
           const lastStart = Math.min(performance.now() + PATIENCE_MS, deadline - LEAST_MS);
