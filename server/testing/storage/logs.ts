@@ -154,12 +154,6 @@ export function requestTests({ storage, pass, reported, payout }: Current): void
     expect(await list(ada)).toEqual(requests.slice(0, 1));
     expect([await storage.prune(2), await storage.prune(2), await storage.prune(2)]).toEqual([2, 1, 0]);
   });
-
-  test("has a transaction of its own, apart from a payment that arrives together with it", async () => {
-    const insert = () => storage.insertRequests([aRequest(ada)]);
-    await Promise.all([insert(), payout(ada), insert()]);
-    expect(reported("commit")).toMatchObject([{ items: 1 }, { items: 1 }, { items: 1 }]);
-  });
 }
 
 export function backlogTests({ storage, now, pass, payout, delivery, claims, report, settleAll }: Current): void {
