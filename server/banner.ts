@@ -1,7 +1,6 @@
 import { styleText } from "node:util";
 import { PROGRAM } from "./commands/command.ts";
 import { dashboardRefusal, type Config } from "./config.ts";
-import type { RailsSettings } from "./rails/settings.ts";
 
 interface Banner {
   config: Config;
@@ -11,20 +10,22 @@ interface Banner {
   revokedKeyId?: string | undefined;
 }
 
-/** A worker serves no pages. */
-const hasDashboard = ({ dashboard, role }: Config): boolean => dashboard && role !== "worker";
-
 /** The text printed on the terminal at start-up: the server's URLs and a command that creates a first payout. */
 export function banner({ config, newKey, revokedKeyId }: Banner): string {
   const { publicUrl, rails, sandbox, webhookAllowPrivate } = config;
+  const names = rails?.rails.map(({ name }) => name).join(", ");
+  const servesPages = config.role !== "worker";
+  const refusal = dashboardRefusal(config);
   const isForThisMachine =
     ["0.0.0.0", "::"].includes(config.host) && /^http:\/\/(127\.0\.0\.1|\[::1\]):/.test(publicUrl);
   const parts = [
     [
       `${styleText("bold", "Disbursement and checkout server")} (${sandbox ? "sandbox" : "live"})`,
-      rails ? styleText("red", movesMoney(rails)) : "No money moves: the outcome of every payment is simulated.",
+      names
+        ? styleText("red", `Money moves over ${names}: every payout that is created here is paid.`)
+        : "No money moves: the outcome of every payment is simulated.",
       styleText("cyan", publicUrl),
-      config.role !== "worker" && `${styleText("cyan", `${publicUrl}/docs`)} (guides and API reference)`,
+      servesPages && `${styleText("cyan", `${publicUrl}/docs`)} (guides and API reference)`,
     ]
       .filter(Boolean)
       .join("\n  "),
@@ -36,7 +37,11 @@ export function banner({ config, newKey, revokedKeyId }: Banner): string {
         : `  Your API key is in ${newKey.file}. Keep it and delete the file.`),
     revokedKeyId !== undefined &&
       `  The key in SANDBOX_API_KEY (${revokedKeyId}) was revoked and stays invalid. Set another value.`,
-    hasDashboard(config) && `  Dashboard${aboutDashboard(config)}`,
+    servesPages &&
+      config.dashboard &&
+      (refusal === undefined
+        ? `  Dashboard: ${publicUrl}/dashboard (\`${PROGRAM} keys dashboard-link\` prints a link to sign in)`
+        : `  Dashboard: none. ${refusal}`),
     webhookAllowPrivate
       ? "  Webhooks may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
       : "  Webhooks go to public addresses only (WEBHOOK_ALLOW_PRIVATE).",
@@ -45,15 +50,6 @@ export function banner({ config, newKey, revokedKeyId }: Banner): string {
     !rails && curlLine(publicUrl, keyInShell(newKey)),
   ];
   return `\n${parts.filter(Boolean).join("\n\n")}\n\n`;
-}
-
-const movesMoney = ({ rails }: RailsSettings) =>
-  `Money moves over ${rails.map(({ name }) => name).join(", ")}: every payout that is created here is paid.`;
-
-function aboutDashboard(config: Config): string {
-  const refusal = dashboardRefusal(config);
-  if (refusal !== undefined) return `: none. ${refusal}`;
-  return `: ${config.publicUrl}/dashboard (\`${PROGRAM} keys dashboard-link\` prints a link to sign in)`;
 }
 
 /** The key that the person has; the server does not show it. */

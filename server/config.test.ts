@@ -39,6 +39,7 @@ test("defaults to a sandbox on loopback", () => {
     settleDelayMs: 2_000,
     webhookAllowPrivate: true,
     oneOperatorDecides: false,
+    attentionAfterMinutes: 60,
     webhookAllowInsecure: true,
     dashboard: true,
     requestLog: true,
@@ -198,7 +199,6 @@ test("a live server has its rail, a command needs none, and a sandbox may be in 
   expect(readConfig({ ...LIVE, ...RAIL }, { server: true }).rails).toEqual({
     rails: [{ name: "rail", url: "https://rail.example", apiKey: "hunter2-the-key-of-the-rail", webhookSecrets: [] }],
     routes: [{ rail: "rail" }],
-    attentionAfterMinutes: 60,
   });
   for (const env of [LIVE, MEMORY]) expect(problemsOf(env)).toEqual([]);
 });

@@ -86,6 +86,7 @@ export function readConfig(env: Env, { server = false } = {}) {
   const mode: AskedMode = isSandbox === undefined ? "unset" : sandbox ? "sandbox" : "live";
   // A server behind a proxy may listen on loopback and still be public, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
+  const rails = readRails(read, report);
   const config = {
     database,
     host,
@@ -129,7 +130,9 @@ export function readConfig(env: Env, { server = false } = {}) {
     ),
     fees: { disbursement: readFee(read, "DISBURSEMENT", 100), checkout: readFee(read, "CHECKOUT", 480) },
     /** What carries the money of a live service (D73). Always present in a live server. */
-    rails: readRails(read, report),
+    rails,
+    /** After how many minutes a payment whose outcome is unknown needs a person (D74). */
+    attentionAfterMinutes: rails?.attentionAfterMinutes ?? 60,
     /** Where people sign in to the dashboard, beside links (D63). */
     openId: readOpenId(read, env, report),
   };

@@ -12,6 +12,7 @@ import { ServiceError } from "./domain/errors.ts";
 import { createIds } from "./domain/ids.ts";
 import { modeOf } from "./domain/keys.ts";
 import { prepareFirstMerchant } from "./domain/merchants.ts";
+import { ruled } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
 import { connectionLimit } from "./http/http-server.ts";
 import { createLog } from "./log.ts";
@@ -70,7 +71,7 @@ async function start(config: Config, stopping: AbortSignal) {
   const { database } = config;
   // With PostgreSQL, commands need no server; a database in memory cannot be shared with them.
   if (database.kind === "sqlite" && database.path !== ":memory:") {
-    const stopServing = await serveStorage(database.path, storage).catch(({ message }: Error) =>
+    const stopServing = await serveStorage(database.path, ruled(storage, config)).catch(({ message }: Error) =>
       log.warn(
         `commands are refused while this server runs, because they cannot use a socket beside its database: ${message}`,
       ),
@@ -163,10 +164,11 @@ async function closeAll(timeoutMs: number): Promise<void> {
   }
 }
 
+let stopping: AbortSignal | undefined;
 try {
   const config = readConfig(process.env, { server: true });
   const { shutdownTimeoutMs, drainDelayMs } = config;
-  const stopping = untilSignal(shutdownTimeoutMs);
+  stopping = untilSignal(shutdownTimeoutMs);
   const { service, httpServer, clock } = await start(config, stopping);
   if (!stopping.aborted) await once(stopping, "abort");
   // The process stops being ready, and serves requests until load balancers have noticed (D55). Then it finishes what is
@@ -177,7 +179,7 @@ try {
   service.release();
   await closeAll(shutdownTimeoutMs - drainDelayMs);
 } catch (error) {
-  if ((error as Error).name !== "AbortError") {
+  if (error !== stopping?.reason) {
     console.error(explain(error));
     process.exitCode = 1;
   }
