@@ -71,8 +71,9 @@ export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
 /** Gives due records their final status and writes their events. */
 export function settler({ read, write, emit }: Executor): Pick<ClockStore, "settleDue"> {
   return {
-    async settleDue(limit, merchant) {
-      const find = { text: merchant === undefined ? FIND_ALL : FIND_OF_MERCHANT, values: { limit, merchant } };
+    async settleDue(limit, merchantId) {
+      const text = merchantId === undefined ? FIND_ALL : FIND_OF_MERCHANT;
+      const find = { text, values: { limit, merchant: merchantId } };
       // Usually nothing is due. Avoid a transaction then.
       if ((await read(find)).length === 0) return 0;
       const work = function* () {
@@ -81,10 +82,10 @@ export function settler({ read, write, emit }: Executor): Pick<ClockStore, "sett
         const due = rows.toSorted((a, b) => a.due_at - b.due_at).slice(0, limit);
         const ids = due.map((row) => row.merchant_id);
         // Processes share the work: each leaves out the merchants on which another is working.
-        const merchants = yield* lockMerchants(ids, "orders", { wait: merchant !== undefined });
+        const merchants = yield* lockMerchants(ids, "orders", { wait: merchantId !== undefined });
         const ends = due.flatMap((row) => {
-          const owner = merchants.get(row.merchant_id);
-          return owner ? [{ ...toEnd(row), merchant: owner }] : [];
+          const merchant = merchants.get(row.merchant_id);
+          return merchant ? [{ ...toEnd(row), merchant }] : [];
         });
         return yield* endAll(ends);
       };
