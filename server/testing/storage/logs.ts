@@ -127,7 +127,7 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
 
 const idsOf = (requests: readonly LoggedRequest[]) => requests.map(({ requestId }) => requestId);
 
-export function requestTests({ storage, pass, reported, payout }: Current): void {
+export function requestTests({ storage, pass }: Current): void {
   const [ada, kofi] = [ADA, KOFI];
   const list = async (merchantId: string) => (await storage.listRequests({ merchantId, limit: 2_000 })).items;
 
