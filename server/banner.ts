@@ -8,14 +8,19 @@ interface Banner {
   newKey?: { text: string } | { file: string } | undefined;
   /** The id of the key in SANDBOX_API_KEY, if it has been revoked. */
   revokedKeyId?: string | undefined;
+  /** A link that signs an operator in to the dashboard, once. */
+  signIn?: string | undefined;
 }
 
+const hasDashboard = ({ dashboard, role }: Config): boolean => dashboard && role !== "worker";
+
+export const servesDashboard = (config: Config): boolean =>
+  hasDashboard(config) && dashboardRefusal(config) === undefined;
+
 /** The text printed on the terminal at start-up: the server's URLs and a command that creates a first payout. */
-export function banner({ config, newKey, revokedKeyId }: Banner): string {
+export function banner({ config, newKey, revokedKeyId, signIn }: Banner): string {
   const { publicUrl, rails, sandbox, webhookAllowPrivate } = config;
   const names = rails?.rails.map(({ name }) => name).join(", ");
-  const servesPages = config.role !== "worker";
-  const refusal = dashboardRefusal(config);
   const isForThisMachine =
     ["0.0.0.0", "::"].includes(config.host) && /^http:\/\/(127\.0\.0\.1|\[::1\]):/.test(publicUrl);
   const parts = [
@@ -25,7 +30,7 @@ export function banner({ config, newKey, revokedKeyId }: Banner): string {
         ? styleText("red", `Money moves over ${names}: every payout that is created here is paid.`)
         : "No money moves: the outcome of every payment is simulated.",
       styleText("cyan", publicUrl),
-      servesPages && `${styleText("cyan", `${publicUrl}/docs`)} (guides and API reference)`,
+      config.role !== "worker" && `${styleText("cyan", `${publicUrl}/docs`)} (guides and API reference)`,
     ]
       .filter(Boolean)
       .join("\n  "),
@@ -37,11 +42,7 @@ export function banner({ config, newKey, revokedKeyId }: Banner): string {
         : `  Your API key is in ${newKey.file}. Keep it and delete the file.`),
     revokedKeyId !== undefined &&
       `  The key in SANDBOX_API_KEY (${revokedKeyId}) was revoked and stays invalid. Set another value.`,
-    servesPages &&
-      config.dashboard &&
-      (refusal === undefined
-        ? `  Dashboard: ${publicUrl}/dashboard (\`${PROGRAM} keys dashboard-link\` prints a link to sign in)`
-        : `  Dashboard: none. ${refusal}`),
+    hasDashboard(config) && `  Dashboard${aboutDashboard(config, signIn)}`,
     webhookAllowPrivate
       ? "  Webhooks may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
       : "  Webhooks go to public addresses only (WEBHOOK_ALLOW_PRIVATE).",
@@ -50,6 +51,13 @@ export function banner({ config, newKey, revokedKeyId }: Banner): string {
     !rails && curlLine(publicUrl, keyInShell(newKey)),
   ];
   return `\n${parts.filter(Boolean).join("\n\n")}\n\n`;
+}
+
+function aboutDashboard(config: Config, signIn: string | undefined): string {
+  const refusal = dashboardRefusal(config);
+  if (refusal !== undefined) return `: none. ${refusal}`;
+  if (signIn !== undefined) return ` (the link works once, for ten minutes):\n  ${signIn}`;
+  return `: ${config.publicUrl}/dashboard (\`${PROGRAM} keys dashboard-link\` prints a link to sign in)`;
 }
 
 /** The key that the person has; the server does not show it. */
