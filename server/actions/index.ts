@@ -17,8 +17,8 @@ export const ACTIONS = {
 export type ActionName = keyof typeof ACTIONS;
 export const ACTION_NAMES = Object.keys(ACTIONS) as ActionName[];
 
-/** The action of this name, without the types of its input and result. */
-export const actionOf = (name: ActionName): Action => ACTIONS[name] as unknown as Action;
+/** The action of this name, without the types of its path, input and result. */
+export const actionOf = (name: ActionName) => ACTIONS[name] as unknown as Action<`{scope}${string}`>;
 
 /** Reads what an action needs to know. @param isComplete false for a query that leads to the page that asks for the rest */
 export const readInput = <Name extends ActionName>(name: Name, sent: unknown, isComplete = true) =>

@@ -16,7 +16,7 @@ import {
   someTerms,
 } from "./action.ts";
 
-const MANAGED = { needs: "manage merchants", byOperators: true, leadsTo: "/m/:merchant/settings" } as const;
+const MANAGED = { needs: "change settings", byOperators: true, leadsTo: "/m/:merchant/settings" } as const;
 
 /** Changes the state of a merchant. */
 const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state"]) =>
@@ -55,7 +55,7 @@ const adjustmentOf = (
 export const merchantActions = {
   "merchant.create": action({
     at: "/merchants",
-    needs: "manage merchants",
+    needs: "change settings",
     input: { name: aName("name"), random: sameAgain("name") },
     style: "primary",
     run: ({ context, actor }, { name, random }) =>

@@ -103,7 +103,7 @@ export const sandboxActions = {
   "sandbox.reset": action({
     at: "/m/:merchant/sandbox/reset",
     ...IN_SANDBOX,
-    needs: "reset the sandbox",
+    needs: "change settings",
     input: {},
     isFolded: true,
     style: "danger",

@@ -21,7 +21,7 @@ import {
 } from "./action.ts";
 
 const SETTINGS = { needs: "change settings", leadsTo: "/m/:merchant/settings" } as const;
-const TEAM = { needs: "manage people", leadsTo: "{scope}/team" } as const;
+const TEAM = { needs: "change settings", leadsTo: "{scope}/team" } as const;
 
 async function ownKey({ context, merchant }: Doer, keyId: string): Promise<ApiKey> {
   const key = (await context.storage.listKeysOf(merchant.id)).find(({ id }) => id === keyId);

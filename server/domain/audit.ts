@@ -27,10 +27,9 @@ export const actorName = (actor: Actor): ActorName => (typeof actor === "string"
 export const personOf = (name: ActorName): string => name.slice(name.indexOf(" ") + 1);
 
 /**
- * True if two names may be one person's: case and what follows an @ do not count, so that `command ada@host` is
+ * What two names of one person may have in common: what follows an @ does not count, so that `command ada@host` is
  * `dashboard Ada`. A person who may be the same does not count as a second person.
  */
-export const isSamePerson = (one: ActorName, other: ActorName): boolean => looksSame(ownName(one), ownName(other));
 const ownName = (name: ActorName) => personOf(name).replace(/(?<=.)@.*$/s, "");
 
 /**
@@ -50,8 +49,10 @@ export const nameOf = (chain: AccessChain): ActorName => chain.split(CHAIN_SEPAR
 export function areTwoPeople(one: AccessChain, other: AccessChain): boolean {
   const ofMerchant = [one, other].every((chain) => chain.startsWith("merchant "));
   const namesIn = (chain: AccessChain) =>
-    (chain.split(CHAIN_SEPARATOR) as ActorName[]).filter((name) => !ofMerchant || !name.startsWith("dashboard "));
-  return !namesIn(one).some((name) => namesIn(other).some((each) => isSamePerson(name, each)));
+    (chain.split(CHAIN_SEPARATOR) as ActorName[])
+      .filter((name) => !ofMerchant || !name.startsWith("dashboard "))
+      .map(ownName);
+  return !namesIn(one).some((name) => namesIn(other).some((each) => looksSame(name, each)));
 }
 
 /** What was done: the name of an action, or of what is no action of a form, such as `dashboard.sign-in`. */

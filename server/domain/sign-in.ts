@@ -144,10 +144,7 @@ export const RIGHTS = {
   "pause a rail": ["support", "finance"],
   "decide about payments": ["finance"],
   "change balances": ["finance"],
-  "reset the sandbox": [],
   "change settings": [],
-  "manage people": [],
-  "manage merchants": [],
 } as const satisfies Record<string, readonly Role[]>;
 export type Right = keyof typeof RIGHTS;
 

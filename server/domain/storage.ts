@@ -1,7 +1,7 @@
 import type { Mode } from "./keys.ts";
-import type { LedgerStore } from "./ledger.ts";
+import { needsSecondPerson, type LedgerStore } from "./ledger.ts";
+import type { Amounts } from "./limits.ts";
 import type { RecordStore } from "./payments.ts";
-import type { Payment } from "./records.ts";
 import type { AuditLog, Actor } from "./audit.ts";
 import type { DeliveryQueue, EventLog } from "./deliveries.ts";
 import type { FigureStore } from "./figures.ts";
@@ -20,7 +20,6 @@ export interface Storage
   extends
     MerchantStore,
     RecordStore,
-    PaymentSearch,
     ClockStore,
     DeliveryQueue,
     HandoverStore,
@@ -41,6 +40,21 @@ export interface Storage
   close(): Promise<void>;
 }
 
+/** The settings that say when a second person must agree. */
+export interface TwoPeopleRules {
+  balanceApprovalFrom?: Amounts | undefined;
+  oneOperatorDecides: boolean;
+}
+
+/** A server's storage as commands get it: the server's settings decide when a second person must agree, not a command's. */
+export const ruled = (storage: Storage, rules: TwoPeopleRules): Storage => ({
+  ...storage,
+  adjustBalance: (merchantId, change, actor) =>
+    storage.adjustBalance(merchantId, change, actor, needsSecondPerson(rules.balanceApprovalFrom, change)),
+  decideByHand: (reference, decision, actor) =>
+    storage.decideByHand(reference, decision, actor, !rules.oneOperatorDecides),
+});
+
 /** The counts end at this number, so that a long queue takes no longer to count. */
 export const MOST_COUNTED = 10_000;
 
@@ -54,15 +68,6 @@ export interface Backlog {
   oldestDeliveryDueAt?: number;
   dueSettlements: number;
   oldestSettlementDueAt?: number;
-}
-
-export interface PaymentSearch {
-  /**
-   * Finds the payments of all merchants with a reference or a phone number, newest first: at most `limit` payouts and as
-   * many checkouts. If thousands match, it may miss newer payments.
-   * @param query `text`: the service's or a merchant's reference
-   */
-  searchPayments(query: { text: string; phoneNumber?: string; limit: number }): Promise<Payment[]>;
 }
 
 export interface ClockStore {

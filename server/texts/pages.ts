@@ -151,8 +151,8 @@ export const pages = {
   "right.pause a rail": ["pause a rail", "mettre un rail en pause"],
   "right.decide about payments": ["decide about payments", "décider de paiements"],
   "right.change balances": ["change balances", "modifier des soldes"],
-  "right.reset the sandbox": ["reset the sandbox", "remettre à zéro le bac à sable"],
-  "right.change settings": ["change settings, keys and secrets", "modifier des paramètres, des clés et des secrets"],
-  "right.manage people": ["manage people", "gérer des personnes"],
-  "right.manage merchants": ["manage merchants", "gérer des marchands"],
+  "right.change settings": [
+    "change settings, keys, people and merchants",
+    "gérer paramètres, clés, personnes et marchands",
+  ],
 } as const;

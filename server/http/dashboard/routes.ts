@@ -1,5 +1,5 @@
 import express, { Router, type RequestHandler, type Response } from "express";
-import { digestOf, missing, refused, scopesOf, typed, type Doer, type Told } from "../../actions/action.ts";
+import { digestOf, missing, refused, scopesOf, typed, type Told } from "../../actions/action.ts";
 import { ACTION_NAMES, actionOf, readInput, type ActionName } from "../../actions/index.ts";
 import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
@@ -158,7 +158,7 @@ function askingPage(name: ActionName): Page {
     under: PAGES.find((page) => page.at === from)?.under ?? from,
     async show(view) {
       const { t, res } = view;
-      const asked = await asks!(view as unknown as Doer<never>, readInput(name, res.req.query, false));
+      const asked = await asks!(view, readInput(name, res.req.query, false));
       const { question = say("asked", { what: say(name) }), about = [], effects, isEmpty, values: more } = asked;
       const values = sentFor(name, res.req.query);
       const query = new URLSearchParams(Object.entries(values).flatMap(([key, all]) => all.map((each) => [key, each])));
@@ -188,16 +188,15 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
       await requireRight(view, name);
       const isOperator = view.visit.session.merchantId === undefined;
       if (!isOperator && (entry.byOperators || !at.startsWith("/m/"))) throw missing();
-      const doer = view as unknown as Doer<never>;
       const input = readInput(name, body);
       const replaced = typed(body, "replaces");
-      if (replaced !== "" && entry.replaces && replaced !== digestOf(await entry.replaces(doer, input)))
+      if (replaced !== "" && entry.replaces && replaced !== digestOf(await entry.replaces(view, input)))
         return show(context, page!, res.status(409), { lines: [say("outOfDate")] });
-      const result = await entry.run(doer, input);
+      const result = await entry.run(view, input);
       const told = entry.says?.(result);
       if (told?.secret !== undefined) stateOf(res).shownOnce = told.secret;
       if (told) return show(context, page!, res, told);
-      seeOther(res, view.pathTo(typeof leadsTo === "string" ? leadsTo : leadsTo(result, doer)));
+      seeOther(res, view.pathTo(typeof leadsTo === "string" ? leadsTo : leadsTo(result, view)));
     });
 }
 

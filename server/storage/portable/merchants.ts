@@ -41,18 +41,10 @@ const RECORD_USES = `UPDATE api_keys AS k SET used_real = :now FROM :rows
 const SELECT_WITH_ID = "SELECT * FROM api_keys WHERE merchant_id = :merchant AND id = :id";
 const SELECT_OWNER = "SELECT merchant_id FROM api_keys WHERE id = :id";
 const LIMIT_KEY = "UPDATE api_keys SET limits = :limits WHERE merchant_id = :merchant AND id = :id";
-const REVOKE_ALL =
-  "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND revoked_at IS NULL RETURNING id";
+const REVOKE_ALL = "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND revoked_at IS NULL";
 const REVOKE = "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND id = :id AND revoked_at IS NULL";
 
 const STATE_ACTIONS = { suspended: "merchant.suspend", closed: "merchant.close", active: "merchant.reopen" } as const;
-
-/** Revokes all keys of a locked merchant, and signs its people out. Returns the counts. */
-function* endAccess(merchant: string, at: number): Work<Record<string, string>> {
-  const { rows } = yield* run(REVOKE_ALL, { merchant, at });
-  const ended = yield* endAccessTo(merchant);
-  return { keys: String(rows.length), sessions: String(ended.length) };
-}
 
 function* addKey(key: ApiKey, actor: Actor): Work<void> {
   const { id, merchantId, hash, hint, name, createdAt: created, revokedAt: revoked } = key;
@@ -136,7 +128,12 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
           if (locked.state === state || (yield* wasRecorded(merchantId, entry))) return true;
           if (locked.state === "closed") return false;
           yield* run(SET("merchant_state"), { merchant: merchantId, value: state });
-          const details = state === "closed" ? yield* endAccess(merchantId, locked.now) : {};
+          const details: Record<string, string> = {};
+          if (state === "closed") {
+            const revoked = yield* run(REVOKE_ALL, { merchant: merchantId, at: locked.now });
+            details.keys = String(revoked.count);
+            details.sessions = String(yield* endAccessTo(merchantId));
+          }
           yield* recordAction({ actor, action: STATE_ACTIONS[state ?? "active"], merchantId, details }, entry);
           return true;
         },

@@ -39,8 +39,8 @@ const END = "DELETE FROM dashboard_access WHERE";
 const ENDED = {
   one: `${END} merchant_id = :scope AND id = :id RETURNING name`,
   ofPerson: `${END} (merchant_id = :scope AND name = :name)
-    OR (:scope IN ('', merchant_id) AND strpos(access_chain || :between, :invited) > 0) RETURNING name`,
-  ofMerchant: `${END} merchant_id = :scope RETURNING name`,
+    OR (:scope IN ('', merchant_id) AND strpos(access_chain || :between, :invited) > 0)`,
+  ofMerchant: `${END} merchant_id = :scope`,
 };
 /** Locks the session, so that the end of the session waits for the link, and then ends the link too. */
 const SELECT_CHAIN = "SELECT access_chain FROM dashboard_access WHERE merchant_id = :scope AND id = :id FOR SHARE";
@@ -105,13 +105,11 @@ export function signInStore({ read, write }: Executor): SignInStore {
     },
     endSessions: (which, actor) =>
       write(function* () {
-        const ended = yield* endAccess(which);
-        if (ended[0]) {
-          const name = "name" in which ? which.name : ended[0].name;
-          const details = { name, session: "id" in which ? which.id : "all" };
-          yield* recordAction({ actor, action: "dashboard.sign-out", merchantId: scopeOf(which), details });
-        }
-        return ended.length;
+        const { name, count } = yield* endAccess(which);
+        const details = { name, session: "id" in which ? which.id : "all" };
+        const merchantId = scopeOf(which);
+        if (count > 0) yield* recordAction({ actor, action: "dashboard.sign-out", merchantId, details });
+        return count;
       }),
   };
 }
@@ -167,24 +165,26 @@ function* requireFreeName(link: Person, maker: ActorName): Work<void> {
   );
 }
 
-/** Returns the names of those whose sessions and links it has deleted. */
-function* endAccess(which: EndedAccess): Work<readonly Row[]> {
+/** Ends access. Returns how many sessions and links it has ended, and whose. */
+function* endAccess(which: EndedAccess): Work<{ name: string; count: number }> {
   const scope = scopeOf(which);
-  if ("id" in which) return (yield* run(ENDED.one, { scope, id: which.id })).rows;
+  if ("id" in which) {
+    const { rows, count } = yield* run(ENDED.one, { scope, id: which.id });
+    return { name: rows[0]?.name, count };
+  }
+  const { name } = which;
   const invited = "invited" in which ? CHAIN_SEPARATOR + actorOf(which) + CHAIN_SEPARATOR : null;
-  return yield* endUntilNone(ENDED.ofPerson, { scope, name: which.name, invited, between: CHAIN_SEPARATOR });
+  return { name, count: yield* endUntilNone(ENDED.ofPerson, { scope, name, invited, between: CHAIN_SEPARATOR }) };
 }
 
-/** Ends all sessions and unused links of a merchant's people. Returns the names. */
-export const endAccessTo = (merchant: string): Work<readonly Row[]> =>
-  endUntilNone(ENDED.ofMerchant, { scope: merchant });
+/** Ends all sessions and unused links of a merchant's people. Returns their number. */
+export const endAccessTo = (merchant: string): Work<number> => endUntilNone(ENDED.ofMerchant, { scope: merchant });
 
 /** A deleted session may just have made a link, so this searches again until nothing is found. */
-function* endUntilNone(text: string, values: Query["values"]): Work<readonly Row[]> {
-  const ended: Row[] = [];
-  for (let before = -1; before < ended.length;) {
-    before = ended.length;
-    ended.push(...(yield* run(text, values)).rows);
+function* endUntilNone(text: string, values: Query["values"]): Work<number> {
+  for (let ended = 0; ;) {
+    const { count } = yield* run(text, values);
+    if (count === 0) return ended;
+    ended += count;
   }
-  return ended;
 }
