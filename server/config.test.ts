@@ -179,6 +179,7 @@ test.each<[env: Env, problem: string, options?: { server: true }]>([
   [{ ...LIVE, ...RAIL, SANDBOX_API_KEY: "test_0123456789abcdef" }, "SANDBOX_API_KEY is a ", { server: true }],
   ...KEYS.map((keys): [Env, string] => [{ SECRETS_KEY_FILE: fileWith(keys) }, LINES]),
   [{ SECRETS_KEY_FILE: "/nowhere" }, "SECRETS_KEY_FILE cannot be read: "],
+  [{ ...OPENID, OIDC_ISSUER: "" }, "OIDC_CLIENT_ID is set, but OIDC_ISSUER is not"],
   [{ ...OPENID, OIDC_ISSUER: "http://id.example" }, "OIDC_ISSUER must be an https URL"],
   [{ ...OPENID, OIDC_ISSUER: "nonsense" }, "OIDC_ISSUER must be an https URL"],
   [{ ...OPENID, OIDC_CLIENT_ID: "" }, "OIDC_CLIENT_ID is missing"],

@@ -44,6 +44,7 @@ const OPENID_NEEDED = {
   OIDC_CLIENT_SECRET_FILE: "the file with the client's secret",
   OIDC_ROLES: "who may do what, such as payments-admins=administrator",
 };
+const OPENID_VARIABLES = [...Object.keys(OPENID_NEEDED), "OIDC_ROLES_CLAIM", "OIDC_NAME_CLAIM"];
 
 /** Lists every problem of a configuration, so that the operator can fix all of them together. */
 export class ConfigError extends Error {
@@ -184,7 +185,10 @@ function readOpenId(read: Read, env: Env, report: Report): OpenIdSettings | unde
     rolesClaim: read("OIDC_ROLES_CLAIM", String, "groups"),
     nameClaim: read("OIDC_NAME_CLAIM", String, "email"),
   };
-  if (!env.OIDC_ISSUER) return undefined;
+  if (!env.OIDC_ISSUER) {
+    for (const name of OPENID_VARIABLES.filter((each) => env[each])) report(`${name} is set, but OIDC_ISSUER is not`);
+    return undefined;
+  }
   for (const [name, what] of Object.entries(OPENID_NEEDED)) if (!env[name]) report(`${name} is missing: ${what}`);
   return settings as OpenIdSettings;
 }

@@ -28,7 +28,7 @@ const sample = [
   ["arithmetic", "feeFor", "/", "*", "Maximum amount is returned unchanged"],
   ["method", "toRefusal", "some", "every", "400 takes precedence over 422"],
   ["removed statement", "declaredBy", "shown[name] = show(field);", ";", checkouts],
-  ["removed await", "createDisbursements.create", "await clock.sleep(", "", "408 is recorded and its response delayed"],
+  ["removed await", "respond", "await clock.sleep(", "", "408 is recorded and its response delayed"],
   ["removed throw", "existing", "throw new ServiceError(", "", "Records of another merchant are inaccessible"],
   ["pattern", "isWhole", "/0+$/", "/0+/", "Fraction that rounding would hide is refused with 400"],
   ["SQL condition", "recordList.statement", "merchants_reference =", "", "Lists of records can be filtered"],

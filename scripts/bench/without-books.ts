@@ -4,9 +4,8 @@ import { registerHooks } from "node:module";
 const NO_BOOKS = `const none = { text: "", rows: { columns: {}, values: [] } };
   const books = { accountOf: () => ({ available: 0n }), add() {}, queries: () => [] };
   export const OPEN = "";
-  export const [entry, reserved, adjusted, ended] = [() => ({}), () => ({}), () => ({}), () => []];
-  export const [openQuery, toBooks, booked] = [() => none, () => books, (insert) => insert + " RETURNING id"];
-  export function* openBooks() { return books; }`;
+  export const [reserved, adjusted, ended] = [() => ({}), () => ({}), () => []];
+  export const [openQuery, toBooks, booked] = [() => none, () => books, (insert) => insert + " RETURNING id"];`;
 
 registerHooks({
   load: (url, context, next) =>

@@ -3,7 +3,7 @@ import { actorName, personOf } from "../domain/audit.ts";
 import type { Decided } from "../domain/payments.ts";
 import { createKey, createMerchant, type Merchant } from "../domain/merchants.ts";
 import { createLink, LINK_MS, linkAddress } from "../domain/sign-in.ts";
-import { deliveryView, eventView, secretView } from "../http/views.ts";
+import { deliveryView, eventView, secretView } from "../domain/representation.ts";
 import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
 import { LIMITED, SEARCH, searchIn } from "./options.ts";

@@ -30,10 +30,8 @@ const PROMISING = new Set<ErrorCode>([
 type Tell = (text: `recorded.${"nothing" | Change}`) => string;
 
 /** Says whether something was recorded before an error. */
-export function describeChanges(changes: readonly Change[], t: Tell): string {
-  if (changes.length === 0) return t("recorded.nothing");
-  return t(changes.includes("certain") ? "recorded.certain" : "recorded.unknown");
-}
+export const describeChanges = (changes: readonly Change[], t: Tell): string =>
+  t(`recorded.${changes.includes("certain") ? "certain" : (changes[0] ?? "nothing")}`);
 
 /**
  * Returns the error as the caller must see it: with what was recorded before it, or with the promise that nothing was.

@@ -1,9 +1,9 @@
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
-import type { Disbursement, FinalStatus, Payment } from "./records.ts";
+import { kindOf, type Disbursement, type FinalStatus, type Payment } from "./records.ts";
 import { erasedPhone, textWithoutPhone } from "./redaction.ts";
 import type { Merchant } from "./merchants.ts";
-import { customerView, isCheckout, paymentView } from "./representation.ts";
+import { customerView, paymentView } from "./representation.ts";
 
 export type EventType = components["schemas"]["EventName"];
 
@@ -30,8 +30,7 @@ export const EVENT_TYPES = document.components.schemas.EventName.enum as readonl
  * @param merchantName the merchant's name as it appears in the record
  */
 export function eventOf(record: Payment, merchantName: string): Event {
-  const kind = isCheckout(record) ? "checkout" : "disbursement";
-  const type = `${kind}.${verbs[record.status as FinalStatus]}` as EventType;
+  const type = `${kindOf(record)}.${verbs[record.status as FinalStatus]}` as EventType;
   return {
     id: eventId(record.id),
     merchantId: record.merchantId,

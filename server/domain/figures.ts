@@ -1,14 +1,11 @@
 import type { FinalStatus, PaymentKind } from "./records.ts";
 
-/** A day, counted from 1 January 1970, in UTC. */
-export type Day = number;
-
 /**
  * Payments with one status and currency that were created on this day, in sandbox time. Several figures may each count a
- * part of the day.
+ * part of the day. Days are counted from 1 January 1970, in UTC.
  */
 export interface Figure {
-  day: Day;
+  day: number;
   status: FinalStatus | "pending";
   currency: string;
   payments: number;
@@ -33,9 +30,9 @@ export const MOST_GIVEN_UP_COUNTED = 200;
 export interface FiguresQuery {
   merchantId: string;
   kind: PaymentKind;
-  from: Day;
+  from: number;
   /** The last day. */
-  to: Day;
+  to: number;
 }
 
 /** Figures of payments by day, and what needs attention. */

@@ -39,14 +39,12 @@ export function createIds(source: Random, mode: Mode = "sandbox") {
   };
 }
 
-function timeText(now: number): string {
-  let [letters, rest] = ["", now];
-  while (letters.length < TIME_LENGTH) {
-    letters = ALPHABET[rest % 32] + letters;
-    rest = Math.floor(rest / 32);
-  }
-  return letters;
-}
+/** The last digits of a time in base 32, which JavaScript writes as 0 to v. */
+const timeText = (now: number) =>
+  now
+    .toString(32)
+    .slice(-TIME_LENGTH)
+    .replace(/./g, (digit) => ALPHABET[parseInt(digit, 32)]!);
 
 /**
  * Reads random bytes in blocks, because a request needs several small pieces and each read costs about a microsecond.

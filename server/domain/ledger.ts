@@ -32,22 +32,16 @@ export interface Proposal extends Adjustment {
   at: number;
 }
 
+/** `from` and `to` are sandbox time; `to` does not belong to the period. */
+type StatementQuery = { merchantId: string; from?: number; to?: number; limit: number; cursor?: string };
+
 export interface LedgerStore {
   /** Lists balances by merchant and currency. @param merchantId if present, only this merchant's */
   listBalances(merchantId?: string): Promise<Balance[]>;
   /** Sets a balance of a sandbox (D87). @param id the reference of the entry */
   setBalance(merchantId: string, id: string, setting: Schemas["BalanceSetting"], actor: Actor): Promise<void>;
-  /**
-   * Reads a page of a statement, newest first. `from` and `to` are sandbox time; `to` does not belong to the period.
-   * @throws InvalidCursorError
-   */
-  listStatement(query: {
-    merchantId: string;
-    from?: number;
-    to?: number;
-    limit: number;
-    cursor?: string;
-  }): Promise<Page<StatementEntry>>;
+  /** Reads a page of a statement, newest first. @throws InvalidCursorError */
+  listStatement(query: StatementQuery): Promise<Page<StatementEntry>>;
   /**
    * Adjusts a balance, unless it does not cover what is taken, or stores the adjustment as a proposal if a second person
    * must approve it. Repeated with the same id, takes effect once.
@@ -62,8 +56,8 @@ export interface LedgerStore {
   /** Lists what waits for a second person, oldest first. */
   listProposals(): Promise<Proposal[]>;
   /**
-   * Books a proposal, or rejects it. Whoever proposed it cannot approve it (`areTwoPeople`). If the balance does not cover what is taken,
-   * the proposal stays. Also "booked" for a proposal that was booked before.
+   * Books a proposal, or rejects it. Whoever proposed it cannot approve it (`areTwoPeople`). If the balance does not cover
+   * what is taken, the proposal stays. Also "booked" for a proposal that was booked before.
    */
   decideAdjustment(
     merchantId: string,
@@ -73,12 +67,10 @@ export interface LedgerStore {
   ): Promise<"booked" | "rejected" | "own" | "not-covered" | "unknown">;
 }
 
-type Cost = Pick<PaymentRecord, "amount" | "fee" | "currency">;
-export const insufficientFunds = ({ amount, fee, currency }: Cost): ServiceError =>
-  new ServiceError(
-    "insufficient_funds",
-    `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}.`,
-  );
+export function insufficientFunds({ amount, fee, currency }: PaymentRecord): ServiceError {
+  const message = `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}.`;
+  return new ServiceError("insufficient_funds", message);
+}
 
 /** Reads balances. All are `enforced` if the setting says so, and otherwise those that are enforced themselves (D87). */
 export const readBalances = async (

@@ -1,4 +1,5 @@
 import { ServiceError } from "./errors.ts";
+import type { Disbursement, Draft } from "./records.ts";
 
 /** Amounts by currency, in its lowest denomination. */
 export type Amounts = Readonly<Record<string, number>>;
@@ -26,12 +27,7 @@ export interface Bound {
   limits: Limits;
 }
 
-interface Payout {
-  amount: number;
-  country: string;
-  currency: string;
-  customer: { phoneNumber: string };
-}
+type Payout = Pick<Draft<Disbursement>, "amount" | "country" | "currency" | "customer">;
 
 /**
  * Returns why limits do not permit a payout; undefined if they do.
@@ -57,14 +53,14 @@ function brokenLimit({ amount, country, currency, customer }: Payout, limits: Li
 
 /** Returns whose approval a payout needs; undefined if it needs none. */
 export function approvalLevel(
-  { amount, currency }: Pick<Payout, "amount" | "currency">,
+  { amount, currency }: Payout,
   bounds: readonly Bound[],
 ): "operator" | "merchant" | undefined {
   const asking = bounds.filter(
     ({ limits: { approvalFrom } }) => approvalFrom && amount >= amountIn(approvalFrom, currency),
   );
-  if (asking.length === 0) return undefined;
-  return asking.some(({ keyId }) => keyId === "") ? "operator" : "merchant";
+  if (asking.some(({ keyId }) => keyId === "")) return "operator";
+  return asking.length > 0 ? "merchant" : undefined;
 }
 
 /** The amount in a currency. Without one, -1, which every amount exceeds. */
@@ -163,10 +159,8 @@ export const TERMS = {
   rateLimit: rate,
 } satisfies { [Name in keyof Terms]-?: Written<NonNullable<Terms[Name]>> };
 
-function textsOf(table: object, values: object = {}): Record<string, string> {
-  const write = (name: string, value: unknown) => (table[name as never] as Written<unknown>).write(value);
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, write(name, value)]));
-}
+const textsOf = (table: Readonly<Record<string, Written<any>>>, values: object = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, table[name]!.write(value)]));
 
 export const limitTexts = (limits: Limits | undefined) => textsOf(LIMITS, limits);
 export const termTexts = (terms: Terms | undefined) => textsOf(TERMS, terms);

@@ -1,6 +1,5 @@
-import { ServiceError } from "./errors.ts";
-import type { FailureCode, FinalStatus } from "./records.ts";
 import type { components } from "../../generated/openapi.ts";
+import { failureOf, type FailureCode, type FinalStatus, type Plan } from "./records.ts";
 
 /** The outcome of a disbursement, or of a payment on the checkout page, with a certain phone number. */
 export interface ForcedOutcome {
@@ -48,29 +47,14 @@ export const REFUSED_ATTEMPTS = 2;
 /** Real milliseconds by which a response is delayed (D17, 408). */
 export const HOLD_MS = 30_000;
 
-/**
- * Returns the outcome for a phone number in the sandbox. In a live service, the rail decides how a payment ends (D73).
- */
-export function outcomeFor(phoneNumber: string): ForcedOutcome {
-  return FORCED_OUTCOMES[phoneNumber.slice(-3)] ?? usual;
-}
+/** The outcome for a phone number in the sandbox. In a live service, the rail decides how a payment ends (D73). */
+export const outcomeFor = (phoneNumber: string): ForcedOutcome => FORCED_OUTCOMES[phoneNumber.slice(-3)] ?? usual;
 
-/**
- * Returns the error that D17 forces; undefined once enough attempts were refused.
- * @param reference under which attempts are counted, unique among all payments of the merchant
- */
-export async function forcedRefusal(
-  storage: { countRefusal(merchantId: string, reference: string): Promise<number> },
-  merchantId: string,
-  reference: string,
-  when: ForcedOutcome["refuse"],
-): Promise<ServiceError | undefined> {
-  if (when === undefined) return undefined;
-  if (when === "always") return new ServiceError("internal_error", "This phone number makes the sandbox fail.");
-  if ((await storage.countRefusal(merchantId, reference)) > REFUSED_ATTEMPTS) return undefined;
-  const message = "This phone number makes the sandbox refuse at first. Send the same request again.";
-  return new ServiceError("unavailable", message, { retryAfterSeconds: 1 });
-}
+/** Returns how and when the sandbox ends a payment. */
+export const planOf = ({ status, failure, at }: ForcedOutcome, settleDelayMs: number): Plan => ({
+  due: status && { afterMs: at === "once" ? 0 : settleDelayMs, status },
+  failure: failure && failureOf(failure),
+});
 
 /** What the chaos switch of a merchant's sandbox does (D17). */
 export type Chaos = components["schemas"]["Chaos"];

@@ -6,24 +6,11 @@ import type { Ids } from "./ids.ts";
 import type { Balances } from "./ledger.ts";
 import { feeFor, type FeeRule } from "./limits.ts";
 import type { Merchant } from "./merchants.ts";
-import { forcedRefusal, HOLD_MS, outcomeFor, type ForcedOutcome } from "./outcomes.ts";
+import { HOLD_MS, outcomeFor, planOf, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
 import { routed, type Rails } from "./rails.ts";
-import {
-  existing,
-  failureOf,
-  inserted,
-  type Approval,
-  type Checkout,
-  type Disbursement,
-  type Draft,
-  type FinalStatus,
-  type DueAfter,
-  type Failure,
-  type Insertion,
-  type PaymentKind,
-  type RecordQuery,
-} from "./records.ts";
+import { existing, failureOf, inserted, type Approval, type Checkout, type Disbursement } from "./records.ts";
+import type { Draft, Failure, FinalStatus, Insertion, Payment, PaymentKind, Plan, RecordQuery } from "./records.ts";
 import { sandboxTime } from "./time.ts";
 
 type Requests = Pick<components["schemas"], "DisbursementRequest" | "CheckoutRequest">;
@@ -45,6 +32,12 @@ export interface RecordStore {
   /** Lists the newest first. @throws InvalidCursorError if this list never returned the cursor to this merchant */
   listDisbursements(query: RecordQuery<Disbursement["status"]>): Promise<Page<Disbursement>>;
   listCheckouts(query: RecordQuery<Checkout["status"]>): Promise<Page<Checkout>>;
+  /**
+   * Finds the payments of all merchants with a reference or a phone number, newest first: at most `limit` payouts and as
+   * many checkouts. If thousands match, it may miss newer payments.
+   * @param query `text`: the service's or a merchant's reference
+   */
+  searchPayments(query: { text: string; phoneNumber?: string; limit: number }): Promise<Payment[]>;
   /** Counts one more attempt with a reference that the sandbox refuses at first (D17, 503). Returns the new count. */
   countRefusal(merchantId: string, merchantsReference: string): Promise<number>;
   /** Lists the payouts that wait for approval, of one merchant or of all, oldest first. */
@@ -60,7 +53,7 @@ export interface RecordStore {
    * Sets the payer and replaces the due status. Resolves with false if the checkout is final or already has a payer.
    * @param failure why the payment will fail, if that is known already
    */
-  payCheckout(reference: string, phoneNumber: string, due: DueAfter | undefined, failure?: Failure): Promise<boolean>;
+  payCheckout(reference: string, phoneNumber: string, due: Plan["due"], failure?: Failure): Promise<boolean>;
   /** Gives a pending checkout its final status and writes the event. Resolves with false if it was already final. */
   finishCheckout(reference: string, status: FinalStatus, failure?: Failure): Promise<boolean>;
   /** Cancels a checkout without a payer and writes the event. Resolves with false if it has a payer or is final. */
@@ -133,6 +126,20 @@ function draftOf<T extends Asked>(
   };
 }
 
+/** The error that D17 forces, if any. @param reference under which attempts are counted, unique among the merchant's */
+async function refusalFor({ storage }: Context, { refuse }: ForcedOutcome, { id }: Merchant, reference: string) {
+  if (refuse === "always") return new ServiceError("internal_error", "This phone number makes the sandbox fail.");
+  if (refuse === undefined || (await storage.countRefusal(id, reference)) > REFUSED_ATTEMPTS) return undefined;
+  const message = "This phone number makes the sandbox refuse at first. Send the same request again.";
+  return new ServiceError("unavailable", message, { retryAfterSeconds: 1 });
+}
+
+/** Delays or loses the response to what is recorded, as D17 forces. @throws ConnectionDropped */
+async function respond({ clock, stopping }: Context, { response }: ForcedOutcome): Promise<void> {
+  if (response === "dropped") throw new ConnectionDropped();
+  if (response === "held") await clock.sleep(HOLD_MS, stopping);
+}
+
 /** True if the checkout is pending and no number was submitted yet. */
 export const isPayable = ({ status, customer }: Checkout): boolean => status === "pending" && customer === undefined;
 
@@ -140,7 +147,7 @@ export type Disbursements = ReturnType<typeof createDisbursements>;
 export type Checkouts = ReturnType<typeof createCheckouts>;
 
 export function createDisbursements(context: Context) {
-  const { storage, clock } = context;
+  const { storage, routeOf, balances, settleDelayMs } = context;
   return {
     /**
      * Records a disbursement (§4.1). Resolves with the record once it is committed.
@@ -159,35 +166,22 @@ export function createDisbursements(context: Context) {
       const draft: Draft<Disbursement> = {
         ...draftOf(context, "disbursement", merchant, request, origin),
         customer: { phoneNumber },
-        mustBeCovered: context.balances === "enforced",
+        mustBeCovered: balances === "enforced",
       };
-      const outcome = context.routeOf ? undefined : outcomeFor(phoneNumber);
+      const outcome = routeOf ? undefined : outcomeFor(phoneNumber);
       if (outcome) {
-        simulate(draft, outcome, context);
-        const refusal = await forcedRefusal(storage, merchant.id, request.reference, outcome.refuse);
+        const { due, failure } = planOf(outcome, settleDelayMs);
+        Object.assign(draft, { failure }, outcome.at === "once" ? { status: outcome.status } : { due });
+        const refusal = await refusalFor(context, outcome, merchant, request.reference);
         draft.refusal ??= refusal;
       }
       const record = inserted("disbursement", await storage.insertDisbursement(draft));
       if (!outcome) context.handOver();
       else if (record.status !== "pending") context.wake();
-
-      if (outcome?.response === "dropped") throw new ConnectionDropped();
-      if (outcome?.response === "held") await clock.sleep(HOLD_MS, context.stopping);
+      if (outcome) await respond(context, outcome);
       return record;
     },
   };
-}
-
-/** Adds to a draft how and when the sandbox ends the payment (D17). */
-function simulate(
-  draft: Draft<Disbursement>,
-  { status, failure, at }: ForcedOutcome,
-  { settleDelayMs }: Context,
-): void {
-  if (failure !== undefined) draft.failure = failureOf(failure);
-  if (status === undefined || status === "cancelled") return;
-  if (at === "once") draft.status = status;
-  else draft.due = { afterMs: settleDelayMs, status };
 }
 
 export function createCheckouts(context: Context) {
@@ -207,8 +201,6 @@ export function createCheckouts(context: Context) {
     },
     /** Finds a checkout by its public reference (D19). If it is due, the merchant's due records are settled first. */
     async open(reference: string): Promise<OpenCheckout | undefined> {
-      // Other text is not a reference. It may contain NUL, which PostgreSQL does not accept in text.
-      if (!/^CHK[0-9A-Za-z]+$/.test(reference)) return undefined;
       const opened = await storage.findPublicCheckout(reference);
       if ((opened?.checkout.due?.at ?? Infinity) > clock.now()) return opened;
       await context.settle(opened!.merchant.id);
@@ -223,18 +215,13 @@ export function createCheckouts(context: Context) {
      * @throws ConnectionDropped when D17 forces that the payer gets no response
      */
     async pay({ checkout, merchant }: OpenCheckout, phoneNumber: string): Promise<void> {
-      const { refuse, status, failure, at, response } = outcomeFor(phoneNumber);
-      const refusal = await forcedRefusal(storage, merchant.id, checkout.reference, refuse);
+      const outcome = outcomeFor(phoneNumber);
+      const refusal = await refusalFor(context, outcome, merchant, checkout.reference);
       if (refusal) throw refusal;
-
-      // Without a status the payment stays pending indefinitely (D17). Nothing is due then, and the checkout no longer
-      // expires, because only unpaid checkouts do (D3).
-      const due = status && { afterMs: at === "once" ? 0 : context.settleDelayMs, status };
-      const reason = failure && failureOf(failure);
-      if (!(await storage.payCheckout(checkout.reference, phoneNumber, due, reason))) return;
-
-      if (response === "dropped") throw new ConnectionDropped();
-      if (response === "held") await clock.sleep(HOLD_MS, context.stopping);
+      // If nothing is due, the payment stays pending (D17). It no longer expires, because only unpaid checkouts do (D3).
+      const { due, failure } = planOf(outcome, context.settleDelayMs);
+      if (!(await storage.payCheckout(checkout.reference, phoneNumber, due, failure))) return;
+      await respond(context, outcome);
     },
     /** Cancels a checkout for the payer, unless a number was submitted: the payment has then begun. */
     async cancel({ checkout }: OpenCheckout): Promise<void> {
@@ -276,15 +263,17 @@ export function mayDecide(
 }
 
 /** Turns a draft into a draft that waits for approval. */
-export function heldBack(draft: Draft<Disbursement>, { level, madeBy }: Omit<Approval, "plan">): Draft<Disbursement> {
-  const { due, rail, failure, status, ...rest } = draft;
-  const end = status === "pending" ? due : { afterMs: 0, status };
-  const plan = { ...(end && { due: end }), ...(failure && { failure }), ...(rail !== undefined && { rail }) };
+export function heldBack(
+  { due, rail, failure, status, ...rest }: Draft<Disbursement>,
+  level: Approval["level"],
+  madeBy?: AccessChain,
+): Draft<Disbursement> {
+  const plan = { due: status === "pending" ? due : { afterMs: 0, status }, failure, rail };
   return {
     ...rest,
     status: "pending",
     due: { afterMs: APPROVE_WITHIN_MS, status: "failed" },
     failure: failureOf("not_approved"),
-    approval: { level, ...(madeBy !== undefined && { madeBy }), plan },
+    approval: { level, madeBy, plan },
   };
 }

@@ -11,10 +11,14 @@ import { ServiceError } from "./errors.ts";
 export type PaymentKind = "disbursement" | "checkout";
 export type FinalStatus = "success" | "failed" | "cancelled";
 
-/** The final status that a pending record will get, and after which time, counted from its recording. */
-export interface DueAfter {
-  afterMs: number;
-  status: FinalStatus;
+/** What will become of a pending payment. */
+export interface Plan {
+  /** The final status that it will get, and after which time, counted from its recording. */
+  due?: { afterMs: number; status: FinalStatus } | undefined;
+  /** Why it will fail, if that is known already. */
+  failure?: Failure | undefined;
+  /** The rail that carries it. Its hand-over is written in the same transaction. Absent in a sandbox. */
+  rail?: string | undefined;
 }
 
 export interface Customer {
@@ -63,11 +67,11 @@ export interface Checkout extends PaymentRecord, Omit<Given<"CheckoutRequest">, 
 
 export type Payment = Disbursement | Checkout;
 
+export const kindOf = (record: object): PaymentKind => ("locale" in record ? "checkout" : "disbursement");
+
 /** The approval for which a payout waits before it is handed over (D93). */
 export interface Approval {
-  /**
-   * Who may decide: with `operator` only operators, because a limit of the merchant asks for the approval.
-   */
+  /** Who may decide: with `operator` only operators, because a limit of the merchant asks for the approval. */
   level: "merchant" | "operator";
   /**
    * The person who made the payout, and who therefore cannot approve it: the creator of its key, or the sender of its
@@ -75,29 +79,27 @@ export interface Approval {
    */
   madeBy?: AccessChain;
   /** What happens to the payout once it is approved. */
-  plan: { due?: DueAfter; failure?: Failure; rail?: string };
+  plan: Plan;
 }
 
 /**
  * A record before it is stored. The storage adds the times, which depend on the merchant's clock at that moment, and the
  * customer's id.
  */
-export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" | "due" | "customer"> & {
-  due?: DueAfter;
-  /** The rail that carries the payment. Its hand-over is written in the same transaction. Absent in a sandbox. */
-  rail?: string;
-  /** True to store a payout only if the merchant's available balance covers amount and fee. */
-  mustBeCovered?: boolean;
-  /**
-   * The API key of the request. It must not be revoked, and a payout must keep its limits. Absent for a payment from the
-   * dashboard.
-   */
-  keyId?: string;
-  /** Why the payment is refused, unless the merchant has used its reference: then it is a duplicate (D1). */
-  refusal?: ServiceError;
-  /** Who made a payment from the dashboard. */
-  madeBy?: AccessChain;
-} & (T extends { customer: Customer } ? { customer: Pick<Customer, "phoneNumber"> } : unknown);
+export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" | "customer" | keyof Plan> &
+  Plan & {
+    /** True to store a payout only if the merchant's available balance covers amount and fee. */
+    mustBeCovered?: boolean;
+    /**
+     * The API key of the request. It must not be revoked, and a payout must keep its limits. Absent for a payment from the
+     * dashboard.
+     */
+    keyId?: string;
+    /** Why the payment is refused, unless the merchant has used its reference: then it is a duplicate (D1). */
+    refusal?: ServiceError;
+    /** Who made a payment from the dashboard. */
+    madeBy?: AccessChain;
+  } & (T extends { customer: Customer } ? { customer: Pick<Customer, "phoneNumber"> } : unknown);
 
 /**
  * The result of an insert. `inserted` is false if the merchant's reference was already in use (D4). In this case
@@ -144,10 +146,7 @@ export function existing<T>(kind: PaymentKind, record: T | undefined): T {
 
 /** Why a payment failed, from the contract's list (D75). */
 export type FailureCode = components["schemas"]["FailureCode"];
-/**
- * The contract's list of codes is open, because later versions may add codes. This server sends only the codes that it
- * knows.
- */
+/** The contract's list of codes is open, because later versions may add codes. This server sends only these. */
 export type Failure = components["schemas"]["Failure"] & { code: FailureCode };
 
 const MESSAGES: Readonly<Record<FailureCode, string>> = {

@@ -1,6 +1,8 @@
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
-import type { Checkout, Customer, Failure, Payment } from "./records.ts";
+import type { WebhookSecrets } from "./keys.ts";
+import type { Page } from "./pages.ts";
+import { kindOf, type Checkout, type Customer, type Failure, type Payment } from "./records.ts";
 
 type Schemas = components["schemas"];
 
@@ -44,17 +46,29 @@ const SHOWN = Object.fromEntries(Object.entries(schemas).map(([name, schema]) =>
 export const view = <Name extends keyof Schemas>(name: Name, object: object): Schemas[Name] =>
   SHOWN[name]!(object) as Schemas[Name];
 
-export const isCheckout = (record: Payment): record is Checkout => "locale" in record;
-
 /** The response to verifying a payment (§2.3, D6). */
 export const paymentView = <T extends Payment>(record: T, merchantName: string) =>
-  view(isCheckout(record) ? "Checkout" : "Disbursement", {
+  view(kindOf(record) === "checkout" ? "Checkout" : "Disbursement", {
     ...record,
     userId: record.merchantId,
     merchant: { name: merchantName },
     customer: record.customer && customerView(record.customer),
     failure: failureIn(record),
   }) as T extends Checkout ? Schemas["Checkout"] : Schemas["Disbursement"];
+
+export const eventView = (event: { body: string }) => view("SandboxEvent", { ...event, body: JSON.parse(event.body) });
+export const deliveryView = (delivery: { type: string }) => view("Delivery", { ...delivery, event: delivery.type });
+export const secretView = ({ current, previous }: WebhookSecrets) =>
+  view("WebhookSecret", { secret: current, previousSecrets: previous });
+
+/** A page of any list (D42). */
+export const listView = <T, V>(
+  { items, cursor }: Page<T>,
+  show: (item: T) => V,
+): { items: V[]; nextCursor?: string } => ({
+  items: items.map(show),
+  ...(cursor !== undefined && { nextCursor: cursor }),
+});
 
 /** The optional fields that pages and exports show in words of their own, or not at all because they may contain secrets. */
 const IN_WORDS = new Set(["customer", "failure", "webhookURL", "redirectURL"]);

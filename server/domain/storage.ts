@@ -2,7 +2,6 @@ import type { Mode } from "./keys.ts";
 import { needsSecondPerson, type LedgerStore } from "./ledger.ts";
 import type { Amounts } from "./limits.ts";
 import type { RecordStore } from "./payments.ts";
-import type { Payment } from "./records.ts";
 import type { AuditLog, Actor } from "./audit.ts";
 import type { DeliveryQueue, EventLog } from "./deliveries.ts";
 import type { FigureStore } from "./figures.ts";
@@ -21,7 +20,6 @@ export interface Storage
   extends
     MerchantStore,
     RecordStore,
-    PaymentSearch,
     ClockStore,
     DeliveryQueue,
     HandoverStore,
@@ -70,15 +68,6 @@ export interface Backlog {
   oldestDeliveryDueAt?: number;
   dueSettlements: number;
   oldestSettlementDueAt?: number;
-}
-
-export interface PaymentSearch {
-  /**
-   * Finds the payments of all merchants with a reference or a phone number, newest first: at most `limit` payouts and as
-   * many checkouts. If thousands match, it may miss newer payments.
-   * @param query `text`: the service's or a merchant's reference
-   */
-  searchPayments(query: { text: string; phoneNumber?: string; limit: number }): Promise<Payment[]>;
 }
 
 export interface ClockStore {

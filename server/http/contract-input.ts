@@ -36,12 +36,6 @@ function resolved(part: any): unknown {
 const inlined = <T extends object>(part: T): T =>
   JSON.parse(JSON.stringify(part, (_name, value) => resolved(value))) as T;
 
-/** True if a path parameter may be any string. Descriptions, examples and `x-…` extensions constrain nothing. */
-function isFree({ in: place, schema }: Parameter): boolean {
-  const keywords = Object.keys(schema).filter((key) => !/^(description|examples|x-.+)$/.test(key));
-  return place === "path" && keywords.join() === "type" && schema.type === "string";
-}
-
 const pick = (names: readonly string[]) => (given: object) =>
   Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
 
@@ -64,7 +58,8 @@ export function inputOf(path: string, { parameters = [], requestBody }: InputDec
   const { properties: body, oneOf = [] } = schema.requestBody?.content["application/json"].schema ?? {};
   for (const [name, { type }] of Object.entries(body ?? {}))
     if (type === "object" || type === "array") throw new Error(`The parts of ${name} would not be picked`);
-  const isConstrained = body !== undefined || !schema.parameters.every(isFree);
+  // A parameter of a path may be any text.
+  const isConstrained = body !== undefined || inQuery.length > 0;
   const declared = [
     ...schema.parameters.map((each) => [each.name, each.schema] as const),
     ...Object.entries(body ?? {}),
@@ -104,16 +99,11 @@ if (!process.noDeprecation) {
 const isUri = fullFormats.uri as (text: string) => boolean;
 
 /**
- * True if the date exists, and is written as in `toISOString`. `Date` rejects leap seconds but reads 30 February as 2 March, so compare the text too.
+ * The contract's formats. `Date` reads 30 February as 2 March, so compare the text too. `uri` must also be a URL that `URL`
+ * can parse, since the server will call it.
  */
-function isTimestamp(text: string): boolean {
-  const time = Date.parse(text);
-  return !Number.isNaN(time) && new Date(time).toISOString() === text;
-}
-
-/** The contract's formats. `uri` must also be a URL that `URL` can parse, since the server will call it. */
 const formats = {
-  "date-time": { type: "string" as const, validate: isTimestamp },
+  "date-time": { type: "string" as const, validate: (text: string) => new Date(text).toJSON() === text },
   uri: { type: "string" as const, validate: (text: string) => isUri(text) && URL.canParse(text) },
 };
 

@@ -9,12 +9,11 @@ import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { KeyUses } from "../workers/housekeeping.ts";
 import { authenticate, refusalOf, type OperationId } from "./authentication.ts";
 import { inputOf, type InputDeclaration } from "./contract-input.ts";
-import { createHandlers, type HandlerContext } from "./handlers.ts";
+import { createHandlers, type HandlerContext, type Send } from "./handlers.ts";
 import { onlyFor } from "./http-error.ts";
 import { arrived, readJson, through } from "./json-body.ts";
 import { beginOther, beginPayment, callerAt, inTime, type RequestLimit, type RequestRoom } from "./request-limit.ts";
 import { stateOf } from "./request-state.ts";
-import type { Send } from "./views.ts";
 
 export interface ContractContext extends HandlerContext {
   /** Counts requests without a valid key. */
@@ -27,11 +26,11 @@ export interface ContractContext extends HandlerContext {
   stopping: AbortSignal;
 }
 
-const METHODS = ["get", "post", "put", "patch", "delete"] as const;
 interface Operation extends InputDeclaration {
   operationId: OperationId;
 }
-type Item = Partial<Record<(typeof METHODS)[number], Operation>>;
+/** The operations of a path, by method. */
+type Item = Partial<Record<"get" | "post" | "put", Operation>>;
 
 /** True for the paths that only a sandbox serves (D18). */
 const isControl = (path: string): boolean => path.startsWith("/sandbox/");
@@ -43,12 +42,9 @@ export function createContract(context: ContractContext): Router {
   for (const [path, item] of Object.entries(document.paths as object as Record<string, Item>)) {
     if (isControl(path) && !context.config.sandbox) continue;
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
-    const methods = METHODS.filter((method) => item[method]);
-    for (const method of methods) {
-      const operation = item[method]!;
-      route[method](serve(context, path, operation, handlers[operation.operationId] as Handle));
-    }
-    route.all(onlyFor(methods.map((method) => (method === "get" ? "GET, HEAD" : method.toUpperCase())).join(", ")));
+    for (const [method, operation] of Object.entries(item))
+      route[method as keyof Item](serve(context, path, operation, handlers[operation.operationId] as Handle));
+    route.all(onlyFor(Object.keys(item).toSorted().join(", ").toUpperCase().replace("GET", "GET, HEAD")));
   }
   return router;
 }

@@ -1,23 +1,23 @@
+import type { Request, Response } from "express";
+import type { components, operations } from "../../generated/openapi.ts";
 import type { Config } from "../config.ts";
-import type { Checkouts, Disbursements } from "../domain/payments.ts";
-import { existing } from "../domain/records.ts";
-import { chaosOf, NO_CHAOS } from "../domain/outcomes.ts";
-import type { Merchant } from "../domain/merchants.ts";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Delivery } from "../domain/deliveries.ts";
+import type { ServiceError } from "../domain/errors.ts";
 import type { Ids, Random } from "../domain/ids.ts";
 import { newSecret } from "../domain/keys.ts";
-import type { ServiceError } from "../domain/errors.ts";
-import { paymentView, view } from "../domain/representation.ts";
-import { sandboxTime, type ClockMove } from "../domain/time.ts";
-import { readBalances } from "../domain/ledger.ts";
-import { DEFAULT_LIMIT } from "../domain/pages.ts";
+import { readBalances, type StatementEntry } from "../domain/ledger.ts";
+import type { Merchant } from "../domain/merchants.ts";
+import { chaosOf, NO_CHAOS } from "../domain/outcomes.ts";
+import { DEFAULT_LIMIT, type Page } from "../domain/pages.ts";
+import type { Checkouts, Disbursements } from "../domain/payments.ts";
+import { existing, type Payment } from "../domain/records.ts";
+import { csvLine, deliveryView, eventView, listView, paymentView, secretView, view } from "../domain/representation.ts";
 import type { Storage } from "../domain/storage.ts";
-import type { components, operations } from "../../generated/openapi.ts";
+import { sandboxTime, type ClockMove } from "../domain/time.ts";
 import type { AdvanceClock } from "../workers/merchant-clock.ts";
 import type { OperationId } from "./authentication.ts";
-import { deliveryView, eventView, listView, secretView, statementTable, type Send } from "./views.ts";
 
 type Parameters<Op extends OperationId, In extends "path" | "query"> = NonNullable<operations[Op]["parameters"][In]>;
 type Body<Op extends OperationId> = operations[Op] extends {
@@ -42,6 +42,9 @@ interface Call<Op extends OperationId> {
   body: Body<Op>;
 }
 
+/** Sends a response in place of JSON. */
+export type Send = (req: Request, res: Response) => void;
+
 /** One handler per operationId of the spec; a missing handler does not compile. */
 type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<Op> | Send> };
 
@@ -61,6 +64,7 @@ export interface HandlerContext {
 /** The handler of each operation of the spec. */
 export function createHandlers(context: HandlerContext): Handlers {
   const { config, clock, disbursements, checkouts, replay, ids, random, advanceClock, storage } = context;
+  const balancesOf = async ({ id }: Merchant) => view("Balances", { items: await readBalances(context, id) });
   const clockOf = (merchant: Pick<Merchant, "clockOffset">) =>
     view("Clock", { now: sandboxTime(merchant, clock.now()) });
   return {
@@ -69,9 +73,7 @@ export function createHandlers(context: HandlerContext): Handlers {
     verifyDisbursement: async ({ merchant, path }) =>
       paymentView(existing("disbursement", await storage.findDisbursement(merchant.id, path.reference)), merchant.name),
     listDisbursements: async ({ merchant, query }) =>
-      listView(await storage.listDisbursements({ ...firstPage(merchant), ...query, ...createdIn(query) }), (one) =>
-        paymentView(one, merchant.name),
-      ),
+      payments(merchant, await storage.listDisbursements({ ...firstPage(merchant), ...query, ...createdIn(query) })),
     async createCheckout({ merchant, keyId, body, refusal }) {
       const record = await checkouts.create(merchant, body, { keyId, refusal });
       // The base of the URL is a setting, and never a request's Host header.
@@ -80,10 +82,8 @@ export function createHandlers(context: HandlerContext): Handlers {
     verifyCheckout: async ({ merchant, path }) =>
       paymentView(existing("checkout", await storage.findCheckout(merchant.id, path.reference)), merchant.name),
     listCheckouts: async ({ merchant, query }) =>
-      listView(await storage.listCheckouts({ ...firstPage(merchant), ...query, ...createdIn(query) }), (one) =>
-        paymentView(one, merchant.name),
-      ),
-    listBalances: async ({ merchant }) => view("Balances", { items: await readBalances(context, merchant.id) }),
+      payments(merchant, await storage.listCheckouts({ ...firstPage(merchant), ...query, ...createdIn(query) })),
+    listBalances: async ({ merchant }) => balancesOf(merchant),
     async listStatements({ merchant, query: { format, ...query } }) {
       const period = { from: timeOf(query.from), to: timeOf(query.to) };
       const page = await storage.listStatement({ ...firstPage(merchant), ...query, ...period });
@@ -109,7 +109,7 @@ export function createHandlers(context: HandlerContext): Handlers {
     readChaos: async ({ merchant }) => merchant.chaos ?? NO_CHAOS,
     async setBalance({ merchant, actor, body }) {
       await storage.setBalance(merchant.id, ids.record(clock.now()), body, actor);
-      return view("Balances", { items: await readBalances(context, merchant.id) });
+      return balancesOf(merchant);
     },
     async setChaos({ merchant, actor, body }) {
       const chaos = { ...NO_CHAOS, ...body };
@@ -133,3 +133,23 @@ const createdIn = ({ createdAfter, createdBefore }: { createdAfter?: string; cre
 
 /** What is listed if the query says nothing else. */
 const firstPage = ({ id: merchantId }: Merchant) => ({ merchantId, limit: DEFAULT_LIMIT });
+
+/** A page of payments as verify shows them. */
+const payments = <T extends Payment>({ name }: Merchant, page: Page<T>) =>
+  listView(page, (payment) => paymentView(payment, name));
+
+const STATEMENT_COLUMNS = ["createdAt", "kind", "reference", "currency", "amount", "balance"] as const;
+
+/** Sends a page of a statement as a table. */
+const statementTable =
+  ({ items, cursor }: Page<StatementEntry>): Send =>
+  ({ originalUrl }, res) => {
+    if (cursor !== undefined) {
+      const next = new URL(originalUrl, "http://service");
+      next.searchParams.set("cursor", cursor);
+      res.set("Link", `<${next.pathname}${next.search}>; rel="next"`);
+    }
+    const entries = items.map((item) => view("StatementEntry", item));
+    const lines = entries.map((entry) => STATEMENT_COLUMNS.map((column) => entry[column]));
+    res.type("text/csv").send([STATEMENT_COLUMNS, ...lines].map(csvLine).join(""));
+  };

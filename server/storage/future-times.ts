@@ -14,9 +14,8 @@ const CORRECTIONS = [
   `UPDATE events SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND ready = false AND leased_until IS NULL
     AND attempted_real > ${FUTURE}`,
   // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
-  `UPDATE handovers SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND ready = false
-    AND leased_until IS NULL AND exchanged_real > ${FUTURE}`,
-  `UPDATE handovers SET next_attempt_at = ${NOW} WHERE state <> 'closed' AND ready = true AND next_attempt_at > ${FUTURE}`,
+  `UPDATE handovers SET next_attempt_at = ${NOW} WHERE next_attempt_at > ${FUTURE} AND CASE ready
+    WHEN true THEN state <> 'closed' ELSE leased_until IS NULL AND exchanged_real > ${FUTURE} END`,
   `UPDATE handovers SET attention_real = ${NOW} WHERE attention_real > ${FUTURE}`,
   // Records that are created from now on must be erased in their turn.
   `UPDATE erasures SET next_created_at = ${NOW} WHERE next_created_at > ${NOW}`,
@@ -33,21 +32,11 @@ const RATES = `DELETE FROM request_rates WHERE full_at > ${NOW} + 2000`;
 export function correction({ database, write }: Executor, clock: Pick<Clock, "now">): () => Promise<void> {
   const statements = (database === "postgres" ? [...CORRECTIONS, RATES] : CORRECTIONS).map((text) => ({ text }));
   let latest = Infinity;
-  let running = false;
   return async () => {
     const now = clock.now();
-    if (running || latest - now <= CLOCKS_AGREE_MS) {
-      latest = Math.max(latest, now);
-      return;
-    }
-    running = true;
-    try {
-      await write(() => runAll(statements), { repeatable: true });
-      latest = now;
-    } catch {
-      // The storage reports why it does not work, and the next call tries again.
-    } finally {
-      running = false;
-    }
+    const isBehind = latest - now > CLOCKS_AGREE_MS;
+    latest = isBehind ? now : Math.max(latest, now);
+    // If the storage does not work, it reports why, and the next call tries again.
+    if (isBehind) await write(() => runAll(statements), { repeatable: true }).catch(() => (latest = Infinity));
   };
 }

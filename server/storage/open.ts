@@ -9,7 +9,7 @@ import { migrate } from "./postgres/migrate.ts";
 import { checkPostgres, DUMP, postgresStatus, RESTORE } from "./postgres/tools.ts";
 import { connectToServer } from "./socket.ts";
 import { backupUnused, restoreSqlite, type RestoreOptions } from "./sqlite/backup.ts";
-import { FileInUse, MEMORY, migrateSqlite } from "./sqlite/database.ts";
+import { FileInUse, migrateSqlite } from "./sqlite/database.ts";
 import { openSqlite, type SqliteStorage } from "./sqlite/index.ts";
 import { checkSqlite, sqliteStatus } from "./sqlite/tools.ts";
 import { StorageAway, StorageError } from "./storage-error.ts";
@@ -48,15 +48,11 @@ async function reach<T>(
 export async function openStorage(database: DatabaseAddress, options: OpenOptions): Promise<Storage> {
   if (database.kind === "postgres") return openPostgres(database.url, options);
   const { path } = database;
-  const asksServer = !options.server && path !== MEMORY;
-  return reach<Storage>(
-    path,
-    async (server) => {
-      if (server && options.mode) requireMode(await server.readMode(), options.mode, options);
-      return server ?? openSqlite(path, options);
-    },
-    asksServer,
-  );
+  if (options.server) return reach<Storage>(path, () => openSqlite(path, options), false);
+  return reach<Storage>(path, async (server) => {
+    if (server && options.mode) requireMode(await server.readMode(), options.mode, options);
+    return server ?? openSqlite(path, options);
+  });
 }
 
 /** A database as a whole, for an operator. Each operation throws a StorageError whose message says what to do. */

@@ -1,60 +1,62 @@
-import type { Disbursement, Payment } from "../../domain/records.ts";
+import { kindOf, type Payment } from "../../domain/records.ts";
+import { sandboxTime } from "../../domain/time.ts";
 import { byText } from "../postgres/text.ts";
-import type { StoredMerchant, Values } from "../rows.ts";
-import { given, insertRows, type Query, type QueryResult, type Work } from "./query.ts";
+import type { Values } from "../rows.ts";
+import type { LockedMerchant } from "./locked-merchant.ts";
+import { given, insertRows, type Query, type QueryResult } from "./query.ts";
 
 /** The changes of the four accounts that a merchant has in each currency. Their sum is zero (D87). */
-type Amounts = Readonly<Record<"available" | "reserved" | "fees" | "outside", bigint>>;
+const NONE = { available: 0n, reserved: 0n, fees: 0n, outside: 0n };
 type Kind = "reserve" | "capture" | "release" | "credit" | "top-up" | "withdrawal";
 
-const NONE: Amounts = { available: 0n, reserved: 0n, fees: 0n, outside: 0n };
-
-/** The row of an entry of the books. */
-export function entry(
-  { id }: StoredMerchant,
-  { currency, reference, at }: { currency: string; reference: string; at: number },
-  kind: Kind,
-  amounts: Partial<Amounts>,
-) {
-  return { merchant_id: id, reference, kind, currency, at, ...NONE, ...amounts } satisfies Values;
-}
-export type Entry = ReturnType<typeof entry>;
 /** Where an entry is booked: an account. */
-export type Place = Pick<Entry, "merchant_id" | "currency">;
+export interface Place {
+  merchant_id: string;
+  currency: string;
+}
+
+/** The row of an entry of the books. @param place with the time, which is sandbox time */
+const entry = (place: Place & { reference: string; at: number }, kind: Kind, amounts: Partial<typeof NONE>) =>
+  ({ ...place, kind, ...NONE, ...amounts }) satisfies Values;
+export type Entry = ReturnType<typeof entry>;
 
 /** BigInt, because the sum of amount and fee can exceed 2^53. */
-const sumsOf = ({ amount, fee }: Payment) => ({
-  amount: BigInt(amount),
-  fee: BigInt(fee),
-  total: BigInt(amount) + BigInt(fee),
+const sumsOf = (record: Payment) => {
+  const [amount, fees] = [BigInt(record.amount), BigInt(record.fee)];
+  return { amount, fees, total: amount + fees };
+};
+const placeOf = ({ merchantId, currency, reference, updatedAt: at }: Payment) => ({
+  merchant_id: merchantId,
+  currency,
+  reference,
+  at,
 });
-const placeOf = ({ currency, reference, updatedAt: at }: Payment) => ({ currency, reference, at });
 
 /** Reserves the amount of a new payout and its fee. */
-export function reserved(record: Disbursement, merchant: StoredMerchant): Entry {
+export function reserved(record: Payment): Entry {
   const { total } = sumsOf(record);
-  return entry(merchant, placeOf(record), "reserve", { available: -total, reserved: total });
+  return entry(placeOf(record), "reserve", { available: -total, reserved: total });
 }
 
 /**
  * What the final status of a record changes: a failed payout costs nothing, and a checkout that was not paid changes
  * nothing.
  */
-export function ended(record: Payment, merchant: StoredMerchant): Entry[] {
-  const { amount, fee, total } = sumsOf(record);
-  const place = placeOf(record);
-  const isPaid = record.status === "success";
-  if ("locale" in record)
-    return isPaid ? [entry(merchant, place, "credit", { available: amount - fee, fees: fee, outside: -amount })] : [];
+export function ended(record: Payment): Entry[] {
+  const { amount, fees, total } = sumsOf(record);
+  const [place, isPaid] = [placeOf(record), record.status === "success"];
+  if (kindOf(record) === "checkout")
+    return isPaid ? [entry(place, "credit", { available: amount - fees, fees, outside: -amount })] : [];
   return isPaid
-    ? [entry(merchant, place, "capture", { reserved: -total, fees: fee, outside: amount })]
-    : [entry(merchant, place, "release", { reserved: -total, available: total })];
+    ? [entry(place, "capture", { reserved: -total, fees, outside: amount })]
+    : [entry(place, "release", { reserved: -total, available: total })];
 }
 
-/** Money that an operator adds to a balance or takes from it. */
-export function adjusted(merchant: StoredMerchant, place: Parameters<typeof entry>[1], amount: bigint): Entry {
-  const kind = amount < 0 ? "withdrawal" : "top-up";
-  return entry(merchant, place, kind, { available: amount, outside: -amount });
+/** Money that an operator adds to a balance or takes from it now. */
+export function adjusted(merchant: LockedMerchant, change: { id: string; currency: string }, amount: bigint): Entry {
+  const { id: reference, currency } = change;
+  const place = { merchant_id: merchant.id, currency, reference, at: sandboxTime(merchant, merchant.now) };
+  return entry(place, amount < 0 ? "withdrawal" : "top-up", { available: amount, outside: -amount });
 }
 
 /** What a merchant has in one currency. BigInt, because a sum can exceed the largest integer of SQLite. */
@@ -66,15 +68,6 @@ interface Account extends Place {
   at: number;
   /** Whether the balance must cover payouts although the server only tracks balances (D87). */
   enforced: boolean;
-}
-
-/** Accounts that a transaction has locked, and what it books. */
-export interface Books {
-  accountOf(place: Place): Account;
-  /** Adds an entry to its account. */
-  add(entry: Entry): void;
-  /** Returns the statements that store the accounts and the added entries. */
-  queries(): Query[];
 }
 
 /** Makes the accounts that do not exist yet, and locks all. An account without entries is shown to nobody. */
@@ -95,8 +88,9 @@ export function openQuery(places: readonly Place[]): Query {
   return { text: OPEN, rows: given("accounts", values) };
 }
 
-/** @param opened the result of `openQuery` */
-export function toBooks({ rows }: QueryResult): Books {
+export type Books = ReturnType<typeof toBooks>;
+/** The accounts that a transaction has locked, and what it books. @param opened the result of `openQuery` */
+export function toBooks({ rows }: QueryResult) {
   const accounts = new Map(
     rows.map((row) => {
       const sums = { available: BigInt(row.available), reserved: BigInt(row.reserved) };
@@ -104,10 +98,11 @@ export function toBooks({ rows }: QueryResult): Books {
     }),
   );
   const entries: Values[] = [];
-  const accountOf: Books["accountOf"] = (place) => accounts.get(nameOf(place))!;
+  const accountOf = (place: Place) => accounts.get(nameOf(place))!;
   return {
     accountOf,
-    add(added) {
+    /** Adds an entry to its account. */
+    add(added: Entry): void {
       const account = accountOf(added);
       account.available += added.available;
       account.reserved += added.reserved;
@@ -115,7 +110,8 @@ export function toBooks({ rows }: QueryResult): Books {
       account.at = Math.max(account.at, added.at);
       entries.push({ ...added, at: account.at, number: account.entries, balance: String(account.available) });
     },
-    queries() {
+    /** Returns the statements that store the accounts and the added entries. */
+    queries(): Query[] {
       const values = [...accounts.values()].map((account) => ({
         ...account,
         available: String(account.available),
@@ -125,12 +121,6 @@ export function toBooks({ rows }: QueryResult): Books {
       return [insertRows("entries", entries), { text: STORE, rows: given("accounts", values) }];
     },
   };
-}
-
-/** Locks the account of an entry. */
-export function* openBooks(place: Place): Work<Books> {
-  const [opened] = yield [openQuery([place])];
-  return toBooks(opened!);
 }
 
 /**

@@ -2,7 +2,7 @@
 import { withoutPhone } from "../../domain/events.ts";
 import { erasedPhone, textWithoutPhone } from "../../domain/redaction.ts";
 import type { RetentionQuery } from "../../domain/storage.ts";
-import { RECORDS } from "../record-rows.ts";
+import { RECORDS } from "../rows.ts";
 import type { Row } from "../rows.ts";
 import type { StoredAttempt } from "./events.ts";
 import { lockMerchant } from "./locked-merchant.ts";

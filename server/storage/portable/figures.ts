@@ -1,15 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import {
-  MOST_GIVEN_UP_COUNTED,
-  MOST_WAITING_COUNTED,
-  type Figure,
-  type Issue,
-  type FigureStore,
-  type FiguresQuery,
-} from "../../domain/figures.ts";
+import { MOST_GIVEN_UP_COUNTED, MOST_WAITING_COUNTED } from "../../domain/figures.ts";
+import type { Figure, Issue, FigureStore, FiguresQuery } from "../../domain/figures.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { RECORDS, type Kind } from "../record-rows.ts";
-import { fields, type Row } from "../rows.ts";
+import { fields, RECORDS, type Row } from "../rows.ts";
 import { afterLane, type Executor, type Query } from "./query.ts";
 import { RETRYING } from "./queue.ts";
 
@@ -19,11 +12,9 @@ const PART_MS = { sqlite: DAY_MS / 24, postgres: DAY_MS };
 const TURN_MS = 5;
 /** How long an answer is kept. */
 const KEPT_MS = 60_000;
-/** How many answers are kept. The oldest is forgotten first. */
-const MOST_ANSWERS = 1_000;
 
 /** The amounts of a part stay below 2^53, so that SQLite's driver can read them. */
-const COUNT = (kind: Kind) => `SELECT status, currency, count(*) AS payments,
+const COUNT = (kind: FiguresQuery["kind"]) => `SELECT status, currency, count(*) AS payments,
     sum(amount / 100000000)::bigint AS amount_high, sum(amount % 100000000)::bigint AS amount_low
   FROM ${RECORDS[kind].table} WHERE merchant_id = :merchant
     AND status IN (${RECORDS[kind].statuses.map((status) => `'${status}'`).join(", ")})
@@ -97,14 +88,11 @@ export function figures({ database, read, readAll }: Executor): FigureStore {
       if (!merchant) return [];
       const at = merchant.at as number;
       const name = `${merchantId} ${merchant.customer_secret} ${merchant.clock_offset} ${kind} ${from} ${to}`;
-      const answer = answers.get(name);
-      if (answer && answer.at <= at && at < answer.at + KEPT_MS) return answer.figures;
-      const asked = counted(query);
-      answers.delete(name);
-      answers.set(name, { at, figures: asked });
-      if (answers.size > MOST_ANSWERS) answers.delete(answers.keys().next().value!);
-      asked.catch(() => answers.delete(name));
-      return asked;
+      for (const [each, { at: since }] of answers) if (at < since || at >= since + KEPT_MS) answers.delete(each);
+      const answer = answers.get(name) ?? { at, figures: counted(query) };
+      answers.set(name, answer);
+      answer.figures.catch(() => answers.delete(name));
+      return answer.figures;
     },
     async listFailingReceivers({ merchantId, limit }) {
       const found: Issue[] = [];

@@ -1,7 +1,7 @@
 // Reads hand-overs with their records, and records what attempts, notifications and people have shown about them (D74).
 import { closed, next, type HandoverBefore, type HandoverEvent, type Next } from "../../domain/handover-state.ts";
 import type { Handover, RailExchange, Recorded } from "../../domain/handovers.ts";
-import { KINDS, RECORDS } from "../record-rows.ts";
+import { KINDS, RECORDS } from "../rows.ts";
 import { fields, type Row, type Values } from "../rows.ts";
 import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
 import { updateRows, type Query, type Work } from "./query.ts";

@@ -10,10 +10,9 @@ import { housekeeping } from "./housekeeping.ts";
 import { insertions } from "./inserting.ts";
 import { ledgerStore } from "./ledger.ts";
 import { merchants } from "./merchants.ts";
-import { noting, notingInsertion } from "./noting.ts";
+import { noting } from "./noting.ts";
 import { payments } from "./payments.ts";
 import type { Executor } from "./query.ts";
-import { paymentSearch } from "./record-lists.ts";
 import { replays } from "./replays.ts";
 import { requestLog } from "./request-log.ts";
 import { settler } from "./settling.ts";
@@ -22,14 +21,11 @@ import { signInStore } from "./sign-in.ts";
 /** The operations that are written once for both databases. */
 export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | "exclusively" | "ping" | "close"> {
   const executor = noting(plain);
-  const { insertDisbursement, insertCheckout } = insertions(executor);
   return {
     ...merchants(executor),
     ...payments(executor),
-    ...paymentSearch(executor),
     ...clocks(executor),
-    insertDisbursement: notingInsertion(insertDisbursement),
-    insertCheckout: notingInsertion(insertCheckout),
+    ...insertions(executor),
     ...settler(executor),
     ...deliveryQueue(executor),
     ...backlog(executor),

@@ -4,32 +4,32 @@ import { insufficientFunds } from "../../domain/ledger.ts";
 import { approvalLevel, limitRefusal, type Bound, type Limits } from "../../domain/limits.ts";
 import { suspension } from "../../domain/merchants.ts";
 import { heldBack, type RecordStore } from "../../domain/payments.ts";
-import type { Checkout, Disbursement, Draft, Insertion, Payment } from "../../domain/records.ts";
+import { kindOf, type Checkout, type Disbursement, type Draft } from "../../domain/records.ts";
+import type { Insertion, Payment } from "../../domain/records.ts";
 import { byText } from "../postgres/text.ts";
-import { customerOf, recorded, RECORDS, toRecord, toValues, type RecordTable } from "../record-rows.ts";
-import { fromJson, keyRevoked, optional, type Row, type StoredMerchant, type Values } from "../rows.ts";
-import { booked, openQuery, reserved, toBooks, type Books, type Entry, type Place } from "./booking.ts";
+import { customerOf, fields, keyRevoked, recorded, RECORDS, toRecord, toValues } from "../rows.ts";
+import type { RecordTable, Row, Values } from "../rows.ts";
+import { booked, openQuery, reserved, toBooks, type Books, type Entry } from "./booking.ts";
 import { lockQueries, required, toLocked, type Lock, type LockedMerchant } from "./locked-merchant.ts";
-import {
-  eachGiven,
-  given,
-  insertNew,
-  insertRows,
-  type Database,
-  type Executor,
-  type Query,
-  type Work,
-} from "./query.ts";
+import { noted } from "./noting.ts";
+import { eachGiven, given, insertNew, insertRows } from "./query.ts";
+import type { Database, Executor, Query, Work } from "./query.ts";
 import { writeEvents } from "./settling.ts";
 
-/** A payment that a request asks for. */
-interface Item<T extends Payment> {
+/** What concerns the payments of a key. */
+type Key = { id: string; limits?: Limits; createdBy?: AccessChain; revokedAt?: number };
+const toKey = fields<Key>("id limits created_by revoked_at");
+
+/** A payment that a request asks for, with its locked merchant. */
+interface Asked<T extends Payment> {
   draft: Draft<T>;
-  record: T;
   merchant: LockedMerchant;
-  /** Why the record may not be stored. */
+  key: Key | undefined;
+  /** Why the payment may not be stored, whatever it pays. */
   refusal: ServiceError | undefined;
 }
+
+type Item<T extends Payment> = Asked<T> & { record: T };
 
 interface Payout extends Item<Disbursement> {
   bounds: readonly StoredBound[];
@@ -42,13 +42,13 @@ export function insertions({
   database,
   together,
 }: Executor): Pick<RecordStore, "insertDisbursement" | "insertCheckout"> {
-  const options = { largest: 512, repeatable: true };
+  function inserting<T extends Payment>(work: (drafts: readonly Draft<T>[]) => Work<Insertion<T>[]>) {
+    const insert = together(work, { largest: 512, repeatable: true });
+    return (draft: Draft<T>) => noted(insert(draft), (result) => (result?.inserted === false ? undefined : "certain"));
+  }
   return {
-    insertDisbursement: together(
-      (drafts: readonly Draft<Disbursement>[]) => insertDisbursements(drafts, database),
-      options,
-    ),
-    insertCheckout: together(insertCheckouts, options),
+    insertDisbursement: inserting<Disbursement>((drafts) => insertDisbursements(drafts, database)),
+    insertCheckout: inserting(insertCheckouts),
   };
 }
 
@@ -57,30 +57,27 @@ function* insertDisbursements(
   database: Database,
 ): Work<Insertion<Disbursement>[]> {
   const writesEvents = drafts.some(({ status }) => status !== "pending");
-  const { ownersOf, isEnforced } = yield* lockOwners(drafts, writesEvents ? "orders" : "shares");
-  const items = drafts.map((asked): Payout => {
-    const { merchant, key } = ownersOf(asked);
-    const { bounds, draft } = limited(asked, merchant, key, merchant.now);
-    const customer = customerOf(merchant, asked.customer.phoneNumber);
-    const record = recorded<Disbursement>({ ...draft, customer }, merchant, merchant.now);
-    const entry = reserved(record, merchant);
-    const mustBeCovered = asked.mustBeCovered === true || isEnforced(entry);
-    return { draft, merchant, bounds, record, entry, mustBeCovered, refusal: refusalFor(asked, merchant, key) };
+  const { asked, enforced } = yield* lockOwners(drafts, writesEvents ? "orders" : "shares");
+  const items = asked.map((each): Payout => {
+    const { merchant } = each;
+    const { bounds, draft } = limited(each);
+    const customer = customerOf(merchant, draft.customer.phoneNumber);
+    const record = recorded<Disbursement>({ ...draft, customer }, merchant);
+    const entry = reserved(record);
+    const mustBeCovered = draft.mustBeCovered === true || enforced.has(`${merchant.id} ${record.currency}`);
+    return { ...each, draft, bounds, record, entry, mustBeCovered };
   });
   const isBookedAtOnce = database === "postgres" && items.every(isPlain);
-  const batch = yield* isBookedAtOnce ? storeBooked(items) : storeAndJudge(items, database);
+  const [inserted] = isBookedAtOnce ? yield [insertQuery(RECORDS.disbursement, items, booked)] : [];
+  const batch = inserted ? { stored: idsOf(inserted.rows), last: [] } : yield* storeAndJudge(items, database);
   const results = yield* outcomes(RECORDS.disbursement, items, batch);
   yield* writeEvents(itemsIn(items, batch.stored).filter(({ record }) => record.status !== "pending"));
   return results;
 }
 
 function* insertCheckouts(drafts: readonly Draft<Checkout>[]): Work<Insertion<Checkout>[]> {
-  const { ownersOf } = yield* lockOwners(drafts, "shares");
-  const items = drafts.map((draft): Item<Checkout> => {
-    const { merchant, key } = ownersOf(draft);
-    const record = recorded<Checkout>(draft, merchant, merchant.now);
-    return { draft, merchant, record, refusal: refusalFor(draft, merchant, key) };
-  });
+  const { asked } = yield* lockOwners(drafts, "shares");
+  const items = asked.map((each) => ({ ...each, record: recorded<Checkout>(each.draft, each.merchant) }));
   const [inserted] = yield [insertQuery(RECORDS.checkout, items)];
   const stored = idsOf(inserted!.rows);
   return yield* outcomes(RECORDS.checkout, items, { stored, last: [handOver(itemsIn(items, stored))] });
@@ -88,19 +85,15 @@ function* insertCheckouts(drafts: readonly Draft<Checkout>[]): Work<Insertion<Ch
 
 const KEYS = eachGiven(`SELECT id, limits, created_by, revoked_at FROM api_keys
   WHERE merchant_id = given.merchant_id AND id = given.id LIMIT 1`);
+/** The sandbox's balances that must cover payouts (D87). While the merchants are locked, they do not change. */
 const ENFORCED = `SELECT merchant_id, currency FROM accounts
   WHERE merchant_id = ANY(:merchants::text[]) AND enforced = true`;
 
-type Owned = Pick<Draft<Payment>, "keyId" | "merchantId">;
-
-interface Owners {
-  ownersOf(draft: Owned): { merchant: LockedMerchant; key: KeyRow };
-  /** True if the sandbox's balance must cover payouts (D87). While the merchant is locked, this does not change. */
-  isEnforced(place: Place): boolean;
-}
-
 /** Locks the merchants of drafts, and reads the rest once they are locked, without another round trip. */
-function* lockOwners(drafts: readonly Owned[], lock: Lock): Work<Owners> {
+function* lockOwners<T extends Payment>(
+  drafts: readonly Draft<T>[],
+  lock: Lock,
+): Work<{ asked: Asked<T>[]; enforced: ReadonlySet<string> }> {
   const ids = [...new Set(drafts.map(({ merchantId }) => merchantId))];
   const named = drafts.flatMap(({ keyId, merchantId }) =>
     keyId === undefined ? [] : [[keyId, { merchant_id: merchantId, id: keyId }] as const],
@@ -111,61 +104,44 @@ function* lockOwners(drafts: readonly Owned[], lock: Lock): Work<Owners> {
     { text: ENFORCED, values: { merchants: ids } },
   ];
   const merchants = toLocked(locked!);
-  const keys = new Map(found!.rows.map((row) => [row.id, row]));
-  const enforced = new Set(accounts!.rows.map((row) => `${row.merchant_id} ${row.currency}`));
-  return {
-    ownersOf: ({ merchantId, keyId }) => ({ merchant: required(merchants, merchantId), key: keys.get(keyId) }),
-    isEnforced: (place) => enforced.has(`${place.merchant_id} ${place.currency}`),
-  };
+  const keys = new Map(found!.rows.map(toKey).map((key) => [key.id, key]));
+  const asked = drafts.map((draft) => {
+    const merchant = required(merchants, draft.merchantId);
+    const key = keys.get(draft.keyId ?? "");
+    const isRevoked = draft.keyId !== undefined && (!key || key.revokedAt !== undefined);
+    return { draft, merchant, key, refusal: isRevoked ? keyRevoked() : (suspension(merchant) ?? draft.refusal) };
+  });
+  return { asked, enforced: new Set(accounts!.rows.map((row) => `${row.merchant_id} ${row.currency}`)) };
 }
 
 /** The amount that a payout adds to the sum of a day of its key or merchant. */
-type DailySum = ReturnType<typeof dailySum>;
-
-const dailySum = ({ amount, currency }: Draft<Disbursement>, { id }: StoredMerchant, keyId: string, now: number) =>
-  ({
-    merchant_id: id,
-    key_id: keyId,
-    day: new Date(now).toISOString().slice(0, 10),
-    currency,
-    amount,
-  }) satisfies Values;
+type DailySum = Record<"merchant_id" | "key_id" | "day" | "currency", string> & { amount: number };
 
 /** A limit of a new payout, and the sum to which the payout adds. Only a daily limit has a sum. */
 type StoredBound = Bound & { daily?: DailySum };
 
-/** The part of a key's row that concerns its payments; undefined without a key. */
-type KeyRow = Row | undefined;
-
-/** Returns why a payment is refused, whatever it pays. */
-const refusalFor = (draft: Draft<Payment>, merchant: StoredMerchant, key: KeyRow): ServiceError | undefined =>
-  draft.keyId !== undefined && key?.revoked_at !== null ? keyRevoked() : (suspension(merchant) ?? draft.refusal);
-
-/** Returns the limits of a payout. @param now real time, which decides the day */
-function boundsOf(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number): StoredBound[] {
-  const limiting: [string, Limits | null | undefined][] = [
-    [draft.keyId ?? "", fromJson(key?.limits ?? null) as Limits | null],
-    ["", merchant.limits],
-  ];
-  return limiting.flatMap(([keyId, limits]) =>
-    limits ? [{ keyId, limits, ...(limits.perDay && { daily: dailySum(draft, merchant, keyId, now) }) }] : [],
-  );
-}
-
 /** Returns the limits of a payout, and its draft: held back if a limit asks for approval. */
-function limited(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number) {
-  const bounds = boundsOf(draft, merchant, key, now);
+function limited({ draft, merchant, key }: Asked<Disbursement>) {
+  const { amount, currency, keyId: ofKey = "" } = draft;
+  const limiting = [[ofKey, key?.limits] as const, ["", merchant.limits] as const];
+  const bounds = limiting.flatMap(([keyId, limits]): StoredBound[] => {
+    if (!limits?.perDay) return limits ? [{ keyId, limits }] : [];
+    const day = new Date(merchant.now).toISOString().slice(0, 10);
+    return [{ keyId, limits, daily: { merchant_id: merchant.id, key_id: keyId, day, currency, amount } }];
+  });
   const level = approvalLevel(draft, bounds);
-  const creator = key && optional<AccessChain>(key.created_by);
   // A starting server is not a person, and cannot approve payouts.
-  const madeBy = draft.madeBy ?? (creator?.startsWith("server ") ? undefined : creator);
-  const held = level === undefined ? draft : heldBack(draft, { level, ...(madeBy !== undefined && { madeBy }) });
-  return { bounds, draft: held };
+  const madeBy = draft.madeBy ?? (key?.createdBy?.startsWith("server ") ? undefined : key?.createdBy);
+  return { bounds, draft: level === undefined ? draft : heldBack(draft, level, madeBy) };
 }
 
 const idsOf = (rows: readonly Row[]): ReadonlySet<string> => new Set(rows.map(({ id }) => id));
 const itemsIn = <T extends Item<Payment>>(items: readonly T[], ids: ReadonlySet<string>) =>
   items.filter(({ record }) => ids.has(record.id));
+const placeOf = ({ merchantId, merchantsReference }: Payment) => ({
+  merchant_id: merchantId,
+  merchants_reference: merchantsReference,
+});
 const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.merchants_reference}`;
 
 /**
@@ -184,27 +160,17 @@ function insertQuery<T extends Payment>(
   return { text: complete(text), rows };
 }
 
-/** A new record's hand-over, which is ready at once. @param now real time */
-export function handoverValues(record: Payment, rail: string, now: number) {
-  return {
-    merchant_id: record.merchantId,
-    id: record.reference,
-    kind: "locale" in record ? "checkout" : "disbursement",
-    rail,
-    state: "waiting",
-    created_real: now,
-    next_attempt_at: now,
-    ready: 1,
-  } satisfies Values;
-}
-
-/** Writes the hand-overs of new records to their rails. */
-const handOver = (items: readonly Item<Payment>[]): Query =>
+/** Writes the hand-overs of new payments to their rails. They are ready at once. */
+export const handOver = (
+  items: readonly { draft: { rail?: string | undefined }; record: Payment; merchant: { now: number } }[],
+): Query =>
   insertNew(
     "handovers",
-    items.flatMap(({ draft: { rail }, record, merchant }) =>
-      rail === undefined ? [] : [handoverValues(record, rail, merchant.now)],
-    ),
+    items.flatMap(({ draft: { rail }, record, merchant: { now } }) => {
+      const place = { merchant_id: record.merchantId, id: record.reference };
+      const begins = { state: "waiting", created_real: now, next_attempt_at: now, ready: 1 };
+      return rail === undefined ? [] : [{ ...place, kind: kindOf(record), rail, ...begins }];
+    }),
   );
 
 /** What a batch has stored so far. */
@@ -220,11 +186,6 @@ interface Stored {
 /** True if neither a limit nor the balance can refuse the payout, and no rail gets it. */
 const isPlain = ({ bounds, mustBeCovered, draft }: Payout) =>
   bounds.length === 0 && !mustBeCovered && draft.rail === undefined;
-
-function* storeBooked(items: readonly Payout[]): Work<Stored> {
-  const [inserted] = yield [insertQuery(RECORDS.disbursement, items, booked)];
-  return { stored: idsOf(inserted!.rows), last: [] };
-}
 
 /** Adds to the sums, and locks them. Adding 0 locks a sum, even if the sum does not exist yet. */
 const ADD = `ON CONFLICT (merchant_id, key_id, day, currency)
@@ -259,45 +220,34 @@ function* storeAndJudge(items: readonly Payout[], database: Database): Work<Stor
   const [locked, opened] = inSteps ? yield lock(stored) : early;
   const used = new Map(locked!.rows.map((row) => [nameOf(row), row.amount as number]));
   const books = toBooks(opened!);
-  const refusals = judged(stored, used, books);
-  const kept = stored.filter(({ record }) => !refusals.has(record.reference));
-  const removed = stored.filter(({ record }) => refusals.has(record.reference)).map(({ record }) => record);
-  const which = {
-    merchants: [...new Set(removed.map(({ merchantId }) => merchantId))],
-    references: removed.map(({ reference }) => reference),
-  };
+  const refusals = new Map<string, ServiceError>();
+  for (const item of stored) {
+    const refusal = judged(item, used, books);
+    if (refusal) refusals.set(item.record.reference, refusal);
+  }
+  const isRefused = ({ record }: Payout) => refusals.has(record.reference);
+  const kept = stored.filter((item) => !isRefused(item));
+  const merchants = [...new Set(stored.filter(isRefused).map(({ merchant }) => merchant.id))];
+  const remove = { text: REMOVE, values: { merchants, references: [...refusals.keys()] } };
   return {
     stored: new Set(kept.map(({ record }) => record.id)),
     refusals,
-    last: [
-      ...(removed.length > 0 ? [{ text: REMOVE, values: which }] : []),
-      addQuery(kept.flatMap(sumsOf)),
-      ...books.queries(),
-      handOver(kept),
-    ],
+    last: [...(refusals.size > 0 ? [remove] : []), addQuery(kept.flatMap(sumsOf)), ...books.queries(), handOver(kept)],
   };
 }
 
-/** Books the payouts that may stay. Returns why the others may not, by reference. */
-function judged(items: readonly Payout[], used: Map<string, number>, books: Books): Map<string, ServiceError> {
-  const refusals = new Map<string, ServiceError>();
-  for (const item of items) {
-    const { record, bounds, entry, mustBeCovered } = item;
-    const isCovered = !mustBeCovered || books.accountOf(entry).available + entry.available >= 0n;
-    const limits = bounds.map((bound) => limitRefusal(record, bound, bound.daily ? used.get(nameOf(bound.daily))! : 0));
-    const refusal = limits.find(Boolean) ?? (isCovered ? undefined : insufficientFunds(record));
-    if (refusal) refusals.set(record.reference, refusal);
-    else {
-      books.add(entry);
-      for (const sum of sumsOf(item)) used.set(nameOf(sum), used.get(nameOf(sum))! + sum.amount);
-    }
+/** Books a payout that may stay. Returns why another may not. @param used the sums so far, by name */
+function judged(item: Payout, used: Map<string, number>, books: Books): ServiceError | undefined {
+  const { record, bounds, entry, mustBeCovered } = item;
+  for (const bound of bounds) {
+    const refusal = limitRefusal(record, bound, bound.daily ? used.get(nameOf(bound.daily))! : 0);
+    if (refusal) return refusal;
   }
-  return refusals;
+  if (mustBeCovered && books.accountOf(entry).available + entry.available < 0n) return insufficientFunds(record);
+  books.add(entry);
+  for (const sum of sumsOf(item)) used.set(nameOf(sum), used.get(nameOf(sum))! + sum.amount);
+  return undefined;
 }
-
-const selectByReference = (table: string) =>
-  eachGiven(`SELECT * FROM ${table} WHERE merchant_id = given.merchant_id
-    AND merchants_reference = given.merchants_reference LIMIT 1`);
 
 /**
  * Executes what is left, and returns what became of the payments. If the transaction is repeated, what its earlier run
@@ -308,17 +258,15 @@ function* outcomes<T extends Payment>(
   items: readonly Item<T>[],
   { stored, refusals, last }: Stored,
 ): Work<Insertion<T>[]> {
-  const places = items.map(({ record }) => ({
-    merchant_id: record.merchantId,
-    merchants_reference: record.merchantsReference,
-  }));
-  const values = places.filter((_, index) => !stored.has(items[index]!.record.id));
+  const others = items.filter(({ record }) => !stored.has(record.id)).map(({ record }) => placeOf(record));
+  const select = eachGiven(`SELECT * FROM ${table} WHERE merchant_id = given.merchant_id
+    AND merchants_reference = given.merchants_reference LIMIT 1`);
   // Before removals, because other requests of the batch may have the reference of a payout that is removed.
-  const [existing] = yield [{ text: selectByReference(table), rows: given(table, values) }, ...last];
+  const [existing] = yield [{ text: select, rows: given(table, others) }, ...last];
   const byReference = new Map(existing!.rows.map((row) => [keyOf(row), toRecord<T>(row)]));
-  return items.map(({ record, refusal }, index): Insertion<T> => {
+  return items.map(({ record, refusal }): Insertion<T> => {
     if (stored.has(record.id)) return { inserted: true, record };
-    const found = byReference.get(keyOf(places[index]!));
+    const found = byReference.get(keyOf(placeOf(record)));
     // An earlier run of the transaction has stored it.
     const isOwn = found?.id === record.id;
     // A known reference comes before every refusal (D1), but a revoked key is told nothing.

@@ -1,20 +1,19 @@
-import { areTwoPeople, nameOf, type Actor } from "../../domain/audit.ts";
+import { areTwoPeople, type Actor } from "../../domain/audit.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Adjustment, Balance, LedgerStore, Proposal, StatementEntry } from "../../domain/ledger.ts";
-import { sandboxTime } from "../../domain/time.ts";
-import { byText } from "../postgres/text.ts";
-import { fields, type Row } from "../rows.ts";
+import { fields } from "../rows.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
-import { adjusted, openBooks } from "./booking.ts";
+import { adjusted, openQuery, toBooks } from "./booking.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
-import { cursorScope, placeOf, toPage } from "./pages.ts";
+import { placeOf, toPage } from "./pages.ts";
 import { insertRows, LAST, run, type Executor, type Work } from "./query.ts";
 import { chainOf } from "./sign-in.ts";
 
-const LIST = (which: string) => `SELECT * FROM accounts WHERE (entries > 0 OR enforced) ${which}`;
+const LIST = (which: string) => `SELECT * FROM accounts WHERE (entries > 0 OR enforced) ${which}
+  ORDER BY merchant_id, currency`;
 
 /** Amounts are read as text, because an integer of SQLite can exceed the safe integers of JavaScript. */
-const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available AS text) AS amount, balance
+const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available AS text) AS available, balance
   FROM entries WHERE merchant_id = :merchant AND at >= :from
   AND (at, currency, number) < (:at, :currency, :number) ORDER BY at DESC, currency DESC, number DESC LIMIT :limit`;
 
@@ -27,11 +26,9 @@ const PROPOSALS = "SELECT * FROM adjustments ORDER BY proposed_real, merchant_id
 const LOCK_PROPOSAL = "SELECT * FROM adjustments WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
 const REMOVE_PROPOSAL = "DELETE FROM adjustments WHERE merchant_id = :merchant AND id = :id";
 
-const toEntry = fields<StatementEntry>("kind reference currency at:createdAt");
-const proposalOf = fields<Proposal>("merchant_id id currency amount reason proposed_real:at");
-const toProposal = (row: Row): Proposal => ({ ...proposalOf(row), by: nameOf(row.proposed_by) });
-
-const accountOf = ({ merchantId, currency }: Balance) => `${merchantId} ${currency}`;
+const toBalance = fields<Balance>("merchant_id currency available reserved enforced");
+const toEntry = fields<StatementEntry>("kind reference currency at:createdAt available:amount balance");
+const toProposal = fields<Proposal>("merchant_id id currency amount reason proposed_real:at proposed_by:by");
 
 /** The details of an adjustment for the audit trail. */
 const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<string, string> => ({
@@ -41,20 +38,15 @@ const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<string,
   ...(reason !== "" && { reason }),
 });
 
-/** Returns what is booked or proposed under an id of a locked merchant. */
-function* recordedUnder({ id: merchant }: LockedMerchant, reference: string): Work<readonly Row[]> {
-  return (yield* run(RECORDED, { merchant, reference })).rows;
-}
-
 /**
  * Returns whether a change of a locked merchant is booked or proposed already, because its form or command is repeated.
  * @throws ServiceError if its id belongs to another change
  */
 function* recordedAs(
-  merchant: LockedMerchant,
+  { id: merchant }: LockedMerchant,
   { id: reference, currency, amount }: Adjustment,
 ): Work<"booked" | "proposed" | undefined> {
-  const rows = yield* recordedUnder(merchant, reference);
+  const { rows } = yield* run(RECORDED, { merchant, reference });
   const other = rows.find((row) => row.currency !== currency || Number(row.amount) !== amount);
   if (other) {
     const message = `The id ${reference} belongs to another change: ${other.kind}, ${other.amount} ${other.currency}.`;
@@ -70,11 +62,11 @@ function* recordedAs(
  * @throws ServiceError if the id belongs to another change
  */
 function* adjust(merchant: LockedMerchant, adjustment: Adjustment, actor: Actor, proposedBy?: string): Work<boolean> {
-  const { id: reference, currency, amount } = adjustment;
-  const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
-  const change = adjusted(merchant, place, BigInt(amount));
+  const { amount } = adjustment;
+  const change = adjusted(merchant, adjustment, BigInt(amount));
   if ((yield* recordedAs(merchant, adjustment)) === "booked") return true;
-  const books = yield* openBooks(change);
+  const [opened] = yield [openQuery([change])];
+  const books = toBooks(opened!);
   books.add(change);
   if (amount < 0 && books.accountOf(change).available < 0n) return false;
   const action = amount < 0 ? "balance.withdraw" : "balance.top-up";
@@ -89,38 +81,27 @@ export function ledgerStore({ read, write }: Executor): LedgerStore {
   return {
     async listBalances(merchant) {
       const which = merchant === undefined ? "" : "AND merchant_id = :merchant";
-      const balances = (await read({ text: LIST(which), values: { merchant } })).map((row) => ({
-        merchantId: row.merchant_id,
-        currency: row.currency,
-        available: Number(row.available),
-        reserved: Number(row.reserved),
-        enforced: Boolean(row.enforced),
-      }));
-      return balances.toSorted((a, b) => byText(accountOf(a), accountOf(b)));
+      return (await read({ text: LIST(which), values: { merchant } })).map(toBalance);
     },
-    setBalance: (merchantId, reference, { currency, available, enforced }, actor) =>
+    setBalance: (merchantId, id, { currency, available, enforced }, actor) =>
       write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
-        const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
-        const account = { merchant_id: merchantId, currency };
-        const books = yield* openBooks(account);
-        books.accountOf(account).enforced = enforced;
-        const missing = BigInt(available) - books.accountOf(account).available;
-        if (missing !== 0n) books.add(adjusted(merchant, place, missing));
+        const place = { merchant_id: merchantId, currency };
+        const [opened] = yield [openQuery([place])];
+        const books = toBooks(opened!);
+        const account = books.accountOf(place);
+        account.enforced = enforced;
+        const missing = BigInt(available) - account.available;
+        if (missing !== 0n) books.add(adjusted(merchant, { id, currency }, missing));
         yield books.queries();
-        const details = { reference, currency, amount: String(available), enforced: String(enforced) };
+        const details = { reference: id, currency, amount: String(available), enforced: String(enforced) };
         yield* recordAction({ actor, action: "sandbox.balance", merchantId, details });
       }),
     async listStatement({ merchantId: merchant, from = 0, to = LAST, limit, cursor }) {
       const start = { at: to, currency: "", number: 0 };
-      const asked = { list: "statement", scope: await cursorScope({ read }, merchant), start, limit, cursor };
+      const asked = { list: "statement", scope: merchant, start, limit, cursor };
       const values = { ...placeOf(asked), merchant, from, limit: limit + 1 };
-      const rows = await read({ text: STATEMENT, values });
-      return toPage(asked, rows, (row) => ({
-        ...toEntry(row),
-        amount: Number(row.amount),
-        balance: Number(row.balance),
-      }));
+      return toPage(asked, await read({ text: STATEMENT, values }), toEntry);
     },
     adjustBalance(merchantId, adjustment, actor, needsSecondPerson = false) {
       const entry = entryId();
@@ -150,7 +131,10 @@ export function ledgerStore({ read, write }: Executor): LedgerStore {
         const merchant = yield* lockMerchant(merchantId, "orders");
         const [row] = (yield* run(LOCK_PROPOSAL, { merchant: merchantId, id })).rows;
         // A form that is sent again has booked the proposal before.
-        if (!row) return approves && (yield* recordedUnder(merchant, id)).length > 0 ? "booked" : "unknown";
+        if (!row) {
+          const { count } = yield* run(RECORDED, { merchant: merchantId, reference: id });
+          return approves && count > 0 ? "booked" : "unknown";
+        }
         const proposal = toProposal(row);
         if (approves) {
           if (!areTwoPeople(row.proposed_by, yield* chainOf(actor, merchantId))) return "own";

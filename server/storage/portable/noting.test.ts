@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { noteChanges, type Change } from "../../domain/changes.ts";
 import { UnknownOutcome } from "../storage-error.ts";
-import { noting, notingInsertion } from "./noting.ts";
+import { insertions } from "./inserting.ts";
+import { noting } from "./noting.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
 const pause = () => run("UPDATE rails SET paused = true");
@@ -53,7 +54,8 @@ test.each<[string, Run[], Change[]]>([
 test("of a payment that is stored in a transaction of several requests", async () => {
   const noted = async (ended: Promise<{ inserted: boolean }>) => {
     const changes: Change[] = [];
-    await noteChanges(changes, () => notingInsertion(() => ended)(undefined)).catch(() => undefined);
+    const { insertCheckout } = insertions({ together: () => () => ended } as never);
+    await noteChanges(changes, () => insertCheckout({} as never)).catch(() => undefined);
     return changes;
   };
   expect(await noted(Promise.resolve({ inserted: true }))).toEqual(["certain"]);

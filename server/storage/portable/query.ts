@@ -128,15 +128,6 @@ export function* runAll(queries: readonly Query[]): Work<readonly QueryResult[]>
 }
 
 /**
- * A statement that merges ranges of an index, which are each in `order`. In PostgreSQL each part has an `end` of its own: without
- * it, PostgreSQL would read the whole part and sort it.
- */
-export function mergedRanges(database: Database, selects: readonly string[], order: string, end: string) {
-  const part = (select: string) => (database === "postgres" ? `(${select} ${order} ${end})` : select);
-  return `${selects.length === 1 ? selects[0]! : selects.map(part).join(" UNION ALL ")} ${order} ${end}`;
-}
-
-/**
  * A statement that selects rows for each given row, whose columns it names as in `given.merchant_id`. PostgreSQL searches
  * the index for each of them: for a join it may expect many rows, and read the whole table. `select` therefore has a LIMIT,
  * a lock or an aggregate, which keep it apart.

@@ -1,10 +1,8 @@
-import type { Failure, FinalStatus, Payment } from "../../domain/records.ts";
 import { destinationOf, eventOf } from "../../domain/events.ts";
+import type { Failure, FinalStatus, Payment, PaymentKind } from "../../domain/records.ts";
 import type { ClockStore } from "../../domain/storage.ts";
-import type { RecordSettled } from "../../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
-import { failureValue, KINDS, RECORDS, toRecord, type Kind } from "../record-rows.ts";
-import type { StoredMerchant, Values } from "../rows.ts";
+import { failureValue, fields, KINDS, RECORDS, toRecord, type StoredMerchant, type Values } from "../rows.ts";
 import { ended, openQuery, toBooks } from "./booking.ts";
 import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
 import { given, insertRows, run, runAll, type Executor, type Query, type Work } from "./query.ts";
@@ -17,21 +15,11 @@ interface FinalRecord {
 
 /** Returns the row of the event of a record that has become final. */
 function eventValues({ record, merchant }: FinalRecord) {
-  const { id, merchantId, type, reference, createdAt, body } = eventOf(record, merchant.name);
-  const destination = destinationOf(record, merchant);
-  return {
-    id,
-    merchant_id: merchantId,
-    type,
-    reference,
-    created_at: createdAt,
-    body,
-    url: destination?.url ?? null,
-    host: destination?.host ?? null,
-    status: destination ? "pending" : null,
-    next_attempt_at: destination ? createdAt - merchant.clockOffset : null,
-    ready: destination ? 1 : 0,
-  } satisfies Values;
+  const { merchantId: merchant_id, createdAt: created_at, ...event } = eventOf(record, merchant.name);
+  const { url = null, host = null } = destinationOf(record, merchant) ?? {};
+  const status = url && "pending";
+  const next_attempt_at = url && created_at - merchant.clockOffset;
+  return { ...event, merchant_id, created_at, url, host, status, next_attempt_at, ready: url ? 1 : 0 } satisfies Values;
 }
 
 const findDue = (which: string) =>
@@ -43,7 +31,9 @@ const FIND_ALL = findDue("");
 const FIND_OF_MERCHANT = findDue("merchant_id = :merchant AND");
 
 /** Leaves out records that are final, or whose time has changed since they were found. */
-const END = (kind: Kind) => `UPDATE ${RECORDS[kind].table} AS r SET status = given.status, failure = given.failure,
+const END = (
+  kind: PaymentKind,
+) => `UPDATE ${RECORDS[kind].table} AS r SET status = given.status, failure = given.failure,
     due_at = NULL, due_status = NULL, updated_at = greatest(r.updated_at, given.at)
   FROM :rows WHERE r.merchant_id = given.merchant_id AND r.reference = given.reference AND r.status = 'pending'
     AND (given.was_due IS NULL OR (r.due_at = given.was_due AND r.due_status = given.status)) RETURNING *`;
@@ -66,7 +56,7 @@ export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
   if (records.length === 0) return;
   const byMerchant = Map.groupBy(records, ({ merchant }) => merchant.id);
   const counts = [...byMerchant].map(([id, { length }]) => ({ id, count: length }));
-  const entries = records.flatMap(({ record, merchant }) => ended(record, merchant));
+  const entries = records.flatMap(({ record }) => ended(record));
   const [numbered, opened] = yield [{ text: NUMBER, rows: given("merchants", counts) }, openQuery(entries)];
   const events = numbered!.rows.flatMap(({ id, last_event: last }) =>
     byMerchant
@@ -78,96 +68,80 @@ export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
   yield [insertRows("events", events), ...books.queries()];
 }
 
-const SOON = { commit: "writeSoon", repeatable: true, isAside: true } as const;
-
 /** Gives due records their final status and writes their events. */
 export function settler({ read, write, emit }: Executor): Pick<ClockStore, "settleDue"> {
   return {
-    async settleDue(limit, merchant) {
-      const text = merchant === undefined ? FIND_ALL : FIND_OF_MERCHANT;
-      const find = { text, values: { limit, merchant: merchant ?? null } };
+    async settleDue(limit, merchantId) {
+      const text = merchantId === undefined ? FIND_ALL : FIND_OF_MERCHANT;
+      const find = { text, values: { limit, merchant: merchantId } };
       // Usually nothing is due. Avoid a transaction then.
-      const { length } = await read(find);
-      if (length === 0) return 0;
-      // Processes share the work: each leaves out the merchants on which another is working.
-      const work = () => settle(find, limit, { wait: merchant !== undefined });
-      const settled = await write(work, SOON);
-      for (const each of settled) emit("settled", each);
+      if ((await read(find)).length === 0) return 0;
+      const work = function* () {
+        // Another call may have settled them meanwhile.
+        const { rows } = yield* run(find.text, find.values);
+        const due = rows.toSorted((a, b) => a.due_at - b.due_at).slice(0, limit);
+        const ids = due.map((row) => row.merchant_id);
+        // Processes share the work: each leaves out the merchants on which another is working.
+        const merchants = yield* lockMerchants(ids, "orders", { wait: merchantId !== undefined });
+        const ends = due.flatMap((row) => {
+          const merchant = merchants.get(row.merchant_id);
+          return merchant ? [{ ...toEnd(row), merchant }] : [];
+        });
+        return yield* endAll(ends);
+      };
+      const settled = await write(work, { commit: "writeSoon", repeatable: true, isAside: true });
+      for (const { merchant: owner, delayMs } of settled) emit("settled", { merchantId: owner.id, delayMs });
       return settled.length;
     },
   };
 }
 
-/** @param find finds the records again, because another call may have settled them meanwhile */
-function* settle(find: Query, limit: number, options: { wait: boolean }): Work<RecordSettled[]> {
-  const { rows } = yield* run(find.text, find.values);
-  const due = rows.toSorted((a, b) => a.due_at - b.due_at).slice(0, limit);
-  const ids = due.map((row) => row.merchant_id);
-  const merchants = yield* lockMerchants(ids, "orders", options);
-  const mine = due.flatMap(({ kind, merchant_id, reference, due_at: wasDue, due_status: status, failure }) => {
-    const merchant = merchants.get(merchant_id);
-    if (!merchant) return [];
-    const dueAt = sandboxTime(merchant, wasDue);
-    const at = happensAt(merchant, dueAt, merchant.now);
-    return [{ kind, reference, merchant, status, failure, wasDue, at, delay: at - dueAt }];
-  });
-  return (yield* endAll(mine)).map(({ record: { merchantId }, delay: delayMs }) => ({
-    merchantId,
-    delayMs,
-  }));
-}
-
 /** The end of a record of a locked merchant. */
 interface End {
-  kind: Kind;
+  kind: PaymentKind;
   reference: string;
   merchant: LockedMerchant;
   status: FinalStatus;
-  /** As it is stored. */
-  failure: string | null;
-  /** When a record was due that ends because it is due. */
+  failure?: Failure | undefined;
+  /** When a record was due that ends because it is due, in real time. Other records end now. */
   wasDue?: number;
-  /** In sandbox time. */
-  at: number;
 }
 
+const toEnd = fields<Omit<End, "merchant">>("kind reference due_status:status failure due_at:wasDue");
+
 /** Gives pending records their final status and writes their events. Returns the records that were pending. */
-function* endAll<T extends End>(ends: readonly T[]): Work<(T & FinalRecord)[]> {
+function* endAll(ends: readonly End[]): Work<(FinalRecord & { delayMs: number })[]> {
+  const dated = ends.map((end) => {
+    const { merchant, wasDue = merchant.now } = end;
+    const dueAt = sandboxTime(merchant, wasDue);
+    const at = end.wasDue === undefined ? dueAt : happensAt(merchant, dueAt, merchant.now);
+    return { ...end, at, delayMs: at - dueAt };
+  });
   const results = yield* runAll(
     KINDS.map((kind): Query => {
-      const values = ends
+      const values = dated
         .filter((end) => end.kind === kind)
         .map(({ reference, merchant, status, failure, at, wasDue }) => ({
           merchant_id: merchant.id,
           reference,
           status,
-          failure,
+          failure: failureValue(failure),
           at,
           was_due: wasDue ?? null,
         }));
       return { text: END(kind), rows: given(RECORDS[kind].table, values) };
     }),
   );
-  const records = new Map(
-    KINDS.flatMap((kind, index) => results[index]!.rows.map((row) => [row.reference, toRecord<Payment>(row)])),
-  );
-  const final = ends.flatMap((end) => {
-    const record = records.get(end.reference);
-    return record ? [{ ...end, record }] : [];
+  const rows = new Map(results.flatMap((result) => result.rows.map((row) => [row.reference as string, row])));
+  const final = dated.flatMap(({ reference, merchant, delayMs }) => {
+    const row = rows.get(reference);
+    return row ? [{ record: toRecord<Payment>(row), merchant, delayMs }] : [];
   });
   yield* writeEvents(final);
   return final;
 }
 
 /** Ends records now that are pending. The merchants are locked in `orders`. */
-export function* endNow(
-  ends: readonly (Pick<End, "kind" | "reference" | "merchant" | "status"> & { failure?: Failure | undefined })[],
-): Work<void> {
-  yield* endAll(
-    ends.map((end) => ({
-      ...end,
-      failure: failureValue(end.failure),
-      at: sandboxTime(end.merchant, end.merchant.now),
-    })),
-  );
+export function* endNow(ends: readonly Omit<End, "wasDue">[]): Work<void> {
+  yield* endAll(ends);
 }

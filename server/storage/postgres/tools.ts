@@ -1,7 +1,7 @@
 import { toWork, WORK, type Checked, type DatabaseStatus } from "../status.ts";
 import { APPLICATION, withConnection } from "./connections.ts";
 import { schemaOf } from "./migrate.ts";
-import { bookQueries, provenBooks } from "../books.ts";
+import { BOOK_QUERIES, provenBooks } from "../books.ts";
 import { StorageError } from "../storage-error.ts";
 
 const PASSWORD = "Pass the password in PGPASSWORD or ~/.pgpass, because others can read arguments.";
@@ -56,7 +56,7 @@ export function checkPostgres(url: string): Promise<Checked> {
     if (pending.length > 0) throw new StorageError("The database has an older version. Run `db migrate` first.");
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     const results = [];
-    for (const sql of bookQueries("postgres")) results.push((await client.query(sql)).rows);
+    for (const sql of BOOK_QUERIES) results.push((await client.query(sql)).rows);
     await client.query("COMMIT");
     return { findings: provenBooks(results) };
   });

@@ -97,8 +97,8 @@ export function explained<T>(path: string, work: () => T): T {
   } catch (error) {
     if (error instanceof StorageError) throw error;
     if (isBusy(error)) throw new FileInUse(path, error);
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new StorageError(`Cannot open the database ${path}: ${reason}. ${adviceOf(error)}`, { cause: error });
+    const { message } = error as Error;
+    throw new StorageError(`Cannot open the database ${path}: ${message}. ${adviceOf(error)}`, { cause: error });
   }
 }
 

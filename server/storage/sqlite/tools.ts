@@ -1,7 +1,7 @@
 // What commands read from a SQLite file. Only the server that has a file open can read it, or a command if none has.
 import { existsSync, realpathSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { bookQueries, provenBooks } from "../books.ts";
+import { BOOK_QUERIES, provenBooks } from "../books.ts";
 import { toWork, WORK, type Checked, type DatabaseStatus } from "../status.ts";
 import { StorageError } from "../storage-error.ts";
 import { inUnusedFile, schemaOf } from "./database.ts";
@@ -72,7 +72,7 @@ function recordsOf(db: DatabaseSync): string[] {
   if (schemaOf(db).pending.length > 0) return keys;
   const { count } = db.prepare(EVENTS_OF_NOTHING).get()!;
   const events = count === 0 ? [] : [`${count} events of no payout or checkout`];
-  return [...keys, ...events, ...provenBooks(bookQueries("sqlite").map((sql) => db.prepare(sql).all()))];
+  return [...keys, ...events, ...provenBooks(BOOK_QUERIES.map((sql) => db.prepare(sql).all()))];
 }
 
 /** @throws StorageError if the file is damaged. Reads all of it. */

@@ -5,7 +5,7 @@ import type { Checkout, Customer, Disbursement, Draft } from "../../domain/recor
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Page } from "../../domain/pages.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
-import { customerOf } from "../../storage/record-rows.ts";
+import { customerOf } from "../../storage/rows.ts";
 import type { FakeClock } from "../clock.ts";
 
 /** The time at which a fake clock starts. */
