@@ -44,9 +44,11 @@ const listed = (...first: (object | undefined)[]) =>
     return first[index] ? [{ ...entry, createdAt: CREATED, ...first[index] }] : [];
   });
 
+let written = 0;
 /** Compares with a rail whose list has these entries, or ends with this error. */
 async function reconcile(days: readonly string[], entries: readonly object[], error?: string) {
-  const [module, settings] = [file("rail.mjs"), file("rails.yaml")];
+  written += 1;
+  const [module, settings] = [file(`rail-${written}.mjs`), file("rails.yaml")];
   const failure = error === undefined ? "" : `throw new Error("${error}");`;
   const list = `async *list() { yield* ${JSON.stringify(entries)}; ${failure} }`;
   writeFileSync(module, `export default () => ({ pay() {}, find() {}, ${list} });`);
