@@ -9,7 +9,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createLog } from "./log.ts";
 import { fillLog, type HttpResponse } from "./testing/http.ts";
 import { startOwnPostgres } from "./testing/own-postgres.ts";
-import { stop, testDatabase, testFolder, testProcess } from "./testing/places.ts";
+import { stop, testDatabase, testFolder, startTestServer } from "./testing/resources.ts";
 import { startPostgresProxy } from "./testing/postgres-proxy.ts";
 import { KEY, LIVE, runServer, type ServerProcess } from "./testing/process.ts";
 import { aPayout } from "./testing/server.ts";
@@ -50,7 +50,7 @@ describe("its disk", () => {
   }
 
   test("a disk that refuses writes: creates get 503, the log stays short, and nothing acknowledged is lost", async () => {
-    const server = await testProcess(env, { fileBlocks: 1_600 });
+    const server = await startTestServer(env, { fileBlocks: 1_600 });
     const acknowledged = await createUntilRefused(
       server,
       /cannot be written. Its disk may be full, read-only or broken/,
@@ -62,7 +62,7 @@ describe("its disk", () => {
     await stop(server);
     expect(server.output().length).toBeLessThan(20_000);
 
-    const next = await testProcess(env);
+    const next = await startTestServer(env);
     for (const reference of acknowledged) expect((await find(next, reference)).status).toBe(200);
     expect([(await next.createPayout()).status, ...(await probes(next))]).toEqual([200, 200, 200]);
   });
@@ -73,7 +73,7 @@ describe("its disk", () => {
     const disk = mountSmallDisk() ?? skip("mounting a disk needs Linux and root");
     onTestFinished(disk.close);
     useFile(join(disk.folder, "data", "server.db"));
-    const server = await testProcess(env);
+    const server = await startTestServer(env);
     const before = (await server.createPayout()).body.data.reference;
     disk.fill();
     const acknowledged = [before, ...(await createUntilRefused(server, /storage is full/))];
@@ -98,7 +98,7 @@ describe("its disk", () => {
   });
 
   test("a damaged index: creates get 503 until a restart, and the server is not ready", async () => {
-    await stop(await testProcess(env));
+    await stop(await startTestServer(env));
     const db = new DatabaseSync(file);
     const pages = db.prepare("SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'disbursements'");
     const { page_size: size } = db.prepare("PRAGMA page_size").get() as { page_size: number };
@@ -107,13 +107,13 @@ describe("its disk", () => {
     const bytes = openSync(file, "r+");
     for (const page of roots) writeSync(bytes, Buffer.alloc(size, 7), 0, size, (page - 1) * size);
     closeSync(bytes);
-    const server = await testProcess(env);
+    const server = await startTestServer(env);
     expect(await createUntilRefused(server, /database is damaged/)).toEqual([]);
     expect(await probes(server)).toEqual([503, 200]);
   });
 
   test("a second server is refused a hard link to the database", async () => {
-    await testProcess(env);
+    await startTestServer(env);
     const link = join(folder, "link.db");
     linkSync(file, link);
     const { code, stderr } = await runServer({ ...env, DATABASE_URL: `sqlite:${link}` });
@@ -138,7 +138,7 @@ describe("its database", () => {
   test("a frozen database refuses creates in time, loses none and is used again when it reacts", async () => {
     const postgres = await startOwnPostgres();
     onTestFinished(postgres.close);
-    const server = await testProcess({ DATABASE_URL: postgres.url });
+    const server = await startTestServer({ DATABASE_URL: postgres.url });
     const results: Created[] = [];
     let isEnded = false;
     const calling = concurrently(CALLERS, async () => {
@@ -179,7 +179,11 @@ describe("its database", () => {
     const database = await testDatabase();
     const proxy = await startPostgresProxy(database.url);
     onTestFinished(proxy.close);
-    return { database, proxy, server: await testProcess({ DATABASE_URL: proxy.url, RATE_LIMIT: "1000", ROLE: "api" }) };
+    return {
+      database,
+      proxy,
+      server: await startTestServer({ DATABASE_URL: proxy.url, RATE_LIMIT: "1000", ROLE: "api" }),
+    };
   }
 
   test("a create of many operations on a slow database ends in time, and what it says of its outcome is true", async () => {
@@ -228,7 +232,7 @@ describe("its callers", () => {
     ["slow notifications of a rail", 256, () => slow("/rails/test/webhooks"), LIVE],
     ["slow payouts with a key", 1_024, () => slow("/v1/disbursements", `x-api-key: ${KEY}\r\n`)],
   ])("%s keep no merchant out, and leave nothing behind", async (_, openFiles, sends, env) => {
-    const server = await testProcess(env, { openFiles });
+    const server = await startTestServer(env, { openFiles });
     const handles = () => readdirSync(`/proc/${server.pid}/fd`).length;
     // The payment page reads no file at its first use.
     const page = async () => (await server.createCheckout({}, { headers: { connection: "close" } })).body.data.url;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { GROUPS } from "./commands/table.ts";
 import { runCommand, runCommandProcess } from "./testing/process.ts";
 
-/** No command that prints its help opens this database. */
+/** Does not exist: printing help opens no database. */
 const env = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/nothing" };
 const commands = [
   ["serve"],

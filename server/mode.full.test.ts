@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startOwnPostgres, type OwnPostgres } from "./testing/own-postgres.ts";
 import { LIVE, runCommand, runServer, type Ended } from "./testing/process.ts";
-import { stop, testDatabase, testFolder, testProcess } from "./testing/places.ts";
+import { stop, testDatabase, testFolder, startTestServer } from "./testing/resources.ts";
 
 type Env = NodeJS.ProcessEnv;
 const SANDBOX = { SANDBOX: "true" };
@@ -40,7 +40,7 @@ async function refuses(ended: Promise<Ended>, reason: RegExp) {
   );
   expect(stderr).not.toMatch(/\n\s+at /);
 }
-const startAndStop = async (env: Env) => stop(await testProcess(env));
+const startAndStop = async (env: Env) => stop(await startTestServer(env));
 const modeOf = async (env: Env): Promise<string> =>
   JSON.parse((await runCommand(env, "db", "status", "--json")).stdout).mode;
 
@@ -77,7 +77,7 @@ describe.each([
   beforeEach(async () => {
     place = await create();
   });
-  const start = (env: Env = {}) => testProcess({ ...place.env, ...env });
+  const start = (env: Env = {}) => startTestServer({ ...place.env, ...env });
   const serve = (env: Env) => runServer({ ...place.env, ...env });
   const command = (env: Env, args: readonly string[]) => runCommand({ ...place.env, ...env }, ...args);
   /** Expects that nothing is stored or changed meanwhile. */
@@ -119,7 +119,7 @@ test("of processes in different modes that start at once on an empty database, t
   const { env } = await postgresPlace();
   const modes = [SANDBOX, LIVE, SANDBOX, LIVE];
   const results = await Promise.allSettled(
-    modes.map((mode) => testProcess({ ...env, ...mode, SANDBOX_API_KEY: undefined })),
+    modes.map((mode) => startTestServer({ ...env, ...mode, SANDBOX_API_KEY: undefined })),
   );
   const isLive = (await modeOf(env)) === "live";
   const winner = isLive ? LIVE : SANDBOX;

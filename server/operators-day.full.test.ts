@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { enter, send, type Visitor } from "./testing/dashboard-visitor.ts";
 import { LIVE, runKeys } from "./testing/process.ts";
 import { startReceiver } from "./testing/receiver.ts";
-import { stop, testFolder, testProcess } from "./testing/places.ts";
+import { stop, testFolder, startTestServer } from "./testing/resources.ts";
 import { sign } from "./webhooks/send.ts";
 
 const METRICS_TOKEN = "a-token-for-the-metrics";
@@ -50,7 +50,7 @@ test("a day without money: everything works, and nothing secret turns up elsewhe
   const webhooks = { WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
   const own = { DATABASE_URL: `sqlite:${join(folder, "server.db")}`, SANDBOX_API_KEY: undefined };
   const env = { ...LIVE, ...webhooks, ...own, LOG_LEVEL: "trace", METRICS_TOKEN };
-  const server = await testProcess(env);
+  const server = await startTestServer(env);
   secrets.add(readFileSync(join(folder, "first-api-key"), "utf8").trim());
   // Nobody can sign in without a link from the command line.
   ada = await enter(server, taken(LINK, (await runKeys(env, "dashboard-link", "--name", "Ada")).stdout));

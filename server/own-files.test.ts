@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { writeFirstKey } from "./own-files.ts";
-import { testFolder } from "./testing/places.ts";
+import { testFolder } from "./testing/resources.ts";
 
 const modeOf = (file: string) => statSync(file).mode & 0o777;
 

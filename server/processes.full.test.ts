@@ -14,7 +14,7 @@ import { KEY, launchServer, runKeys, runServer, type ServerProcess } from "./tes
 import { reservePort } from "../conformance/target/reserve-port.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
-import { stop, testFolder, testProcess, useDatabase } from "./testing/places.ts";
+import { stop, testFolder, startTestServer, useDatabase } from "./testing/resources.ts";
 import { concurrently } from "./testing/storage/fixtures.ts";
 
 const statusOf = async ({ request }: Pick<ServerProcess, "request">, path = "/sandbox/clock") =>
@@ -30,7 +30,7 @@ const referencesAt = ({ received }: Awaited<ReturnType<typeof aReceiver>>) =>
 const database = useDatabase();
 /** The address of the database with changes. */
 const changed = (changes: Partial<URL>) => Object.assign(new URL(database.url), changes).href;
-/** The address of a database where none is. */
+/** The URL of a port without a database. */
 const absent = async () => `postgres://ada:hunter2@127.0.0.1:${await reservePort()}/pay`;
 
 test("a mistyped command starts no server", async () => {
@@ -78,7 +78,7 @@ describe("one process on SQLite", () => {
     data = join(testFolder(), "data");
     env = { DATABASE_URL: `sqlite:${join(data, "server.db")}` };
   });
-  const start = (changes: NodeJS.ProcessEnv = {}) => testProcess({ ...env, ...changes });
+  const start = (changes: NodeJS.ProcessEnv = {}) => startTestServer({ ...env, ...changes });
 
   test("webhook secrets are in no file once there is a key for them, and without it the server does not start again", async () => {
     const file = join(testFolder(), "secrets.key");
@@ -128,7 +128,7 @@ describe("one process on SQLite", () => {
     expect(await statusOf(second.client(key), `/v1/disbursements/${payouts[0].data.reference}`)).toBe(200);
   });
 
-  test("SANDBOX_API_KEY is valid from the first start on, also a later one, and is never printed", async () => {
+  test("SANDBOX_API_KEY is valid from its first start on, even a later value, and never printed", async () => {
     for (const SANDBOX_API_KEY of [KEY, `${KEY}-another`]) {
       const server = await start({ SANDBOX_API_KEY, LOG_LEVEL: "trace" });
       expect([await statusOf(server), await statusOf(server.client(KEY))]).toEqual([200, 200]);
@@ -228,7 +228,7 @@ describe("processes on PostgreSQL", () => {
     await database.empty();
     env = { DATABASE_URL: database.url, SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "50" };
   });
-  const start = (changes: NodeJS.ProcessEnv = {}) => testProcess({ ...env, ...changes });
+  const start = (changes: NodeJS.ProcessEnv = {}) => startTestServer({ ...env, ...changes });
 
   test("two first starts make one merchant; each process sees what the other does", async () => {
     const [first, second] = await Promise.all([start(), start()]);
@@ -303,7 +303,7 @@ describe("processes on PostgreSQL", () => {
 
   /** The limit of outstanding webhooks, so that the load is the same on machines of any speed. */
   const OUTSTANDING = 4;
-  /** Requests are sent one after another during the restart, so that the starting processes have the processor. */
+  /** The pause of each caller between two requests, so that the starting processes get processor time. */
   const PAUSE_MS = 10;
   const PAYOUTS_PER_STEP = 20;
   /** A machine that is too busy refuses payouts without a restart too. The refusal promises that nothing was recorded. */

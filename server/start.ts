@@ -157,8 +157,8 @@ function keep(text: string, { database }: Config): { text: string } | { file: st
 }
 
 function explain(error: unknown): unknown {
-  const isAway = error instanceof UnknownOutcome || (error instanceof ServiceError && error.code === "unavailable");
-  if (isAway) return `The database stopped working during the start: ${error.message} Start the server again.`;
+  const mayRecover = error instanceof UnknownOutcome || (error instanceof ServiceError && error.code === "unavailable");
+  if (mayRecover) return `The database stopped working during the start: ${error.message} Start the server again.`;
   return isExpected(error) ? error.message : error;
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { openPostgres } from "../../server/storage/postgres/index.ts";
-import { testDatabase } from "../../server/testing/places.ts";
+import { testDatabase } from "../../server/testing/resources.ts";
 import { trySound } from "./catch.ts";
 
 test("the reference server on PostgreSQL is certified for extended, in one run of the whole suite", async () => {

@@ -33,7 +33,7 @@ export interface ActionContext extends SignInContext {
 /** What a person asked for and does not get. The message is English; pages show the text in their language. */
 export class Refused extends Error {
   override name = "Refused";
-  /** The status of HTTP. */
+  /** The HTTP status. */
   readonly status: number;
   readonly said: Said;
 
@@ -50,7 +50,7 @@ export const refused = <Id extends TextId>(status: number, text: Id, ...values: 
 /** For what is not there, is not there any more, or is not the visitor's. */
 export const missing = () => refused(404, "error.not_found");
 
-/** What a form or a query has sent. Of an input that is sent several times, there is a list. */
+/** What a form or a query has sent. An input that is sent several times is a list. */
 type Sent = Readonly<Record<string, unknown>> | undefined;
 
 /** What a person has typed or chosen, without spaces around it; empty if there is none. */
@@ -63,8 +63,7 @@ export function typed(sent: unknown, name: string): string {
 export interface Input {
   label?: Label | Said;
   /**
-   * The default is `text`. `once` is hidden, and has another value on each page, so that a form that is sent again is
-   * known.
+   * The default is `text`. `once` is hidden and has a new value on each page, by which a repeated form is recognized.
    */
   type?:
     | ("text" | "search" | "number" | "tel" | "url" | "date" | "datetime-local")
@@ -84,8 +83,8 @@ export interface Field<Value> {
   inputs: Readonly<Record<string, Input>>;
   /** What is above the inputs, if they belong together. */
   legend?: Label;
-  /** True if it is asked for only by the page that says what will happen. */
-  isLate?: true;
+  /** True if only the confirmation page asks for it. */
+  onConfirm?: true;
   /** @throws Refused or ServiceError */
   read(sent: Sent): Value;
 }
@@ -96,7 +95,7 @@ const isTime = (text: string) => TIME.test(text) && !Number.isNaN(Date.parse(`${
 const isWithin = (number: number, { min = -Infinity, max = Infinity }: NonNullable<Input["attributes"]>) =>
   Number.isInteger(number) && number >= Number(min) && number <= Number(max);
 
-/** What was sent, if the input allows it as browsers do: required, choices, dates, numbers, pattern. @throws Refused */
+/** Returns `text` if it keeps the input's rules, as browsers check them: required, options, pattern… @throws Refused */
 export function checked({ label, type, required, options, attributes = {} }: Input, text: string): string {
   const { pattern } = attributes;
   const isAllowed =
@@ -150,11 +149,11 @@ export const aReason = field(
 );
 
 /**
- * Random bytes that are the same when the same form is sent again, so that it makes one thing and shows it again. They are
- * derived from a secret of the session. Undefined for a form without an id.
- * @param names of the inputs; what is made is another thing if one of them has another value
+ * Random bytes that are the same when the same form is sent again, so that it creates only one thing. They are derived
+ * from a secret of the session. Undefined for a form without an id.
+ * @param names of inputs; if one of them has another value, the bytes differ
  */
-export const sameAgain = (...names: string[]): Field<Random | undefined> => ({
+export const sameBytes = (...names: string[]): Field<Random | undefined> => ({
   inputs: { id: { type: "once" } },
   read(sent) {
     const [id = "", secret = "", ...values] = ["id", "csrf", ...names].map((name) => typed(sent, name));
@@ -163,14 +162,14 @@ export const sameAgain = (...names: string[]): Field<Random | undefined> => ({
   },
 });
 
-/** A time that the page has chosen which asks whether to do the action. */
+/** A time that the confirmation page has chosen. */
 export const aShownTime = (name: string): Field<number> => ({
   ...field(name, { type: "hidden" }, (text) => {
     const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN;
     if (Number.isNaN(time)) throw refused(422, "error.beginAgain");
     return time;
   }),
-  isLate: true,
+  onConfirm: true,
 });
 
 /** A sum of money. */
@@ -228,8 +227,8 @@ type MerchantIn<At extends string> = At extends `{scope}${string}`
 type Fields = Readonly<Record<string, Field<unknown>>>;
 type InputOf<All extends Fields> = { [Name in keyof All]: ReturnType<All[Name]["read"]> };
 
-/** What the page says that asks whether to do an action. */
-export interface Asked {
+/** What the confirmation page of an action says. */
+export interface Confirmation {
   /** By default the words of the action. */
   question?: Said;
   /** What the action is about. */
@@ -269,8 +268,8 @@ export interface Action<At extends string = string, All extends Fields = Fields,
   style?: "primary" | "danger";
   /** True if its form is folded until a person opens it. */
   isFolded?: true;
-  /** What a page asks before, at the same path. People come from the page at the path `from`. */
-  asks?(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Asked | Promise<Asked>;
+  /** What its confirmation page says, at the same path. People come from the page at `from`. */
+  asks?(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Confirmation | Promise<Confirmation>;
   from?: string;
   /**
    * What its form shows and replaces. The action is refused if somebody has changed it since, so that nobody overwrites
@@ -298,6 +297,6 @@ export const scopesOf = (at: string): string[] =>
 /** The path of the pages of a merchant, or of those of all merchants. */
 export const areaOf = (merchant: Merchant | undefined): string => (merchant ? `/m/${merchant.id}` : "");
 
-/** A path with the parameters. */
+/** A path with its parameters filled in. */
 export const pathFor = (at: string, merchant: Merchant | undefined, params: Readonly<Record<string, string>>): string =>
   at.replace("{scope}", areaOf(merchant)).replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? "");

@@ -24,6 +24,6 @@ export const actionOf = (name: ActionName) => ACTIONS[name] as unknown as Action
 export const readInput = <Name extends ActionName>(name: Name, sent: unknown, isComplete = true) =>
   Object.fromEntries(
     Object.entries(actionOf(name).input)
-      .filter(([, { isLate }]) => isComplete || !isLate)
+      .filter(([, { onConfirm }]) => isComplete || !onConfirm)
       .map(([key, each]) => [key, each.read(sent as Record<string, unknown>)]),
   ) as Parameters<(typeof ACTIONS)[Name]["run"]>[1];

@@ -11,7 +11,7 @@ import {
   choice,
   field,
   refused,
-  sameAgain,
+  sameBytes,
   someLimits,
   someTerms,
 } from "./action.ts";
@@ -56,7 +56,7 @@ export const merchantActions = {
   "merchant.create": action({
     at: "/merchants",
     needs: "change settings",
-    input: { name: aName("name"), random: sameAgain("name") },
+    input: { name: aName("name"), random: sameBytes("name") },
     style: "primary",
     run: ({ context, actor }, { name, random }) =>
       createMerchant({ ...context, actor, ...(random && { ids: createIds(random) }) }, name),
@@ -93,7 +93,7 @@ export const merchantActions = {
       ...change,
       id: {
         ...field("id", { type: "once", required: true, attributes: { pattern: String.raw`[\w-]{8,64}` } }),
-        isLate: true,
+        onConfirm: true,
       },
     },
     from: "/m/:merchant/balances",

@@ -35,11 +35,11 @@ const decideAbout = (how: "approve" | "reject") =>
     at: `{scope}/approvals/${how}`,
     needs: "decide about payments",
     from: "{scope}/approvals",
-    input: { payments: chosen, ...(how === "reject" && { reason: { ...aReason, isLate: true } }) },
+    input: { payments: chosen, ...(how === "reject" && { reason: { ...aReason, onConfirm: true } }) },
     style: how === "approve" ? "primary" : "danger",
     async asks({ context, merchant }, { payments }) {
-      const chosenOnes = within(merchant, payments).map((ids) => context.storage.findDisbursement(...ids));
-      const found = await Promise.all(chosenOnes);
+      const lookups = within(merchant, payments).map((ids) => context.storage.findDisbursement(...ids));
+      const found = await Promise.all(lookups);
       const payouts = found.flatMap((payout) => (payout?.approval && payout.status === "pending" ? [payout] : []));
       if (payouts.length === 0) throw refused(422, "error.choosePayouts");
       const lines = payouts.map(({ merchantsReference: reference, customer, ...money }) =>

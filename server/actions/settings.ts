@@ -12,7 +12,7 @@ import {
   field,
   missing,
   refused,
-  sameAgain,
+  sameBytes,
   someLimits,
   typed,
   type Doer,
@@ -66,7 +66,7 @@ export const settingsActions = {
   "key.create": action({
     at: "/m/:merchant/settings/keys",
     ...SETTINGS,
-    input: { name: aName("nameNewKey", { placeholder: "whichProgramUses" }), scopes, random: sameAgain() },
+    input: { name: aName("nameNewKey", { placeholder: "whichProgramUses" }), scopes, random: sameBytes() },
     style: "primary",
     async run({ context, actor, merchant }, { random, ...input }) {
       const id = random && { id: v4({ random: random(16) }) };

@@ -90,7 +90,7 @@ export const webhookActions = {
           },
           Number,
         ),
-        isLate: true,
+        onConfirm: true,
       },
       // So that the same form sends nothing twice.
       decidedAt: aShownTime("decidedAt"),

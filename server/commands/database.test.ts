@@ -18,7 +18,7 @@ import {
   claimAll,
   HOUR,
 } from "../testing/storage/fixtures.ts";
-import { stop, testDatabase, testFolder, testProcess } from "../testing/places.ts";
+import { stop, testDatabase, testFolder, startTestServer } from "../testing/resources.ts";
 
 let folder: string;
 let path: string;
@@ -142,7 +142,7 @@ describe("SQLite", () => {
       [`db restore ${backup} --replace`, 0, restored],
     );
     expect(readdirSync(folder)).toContain(known.kept!.slice(folder.length + 1));
-    await stop(await testProcess({ ...env, SANDBOX_API_KEY: undefined }));
+    await stop(await startTestServer({ ...env, SANDBOX_API_KEY: undefined }));
     await rows(["keys merchants", 0, /^items:\n  - \{ id: \S+, name: Before, [^\n]+$/]);
   });
 

@@ -6,7 +6,7 @@ import { createLink, LINK_MS, linkAddress } from "../domain/sign-in.ts";
 import { deliveryView, eventView, secretView } from "../domain/representation.ts";
 import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
-import { LIMITED, SEARCH, searchIn } from "./options.ts";
+import { LIMIT_OPTIONS, SEARCH_OPTIONS, searchOf } from "./options.ts";
 import { commands, listing, requireYes } from "./run.ts";
 
 /** The largest number of payouts that are listed without pages. */
@@ -37,7 +37,7 @@ export const keyCommands = commands({
   "rename-merchant MERCHANT NAME": { action: "merchant.rename" },
   "suspend-merchant MERCHANT": { action: "merchant.suspend" },
   "reopen-merchant MERCHANT": { action: "merchant.reopen" },
-  [`limit-merchant MERCHANT ${LIMITED}` as const]: {
+  [`limit-merchant MERCHANT ${LIMIT_OPTIONS}` as const]: {
     action: "merchant.limit",
     summary: "Set what a merchant's payouts may be at most. Replaces its limits; without options removes them.",
   },
@@ -58,7 +58,7 @@ export const keyCommands = commands({
     run: async (context, { merchant, name, scopes }) =>
       `Key (shown only once): ${await createKey(context, merchant.id, { name, scopes })}`,
   },
-  [`limit KEY ${LIMITED}` as const]: {
+  [`limit KEY ${LIMIT_OPTIONS}` as const]: {
     action: "key.limit",
     summary: "Set what payouts with a key may be at most. Replaces its limits; without options removes them.",
   },
@@ -113,19 +113,19 @@ export const keyCommands = commands({
   "events MERCHANT [--reference] [--since] [--limit] [--cursor]": {
     summary: "List the events, newest first.",
     async run({ storage }, { merchant: { id: merchantId }, limit, cursor, ...search }) {
-      return listing(await storage.listEvents({ merchantId, limit, cursor, ...searchIn(search) }), eventView);
+      return listing(await storage.listEvents({ merchantId, limit, cursor, ...searchOf(search) }), eventView);
     },
   },
-  [`deliveries MERCHANT ${SEARCH} [--limit] [--cursor]` as const]: {
+  [`deliveries MERCHANT ${SEARCH_OPTIONS} [--limit] [--cursor]` as const]: {
     summary: "List the deliveries with their attempts, newest first.",
     async run({ storage }, { merchant: { id: merchantId }, limit, cursor, ...search }) {
-      return listing(await storage.listDeliveries({ merchantId, limit, cursor, ...searchIn(search) }), deliveryView);
+      return listing(await storage.listDeliveries({ merchantId, limit, cursor, ...searchOf(search) }), deliveryView);
     },
   },
-  [`replay MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--yes]` as const]: {
+  [`replay MERCHANT [DELIVERY_ID] ${SEARCH_OPTIONS} [--pace] [--yes]` as const]: {
     summary: "Deliver one webhook again, or all that meet the conditions, such as --status failed.",
     async run({ storage, actor }, { merchant: { id: merchantId }, deliveryId, pace, yes, ...search }) {
-      const filter = searchIn(search);
+      const filter = searchOf(search);
       if ((deliveryId === undefined) === (Object.keys(filter).length === 0))
         throw new UsageError("Give either a DELIVERY_ID, or --status or other conditions for all that meet them.");
       if (deliveryId !== undefined) {

@@ -4,7 +4,7 @@ import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startReceiver } from "../testing/receiver.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
-import { testFolder } from "../testing/places.ts";
+import { testFolder } from "../testing/resources.ts";
 import { cursorFile, followEvents, forwardTo, type FollowEvent } from "./listen.ts";
 import { createRemote, RemoteError, type Remote } from "./remote.ts";
 

@@ -35,7 +35,7 @@ function address(text: string): string | undefined {
   }
 }
 
-/** Reads values with commas between them, in the order of `values`. */
+/** Reads a comma-separated list into the order of `values`. */
 const someOf =
   <T extends string>(values: readonly T[]) =>
   (list: string) => {
@@ -75,7 +75,7 @@ export const OPTIONS = {
     meaning: `entries on a page, 1 to ${LIMIT_MAX}; ${DEFAULT_LIMIT} by default`,
   },
   cursor: { value: "CURSOR", meaning: "where the previous page ended" },
-  name: { value: "NAME", meaning: "of the key, or of the person (for a link by default your own)" },
+  name: { value: "NAME", meaning: "of the key or the person; for a link, by default yours" },
   role: {
     value: "ROLE",
     parse: among(ROLES),
@@ -85,7 +85,7 @@ export const OPTIONS = {
   scopes: {
     value: "SCOPES",
     parse: someOf(SCOPES),
-    meaning: `the only operations of the key, such as read,disburse; known are ${SCOPES.join(", ")}`,
+    meaning: `what the key may do, such as read,disburse; any of ${SCOPES.join(", ")}`,
   },
   "per-payment": explained("AMOUNTS", "limit.perPayment", LIMITS.perPayment),
   "per-day": explained("AMOUNTS", "limit.perDay", LIMITS.perDay),
@@ -140,15 +140,16 @@ export const OPTIONS = {
 } as const;
 
 /** The options with conditions for deliveries. */
-export const SEARCH = "[--status] [--type] [--host] [--reference] [--since] [--until]";
+export const SEARCH_OPTIONS = "[--status] [--type] [--host] [--reference] [--since] [--until]";
 
 /** The options with limits of payouts. */
-export const LIMITED = "[--per-payment] [--per-day] [--countries] [--currencies] [--recipients] [--approval-from]";
+export const LIMIT_OPTIONS =
+  "[--per-payment] [--per-day] [--countries] [--currencies] [--recipients] [--approval-from]";
 
 type Conditions = Omit<DeliverySearch, "createdAfter" | "createdBefore"> & { since?: number; until?: number };
 
-/** The conditions for events or deliveries that were given. */
-export function searchIn({ status, type, host, reference, since, until }: Conditions): DeliverySearch {
+/** The given conditions for events or deliveries. */
+export function searchOf({ status, type, host, reference, since, until }: Conditions): DeliverySearch {
   const search = { status, type, host, reference, createdAfter: since, createdBefore: until };
   return Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as DeliverySearch;
 }

@@ -97,8 +97,8 @@ test.each<[what: string, entries: object[], message: string, error?: string]>([
   ["an outage", [], "The payments of the rail mobile cannot be read: no connection", "no connection"],
   ["an entry without a reference", [{ ...entry, reference: undefined }], "makes no sense: undefined"],
   ["an amount that is not whole", [{ ...entry, amount: 1.5 }], "makes no sense: X"],
-  ["a currency that is none", [{ ...entry, currency: "francs" }], "makes no sense: X"],
-  ["a time that is none", [{ ...entry, createdAt: "soon" }], "makes no sense: X"],
+  ["an invalid currency", [{ ...entry, currency: "francs" }], "makes no sense: X"],
+  ["an invalid time", [{ ...entry, createdAt: "soon" }], "makes no sense: X"],
   ["an unknown status", [{ ...entry, status: "paid" }], "unknown status: paid"],
 ])("exits with 2 for %s", async (_, entries, message, error) => {
   const result = await reconcile(["2026-11-19"], entries, error);

@@ -5,7 +5,7 @@ import { stringify } from "yaml";
 import type { ActionContext } from "../actions/action.ts";
 import { actionOf, readInput, type ActionName } from "../actions/index.ts";
 import { readConfig, type Config } from "../config.ts";
-import { describeChanges, noteChanges, truthful, type Change } from "../domain/changes.ts";
+import { describeChanges, collectChanges, truthful, type Change } from "../domain/changes.ts";
 import { createSystemClock, type Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { createIds } from "../domain/ids.ts";
@@ -159,7 +159,7 @@ async function onDatabase(chosen: Command, input: Record<string, unknown>, env: 
   const changes: Change[] = [];
   const context = { config, env, clock: createSystemClock() };
   const work = () => (chosen.runOnDatabase ? chosen.runOnDatabase(context, input) : onStorage(context, chosen, input));
-  return noteChanges(changes, work).catch((error: unknown) => {
+  return collectChanges(changes, work).catch((error: unknown) => {
     throw withChanges(error, changes, chosen.takes.includes("[--id]") ? input.id : undefined);
   });
 }

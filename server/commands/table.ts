@@ -7,7 +7,7 @@ import { railCommands } from "./rails.ts";
 import type { Command } from "./run.ts";
 import { triggerCommand } from "./trigger.ts";
 
-/** The commands by group. Some have none. */
+/** The commands by group; `""`: no group. */
 export const GROUPS = {
   keys: keyCommands,
   balances: balanceCommands,

@@ -11,10 +11,10 @@ export type Change = "certain" | "unknown";
 const current = new AsyncLocalStorage<Change[]>();
 
 /** Runs `work`, and adds what it records to `changes`. */
-export const noteChanges = <T>(changes: Change[], work: () => T): T => current.run(changes, work);
+export const collectChanges = <T>(changes: Change[], work: () => T): T => current.run(changes, work);
 
 /** The changes of the request or command that calls this; undefined if nobody asks for them, as in a worker. */
-export const notedChanges = (): Change[] | undefined => current.getStore();
+export const currentChanges = (): Change[] | undefined => current.getStore();
 
 /** Codes of refusals that promise that nothing was recorded, also to people. */
 const PROMISING = new Set<ErrorCode>([

@@ -1,6 +1,6 @@
 // What every event makes of every state of a hand-over (D74).
 import { expect, test } from "vitest";
-import { byHand, next, type HandoverBefore, type HandoverEvent } from "./handover-state.ts";
+import { byHand, next, type HandoverFacts, type HandoverEvent } from "./handover-state.ts";
 import type { HandoverReport } from "./handovers.ts";
 import type { RailAnswer } from "./rails.ts";
 
@@ -11,7 +11,7 @@ const exchange = { at: 0, action: "pay", latencyMs: 1, result: "unknown" } as co
 
 const kind = "checkout" as const;
 const idle = { kind, status: "pending", step: 2, token: TOKEN, isClaimed: false } as const;
-const STATES: Record<string, HandoverBefore> = {
+const STATES: Record<string, HandoverFacts> = {
   waiting: { ...idle, state: "waiting" },
   "waiting, claimed": { ...idle, state: "waiting", isClaimed: true },
   "in doubt": { ...idle, state: "waiting", askedAt: BEFORE, unknownSince: BEFORE },

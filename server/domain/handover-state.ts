@@ -1,5 +1,5 @@
 // The state machine of a payment's way over a rail (D74). The storage reads a state, asks here, and writes the next state
-// in one transaction. Times are real time, except doubt: its time is on the counter of leases, which no wall clock affects.
+// in one transaction. Times are real time, except those of doubt, which are on the monotonic counter of leases.
 import { areTwoPeople, type AccessChain } from "./audit.ts";
 import { failureOf, type FinalStatus } from "./records.ts";
 import type { Decision, Handover, HandoverReport, HandoverState, Recorded } from "./handovers.ts";
@@ -8,7 +8,7 @@ import type { RailAnswer, RailPayment } from "./rails.ts";
 type Conflict = NonNullable<Handover["conflict"]>;
 
 /** A hand-over, as far as its next state depends on it. */
-export interface HandoverBefore {
+export interface HandoverFacts {
   kind: RailPayment["kind"];
   /** Of the record. */
   status: Handover["status"];
@@ -16,15 +16,15 @@ export interface HandoverBefore {
   /** The number of attempts since the state last changed. */
   step: number;
   /**
-   * Doubt: until this value of the counter the rail may have been asked to pay, and nothing has shown since that it has
-   * the payment. The end of a claim without a report begins doubt too (`HANDOVERS` of the storage).
+   * Doubt: when, on the counter of leases, the rail may last have been asked to pay, if nothing has shown that it has
+   * the payment. A claim that expires without a report begins doubt too (`HANDOVERS` of the storage).
    */
   askedAt?: number | undefined;
   unknownSince?: number | undefined;
   /** The latest claim, and whether its attempt is in progress. */
   token: number;
   isClaimed: boolean;
-  /** What a person has not closed yet. Only a closed hand-over has it. */
+  /** Until a person resolves it. Only in the state `closed`. */
   conflict?: Conflict | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface HandoverEvent {
 
 export interface Next {
   recorded: Recorded;
-  after: HandoverBefore;
+  after: HandoverFacts;
   /** When the rail is asked next, if that changes. */
   askAt?: number | undefined;
   /** What the rail has said. */
@@ -55,7 +55,7 @@ const isFinal = (answer: RailAnswer): answer is FinalAnswer => answer.status !==
 const CANCELLED = { status: "failed", failure: failureOf("other", "The rail cancelled the payment.") } as const;
 
 /** A hand-over that has ended, with the conflict that is open. */
-export const closed = (before: HandoverBefore, conflict?: Conflict): HandoverBefore => ({
+export const closed = (before: HandoverFacts, conflict?: Conflict): HandoverFacts => ({
   ...before,
   state: "closed",
   askedAt: undefined,
@@ -68,7 +68,7 @@ export const closed = (before: HandoverBefore, conflict?: Conflict): HandoverBef
  * The state of a hand-over after an event. Doubt ends only when the rail says that it has the payment, and a report of an
  * attempt that does not hold the claim changes nothing of the claim in progress.
  */
-export function next(before: HandoverBefore, { report, token }: HandoverEvent, times: Times): Next {
+export function next(before: HandoverFacts, { report, token }: HandoverEvent, times: Times): Next {
   const { now, leased } = times;
   const { answer, exchanges, askAgainAfterMs } = report;
   const isClosed = before.state === "closed";
@@ -85,7 +85,7 @@ export function next(before: HandoverBefore, { report, token }: HandoverEvent, t
   const holds = before.isClaimed && token === before.token;
   const asksNow = token === undefined && !answer && !before.isClaimed;
   const isUnknown = report.isUnknown === true;
-  const after: HandoverBefore = {
+  const after: HandoverFacts = {
     ...before,
     step: asksNow ? 0 : before.step + (holds ? Math.min(1, exchanges.length) : 0),
     ...(isUnknown && { unknownSince: before.unknownSince ?? now }),
@@ -99,10 +99,10 @@ export function next(before: HandoverBefore, { report, token }: HandoverEvent, t
 }
 
 /**
- * What a final answer makes of a payment: its end, nothing, or a conflict with the status that it has for ever. A checkout
+ * What a final answer makes of a payment: its end, nothing, or a conflict with its final status. A checkout
  * that is cancelled here and failed there is unpaid on both sides.
  */
-function ended(before: HandoverBefore, answer: FinalAnswer, now: number): Next {
+function ended(before: HandoverFacts, answer: FinalAnswer, now: number): Next {
   const { status, conflict } = before;
   if (status === "pending") return { recorded: "final", after: closed(before), answer, end: answer };
   if ((status === "success") === (answer.status === "success"))

@@ -1,4 +1,4 @@
-// One payment and one look at every kind of page in a real browser. The files browser.full.test.ts try each page in both
+// One payment and one look at every kind of page in a real browser. Each browser.full.test.ts tries each page in both
 // languages, in light and dark colours, on a phone, and with the keyboard alone.
 import { afterAll, expect, test } from "vitest";
 import { openBrowser, violationsOf } from "../../scripts/testing/browser.ts";

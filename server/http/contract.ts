@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import express from "express";
 import document from "../../generated/openapi.json" with { type: "json" };
-import { noteChanges } from "../domain/changes.ts";
+import { collectChanges } from "../domain/changes.ts";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { modeOf } from "../domain/keys.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
@@ -127,7 +127,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
       query: input.query(req.query),
       body: input.body(req.body),
     };
-    const data = await (state.changes ? noteChanges(state.changes, () => handle(call)) : handle(call));
+    const data = await (state.changes ? collectChanges(state.changes, () => handle(call)) : handle(call));
     if (!isOfSandbox && chaos.strikes(merchant, "lostResponsesPercent")) throw new ConnectionDropped();
     if (typeof data === "function") return data(req, res);
     state.returned = { statusCode: 200, data };

@@ -1,4 +1,4 @@
-// A gateway over a rail that is a service with this same contract: here, the sandbox of this server.
+// A gateway whose rail is another service with this contract: here, the sandbox of a second server.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { RailError, type Rail, type RailCall, type RailPayment } from "../domain/rails.ts";
 import { railsOf } from "../testing/rail.ts";
@@ -11,14 +11,14 @@ import { railSuite, startFaultyGateway } from "./suite/index.ts";
 const [PENDING, SUCCESS, FAILED] = ["2257038102473", "2250000000001", "2250000000002"];
 let service: TestServer;
 let rail: Rail;
-/** Replaces the transport of the next calls. */
-let transport: (typeof fetch)[];
+/** Each replaces `fetch` for one call. */
+let transports: (typeof fetch)[];
 const env = { WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
 const secretOf = async ({ request }: TestServer) =>
   (await request("GET", "/sandbox/webhook-secret")).body.data.secret as string;
 
 beforeEach(async () => {
-  transport = [];
+  transports = [];
   service = await startServer({ seed: 5, env });
   rail = checkedRail(
     createContractRail({
@@ -26,13 +26,13 @@ beforeEach(async () => {
       apiKey: service.key,
       webhookSecrets: [await secretOf(service)],
       now: service.clock.now,
-      fetch: (input, init) => (transport.shift() ?? fetch)(input, init),
+      fetch: (input, init) => (transports.shift() ?? fetch)(input, init),
     }),
   );
 });
 afterEach(() => service.close());
 
-test("a payout goes over the rail under our reference, and its webhook or its response ends ours", async () => {
+test("a payout has our reference at the rail, whose webhook or response makes it final here", async () => {
   const gateway = await startServer({ env: { SANDBOX: "false" }, rails: railsOf(rail) });
   const recordOf = async (reference: string) =>
     (await gateway.request("GET", `/v1/disbursements/${reference}`)).body.data;
@@ -75,12 +75,12 @@ const rewritten =
   };
 const lost = (code: string) => new TypeError("fetch failed", { cause: Object.assign(new Error(code), { code }) });
 
-test("a status that a later version of the rail adds is not final, and an added code means another reason", async () => {
+test("an unknown status of the rail counts as pending, and an unknown failure code as `other`", async () => {
   const held = rewritten('"status":"success"', '"status":"held"');
-  transport.push(held, held);
+  transports.push(held, held);
   expect(await rail.pay(payment(SUCCESS), call)).toMatchObject({ status: "pending" });
   const asleep = rewritten('"code":"rejected"', '"code":"wallet_asleep"');
-  transport.push(asleep, asleep);
+  transports.push(asleep, asleep);
   expect(await rail.pay({ ...payment(FAILED), reference: "DSB-other" }, call)).toMatchObject({
     status: "failed",
     failure: { code: "other" },
@@ -88,9 +88,9 @@ test("a status that a later version of the rail adds is not final, and an added 
 });
 
 test.each([400, 401, 404, 422, 429, 503, "lost"] as const)(
-  "a rail that has taken a payout has it, also if the look-up after that ends with %s",
+  "a payout that the rail took stays pending if the look-up after that ends with %s",
   async (status) => {
-    transport.push(rewritten('"status":"success"', '"status":"failed"'), async () => {
+    transports.push(rewritten('"status":"success"', '"status":"failed"'), async () => {
       if (status === "lost") throw lost("ECONNRESET");
       return Response.json({ statusCode: status, error: "Error", message: "no", code: "invalid_value" }, { status });
     });
@@ -102,16 +102,16 @@ test.each([400, 401, 404, 422, 429, 503, "lost"] as const)(
 
 test("a list that hides digits of phone numbers leaves no payout in doubt", async () => {
   await rail.pay(payment(), call);
-  transport.push(rewritten(/"phoneNumber":"\d+"/g, '"phoneNumber":"2257*****473"'));
+  transports.push(rewritten(/"phoneNumber":"\d+"/g, '"phoneNumber":"2257*****473"'));
   expect(await rail.find(payment(), { ...call, inDoubt: true })).toMatchObject({ status: "pending" });
 });
 
 test("a refused connection has sent nothing", async () => {
-  transport.push(() => Promise.reject(lost("ECONNREFUSED")));
+  transports.push(() => Promise.reject(lost("ECONNREFUSED")));
   await expect(rail.pay(payment(), call)).rejects.toBeInstanceOf(RailError);
 });
 
-test("a service without a webhook secret can report nothing, so that nobody else can", () => {
+test("without a webhook secret no report is accepted: anybody could forge it", () => {
   const { receive } = createContractRail({ url: service.url, apiKey: "key", webhookSecrets: [], now: Date.now });
   expect(receive).toBeUndefined();
 });

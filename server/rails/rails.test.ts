@@ -42,7 +42,7 @@ async function collect() {
   await gateway.pass(0);
   return reference as string;
 }
-/** Passes the time in the steps in which the rail is asked. */
+/** Passes time by the minute, so that the rail is asked. */
 async function passMinutes(minutes: number) {
   for (let passed = 0; passed < minutes; passed += 1) await gateway.pass(MINUTE);
 }
@@ -96,7 +96,7 @@ describe("a refusal without a reference of the rail", () => {
     ["missing", "closed", "failed"],
     ["unsearchable", "closed", "failed"],
     [new Error("no response"), "waiting", "pending"],
-    // A restore has lost the first request.
+    // Our restored backup lacks the first request.
     [{ status: "success" }, "closed", "success"],
   ] as const)("is final unless the look-up after it says otherwise: %j", async (found, state, status) => {
     rail.pay = async () => REFUSAL;
@@ -120,7 +120,7 @@ describe("an unknown outcome (D74)", () => {
   test.each([
     ["two seconds later", () => gateway.clock.advance(2_000)],
     ["when the clock has jumped ahead", () => gateway.clock.set(gateway.clock.now() + 60 * MINUTE)],
-  ])("is not failed by a refusal that the earlier request may have caused, %s", async (_, pass) => {
+  ])("survives a refusal that the earlier request may have caused, %s", async (_, pass) => {
     rail.answers.push(new Error("time-out"), REFUSAL, REFUSAL);
     rail.found.push("missing", "missing");
     const reference = await pay();
@@ -221,7 +221,7 @@ describe("a notification of the rail", () => {
     expect([response.status, gateway.logged().some(({ level }) => level >= 50)]).toEqual([status, false]);
   });
 
-  test("whose sender waits until it may send the body is read", async () => {
+  test("whose sender waits for `100 Continue` is read", async () => {
     const headers = { expect: "100-continue" };
     const sent = httpRequest(`${gateway.url}/rails/test/webhooks`, { method: "POST", headers });
     sent.once("continue", () => sent.end(JSON.stringify(UNKNOWN)));
@@ -231,9 +231,9 @@ describe("a notification of the rail", () => {
   });
 
   test.each([
-    ["that the rail did not send", 401, "not signed"],
+    ["with an invalid signature", 401, "not signed"],
     ["about unknown payments", 404, UNKNOWN],
-  ])("%s is limited by address, before its body is read", async (_, status, body) => {
+  ])("%s is limited by IP address, before the body is read", async (_, status, body) => {
     const statuses = [];
     for (let count = 0; count < 3; count += 1) statuses.push((await notify(body)).status);
     expect(statuses).toEqual([status, status, 429]);
@@ -251,7 +251,7 @@ describe("a notification of the rail", () => {
   });
 });
 
-test("a pair that no rail serves is refused with 422, and nothing is recorded", async () => {
+test("a country and currency that no rail serves are refused with 422, unrecorded", async () => {
   const { status, body } = await gateway.createPayout({ country: "US", currency: "USD", reference: "r-1" });
   expect([status, body.code]).toEqual([422, "not_served"]);
   expect((await gateway.createPayout({ reference: "r-1" })).status).toBe(200);
@@ -277,7 +277,7 @@ describe("a checkout", () => {
     expect(events()).toEqual(["checkout.completed"]);
   });
 
-  test("whose link was lost tells its payer to start again, and two operators can end it at once", async () => {
+  test("whose link was lost tells its payer to start again, and two operators can end it early", async () => {
     rail.answers.push(new Error("The connection was closed."));
     rail.found.push({ status: "pending", railReference: "R-1" });
     const reference = await collect();
@@ -294,7 +294,7 @@ describe("a checkout", () => {
     expect(await handoverOf(reference)).toMatchObject({ state: "closed", status: "failed" });
   });
 
-  describe("whose time is over", () => {
+  describe("that has expired", () => {
     test.each([
       ["success", 30, "checkout.completed"],
       ["cancelled", 29, "checkout.cancelled"],
@@ -311,7 +311,7 @@ describe("a checkout", () => {
     test.each<[what: string, answers: Error, found: TestRail["found"], minutes: number, status: string]>([
       ["that the rail never took is cancelled", new RailError("refused"), [], 31, "cancelled"],
       [
-        "that was paid, which a failover has lost, succeeds",
+        "that was paid before a failover lost it succeeds",
         new RailError("refused"),
         [{ status: "success" }],
         30,
@@ -324,8 +324,8 @@ describe("a checkout", () => {
         30,
         "cancelled",
       ],
-      ["that cannot be asked about is pending", new RailError("refused"), [new Error("no response")], 30, "pending"],
-      ["whose request was lost is cancelled once the rail lacks it", new Error("time-out"), [], 40, "cancelled"],
+      ["whose look-up fails stays pending", new RailError("refused"), [new Error("no response")], 30, "pending"],
+      ["whose lost request is missing at the rail is cancelled", new Error("time-out"), [], 40, "cancelled"],
     ])("%s", async (_, answer, found, minutes, status) => {
       rail.answers.push(...many(answer));
       const reference = await collect();
@@ -341,7 +341,7 @@ describe("a checkout", () => {
   });
 });
 
-/** Creates a payout whose call of the rail has begun, and ends with the promise. */
+/** Creates a payout whose call to the rail lasts until the promise resolves. */
 async function underWay(answer: Promise<RailAnswer>) {
   rail.answers.push(() => answer);
   const { reference } = (await gateway.createPayout()).body.data;
@@ -355,7 +355,7 @@ async function restart(options: Parameters<typeof startServer>[0]) {
 }
 
 describe("a call in progress", () => {
-  test("that takes longer than a stop waits is ended, and its outcome is unknown", async () => {
+  test("that outlasts a shutdown's wait is aborted, and its outcome is unknown", async () => {
     const stopped = gateway;
     stopped.storage.close = async () => {};
     const reference = await underWay(new Promise(() => {}));
@@ -369,7 +369,7 @@ describe("a call in progress", () => {
     gateway = await startServer();
   });
 
-  // `start.ts` closes in the reverse of the order in which it opened, so a rail after the service.
+  // `start.ts` closes in reverse order of opening: the service first, then the rails.
   test("ends before the service has stopped", async () => {
     const order: string[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -381,7 +381,7 @@ describe("a call in progress", () => {
     gateway = await startServer();
   });
 
-  test("whose lease ended and was renewed by its own process is recorded under the new claim", async () => {
+  test("whose process claimed it again after its lease ended is recorded under the new claim", async () => {
     await restart({
       rails: railsOf(rail),
       openStorage: (how) => Object.assign(openSqlite(":memory:", how), { renewHandovers: async () => {} }),

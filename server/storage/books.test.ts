@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createSystemClock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
-import { useDatabase, useFolder } from "../testing/places.ts";
+import { useDatabase, useFolder } from "../testing/resources.ts";
 import {
   ACTOR,
   addMerchant,

@@ -4,7 +4,7 @@ import { createSystemClock, type Clock, type ClockReport } from "../domain/clock
 import type { ClaimedDelivery } from "../domain/deliveries.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createFakeClock } from "../testing/clock.ts";
-import { useDatabase, useFolder } from "../testing/places.ts";
+import { useDatabase, useFolder } from "../testing/resources.ts";
 import {
   ACTOR,
   addDelivery,

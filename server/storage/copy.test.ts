@@ -4,7 +4,7 @@ import { InvalidCursorError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../testing/clock.ts";
 import { startPostgresProxy } from "../testing/postgres-proxy.ts";
-import { testDatabase, useFolder } from "../testing/places.ts";
+import { testDatabase, useFolder } from "../testing/resources.ts";
 import type { TestDatabase } from "../testing/postgres.ts";
 import { contents, fill, LARGEST } from "../testing/storage/everything.ts";
 import {

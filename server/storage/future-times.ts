@@ -37,6 +37,6 @@ export function correction({ database, write }: Executor, clock: Pick<Clock, "no
     const isBehind = latest - now > CLOCKS_AGREE_MS;
     latest = isBehind ? now : Math.max(latest, now);
     // If the storage does not work, it reports why, and the next call tries again.
-    if (isBehind) await write(() => runAll(statements), { repeatable: true }).catch(() => (latest = Infinity));
+    if (isBehind) await write(() => runAll(statements), { idempotent: true }).catch(() => (latest = Infinity));
   };
 }

@@ -3,8 +3,8 @@ import { given, type Executor, type Work } from "./portable/query.ts";
 import { byText } from "./postgres/text.ts";
 
 /**
- * Takes requests from the buckets of merchants. There is one row per merchant, so no old rows have to be deleted. A
- * hundredth of a request is added because of rounding.
+ * Takes tokens from merchants' buckets, one for each request. There is one row per merchant, so no old rows have to be
+ * deleted. The 0.01 makes up for rounding errors.
  */
 const TAKE = `INSERT INTO request_rates AS r (merchant_id, full_at, interval_ms, granted)
   SELECT merchant_id, :now + least(count, per_second) * 1000.0 / per_second, 1000.0 / per_second, least(count, per_second)
@@ -17,9 +17,9 @@ const TAKE = `INSERT INTO request_rates AS r (merchant_id, full_at, interval_ms,
 /** The state need not survive a crash, so do not wait for the disk. */
 const UNFLUSHED = "SET LOCAL synchronous_commit = off";
 
-type Asked = Parameters<MerchantStore["takeRequest"]>;
+type Args = Parameters<MerchantStore["takeRequest"]>;
 
-function* takeAll(requests: readonly Asked[]): Work<boolean[]> {
+function* takeAll(requests: readonly Args[]): Work<boolean[]> {
   const byMerchant = Map.groupBy(requests, ([merchantId]) => merchantId);
   const values = [...byMerchant].map(([id, all]) => ({ merchant_id: id, per_second: all[0]![1], count: all.length }));
   const sorted = values.toSorted((a, b) => byText(a.merchant_id, b.merchant_id));
@@ -32,14 +32,14 @@ function* takeAll(requests: readonly Asked[]): Work<boolean[]> {
   });
 }
 
-/** Returns a function that applies a merchant's rate limit to all processes of a PostgreSQL database. */
+/** Returns a function that applies a merchant's rate limit across all servers of a PostgreSQL database. */
 export function sharedRates({ together }: Pick<Executor, "together">): MerchantStore["takeRequest"] {
   const take = together(takeAll, { largest: 512 });
   return (...asked) => take(asked);
 }
 
 /** Returns a function that applies a merchant's rate limit in SQLite. Only one server uses the file, so memory is enough. */
-export function ownRates(now: () => number): MerchantStore["takeRequest"] {
+export function memoryRates(now: () => number): MerchantStore["takeRequest"] {
   // When each merchant's bucket of requests is full again.
   const fullAgain = new Map<string, number>();
   return async (merchantId, perSecond) => {

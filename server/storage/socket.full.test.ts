@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { stop, testProcess, useFolder } from "../testing/places.ts";
+import { stop, startTestServer, useFolder } from "../testing/resources.ts";
 import { runKeys } from "../testing/process.ts";
 
 const pathOf = useFolder();
@@ -15,13 +15,13 @@ const sockets = () => readdirSync(pathOf()).filter((name) => name.endsWith(".soc
 
 test("the socket ends with the server; one that a crash left harms neither a command nor a start", async () => {
   const env = envOf(path);
-  const first = await testProcess(env);
+  const first = await startTestServer(env);
   expect(sockets()).toEqual(["server.db.socket"]);
   first.kill("SIGKILL");
   await first.ended;
   expect(sockets()).toEqual(["server.db.socket"]);
   expect((await runKeys(env, "create-merchant", "Ada")).code).toBe(0);
-  const second = await testProcess(env);
+  const second = await startTestServer(env);
   expect((await runKeys(env, "merchants")).stdout).toContain("Ada");
   await stop(second);
   expect(sockets()).toEqual([]);
@@ -33,7 +33,7 @@ test.each<[string, () => string]>([
 ])("commands are refused if %s, and the server says so", async (_, make) => {
   const file = make();
   mkdirSync(dirname(file), { recursive: true });
-  const server = await testProcess(envOf(file));
+  const server = await startTestServer(envOf(file));
   const { code, stderr } = await runKeys(envOf(file), "create-merchant", "Ada");
   expect([code, stderr]).toEqual([
     2,

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Storage } from "../domain/storage.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { createFakeClock } from "../testing/clock.ts";
-import { useFolder } from "../testing/places.ts";
+import { useFolder } from "../testing/resources.ts";
 import { ACTOR, addMerchant, aDisbursement, aKey } from "../testing/storage/fixtures.ts";
 import { StorageError } from "./storage-error.ts";
 import { openSqlite } from "./sqlite/index.ts";

@@ -1,12 +1,12 @@
 // Commands of this machine use the storage of a running server through a socket beside its SQLite file, so that no second
-// process writes to the file. Each call has a connection of its own; each side ends what it sends.
+// process writes to the file. Each call has a connection; each side sends one message and half-closes it.
 import { once } from "node:events";
 import { existsSync, lstatSync, realpathSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { relative } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { deserialize, serialize } from "node:v8";
-import { noteChanges, notedChanges, type Change } from "../domain/changes.ts";
+import { collectChanges, currentChanges, type Change } from "../domain/changes.ts";
 import { ServiceError, type ErrorCode } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -98,7 +98,7 @@ async function listenPrivately(server: Server, path: string): Promise<void> {
 async function replyTo(storage: Storage, call: Call): Promise<Reply> {
   const changes: Change[] = [];
   try {
-    return { changes, result: await noteChanges(changes, () => run(storage, call)) };
+    return { changes, result: await collectChanges(changes, () => run(storage, call)) };
   } catch (error) {
     const { name, message } = error as Error;
     const known = error instanceof ServiceError && { code: error.code, details: error.details };
@@ -110,7 +110,7 @@ async function run(storage: Storage, { name, args, version }: Call): Promise<unk
   if (version !== VERSION) {
     throw new ServiceError(
       "unavailable",
-      `The running server has version ${VERSION}, this command ${version}. Run the command of the server's version.`,
+      `The running server has version ${VERSION}, this command ${version}. Use the command of that version.`,
     );
   }
   if (LOCAL_OPERATIONS.has(name) || !Object.hasOwn(storage, name)) throw new Error(`There is no operation ${name}.`);
@@ -147,17 +147,17 @@ async function connected(path: string): Promise<Socket> {
   return socket;
 }
 
-function ended(cause: unknown): never {
+function throwEnded(cause: unknown): never {
   throw new StorageError("The server ended before it replied.", { cause });
 }
 
 async function ask(path: string, call: Call): Promise<unknown> {
-  const changes = notedChanges();
-  const socket = await connected(path).catch(ended);
+  const changes = currentChanges();
+  const socket = await connected(path).catch(throwEnded);
   socket.end(serialize(call));
   const reply = await receive(socket).catch((error: unknown) => {
     if (!READS.test(call.name)) changes?.push("unknown");
-    return ended(error);
+    return throwEnded(error);
   });
   const { changes: recorded, ...outcome } = reply as Reply;
   changes?.push(...recorded);

@@ -71,7 +71,7 @@ function asOrdinaryUser(): readonly string[] {
 }
 
 /**
- * Starts an empty PostgreSQL server, which ends with the standard input of its process.
+ * Starts an empty PostgreSQL server, which ends when its standard input is closed.
  * @param settings whether commits wait for the disk; without this a crash of the server loses the latest commits
  */
 export async function startPostgres(

@@ -8,7 +8,7 @@ export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 export async function createTestDatabase(given = process.env.TEST_DATABASE_URL) {
   const server = given ?? (await shared("postgres"));
   const name = `test_${randomUUID().replaceAll("-", "")}`;
-  await once(server, `CREATE DATABASE ${name}`);
+  await runOnce(server, `CREATE DATABASE ${name}`);
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
   const client = new Client(url);
   await client.connect();
@@ -31,12 +31,12 @@ export async function createTestDatabase(given = process.env.TEST_DATABASE_URL) 
     },
     async drop() {
       await client.end();
-      await once(server, `DROP DATABASE ${name} WITH (FORCE)`);
+      await runOnce(server, `DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
 }
 
-async function once(server: string, sql: string): Promise<void> {
+async function runOnce(server: string, sql: string): Promise<void> {
   const client = new Client(server);
   await client.connect();
   await client.query(sql);

@@ -51,7 +51,7 @@ const endedBy = (code: "SWITCHING_PROTOCOLS" | "INFORMATIONAL_FLOOD"): Error =>
  */
 export function createConnections({ lookup, allowPrivate }: ConnectionOptions) {
   const forbidden = allowPrivate ? neverReachable : specialRange;
-  /** The error of a refusal, of which merchants must not read details that tell about the operator's DNS. */
+  /** A refusal whose details merchants must not read, because they tell about the operator's DNS. */
   const refusal = (detail: string) => (allowPrivate ? new Refusal(detail) : new Refusal(NO_PUBLIC_ADDRESS, detail));
 
   const resolveName = callbackify(async (name: string) => {

@@ -156,7 +156,7 @@ test.each<Row>([
   ["sends one KiB", responds(200, KIB), { httpStatus: 200, responseBody: KIB }],
   ["sends one byte more", responds(200, `${KIB}x`), { httpStatus: 200, responseBody: KIB }],
   ["sends a character cut by the limit", responds(200, `${KIB.slice(1)}é`), { responseBody: KIB.slice(1) }],
-  ["sends no UTF-8", responds(200, Buffer.from([0x61, 0xff, 0xfe, 0x62])), { responseBody: "a\uFFFD\uFFFDb" }],
+  ["sends invalid UTF-8", responds(200, Buffer.from([0x61, 0xff, 0xfe, 0x62])), { responseBody: "a\uFFFD\uFFFDb" }],
   ["sends NUL", responds(200, "a\0b"), { responseBody: "a\uFFFDb" }],
   [
     "sends compressed data, which is not decompressed",
@@ -325,11 +325,11 @@ describe("TLS", () => {
   const UNTRUSTED = "is not signed by a trusted authority (DEPTH_ZERO_SELF_SIGNED_CERT)";
   const OTHER_NAME = "is issued for another name (ERR_TLS_CERT_ALTNAME_INVALID)";
   test.each([
-    ["an untrusted authority", 1, false, "merchant.example", UNTRUSTED],
+    ["untrusted authority", 1, false, "merchant.example", UNTRUSTED],
     ["another name", 1, true, "other.example", OTHER_NAME],
     ["a name instead of the address", 1, true, "127.0.0.1", OTHER_NAME],
-    ["the past", 60, true, "merchant.example", "has expired (CERT_HAS_EXPIRED)"],
-  ])("refuses a certificate for %s", async (_, days, isTrusted, host, why) => {
+    ["expired", 60, true, "merchant.example", "has expired (CERT_HAS_EXPIRED)"],
+  ])("refuses a certificate: %s", async (_, days, isTrusted, host, why) => {
     const { port, names } = await tlsReceiver(days, isTrusted);
     const { error } = await sender({ allowInsecure: false }).send(messageTo(`https://${host}:${port}/`));
     expect([error, names]).toEqual([`The receiver's TLS certificate ${why}.`, []]);

@@ -70,7 +70,7 @@ describe("an attempt in progress", () => {
     expect([held, (await deliveries())[0].status]).toEqual([1, "delivered"]);
   });
 
-  test("that a stop ends is due for another process when its lease has ended", async () => {
+  test("that a stop aborts is due for another process after its lease", async () => {
     await heldAttempt();
     let isStopped = false;
     const stopped = server.service.stop(0).then(() => (isStopped = true));
@@ -133,7 +133,7 @@ test("a webhook is signed with each secret that was replaced within the last 24 
   expect(await signed()).toEqual([false, false, false, true]);
 });
 
-test("replays to a receiver that hangs take only its room, stay queued, and delay no webhook of others", async () => {
+test("replays to a receiver that hangs take only its slots, stay queued, and delay no webhook of others", async () => {
   const count = 90;
   accepts = true;
   await Promise.all(Array.from({ length: count }, () => pay(moody.url)));
@@ -144,7 +144,7 @@ test("replays to a receiver that hangs take only its room, stay queued, and dela
   const { key } = await server.addMerchant("Kofi");
   await pay(healthy.url, key);
   await expect.poll(() => healthy.received.length).toBe(1);
-  // A merchant alone gets half of the room for one receiver.
+  // A merchant alone gets half of a receiver's slots.
   await expect.poll(() => held).toBe(56);
   // One merchant's requests may wait for 35 replays.
   const answered: any[] = [];

@@ -19,12 +19,12 @@ const statusOf = async (reference: string) => (await storage.findDisbursement(id
 const payment = (reference: string) => ({ payment: `${id}/${reference}` });
 const approve = (visitor: Visitor, reference: string) => visitor.post(`${area}/approvals/approve`, payment(reference));
 const BY_HAND = { status: "failed", reason: "not in the rail's books" };
-const isSilent = () => {
+const silenceRail = () => {
   rail.answers.push(new Error("time-out"));
   rail.found.push(new Error("time-out"));
 };
 
-test("a payout that waits is paid once it is approved, by an operator if its merchant's limit made it wait", async () => {
+test("a payout that waits is paid once approved, only by an operator if its merchant's limit held it", async () => {
   const [first, second] = [await create(), await create({ amount: 2_500_000 })];
   const [third, small] = [await create({ currency: "GHS", amount: 5 }), await create({ amount: 9_999 })];
   await server.pass(1_000);
@@ -87,7 +87,7 @@ describe("a second person", () => {
     async "a payment that ends by hand"(one, other) {
       // What was approved before is handed over now.
       await server.pass(0);
-      isSilent();
+      silenceRail();
       const reference = await create({ amount: 9_000 });
       await server.pass(0);
       for (const visitor of [one, other]) await done(visitor.post(`${area}/payments/${reference}/decide`, BY_HAND));
@@ -103,7 +103,7 @@ describe("a second person", () => {
       ["let in by who let the first in", "Invented", "Sibling", false],
       ["let in by nobody at the dashboard", "Ama", "Grace", true],
       ["let in by somebody else", "Invented", "Guest", true],
-    ])("is not one %s", async (_who, one, other, expected) => {
+    ])("can be one %s (%s, then %s): %s", async (_who, one, other, expected) => {
       expect(await takesEffect(people.get(one)!, people.get(other)!)).toBe(expected);
     });
   });
@@ -113,7 +113,7 @@ describe("a second person", () => {
     ["Esi", "Yaw", true],
     ["Esi", "Ama", false],
     ["Esi", "Esi", false],
-  ])("of a merchant, after %s, is %s: %s", async (one, other, expected) => {
+  ])("of a merchant, after %s, can be %s: %s", async (one, other, expected) => {
     expect(await decisions["a payout"]!(people.get(one)!, people.get(other)!)).toBe(expected);
   });
 });
@@ -121,7 +121,7 @@ describe("a second person", () => {
 test("one operator ends a payment alone if a setting says so, which every page shows", async () => {
   const alone = await openDashboard({ env: { ...env, ONE_OPERATOR_DECIDES: "true" }, rails: railsOf(rail) });
   const { ada: operator, area: at, server: own } = alone;
-  isSilent();
+  silenceRail();
   const { reference } = (await own.createPayout()).body.data;
   await own.pass(0);
   for (const page of ["", "/attention", `${at}/disbursements/${reference}`])
@@ -144,7 +144,7 @@ test("a payment says that it waits until somebody resumes its rail", async () =>
 });
 
 describe("a balance", () => {
-  test("is changed by hand after a page that says what will happen, from an amount on by two", async () => {
+  test("is changed by hand after a confirmation page, from an amount on by two people", async () => {
     const { merchant } = await server.addMerchant("Ama Stores");
     const finance = await signedIn(server, { name: "Esther", role: "finance" });
     const at = `/m/${merchant.id}/balances/adjust`;
@@ -158,7 +158,7 @@ describe("a balance", () => {
     await says(asked({ kind: "withdraw", amount: "1000000" }), 200, "Somebody else must approve it");
     for (const wrong of [{ amount: "-5" }, { currency: "xof" }, { reason: " " }, { kind: "both" }])
       await says(asked({ amount: "1", ...wrong }), 422);
-    // A currency without an amount needs two in any case.
+    // Without an approval amount, it always takes two.
     for (const changes of [{ amount: "1000000" }, { amount: "1", currency: "GHS" }]) await adjust(changes);
     const balances = async () => (await storage.listBalances(merchant.id)).map(({ available }) => available);
     expect(await balances()).toEqual([999_999]);
@@ -175,7 +175,7 @@ describe("a balance", () => {
     expect(await balances()).toEqual([1_999_999]);
   });
 
-  test("that is less than the busiest of the last days may run out within a day", async () => {
+  test("below the payouts of the busiest recent day may run out within a day", async () => {
     const enforced = await startServer({ env: { BALANCES: "enforced" } });
     const topUp = (name: string, amount: number) => {
       const change = { id: name, currency: "XOF", amount, reason: "Bank" };

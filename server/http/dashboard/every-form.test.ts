@@ -1,4 +1,4 @@
-// Every form: what it does, once, and who may send it. An action more has its row here.
+// Every form: what it does, once, and who may send it. A new action needs a row here.
 import { afterAll, describe, expect, test } from "vitest";
 import { scopesOf, type Action } from "../../actions/action.ts";
 import { ACTION_NAMES, actionOf, type ActionName } from "../../actions/index.ts";
@@ -17,18 +17,18 @@ afterAll(() => Promise.all([sandbox.close(), live.close()]));
 type Fields = Record<string, string>;
 type Form = [
   sent: Fields | ((filled: FilledDashboard) => Fields | Promise<Fields>),
-  /** What the entry in the audit trail has, if it is an action. */
+  /** The details of its audit entry, if it is an action. */
   details?: Fields,
-  /** What the page says to which the form leads. */
+  /** A text on the page that the form leads to. */
   says?: string,
-  /** The status of the same form once more, which does nothing. */
+  /** The status of a repeated form, which does nothing. */
   again?: number,
 ];
 const LIMITS = { perPayment: "XOF:5000000", countries: "CI" };
 const TERMS = { disbursementFee: "80+100", rateLimit: "50" };
 const REASON = { reason: "seen in the wallet" };
 const CHANGE = { kind: "top-up", amount: "500", currency: "XOF", ...REASON };
-/** What a form contains that nobody types: which state it replaces, and its key. */
+/** A form's hidden inputs, such as the state that it replaces, and what is typed. */
 const hidden =
   (page: string, end: string, typed: Fields) =>
   async ({ operator, id }: FilledDashboard) => ({
@@ -97,7 +97,7 @@ const LIVE_FORMS: Record<string, Form> = {
   "/rails/:rail/pause": [REASON, REASON, "by Grace, operator: seen in the wallet", 409],
   "/rails/:rail/resume": [{}, {}, "in use", 409],
 };
-/** What the audit trail calls an action by another name. */
+/** The audit trail's names of actions, where they differ. */
 const RECORDED: Partial<Record<ActionName, string>> = {
   "balance.adjust": "balance.top-up",
   "balance.approve": "balance.top-up",
@@ -157,7 +157,7 @@ describe.each([
       if (entry) expect(after.audit[0], `${route}`).toMatchObject({ ...entry, details: { ...details, bySession } });
       if (text !== undefined) await says(first.to === undefined ? first : filled.operator.get(first.to), 200, text);
       if (again !== undefined) {
-        // A form whose page shows what it replaces is out of date, as if somebody else had sent the first.
+        // If its page shows what it replaces, the second is stale, as if somebody else had sent the first.
         const isStale = found?.action.replaces !== undefined;
         const shows = route.endsWith("/rotate") ? not("whsec_") : text!;
         const stale = isStale ? ["its page was out of date", shows] : [];
@@ -169,7 +169,7 @@ describe.each([
     await filled.close();
   });
 
-  test("ignores what it does not declare, among its fields and in the query", async () => {
+  test("ignores undeclared fields and undeclared query parameters", async () => {
     const [plain, filled] = [await filledDashboard({ isLive }), await filledDashboard({ isLive })];
     const query = PARAMETERS.map((name) => `${name}=1&${name}[]=1&${name}%5B%5D=2&${name}[gt]=1`).join("&");
     for (const route of routes) {
@@ -243,7 +243,7 @@ test.each<[count: number, Failure]>([
   [0, "is unavailable"],
   [1, "is unavailable"],
   [1, "returns nothing"],
-])("nothing false is said after a write if the storage, after %i writes, %s", async (count, failure) => {
+])("after %i writes the storage %s, and no page says anything false", async (count, failure) => {
   let failing!: FailingStorage;
   const filled = await filledDashboard({
     openStorage: (how) => (failing = failingStorage(openSqlite(":memory:", how))).storage,
@@ -263,14 +263,14 @@ test.each<[count: number, Failure]>([
   await filled.close();
 });
 
-// A closed merchant is refused what others may do.
-const IN_ORDER = ALL_ACTIONS.toSorted((a, b) => Number(a.at.endsWith("/close")) - Number(b.at.endsWith("/close")));
+// Closing is last: a closed merchant may do less.
+const CLOSE_LAST = ALL_ACTIONS.toSorted((a, b) => Number(a.at.endsWith("/close")) - Number(b.at.endsWith("/close")));
 const isServedBy = (isLive: boolean, { where }: Action) => where !== (isLive ? "sandbox" : "live");
 const pathOf = (at: string, merchant: string) => at.replace(":merchant", merchant).replaceAll(/:\w+/g, "unknown");
 
 describe("who may send a form", () => {
   // An operator closes the merchant in the end.
-  describe.each(["merchant", "operator"])("as a person of a %s", (kind) => {
+  describe.each(["merchant", "operator"])("for a person of kind %s", (kind) => {
     test.each(ROLES)("who is %s", async (role) => {
       for (const [{ server, id }, isLive] of [
         [sandbox, false],
@@ -279,7 +279,7 @@ describe("who may send a form", () => {
         const person = { name: `${kind} ${role}`, role, ...(kind === "merchant" && { merchantId: id }) };
         const visitor = await signedIn(server, person);
         const refused: string[] = [];
-        for (const { at, action } of IN_ORDER.filter((each) => isServedBy(isLive, each.action))) {
+        for (const { at, action } of CLOSE_LAST.filter((each) => isServedBy(isLive, each.action))) {
           const [path, elsewhere] = [pathOf(at, id), pathOf(at, other)];
           const { status, text } = await visitor.post(path);
           if (!hasRight(role, action.needs)) {
@@ -327,7 +327,7 @@ describe("who may send a form", () => {
     await close();
   });
 
-  test("nobody sends a form about a payment under the path of another merchant, or one that is no action", async () => {
+  test("no form works for a payment under another merchant's path, or at a path without an action", async () => {
     const { server, operator, attention } = live;
     const { merchant } = await server.addMerchant("Other");
     const before = await trail(server);

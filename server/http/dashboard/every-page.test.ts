@@ -28,7 +28,9 @@ function declaredOf(route: string): readonly string[] {
   if (route === "/sign-in") return ["token"];
   const isHere = ({ at }: { at: string }) => scopesOf(at).includes(route);
   const asking = ACTION_NAMES.map(actionOf).find((action) => action.asks && isHere(action));
-  const inputs = Object.values(asking?.input ?? {}).flatMap((field) => (field.isLate ? [] : Object.keys(field.inputs)));
+  const inputs = Object.values(asking?.input ?? {}).flatMap((field) =>
+    field.onConfirm ? [] : Object.keys(field.inputs),
+  );
   const page = PAGES.find(isHere);
   return page ? parametersOf(page) : inputs;
 }

@@ -46,7 +46,7 @@ export const pathOf = (view: View, name: ActionName, params?: Readonly<Record<st
 export const sentFor = (name: ActionName, query: Request["query"]): Record<string, string[]> =>
   Object.fromEntries(
     Object.values(actionOf(name).input)
-      .filter(({ isLate }) => !isLate)
+      .filter(({ onConfirm }) => !onConfirm)
       .flatMap(({ inputs }) => Object.keys(inputs))
       .map((each) => [each, [query[each]].flat().filter((value) => typeof value === "string")]),
   );
@@ -59,8 +59,8 @@ export function form(view: View, name: ActionName, options: FormOptions = {}): H
   const { values = {}, about, hidesInputs = false } = options;
   const leadsOn = asks !== undefined && !hidesInputs;
   const inputs = Object.values(input).flatMap((each) => {
-    if (leadsOn && each.isLate) return [];
-    const isHidden = hidesInputs && !each.isLate;
+    if (leadsOn && each.onConfirm) return [];
+    const isHidden = hidesInputs && !each.onConfirm;
     const parts = Object.entries(each.inputs).flatMap(([key, how]) => {
       const shown = isHidden ? ({ ...how, type: "hidden" } as const) : how;
       const all = how.type === "once" ? [formIdOf(view)] : [values[key]].flat();

@@ -2,7 +2,7 @@ import express, { Router, type RequestHandler, type Response } from "express";
 import { digestOf, missing, refused, scopesOf, typed, type Told } from "../../actions/action.ts";
 import { ACTION_NAMES, actionOf, readInput, type ActionName } from "../../actions/index.ts";
 import { dashboardRefusal } from "../../config.ts";
-import { noteChanges } from "../../domain/changes.ts";
+import { collectChanges } from "../../domain/changes.ts";
 import { beingReset } from "../../domain/merchants.ts";
 import { hasRight, RIGHTS } from "../../domain/sign-in.ts";
 import { say } from "../../texts/index.ts";
@@ -71,7 +71,7 @@ const readForm = express.urlencoded({ extended: false, limit: 16_384, parameterL
 
 /** Must run after the body is read, whose events do not belong to the request. */
 const noteWhatIsRecorded: RequestHandler = (_req, res, next) => {
-  noteChanges((stateOf(res).changes ??= []), next);
+  collectChanges((stateOf(res).changes ??= []), next);
 };
 
 /** Explains why there is no dashboard, on a server whose address would not protect the session's cookie. */

@@ -47,7 +47,7 @@ describe("a link", () => {
     off();
   });
 
-  test("that does not work is limited for each address, without locking out those who have a link", async () => {
+  test("that does not work can be tried 30 times from an address, which locks out nobody with a link", async () => {
     const own = await startServer({ seed: 4 });
     for (let count = 0; count < 30; count++) await says(submit("wrong", {}, own), 403);
     const refused = await says(submit("wrong", {}, own), 429, "Too many sign-ins from this address failed");
@@ -90,7 +90,7 @@ describe("a session", () => {
     expect(await statusesOf(first, second, third, other)).toEqual([303, 303, 303, 200]);
   });
 
-  test("ends after two hours without use, whatever its page does by itself", async () => {
+  test("ends after two hours without use; automatic refreshes do not count", async () => {
     const own = await startServer();
     const [busy, open] = [await signedIn(own), await signedIn(own)];
     for (const status of [200, 303]) {
@@ -157,7 +157,7 @@ async function tokenOf(made: ReturnType<typeof make>): Promise<string> {
 const letIn = async (maker: Visitor, name: string, at = team) => enter(server, await tokenOf(make(maker, name, at)));
 
 describe("somebody whom a colleague lets in", () => {
-  test("gets a link that is shown once, and signs in one person, of the same merchant or an operator", async () => {
+  test("gets a link, shown once, that signs in one person: of the same merchant, or an operator", async () => {
     const kofi = await ofMerchant("Kofi");
     const token = await tokenOf(make(kofi, "  Esi "));
     await says(kofi.get(team), 200, /Esi .*An unused link/, not(token));
@@ -177,7 +177,7 @@ describe("somebody whom a colleague lets in", () => {
     await says(ada.get("/team"), 200, /Ada you/, /Ama .*Let in by Ada, operator/);
   });
 
-  test("loses all access together with the person who let them in, and with that person's", async () => {
+  test("loses all access when the person who let them in does, directly or indirectly", async () => {
     const [kwame, other] = [await ofMerchant("Kwame"), await ofMerchant("Other")];
     const child = await letIn(kwame, "Child");
     const grandchild = await letIn(child, "Grandchild");

@@ -38,18 +38,18 @@ export function sectionsOf(page: DocsPage, html: string): Section[] {
 export function search(sections: readonly Section[], query: string): Section[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MOST_WORDS);
   if (words.length === 0) return [];
-  const inTitle = ({ heading }: Section) => words.filter((word) => heading.toLowerCase().includes(word)).length;
+  const hitsInHeading = ({ heading }: Section) => words.filter((word) => heading.toLowerCase().includes(word)).length;
   return sections
     .filter(({ heading, text }) => {
       const all = `${heading} ${text}`.toLowerCase();
       return words.every((word) => all.includes(word));
     })
-    .toSorted((a, b) => inTitle(b) - inTitle(a))
+    .toSorted((a, b) => hitsInHeading(b) - hitsInHeading(a))
     .slice(0, MOST)
     .map((section) => ({ ...section, text: excerptOf(section.text, words) }));
 }
 
-/** The text around the word whose first match is the last. */
+/** The text around the last of the words' first matches. */
 function excerptOf(text: string, words: readonly string[]): string {
   const at = Math.max(0, ...words.map((word) => text.toLowerCase().indexOf(word)));
   const start = at < EXCERPT / 3 ? 0 : text.indexOf(" ", at - EXCERPT / 3) + 1;

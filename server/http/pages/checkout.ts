@@ -10,7 +10,7 @@ import express, {
   type Router,
 } from "express";
 import type { Logger } from "pino";
-import { noteChanges, type Change } from "../../domain/changes.ts";
+import { collectChanges, type Change } from "../../domain/changes.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { ConnectionDropped, ServiceError } from "../../domain/errors.ts";
 import type { HandoverStore } from "../../domain/handovers.ts";
@@ -144,7 +144,7 @@ async function submit(visit: CheckoutVisit): Promise<void> {
     }
     const changes: Change[] = [];
     stateOf(res).changes = changes;
-    await noteChanges(changes, () => context.checkouts.pay(opened, number.digits));
+    await collectChanges(changes, () => context.checkouts.pay(opened, number.digits));
   }
 
   const after = await find(context, reference);

@@ -21,7 +21,7 @@ export function formatAmount(amount: number | bigint, currency: string, language
   return (amount < 0 ? "-" : "") + (language === "fr" ? shown + SPACE + currency : currency + SPACE + shown);
 }
 
-/** Why a number is invalid; `texts.ts` has the message in each language. */
+/** Why a number is invalid; `texts/checkout-page.ts` has the messages. */
 export type PhoneNumberFault = "missing" | "characters" | "country-code" | "length";
 
 export type PhoneNumber = { digits: string } | { fault: PhoneNumberFault };
@@ -47,9 +47,9 @@ export function parsePhoneNumber(typed: string): PhoneNumber {
 }
 
 /**
- * The countries whose numbers the pages know, by their ISO 3166 code: a number that begins with the calling code, in the
- * groups in which people of the country write it, and who offers mobile money there. The examples have the country's
- * number of digits and an ending of zeros. For other countries, the payment page asks for a number without an example.
+ * The countries whose numbers the pages know, by ISO 3166 code: an example with the calling code, grouped as people
+ * there write it, and the mobile money operators. The examples have the country's number of digits and end in zeros.
+ * For other countries, the payment page asks for a number without an example.
  */
 const COUNTRIES: Readonly<Record<string, readonly [example: string, operators: string]>> = {
   BF: ["226 70 00 00 00", "Orange Money, Moov Money"],

@@ -119,7 +119,7 @@ export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, "replayAl
     recordAttempt: (...recorded) => record(recorded),
     // A claim whose outcome is unknown ends with its lease.
     claimDeliveries: (lanes, leaseMs) =>
-      write(() => claimDeliveries(executor, lanes, leaseMs), { commit: "writeUnflushed", repeatable: true }),
+      write(() => claimDeliveries(executor, lanes, leaseMs), { commit: "writeUnflushed", idempotent: true }),
     advanceRetries: async ({ merchantId: merchant, host }, limit) =>
       (await write(() => run(ADVANCE, { merchant, host, limit }), { commit: "writeUnflushed" })).count,
     requestReplay: (merchantId, id, actor) =>

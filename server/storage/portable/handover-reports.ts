@@ -1,5 +1,5 @@
 // Reads hand-overs with their records, and records what attempts, notifications and people have shown about them (D74).
-import { closed, next, type HandoverBefore, type HandoverEvent, type Next } from "../../domain/handover-state.ts";
+import { closed, next, type HandoverFacts, type HandoverEvent, type Next } from "../../domain/handover-state.ts";
 import type { Handover, RailExchange, Recorded } from "../../domain/handovers.ts";
 import { KINDS, RECORDS } from "../rows.ts";
 import { fields, type Row, type Values } from "../rows.ts";
@@ -45,10 +45,10 @@ export function* lockHandovers(merchants: readonly string[], references: readonl
 export const toConflict = ({ conflict, attention_real: at }: Row): Handover["conflict"] =>
   conflict === null ? undefined : { at, answer: JSON.parse(conflict) };
 
-const stateOf = fields<Omit<HandoverBefore, "isClaimed" | "conflict">>(
+const stateOf = fields<Omit<HandoverFacts, "isClaimed" | "conflict">>(
   "kind status state step asked_leased:askedAt attention_real:unknownSince claim_token:token",
 );
-const toBefore = (row: Row): HandoverBefore => ({
+const toBefore = (row: Row): HandoverFacts => ({
   ...stateOf(row),
   isClaimed: row.leased_until !== null,
   conflict: toConflict(row),

@@ -138,7 +138,7 @@ export function handovers(executor: Executor): HandoverStore {
     promoteHandovers: promoteDue,
     handoverLanes: readyLanes,
     renewHandovers: renew,
-    claimHandovers: (lanes, leaseMs) => write(() => claimAll(lanes, leaseMs), { repeatable: true }),
+    claimHandovers: (lanes, leaseMs) => write(() => claimAll(lanes, leaseMs), { idempotent: true }),
     recordHandover: ({ lane, id, token }, report) => record({ merchantId: lane.merchantId, id, report, token }),
     async findHandover(id) {
       const [row] = await readRows({ text: FIND, values: { id } });

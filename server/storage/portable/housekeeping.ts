@@ -71,7 +71,7 @@ export function housekeeping({ read, write, sealing }: Executor): Housekeeping &
       const merchant = yield* lockMerchant(merchantId, "alone");
       return merchant.isResetting === true && (yield* resetStep(sealing, merchant));
     }
-    while (await write(step, { repeatable: true }));
+    while (await write(step, { idempotent: true }));
   }
   return {
     async reset(merchantId, actor) {
@@ -87,10 +87,10 @@ export function housekeeping({ read, write, sealing }: Executor): Housekeeping &
       if (unfinished) await finishReset(unfinished.id);
       const values = { kept: REQUESTS_KEPT.forMs, limit };
       if ((await read({ text: ANY_OLD_REQUEST, values })).length === 0) return 0;
-      return (await write(() => run(FORGET_REQUESTS, values), { commit: "writeUnflushed", repeatable: true })).count;
+      return (await write(() => run(FORGET_REQUESTS, values), { commit: "writeUnflushed", idempotent: true })).count;
     },
-    pruneEvents: (asked) => write(() => pruneEvents(asked), { repeatable: true }),
-    erasePhones: (asked) => write(() => erasePhones(asked), { repeatable: true }),
+    pruneEvents: (asked) => write(() => pruneEvents(asked), { idempotent: true }),
+    erasePhones: (asked) => write(() => erasePhones(asked), { idempotent: true }),
   };
 }
 

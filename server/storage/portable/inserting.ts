@@ -43,7 +43,7 @@ export function insertions({
   together,
 }: Executor): Pick<RecordStore, "insertDisbursement" | "insertCheckout"> {
   function inserting<T extends Payment>(work: (drafts: readonly Draft<T>[]) => Work<Insertion<T>[]>) {
-    const insert = together(work, { largest: 512, repeatable: true });
+    const insert = together(work, { largest: 512, idempotent: true });
     return (draft: Draft<T>) => noted(insert(draft), (result) => (result?.inserted === false ? undefined : "certain"));
   }
   return {

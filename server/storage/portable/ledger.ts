@@ -120,7 +120,7 @@ export function ledgerStore({ read, write }: Executor): LedgerStore {
           yield* recordAction({ actor, action: "balance.propose", merchantId, details: detailsOf(adjustment) }, entry);
           return "proposed";
         },
-        { repeatable: true },
+        { idempotent: true },
       );
     },
     async listProposals() {

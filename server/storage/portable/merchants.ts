@@ -137,7 +137,7 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
           yield* recordAction({ actor, action: STATE_ACTIONS[state ?? "active"], merchantId, details }, entry);
           return true;
         },
-        { repeatable: true },
+        { idempotent: true },
       );
     },
     setMerchantLimits: changing("limits", "alone", (limits) => ({
@@ -168,7 +168,7 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
           yield* addKey(key, actor);
           return true;
         },
-        { repeatable: true },
+        { idempotent: true },
       ),
     async listKeys() {
       return (await read({ text: SELECT_KEYS })).map(toKey);
@@ -183,12 +183,12 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
         keys.map(({ merchantId, id }) => ({ merchant_id: merchantId, id })),
       );
       // No request waits for this write.
-      await write(() => runAll([{ text: RECORD_USES, rows }]), { commit: "writeUnflushed", repeatable: true });
+      await write(() => runAll([{ text: RECORD_USES, rows }]), { commit: "writeUnflushed", idempotent: true });
     },
     setKeyLimits: (id, limits, actor) =>
       changeKey(id, LIMIT_KEY, { limits: toJson(limits) }, { actor, action: "key.limit", details: limitTexts(limits) }),
     revokeKey: (id, at, actor) =>
-      changeKey(id, REVOKE, { at }, { actor, action: "key.revoke", details: {} }, { repeatable: true }),
+      changeKey(id, REVOKE, { at }, { actor, action: "key.revoke", details: {} }, { idempotent: true }),
     async readSecrets(merchant) {
       const [row] = await read({ text: SECRETS_OF, values: { merchant } });
       return signingAt(row!.clock_offset + row!.now, sealing.unseal(merchant, row!.webhook_secrets));

@@ -1,6 +1,6 @@
 // What is noted of a transaction that is repeated, rolled back, or whose commit is unknown.
 import { expect, test } from "vitest";
-import { noteChanges, type Change } from "../../domain/changes.ts";
+import { collectChanges, type Change } from "../../domain/changes.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { insertions } from "./inserting.ts";
 import { noting } from "./noting.ts";
@@ -29,7 +29,7 @@ async function notedOf(runs: readonly Run[]): Promise<Change[]> {
     },
   } as unknown as Executor;
   const changes: Change[] = [];
-  await noteChanges(changes, () => noting(executor).write(pause, { repeatable: true })).catch(() => undefined);
+  await collectChanges(changes, () => noting(executor).write(pause, { idempotent: true })).catch(() => undefined);
   return changes;
 }
 
@@ -55,7 +55,7 @@ test("of a payment that is stored in a transaction of several requests", async (
   const noted = async (ended: Promise<{ inserted: boolean }>) => {
     const changes: Change[] = [];
     const { insertCheckout } = insertions({ together: () => () => ended } as never);
-    await noteChanges(changes, () => insertCheckout({} as never)).catch(() => undefined);
+    await collectChanges(changes, () => insertCheckout({} as never)).catch(() => undefined);
     return changes;
   };
   expect(await noted(Promise.resolve({ inserted: true }))).toEqual(["certain"]);

@@ -1,4 +1,4 @@
-import { notedChanges, type Change } from "../../domain/changes.ts";
+import { currentChanges, type Change } from "../../domain/changes.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { OPEN } from "./booking.ts";
 import type { Executor, Query } from "./query.ts";
@@ -10,7 +10,7 @@ import type { Executor, Query } from "./query.ts";
 export const noting = (executor: Executor): Executor => ({
   ...executor,
   write(work, options = {}) {
-    if (options.isAside || !notedChanges()) return executor.write(work, options);
+    if (options.isAside || !currentChanges()) return executor.write(work, options);
     let seen: Change | undefined;
     const watched = function* (): ReturnType<typeof work> {
       let hasChanged = false;
@@ -23,7 +23,7 @@ export const noting = (executor: Executor): Executor => ({
         step = steps.next(results);
       }
       // A repeat may find what an earlier run has committed, and then changes nothing.
-      const mayBeRepeat = options.repeatable === true && seen !== undefined;
+      const mayBeRepeat = options.idempotent === true && seen !== undefined;
       seen = hasChanged ? "certain" : mayBeRepeat ? "unknown" : undefined;
       return step.value;
     };
@@ -42,7 +42,7 @@ function isChange({ text }: Query): boolean {
  * several requests share is noted for each of them, with `seenIn` its result.
  */
 export async function noted<T>(ended: Promise<T>, seenIn: (result?: T) => Change | undefined): Promise<T> {
-  const changes = notedChanges();
+  const changes = currentChanges();
   try {
     const result = await ended;
     const seen = seenIn(result);

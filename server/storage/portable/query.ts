@@ -62,7 +62,7 @@ export interface WriteOptions {
    */
   commit?: "write" | "writeSoon" | "writeUnflushed";
   /** Whether PostgreSQL may run the work again after it was committed (`Database.transaction`). */
-  repeatable?: boolean;
+  idempotent?: boolean;
   /** True for what a request leaves behind without being asked to, such as a count of attempts, or the entry
    * about an attempt in the audit trail. Errors do not name it. */
   isAside?: boolean;

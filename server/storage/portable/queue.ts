@@ -90,7 +90,7 @@ export function queueOf(
   const renewal = `UPDATE ${name} AS e SET leased_until = :leased + :lease::bigint FROM :rows
   WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.leased_until IS NOT NULL AND e.claim_token = given.token`;
   const lanesText = READY_LANES(queue);
-  const unflushed: WriteOptions = { commit: "writeUnflushed", repeatable: true };
+  const unflushed: WriteOptions = { commit: "writeUnflushed", idempotent: true };
 
   return {
     async promoteDue(limit) {

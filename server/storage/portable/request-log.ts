@@ -27,7 +27,7 @@ export function requestLog({ read, write }: Executor): RequestLog {
           const kinds = merchants.flatMap((merchant) => [false, true].map((failed) => ({ merchant, failed })));
           yield* runAll(kinds.map((values) => ({ text: FORGET, values })));
         },
-        { commit: "writeUnflushed", repeatable: true },
+        { commit: "writeUnflushed", idempotent: true },
       ),
     async listRequests(query) {
       const { merchantId: merchant, statusClass, operation, reference, requestId: request, limit } = query;

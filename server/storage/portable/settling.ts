@@ -89,7 +89,7 @@ export function settler({ read, write, emit }: Executor): Pick<ClockStore, "sett
         });
         return yield* endAll(ends);
       };
-      const settled = await write(work, { commit: "writeSoon", repeatable: true, isAside: true });
+      const settled = await write(work, { commit: "writeSoon", idempotent: true, isAside: true });
       for (const { merchant: owner, delayMs } of settled) emit("settled", { merchantId: owner.id, delayMs });
       return settled.length;
     },

@@ -97,7 +97,7 @@ export function signInStore({ read, write }: Executor): SignInStore {
       if (!row) return undefined;
       if (!isByPerson || row.used_real > row.now - RECORD_USE_MS) return toAccess(row);
       const session = { merchant: row.merchant_id, id: row.id };
-      const [used] = (await write(() => run(RECORD_USE, session), { repeatable: true, isAside: true })).rows;
+      const [used] = (await write(() => run(RECORD_USE, session), { idempotent: true, isAside: true })).rows;
       return used && toAccess(used);
     },
     async listTeam(merchantId) {

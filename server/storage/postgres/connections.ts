@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, Pool, types, type ClientConfig, type PoolClient, type PoolConfig } from "pg";
 import { StorageAway, StorageError } from "../storage-error.ts";
-import { classified, ConnectionLost, isAway, explanation } from "./errors.ts";
+import { classified, ConnectionLost, mayRecover, explanation } from "./errors.ts";
 import { keepsStatements, liftTimeLimits, prepareSession } from "./sessions.ts";
 import { decodeText } from "./text.ts";
 
@@ -84,7 +84,7 @@ export async function explained<T>(work: () => Promise<T>, variable = "DATABASE_
     return await work();
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    const Failure = isAway(error) ? StorageAway : StorageError;
+    const Failure = mayRecover(error) ? StorageAway : StorageError;
     throw new Failure(`Cannot open the PostgreSQL database: ${explanation(error as Error, variable)}`, {
       cause: error,
     });

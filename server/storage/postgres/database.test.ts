@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import type { Storage } from "../../domain/storage.ts";
 import { withTimeLeft, runInTimeLeft } from "../../domain/in-progress.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { useDatabase } from "../../testing/places.ts";
+import { useDatabase } from "../../testing/resources.ts";
 import {
   aCheckout,
   ACTOR,

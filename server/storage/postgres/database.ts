@@ -18,19 +18,19 @@ export interface Database {
   /**
    * Runs `work` in a transaction (READ COMMITTED). Resolves with its result once the transaction is committed. `work`
    * runs again if the transaction was rolled back because of a conflict or a lost connection.
-   * @param options.repeatable true if it is harmless to run `work` again after it was committed; `work` is then also
+   * @param options.idempotent true if it is harmless to run `work` again after it was committed; `work` is then also
    * repeated if the connection was lost during the commit
    * @param options.items how many requests share the transaction, for reports
    * @throws UnknownOutcome if the connection was lost during the commit. After any other error nothing was recorded.
    */
-  transaction<T>(work: (send: Send) => Promise<T>, options?: { repeatable?: boolean; items?: number }): Promise<T>;
+  transaction<T>(work: (send: Send) => Promise<T>, options?: { idempotent?: boolean; items?: number }): Promise<T>;
 }
 
 /** How long to keep repeating, in milliseconds. */
 const PATIENCE_MS = 2_000;
 const LONGEST_PAUSE_MS = 100;
 /**
- * The longest time of an operation, in milliseconds, and the least part of it for the commit of a transaction. Together
+ * The time limit of an operation, and the part of it reserved for the commit, in milliseconds. Together
  * with the time that an item may wait for its batch, this is short enough for a response within ten seconds.
  */
 const LONGEST_MS = 6_500;
@@ -64,11 +64,11 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
   }
 
   /** Repeats an operation that failed without effect, or that may be repeated, while there is time. */
-  const operate = <T>(use: Use<T>, repeatable: boolean): Promise<T> =>
+  const operate = <T>(use: Use<T>, idempotent: boolean): Promise<T> =>
     runInTimeLeft(async (limit) => {
       const begun = performance.now();
       const deadline = Math.min(begun + LONGEST_MS, limit);
-      const patience = Math.min(begun + PATIENCE_MS, limit);
+      const retryUntil = Math.min(begun + PATIENCE_MS, limit);
       let unknown: UnknownOutcome | undefined;
       for (let pause = 1; ; pause *= 2) {
         try {
@@ -76,8 +76,8 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
         } catch (error) {
           if (error instanceof UnknownOutcome) unknown = error;
           const mayRepeat =
-            error instanceof UnknownOutcome ? repeatable : error instanceof ConnectionLost || isConflict(error);
-          if (!mayRepeat || performance.now() > patience) throw unknown ?? error;
+            error instanceof UnknownOutcome ? idempotent : error instanceof ConnectionLost || isConflict(error);
+          if (!mayRepeat || performance.now() > retryUntil) throw unknown ?? error;
           await sleep(Math.min(pause, LONGEST_PAUSE_MS) * (0.5 + Math.random()));
         }
       }
@@ -85,7 +85,7 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
 
   return {
     read: (query) => operate((client, deadline) => sending(client, deadline)(query), true),
-    transaction: (work, { repeatable = false, items = 1 } = {}) =>
+    transaction: (work, { idempotent = false, items = 1 } = {}) =>
       operate(async (client, deadline) => {
         const begunAt = performance.now();
         // The first statement is sent without waiting for the response to BEGIN, and fails if BEGIN does.
@@ -104,7 +104,7 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
         await commit(client, deadline);
         emit("commit", { items, durationMs: performance.now() - begunAt });
         return result;
-      }, repeatable),
+      }, idempotent),
   };
 }
 

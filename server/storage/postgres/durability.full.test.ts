@@ -1,7 +1,7 @@
 // Acknowledged payouts must survive a crash of PostgreSQL, whatever the defaults of the database and the role are.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startOwnPostgres, type OwnPostgres } from "../../testing/own-postgres.ts";
-import { testProcess } from "../../testing/places.ts";
+import { startTestServer } from "../../testing/resources.ts";
 import { LIVE, runServer } from "../../testing/process.ts";
 import { aPayout } from "../../testing/server.ts";
 import { concurrently } from "../../testing/storage/fixtures.ts";
@@ -29,7 +29,7 @@ test.each([
 ])("with synchronous_commit=off as the default %s a crash loses no acknowledged payout", async (_, before, after) => {
   const whileRunning = before.startsWith(ALL);
   if (!whileRunning) await postgres.run(before);
-  const { createPayout } = await testProcess(env);
+  const { createPayout } = await startTestServer(env);
   if (whileRunning) {
     expect((await createPayout(aPayout())).status).toBe(200);
     await postgres.run(before);
@@ -49,7 +49,7 @@ test.each(["fsync", "full_page_writes"])(
     await set(name, "off");
     const { code, stdout, stderr } = await runServer({ ...env, ...LIVE });
     if (name === "full_page_writes")
-      await testProcess({ ...env, ...LIVE, DATABASE_URL: `${env.DATABASE_URL}?full_page_writes=off` });
+      await startTestServer({ ...env, ...LIVE, DATABASE_URL: `${env.DATABASE_URL}?full_page_writes=off` });
     await set(name, "on");
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(new RegExp(`^PostgreSQL runs with ${name}=off: .* Set ${name}=on on the PostgreSQL server`));

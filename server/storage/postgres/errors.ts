@@ -27,7 +27,7 @@ export const isConflict = (error: unknown): boolean => has(error, CONFLICT);
 /** True if the database does not work. */
 export const isOutage = (error: unknown): boolean => error instanceof ConnectionLost || has(error, OUTAGE);
 
-/** True if nothing was recorded, for a reason that passes. */
+/** True if nothing was recorded, for a temporary reason. */
 export const isUnavailable = (error: unknown): boolean => isOutage(error) || isConflict(error) || has(error, TIMEOUT);
 
 /**
@@ -36,7 +36,7 @@ export const isUnavailable = (error: unknown): boolean => isOutage(error) || isC
  */
 const isPlanStale = (error: DatabaseError) => error.routine === "RevalidateCachedQuery";
 
-/** Returns an error of the driver as a `ConnectionLost` if it is not the database's refusal of a statement. */
+/** Wraps a driver's error in a `ConnectionLost`, unless the database has refused the statement itself. */
 export function classified(error: unknown): unknown {
   if (error instanceof DatabaseError && !has(error, ENDED) && !isPlanStale(error)) return error;
   return new ConnectionLost((error as Error).message, { cause: error });
@@ -52,9 +52,9 @@ const PGBOUNCER = "08P01";
 const PGBOUNCER_AWAY = /cannot connect to server|server login has been failing|query_wait_timeout|shutting down/;
 
 /** True if the database cannot be used at the moment, and waiting may help; false for wrong credentials or a wrong URL. */
-export function isAway(error: unknown): boolean {
+export function mayRecover(error: unknown): boolean {
   const isWrapped = error instanceof ConnectionLost || error instanceof UnknownOutcome;
-  if (isWrapped && error.cause !== undefined) return isAway(error.cause);
+  if (isWrapped && error.cause !== undefined) return mayRecover(error.cause);
   const { code = "", message, syscall } = error as NodeJS.ErrnoException;
   if (error instanceof DatabaseError) {
     return code === PGBOUNCER ? PGBOUNCER_AWAY.test(message) : has(error, ENDED) || has(error, OUTAGE);
@@ -75,8 +75,8 @@ const STATEMENT_MODE =
 export function explanation(error: NodeJS.ErrnoException, variable: string): string {
   const reason = error.message || error.code || String(error);
   if (/statement pooling/.test(reason)) return STATEMENT_MODE;
-  const isPassing = error instanceof DatabaseError && (isUnavailable(error) || isAway(error));
-  return `${reason.replace(/\.$/, "")}. ${isPassing ? "Try again later." : `Check ${variable}.`}`;
+  const isTransient = error instanceof DatabaseError && (isUnavailable(error) || mayRecover(error));
+  return `${reason.replace(/\.$/, "")}. ${isTransient ? "Try again later." : `Check ${variable}.`}`;
 }
 
 const MESSAGE = "The server's database is not available.";

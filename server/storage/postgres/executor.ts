@@ -107,8 +107,8 @@ export function postgresExecutor(
     readAll: (queries) => Promise.all(queries.map(read)),
     write: (work, options) => transaction((sendIn) => runIn(sendIn, work()), options),
     // One batch at a time: while a batch is being committed, the next batch fills up.
-    together: (work, { largest = 256, repeatable = false } = {}) =>
-      inBatches((items) => transaction((sendIn) => runIn(sendIn, work(items)), { items: items.length, repeatable }), {
+    together: (work, { largest = 256, idempotent = false } = {}) =>
+      inBatches((items) => transaction((sendIn) => runIn(sendIn, work(items)), { items: items.length, idempotent }), {
         concurrency: 1,
         largest,
       }),

@@ -51,7 +51,7 @@ async function open(
   const db = createDatabase(pool, time === "process" ? clock : undefined, emit);
   const plain = postgresExecutor(db, { sealing, emit });
   const keeper = await keepTime(plain, clock, { server, time });
-  await plain.write(() => sealStoredSecrets(sealing, { replace: server }), { repeatable: true });
+  await plain.write(() => sealStoredSecrets(sealing, { replace: server }), { idempotent: true });
   const { explain, worked } = watchHealth(emit);
   const guard = createGuard(explain, worked);
   const executor = guard.guarded(plain);

@@ -34,7 +34,7 @@ export async function keepTime(
     const begunAt = clock.monotonic();
     const elapsed = seen ? Math.floor(Math.min(LONGEST_STEP_MS, begunAt - seen.at)) : 0;
     const expected = seen?.leased ?? -1;
-    const { rows } = await executor.write(() => run(RECORD, { expected, elapsed }), { repeatable: true });
+    const { rows } = await executor.write(() => run(RECORD, { expected, elapsed }), { idempotent: true });
     const { leased, database } = rows[0] as { leased: number; database: number };
     // The database read its clock between these two readings.
     const delay = clock.monotonic() - begunAt;

@@ -2,7 +2,7 @@ import type { ClientBase } from "pg";
 import { MODE, requireMode, storeMode, type Asked } from "../mode.ts";
 import { POSTGRES_MIGRATIONS, schemaAt, type Migrated, type Schema } from "../schema.ts";
 import { StorageAway } from "../storage-error.ts";
-import { isAway, isUnavailable } from "./errors.ts";
+import { mayRecover, isUnavailable } from "./errors.ts";
 import { BEGIN } from "./sessions.ts";
 
 /** Identifies the advisory lock of this service's migrations: an arbitrary number that no other program uses. */
@@ -31,7 +31,7 @@ export async function migrate(client: ClientBase, asked: Asked = {}, all = POSTG
   } catch (error) {
     // A second error would hide the first.
     await client.query("ROLLBACK").catch(() => undefined);
-    if (!isUnavailable(error) || isAway(error)) throw error;
+    if (!isUnavailable(error) || mayRecover(error)) throw error;
     throw new StorageAway(
       "The migration cannot lock the tables that it changes. Wait for the oldest transaction in pg_stat_activity, " +
         "or end it, then try again.",

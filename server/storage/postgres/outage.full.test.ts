@@ -5,7 +5,7 @@ import { createTelemetry } from "../../domain/telemetry.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { startPostgresProxy, type PostgresProxy } from "../../testing/postgres-proxy.ts";
 import { seededRandom } from "../../testing/random.ts";
-import { useDatabase } from "../../testing/places.ts";
+import { useDatabase } from "../../testing/resources.ts";
 import { ACTOR, addMerchant, aDisbursement, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
 import { openPostgres } from "./index.ts";
 

@@ -7,7 +7,7 @@ import { Client } from "pg";
 import { beforeEach, describe, expect, onTestFinished, test, type TestContext } from "vitest";
 import { reservePort } from "../../../conformance/target/reserve-port.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { testFolder, testProcess, useDatabase } from "../../testing/places.ts";
+import { testFolder, startTestServer, useDatabase } from "../../testing/resources.ts";
 import { runServer } from "../../testing/process.ts";
 import { aPayout } from "../../testing/server.ts";
 import { addMerchant, aDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
@@ -71,7 +71,7 @@ describe.each(["session", "transaction"] as const)("in %s mode", (mode) => {
 
   test("two processes create and settle payouts, and no request fails", async () => {
     const env = { DATABASE_URL: url, SETTLE_DELAY_MS: "50" };
-    const running = await Promise.all([testProcess(env), testProcess(env)]);
+    const running = await Promise.all([startTestServer(env), startTestServer(env)]);
     const statuses = new Set<number>();
     const created: string[] = [];
     await concurrently(24, async (index) => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Clock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { useDatabase } from "../../testing/places.ts";
+import { useDatabase } from "../../testing/resources.ts";
 import { addDelivery, addMerchant } from "../../testing/storage/fixtures.ts";
 import { durabilityTests } from "../../testing/storage/durability.ts";
 import { expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { createSystemClock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { testDatabase, useDatabase } from "../../testing/places.ts";
+import { testDatabase, useDatabase } from "../../testing/resources.ts";
 import {
   addMerchant,
   aCheckout,

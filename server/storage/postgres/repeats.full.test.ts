@@ -8,7 +8,7 @@ import type { Limits } from "../../domain/limits.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
 import { startPostgresProxy, type PostgresProxy } from "../../testing/postgres-proxy.ts";
-import { useDatabase } from "../../testing/places.ts";
+import { useDatabase } from "../../testing/resources.ts";
 import {
   ACTOR,
   aCheckout,

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { generate } from "selfsigned";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
-import { useDatabase, useFolder } from "../../testing/places.ts";
+import { useDatabase, useFolder } from "../../testing/resources.ts";
 import { contents, fill } from "../../testing/storage/everything.ts";
 import { repeatIds, storedAt } from "../../testing/storage/fixtures.ts";
 import { StorageError } from "../storage-error.ts";

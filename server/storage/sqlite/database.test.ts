@@ -21,7 +21,7 @@ import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { useFolder } from "../../testing/places.ts";
+import { useFolder } from "../../testing/resources.ts";
 import { mountSmallDisk } from "../../testing/small-disk.ts";
 import {
   addMerchant,

@@ -10,7 +10,7 @@ import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
 import { sealStoredSecrets } from "../portable/merchants.ts";
 import { run } from "../portable/query.ts";
-import { ownRates } from "../request-rates.ts";
+import { memoryRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
 import { backupSqlite } from "./backup.ts";
@@ -87,7 +87,7 @@ function open(path: string, options: OpenOptions): SqliteStorage {
         if (owner) owners.set(hash, owner);
         return owner;
       },
-      takeRequest: ownRates(clock.monotonic),
+      takeRequest: memoryRates(clock.monotonic),
       // Only one server may use the file.
       exclusively: (work) => work(),
       async ping() {

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { useFolder } from "../../testing/places.ts";
+import { useFolder } from "../../testing/resources.ts";
 import { durabilityTests } from "../../testing/storage/durability.ts";
 import { expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
 import { migrate } from "./database.ts";

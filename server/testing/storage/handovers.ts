@@ -69,7 +69,7 @@ export function handoverTests(current: Current): void {
     storage.decideByHand(reference, { status, reason: "seen in the wallet" }, actor, true);
   const setClock = async (time: number) => {
     current.clock().set(time);
-    // Each of two processes notices it.
+    // If there are two processes, each notices it.
     for (let pinged = 0; pinged < 2; pinged += 1) await storage.ping();
   };
 
@@ -96,7 +96,7 @@ export function handoverTests(current: Current): void {
   });
 
   describe("a claim", () => {
-    test("that was lost releases and fails nothing, but its success counts", async () => {
+    test("that expired releases and fails nothing, but its success counts", async () => {
       const { reference, claim } = await claimed();
       pass(MINUTE);
       const later = await claimOne();
@@ -117,7 +117,7 @@ export function handoverTests(current: Current): void {
       const second = await claimOne();
       // Doubt counts from the report, because the request was sent some time after the claim.
       expect(second.askedAgoMs).toBe(MINUTE);
-      // While the rate of the rail holds the second attempt back, others report.
+      // While the rail's rate limit delays the second attempt, others report.
       await notified(reference);
       for (const of of [{ ...claim }, second]) await record(of, reportOf());
       pass(MINUTE);
@@ -250,7 +250,7 @@ export function handoverTests(current: Current): void {
     expect(await storage.listAttention({ ...query, merchantId })).toMatchObject(oldest);
     const figures = { rail: RAIL, waiting: 3, accepted: 0, conflicts: 1, oldestUnknownSince: START };
     expect(await storage.readHandoverFigures()).toEqual([figures]);
-    // After an answer of the rail, the outcome is known. A person closes a conflict, but no doubt.
+    // After an answer of the rail, the outcome is known. A person can close a conflict, not a doubt.
     await notify(first!, "success");
     const closed = [settled, settled, second].map((each) => storage.closeConflict(each!, "returned", ACTOR));
     expect((await Promise.all(closed)).toSorted()).toEqual([false, false, true]);

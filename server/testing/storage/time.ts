@@ -124,7 +124,7 @@ export function resetTests(current: Current): void {
     expect([await reset.seen(), await claims({ merchantId: id })]).toEqual([{ ...NOTHING, events: 1 }, []]);
   });
 
-  test("leaves none of very many rows, and of what is created meanwhile all or nothing", async () => {
+  test("deletes all of very many rows, and of each concurrent create all or nothing", async () => {
     await concurrently(1_200, () => payout(id));
     await concurrently(20, () => delivery(id));
     const made = Array.from({ length: 20 }, () => storage.insertDisbursement(aFinalDisbursement(id)));
@@ -200,7 +200,7 @@ export function erasureTests(current: Current): void {
   const { storage, now, pass, payout, finalPayout, settleAll } = current;
   const merchantId = ADA;
 
-  /** The number of the merchant's records without a phone number that can be called. */
+  /** The number of the merchant's records whose phone number is erased. */
   async function countErased() {
     const query = { merchantId, limit: 100 };
     const [payouts, checkouts] = [await storage.listDisbursements(query), await storage.listCheckouts(query)];
@@ -268,7 +268,7 @@ export function erasureTests(current: Current): void {
     }
   });
 
-  test("erases what was created after a clock that was ahead by a year has been corrected", async () => {
+  test("erases records created after the correction of a clock that was a year ahead", async () => {
     await finalPayout(merchantId, to);
     for (const [at, erased] of [
       [START + 365 * DAY, 1],

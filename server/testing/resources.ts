@@ -43,7 +43,7 @@ export async function testDatabase(server?: string): Promise<TestDatabase> {
  * Starts a server as `startProcess` does, and ends it after the test: by default with the first merchant's key KEY, on an
  * empty SQLite file.
  */
-export async function testProcess(env: NodeJS.ProcessEnv = {}, limits?: Limits) {
+export async function startTestServer(env: NodeJS.ProcessEnv = {}, limits?: Limits) {
   const DATABASE_URL = env.DATABASE_URL ?? `sqlite:${join(testFolder(), "server.db")}`;
   const server = await startProcess({ SANDBOX_API_KEY: KEY, ...env, DATABASE_URL }, limits);
   onTestFinished(async () => {
