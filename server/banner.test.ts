@@ -9,6 +9,7 @@ const shown = (env: Record<string, string>, more: Partial<Shown> = {}) =>
   stripVTControlCharacters(banner({ config: readConfig(env), ...more }));
 
 const NEW = { newKey: { text: "sk_new" } };
+const LINK = { signIn: "http://127.0.0.1:3000/dashboard/sign-in?token=t" };
 const ALL = { HOST: "0.0.0.0" };
 const WORKER = { ROLE: "worker", DATABASE_URL: "postgres://h/d" };
 const PLAIN = { SANDBOX: "false", PUBLIC_URL: "http://pay.example" };
@@ -67,6 +68,7 @@ test.each<[what: string, text: string, contains: (string | RegExp)[], lacks?: (s
   ],
   ["a dashboard over https", shown({ ...PLAIN, ...HOSTILE }), ["/dashboard"], ["none"]],
   ["nothing about a dashboard that is off", shown({ DASHBOARD: "false" }), [], [/dashboard/i]],
+  ["a link to the dashboard", shown({}, LINK), [LINK.signIn], ["dashboard-link"]],
   [
     "the rails that move money, and no command that pays",
     shown(LIVE, { newKey: { text: "live_new" } }),

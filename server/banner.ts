@@ -1,7 +1,6 @@
 import { styleText } from "node:util";
 import { PROGRAM } from "./commands/command.ts";
 import { dashboardRefusal, type Config } from "./config.ts";
-import type { RailsSettings } from "./rails/settings.ts";
 
 interface Banner {
   config: Config;
@@ -9,20 +8,27 @@ interface Banner {
   newKey?: { text: string } | { file: string } | undefined;
   /** The id of the key in SANDBOX_API_KEY, if it has been revoked. */
   revokedKeyId?: string | undefined;
+  /** A link that signs an operator in to the dashboard, once. */
+  signIn?: string | undefined;
 }
 
-/** A worker serves no pages. */
 const hasDashboard = ({ dashboard, role }: Config): boolean => dashboard && role !== "worker";
 
+export const servesDashboard = (config: Config): boolean =>
+  hasDashboard(config) && dashboardRefusal(config) === undefined;
+
 /** The text printed on the terminal at start-up: the server's URLs and a command that creates a first payout. */
-export function banner({ config, newKey, revokedKeyId }: Banner): string {
+export function banner({ config, newKey, revokedKeyId, signIn }: Banner): string {
   const { publicUrl, rails, sandbox, webhookAllowPrivate } = config;
+  const names = rails?.rails.map(({ name }) => name).join(", ");
   const isForThisMachine =
     ["0.0.0.0", "::"].includes(config.host) && /^http:\/\/(127\.0\.0\.1|\[::1\]):/.test(publicUrl);
   const parts = [
     [
       `${styleText("bold", "Disbursement and checkout server")} (${sandbox ? "sandbox" : "live"})`,
-      rails ? styleText("red", movesMoney(rails)) : "No money moves: the outcome of every payment is simulated.",
+      names
+        ? styleText("red", `Money moves over ${names}: every payout that is created here is paid.`)
+        : "No money moves: the outcome of every payment is simulated.",
       styleText("cyan", publicUrl),
       config.role !== "worker" && `${styleText("cyan", `${publicUrl}/docs`)} (guides and API reference)`,
     ]
@@ -36,7 +42,7 @@ export function banner({ config, newKey, revokedKeyId }: Banner): string {
         : `  Your API key is in ${newKey.file}. Keep it and delete the file.`),
     revokedKeyId !== undefined &&
       `  The key in SANDBOX_API_KEY (${revokedKeyId}) was revoked and stays invalid. Set another value.`,
-    hasDashboard(config) && `  Dashboard${aboutDashboard(config)}`,
+    hasDashboard(config) && `  Dashboard${aboutDashboard(config, signIn)}`,
     webhookAllowPrivate
       ? "  Webhooks may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
       : "  Webhooks go to public addresses only (WEBHOOK_ALLOW_PRIVATE).",
@@ -47,12 +53,10 @@ export function banner({ config, newKey, revokedKeyId }: Banner): string {
   return `\n${parts.filter(Boolean).join("\n\n")}\n\n`;
 }
 
-const movesMoney = ({ rails }: RailsSettings) =>
-  `Money moves over ${rails.map(({ name }) => name).join(", ")}: every payout that is created here is paid.`;
-
-function aboutDashboard(config: Config): string {
+function aboutDashboard(config: Config, signIn: string | undefined): string {
   const refusal = dashboardRefusal(config);
   if (refusal !== undefined) return `: none. ${refusal}`;
+  if (signIn !== undefined) return ` (the link works once, for ten minutes):\n  ${signIn}`;
   return `: ${config.publicUrl}/dashboard (\`${PROGRAM} keys dashboard-link\` prints a link to sign in)`;
 }
 

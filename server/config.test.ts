@@ -39,6 +39,7 @@ test("defaults to a sandbox on loopback", () => {
     settleDelayMs: 2_000,
     webhookAllowPrivate: true,
     oneOperatorDecides: false,
+    attentionAfterMinutes: 60,
     webhookAllowInsecure: true,
     dashboard: true,
     requestLog: true,
@@ -178,6 +179,7 @@ test.each<[env: Env, problem: string, options?: { server: true }]>([
   [{ ...LIVE, ...RAIL, SANDBOX_API_KEY: "test_0123456789abcdef" }, "SANDBOX_API_KEY is a ", { server: true }],
   ...KEYS.map((keys): [Env, string] => [{ SECRETS_KEY_FILE: fileWith(keys) }, LINES]),
   [{ SECRETS_KEY_FILE: "/nowhere" }, "SECRETS_KEY_FILE cannot be read: "],
+  [{ ...OPENID, OIDC_ISSUER: "" }, "OIDC_CLIENT_ID is set, but OIDC_ISSUER is not"],
   [{ ...OPENID, OIDC_ISSUER: "http://id.example" }, "OIDC_ISSUER must be an https URL"],
   [{ ...OPENID, OIDC_ISSUER: "nonsense" }, "OIDC_ISSUER must be an https URL"],
   [{ ...OPENID, OIDC_CLIENT_ID: "" }, "OIDC_CLIENT_ID is missing"],
@@ -198,7 +200,6 @@ test("a live server has its rail, a command needs none, and a sandbox may be in 
   expect(readConfig({ ...LIVE, ...RAIL }, { server: true }).rails).toEqual({
     rails: [{ name: "rail", url: "https://rail.example", apiKey: "hunter2-the-key-of-the-rail", webhookSecrets: [] }],
     routes: [{ rail: "rail" }],
-    attentionAfterMinutes: 60,
   });
   for (const env of [LIVE, MEMORY]) expect(problemsOf(env)).toEqual([]);
 });

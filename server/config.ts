@@ -44,6 +44,7 @@ const OPENID_NEEDED = {
   OIDC_CLIENT_SECRET_FILE: "the file with the client's secret",
   OIDC_ROLES: "who may do what, such as payments-admins=administrator",
 };
+const OPENID_VARIABLES = [...Object.keys(OPENID_NEEDED), "OIDC_ROLES_CLAIM", "OIDC_NAME_CLAIM"];
 
 /** Lists every problem of a configuration, so that the operator can fix all of them together. */
 export class ConfigError extends Error {
@@ -86,6 +87,7 @@ export function readConfig(env: Env, { server = false } = {}) {
   const mode: AskedMode = isSandbox === undefined ? "unset" : sandbox ? "sandbox" : "live";
   // A server behind a proxy may listen on loopback and still be public, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
+  const rails = readRails(read, report);
   const config = {
     database,
     host,
@@ -129,7 +131,9 @@ export function readConfig(env: Env, { server = false } = {}) {
     ),
     fees: { disbursement: readFee(read, "DISBURSEMENT", 100), checkout: readFee(read, "CHECKOUT", 480) },
     /** What carries the money of a live service (D73). Always present in a live server. */
-    rails: readRails(read, report),
+    rails,
+    /** After how many minutes a payment whose outcome is unknown needs a person (D74). */
+    attentionAfterMinutes: rails?.attentionAfterMinutes ?? 60,
     /** Where people sign in to the dashboard, beside links (D63). */
     openId: readOpenId(read, env, report),
   };
@@ -181,7 +185,10 @@ function readOpenId(read: Read, env: Env, report: Report): OpenIdSettings | unde
     rolesClaim: read("OIDC_ROLES_CLAIM", String, "groups"),
     nameClaim: read("OIDC_NAME_CLAIM", String, "email"),
   };
-  if (!env.OIDC_ISSUER) return undefined;
+  if (!env.OIDC_ISSUER) {
+    for (const name of OPENID_VARIABLES.filter((each) => env[each])) report(`${name} is set, but OIDC_ISSUER is not`);
+    return undefined;
+  }
   for (const [name, what] of Object.entries(OPENID_NEEDED)) if (!env[name]) report(`${name} is missing: ${what}`);
   return settings as OpenIdSettings;
 }

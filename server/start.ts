@@ -4,14 +4,17 @@ import { once } from "node:events";
 import { dirname } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { writeAddress, writeFirstKey } from "./own-files.ts";
-import { banner } from "./banner.ts";
+import { banner, servesDashboard } from "./banner.ts";
 import { isExpected } from "./commands/command.ts";
 import { readConfig, type Config } from "./config.ts";
+import { actorName } from "./domain/audit.ts";
 import { createSystemClock } from "./domain/clock.ts";
 import { ServiceError } from "./domain/errors.ts";
 import { createIds } from "./domain/ids.ts";
 import { modeOf } from "./domain/keys.ts";
 import { prepareFirstMerchant } from "./domain/merchants.ts";
+import { createLink, linkAddress } from "./domain/sign-in.ts";
+import { ruled } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
 import { connectionLimit } from "./http/http-server.ts";
 import { createLog } from "./log.ts";
@@ -70,7 +73,7 @@ async function start(config: Config, stopping: AbortSignal) {
   const { database } = config;
   // With PostgreSQL, commands need no server; a database in memory cannot be shared with them.
   if (database.kind === "sqlite" && database.path !== ":memory:") {
-    const stopServing = await serveStorage(database.path, storage).catch(({ message }: Error) =>
+    const stopServing = await serveStorage(database.path, ruled(storage, config)).catch(({ message }: Error) =>
       log.warn(
         `commands are refused while this server runs, because they cannot use a socket beside its database: ${message}`,
       ),
@@ -104,7 +107,14 @@ async function start(config: Config, stopping: AbortSignal) {
   const { newKey, revokedKeyId } = given ?? (await prepare());
   const shown = newKey === undefined ? undefined : keep(newKey, config);
   opened.push(writeAddress(database, running.publicUrl));
-  process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId }));
+  const { actor, ...context } = merchants;
+  const person = { name: actorName(actor).replace(/^server /, ""), role: "administrator" } as const;
+  // Output that is no terminal may be a log that others read, so the operator then makes a link with the command line.
+  const signIn =
+    isTTY && servesDashboard(running)
+      ? linkAddress(running.publicUrl, await createLink(context, person, actor))
+      : undefined;
+  process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn }));
   return { service, httpServer, clock };
 }
 
@@ -163,10 +173,11 @@ async function closeAll(timeoutMs: number): Promise<void> {
   }
 }
 
+let stopping: AbortSignal | undefined;
 try {
   const config = readConfig(process.env, { server: true });
   const { shutdownTimeoutMs, drainDelayMs } = config;
-  const stopping = untilSignal(shutdownTimeoutMs);
+  stopping = untilSignal(shutdownTimeoutMs);
   const { service, httpServer, clock } = await start(config, stopping);
   if (!stopping.aborted) await once(stopping, "abort");
   // The process stops being ready, and serves requests until load balancers have noticed (D55). Then it finishes what is
@@ -177,7 +188,7 @@ try {
   service.release();
   await closeAll(shutdownTimeoutMs - drainDelayMs);
 } catch (error) {
-  if ((error as Error).name !== "AbortError") {
+  if (error !== stopping?.reason) {
     console.error(explain(error));
     process.exitCode = 1;
   }

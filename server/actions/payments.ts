@@ -1,7 +1,5 @@
 import type { Decided } from "../domain/payments.ts";
 import type { Disbursement } from "../domain/records.ts";
-import type { Merchant } from "../domain/merchants.ts";
-import type { Handover } from "../domain/handovers.ts";
 import { say, type Said } from "../texts/index.ts";
 import { action, aReason, choice, missing, refused, type Doer, type Field } from "./action.ts";
 
@@ -32,12 +30,14 @@ export const sumsOf = (payouts: readonly Disbursement[]): Said[] =>
   });
 
 /** Approves or rejects the payouts that a person has ticked, if they wait. */
-const decideAbout = (how: "approve" | "reject", decided: "payoutsApproved" | "payoutsRejected") =>
-  ({
+const decideAbout = (how: "approve" | "reject") =>
+  action({
     at: `{scope}/approvals/${how}`,
     needs: "decide about payments",
     from: "{scope}/approvals",
-    async asks({ context, merchant }: Doer<Merchant | undefined>, { payments }: { payments: readonly Chosen[] }) {
+    input: { payments: chosen, ...(how === "reject" && { reason: { ...aReason, isLate: true } }) },
+    style: how === "approve" ? "primary" : "danger",
+    async asks({ context, merchant }, { payments }) {
       const chosenOnes = within(merchant, payments).map((ids) => context.storage.findDisbursement(...ids));
       const found = await Promise.all(chosenOnes);
       const payouts = found.flatMap((payout) => (payout?.approval && payout.status === "pending" ? [payout] : []));
@@ -45,37 +45,40 @@ const decideAbout = (how: "approve" | "reject", decided: "payoutsApproved" | "pa
       const lines = payouts.map(({ merchantsReference: reference, customer, ...money }) =>
         say("payoutTo", { reference, amount: money, number: customer }),
       );
-      return {
-        about: [...sumsOf(payouts), ...lines],
-        effects: [say(`payment.${how}.effect`)],
-      };
+      return { about: [...sumsOf(payouts), ...lines], effects: [say(`payment.${how}.effect`)] };
+    },
+    async run({ context, actor, merchant }, { payments, reason }: { payments: Chosen[]; reason?: string }) {
+      const results = new Map<Decided, number>();
+      for (const [merchantId, reference] of within(merchant, payments)) {
+        const result = await context.storage.decideApproval(merchantId, reference, actor, reason);
+        results.set(result, (results.get(result) ?? 0) + 1);
+      }
+      return results;
     },
     leadsTo: "{scope}/approvals",
     says: (results: ReadonlyMap<Decided, number>) => ({
       lines: [...results].map(([result, count]) =>
-        result === "decided" ? say(decided, { count }) : say("payoutsNot", { count, why: say(`undecided.${result}`) }),
+        result === "decided"
+          ? say(how === "approve" ? "payoutsApproved" : "payoutsRejected", { count })
+          : say("payoutsNot", { count, why: say(`undecided.${result}`) }),
       ),
     }),
-  }) as const;
+  });
 
-async function decideAll(
-  { context, actor, merchant }: Doer<Merchant | undefined>,
-  payments: readonly Chosen[],
-  rejection?: string,
-): Promise<ReadonlyMap<Decided, number>> {
-  const results = new Map<Decided, number>();
-  for (const [merchantId, reference] of within(merchant, payments)) {
-    const result = await context.storage.decideApproval(merchantId, reference, actor, rejection);
-    results.set(result, (results.get(result) ?? 0) + 1);
-  }
-  return results;
+/** Does something with the hand-over of the payment in the path. @param work returns false if it is done already */
+async function onHandover<T>(doer: Doer, work: (reference: string) => Promise<T>): Promise<T> {
+  const reference = doer.params.reference!;
+  const found = await doer.context.storage.findHandover(reference);
+  if (found?.merchantId !== doer.merchant.id) throw missing();
+  return done(await work(reference));
 }
 
-async function handoverOf({ context, merchant, params }: Doer): Promise<Handover> {
-  const found = await context.storage.findHandover(params.reference!);
-  if (found?.merchantId === merchant.id) return found;
-  throw missing();
+/** @throws Refused if nothing was done */
+function done<T>(result: T): T {
+  if (result === false) throw refused(409, "error.done");
+  return result;
 }
+
 /** The list that a payment belongs to. */
 export const listOf = (reference: string): "checkouts" | "disbursements" =>
   reference.startsWith("CHK") ? "checkouts" : "disbursements";
@@ -90,26 +93,13 @@ const OF_RAIL = { needs: "pause a rail", where: "live", leadsTo: "/rails" } as c
 
 /** What people decide about payments, and about rails (D74, D93). */
 export const paymentActions = {
-  "payment.approve": action({
-    ...decideAbout("approve", "payoutsApproved"),
-    input: { payments: chosen },
-    style: "primary",
-    run: (doer, { payments }) => decideAll(doer, payments),
-  }),
-  "payment.reject": action({
-    ...decideAbout("reject", "payoutsRejected"),
-    input: { payments: chosen, reason: { ...aReason, isLate: true } },
-    style: "danger",
-    run: (doer, { payments, reason }) => decideAll(doer, payments, reason),
-  }),
+  "payment.approve": decideAbout("approve"),
+  "payment.reject": decideAbout("reject"),
   "payment.ask": action({
     at: "/m/:merchant/payments/:reference/ask",
     ...OF_PAYMENT,
     input: {},
-    async run(doer) {
-      const { payment } = await handoverOf(doer);
-      if (!(await doer.context.storage.askRailAgain(payment.reference, doer.actor))) throw refused(409, "error.done");
-    },
+    run: (doer) => onHandover(doer, (reference) => doer.context.storage.askRailAgain(reference, doer.actor)),
   }),
   "payment.decide": action({
     at: "/m/:merchant/payments/:reference/decide",
@@ -124,12 +114,13 @@ export const paymentActions = {
     },
     style: "danger",
     async run(doer, decision) {
-      const { payment } = await handoverOf(doer);
-      const { storage, config } = doer.context;
-      const result = await storage.decideByHand(payment.reference, decision, doer.actor, !config.oneOperatorDecides);
+      const { context, actor } = doer;
+      const needsSecondPerson = !context.config.oneOperatorDecides;
+      const result = await onHandover(doer, (reference) =>
+        context.storage.decideByHand(reference, decision, actor, needsSecondPerson),
+      );
       if (result === "in-progress") throw refused(409, "error.railIsAsked");
-      if (result === "not-pending") throw refused(409, "error.done");
-      return result;
+      return done(result !== "not-pending" && result);
     },
   }),
   "payment.close-conflict": action({
@@ -138,11 +129,8 @@ export const paymentActions = {
     isFolded: true,
     input: { reason: aReason },
     style: "danger",
-    async run(doer, { reason }) {
-      const { payment } = await handoverOf(doer);
-      const isClosed = await doer.context.storage.closeConflict(payment.reference, reason, doer.actor);
-      if (!isClosed) throw refused(409, "error.done");
-    },
+    run: (doer, { reason }) =>
+      onHandover(doer, (reference) => doer.context.storage.closeConflict(reference, reason, doer.actor)),
   }),
   "rail.pause": action({
     at: "/rails/:rail/pause",
@@ -151,17 +139,14 @@ export const paymentActions = {
     input: { reason: aReason },
     style: "danger",
     async run({ context: { rails, storage }, actor, params }, { reason }) {
-      const name = params.rail!;
-      if (!rails!.names.includes(name)) throw missing();
-      if (!(await storage.pauseRail(name, reason, actor))) throw refused(409, "error.done");
+      if (!rails!.names.includes(params.rail!)) throw missing();
+      return done(await storage.pauseRail(params.rail!, reason, actor));
     },
   }),
   "rail.resume": action({
     at: "/rails/:rail/resume",
     ...OF_RAIL,
     input: {},
-    async run({ context, actor, params }) {
-      if (!(await context.storage.resumeRail(params.rail!, actor))) throw refused(409, "error.done");
-    },
+    run: async ({ context, actor, params }) => done(await context.storage.resumeRail(params.rail!, actor)),
   }),
 };

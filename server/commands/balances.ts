@@ -2,6 +2,26 @@ import type { Merchant } from "../domain/merchants.ts";
 import { PROGRAM } from "./command.ts";
 import { commands, listing, type Context } from "./run.ts";
 
+type Changed = { merchant: Merchant; id: string };
+
+const balancesOf = async (storage: Context["storage"], merchantId?: string) =>
+  listing({ items: await storage.listBalances(merchantId) });
+
+async function afterChange(result: unknown, { merchant, id }: Changed, { storage }: Context) {
+  if (result !== "proposed") return balancesOf(storage, merchant.id);
+  const approval = `  ${PROGRAM} balances approve ${merchant.id} ${id}`;
+  return `Proposed. Somebody else must approve an amount this large:\n${approval}`;
+}
+
+const change = (kind: "top-up" | "withdraw", summary: string) => ({
+  action: "balance.adjust" as const,
+  summary,
+  sends: (input: object) => ({ ...input, kind }),
+  says: afterChange,
+});
+
+const sends = ({ merchant, id }: Changed) => ({ proposal: `${merchant.id}/${id}` });
+
 /** What merchants can pay out (D87). */
 export const balanceCommands = commands({
   "list [MERCHANT]": {
@@ -13,19 +33,14 @@ export const balanceCommands = commands({
     run: async ({ storage }, { merchant: { id: merchantId }, since: from, until: to, limit, cursor }) =>
       listing(await storage.listStatement({ merchantId, from, to, limit, cursor })),
   },
-  "top-up MERCHANT AMOUNT CURRENCY --reason [--id]": {
-    action: "balance.adjust",
-    summary: "Add money that a merchant has paid in. AMOUNT is in the lowest denomination: 10000 is 100.00.",
-    sends: (input) => ({ ...input, kind: "top-up" }),
-    says: afterChange,
-  },
-  "withdraw MERCHANT AMOUNT CURRENCY --reason [--id]": {
-    action: "balance.adjust",
-    summary:
-      "Take money from a balance, for example for a payment to the merchant's bank. AMOUNT cannot exceed the balance.",
-    sends: (input) => ({ ...input, kind: "withdraw" }),
-    says: afterChange,
-  },
+  "top-up MERCHANT AMOUNT CURRENCY --reason [--id]": change(
+    "top-up",
+    "Add money that a merchant has paid in. AMOUNT is in the lowest denomination: 10000 is 100.00.",
+  ),
+  "withdraw MERCHANT AMOUNT CURRENCY --reason [--id]": change(
+    "withdraw",
+    "Take money from a balance, for example for a payment to the merchant's bank. AMOUNT cannot exceed the balance.",
+  ),
   proposals: {
     summary: "List changes of balances that wait for a second person: those of at least BALANCE_APPROVAL_FROM.",
     run: async ({ storage }) => listing({ items: await storage.listProposals() }),
@@ -33,27 +48,8 @@ export const balanceCommands = commands({
   "approve MERCHANT ID": {
     action: "balance.approve",
     summary: "Approve a change of a balance that somebody else has proposed.",
-    sends: proposalIn,
+    sends,
     says: afterChange,
   },
-  "reject MERCHANT ID": {
-    action: "balance.reject",
-    summary: "Reject a proposed change of a balance.",
-    sends: proposalIn,
-  },
+  "reject MERCHANT ID": { action: "balance.reject", summary: "Reject a proposed change of a balance.", sends },
 });
-
-type Changed = { merchant: Merchant; id: string };
-
-function proposalIn({ merchant, id }: Changed) {
-  return { proposal: `${merchant.id}/${id}` };
-}
-
-async function afterChange(result: unknown, { merchant, id }: Changed, { storage }: Context) {
-  if (result !== "proposed") return balancesOf(storage, merchant.id);
-  const approval = `  ${PROGRAM} balances approve ${merchant.id} ${id}`;
-  return `Proposed. Somebody else must approve an amount this large:\n${approval}`;
-}
-
-const balancesOf = async (storage: Context["storage"], merchantId?: string) =>
-  listing({ items: await storage.listBalances(merchantId) });

@@ -41,7 +41,6 @@ const EXPECTED = new Set([
   "StorageError",
   "ServiceError",
   "Refused",
-  "StatementError",
   "RemoteError",
 ]);
 export const isExpected = (error: unknown): error is Error => error instanceof Error && EXPECTED.has(error.name);

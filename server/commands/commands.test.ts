@@ -197,7 +197,7 @@ describe("balances", () => {
   });
 
   test("from an amount on, somebody else must approve a change, and the statement shows what was booked", async () => {
-    terminal.env.BALANCE_APPROVAL_FROM = "XOF:1000000";
+    terminal.rules.balanceApprovalFrom = { XOF: 1_000_000 };
     const proposed =
       /^Proposed\..* Somebody else must approve an amount this large:\n.*balances approve \S+ (?<change>\S+)$/;
     const booked =
@@ -218,7 +218,7 @@ describe("balances", () => {
       ["balances proposals", 0, NONE],
       ["balances statement {id}", 0, booked],
     );
-    delete terminal.env.BALANCE_APPROVAL_FROM;
+    delete terminal.rules.balanceApprovalFrom;
   });
 });
 
@@ -239,10 +239,10 @@ describe("rails", () => {
 
   test("a person decides alone if a setting says so, and otherwise proposes", async () => {
     const decide = "rails decide {reference} --outcome failed --reason unpaid";
-    terminal.env.ONE_OPERATOR_DECIDES = "true";
+    terminal.rules.oneOperatorDecides = true;
     await lose();
     await rows([decide, 0, /^The payment has ended as failed\.$/], [decide, 2, ALREADY]);
-    delete terminal.env.ONE_OPERATOR_DECIDES;
+    terminal.rules.oneOperatorDecides = false;
     await lose();
     await rows(
       [decide, 0, "Proposed: failed."],
@@ -261,9 +261,12 @@ describe("rails", () => {
     known.reference = await pay(server.key);
     await server.pass(0);
     const report = { exchanges: [], answer: { status: "failed" }, askAgainAfterMs: 0 } as const;
-    await server.storage.recordNotification("test", known.reference, report);
+    await server.storage.recordHandover(
+      { lane: { merchantId: server.merchant.id, host: "test" }, id: known.reference },
+      report,
+    );
     await rows(
-      ["rails attention {M}", 0, "The rail now says that it did not pay"],
+      ["rails attention {M}", 0, /conflict: \{ at: \S+Z, answer: \{ status: failed/],
       ['rails close {reference} --reason "paid again by hand"', 0],
       ["rails attention", 0, NONE],
       ["rails close {reference} --reason r", 2, ALREADY],
@@ -415,7 +418,11 @@ const REFUSALS: Row[] = [
   ["rails show DSBunknown", 2, /^There is no payment DSBunknown on a rail\. .+ which begins with DSB or CHK/],
   ["db reconcile --rail mobile --from soon", 2, /^--from is not valid: the first day \(UTC\)/],
   ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-19", 2, /^--to must not be before --from\.$/],
-  ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-20", 2, /^The configuration has no rail mobile\./],
+  [
+    "db reconcile --rail mobile --from 2026-11-20 --to 2026-11-20",
+    2,
+    /^The payments of the rail mobile cannot be read: the configuration does not name it\./,
+  ],
 ];
 
 test.each(REFUSALS.map((row) => ({ typed: row[0], row })))(

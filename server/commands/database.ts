@@ -1,17 +1,14 @@
-import { closeSync, openSync, writeSync } from "node:fs";
 import { readCopyDestination } from "../config.ts";
 import type { Rails } from "../domain/rails.ts";
-import { reconcile, type Difference } from "../domain/reconciliation.ts";
+import { reconcile } from "../domain/reconciliation.ts";
 import { timestamp } from "../domain/representation.ts";
 import { DAY_MS } from "../domain/time.ts";
-import { openRails } from "../rails/open.ts";
-import { DIFFERENCE_HEADER, differenceLine, readStatement } from "../rails/reconciliation-csv.ts";
 import { databaseAt } from "../storage/open.ts";
 import { UsageError } from "./command.ts";
 import { commands, type Context } from "./run.ts";
 
-/** The largest number of this server's payments that are compared, and of differences that are printed (a CSV file has all). */
-const MOST = { payments: 2_000_000, printed: 100 };
+/** The largest number of this server's payments that are compared. */
+const MOST_COMPARED = 2_000_000;
 
 export const databaseCommands = commands({
   status: {
@@ -34,30 +31,17 @@ export const databaseCommands = commands({
       return { ...checked, isWrong: checked.findings.length > 0 };
     },
   },
-  "reconcile --rail --from --to [--statement] [--csv]": {
-    summary: "Compare the payments on a rail with the rail's list or statement. It exits with 1 if something differs.",
-    async run(context, { rail, from, to, statement, csv }) {
+  "reconcile --rail --from --to": {
+    summary: "Compare the payments on a rail with the rail's list. It exits with 1 if something differs.",
+    async run(context, { rail, from, to }) {
       const { storage, actor } = context;
       if (to < from) throw new UsageError("--to must not be before --from.");
-      const listThere = (around: Period) =>
-        statement === undefined ? listOf(context, rail, around) : readStatement(statement, from);
-      const shown: Difference[] = [];
-      const file = csv === undefined ? undefined : opened(csv);
-      const onDifference = (difference: Difference) => {
-        if (shown.length < MOST.printed) shown.push(difference);
-        if (file !== undefined) writeSync(file, differenceLine(difference));
-      };
-      try {
-        if (file !== undefined) writeSync(file, DIFFERENCE_HEADER);
-        const details = { rail, from: timestamp(from).slice(0, 10), to: timestamp(to).slice(0, 10) };
-        await storage.recordAction({ actor, action: "rail.reconcile", merchantId: "", details });
-        const period = { from, to: to + DAY_MS };
-        const result = await reconcile({ storage, rail, period, listThere, most: MOST.payments, onDifference });
-        const count = Object.values(result.differences).reduce((sum, each) => sum + each, 0);
-        return { ...result, shown, notShown: count - shown.length, isWrong: count > 0 };
-      } finally {
-        if (file !== undefined) closeSync(file);
-      }
+      const details = { rail, from: timestamp(from).slice(0, 10), to: timestamp(to).slice(0, 10) };
+      await storage.recordAction({ actor, action: "rail.reconcile", merchantId: "", details });
+      const listThere = (around: Period) => listOf(context, rail, around);
+      const period = { from, to: to + DAY_MS };
+      const result = await reconcile({ storage, rail, period, listThere, most: MOST_COMPARED });
+      return { ...result, isWrong: result.found.length > 0 };
     },
   },
   "backup FILE": {
@@ -92,31 +76,22 @@ trail are invalid from now on; cursors of events and deliveries stay valid.`;
   },
 });
 
-function opened(path: string): number {
-  try {
-    return openSync(path, "w", 0o600);
-  } catch (error) {
-    throw new UsageError(`--csv cannot be written: ${(error as Error).message}`);
-  }
-}
-
 type Period = { from: number; to: number };
 
 /**
- * Reads the rail's own list. An error of the rail means misuse or an outage, and is not a difference between payments.
+ * Reads the rail's own list. An error means misuse or an outage, and is not a difference between payments.
  * @throws UsageError if the rail has no list, or cannot be opened or read
  */
-async function* listOf({ config: { rails: settings }, clock }: Context, name: string, period: Period) {
-  const setting = settings?.rails.find((each) => each.name === name);
-  if (!settings || !setting)
-    throw new UsageError(
-      `The configuration has no rail ${name}. Set RAIL_URL or RAILS as for the server, or give --statement FILE.csv.`,
-    );
+async function* listOf({ config, clock }: Context, name: string, period: Period) {
   let rails: Rails | undefined;
   try {
-    rails = await openRails({ ...settings, rails: [setting], routes: [] }, { clock, warn: () => undefined });
+    const setting = config.rails?.rails.find((each) => each.name === name);
+    if (!setting) throw new Error("the configuration does not name it. Set RAIL_URL or RAILS as for the server");
+    // This module resolves the imports of modules, and is loaded only if it is used.
+    const { openRails } = await import("../rails/open.ts");
+    rails = await openRails({ rails: [setting], routes: [] }, { clock, warn: () => undefined });
     const { list } = rails.get(name)!;
-    if (!list) throw new Error("it has no list. Give its statement: --statement FILE.csv");
+    if (!list) throw new Error("it has no list");
     yield* list(period, new AbortController().signal);
   } catch (error) {
     throw new UsageError(`The payments of the rail ${name} cannot be read: ${(error as Error).message}`);

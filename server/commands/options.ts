@@ -111,11 +111,6 @@ export const OPTIONS = {
   rail: { value: "NAME", meaning: "of a rail in the configuration" },
   from: { value: "DAY", parse: day, meaning: "the first day (UTC), such as 2026-11-21" },
   to: { value: "DAY", parse: day, meaning: "the last day (UTC), which is included" },
-  statement: {
-    value: "FILE",
-    meaning: "a CSV file with the columns reference, amount, currency, status, and perhaps fee and created",
-  },
-  csv: { value: "FILE", meaning: "write every difference into this CSV file" },
   "base-url": {
     value: "URL",
     parse: baseUrl,

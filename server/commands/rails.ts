@@ -1,6 +1,3 @@
-import { ATTENTION_AFTER_MINUTES, conflictIn, type Handover } from "../domain/handovers.ts";
-import { formatAmount } from "../http/pages/formats.ts";
-import { english } from "../texts/index.ts";
 import { commands, listing, paymentOf, railStates } from "./run.ts";
 
 /**
@@ -19,18 +16,14 @@ export const railCommands = commands({
   "attention [MERCHANT] [--limit]": {
     summary: "List payments that need a person, oldest first: unknown for too long, or contradicted by their rail.",
     async run({ config, storage, clock }, { merchant, limit }) {
-      const minutes = config.rails?.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES;
-      const unknownBefore = clock.now() - minutes * 60_000;
+      const unknownBefore = clock.now() - config.attentionAfterMinutes * 60_000;
       const items = await storage.listAttention({ merchantId: merchant?.id, unknownBefore, limit });
-      return listing({ items }, described);
+      return listing({ items });
     },
   },
   "show REFERENCE": {
     summary: "Show what was sent to the rail about a payment, and what came back.",
-    async run({ storage }, { reference }) {
-      const shown = described(await paymentOf(storage, reference));
-      return { ...shown, exchanges: await storage.listExchanges(reference) };
-    },
+    run: ({ storage }, { reference }) => paymentOf(storage, reference),
   },
   "ask REFERENCE": {
     action: "payment.ask",
@@ -50,10 +43,3 @@ export const railCommands = commands({
     summary: "Close a conflict. The payment keeps its status.",
   },
 });
-
-function described(handover: Handover) {
-  const { conflict, status, payment } = handover;
-  const amount = formatAmount(payment.amount, payment.currency, "en");
-  const description = english(`conflict.${conflictIn(handover)}`, { amount, status });
-  return { ...handover, conflict: conflict && { ...conflict, description } };
-}

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -17,7 +17,6 @@ const env = { DATABASE_URL: `sqlite:${file("server.db")}`, SANDBOX: "false" };
 const PAYMENTS = 12;
 const STEP_MS = 3 * HOUR;
 const references: string[] = [];
-const period = ["--rail", "mobile", "--from", "2026-11-20", "--to", "2026-11-21"];
 
 beforeAll(async () => {
   const clock = createFakeClock();
@@ -28,91 +27,80 @@ beforeAll(async () => {
     const { reference } = (await storage.insertDisbursement(payout)).record;
     references.push(reference);
     const answer = { status: "success", fee: 25, railReference: `R-${index}` } as const;
-    await storage.recordNotification("mobile", reference, { exchanges: [], answer, askAgainAfterMs: 0 });
+    const of = { lane: { merchantId: merchant, host: "mobile" }, id: reference };
+    await storage.recordHandover(of, { exchanges: [], answer, askAgainAfterMs: 0 });
     clock.advance(STEP_MS);
   }
   await storage.close();
 });
 
-const CREATED = "2026-11-20T12:00:00Z";
-/** A statement that agrees with every payment, except for the first rows, which are replaced. */
-function writeStatement(name: string, first: (string | undefined)[] = [], more: string[] = []) {
-  const rows = references.map((reference, index) => {
-    const usual = `${reference},10000,XOF,success,25,${new Date(START + index * STEP_MS).toISOString()}`;
-    return index < first.length ? first[index] : usual;
+const CREATED = Date.UTC(2026, 10, 20, 12);
+const paid = { amount: 10_000, currency: "XOF", status: "success", fee: 25 };
+/** A list that agrees with every payment, except for the first entries, which are changed or left out. */
+const listed = (...first: (object | undefined)[]) =>
+  references.flatMap((reference, index) => {
+    const entry = { reference, ...paid, createdAt: START + index * STEP_MS };
+    if (index >= first.length) return [entry];
+    return first[index] ? [{ ...entry, createdAt: CREATED, ...first[index] }] : [];
   });
-  const lines = ["reference,amount,currency,status,fee,created", ...rows.filter((row) => row !== undefined), ...more];
-  writeFileSync(file(name), lines.join("\r\n"));
-  return file(name);
+
+let written = 0;
+/** Compares with a rail whose list has these entries, or ends with this error. */
+async function reconcile(days: readonly string[], entries: readonly object[], error?: string) {
+  written += 1;
+  const [module, settings] = [file(`rail-${written}.mjs`), file("rails.yaml")];
+  const failure = error === undefined ? "" : `throw new Error("${error}");`;
+  const list = `async *list() { yield* ${JSON.stringify(entries)}; ${failure} }`;
+  writeFileSync(module, `export default () => ({ pay() {}, find() {}, ${list} });`);
+  writeFileSync(settings, `rails: { mobile: { module: "${module}" } }\nroutes: [{ rail: mobile }]\n`);
+  const [from = "", to = from] = days;
+  const period = ["--rail", "mobile", "--from", from, "--to", to];
+  const result = await runCommand({ ...env, RAILS: settings }, "db", "reconcile", ...period, "--json");
+  return { ...result, ...(result.code === 2 ? {} : JSON.parse(result.stdout)) };
 }
-const reconcile = (...args: string[]) => runCommand(env, "db", "reconcile", ...args);
+const BOTH = ["2026-11-20", "2026-11-21"];
 
 test("finds six kinds of difference, and no other difference", async () => {
-  const first = [
-    undefined,
-    `${references[1]},10001,XOF,success,25,${CREATED}`,
-    `"${references[2]}",10000,XAF,success,25,${CREATED}`,
-    `${references[3]},10000,XOF,failed,25,${CREATED}`,
-    `${references[4]},10000,XOF,success,26,${CREATED}`,
-  ];
-  const statement = writeStatement("planted.csv", first, [`UNKNOWN,10000,XOF,success,25,${CREATED}`]);
-  const result = await reconcile(...period, "--statement", statement, "--csv", file("found.csv"), "--json");
-  expect([result.code, result.stderr]).toEqual([1, ""]);
-  const { matched, differences, totals } = JSON.parse(result.stdout);
+  const changes = [undefined, { amount: 10_001 }, { currency: "XAF" }, { status: "failed" }, { fee: 26 }];
+  const entries = [...listed(...changes), { reference: "UNKNOWN", ...paid, createdAt: CREATED }];
+  const { code, stderr, matched, differences, totals, found } = await reconcile(BOTH, entries);
+  expect([code, stderr, found?.length]).toEqual([1, "", 6]);
   const each = { "missing-there": 1, "missing-here": 1, amount: 1, currency: 1, fee: 1, status: 1, "twice-there": 0 };
   expect([matched, differences]).toEqual([PAYMENTS - 5, each]);
   expect(totals).toContainEqual(
     expect.objectContaining({ day: "2026-11-20", currency: "XOF", status: "success", here: expect.anything() }),
   );
-  const found = readFileSync(file("found.csv"), "utf8").trim().split("\r\n");
-  expect(found).toHaveLength(7);
-  expect(found).toContain(
-    `different amount,${references[1]},${found[1]!.split(",")[2]},P-1,10000,10001,XOF,XOF,success,success,25,25,` +
-      "2026-11-20T12:30:00.000Z,2026-11-20T12:00:00.000Z",
-  );
+  const same = { reference: references[1], currency: "XOF", status: "success" };
+  expect(found).toContainEqual({
+    kind: "amount",
+    reference: references[1],
+    here: expect.objectContaining({ ...same, merchantsReference: "P-1", amount: 10_000, railFee: 25 }),
+    there: { ...same, amount: 10_001, fee: 25, createdAt: "2026-11-20T12:00:00.000Z" },
+  });
 });
 
-test("reads a statement that names payments by the rail's reference", async () => {
-  const lines = ["railReference,amount,currency,status", "R-7,10000,XOF,success", "BANK-8,10000,XOF,success"];
-  writeFileSync(file("by-rail.csv"), lines.join("\n"));
-  const { stdout } = await reconcile(...period, "--statement", file("by-rail.csv"), "--csv", file("by-rail-found.csv"));
-  expect(stdout).toMatch(/^matched: 1\n/);
-  expect(readFileSync(file("by-rail-found.csv"), "utf8")).toContain("\r\nmissing here,BANK-8,");
+test("reads a list that names payments by the rail's reference", async () => {
+  const named = ["R-7", "BANK-8"].map((railReference) => ({ railReference, ...paid, createdAt: CREATED }));
+  const { matched, found } = await reconcile(BOTH, named);
+  expect(matched).toBe(1);
+  expect(found).toContainEqual(expect.objectContaining({ kind: "missing-here", reference: "BANK-8" }));
 });
 
 test("exits with 0 without a difference, and leaves other days out", async () => {
-  const secondDay = ["--rail", "mobile", "--from", "2026-11-21", "--to", "2026-11-21"];
-  const { code, stdout } = await reconcile(...secondDay, "--statement", writeStatement("equal.csv"));
-  expect([code, stdout]).toEqual([0, expect.stringContaining("matched: 7\n")]);
+  expect(await reconcile(["2026-11-21"], listed())).toMatchObject({ code: 0, matched: 7 });
   const { stdout: trail } = await runCommand(env, "keys", "audit");
   expect(trail).toMatch(/rail\.reconcile.*mobile.*2026-11-21/);
 });
 
-test.each([
-  ["an entry", `yield { reference: "X", amount: 1, currency: "XOF", status: "success", createdAt: ${NOV_19} }`, 1],
-  ["nothing", "", 0],
-  ["an error", 'throw new Error("no connection")', 2],
-])("reads the list of a rail: %s", async (name, body, code) => {
-  const [module, settings] = [file(`${name}.mjs`), file("rails.yaml")];
-  writeFileSync(module, `export default () => ({ pay() {}, find() {}, async *list() { ${body} } });`);
-  writeFileSync(settings, `rails: { mobile: { module: "${module}" } }\nroutes: [{ rail: mobile }]\n`);
-  const day = ["--from", "2026-11-19", "--to", "2026-11-19"];
-  const result = await runCommand({ ...env, RAILS: settings }, "db", "reconcile", "--rail", "mobile", ...day);
-  expect(result).toMatchObject({ code });
-  if (code === 2) expect(result.stderr).toContain("The payments of the rail mobile cannot be read: no connection");
-});
-
-test.each([
-  ["", "the file is empty"],
-  ["reference,amount\r\n", "the first line must name the columns currency, status"],
-  ["reference,amount,currency,status\nDSB-1,100.00,XOF,success\n", "line 2: amount must be a whole number"],
-  ["reference,amount,currency,status\nDSB-1,1,XOF,paid\n", "line 2: status must be one of pending, success"],
-  ["reference,amount,currency,status\n\n,1,XOF,success\n", "line 3: reference is empty"],
-  ['reference,amount,currency,status\n"DSB-1,1,XOF,success\n', "line 2"],
-  ["reference,amount,currency,status,created\nDSB-1,1,XOF,success,soon\n", "line 2: created must be a time"],
-])("refuses the statement %j", async (text, message) => {
-  writeFileSync(file("wrong.csv"), text);
-  const earlier = ["--rail", "mobile", "--from", "2026-01-01", "--to", "2026-01-01"];
-  const result = await reconcile(...earlier, "--statement", file("wrong.csv"));
+const entry = { reference: "X", ...paid, createdAt: NOV_19 };
+test.each<[what: string, entries: object[], message: string, error?: string]>([
+  ["an outage", [], "The payments of the rail mobile cannot be read: no connection", "no connection"],
+  ["an entry without a reference", [{ ...entry, reference: undefined }], "makes no sense: undefined"],
+  ["an amount that is not whole", [{ ...entry, amount: 1.5 }], "makes no sense: X"],
+  ["a currency that is none", [{ ...entry, currency: "francs" }], "makes no sense: X"],
+  ["a time that is none", [{ ...entry, createdAt: "soon" }], "makes no sense: X"],
+  ["an unknown status", [{ ...entry, status: "paid" }], "unknown status: paid"],
+])("exits with 2 for %s", async (_, entries, message, error) => {
+  const result = await reconcile(["2026-11-19"], entries, error);
   expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
 });

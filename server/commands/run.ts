@@ -10,7 +10,7 @@ import { createSystemClock, type Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { createIds } from "../domain/ids.ts";
 import { modeOf } from "../domain/keys.ts";
-import { readRailStates, type Handover } from "../domain/handovers.ts";
+import { readRailStates } from "../domain/handovers.ts";
 import type { Merchant, MerchantContext } from "../domain/merchants.ts";
 import type { Page } from "../domain/pages.ts";
 import { listView, timestamp } from "../domain/representation.ts";
@@ -119,7 +119,7 @@ async function ownerOf(storage: Storage, { merchant, key: keyId, reference }: Re
 }
 
 /** @throws UsageError if no rail has the payment */
-export async function paymentOf(storage: Storage, reference: string): Promise<Handover> {
+export async function paymentOf(storage: Storage, reference: string) {
   const payment = await storage.findHandover(reference);
   if (payment) return payment;
   throw new UsageError(

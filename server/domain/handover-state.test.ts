@@ -1,6 +1,6 @@
 // What every event makes of every state of a hand-over (D74).
 import { expect, test } from "vitest";
-import { byHand, ended, next, type HandoverBefore, type HandoverEvent } from "./handover-state.ts";
+import { byHand, next, type HandoverBefore, type HandoverEvent } from "./handover-state.ts";
 import type { HandoverReport } from "./handovers.ts";
 import type { RailAnswer } from "./rails.ts";
 
@@ -10,7 +10,7 @@ const TOKEN = 7;
 const exchange = { at: 0, action: "pay", latencyMs: 1, result: "unknown" } as const;
 
 const kind = "checkout" as const;
-const idle = { kind, step: 2, askedAt: null, unknownSince: null, token: TOKEN, isClaimed: false };
+const idle = { kind, status: "pending", step: 2, token: TOKEN, isClaimed: false } as const;
 const STATES: Record<string, HandoverBefore> = {
   waiting: { ...idle, state: "waiting" },
   "waiting, claimed": { ...idle, state: "waiting", isClaimed: true },
@@ -18,7 +18,7 @@ const STATES: Record<string, HandoverBefore> = {
   "in doubt, claimed": { ...idle, state: "waiting", askedAt: BEFORE, unknownSince: BEFORE, isClaimed: true },
   accepted: { ...idle, state: "accepted" },
   "accepted, claimed": { ...idle, state: "accepted", isClaimed: true },
-  closed: { ...idle, state: "closed" },
+  closed: { ...idle, state: "closed", status: "failed" },
 };
 const report = (changes: Partial<HandoverReport> = {}): HandoverReport => ({
   exchanges: [exchange],
@@ -51,22 +51,28 @@ test.each(cases)("$state: $who reports $word", ({ who, word, before, event }) =>
   const { answer } = event.report;
   const isRefusal = word === "failed" || word === "cancelled";
   const isClosed = before.state === "closed";
-  const ends = word === "success" || (isRefusal && (isClosed || who !== "an earlier attempt"));
-  if (ends || isClosed) {
-    expect(after).toEqual(ends ? { final: answer } : {});
+  if (isClosed) {
+    const conflict = word === "success" ? { at: NOW, answer } : undefined;
+    const recorded = conflict ? "conflict" : "recorded";
+    expect([after.recorded, after.after, after.end]).toEqual([recorded, { ...before, conflict }, undefined]);
     return;
   }
-  const { askAt, final, open = before } = after;
-  expect(final).toBeUndefined();
+  if (word === "success" || (isRefusal && who !== "an earlier attempt")) {
+    const closed = { ...before, state: "closed", isClaimed: false, askedAt: undefined, unknownSince: undefined };
+    expect(after).toEqual({ recorded: "final", end: answer, answer, after: closed });
+    return;
+  }
+  const { askAt, recorded, end, after: open } = after;
+  expect([recorded, end]).toEqual(["recorded", undefined]);
   const holds = before.isClaimed && who === "the latest attempt";
   const isUnknown = word === "unknown" || isRefusal;
   const isAccepted = before.state === "accepted" || word === "pending";
   const asksNow = who === "a notification" && word !== "pending" && !before.isClaimed;
   // A rail that has a payment never loses it, and only this ends doubt.
   expect(open.state).toBe(isAccepted ? "accepted" : "waiting");
-  expect(open.askedAt).toBe(isAccepted ? null : isUnknown ? TIMES.leased : before.askedAt);
+  expect(open.askedAt).toBe(isAccepted ? undefined : isUnknown ? TIMES.leased : before.askedAt);
   expect(open.unknownSince).toBe(
-    word === "pending" ? null : isUnknown ? (before.unknownSince ?? NOW) : before.unknownSince,
+    word === "pending" ? undefined : isUnknown ? (before.unknownSince ?? NOW) : before.unknownSince,
   );
   // Who does not hold the claim changes nothing of it.
   expect(open.isClaimed).toBe(before.isClaimed && !holds);
@@ -80,8 +86,8 @@ test.each(cases)("$state: $who reports $word", ({ who, word, before, event }) =>
 
 test("a payout cannot be cancelled: a rail that says so has not paid it", () => {
   const event = { report: said("cancelled"), token: TOKEN };
-  const { final } = next({ ...STATES.waiting!, kind: "disbursement" }, event, TIMES);
-  expect(final).toMatchObject({ status: "failed", failure: { code: "other" } });
+  const { end } = next({ ...STATES.waiting!, kind: "disbursement" }, event, TIMES);
+  expect(end).toMatchObject({ status: "failed", failure: { code: "other" } });
 });
 
 const EARLIER = { at: BEFORE, answer: { status: "failed" } } as const;
@@ -92,22 +98,24 @@ test.each(STATUSES.flatMap((here) => STATUSES.map((there) => [here, there] as co
   "a final status never changes: %s here and %s there",
   (here, there) => {
     const answer = { status: there };
-    expect(ended(answer, undefined, undefined, NOW)).toEqual({ recorded: "final" });
     const isConflict = CONFLICTS.has(`${here} ${there}`);
     const recorded = isConflict ? "conflict" : "recorded";
     const conflict = isConflict ? { at: NOW, answer } : undefined;
-    expect(ended(answer, here, undefined, NOW)).toEqual({ recorded, conflict });
+    const event = { report: said(there) };
+    const closed = { ...STATES.closed!, status: here };
+    expect(next(closed, event, TIMES)).toMatchObject({ recorded, after: { status: here, conflict } });
     // An open conflict stays until a person closes it, and keeps its time.
-    expect(ended(answer, here, EARLIER, NOW).conflict).toEqual(isConflict ? { at: BEFORE, answer } : EARLIER);
+    const again = next({ ...closed, conflict: EARLIER }, event, TIMES).after;
+    expect(again.conflict).toEqual(isConflict ? { at: BEFORE, answer } : EARLIER);
   },
 );
 
 const [ADA, ESI] = ["dashboard Ada", "dashboard Esi"];
 const proposal = { status: "failed", reason: "r", by: ADA } as const;
-const idleBy = (changes: object) => ({ state: "waiting", isUnderway: false, ...changes });
+const idleBy = (changes: object) => ({ status: "pending", isUnderway: false, ...changes }) as const;
 
 test.each([
-  [idleBy({ state: "closed" }), ADA, false, "not-pending"],
+  [idleBy({ status: "failed" }), ADA, false, "not-pending"],
   [idleBy({}), ADA, false, "decided"],
   [idleBy({ isUnderway: true }), ADA, false, "in-progress"],
   [idleBy({ isUnderway: true }), ADA, true, "proposed"],

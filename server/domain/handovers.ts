@@ -97,16 +97,14 @@ export interface HandoverStore {
   claimHandovers: Queue<ClaimedHandover>["claim"];
   renewHandovers: Queue<ClaimedHandover>["renew"];
   /**
-   * Records what an attempt has shown and releases its claim. A final answer gives the record its status and writes its
-   * event in the same transaction; an answer that contradicts a final status becomes a conflict. An answer counts even
-   * if the claim has ended meanwhile.
+   * Records what an attempt has shown and releases its claim, or without a `token` what a rail has notified: without an
+   * answer, the payment is then due now. A final answer gives the record its status and writes its event in the same
+   * transaction; an answer that contradicts a final status becomes a conflict. An answer counts even if the claim has
+   * ended meanwhile.
    */
-  recordHandover(claim: Pick<ClaimedHandover, "lane" | "id" | "token">, report: HandoverReport): Promise<Recorded>;
-  /** Records what a rail has notified. Without an answer, the payment is due now. */
-  recordNotification(rail: string, reference: string, report: HandoverReport): Promise<Recorded>;
-  findHandover(reference: string): Promise<Handover | undefined>;
-  /** Reads the last 100 requests to the rail about a payment and the rail's responses, in order. */
-  listExchanges(reference: string): Promise<RailExchange[]>;
+  recordHandover(of: Omit<Claim, "token"> & { token?: number }, report: HandoverReport): Promise<Recorded>;
+  /** With the last 100 requests to the rail about the payment and the rail's responses, in order. */
+  findHandover(reference: string): Promise<(Handover & { exchanges: RailExchange[] }) | undefined>;
   /**
    * Lists payments with conflicts, and payments whose outcome has been unknown since this real time or longer, of one
    * merchant or of all, oldest first.
@@ -146,16 +144,6 @@ export type HandoverSummary = Pick<Handover, "merchantId" | "merchantsReference"
     /** What the rail charges, if the rail has reported it. */
     railFee?: number;
   };
-
-/** After how many minutes an unknown outcome needs a person, unless the configuration says otherwise. */
-export const ATTENTION_AFTER_MINUTES = 60;
-
-/** Returns how the rail contradicts a payment's status: the end of the id of the text `conflict.…` that says it. */
-export function conflictIn({ payment: { kind }, status }: Handover) {
-  const wasPaid = status === "success";
-  if (kind === "checkout") return wasPaid ? "notPaid" : "paidLate";
-  return wasPaid ? "notPaidOut" : "paidOut";
-}
 
 /** A rail, as people see it. `isConfigured` is false for a rail that the configuration no longer names. */
 export interface RailState extends HandoverFigures {

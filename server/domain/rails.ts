@@ -123,13 +123,14 @@ export class RailError extends Error {
   }
 }
 
+/** What a route depends on. */
+export type Routed = Pick<RailPayment, "kind" | "country" | "currency" | "phoneNumber">;
+
 /** Returns the rail of a payment, or the refusal `not_served` if no rail carries the payment. */
-export function routed(
-  routeOf: Rails["routeOf"],
-  { kind, country, currency, phoneNumber }: Pick<RailPayment, "kind" | "country" | "currency" | "phoneNumber">,
-): { rail: string } | { refusal: ServiceError } {
-  const rail = routeOf({ kind, country, currency, ...(phoneNumber !== undefined && { phoneNumber }) });
+export function routed(routeOf: Rails["routeOf"], payment: Routed): { rail: string } | { refusal: ServiceError } {
+  const rail = routeOf(payment);
   if (rail !== undefined) return { rail };
+  const { kind, country, currency } = payment;
   const what = kind === "checkout" ? "collects payments" : "pays";
   const message = `This service ${what} nothing in ${currency} in ${country}.`;
   return { refusal: new ServiceError("not_served", message) };
@@ -141,7 +142,7 @@ export interface Rails {
   names: readonly string[];
   get(name: string): Rail | undefined;
   /** The rail for a payment; undefined if none serves it. */
-  routeOf(payment: Pick<RailPayment, "kind" | "country" | "currency" | "phoneNumber">): string | undefined;
+  routeOf(payment: Routed): string | undefined;
   /** The most requests per second to a rail from all processes together; undefined without a limit. */
   rateOf(name: string): number | undefined;
   /** Closes all rails. Also resolves if a rail cannot be closed. */

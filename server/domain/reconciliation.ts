@@ -5,16 +5,8 @@ import { timestamp } from "./representation.ts";
 import { DAY_MS } from "./time.ts";
 
 /** What can differ between this service ("here") and a rail ("there"). */
-export const DIFFERENCES = {
-  "missing-there": "missing there",
-  "missing-here": "missing here",
-  "twice-there": "listed twice there",
-  amount: "different amount",
-  currency: "different currency",
-  fee: "different fee",
-  status: "different status",
-} as const;
-export type DifferenceKind = keyof typeof DIFFERENCES;
+const KINDS = ["missing-there", "missing-here", "twice-there", "amount", "currency", "fee", "status"] as const;
+type DifferenceKind = (typeof KINDS)[number];
 
 export interface Difference {
   kind: DifferenceKind;
@@ -63,7 +55,6 @@ interface Options {
   listThere(period: Period): AsyncIterable<RailEntry>;
   /** The most payments here. The memory that the comparison needs grows with their number. */
   most: number;
-  onDifference(difference: Difference): void;
 }
 
 /**
@@ -73,14 +64,9 @@ interface Options {
  * @throws ServiceError `invalid_value` for more payments than `most`
  */
 export async function reconcile(options: Options) {
-  const { storage, rail, period, listThere, onDifference } = options;
+  const { storage, rail, period, listThere } = options;
   const totals = new Map<string, Total>();
-  const kinds = Object.keys(DIFFERENCES) as DifferenceKind[];
-  const differences = Object.fromEntries(kinds.map((kind) => [kind, 0])) as Record<DifferenceKind, number>;
-  const differ = (difference: Difference) => {
-    differences[difference.kind] += 1;
-    onDifference(difference);
-  };
+  const found: Difference[] = [];
   const { here, ours } = await readHere(options);
   for (const payment of here.values())
     add(totals, "here", payment.createdAt, { ...payment, fee: payment.railFee ?? 0 });
@@ -99,7 +85,7 @@ export async function reconcile(options: Options) {
       const isOfAnother = reference !== undefined && (await storage.findHandover(reference))?.rail === rail;
       if (!isWithin || isOfAnother) continue;
       add(totals, "there", createdAt, entry);
-      differ({ kind: "missing-here", reference: reference ?? railReference!, there: entry });
+      found.push({ kind: "missing-here", reference: reference ?? railReference!, there: entry });
       continue;
     }
     const isAgain = listed.has(reference);
@@ -107,16 +93,22 @@ export async function reconcile(options: Options) {
     if (isAgain && railReference !== undefined && listed.get(reference) === railReference) continue;
     add(totals, "there", payment.createdAt, entry);
     if (!isAgain) listed.set(reference, railReference);
-    const found = isAgain ? (["twice-there"] as const) : await differencesOf(payment, entry, storage);
-    if (found.length === 0) matched += 1;
-    for (const kind of found) differ({ kind, reference, here: payment, there: entry });
+    const kinds = isAgain ? (["twice-there"] as const) : await differencesOf(payment, entry, storage);
+    if (kinds.length === 0) matched += 1;
+    found.push(...kinds.map((kind) => ({ kind, reference, here: payment, there: entry })));
   }
 
   const missing = [...here.values()].filter(({ reference }) => !listed.has(reference));
   const expected = missing.filter(isExpectedThere);
-  for (const payment of expected) differ({ kind: "missing-there", reference: payment.reference, here: payment });
-  const sorted = [...totals].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, total]) => total);
-  return { matched, notExpected: missing.length - expected.length, differences, totals: sorted };
+  for (const payment of expected) found.push({ kind: "missing-there", reference: payment.reference, here: payment });
+  const countOf = (kind: DifferenceKind) => found.filter((difference) => difference.kind === kind).length;
+  return {
+    matched,
+    notExpected: missing.length - expected.length,
+    differences: Object.fromEntries(KINDS.map((kind) => [kind, countOf(kind)])),
+    totals: [...totals].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, total]) => total),
+    found,
+  };
 }
 
 /**
@@ -178,9 +170,7 @@ function add(
   const day = timestamp(at).slice(0, 10);
   const key = `${day} ${currency} ${status}`;
   const total = totals.get(key) ?? { day, currency, status, here: none(), there: none() };
-  totals.set(key, total);
-  const sum = total[side];
-  sum.count += 1;
-  sum.amount += BigInt(amount);
-  sum.fee += BigInt(fee);
+  const before = total[side];
+  const sum = { count: before.count + 1, amount: before.amount + BigInt(amount), fee: before.fee + BigInt(fee) };
+  totals.set(key, { ...total, [side]: sum });
 }

@@ -1,5 +1,6 @@
 import type { Mode } from "./keys.ts";
-import type { LedgerStore } from "./ledger.ts";
+import { needsSecondPerson, type LedgerStore } from "./ledger.ts";
+import type { Amounts } from "./limits.ts";
 import type { RecordStore } from "./payments.ts";
 import type { AuditLog, Actor } from "./audit.ts";
 import type { DeliveryQueue, EventLog } from "./deliveries.ts";
@@ -38,6 +39,21 @@ export interface Storage
   /** Refuses further transactions, finishes those in progress, then closes the storage. */
   close(): Promise<void>;
 }
+
+/** The settings that say when a second person must agree. */
+export interface TwoPeopleRules {
+  balanceApprovalFrom?: Amounts | undefined;
+  oneOperatorDecides: boolean;
+}
+
+/** A server's storage as commands get it: the server's settings decide when a second person must agree, not a command's. */
+export const ruled = (storage: Storage, rules: TwoPeopleRules): Storage => ({
+  ...storage,
+  adjustBalance: (merchantId, change, actor) =>
+    storage.adjustBalance(merchantId, change, actor, needsSecondPerson(rules.balanceApprovalFrom, change)),
+  decideByHand: (reference, decision, actor) =>
+    storage.decideByHand(reference, decision, actor, !rules.oneOperatorDecides),
+});
 
 /** The counts end at this number, so that a long queue takes no longer to count. */
 export const MOST_COUNTED = 10_000;

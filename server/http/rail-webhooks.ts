@@ -14,7 +14,7 @@ const LOOKUPS_PER_MINUTE = 10;
 
 export interface RailWebhooksContext {
   rails: Rails;
-  storage: Pick<HandoverStore, "findHandover" | "recordNotification">;
+  storage: Pick<HandoverStore, "findHandover" | "recordHandover">;
   clock: Pick<Clock, "now">;
   /**
    * How many notifications in a minute an address may send that are not from the rail, or that are about no payment.
@@ -62,14 +62,17 @@ export function railWebhooks(context: RailWebhooksContext): Router {
       failures.count(caller);
       throw new ServiceError("not_found", "This service has given the rail no payment with this reference.");
     }
-    const { payment } = handover;
+    const { merchantId, payment } = handover;
     const known = amount === undefined || amount === payment.amount ? answer : undefined;
     if (!known) lookups.count(reference);
-    const recorded = await storage.recordNotification(name, reference, {
-      exchanges: [{ at: clock.now(), action: "notification", latencyMs: 0, result: known?.status ?? "unknown" }],
-      ...(known && { answer: known }),
-      askAgainAfterMs: 0,
-    });
+    const recorded = await storage.recordHandover(
+      { lane: { merchantId, host: name }, id: reference },
+      {
+        exchanges: [{ at: clock.now(), action: "notification", latencyMs: 0, result: known?.status ?? "unknown" }],
+        ...(known && { answer: known }),
+        askAgainAfterMs: 0,
+      },
+    );
     onRecorded(name, payment, recorded);
     res.status(204).end();
   };

@@ -14,32 +14,31 @@ const LONGEST_DELAY_MS = 3_600_000;
  * themselves. An answer that makes no sense is an error, which leaves the outcome unknown.
  */
 export function checkedRail(rail: Rail): Rail {
-  const { receive, list, check, close } = rail;
+  const { collect, receive, list, check, close } = rail;
   return {
     pay: async (payment, call) => checked(await within(call, (limited) => rail.pay(payment, limited))),
     async find(payment, call) {
       const found = await within(call, (limited) => rail.find(payment, limited));
       return found === "missing" || found === "unsearchable" ? found : checked(found);
     },
-    ...(rail.collect && {
+    ...(collect && {
       async collect(payment, call) {
-        const answer = checked(await within(call, (limited) => rail.collect!(payment, limited)));
-        if (answer.status === "pending" && answer.url === undefined)
-          throw new Error("The rail opened a checkout and named no url.");
-        return answer;
+        const answer = checked(await within(call, (limited) => collect.call(rail, payment, limited)));
+        if (answer.status !== "pending" || answer.url !== undefined) return answer;
+        throw new Error("The rail opened a checkout and named no url.");
       },
     }),
     ...(receive && {
       async receive(notification) {
         const { reference, amount, answer } = await within({}, () => receive.call(rail, notification));
-        return {
-          reference: String(reference),
-          ...(amount !== undefined && { amount }),
-          ...(answer && { answer: checked(answer) }),
-        };
+        return { reference: String(reference), amount, answer: answer && checked(answer) };
       },
     }),
-    ...(list && { list: (period, signal) => checkedEntries(list.call(rail, period, signal)) }),
+    ...(list && {
+      async *list(period, signal) {
+        for await (const entry of list.call(rail, period, signal)) yield checkedEntry(entry);
+      },
+    }),
     ...(check && { check: (signal) => within({ signal }, (limited) => check.call(rail, limited.signal)) }),
     ...(close && { close: async () => close.call(rail) }),
   };
@@ -71,9 +70,9 @@ function rethrow(thrown: unknown): never {
   if (name !== "RailError")
     throw typeof message === "string" && thrown instanceof Error ? thrown : new Error(String(message));
   const { retryAfterMs, needsRepair } = options ?? {};
+  const isDelay = typeof retryAfterMs === "number" && retryAfterMs > 0;
   throw new RailError(String(message), {
-    ...(typeof retryAfterMs === "number" &&
-      retryAfterMs > 0 && { retryAfterMs: Math.min(retryAfterMs, LONGEST_DELAY_MS) }),
+    ...(isDelay && { retryAfterMs: Math.min(retryAfterMs, LONGEST_DELAY_MS) }),
     ...(needsRepair === true && { needsRepair }),
   });
 }
@@ -81,32 +80,30 @@ function rethrow(thrown: unknown): never {
 function checked(answer: RailAnswer): RailAnswer {
   const { status, failure, railReference, fee, url } = answer ?? {};
   if (!RAIL_STATUSES.includes(status)) throw new Error(`The rail answered with an unknown status: ${String(status)}.`);
-  const isFee = Number.isSafeInteger(fee) && fee! >= 0;
   const isAddress =
     typeof url === "string" && url.length <= LONGEST_URL && /^https?:$/.test(URL.parse(url)?.protocol ?? "");
   return {
     status,
     ...(status === "failed" && { failure: checkedFailure(failure) }),
     ...(railReference !== undefined && { railReference: String(railReference).slice(0, LONGEST_REFERENCE) }),
-    ...(isFee && { fee }),
+    ...(isCount(fee) && { fee }),
     ...(isAddress && { url }),
   };
-}
-
-async function* checkedEntries(entries: AsyncIterable<RailEntry>): AsyncGenerator<RailEntry> {
-  for await (const entry of entries) {
-    const { reference, railReference, amount, currency, createdAt } = entry ?? {};
-    // A rail that does not tell our reference names the payment by the rail's own reference.
-    const isNamed = typeof reference === "string" || (reference === undefined && railReference !== undefined);
-    const isAmount = Number.isSafeInteger(amount) && amount >= 0;
-    const isTime = Number.isFinite(createdAt) && !Number.isNaN(new Date(createdAt).getTime());
-    if (!isNamed || !isAmount || !/^[A-Z]{3}$/.test(currency) || !isTime)
-      throw new Error(`The rail listed a payment that makes no sense: ${String(reference ?? railReference)}.`);
-    yield { ...checked(entry), ...(reference !== undefined && { reference }), amount, currency, createdAt };
-  }
 }
 
 function checkedFailure(failure: Failure | undefined): Failure {
   const code = FAILURE_CODES.find((known) => known === failure?.code) ?? "other";
   return failureOf(code, typeof failure?.message === "string" ? failure.message : undefined);
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** @throws Error if an entry of a list makes no sense */
+function checkedEntry(entry: RailEntry): RailEntry {
+  const { reference, railReference, amount, currency, createdAt } = entry;
+  // A rail that does not tell our reference names the payment by the rail's own reference.
+  const isTime = Number.isFinite(createdAt) && !Number.isNaN(new Date(createdAt).getTime());
+  if (!(reference ?? railReference) || !isCount(amount) || !/^[A-Z]{3}$/.test(currency) || !isTime)
+    throw new Error(`The rail listed a payment that makes no sense: ${reference ?? railReference}.`);
+  return { ...checked(entry), ...(reference !== undefined && { reference }), amount, currency, createdAt };
 }

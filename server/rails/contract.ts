@@ -10,7 +10,14 @@ import {
 } from "../../client/index.ts";
 import type { components } from "../../generated/openapi.ts";
 import { failureOf, type Failure, type FailureCode } from "../domain/records.ts";
-import { RailError, type Rail, type RailAnswer, type RailCall, type RailPayment } from "../domain/rails.ts";
+import {
+  RAIL_STATUSES,
+  RailError,
+  type Rail,
+  type RailAnswer,
+  type RailCall,
+  type RailPayment,
+} from "../domain/rails.ts";
 
 type Schemas = components["schemas"];
 type RailRecord = Schemas["Disbursement"] | Schemas["Checkout"];
@@ -80,7 +87,7 @@ export function createContractRail(settings: ContractRailSettings): Rail {
       const { reference, status, fee, url } = await (kind === "checkout"
         ? sendTo(checkouts, { ...common, locale, redirectURL })
         : sendTo(disbursements, { ...common, phoneNumber }));
-      const answer = { railReference: reference, fee, ...(url !== undefined && { url }) };
+      const answer = { railReference: reference, fee, url };
       if (status === "pending" || status === "success") return { ...answer, status };
       const found = await verified(payment, reference, signal).catch(() => ({ status: "pending" as const }));
       return { ...answer, ...found };
@@ -91,13 +98,14 @@ export function createContractRail(settings: ContractRailSettings): Rail {
   }
 
   const receive: Rail["receive"] = async ({ headers, body }) => {
-    const { event } = await verifyWebhook(body, headers as Record<string, string>, settings.webhookSecrets, {
-      now: settings.now(),
-    }).catch((error: unknown) => {
+    try {
+      const options = { now: settings.now() };
+      const { event } = await verifyWebhook(body, headers as Record<string, string>, settings.webhookSecrets, options);
+      const { merchantsReference: reference, amount } = event.data;
+      return { reference, amount, answer: toAnswer(event.data as RailRecord) };
+    } catch (error) {
       throw error instanceof WebhookError ? new RailError(error.message) : error;
-    });
-    const { merchantsReference: reference, amount } = event.data;
-    return { reference, amount, answer: toAnswer(event.data as RailRecord) };
+    }
   };
 
   return {
@@ -106,16 +114,18 @@ export function createContractRail(settings: ContractRailSettings): Rail {
     async find(payment, { signal }) {
       const { railReference, reference: merchantsReference } = payment;
       if (railReference !== undefined) return unlessNotFound(verified(payment, railReference, signal), "missing");
-      const list = recordsOf(payment).list({ merchantsReference, pageSize: 1 }, { signal });
-      const listed = await unlessNotFound(
-        firstOf<RailRecord>(list as AsyncIterable<RailRecord>),
-        "unsearchable" as const,
-      );
-      if (listed === undefined) return "missing";
-      // A service that ignores the filter cannot be searched.
-      if (listed === "unsearchable" || listed.merchantsReference !== merchantsReference) return "unsearchable";
-      // A list may hide digits of phone numbers.
-      return unlessNotFound(verified(payment, listed.reference, signal), "unsearchable");
+      const search = async () => {
+        const { items, nextCursor } = await recordsOf(payment)
+          .list({ merchantsReference, pageSize: 1 }, { signal })
+          .page();
+        const [listed] = items;
+        if (!listed && !nextCursor) return "missing";
+        // A service that ignores the filter cannot be searched.
+        if (listed?.merchantsReference !== merchantsReference) return "unsearchable";
+        // A list may hide digits of phone numbers.
+        return verified(payment, listed.reference, signal);
+      };
+      return unlessNotFound(search(), "unsearchable");
     },
     ...(settings.webhookSecrets.length > 0 && { receive }),
     async *list({ from, to }, signal) {
@@ -133,20 +143,12 @@ export function createContractRail(settings: ContractRailSettings): Rail {
   };
 }
 
-async function firstOf<T>(items: AsyncIterable<T>): Promise<T | undefined> {
-  for await (const item of items) return item;
-  return undefined;
-}
-
 /** Resolves with `otherwise` if the service responds with 404. */
-async function unlessNotFound<T, Otherwise>(work: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
-  try {
-    return await work;
-  } catch (error) {
+const unlessNotFound = <T, Otherwise>(work: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> =>
+  work.catch((error: unknown) => {
     if (error instanceof NotFoundError) return otherwise;
     throw refusalOf(error);
-  }
-}
+  });
 
 /** @throws Error if the record is of another payment, which leaves the outcome unknown */
 function answerOf(payment: RailPayment, record: RailRecord): RailAnswer {
@@ -160,13 +162,10 @@ function answerOf(payment: RailPayment, record: RailRecord): RailAnswer {
 }
 
 /** A status of a later version is not final. `checkedRail` reads a failure code of a later version as `other`. */
-function toAnswer({ reference, status: stated, fee, failure }: RailRecord): RailAnswer {
-  const status: RailAnswer["status"] = FINAL.find((each) => each === stated) ?? "pending";
-  const answer = { railReference: reference, status, fee };
-  return status === "failed" && failure ? { ...answer, failure: failure as Failure } : answer;
+function toAnswer({ reference: railReference, status: stated, fee, failure }: RailRecord): RailAnswer {
+  const status = RAIL_STATUSES.find((each) => each === stated) ?? "pending";
+  return { railReference, status, fee, failure: failure as Failure };
 }
-
-const FINAL = ["success", "failed", "cancelled"] as const;
 
 /** What a refusal of the service means for a payment. Other codes and refusals mean `rejected`. */
 const REFUSALS: ReadonlyMap<string, FailureCode> = new Map([
@@ -189,8 +188,6 @@ function refused({ code, message, fields = [] }: ValidationError): RailAnswer {
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof ClientError)) return error;
   if (error instanceof OutcomeUnknownError || error instanceof DuplicateReferenceError) return error;
-  const { message } = error;
-  if (error instanceof AuthenticationError) return new RailError(message, { needsRepair: true });
-  const { retryAfter } = error;
-  return new RailError(message, retryAfter === undefined ? {} : { retryAfterMs: retryAfter });
+  const { message, retryAfter: retryAfterMs } = error;
+  return new RailError(message, { retryAfterMs, needsRepair: error instanceof AuthenticationError });
 }

@@ -2,7 +2,7 @@ import nodeModule from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Clock } from "../domain/clock.ts";
-import { RailError, type Rail, type RailPayment, type Rails } from "../domain/rails.ts";
+import { RailError, type Rail, type Rails, type Routed } from "../domain/rails.ts";
 import { checkedRail } from "./checked-rail.ts";
 import { createContractRail } from "./contract.ts";
 import type { RailModule } from "./module.ts";
@@ -11,15 +11,21 @@ import { RailsError, type RailSettings, type RailsSettings, type Route } from ".
 /** How long a rail may take to respond at the start. */
 const CHECK_MS = 3_000;
 
-const NEEDED = ["pay", "find"] as const;
-const KNOWN: readonly (keyof Rail)[] = [...NEEDED, "collect", "receive", "list", "check", "close"];
+const NEEDED = ["pay", "find"];
+const OPTIONAL = ["collect", "receive", "list", "check", "close"];
 
 /**
  * The name from which a module imports the types, RailError and failureOf. It always leads to this server's own code,
  * wherever the module's file is.
  */
 const PACKAGE = "@disbursement-checkout/server/rail";
-let isResolved = false;
+// A module need not have the server's package beside it, for example when it is mounted into a container.
+nodeModule.registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === PACKAGE
+      ? { url: new URL(`module${extname(import.meta.url)}`, import.meta.url).href, shortCircuit: true }
+      : next(specifier, context),
+});
 
 interface Options {
   clock: Pick<Clock, "now">;
@@ -62,7 +68,7 @@ async function openRail(settings: RailSettings, { clock, warn }: Options): Promi
   const rail = checkedRail(
     "url" in settings
       ? createContractRail({ ...settings, now: clock.now })
-      : await loadRail(settings.module, settings.settings, (problem) => warn(`The rail ${name} ${problem}`)),
+      : await loadRail(settings.module, settings.settings),
   );
   try {
     await rail.check?.(AbortSignal.timeout(CHECK_MS));
@@ -73,23 +79,17 @@ async function openRail(settings: RailSettings, { clock, warn }: Options): Promi
   return rail;
 }
 
-type Routed = Pick<RailPayment, "kind" | "country" | "currency" | "phoneNumber">;
-
-const fits = ({ kind, country, currency, phonePrefix }: Route, payment: Routed): boolean =>
-  (kind === undefined || kind === payment.kind) &&
-  (country === undefined || country === payment.country) &&
-  (currency === undefined || currency === payment.currency) &&
-  (phonePrefix === undefined || payment.phoneNumber?.startsWith(phonePrefix) === true);
+const fits = (route: Route, payment: Routed): boolean =>
+  (["kind", "country", "currency"] as const).every((name) => (route[name] ?? payment[name]) === payment[name]) &&
+  (payment.phoneNumber ?? "").startsWith(route.phonePrefix ?? "");
 
 const canCarry = (rail: Rail | undefined, { kind }: Routed): boolean => kind === "disbursement" || !!rail?.collect;
 
 /**
  * Loads an operator's module and creates its rail.
- * @param warn called for a function that the server never calls, because its name is probably misspelt
  * @throws Error that says what is wrong with the module, and where
  */
-export async function loadRail(module: string, settings: unknown, warn: (problem: string) => void): Promise<Rail> {
-  resolvePackage();
+export async function loadRail(module: string, settings: unknown): Promise<Rail> {
   let rail: unknown;
   try {
     const { default: create } = (await import(pathToFileURL(module).href)) as { default: RailModule };
@@ -99,14 +99,9 @@ export async function loadRail(module: string, settings: unknown, warn: (problem
     throw new Error(`${messageOf(thrown)} (${placeOf(thrown, module)})`, { cause: thrown });
   }
   const functions = Object(rail) as Readonly<Record<string, unknown>>;
-  const wrong = KNOWN.filter((name) => {
-    const isAbsent = functions[name] === undefined && !NEEDED.some((needed) => needed === name);
-    return !isAbsent && typeof functions[name] !== "function";
-  });
+  const used = [...NEEDED, ...OPTIONAL.filter((name) => functions[name] !== undefined)];
+  const wrong = used.filter((name) => typeof functions[name] !== "function");
   if (wrong.length > 0) throw new Error(`${wrong.join(" and ")} of the rail must be functions (${module})`);
-  for (const [name, value] of Object.entries(functions))
-    if (typeof value === "function" && !KNOWN.some((known) => known === name))
-      warn(`has a function ${name}, which is never called; known are ${KNOWN.join(", ")}`);
   return rail as Rail;
 }
 
@@ -119,15 +114,3 @@ function placeOf(thrown: unknown, module: string): string {
 }
 
 const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
-
-/** A module need not have the server's package beside it, for example when it is mounted into a container. */
-function resolvePackage(): void {
-  if (isResolved) return;
-  isResolved = true;
-  nodeModule.registerHooks({
-    resolve: (specifier, context, next) =>
-      specifier === PACKAGE
-        ? { url: new URL(`module${extname(import.meta.url)}`, import.meta.url).href, shortCircuit: true }
-        : next(specifier, context),
-  });
-}

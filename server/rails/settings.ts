@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
-import { ATTENTION_AFTER_MINUTES } from "../domain/handovers.ts";
 
 /** What a rail is: a service that speaks this contract, or an operator's module. */
 export type RailSettings = { name: string; requestsPerSecond?: number } & (
@@ -23,8 +22,7 @@ export interface RailsSettings {
   rails: readonly RailSettings[];
   /** The first route that fits a payment decides. */
   routes: readonly Route[];
-  /** After how many minutes a payment whose outcome is unknown needs a person. */
-  attentionAfterMinutes: number;
+  attentionAfterMinutes?: number | undefined;
 }
 
 /** The rails could not be opened. The message says what to do about each. */
@@ -110,7 +108,7 @@ function fieldsOf(value: unknown, rules: Rules, at: At): Fields {
 /** Reads the only rail, which is a service. The fields are those of a rail in the file of rails. */
 export function singleRail(service: Fields, at: At): RailsSettings {
   const rails = [toRail("rail", service, ".", at)];
-  return { rails, routes: [{ rail: "rail" }], attentionAfterMinutes: ATTENTION_AFTER_MINUTES };
+  return { rails, routes: [{ rail: "rail" }] };
 }
 
 /** Reads the text of the file that RAILS names. Files that it names are relative to its own folder. */
@@ -129,7 +127,7 @@ export function toRails({ file, text }: { file: string; text: string }, report: 
   return {
     rails: rails.map(([name, rail]) => toRail(name, rail, dirname(resolve(file)), within(`rails.${name}`))),
     routes: routes.map((route, index) => toRoute(route, names, within(`routes[${index}]`))),
-    attentionAfterMinutes: (fields.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES) as number,
+    attentionAfterMinutes: fields.attentionAfterMinutes as number | undefined,
   };
 }
 

@@ -33,7 +33,10 @@ const READ: Readonly<Record<string, (value: any) => unknown>> = {
   proposed_by: nameOf,
   ...Object.fromEntries(["available", "reserved", "balance"].map((name) => [name, Number])),
   ...Object.fromEntries(
-    ["limits", "terms", "chaos", "filter", "details", "failure", "approval"].map((name) => [name, JSON.parse]),
+    ["limits", "terms", "chaos", "filter", "details", "failure", "approval", "proposal"].map((name) => [
+      name,
+      JSON.parse,
+    ]),
   ),
 };
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { Storage } from "../domain/storage.ts";
+import { ruled, type Storage, type TwoPeopleRules } from "../domain/storage.ts";
 import { serveStorage } from "../storage/socket.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { runCommand } from "./process.ts";
@@ -53,16 +53,20 @@ export async function startWithTerminal(
     env,
     openStorage: (how) => wrap(openSqlite(path, { ...how, mode: "live" })),
   });
-  let stopServing = await serveStorage(path, server.storage);
+  const rules: TwoPeopleRules = { oneOperatorDecides: false };
+  const serve = () => serveStorage(path, ruled(server.storage, rules));
+  let stopServing = await serve();
   return {
     ...createTerminal(env, { M: server.merchant.id }),
     env,
+    /** The server's settings, which the terminal does not have. */
+    rules,
     folder,
     server,
     /** Ends the connections of commands, as if the server had ended. */
     cut: () => stopServing(),
     async reconnect() {
-      stopServing = await serveStorage(path, server.storage);
+      stopServing = await serve();
     },
     async close() {
       stopServing();

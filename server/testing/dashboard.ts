@@ -87,7 +87,10 @@ export async function filledDashboard(filling: Filling = {}) {
     const contradict = async (about: string, status: "failed" | "success") => {
       const answer = { status };
       rail.ledger.get(about)!.answer = answer;
-      await storage.recordNotification("test", about, { exchanges: [], answer, askAgainAfterMs: 0 });
+      await storage.recordHandover(
+        { lane: { merchantId: id, host: "test" }, id: about },
+        { exchanges: [], answer, askAgainAfterMs: 0 },
+      );
     };
     const contradicted = await pay("contradicted");
     await contradict(contradicted, "failed");

@@ -68,7 +68,7 @@ export default (): Rail => createTestRail();
 /** Settings with a single rail for all payments except those in USD, which have no route. */
 export const railsOf = (rail: Rail): Rails => ({
   names: ["test"],
-  get: (name) => (name === "test" ? rail : undefined),
+  get: (name) => (name === "none" ? undefined : rail),
   routeOf: ({ currency }) => (currency === "USD" ? undefined : "test"),
   rateOf: () => undefined,
   close: async () => rail.close?.(),

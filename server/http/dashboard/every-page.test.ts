@@ -140,7 +140,7 @@ describe.each([
 
 const unknown = `${live.area}/disbursements/${live.attention[1]}`;
 const lookups = /Looked the payment up at the rail: no result is known[^]* The last of \d+ alike/;
-const conflicts = ["The rail now says that it did not pay XOF 100.00.", "Return XOF 25,000.00 to the payer."];
+const conflicts = ["XOF 100.00 as “success”. The rail now says “failed”", "XOF 25,000.00 as “cancelled”."];
 test.each<[visitor: Visitor, path: string, ...said: Parameters<typeof says>[2][]]>([
   [sandbox.kofi, "/m/:merchant/disbursements/:id", /Created.* success.* Event disbursement\.completed.* Attempt 1: no/],
   [sandbox.kofi, "/m/:merchant/webhooks/:id", "Address https://merchant.example/", "Attempt 1: no response"],

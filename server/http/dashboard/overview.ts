@@ -1,5 +1,4 @@
 import { refused } from "../../actions/action.ts";
-import { ATTENTION_AFTER_MINUTES } from "../../domain/handovers.ts";
 import { MOST_GIVEN_UP_COUNTED, MOST_WAITING_COUNTED, type Figure, type Issue } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
@@ -42,7 +41,7 @@ async function issuesOf(view: View): Promise<Part[]> {
   const { context, merchant, root, area, t, stamp, whose } = view;
   const { storage, config, clock } = context;
   const merchantId = merchant?.id;
-  const minutes = config.rails?.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES;
+  const minutes = config.attentionAfterMinutes;
   const lateBefore = clock.now() - minutes * 60_000;
   const limit = MOST_NAMED + 1;
   const isOperator = view.visit.session.merchantId === undefined;

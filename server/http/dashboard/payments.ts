@@ -14,7 +14,7 @@ import { form, pathOf } from "./forms.ts";
 import { attributes, bdi, card, code, column, dim, facts, items, link, markup, soft, under } from "./html.ts";
 import type { Part } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
-import { railOf, railPart } from "./rails.ts";
+import { railPart } from "./rails.ts";
 import { timeline, timelineOf } from "./timeline.ts";
 import { mayDo, merchantOf, type Filters, type View, type Words } from "./view.ts";
 
@@ -184,7 +184,7 @@ const paymentPage = (kind: Kind): Page => ({
     const payment = await find(view, kind, params.reference!);
     if (!payment) throw missing();
     const { reference, merchantsReference } = payment;
-    const [moments, rail] = await Promise.all([storyOf(view, kind, payment), rails && railOf(view, reference)]);
+    const [moments, rail] = await Promise.all([storyOf(view, kind, payment), rails && railPart(view, reference)]);
     return record({
       back: [`${area}/${kind}`, t(kind)],
       heading: [t(KINDS[kind].one), " ", bdi(merchantsReference)],
@@ -194,7 +194,7 @@ const paymentPage = (kind: Kind): Page => ({
         facts(factsOf(view, kind, payment)),
       ],
       beside: card(timeline(view, moments), { title: t("timeline"), isLive: true }),
-      below: rail && railPart(view, reference, rail),
+      below: rail,
     });
   },
 });

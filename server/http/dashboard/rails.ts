@@ -1,13 +1,6 @@
-import {
-  ATTENTION_AFTER_MINUTES,
-  conflictIn,
-  readRailStates,
-  type RailState,
-  type Handover,
-  type RailExchange,
-} from "../../domain/handovers.ts";
+import { readRailStates, type RailState, type Handover, type RailExchange } from "../../domain/handovers.ts";
 import type { ActorName } from "../../domain/audit.ts";
-import { say, type TextId } from "../../texts/index.ts";
+import { say } from "../../texts/index.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
 import { code, column, facts, link, markup, section, soft, tag, under, type Part } from "./html.ts";
@@ -16,15 +9,16 @@ import { timeline, type Moment } from "./timeline.ts";
 import { mayDo, type View, type Words } from "./view.ts";
 
 const MOST_LISTED = 100;
-const minutesOf = ({ context: { config } }: View) => config.rails?.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES;
 
-/** Says in plain words how the rail contradicts the status of a payment; undefined if it does not. */
-function conflictText(handover: Handover, { t, money, word }: Words) {
-  if (!handover.conflict) return undefined;
-  const amount = money(handover.payment);
-  const kind = conflictIn(handover);
-  if (kind === "paidLate") return t("conflict.paidLate", { amount, status: word("status", handover.status) });
-  return t(`conflict.${kind}`, { amount });
+/** Says why a payment needs a person, in a word and in plain words. Undefined if its outcome is known. */
+function problemOf(handover: Handover, { t, money, word }: Words) {
+  const { conflict, state, status, payment, unknownSince } = handover;
+  if (conflict) {
+    const said = { status: word("status", status), answer: word("status", conflict.answer.status) };
+    return { sign: tag("failed", t("conflict")), text: t("contradiction", { amount: money(payment), ...said }) };
+  }
+  if (unknownSince === undefined) return undefined;
+  return { sign: tag("pending", t("unknown")), text: t(state === "accepted" ? "notKnownHow" : "notKnownWhether") };
 }
 
 const proposalText = ({ reason, by, status }: NonNullable<Handover["proposal"]>, words: Words) =>
@@ -34,17 +28,16 @@ const proposalText = ({ reason, by, status }: NonNullable<Handover["proposal"]>,
  * Payments that need a person: their outcome is unknown for too long, or their rail contradicts a final status (D74). The
  * forms are on the payment's own page.
  */
-export const attentionPage = list<Handover & { since: number }>({
+export const attentionPage = list<Handover>({
   at: "{scope}/attention",
   title: "needsAttention",
   isWhole: true,
   where: "live",
   async read(view) {
     const { merchant, context } = view;
-    const unknownBefore = context.clock.now() - minutesOf(view) * 60_000;
-    const which = { ...(merchant && { merchantId: merchant.id }), unknownBefore, limit: MOST_LISTED };
-    const found = await context.storage.listAttention(which);
-    const items = found.map((each) => ({ ...each, since: (each.conflict?.at ?? each.unknownSince)! }));
+    const unknownBefore = context.clock.now() - context.config.attentionAfterMinutes * 60_000;
+    const which = { merchantId: merchant?.id, unknownBefore, limit: MOST_LISTED };
+    const items = await context.storage.listAttention(which);
     return { items, isCut: items.length === MOST_LISTED };
   },
   key: ({ payment }) => payment.reference,
@@ -54,16 +47,16 @@ export const attentionPage = list<Handover & { since: number }>({
       under(reference),
       view.whose(merchantId) && under(view.whose(merchantId)),
     ]),
-    column("whatIsWrong", "", (row) => [
-      row.conflict ? tag("failed", view.t("conflict")) : tag("pending", view.t("unknown")),
-      under(conflictText(row, view) ?? view.t(row.state === "accepted" ? "notKnownHow" : "notKnownWhether")),
-      under([view.t("rail"), " ", row.rail]),
-      row.proposal && under(proposalText(row.proposal, view)),
-    ]),
+    column("whatIsWrong", "", (row) => {
+      const { sign, text } = problemOf(row, view)!;
+      const proposed = row.proposal && under(proposalText(row.proposal, view));
+      return [sign, under(text), under([view.t("rail"), " ", row.rail]), proposed];
+    }),
     column("amount", "number wide", ({ payment }) => view.money(payment)),
-    column("since", "wide", ({ since }) => view.stamp(since)),
+    column("since", "wide", ({ conflict, unknownSince }) => view.stamp((conflict?.at ?? unknownSince)!)),
   ],
-  before: (view) => soft(view.t("attentionMeans", { minutes: say("duration.minutes", { count: minutesOf(view) }) })),
+  before: ({ t, context }) =>
+    soft(t("attentionMeans", { minutes: say("duration.minutes", { count: context.config.attentionAfterMinutes }) })),
 });
 
 /** The rails that carry payments, for operators: what waits at each, and whether it is paused. */
@@ -109,54 +102,37 @@ export const railsPage = list<RailState>({
   after: ({ t }) => soft(t("railsMean")),
 });
 
-/** A payment's way over its rail. Undefined for a payment from before the service had rails. */
-export async function railOf({ context: { storage } }: View, reference: string) {
-  const handover = await storage.findHandover(reference);
-  if (!handover) return undefined;
-  const [pauses, exchanges] = await Promise.all([storage.readPauses(), storage.listExchanges(reference)]);
-  const pausedAt = pauses.find(({ rail }) => rail === handover.rail)?.at;
-  return { ...handover, pausedAt: handover.state === "closed" ? undefined : pausedAt, exchanges };
-}
-
-const STATES = {
-  waiting: "notYetGiven",
-  accepted: "railHasNotEnded",
-  closed: "ended",
-} as const satisfies Record<Handover["state"], TextId>;
-
 const notice = (text: Part) => markup`<p class="notice">${text}</p>`;
 
-/** What a person sees of the rail, and can do about the payment. Its forms are for operators. */
-export function railPart(view: View, reference: string, found: NonNullable<Awaited<ReturnType<typeof railOf>>>): Part {
-  const { t, stamp } = view;
-  const { state, status, unknownSince, conflict, proposal, rail, pausedAt, nextAttemptAt, exchanges } = found;
+/**
+ * What a person sees of the rail of a payment, and can do about it. Its forms are for operators. Undefined for a payment
+ * from before the service had rails.
+ */
+export async function railPart(view: View, reference: string): Promise<Part | undefined> {
+  const { t, stamp, context } = view;
+  const found = await context.storage.findHandover(reference);
+  if (!found) return undefined;
+  const { state, status, unknownSince, conflict, proposal, rail, nextAttemptAt, exchanges } = found;
+  const pause = (await context.storage.readPauses()).find((each) => each.rail === rail);
   const isOpen = state !== "closed";
   const isLost = found.payment.kind === "checkout" && status === "pending" && state === "accepted" && !found.url;
   const params = { reference };
-  const unknown = state === "accepted" ? "notKnownHow" : "notKnownWhether";
+  const problem = problemOf(found, view);
   const content = [
-    conflict
-      ? markup`<div class="alert" role="status">${tag("failed", t("conflict"))} ${conflictText(found, view)}</div>`
-      : isOpen && unknownSince !== undefined && markup`<p>${tag("pending", t("unknown"))} ${t(unknown)}</p>`,
+    problem &&
+      markup`<div class="${conflict ? "alert" : "notice"}" role="status">${problem.sign} ${problem.text}</div>`,
     isLost && notice(t("linkWasLost")),
-    pausedAt !== undefined &&
-      notice(markup`${t("railIsPaused", { rail, time: stamp(pausedAt) })} ${t("askedNothing")}`),
+    isOpen && pause && notice(markup`${t("railIsPaused", { rail, time: stamp(pause.at) })} ${t("askedNothing")}`),
     facts([
       [t("rail"), rail],
-      [t("state"), t(state === "waiting" && unknownSince !== undefined ? "notKnownWhether" : STATES[state])],
+      (state !== "waiting" || !problem) && [t("state"), t(`handover.${state}`)],
       found.payment.railReference !== undefined && [t("railsReference"), code(found.payment.railReference)],
-      isOpen && unknownSince !== undefined && [t("since"), stamp(unknownSince)],
+      unknownSince !== undefined && [t("since"), stamp(unknownSince)],
       nextAttemptAt !== undefined && [t("railAskedNext"), stamp(nextAttemptAt)],
     ]),
     proposal && notice(proposalText(proposal, view)),
     exchanges.length > 0
-      ? [
-          markup`<h3>${t("whatWasSent")}</h3>`,
-          timeline(
-            view,
-            exchanges.map((exchange) => momentOf(exchange, view)),
-          ),
-        ]
+      ? [markup`<h3>${t("whatWasSent")}</h3>`, timeline(view, exchanges.map(momentOf(view)))]
       : soft(t("railWasNotAsked")),
     isOpen && form(view, "payment.ask", { params }),
     isOpen && status === "pending" && form(view, "payment.decide", { params }),
@@ -165,25 +141,12 @@ export function railPart(view: View, reference: string, found: NonNullable<Await
   return section("rail", t("rail"), content, true);
 }
 
-const RESULTS = {
-  pending: ["exchange.pending", ""],
-  success: ["exchange.success", "good"],
-  failed: ["exchange.failed", "bad"],
-  cancelled: ["exchange.failed", "bad"],
-  missing: ["exchange.missing", ""],
-  unknown: ["exchange.unknown", "bad"],
-  "not-sent": ["exchange.not-sent", "bad"],
-} as const satisfies Record<RailExchange["result"], readonly [TextId, Moment["tone"]]>;
-
-function momentOf({ at, action, result, latencyMs, detail = "" }: RailExchange, { t }: Words): Moment {
-  const [become, tone] = RESULTS[result];
-  const values = { action: t(`exchange.${action}`), result: t(become), latencyMs };
-  const isCall = action === "pay" || action === "collect" || action === "find";
-  return {
+const momentOf =
+  ({ t }: Words) =>
+  ({ at, action, result, latencyMs, detail = "" }: RailExchange): Moment => ({
     at,
-    tone,
-    text: isCall ? t("exchange.timed", values) : t("labelled", { label: values.action, value: values.result }),
+    tone: result === "success" ? "good" : result === "pending" || result === "missing" ? "" : "bad",
+    text: t("labelled", { label: t(`exchange.${action}`), value: t(`exchange.${result}`) }),
     like: [action, result, detail].join(" "),
-    notes: [detail !== "" && markup`<bdi lang="en">${detail}</bdi>`],
-  };
-}
+    notes: [latencyMs > 0 && `${latencyMs} ms`, detail !== "" && markup`<bdi lang="en">${detail}</bdi>`],
+  });

@@ -12,13 +12,12 @@ import type {
 } from "../../domain/handovers.ts";
 import type { RailPayment } from "../../domain/rails.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import { KINDS, RECORDS } from "../rows.ts";
 import { fields, optional, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { closeByHand, lockHandovers, recordReports, toConflict } from "./handover-reports.ts";
+import { closeByHand, joined, lockHandovers, recordReports, recordsOf, toConflict } from "./handover-reports.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
-import { claimRows, queueOf, READY } from "./queue.ts";
+import { claimRows, queueOf } from "./queue.ts";
 import { endNow } from "./settling.ts";
 import { chainOf } from "./sign-in.ts";
 
@@ -31,18 +30,9 @@ export const HANDOVERS: QueueTable = {
 };
 
 const FIND = "SELECT * FROM handovers WHERE id = :id";
-/** The records of hand-overs. */
-const FIND_RECORDS = KINDS.map(
-  (kind) => `SELECT reference, merchants_reference, amount, currency, status, phone_number, details
-    FROM ${RECORDS[kind].table} WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`,
-).join(" UNION ALL ");
-
-const OF_ONE = "WHERE merchant_id = :merchant AND id = :id";
-const ASK_NOW = `UPDATE handovers SET ${READY}, next_attempt_at = :now, step = 0 ${OF_ONE} AND state <> 'closed' AND leased_until IS NULL`;
-
 const ATTENTION = (which: string) => `SELECT * FROM handovers WHERE attention_real IS NOT NULL
   AND (conflict IS NOT NULL OR attention_real < :before) ${which} ORDER BY attention_real, id LIMIT :limit`;
-const PROPOSE = `UPDATE handovers SET proposal = :proposal ${OF_ONE}`;
+const PROPOSE = "UPDATE handovers SET proposal = :proposal WHERE merchant_id = :merchant AND id = :id";
 const FIGURES = `SELECT rail, sum(waiting)::bigint AS waiting, sum(accepted)::bigint AS accepted,
     sum(conflicts)::bigint AS conflicts, min(oldest) AS oldest_unknown_since FROM (
   SELECT rail, count(CASE state WHEN 'waiting' THEN 1 END) AS waiting, count(CASE state WHEN 'accepted' THEN 1 END) AS accepted,
@@ -68,18 +58,8 @@ const paymentOf = fields<Omit<RailPayment, "country">>("kind id:reference amount
 const handoverOf = fields<Omit<Handover, "payment">>(
   "merchant_id status merchants_reference rail state next_attempt_at url",
 );
-
-/** The statement that finds the records of hand-overs. */
-const recordsOf = (rows: readonly Row[]): Query => ({
-  text: FIND_RECORDS,
-  values: { merchants: [...new Set(rows.map((row) => row.merchant_id))], references: rows.map((row) => row.id) },
-});
-
-/** The rows of hand-overs with the columns of their records. */
-function joined(rows: readonly Row[], records: readonly Row[]): Row[] {
-  const byReference = new Map(records.map((record) => [record.reference, record]));
-  return rows.map((row) => ({ ...byReference.get(row.id), ...row }));
-}
+const claimOf = fields<Pick<ClaimedHandover, "id" | "token" | "state" | "step">>("id claim_token:token state step");
+const proposalOf = fields<{ proposal?: Decision & { by: AccessChain; at: number } }>("proposal");
 
 function toPayment(row: Row): RailPayment {
   const { country, locale } = JSON.parse(row.details);
@@ -92,7 +72,7 @@ function toPayment(row: Row): RailPayment {
 
 function toHandover(row: Row): Handover {
   const conflict = toConflict(row);
-  const proposal = row.proposal === null ? undefined : JSON.parse(row.proposal);
+  const { proposal } = proposalOf(row);
   return {
     payment: toPayment(row),
     ...handoverOf(row),
@@ -101,6 +81,8 @@ function toHandover(row: Row): Handover {
     proposal: proposal && { ...proposal, by: nameOf(proposal.by) },
   };
 }
+
+type Note = (action: AuditAction, details?: Record<string, string>) => Work<void>;
 
 export function handovers(executor: Executor): HandoverStore {
   const { read, write } = executor;
@@ -113,18 +95,10 @@ export function handovers(executor: Executor): HandoverStore {
     if (rows.length === 0) return [];
     const [records] = yield [recordsOf(rows)];
     return joined(rows, records!.rows).map((row) => {
-      const asked = optional<number>(row.asked_leased);
+      const { asked_leased: asked, leased_until: until, merchant_id: merchantId, rail: host } = row;
       // The lease of the claim begins now.
-      const now = (row.leased_until as number) - leaseMs;
-      return {
-        lane: { merchantId: row.merchant_id, host: row.rail },
-        id: row.id,
-        token: row.claim_token,
-        payment: toPayment(row),
-        state: row.state,
-        step: row.step,
-        ...(asked !== undefined && { askedAgoMs: now - asked }),
-      };
+      const doubt = asked === null ? undefined : { askedAgoMs: until - leaseMs - asked };
+      return { lane: { merchantId, host }, ...claimOf(row), payment: toPayment(row), ...doubt };
     });
   }
 
@@ -134,20 +108,21 @@ export function handovers(executor: Executor): HandoverStore {
     return rows.length === 0 ? [] : joined(rows, await read(recordsOf(rows)));
   }
 
-  const rowOf = async (id: string): Promise<Row | undefined> => (await read({ text: FIND, values: { id } }))[0];
-
-  /** Changes an open hand-over inside a transaction that has locked it. */
+  /** Changes a hand-over inside a transaction that has locked it. `note` records what a person does. */
   async function change<T>(
     id: string,
+    actor: Actor,
     otherwise: T,
-    work: (row: Row, merchant: LockedMerchant) => Work<T>,
+    work: (row: Row, merchant: LockedMerchant, note: Note) => Work<T>,
   ): Promise<T> {
-    const row = await rowOf(id);
+    const [row] = await read({ text: FIND, values: { id } });
     if (!row) return otherwise;
     return write(function* () {
       const merchant = yield* lockMerchant(row.merchant_id, "orders");
       const [locked] = yield* lockHandovers([merchant.id], [id]);
-      return yield* work(locked!, merchant);
+      return yield* work(locked!, merchant, (action, details) =>
+        recordAction({ actor, action, merchantId: merchant.id, details: { reference: id, ...details } }),
+      );
     });
   }
 
@@ -165,57 +140,45 @@ export function handovers(executor: Executor): HandoverStore {
     renewHandovers: renew,
     claimHandovers: (lanes, leaseMs) => write(() => claimAll(lanes, leaseMs), { repeatable: true }),
     recordHandover: ({ lane, id, token }, report) => record({ merchantId: lane.merchantId, id, report, token }),
-    async recordNotification(rail, id, report) {
-      const row = await rowOf(id);
-      if (row?.rail !== rail) return "unknown-payment";
-      return record({ merchantId: row.merchant_id, id, report });
-    },
     async findHandover(id) {
-      return (await readRows({ text: FIND, values: { id } })).map(toHandover)[0];
+      const [row] = await readRows({ text: FIND, values: { id } });
+      return row && { ...toHandover(row), exchanges: JSON.parse(row.exchanges) };
     },
-    listExchanges: async (id) => JSON.parse((await rowOf(id))?.exchanges ?? "[]"),
     async listAttention({ merchantId: merchant, unknownBefore: before, limit }) {
       const which = merchant === undefined ? "" : "AND merchant_id = :merchant";
       return (await readRows({ text: ATTENTION(which), values: { before, limit, merchant } })).map(toHandover);
     },
     askRailAgain: (id, actor) =>
-      change(id, false, function* (row, { id: merchant }) {
+      change(id, actor, false, function* (row, { id: merchantId }, note) {
         if (row.state === "closed") return false;
-        yield* run(ASK_NOW, { merchant, id });
-        yield* recordAction({ actor, action: "payment.ask", merchantId: merchant, details: { reference: id } });
+        yield* recordReports([{ merchantId, id, report: { exchanges: [], askAgainAfterMs: 0 } }]);
+        yield* note("payment.ask");
         return true;
       }),
     decideByHand: (id, decision, actor, needsSecondPerson) =>
-      change(id, "unknown-payment", function* (row, merchant) {
+      change(id, actor, "unknown-payment", function* (row, merchant, note) {
         const { status, reason } = decision;
         const chain = yield* chainOf(actor, merchant.id);
-        const entry = { actor, merchantId: merchant.id, details: { reference: id, status, reason } };
-        const proposed = optional<string>(row.proposal);
-        const before = {
-          state: row.state,
-          isUnderway: row.leased_until !== null && row.leased_until > row.leased,
-          ...(proposed !== undefined && { proposal: JSON.parse(proposed) as Decision & { by: AccessChain } }),
-        };
-        const result = byHand(before, status, { chain, needsSecondPerson });
+        const isUnderway = row.leased_until !== null && row.leased_until > row.leased;
+        const standing = { status: row.status, isUnderway, ...proposalOf(row) };
+        const result = byHand(standing, status, { chain, needsSecondPerson });
         if (result === "proposed") {
           const proposal = JSON.stringify({ status, reason, by: chain, at: merchant.now });
           yield* run(PROPOSE, { merchant: merchant.id, id, proposal });
-          yield* recordAction({ ...entry, action: "payment.propose" });
+          yield* note("payment.propose", { ...decision });
         }
         if (result !== "decided") return result;
         const failure = status === "failed" ? failureOf("other", "The operator ended the payment by hand.") : undefined;
-        const end = { kind: row.kind, reference: id, merchant, status, failure };
-        if ((yield* endNow([end])).size > 0) return "not-pending";
+        yield* endNow([{ kind: row.kind, reference: id, merchant, status, failure }]);
         yield* closeByHand(row, merchant, status, `${actorName(actor)}: ${reason}`);
-        yield* recordAction({ ...entry, action: "payment.decide" });
+        yield* note("payment.decide", { ...decision });
         return "decided";
       }),
     closeConflict: (id, reason, actor) =>
-      change(id, false, function* (row, merchant) {
+      change(id, actor, false, function* (row, merchant, note) {
         if (row.conflict === null) return false;
         yield* closeByHand(row, merchant, "unknown", `${actorName(actor)}: ${reason}`);
-        const entry = { actor, merchantId: merchant.id, details: { reference: id, reason } };
-        yield* recordAction({ ...entry, action: "payment.close-conflict" });
+        yield* note("payment.close-conflict", { reason });
         return true;
       }),
     async readHandoverFigures() {

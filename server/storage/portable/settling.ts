@@ -37,10 +37,6 @@ const END = (
     due_at = NULL, due_status = NULL, updated_at = greatest(r.updated_at, given.at)
   FROM :rows WHERE r.merchant_id = given.merchant_id AND r.reference = given.reference AND r.status = 'pending'
     AND (given.was_due IS NULL OR (r.due_at = given.was_due AND r.due_status = given.status)) RETURNING *`;
-const STATUSES = KINDS.map(
-  (kind) => `SELECT reference, status FROM ${RECORDS[kind].table}
-    WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`,
-).join(" UNION ALL ");
 
 /**
  * In PostgreSQL each merchant's events have consecutive positions, because its processes share no other counter. SQLite
@@ -75,8 +71,9 @@ export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
 /** Gives due records their final status and writes their events. */
 export function settler({ read, write, emit }: Executor): Pick<ClockStore, "settleDue"> {
   return {
-    async settleDue(limit, merchant) {
-      const find = { text: merchant === undefined ? FIND_ALL : FIND_OF_MERCHANT, values: { limit, merchant } };
+    async settleDue(limit, merchantId) {
+      const text = merchantId === undefined ? FIND_ALL : FIND_OF_MERCHANT;
+      const find = { text, values: { limit, merchant: merchantId } };
       // Usually nothing is due. Avoid a transaction then.
       if ((await read(find)).length === 0) return 0;
       const work = function* () {
@@ -85,15 +82,15 @@ export function settler({ read, write, emit }: Executor): Pick<ClockStore, "sett
         const due = rows.toSorted((a, b) => a.due_at - b.due_at).slice(0, limit);
         const ids = due.map((row) => row.merchant_id);
         // Processes share the work: each leaves out the merchants on which another is working.
-        const merchants = yield* lockMerchants(ids, "orders", { wait: merchant !== undefined });
+        const merchants = yield* lockMerchants(ids, "orders", { wait: merchantId !== undefined });
         const ends = due.flatMap((row) => {
-          const owner = merchants.get(row.merchant_id);
-          return owner ? [{ ...toEnd(row), merchant: owner }] : [];
+          const merchant = merchants.get(row.merchant_id);
+          return merchant ? [{ ...toEnd(row), merchant }] : [];
         });
         return yield* endAll(ends);
       };
       const settled = await write(work, { commit: "writeSoon", repeatable: true, isAside: true });
-      for (const { merchant, delayMs } of settled) emit("settled", { merchantId: merchant.id, delayMs });
+      for (const { merchant: owner, delayMs } of settled) emit("settled", { merchantId: owner.id, delayMs });
       return settled.length;
     },
   };
@@ -144,15 +141,7 @@ function* endAll(ends: readonly End[]): Work<(FinalRecord & { delayMs: number })
   return final;
 }
 
-/**
- * Ends pending records now. Returns the statuses of the records that were final before, by reference. The merchants are
- * locked in `order`.
- */
-export function* endNow(ends: readonly Omit<End, "wasDue">[]): Work<Map<string, FinalStatus>> {
-  const now = new Set((yield* endAll(ends)).map(({ record }) => record.reference));
-  const others = ends.filter(({ reference }) => !now.has(reference));
-  if (others.length === 0) return new Map();
-  const merchants = [...new Set(others.map(({ merchant }) => merchant.id))];
-  const values = { merchants, references: others.map(({ reference }) => reference) };
-  return new Map((yield* run(STATUSES, values)).rows.map((row) => [row.reference, row.status]));
+/** Ends records now that are pending. The merchants are locked in `orders`. */
+export function* endNow(ends: readonly Omit<End, "wasDue">[]): Work<void> {
+  yield* endAll(ends);
 }

@@ -127,7 +127,7 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
 
 const idsOf = (requests: readonly LoggedRequest[]) => requests.map(({ requestId }) => requestId);
 
-export function requestTests({ storage, pass, reported, payout }: Current): void {
+export function requestTests({ storage, pass }: Current): void {
   const [ada, kofi] = [ADA, KOFI];
   const list = async (merchantId: string) => (await storage.listRequests({ merchantId, limit: 2_000 })).items;
 
@@ -153,12 +153,6 @@ export function requestTests({ storage, pass, reported, payout }: Current): void
     pass(1);
     expect(await list(ada)).toEqual(requests.slice(0, 1));
     expect([await storage.prune(2), await storage.prune(2), await storage.prune(2)]).toEqual([2, 1, 0]);
-  });
-
-  test("has a transaction of its own, apart from a payment that arrives together with it", async () => {
-    const insert = () => storage.insertRequests([aRequest(ada)]);
-    await Promise.all([insert(), payout(ada), insert()]);
-    expect(reported("commit")).toMatchObject([{ items: 1 }, { items: 1 }, { items: 1 }]);
   });
 }
 
