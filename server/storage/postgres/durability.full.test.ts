@@ -48,8 +48,11 @@ test.each(["fsync", "full_page_writes"])(
   async (name) => {
     await set(name, "off");
     const { code, stdout, stderr } = await runServer({ ...env, ...LIVE });
-    if (name === "full_page_writes")
-      await startTestServer({ ...env, ...LIVE, DATABASE_URL: `${env.DATABASE_URL}?full_page_writes=off` });
+    if (name === "full_page_writes") {
+      const accepting = { ...env, ...LIVE, DATABASE_URL: `${env.DATABASE_URL}?full_page_writes=off` };
+      // The next check is that of the mode.
+      expect((await runServer(accepting)).stderr).toMatch(/^The database belongs to a sandbox/);
+    }
     await set(name, "on");
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(new RegExp(`^PostgreSQL runs with ${name}=off: .* Set ${name}=on on the PostgreSQL server`));
