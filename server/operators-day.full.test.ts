@@ -68,7 +68,7 @@ test("a day without money: everything works, and nothing secret turns up elsewhe
   await expect.poll(() => failed(merchant)).toBe(PAYOUTS);
   receiver.respondWith(204);
   expect(await get(at("/replays/new?status=failed"))).toContain(String(PAYOUTS));
-  await post(at("/replays/new"), { status: "failed", pace: "100" });
+  await post(at("/replays/new"), { status: "failed", pace: "100", decidedAt: new Date().toISOString() });
   await receiver.until(2 * PAYOUTS);
   await expect.poll(() => failed(merchant)).toBe(0);
 

@@ -182,7 +182,7 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
         "api_keys",
         keys.map(({ merchantId, id }) => ({ merchant_id: merchantId, id })),
       );
-      // No request waits for this write.
+      // No request waits for this write. If it is repeated after a lost response, the use is only dated a little later.
       await write(() => runAll([{ text: RECORD_USES, rows }]), { commit: "writeUnflushed", idempotent: true });
     },
     setKeyLimits: (id, limits, actor) =>

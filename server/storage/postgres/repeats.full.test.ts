@@ -87,7 +87,6 @@ const OPERATIONS: Record<string, Operation> = {
   },
   "a closing": { run: (storage) => storage.setMerchantState(M!, "closed", ACTOR), learns: whole },
   "a revocation": { run: (storage) => storage.revokeKey(K!, START, ACTOR), learns: whole },
-  "the use of a key": { run: (storage) => storage.recordKeyUses([{ merchantId: M!, id: K! }]) },
   "a settlement": {
     async given(storage, clock) {
       await storage.insertDisbursement(aDisbursement(M!, PAYOUT));
