@@ -1,3 +1,4 @@
+import { receiverOf } from "../domain/events.ts";
 import { dashboardRefusal } from "../config.ts";
 import { actorName, personOf } from "../domain/audit.ts";
 import type { Decided } from "../domain/payments.ts";
@@ -22,7 +23,9 @@ export const keyCommands = commands({
     run: async ({ storage }) =>
       listing({ items: await storage.listMerchants() }, ({ id, name, state = "active", ...more }) => {
         const { limits, terms, webhookUrl, createdAt } = more;
-        return { id, name, state, limits, terms, webhookUrl, createdAt };
+        // Its path may contain a secret.
+        const receiver = webhookUrl === undefined ? undefined : receiverOf(webhookUrl);
+        return { id, name, state, limits, terms, receiver, createdAt };
       }),
   },
   "create-merchant NAME": {

@@ -63,7 +63,10 @@ function pages(context: AppContext): Router {
   }
   let loaded: Promise<void> | undefined;
   router.use(async (_req, _res, next) => {
-    await (loaded ??= load());
+    await (loaded ??= load().catch((error) => {
+      loaded = undefined;
+      throw error;
+    }));
     next();
   });
   return router;

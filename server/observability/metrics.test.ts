@@ -96,6 +96,14 @@ test("waiting work is counted once in five seconds for all scrapes, and left out
   server.telemetry.emit("storage", { working: false, message: "The storage is full." });
   await shows(server, "storage_up 0");
   expect(String(await read())).not.toContain("webhook_deliveries_due");
+
+  const asked = Promise.withResolvers<void>();
+  count.mockImplementationOnce(() => new Promise(() => asked.resolve()));
+  server.clock.advance(5_000);
+  const slow = read();
+  await asked.promise;
+  server.clock.advance(2_000);
+  expect(String(await slow)).not.toContain("webhook_oldest_due_seconds");
 });
 
 test("calls to rails are counted by result, and the payments that wait, are unknown or in conflict", async () => {

@@ -5,6 +5,8 @@ import type { Storage } from "../domain/storage.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import packageJson from "../package.json" with { type: "json" };
 
+/** How long a scrape waits for the storage. */
+const PATIENCE_MS = 2_000;
 /** How often the delay of the event loop is sampled. The default, 10 ms, costs a process at rest twice as much. */
 const LOOP_SAMPLE_EVERY_MS = 20;
 /** The range is half a millisecond to ten seconds. */
@@ -198,8 +200,12 @@ export function createMetrics({ telemetry: { on }, storage, clock, config }: Met
     contentType: registry.contentType,
     /** Returns what this process has counted, as text. */
     render: () => registry.metrics(),
-    /** Returns the work that all processes share, as text; nothing if the storage fails. */
-    renderShared: () => readShared().catch(() => ""),
+    /** Returns the work that all processes share, as text; nothing if the storage fails or does not respond in time. */
+    renderShared() {
+      const timeout = new AbortController();
+      const late = clock.sleep(PATIENCE_MS, timeout.signal).then(() => "");
+      return Promise.race([readShared().catch(() => ""), late]).finally(() => timeout.abort());
+    },
     /** Adds the metrics of the whole process: CPU, memory, event loop, garbage collection. Call it once per process. */
     watchProcess: () =>
       collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_SAMPLE_EVERY_MS }),

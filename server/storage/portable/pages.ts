@@ -27,15 +27,29 @@ function sealed({ list, scope, start }: Asked, place: string): string {
   return `${place}.${createHash("sha256").update(text).digest("hex").slice(0, 16)}`;
 }
 
-/** Returns the place where a page begins: its entries are less. @throws InvalidCursorError */
+const isLike = (value: unknown, like: unknown) =>
+  typeof value === typeof like && (typeof value === "string" || Number.isSafeInteger(value));
+
+/** Returns the place where a page begins: its entries are less. Anybody can make a cursor. @throws InvalidCursorError */
 export function placeOf(asked: Asked): Place {
   const { start, cursor } = asked;
   if (cursor === undefined) return start;
   const [text = ""] = cursor.split(".", 1);
   if (sealed(asked, text) !== cursor) throw new InvalidCursorError();
-  const place = JSON.parse(Buffer.from(text, "base64url").toString()) as Place;
-  const first = Object.keys(start)[0]!;
+  const given = parsed(Buffer.from(text, "base64url").toString());
+  const columns = Object.keys(start);
+  if (!columns.every((column) => isLike(given[column], start[column]))) throw new InvalidCursorError();
+  const place = Object.fromEntries(columns.map((column) => [column, given[column]!]));
+  const first = columns[0]!;
   return place[first]! < start[first]! ? place : start;
+}
+
+function parsed(text: string): Place {
+  try {
+    return Object(JSON.parse(text)) as Place;
+  } catch {
+    throw new InvalidCursorError();
+  }
 }
 
 /**

@@ -6,7 +6,6 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   realpathSync,
   renameSync,
@@ -112,10 +111,10 @@ export function restoreSqlite(path: string, backup: string, { replace, suffix, m
   const target = isMissing ? resolve(path) : realpathSync(path);
   const [copy, kept] = [`${target}.restoring`, `${target}.${suffix}`];
   // Keeps other programs out until the new file is in its place. No server can start on a damaged database.
-  const db = isMissing ? undefined : explained(path, () => ifSound(() => openDatabase(target)));
+  const db = explained(path, () => ifSound(() => openDatabase(target)));
+  let isReplaced = false;
   try {
     const found = db && ifSound(() => (schemaOf(db).version > 0 ? modeOf(db) : undefined));
-    mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
     const version = copyBackup(backup, copy, (stored) => {
       requireBackupOf(requireMode(found ?? stored, mode, {}), stored);
     });
@@ -125,13 +124,13 @@ export function restoreSqlite(path: string, backup: string, { replace, suffix, m
       if (!isMissing) linkSync(target, kept);
       // SQLite would apply a log that is left behind, of a damaged or missing file, to the new file.
       if (existsSync(`${target}-wal`)) renameSync(`${target}-wal`, `${kept}-wal`);
-      // A link replaces no file that a server has created meanwhile.
-      if (isMissing) linkSync(copy, target);
-      else renameSync(copy, target);
+      renameSync(copy, target);
+      isReplaced = true;
       flush(dirname(target));
     });
     return { version, ...(!isMissing && { kept }) };
   } finally {
+    if (isMissing && !isReplaced) rmSync(target);
     db?.close();
     rmSync(copy, { force: true });
   }

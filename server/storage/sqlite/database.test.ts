@@ -104,7 +104,8 @@ test.each<[string, () => void]>([
 describe("opening", () => {
   test("takes the access of others to the files away", async () => {
     await open().close();
-    chmodSync(path, 0o644);
+    writeFileSync(`${path}-wal`, "");
+    for (const file of [path, `${path}-wal`]) chmodSync(file, 0o644);
     const storage = open();
     await storage.listMerchants();
     for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o077).toBe(0);

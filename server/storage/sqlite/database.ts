@@ -17,9 +17,12 @@ function makePrivate(path: string): void {
   // which another user may have put here, is not followed.
   const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
   if (!existsSync(path)) closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_RDWR, 0o600));
-  const { mode } = statSync(path);
-  // Windows has no such modes.
-  if (process.platform !== "win32" && (mode & 0o077) !== 0) chmodSync(path, mode & 0o700);
+  // Windows has no such modes. The log that a crash has left keeps the mode that it has.
+  if (process.platform === "win32") return;
+  for (const file of [path, `${realpathSync(path)}-wal`]) {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
+    if ((mode & 0o077) !== 0) chmodSync(file, mode & 0o700);
+  }
 }
 
 /** The path of an in-memory database. */

@@ -68,7 +68,9 @@ function open(path: string, options: OpenOptions): SqliteStorage {
     const haveNames = watchNames(path);
     /** Commits a small write; after a failure, also as much data as several payouts need, and removes it. */
     async function probe() {
-      if (health.failing) await executor.write(() => fill(262_144));
+      await executor.write(() => fill(0));
+      if (!health.failing) return;
+      await executor.write(() => fill(262_144));
       await executor.write(() => fill(0));
       health.recovered();
     }
