@@ -24,8 +24,7 @@ export const keyCommands = commands({
       listing({ items: await storage.listMerchants() }, ({ id, name, state = "active", ...more }) => {
         const { limits, terms, webhookUrl, createdAt } = more;
         // Its path may contain a secret.
-        const receiver = webhookUrl === undefined ? undefined : receiverOf(webhookUrl);
-        return { id, name, state, limits, terms, receiver, createdAt };
+        return { id, name, state, limits, terms, receiver: webhookUrl && receiverOf(webhookUrl), createdAt };
       }),
   },
   "create-merchant NAME": {

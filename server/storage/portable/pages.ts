@@ -36,20 +36,17 @@ export function placeOf(asked: Asked): Place {
   if (cursor === undefined) return start;
   const [text = ""] = cursor.split(".", 1);
   if (sealed(asked, text) !== cursor) throw new InvalidCursorError();
-  const given = parsed(Buffer.from(text, "base64url").toString());
+  let given: Place;
+  try {
+    given = Object(JSON.parse(Buffer.from(text, "base64url").toString())) as Place;
+  } catch {
+    throw new InvalidCursorError();
+  }
   const columns = Object.keys(start);
   if (!columns.every((column) => isLike(given[column], start[column]))) throw new InvalidCursorError();
   const place = Object.fromEntries(columns.map((column) => [column, given[column]!]));
   const first = columns[0]!;
   return place[first]! < start[first]! ? place : start;
-}
-
-function parsed(text: string): Place {
-  try {
-    return Object(JSON.parse(text)) as Place;
-  } catch {
-    throw new InvalidCursorError();
-  }
 }
 
 /**
