@@ -58,7 +58,7 @@ test("throws what the server's own storage throws", async () => {
 
 test("only the owner may connect, a command of another version is refused, and only operations can be called", async () => {
   expect(statSync(`${path}.socket`).mode & 0o777).toBe(0o600);
-  expect(await ask("listMerchants", "0.0.1")).toMatchObject(failure(/^The running server has version .+0\.0\.1\. Run/));
+  expect(await ask("listMerchants", "0.0.1")).toMatchObject(failure(/^The running server has version .+0\.0\.1\. Use/));
   for (const name of ["close", "exclusively", "toString", "nothing"]) {
     expect(await ask(name, packageJson.version)).toMatchObject(failure(/^There is no operation/));
   }
