@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { withPort, type Config } from "./config.ts";
 import { createChaosSwitch } from "./domain/outcomes.ts";
 import { createCheckouts, createDisbursements } from "./domain/payments.ts";
-import type { Clock } from "./domain/clock.ts";
+import { within, type Clock } from "./domain/clock.ts";
 import type { Ids, Random } from "./domain/ids.ts";
 import { InProgress, withLimitedLists } from "./domain/in-progress.ts";
 import type { Rails } from "./domain/rails.ts";
@@ -72,12 +72,6 @@ export async function startService(parts: Omit<Options, "metrics">, limits: Limi
     return service.app;
   });
   return { service, httpServer, metrics, config: running };
-}
-
-/** Waits for work, but not longer than a number of real milliseconds. */
-export async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
-  const ended = new AbortController();
-  await Promise.race([work, clock.sleep(ms, ended.signal)]).finally(() => ended.abort());
 }
 
 /** Assembles the server: domain, HTTP and workers on one storage. */

@@ -94,3 +94,10 @@ export function createSystemClock(
 const sleep = (milliseconds: number, signal?: AbortSignal): Promise<void> =>
   // An abort rejects.
   setTimeout(milliseconds, undefined, { signal }).catch(() => undefined);
+
+/** Returns the result of work, or undefined if the work takes longer than a number of real milliseconds. */
+export async function within<T>(clock: Pick<Clock, "sleep">, ms: number, work: Promise<T>): Promise<T | undefined> {
+  const ended = new AbortController();
+  const late = clock.sleep(ms, ended.signal).then(() => undefined);
+  return await Promise.race([work, late]).finally(() => ended.abort());
+}

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Express, Response } from "express";
 import type { Logger } from "pino";
-import type { Clock } from "../domain/clock.ts";
+import { within, type Clock } from "../domain/clock.ts";
 import type { Ids } from "../domain/ids.ts";
 import { errorBody } from "./http-error.ts";
 import { stateOf } from "./request-state.ts";
@@ -136,9 +136,7 @@ export async function listen(options: ListenOptions, createApp: (port: number) =
     server.close();
     // Node would wait for connections that never carried a request, such as spare connections of a browser.
     for (const [socket, { responses }] of connections) if (responses.length === 0) socket.destroy();
-    const drained = new AbortController();
-    await Promise.race([closed, clock.sleep(drainMs, drained.signal)]);
-    drained.abort();
+    await within(clock, drainMs, closed);
     server.closeAllConnections();
     await closed;
   }

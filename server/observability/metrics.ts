@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { Clock } from "../domain/clock.ts";
+import { within, type Clock } from "../domain/clock.ts";
 import type { HandoverFigures } from "../domain/handovers.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -201,10 +201,9 @@ export function createMetrics({ telemetry: { on }, storage, clock, config }: Met
     /** Returns what this process has counted, as text. */
     render: () => registry.metrics(),
     /** Returns the work that all processes share, as text; nothing if the storage fails or does not respond in time. */
-    renderShared() {
-      const timeout = new AbortController();
-      const late = clock.sleep(PATIENCE_MS, timeout.signal).then(() => "");
-      return Promise.race([readShared().catch(() => ""), late]).finally(() => timeout.abort());
+    async renderShared() {
+      const text = readShared().catch(() => undefined);
+      return (await within(clock, PATIENCE_MS, text)) ?? "";
     },
     /** Adds the metrics of the whole process: CPU, memory, event loop, garbage collection. Call it once per process. */
     watchProcess: () =>
