@@ -187,7 +187,7 @@ const get = (path: string) => check((context) => context.target.send({ method: "
 
 describe("a watch", () => {
   const watch = {
-    id: "errors.no-5xx",
+    id: "errors.no-5xx" as const,
     name: "w",
     expected: "no 5xx",
     applies: () => true,
