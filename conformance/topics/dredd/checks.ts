@@ -6,7 +6,7 @@ import { responseSchema, routeOf } from "../../contract/contract.ts";
 import { type DreddResult, type Prepared, runDredd } from "../../contract/dredd.ts";
 import { catalogue, inProfile } from "../../contract/requirements.ts";
 import { inlined } from "../../contract/validate.ts";
-import type { Effect, Profile } from "../../results.ts";
+import type { Profile } from "../../results.ts";
 import { usualAmount } from "../../steps/requests.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { fieldsOf } from "../../target/ledger.ts";
@@ -162,24 +162,19 @@ async function judge(those: readonly Row[], context: Context) {
   for (const row of all) if (!met.has(row)) context.couldNotRun(row[2], `no check has met ${row[0]} → ${row[1]}`);
 }
 
-const titles: Record<Effect, string> = {
-  none: "read requests",
-  "must-be-rejected": "invalid requests",
-  "moves-money": "create requests",
-};
-
-/** The rows of each check: a run selects checks by their effects and needs. */
-const groups = Map.groupBy(
-  rows,
-  ([, status, id]) => titles[requirements.get(id)!.effect] + (status >= 500 ? " in a sandbox" : ""),
-);
+function titleOf([operation, status]: Row): string {
+  if (status >= 500) return "create requests in a sandbox";
+  if (status === 200 || status === 409) return "create requests";
+  return operation.startsWith("GET") ? "read requests" : "invalid requests";
+}
 
 export const checks = define(
-  [...groups].map(([title, own]) => ({
+  [...Map.groupBy(rows, titleOf)].map(([title, own]) => ({
+    // A run selects checks by their effects and needs.
     name: `Dredd: responses to ${title} are as documented`,
     ids: [...new Set(own.map(([, , id]) => id))],
     phase: "closing",
-    pays: own.filter(([operation]) => operation === disbursements).length,
+    pays: title.startsWith("create") ? own.filter(([operation]) => operation === disbursements).length : 0,
     needs: title.endsWith("sandbox") ? ["forced-outcomes"] : [],
     run: (context: Context) => judge(own, context),
   })),

@@ -116,6 +116,7 @@ export const checks = define([
     name: "Fees follow the default rates and leave the amount unchanged",
     ids: ["fee.on-top", "fee.default-rates"],
     pays: fees.disbursement.length,
+    upTo: () => fees.disbursement.map(([amount]) => amount),
     async run(context) {
       for (const [amount, fee] of shuffled(fees.disbursement, context.random)) {
         const { data, reference, response } = await paid(context, { amount });
