@@ -12,7 +12,6 @@ import { violationsIn } from "../contract/prism.ts";
 import { createRecorder } from "./recorder.ts";
 import type { Redact } from "./redact.ts";
 import { createSuspects } from "./suspects.ts";
-import { keySubstitutes, type Substitute } from "./shell.ts";
 import type { Account, TargetRequest, TargetResponse } from "./exchange.ts";
 import type { Together } from "./together.ts";
 import type { EffectsAllowed } from "../results.ts";
@@ -97,15 +96,6 @@ function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer 
   };
 }
 
-/** Returns the substitutes for texts that commands must not contain. */
-function substitutesFor({ key, secondKey, people = {} }: TargetOptions): Substitute[] {
-  return [
-    ...keySubstitutes(key, "API_KEY"),
-    ...(secondKey === undefined ? [] : keySubstitutes(secondKey, "API_KEY_2")),
-    ...Object.entries(people).map(([variable, phone]) => ({ text: phone, shell: `\${${variable}:?}` })),
-  ];
-}
-
 /** Delays requests so that they do not exceed the rate. */
 function createPace(rate: number | undefined, { now, sleep }: TargetDeps) {
   let nextSlot = 0;
@@ -133,7 +123,9 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     redact,
     merchant,
     now,
-    substitutes: substitutesFor(options),
+    key: options.key,
+    secondKey: options.secondKey,
+    people: options.people,
     secretHeaders: Object.keys(options.headers),
   });
   const listeners: ((response: TargetResponse) => void)[] = [];
