@@ -1,8 +1,7 @@
-// Collects the checks of all files in this folder, and exports the watches and the requirements without a check.
+// Collects the checks of all files in this folder, and exports the watches.
 import type { Check } from "../check.ts";
 import { collect } from "../collect.ts";
 
-export { pending } from "./pending.ts";
 export { watches } from "./watches.ts";
 
 /**
