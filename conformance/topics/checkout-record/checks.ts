@@ -1,5 +1,4 @@
-// Checks the response to a checkout, the merchant's reference, and the checkout's record (D6).
-// Checks the states of a checkout (D3).
+// Checks the response to a checkout, the merchant's reference, and the checkout's record and states (D3, D6).
 import { define, type Context, describeResponse } from "../../check.ts";
 import { hasControl } from "../../run-options.ts";
 import { expectData, expectNoFaults, expectOneAccepted, expectStatus, same, shows } from "../../steps/expect.ts";

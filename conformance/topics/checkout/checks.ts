@@ -1,9 +1,4 @@
-// Checks checkouts and their payment pages (§1, §2.4, §4.3).
-// Creates checkouts under every pair of conditions, ends them in turn, and uses their references again
-// (generate/inputs.ts; §2.4, §4.3, D6, D3).
-// Checks that each checkout has its own payment page, which shows the amount that was asked for (§1, §4.3), and text as
-// text (D6).
-// Checks that the payment page leads the customer back to the merchant (§1, §2.4, D10).
+// Checks checkouts, their payment pages, and the way back to the merchant (§1, §2.4, §4.3, D3, D6, D10).
 import { exceeded } from "../../allowances/table.ts";
 import { define, type Context, describeResponse, given, Prerequisite } from "../../check.ts";
 import { commonPairs, pairOf } from "../../generate/countries.ts";

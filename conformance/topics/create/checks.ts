@@ -1,6 +1,4 @@
-// Compares disbursements field by field with the requests that created them, for many amounts and payees (§2.2, §2.3).
-// Checks which disbursements a create accepts and what it returns (§2.1, §2.2, §4.1).
-// Checks that amounts stay exact, at the limits of integer types and of floating point (§2.2, §2.3, §8).
+// Checks that creates are accepted and recorded exactly as requested, for many amounts and payees (§2.1 to §2.3, §4.1, §8).
 import { exceeded } from "../../allowances/table.ts";
 import { define, type Context, given, Prerequisite } from "../../check.ts";
 import { homeOf, pairOf, otherPairs, commonPairs, dollars, type Payee, payeeIn } from "../../generate/countries.ts";

@@ -1,5 +1,4 @@
-// Checks the listing of events and deliveries (D18).
-// Checks which deliveries can be replayed, and by whom (D18, D13).
+// Checks the lists of events and deliveries, and which deliveries can be replayed, and by whom (D13, D18).
 import { define, type Context } from "../../check.ts";
 import { expectData, expectStatus, same, shows } from "../../steps/expect.ts";
 import { arrived, type Box, expectAttempts, first, idOf, mailbox } from "../../steps/notifications.ts";

@@ -1,5 +1,5 @@
-// Checks that a reference can be used only once (§2.1, §7).
-// Checks disbursement states, the uniqueness of references, and the recovery of a lost response (D3, D4, D5).
+// Checks that a reference can be used only once, the states of a disbursement, and the recovery of a lost response (§2.1,
+// §7, D3, D4, D5).
 import { define, type Context, describeResponse, given } from "../../check.ts";
 import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
 import { expectData, expectHidden, expectNoFaults, expectOneAccepted, expectStatus, same } from "../../steps/expect.ts";

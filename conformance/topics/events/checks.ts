@@ -1,6 +1,4 @@
-// Checks the signatures of deliveries (D12).
-// Checks the type and content of events (D11).
-// Judges every webhook that the run received, whichever check caused it (D11, D12).
+// Checks the type, the content and the signature of each event (D11, D12).
 import { define, type Context, describeResponse, given } from "../../check.ts";
 import { expectNoFaults, holds, same } from "../../steps/expect.ts";
 import {

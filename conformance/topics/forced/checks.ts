@@ -1,9 +1,5 @@
-// Checks the outcomes that the last three digits of the phone number force in a sandbox (D17).
-// Checks that a payout settles as usual after its first attempts were refused, or its response was lost or late (D17).
-// If the response was lost or late, the run learns the payout's reference only from the refusal of another attempt
-// (D5), so no other check follows the payout.
-// Checks that a failed payment says why it failed, and says the same in every place (D75). Also checks the numbers that
-// force a failure (D17).
+// Checks the outcomes that the last three digits of the phone number force in a sandbox, and that a failed payment says
+// why it failed in every place (D17, D75).
 import { define, type Check, type Context, given } from "../../check.ts";
 import { expectStatus, same, shows } from "../../steps/expect.ts";
 import { first, mailbox } from "../../steps/notifications.ts";

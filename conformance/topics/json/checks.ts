@@ -1,5 +1,5 @@
-// Checks malformed bodies, and a charset in Content-Type (§1, §4, §7).
-// Checks unknown fields, and JSON values that parsers interpret differently (D53, D15).
+// Checks malformed bodies, a charset in Content-Type, unknown fields, and JSON values that parsers interpret differently
+// (§1, §4, §7, D15, D53).
 import { define, type Context } from "../../check.ts";
 import { bothRefused, expectData, expectNoFaults, expectStatus } from "../../steps/expect.ts";
 import {

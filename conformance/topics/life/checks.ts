@@ -1,10 +1,5 @@
-// The payouts that a run creates first and keeps until its end, so that real time passes for them.
-// Lets time pass before the closing checks, and reads the kept records while it does.
-// Compares all checkouts of the run with one another before the verdict (§4.3).
-// Uses the references of the run again before the verdict (§2.1, §7, D15).
-// Judges all webhooks of the run before the verdict (§6, D11).
-// Reads every record of the run again before the verdict, and judges contradictions to earlier responses (§2.2, §2.3,
-// §4.2, D3, D6).
+// Judges the whole run before the verdict: creates payouts first, lets time pass, reads every record again, uses every
+// reference again, and compares webhooks and checkouts with their records (§2.1 to §2.3, §4.3, §6, §7, D11, D15).
 import { exceeded } from "../../allowances/table.ts";
 import { define, type Context, describeResponse, given } from "../../check.ts";
 import type { Facts, RecordFact } from "../../observer/facts.ts";

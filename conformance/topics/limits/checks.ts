@@ -1,5 +1,4 @@
-// Checks fees, and the limits on references, amounts and bodies (D14, D15).
-// Finds and proves the limits that the target adds to what the interface leaves open (§8, D45).
+// Checks fees, the limits on references, amounts and bodies, and the limits that the target adds (§8, D14, D15, D45).
 import { findLimits, mostPayouts, NotAsked } from "../../allowances/find.ts";
 import { allPairs } from "../../allowances/search.ts";
 import { define } from "../../check.ts";

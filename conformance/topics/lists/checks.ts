@@ -1,6 +1,4 @@
-// Checks the lists of records (D42).
-// Checks that lists without a status filter leave out no status (D42), and that a checkout is dated when it ends (D6).
-// Checks that lists refuse filters with invalid values (D1, D42), which they might otherwise ignore.
+// Checks the lists of records: their order, pages and filters, and that they leave out no status (D1, D6, D42).
 import { define, type Context, describeResponse, given } from "../../check.ts";
 import { expectStatus, same, shows } from "../../steps/expect.ts";
 import { atOnce, dataOf, disbursementBody, get, paid } from "../../steps/requests.ts";

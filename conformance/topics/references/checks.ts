@@ -1,6 +1,5 @@
-// Checks the values that the service generates (references, ids, customers), and the amount on its payment page (D14,
-// D19).
-// Checks that a service does not confuse different references (§2.1, §7, D15).
+// Checks the values that the service generates (references, ids, customers), the amount on its payment page, and that
+// different references are never confused (§2.1, §7, D14, D15, D19).
 import { createHash } from "node:crypto";
 import { exceeded } from "../../allowances/table.ts";
 import { define, type Context, describeResponse } from "../../check.ts";

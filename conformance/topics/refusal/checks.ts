@@ -1,7 +1,5 @@
-// Checks the status and the message of a refusal, which fault a refusal reports if there are several, and the ids of
-// requests (D1, D2, D20).
-// Checks the paths of the endpoints, and the methods HEAD and OPTIONS (§9, D26).
-// Sends requests with an unusual method, path, header or body. No such request may cause a 5xx (§7).
+// Checks the status and the message of a refusal, paths and methods, the ids of requests, and that no unusual request
+// causes a 5xx (§7, §9, D1, D2, D20, D26).
 import { isDeepStrictEqual } from "node:util";
 import { define, type Context, describeResponse } from "../../check.ts";
 import { bothRefused, expectStatus, shows } from "../../steps/expect.ts";

@@ -1,15 +1,12 @@
-// Sends requests that the target refuses, and shows that they leave nothing behind: their reference is free, and no
-// webhook is sent to their address (§5 to §7).
-// Checks that refused checkouts leave nothing behind (§6, D6, D42), and checks the webhook addresses of all refused
-// requests once more.
-// Checks that refused disbursements leave nothing behind (§5 to §7).
-// Checks that a refused request changes nothing about an existing disbursement (§7).
+// Sends requests that the target refuses, and shows that they leave nothing behind: their reference is free, no list
+// shows them, no webhook is sent to their address, and existing records stay as they are (§5 to §7, D6, D42).
 import { define, type Context, describeResponse, Prerequisite } from "../../check.ts";
 import { counted } from "../../report/words.ts";
 import { hasControl } from "../../run-options.ts";
 import { expectNone, expectStatus, same, shows } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
-import { alteredForms, wrongKey } from "../../steps/probes.ts";
+import { alteredKeys } from "../../generate/bypasses.ts";
+import { wrongKey } from "../../steps/probes.ts";
 import {
   asJson,
   atOnce,
@@ -31,7 +28,6 @@ import { advance, listed } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
 import { isRefused, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
-import { whole } from "../../target/key-forms.ts";
 import type { Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
 import { finishAny, started, verifyCheckout } from "../../steps/checkouts.ts";
@@ -234,10 +230,10 @@ const unauthenticated: Refusable[] = [
   withKeyOf("no key", () => "none"),
   withKeyOf("an unknown key", wrongKey),
   withKeyOf("an empty key", () => ({ value: "" })),
-  ...alteredForms.map((form) =>
-    withKeyOf(form.what, (context) => {
-      const value = context.keyAs(form);
-      return value === context.keyAs(whole) ? wrongKey(context) : { value };
+  ...alteredKeys.map(({ what, of }) =>
+    withKeyOf(what, (context) => {
+      const value = context.keyAs(of);
+      return value === context.keyAs((key) => key) ? wrongKey(context) : { value };
     }),
   ),
 ];

@@ -1,9 +1,5 @@
-// Checks the retries of failed deliveries (D13).
-// Checks the log of delivery attempts and their dates (D13).
-// Checks the consequences of the receiver's response: which response ends a delivery, and when the next attempt is made
-// (D13).
-// Checks what happens without a move of the clock: payouts settle, and failed webhooks are repeated (D13, D18). All
-// other checks move the clock. Therefore they do not notice it if a sandbox processes due work only during an advance.
+// Checks the retries of failed deliveries: which response ends a delivery, when the next attempt is made, and what the
+// log says (D13). Some checks move no clock, to notice a sandbox that processes due work only during an advance (D18).
 import { define } from "../../check.ts";
 import { eventually } from "../../steps/eventually.ts";
 import { expectData, expectNoFaults, same } from "../../steps/expect.ts";

@@ -1,9 +1,5 @@
-// Checks the sandbox operations, and that refused advances of its time name their invalid fields (D2, D18).
-// Checks the operations of the sandbox on which other checks rely (D12, D18). A sandbox may lack an operation, which is
-// then a 404, but an operation must not fail in another way. Also checks rotated secrets, and that a customer belongs
-// to one merchant (D19).
-// Checks that sandbox controls of one merchant do not affect the records, secrets and checkouts of another merchant.
-// Also checks that lists of events and deliveries end, and have cursors of their own (D6, D18).
+// Checks the sandbox operations, and that those of one merchant do not affect another (D2, D6, D12, D18, D19). A sandbox
+// may lack an operation, which is then a 404, but an operation must not fail in another way.
 import { define, type Context, Prerequisite } from "../../check.ts";
 import { type Control, hasControl } from "../../run-options.ts";
 import { expectStatus, holds, same, shows } from "../../steps/expect.ts";
