@@ -1,7 +1,9 @@
 // Signs webhooks, delivers them and retries them.
 import { createHmac, randomBytes } from "node:crypto";
 import type { components } from "../../generated/openapi.ts";
-import type { Agenda, Task } from "./agenda.ts";
+import type { Task } from "./clock.ts";
+import type { Deliver, Reply } from "./hooks.ts";
+import type { Merchant } from "./merchant.ts";
 import { Problem } from "./problem.ts";
 
 type Schemas = components["schemas"];
@@ -19,6 +21,15 @@ export const iso = (time: number) => new Date(time).toISOString();
 type Previous = { secret: string; until: number };
 const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 
+/** Returns the signature of a webhook by each of these secrets. */
+export function signatureOf(secrets: readonly string[], id: string, timestamp: number | string, body: string): string {
+  const sign = (secret: string) =>
+    createHmac("sha256", Buffer.from(secret.slice("whsec_".length), "base64"))
+      .update(`${id}.${timestamp}.${body}`)
+      .digest("base64");
+  return secrets.map((secret) => `v1,${sign(secret)}`).join(" ");
+}
+
 /** A merchant's webhook secret, and the replaced secrets that still sign. */
 export class Secrets {
   #current = newSecret();
@@ -33,13 +44,9 @@ export class Secrets {
     this.#previous = [];
   }
 
-  sign(content: string, now: number): string {
-    const secrets = [this.#current, ...this.#active(now).map(({ secret }) => secret)];
-    const sign = (secret: string) =>
-      createHmac("sha256", Buffer.from(secret.slice("whsec_".length), "base64"))
-        .update(content)
-        .digest("base64");
-    return secrets.map((secret) => `v1,${sign(secret)}`).join(" ");
+  /** Returns the secrets that sign at this time, the current one first. */
+  active(now: number): string[] {
+    return [this.#current, ...this.#active(now).map(({ secret }) => secret)];
   }
 
   show(now: number): Schemas["WebhookSecret"] {
@@ -69,46 +76,61 @@ async function startOf({ body }: Response): Promise<string> {
   return Buffer.concat(chunks).subarray(0, 1024).toString();
 }
 
+const isSuccess = ({ status }: Reply) => status >= 200 && status < 300;
+
+const deliver: Deliver = async ({ url, headers, body }) => {
+  const signal = AbortSignal.timeout(timeout);
+  const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
+  return {
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    text: await startOf(response),
+  };
+};
+
 /** Returns the wait that `Retry-After` asks for: at most an hour, 0 without the header. */
-function askedWait(response: Response | undefined): number {
-  const value = response?.status === 429 || response?.status === 503 ? response.headers.get("retry-after") : null;
-  if (value === null) return 0;
+function askedWait({ status, headers }: Reply): number {
+  const value = status === 429 || status === 503 ? headers["retry-after"] : undefined;
+  if (value === undefined) return 0;
   const wait = /^\d+$/.test(value) ? Number(value) * second : Date.parse(value) - Date.now();
   return Number.isNaN(wait) ? 0 : Math.min(Math.max(wait, 0), hour);
 }
 
-const endings: Record<number, Schemas["DeliveryStatus"]> = { 410: "ended" };
+/** What follows from an attempt: the status of the delivery, and the wait until the next attempt if there is one. */
+export type Attempted = { status: Schemas["DeliveryStatus"]; waitMs?: number };
 
 /** The delivery of one event to one URL. */
 export class Delivery {
   readonly shown: Schemas["Delivery"];
+  readonly #event: Schemas["SandboxEvent"];
   readonly #body: string;
-  readonly #agenda: Agenda;
-  readonly #secrets: Secrets;
+  readonly #merchant: Merchant;
+  readonly #clock: Merchant["state"]["clock"];
   #next: Task | undefined;
   #isBusy = false;
   /** Failed attempts since the schedule was started or restarted. */
-  #failures = 0;
+  failures = 0;
 
-  constructor(event: Schemas["SandboxEvent"], url: string, agenda: Agenda, secrets: Secrets) {
+  constructor(event: Schemas["SandboxEvent"], url: string, merchant: Merchant) {
     const { id, reference, createdAt, body } = event;
     this.shown = { id, event: body.event, reference, url, status: "pending", createdAt, attempts: [] };
+    this.#event = event;
     this.#body = JSON.stringify(body);
-    this.#agenda = agenda;
-    this.#secrets = secrets;
+    this.#merchant = merchant;
+    this.#clock = merchant.state.clock;
     this.#schedule(Date.parse(createdAt));
   }
 
   async replay(): Promise<void> {
     if (this.#isBusy) throw new Problem("delivery_in_progress", "An attempt for this delivery is in progress.");
-    this.#agenda.cancel(this.#next);
-    this.#failures = 0;
-    await this.#attempt(this.#agenda.now());
+    this.#clock.cancel(this.#next);
+    this.failures = 0;
+    await this.#attempt(this.#clock.now());
   }
 
   #schedule(at: number): void {
     this.shown.nextAttemptAt = iso(at);
-    this.#next = this.#agenda.schedule(at, (due) => this.#attempt(due));
+    this.#next = this.#clock.schedule(at, (due) => this.#attempt(due));
   }
 
   async #attempt(at: number): Promise<void> {
@@ -116,45 +138,44 @@ export class Delivery {
     delete this.shown.nextAttemptAt;
     const sent = Date.now();
     const attempt: Attempt = { number: this.shown.attempts.length + 1, at: iso(at), sentAt: iso(sent), latencyMs: 0 };
-    let response: Response | undefined;
+    let reply: Reply | undefined;
     try {
-      response = await this.#send(sent, at);
-      attempt.httpStatus = response.status;
-      attempt.responseBody = await startOf(response);
-      if (!response.ok) attempt.error = `The receiver responded with ${response.status}.`;
+      reply = await this.#send(sent, at);
+      attempt.httpStatus = reply.status;
+      attempt.responseBody = reply.text;
+      if (!isSuccess(reply)) attempt.error = `The receiver responded with ${reply.status}.`;
     } catch (error) {
       attempt.error = `The receiver did not respond: ${String(error)}`;
     }
     attempt.latencyMs = Date.now() - sent;
-    this.shown.attempts.push(attempt);
     this.#isBusy = false;
-    this.#conclude(response, at + attempt.latencyMs);
+    const { status, waitMs } = this.#merchant.attempted(attempt, this.#outcomeOf(reply), this);
+    this.failures += 1;
+    this.shown.attempts.push(attempt);
+    this.shown.status = status;
+    if (waitMs !== undefined) this.#schedule(at + attempt.latencyMs + waitMs);
   }
 
-  #send(sent: number, at: number): Promise<Response> {
+  #send(sent: number, at: number): Promise<Reply> {
     const { id, url } = this.shown;
     const timestamp = String(Math.floor(sent / second));
-    return fetch(url, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        "webhook-id": id,
-        "webhook-timestamp": timestamp,
-        "webhook-signature": this.#secrets.sign(`${id}.${timestamp}.${this.#body}`, at),
-      },
-      body: this.#body,
-      redirect: "manual",
-      signal: AbortSignal.timeout(timeout),
-    });
+    const secrets = this.#merchant.secrets.active(at);
+    const headers = {
+      "content-type": "application/json",
+      "user-agent": "payments-model",
+      "webhook-id": id,
+      "webhook-timestamp": timestamp,
+      "webhook-signature": signatureOf(secrets, id, timestamp, this.#body),
+    };
+    const { webhook = (message) => deliver(message) } = this.#merchant.hooks;
+    return webhook({ url, headers, body: this.#body, event: this.#event, secrets, at }, deliver);
   }
 
-  #conclude(response: Response | undefined, at: number): void {
-    const ending = response?.ok ? "delivered" : endings[response?.status ?? 0];
-    const wait = waits[this.#failures];
-    this.#failures += 1;
-    this.shown.status = ending ?? (wait === undefined ? "exhausted" : "pending");
-    if (ending !== undefined || wait === undefined) return;
-    const varied = wait * (0.8 + 0.4 * Math.random());
-    this.#schedule(at + Math.max(varied, askedWait(response)));
+  #outcomeOf(reply: Reply | undefined): Attempted {
+    if (reply && isSuccess(reply)) return { status: "delivered" };
+    if (reply?.status === 410) return { status: "ended" };
+    const wait = waits[this.failures];
+    if (wait === undefined) return { status: "exhausted" };
+    return { status: "pending", waitMs: Math.max(wait * (0.8 + 0.4 * Math.random()), reply ? askedWait(reply) : 0) };
   }
 }
