@@ -3,7 +3,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import { parse } from "lossless-json";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
-import type { Call } from "./hooks.ts";
+import type { Call } from "./messages.ts";
 import { Problem, type Field } from "./problem.ts";
 
 type Schemas = components["schemas"];

@@ -2,7 +2,7 @@
 import { randomInt, randomUUID } from "node:crypto";
 import type { components } from "../../generated/openapi.ts";
 import { Clock } from "./clock.ts";
-import type { Hooks } from "./hooks.ts";
+import type { Ask, Call, Deliver, Message, Reply } from "./messages.ts";
 import { Problem } from "./problem.ts";
 import { Delivery, iso, Secrets, type Attempted } from "./webhooks.ts";
 
@@ -127,6 +127,23 @@ const changeable = [
   "rotateSecret",
 ] as const;
 export type Changeable = Pick<Merchant, (typeof changeable)[number]>;
+
+/** How a caller changes the model. What is omitted stays as it is. */
+export type Hooks = {
+  /** Handles each request in place of the model. If it resolves with undefined, the connection is closed. */
+  handle?: (call: Call, ask: Ask) => Promise<Reply | undefined>;
+  /** Delivers each webhook in place of the model. */
+  webhook?: (message: Message, deliver: Deliver) => Promise<Reply>;
+  /** Returns replacements for what a merchant's account does; `account` does it as the model. */
+  merchant?: (account: Changeable) => Partial<Changeable>;
+  settings?: {
+    /** False for a live service: no /sandbox, and the phone number forces nothing. */
+    sandbox?: boolean;
+    /** How long a payment stays pending that its number does not force. */
+    settleMs?: number;
+    requestsPerSecond?: number;
+  };
+};
 
 export class Merchant {
   readonly key: string;

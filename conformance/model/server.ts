@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import type { Call, Hooks, Reply } from "./hooks.ts";
-import { Merchant } from "./merchant.ts";
+import type { Call, Reply } from "./messages.ts";
+import { Merchant, type Hooks } from "./merchant.ts";
 import { Problem } from "./problem.ts";
 import { createService } from "./service.ts";
 
@@ -43,10 +43,10 @@ export async function listen(
   // the connection's next request has arrived.
   const server = createServer({ keepAliveTimeout: 120_000, requestTimeout: 0, headersTimeout: 0 });
   const onRequest = async (request: IncomingMessage, response: ServerResponse) => {
-    const { method = "", url: path = "" } = request;
+    const { method = "", url: path = "", rawHeaders } = request;
     const chunked = request.headers["transfer-encoding"] === "chunked";
     try {
-      const call = { method, path, headers: headersOf(request), body: await buffer(request), chunked };
+      const call = { method, path, headers: headersOf(request), rawHeaders, body: await buffer(request), chunked };
       await serve(call, request, response);
     } catch {
       response.destroy();

@@ -3,9 +3,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { components } from "../../generated/openapi.ts";
-import type { Ask, Call, Hooks, Reply } from "./hooks.ts";
+import type { Ask, Call, Reply } from "./messages.ts";
 import { readBody, readQuery, refuse, type Query } from "./input.ts";
-import { Merchant, type Payment } from "./merchant.ts";
+import type { Hooks, Merchant, Payment } from "./merchant.ts";
 import { paymentPage, redirectOf } from "./payment-page.ts";
 import { Problem } from "./problem.ts";
 import { iso } from "./webhooks.ts";

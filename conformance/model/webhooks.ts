@@ -1,9 +1,8 @@
 // Signs webhooks, delivers them and retries them.
 import { createHmac, randomBytes } from "node:crypto";
 import type { components } from "../../generated/openapi.ts";
-import type { Task } from "./clock.ts";
-import type { Deliver, Reply } from "./hooks.ts";
-import type { Merchant } from "./merchant.ts";
+import type { Clock, Task } from "./clock.ts";
+import type { Deliver, Message, Reply } from "./messages.ts";
 import { Problem } from "./problem.ts";
 
 type Schemas = components["schemas"];
@@ -99,19 +98,27 @@ function askedWait({ status, headers }: Reply): number {
 /** What follows from an attempt: the status of the delivery, and the wait until the next attempt if there is one. */
 export type Attempted = { status: Schemas["DeliveryStatus"]; waitMs?: number };
 
+/** What a delivery needs of its merchant. */
+type Sender = {
+  state: { clock: Clock };
+  secrets: Secrets;
+  hooks: { webhook?: (message: Message, deliver: Deliver) => Promise<Reply> };
+  attempted(attempt: Attempt, next: Attempted, delivery: Delivery): Attempted;
+};
+
 /** The delivery of one event to one URL. */
 export class Delivery {
   readonly shown: Schemas["Delivery"];
   readonly #event: Schemas["SandboxEvent"];
   readonly #body: string;
-  readonly #merchant: Merchant;
-  readonly #clock: Merchant["state"]["clock"];
+  readonly #merchant: Sender;
+  readonly #clock: Clock;
   #next: Task | undefined;
   #isBusy = false;
   /** Failed attempts since the schedule was started or restarted. */
   failures = 0;
 
-  constructor(event: Schemas["SandboxEvent"], url: string, merchant: Merchant) {
+  constructor(event: Schemas["SandboxEvent"], url: string, merchant: Sender) {
     const { id, reference, createdAt, body } = event;
     this.shown = { id, event: body.event, reference, url, status: "pending", createdAt, attempts: [] };
     this.#event = event;

@@ -1,7 +1,6 @@
-// How a caller changes the model.
+// What the model receives and sends.
 import type { IncomingHttpHeaders } from "node:http";
 import type { components } from "../../generated/openapi.ts";
-import type { Changeable } from "./merchant.ts";
 
 type Schemas = components["schemas"];
 
@@ -11,6 +10,8 @@ export type Call = {
   /** The request target, including the query. */
   path: string;
   headers: Record<string, string | string[]>;
+  /** The headers as they were sent, name and value in turn. */
+  rawHeaders?: readonly string[];
   body: Buffer;
   /** Set if the body was sent in chunks. */
   chunked?: boolean;
@@ -42,20 +43,3 @@ export type Message = {
 
 /** Sends a webhook to its receiver. Rejects if the receiver does not respond. */
 export type Deliver = (message: Message) => Promise<Reply>;
-
-/** What to change. What is omitted stays as it is. */
-export type Hooks = {
-  /** Handles each request in place of the model. If it resolves with undefined, the connection is closed. */
-  handle?: (call: Call, ask: Ask) => Promise<Reply | undefined>;
-  /** Delivers each webhook in place of the model. */
-  webhook?: (message: Message, deliver: Deliver) => Promise<Reply>;
-  /** Returns replacements for what a merchant's account does; `account` does it as the model. */
-  merchant?: (account: Changeable) => Partial<Changeable>;
-  settings?: {
-    /** False for a live service: no /sandbox, and the phone number forces nothing. */
-    sandbox?: boolean;
-    /** How long a payment stays pending that its number does not force. */
-    settleMs?: number;
-    requestsPerSecond?: number;
-  };
-};
