@@ -411,7 +411,12 @@ describe("a response body", () => {
   test("is decoded as a whole, even if a character is split between two chunks", async () => {
     const data = { ...record, customer: { ...record.customer, name: "Zoé 🙂" } };
     const bytes = new TextEncoder().encode(JSON.stringify({ statusCode: 200, data }));
-    const stream = ReadableStream.from([...bytes].map((byte) => Uint8Array.of(byte)));
+    const stream = new ReadableStream({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+        controller.close();
+      },
+    });
     expect((await verify([new Response(stream)])).result).toMatchObject({ data });
   });
 
