@@ -5,7 +5,7 @@ import { define, type Context, given } from "../../check.ts";
 import { commonPairs, dollars, fieldsFor, homeOf, type Payee, payeeIn } from "../../generate/countries.ts";
 import { type Conditions, conditionsOf, coverageOf, type Name, rowCount, valuesOf } from "../../generate/inputs.ts";
 import { places, type Planned, planOf, without } from "../../generate/plan.ts";
-import type { Facts } from "../../observer/facts.ts";
+import type { Facts } from "../../history/facts.ts";
 import { allowsMadeUpNumbers, type CheckOptions, hasControl } from "../../run-options.ts";
 import { expectData, expectStatus, same } from "../../steps/expect.ts";
 import {

@@ -2,8 +2,8 @@
 // reference again, and compares webhooks and checkouts with their records (§2.1 to §2.3, §4.3, §6, §7, D11, D15).
 import { exceeded } from "../../allowances/table.ts";
 import { define, type Context, describeResponse, given } from "../../check.ts";
-import type { Facts, RecordFact } from "../../observer/facts.ts";
-import { type Contradiction, type Fields, type History, isFinal, sentAt } from "../../observer/history.ts";
+import type { Facts, RecordFact } from "../../history/facts.ts";
+import { type Contradiction, type Fields, type History, isFinal, sentAt } from "../../history/history.ts";
 import {
   claimedEnd,
   falseStatements,
@@ -13,7 +13,7 @@ import {
   notNotified,
   statements,
   unreadable,
-} from "../../observer/webhooks.ts";
+} from "../../history/webhooks.ts";
 import { counted } from "../../report/words.ts";
 import { hasControl } from "../../run-options.ts";
 import { eventually } from "../../steps/eventually.ts";
