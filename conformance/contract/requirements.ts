@@ -5,16 +5,20 @@ import { isSide, sides, type Profile, type Requirement, type Side } from "../res
 /** Every requirement for services, in the order of spec/requirements.yaml. */
 export const catalogue = parse(catalogueText()) as readonly Requirement[];
 
+const catalogueOf = (side: Side): readonly Requirement[] =>
+  (parse(catalogueText(side)) as Requirement[]).map((requirement) => ({
+    ...requirement,
+    profile: side,
+    effect: "none",
+  }));
+
 /**
  * The requirements for merchants' programs, in the order of their files. They have the name of their kind of program as
  * their profile, and no effect on money.
  */
-export const sideCatalogues = Object.fromEntries(
-  sides.map((side) => {
-    const requirements = parse(catalogueText(side)) as Requirement[];
-    return [side, requirements.map((requirement) => ({ ...requirement, profile: side, effect: "none" }))];
-  }),
-) as Readonly<Record<Side, readonly Requirement[]>>;
+export const sideCatalogues = Object.fromEntries(sides.map((side) => [side, catalogueOf(side)])) as Readonly<
+  Record<Side, readonly Requirement[]>
+>;
 
 /** Returns true if the profile of a service includes the requirement. `extended` includes all of `core`. */
 export function inProfile(requirement: Requirement, profile: Profile): boolean {
