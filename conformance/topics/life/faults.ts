@@ -1,0 +1,505 @@
+// Servers whose records, references, webhooks or checkouts change, vanish or mix up long after the create (§2.1, §2.3,
+// §4.2, §4.3, §6, D3, D6, D15).
+import { also, caughtOnlyBy, forEach, hooksOf, through, type Faults, type How } from "../../broken/fault.ts";
+import {
+  ageing,
+  confuses,
+  createCheckout,
+  createDisbursement,
+  data,
+  dataOf,
+  disbursementIn,
+  everyNth,
+  handles,
+  isAccepted,
+  isError,
+  isOf,
+  notify,
+  paysAgain,
+  records,
+  refusal,
+  responses,
+  results,
+  sent,
+  shifted,
+  verifyCheckout,
+  verifyDisbursement,
+  withData,
+  without,
+  type Fields,
+} from "../../broken/exchanges.ts";
+import {
+  changesRecord,
+  changesUrl,
+  drops,
+  isOfEvent,
+  isPayout,
+  noContent,
+  recordIn,
+  rewrites,
+} from "../../broken/webhooks.ts";
+
+/** The checks of this requirement create payouts that are kept until the closing checks. */
+const kept = (fault: Parameters<typeof through>[1]) => through("life.records-kept", fault);
+/** The checks of this requirement pay amounts and references of every kind, to every kind of address. */
+const paid = (fault: Parameters<typeof through>[1]) => through("records.as-requested", fault);
+
+/** Changes old records. */
+const whenOld =
+  (change: (record: Fields) => unknown, operation = verifyDisbursement): How =>
+  (world) => {
+    const isOld = ageing(world);
+    return data(operation, (record) => (isOld(record["reference"]) ? change(record) : record));
+  };
+/** Changes a record once this number of further payouts has been made. */
+const afterOthers =
+  (others: number, change: (record: Fields) => unknown): How =>
+  () => {
+    const made: unknown[] = [];
+    return data([createDisbursement, verifyDisbursement], (record) => {
+      const { reference } = record;
+      if (!made.includes(reference)) made.push(reference);
+      return record["id"] && made.length - made.indexOf(reference) > others ? change(record) : record;
+    });
+  };
+const vanishes =
+  (fits: (record: Fields) => boolean): How =>
+  (world) => {
+    const isOld = ageing(world);
+    return responses(verifyDisbursement, (reply) => {
+      const record = dataOf(reply);
+      return isAccepted(reply) && isOld(record["reference"]) && fits(record) ? refusal(404) : reply;
+    });
+  };
+const isFailing = ({ phoneNumber }: Fields) => String(phoneNumber).endsWith("089");
+const failing = (change: (record: Fields) => Fields) =>
+  records((record) => (record["status"] === "failed" ? change(record) : record));
+const withStatus = (status: string) => (record: Fields) => ({ ...record, status });
+
+/** Pays an old reference again. */
+const expires =
+  (fits: (fields: Fields, first: Fields) => boolean): How =>
+  ({ oldAge }) =>
+    paysAgain((fields, first) => Date.now() - first.at > oldAge && fits(fields, first.fields));
+const spelled = (fits: (reference: string) => boolean) => kept(paysAgain(({ reference }) => fits(String(reference))));
+const folded = (text: string) => text.normalize("NFC").trim().toLowerCase();
+
+const falsifies = (change: (record: Fields) => Fields) => changesRecord(change, isOfEvent("disbursement.failed"));
+/** Changes the merchant's reference as it is written in the JSON text of a webhook. */
+const inReference = (change: (written: string) => string) =>
+  rewrites((body) => body.replace(/(?<="merchantsReference":")(?:[^"\\]|\\.)*(?=")/, (written) => change(written)));
+const asText = (field: string) => (body: string) => body.replace(new RegExp(`"${field}":(\\d+)`), `"${field}":"$1"`);
+
+/** Gives every third checkout these fields of an earlier checkout. */
+const shares =
+  (...fields: string[]): How =>
+  () => {
+    const made: Fields[] = [];
+    return data(createCheckout, (checkout) => {
+      made.push(checkout);
+      const source = (made.length % 3 === 0 ? made.at(-2) : undefined) ?? checkout;
+      return { ...checkout, ...Object.fromEntries(fields.map((field) => [field, source[field]])) };
+    });
+  };
+
+/** Shows `success` for a pending payout, from its first verify on and for this time. */
+const succeedsEarly =
+  (fits: (record: Fields) => boolean, lastsMs: number): How =>
+  () => {
+    const since = new Map<unknown, number>();
+    return records((record) => {
+      const { reference, status } = record;
+      if (status !== "pending" || !fits(record)) return record;
+      const first = since.get(reference) ?? Date.now();
+      since.set(reference, first);
+      return Date.now() - first <= lastsMs ? { ...record, status: "success" } : record;
+    });
+  };
+
+const onlyFacts = ["life.facts-kept", "life.payouts-apart"];
+
+export const faults: Faults = {
+  "life.facts-kept": {
+    ...forEach(["amount", "currency", "merchantsReference", "userId"], (field) => [
+      `The ${field} of a payout changes two seconds later.`,
+      kept(whenOld((record) => ({ ...record, [field]: field === "amount" ? 1 : "another" }))),
+    ]),
+    "The fee of a payout changes two seconds later.": kept(
+      caughtOnlyBy(
+        onlyFacts,
+        whenOld((record) => ({ ...record, fee: Number(record["fee"]) + 1 })),
+      ),
+    ),
+    "The customer's number changes two seconds later.": kept(
+      caughtOnlyBy(
+        onlyFacts,
+        whenOld((record) => ({
+          ...record,
+          customer: { ...(record["customer"] as Fields), phoneNumber: "2250000000000" },
+        })),
+      ),
+    ),
+    "The createdAt of a payout changes two seconds later.": kept(
+      caughtOnlyBy(
+        onlyFacts,
+        whenOld((record) => ({ ...record, createdAt: "2026-01-01T00:00:00.000Z" })),
+      ),
+    ),
+    "The webhookURL of a payout vanishes two seconds later.": kept(
+      caughtOnlyBy(
+        onlyFacts,
+        whenOld((record) => without(record, "webhookURL")),
+      ),
+    ),
+    "The createdAt of a payout becomes the time of its settlement.": kept(
+      records((record) => (record["status"] === "pending" ? record : { ...record, createdAt: record["updatedAt"] })),
+    ),
+    "The amount of a payout changes after six further payouts.": kept(
+      afterOthers(6, (record) => ({ ...record, amount: 1 })),
+    ),
+    "Moving the sandbox clock changes the currency of earlier payouts.": kept(() => {
+      let isMoved = false;
+      return responses("every", (reply, call) => {
+        if (call.path.endsWith("/clock/advance")) isMoved = true;
+        return isMoved && isOf(call, verifyDisbursement)
+          ? { ...reply, text: reply.text.replace('"XOF"', '"EUR"') }
+          : reply;
+      });
+    }),
+    "One in seven records is shown with the name of another merchant.": paid(() => {
+      const isSeventh = everyNth(7);
+      return records((record) => (isSeventh() ? { ...record, merchant: { name: "Another" } } : record));
+    }),
+  },
+  "life.records-kept": {
+    "A payout is unknown two seconds later.": kept(
+      caughtOnlyBy(
+        ["life.records-kept", "life.ends-as-notified", "life.spellings-used"],
+        vanishes(() => true),
+      ),
+    ),
+    "A failed payout is unknown once it has settled.": kept(vanishes(({ status }) => status === "failed")),
+    "A payout is unknown an hour after its creation.": () => {
+      let now = 0;
+      return responses("every", (reply, call) => {
+        const record = dataOf(reply);
+        now = Math.max(now, Date.parse(String(record["now"])) || 0);
+        const isOld = Date.parse(String(record["createdAt"])) < now - 3_600_000;
+        return isOf(call, verifyDisbursement) && isOld ? refusal(404) : reply;
+      });
+    },
+  },
+  "life.payouts-apart": {
+    "Every fourth payout gets the record id of an earlier payout.": kept(
+      caughtOnlyBy(onlyFacts, () => {
+        const ids: unknown[] = [];
+        return records((record) => {
+          if (!ids.includes(record["id"])) ids.push(record["id"]);
+          const place = ids.indexOf(record["id"]);
+          return place % 4 === 3 ? { ...record, id: ids[place - 1] } : record;
+        });
+      }),
+    ),
+  },
+  "life.settles": {
+    "Payouts stay pending for ever.": kept(
+      caughtOnlyBy("life.settles", (world) => ({
+        ...hooksOf(records(withStatus("pending")), world),
+        webhook: async (message, deliver) => (isPayout(message) ? noContent : deliver(message)),
+      })),
+    ),
+  },
+  "life.ends-as-notified": {
+    "A failed payout is pending for ever in verify, although its webhook reports the failure.": kept(
+      caughtOnlyBy("life.ends-as-notified", failing(withStatus("pending"))),
+    ),
+    "A failed payout is a success in verify, although its webhook reports the failure.": kept(
+      caughtOnlyBy(["life.ends-as-notified", "webhook.truth"], failing(withStatus("success"))),
+    ),
+    "The webhook of a failed payout reports a success.": kept(
+      caughtOnlyBy(
+        ["life.ends-as-notified", "webhook.truth"],
+        also("life.events-agree", falsifies(withStatus("success"))),
+      ),
+    ),
+    "A success turns into a failure two seconds later.": kept(
+      caughtOnlyBy(
+        "life.ends-as-notified",
+        also(
+          "life.final-status",
+          whenOld((record) => (record["status"] === "success" ? { ...record, status: "failed" } : record)),
+        ),
+      ),
+    ),
+    "A payout that fails is a success for the first 100 ms.": paid(
+      succeedsEarly(({ customer }) => isFailing(customer as Fields), 100),
+    ),
+    "Verify shows the outcome of a payout two seconds after its webhook was sent.": through(
+      "webhook.disbursement-success",
+      ({ oldAge }) => {
+        const notified = new Map<unknown, number>();
+        return {
+          async handle(call, ask) {
+            const reply = await ask(call);
+            if (!reply || !isOf(call, verifyDisbursement) || !isAccepted(reply)) return reply;
+            const record = dataOf(reply);
+            const { reference, createdAt, updatedAt, status } = record;
+            const isLate = createdAt !== updatedAt && Date.now() - (notified.get(reference) ?? 0) < oldAge;
+            return isLate && status !== "pending"
+              ? withData(reply, { ...without(record, "failure"), status: "pending", updatedAt: createdAt })
+              : reply;
+          },
+          async webhook(message, deliver) {
+            const { reference } = recordIn(message);
+            notified.set(reference, notified.get(reference) ?? Date.now());
+            return deliver(message);
+          },
+        };
+      },
+    ),
+  },
+  "life.final-status": {
+    "The create returns success for a payout that fails.": kept(
+      results((created, call) => (isFailing(sent(call)) ? { ...created, status: "success" } : created)),
+    ),
+  },
+  "life.references-used": {
+    "A reference is free again after two seconds.": kept(
+      caughtOnlyBy(
+        ["life.references-used", "life.spellings-used"],
+        expires(() => true),
+      ),
+    ),
+    "The reference of a failed payout is free again after two seconds.": kept(
+      caughtOnlyBy(
+        "life.references-used",
+        expires((_, first) => isFailing(first)),
+      ),
+    ),
+    "The reference of a successful payout is free again after two seconds.": kept(
+      caughtOnlyBy(
+        ["life.references-used", "life.spellings-used"],
+        expires((_, first) => !isFailing(first)),
+      ),
+    ),
+    ...forEach(["amount", "phoneNumber"], (field) => [
+      `After two seconds, references are unique only together with ${field}.`,
+      paid(
+        caughtOnlyBy(
+          "life.references-used",
+          expires((fields, first) => fields[field] !== first[field]),
+        ),
+      ),
+    ]),
+  },
+  "life.spellings-used": {
+    "A reference in upper case can be used again.": caughtOnlyBy(
+      "life.spellings-used",
+      spelled((text) => text === text.toUpperCase() && /[A-Z]/.test(text)),
+    ),
+    "A reference with a composed accent can be used again.": caughtOnlyBy(
+      ["life.spellings-used", "life.references-used"],
+      spelled((text) => text !== text.normalize("NFD")),
+    ),
+    "A reference with a combining accent can be used again.": spelled((text) => text !== text.normalize("NFC")),
+    "A reference with a space at its start or end can be used again.": caughtOnlyBy(
+      "life.spellings-used",
+      spelled((text) => text !== text.trim()),
+    ),
+    "Another spelling of a used reference returns the first payout with 200.": kept(confuses(folded, (first) => first)),
+    "References in upper case are returned in lower case.": kept(
+      results((created) => {
+        const text = String(created["merchantsReference"]);
+        const isUpper = text === text.trim() && text === text.toUpperCase() && /[A-Z]/.test(text);
+        return isUpper ? { ...created, merchantsReference: text.toLowerCase() } : created;
+      }),
+    ),
+  },
+  "life.other-spellings": {
+    "Another spelling of a used reference is refused with 409.": kept(
+      also("life.spellings-distinct", confuses(folded)),
+    ),
+  },
+  "life.webhooks-sent": {
+    "One in four webhooks of payouts is lost.": kept(() => {
+      const isFourth = everyNth(4);
+      return drops((message) => isPayout(message) && isFourth());
+    }),
+    "The webhooks of payouts to Ghana are lost.": kept(
+      caughtOnlyBy(
+        "life.webhooks-sent",
+        drops((message) => isPayout(message) && recordIn(message)["country"] === "GH"),
+      ),
+    ),
+    "No webhook is sent for a payout in USD.": paid(
+      drops((message) => isPayout(message) && recordIn(message)["currency"] === "USD"),
+    ),
+    ...forEach(
+      [
+        ["an escaped slash", /%2F/],
+        ["a plus sign in its path", /^[^?]*\+/],
+        ["capitals in its path", /^[^?]*[A-Z]/],
+        ["more than 1,024 characters", /^.{1025}/],
+      ] as const,
+      ([what, pattern]) => [
+        `A webhook to a URL with ${what} is never sent.`,
+        paid(drops(({ url }) => pattern.test(url))),
+      ],
+    ),
+    "The first verify of a pending payout says success.": paid(succeedsEarly(() => true, 0)),
+    "A payout of a million or more is a success when it is first verified.": paid(
+      succeedsEarly(({ amount }) => Number(amount) >= 1_000_000, 0),
+    ),
+    "The create returns success for a payout that is pending.": paid(
+      results((created) => ({ ...created, status: "success" })),
+    ),
+    "A webhook has only the merchant's reference, escaped as in HTML.": paid(
+      rewrites((body) => {
+        const { event, data: record } = JSON.parse(body) as { event: string; data: Fields };
+        const reference = String(record["merchantsReference"]).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+        return JSON.stringify({ event, reference, status: record["status"] });
+      }),
+    ),
+  },
+  "life.checkout-events-sent": {
+    "Every second webhook of a checkout is lost.": kept(() => {
+      const isSecond = everyNth(2);
+      return drops((message) => !isPayout(message) && isSecond());
+    }),
+  },
+  "life.webhooks-true": {
+    "The amount in the webhook of a failed payout is false.": kept(
+      caughtOnlyBy(
+        "life.webhooks-true",
+        also(
+          "life.events-agree",
+          falsifies((record) => ({ ...record, amount: Number(record["amount"]) + 1 })),
+        ),
+      ),
+    ),
+    ...forEach(["fee", "reference", "merchantsReference", "currency"], (field) => [
+      `The ${field} in the webhook of a failed payout is false.`,
+      kept(
+        also(
+          "life.events-agree",
+          falsifies((record) => ({ ...record, [field]: field === "fee" ? 0 : "USD" })),
+        ),
+      ),
+    ]),
+    "The amount is a text in a webhook.": paid(rewrites(asText("amount"))),
+    "The fee is a text in a webhook.": paid(rewrites(asText("fee"))),
+    "An amount of a million or more is a text in a webhook.": paid(
+      rewrites(asText("amount"), (message) => Number(recordIn(message)["amount"]) >= 1_000_000),
+    ),
+    "The amount of a checkout is a text in a webhook.": through(
+      "checkout.optional-fields",
+      rewrites(asText("amount"), (message) => !isPayout(message)),
+    ),
+    "A quotation mark is not escaped in a webhook.": paid(inReference((text) => text.replaceAll('\\"', '"'))),
+    "A backslash is not escaped in a webhook.": paid(inReference((text) => text.replaceAll("\\\\", "\\"))),
+    "A quotation mark is escaped twice in a webhook.": paid(inReference((text) => text.replaceAll('\\"', '\\\\\\"'))),
+    "A reference is escaped as in HTML in a webhook.": paid(inReference((text) => text.replaceAll("&", "&amp;"))),
+    "Letters outside of ASCII are question marks in a webhook.": paid(
+      inReference((text) => text.replaceAll(/[^ -~]/g, "?")),
+    ),
+    "The length of a webhook is counted in characters instead of bytes.": paid(
+      rewrites((body) => Buffer.from(body).subarray(0, body.length).toString("utf8")),
+    ),
+    "A webhook ends after 1,024 characters.": paid(rewrites((body) => body.slice(0, 1024))),
+  },
+  "life.webhooks-addressed": {
+    "Each webhook is sent to the first address too, two seconds later.": kept(
+      caughtOnlyBy(["life.webhooks-addressed", "life.webhooks-true"], ({ sleep, oldAge }) => {
+        let first: string | undefined;
+        return {
+          async webhook(message, deliver) {
+            const url = (first ??= message.url);
+            if (message.url !== url) void sleep(oldAge).then(() => deliver({ ...message, url }));
+            return deliver(message);
+          },
+        };
+      }),
+    ),
+    "The address of a refused duplicate is notified half a second later.": handles(async (call, ask, world) => {
+      const reply = await ask(call);
+      const { webhookURL } = disbursementIn(call) ?? {};
+      if (reply && isError(reply) && webhookURL)
+        void world.sleep(world.oldAge / 4).then(() => notify(String(webhookURL)));
+      return reply;
+    }),
+    "Two webhooks that are sent within a few milliseconds go to each other's address.": ({ sleep }) => {
+      let waiting: { url: string; cross: (url: string) => void } | undefined;
+      return {
+        async webhook(message, deliver) {
+          const other = waiting;
+          waiting = undefined;
+          other?.cross(message.url);
+          if (other) return deliver({ ...message, url: other.url });
+          const { promise, resolve: cross } = Promise.withResolvers<string>();
+          const own = { url: message.url, cross };
+          waiting = own;
+          const url = await Promise.race([promise, sleep(10)]);
+          if (waiting === own) waiting = undefined;
+          return deliver({ ...message, url: url ?? message.url });
+        },
+      };
+    },
+    "The webhook of a checkout goes to the address of a payout with the same amount and currency.": () => {
+      const payouts = new Map<string, string>();
+      const key = ({ amount, currency }: Fields) => `${String(amount)} ${String(currency)}`;
+      return {
+        async handle(call, ask) {
+          const fields = disbursementIn(call);
+          const reply = await ask(call);
+          if (fields && reply && isAccepted(reply) && fields["webhookURL"])
+            payouts.set(key(fields), String(fields["webhookURL"]));
+          return reply;
+        },
+        webhook(message, deliver) {
+          const url = isPayout(message) ? undefined : payouts.get(key(recordIn(message)));
+          return deliver({ ...message, url: url ?? message.url });
+        },
+      };
+    },
+  },
+  "life.events-agree": {
+    "The webhook of a failed payout has the event of a success.": kept(
+      rewrites((body) => body.replace('"disbursement.failed"', '"disbursement.completed"')),
+    ),
+  },
+  "life.checkouts-apart": {
+    "Every third checkout has the link of an earlier checkout.": kept(
+      caughtOnlyBy(["life.checkouts-apart", "checkout.links-differ", "checkout.page-amount"], shares("url")),
+    ),
+    "Every third checkout has the references of an earlier checkout.": kept(shares("reference", "merchantsReference")),
+    "Every third checkout is an earlier checkout.": kept(
+      caughtOnlyBy(
+        [
+          "life.checkouts-apart",
+          "checkout.links-differ",
+          "checkout.page-amount",
+          "checkout.link-pays-nothing",
+          "life.webhooks-true",
+        ],
+        shares("url", "reference", "merchantsReference"),
+      ),
+    ),
+  },
+  "life.checkouts-kept": {
+    "The amount of a checkout changes two seconds later.": kept(
+      whenOld((record) => ({ ...record, amount: 1 }), verifyCheckout),
+    ),
+    "A failed checkout is pending again two seconds later.": kept(
+      whenOld((record) => (record["status"] === "failed" ? { ...record, status: "pending" } : record), verifyCheckout),
+    ),
+  },
+  "webhook.only-with-address": {
+    "Webhooks are sent to their addresses in lower case.": paid(changesUrl((url) => url.toLowerCase())),
+  },
+  "verify.updated-not-before-created": {
+    "The updatedAt of a failed payout is in another time zone.": through(
+      "webhook.disbursement-failure",
+      failing((record) => ({ ...record, updatedAt: shifted(record["updatedAt"], -3_600_000) })),
+    ),
+  },
+};

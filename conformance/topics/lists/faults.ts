@@ -1,0 +1,114 @@
+// Servers with faults in lists of records (D42).
+import { also, forEach, type Faults, type How } from "../../broken/fault.ts";
+import {
+  forwards,
+  handles,
+  hasNoKey,
+  ignoresQuery,
+  isOf,
+  isOfSecond,
+  items,
+  itemsOf,
+  dataOf,
+  lists,
+  opens,
+  responses,
+  withBody,
+  withData,
+  type Fields,
+} from "../../broken/exchanges.ts";
+
+const leavesOut = (list: string, left: string) => items(list, (all) => all.filter(({ status }) => status !== left));
+/** Replaces an invalid filter before the server judges it. */
+const reads = (invalid: RegExp, as: string): How =>
+  forwards((call) => (isOf(call, lists) ? { ...call, path: call.path.replace(invalid, as) } : call));
+
+export const faults: Faults = {
+  "lists.newest-first": {
+    "Records are listed oldest first.": items(lists, (all) => all.toReversed()),
+    "Lists show the failed records after all others.": items(lists, (all) =>
+      all.toSorted((a, b) => Number(a["status"] === "failed") - Number(b["status"] === "failed")),
+    ),
+    "Lists show the status that a record had at first.": items(lists, (all) =>
+      all.map((item) => ({ ...item, status: "pending" })),
+    ),
+  },
+  "lists.pages": {
+    "The cursor of record lists is ignored.": also("lists.cursor-422", ignoresQuery("cursor", lists)),
+    "The limit of record lists is ignored.": ignoresQuery("limit", lists),
+    "A cursor skips the records of its own millisecond.": () => {
+      const ends = new Map<string, unknown>();
+      return handles(async (call, ask) => {
+        const cursor = /[?&]cursor=([^&]*)/.exec(call.path)?.[1] ?? "";
+        let reply = await ask(call);
+        if (!isOf(call, lists)) return reply;
+        for (let skipped = 0; reply && skipped < 20; skipped += 1) {
+          const last = itemsOf(reply).at(-1)?.["createdAt"];
+          const { nextCursor } = dataOf(reply);
+          if (nextCursor === undefined) break;
+          const next = encodeURIComponent(String(nextCursor));
+          ends.set(next, last);
+          if (!ends.has(cursor) || last !== ends.get(cursor)) break;
+          reply = await ask({ ...call, path: call.path.replace(cursor, next) });
+        }
+        return reply;
+      });
+    },
+    "Pages are counted from the newest record, so that a new record shifts them.": handles(async (call, ask) => {
+      if (!isOf(call, lists) || !call.path.includes("limit=1")) return ask(call);
+      const page = Number(/[?&]cursor=page-(\d+)/.exec(call.path)?.[1] ?? 0);
+      const path = call.path.replace(/&cursor=[^&]*/, "").replace("limit=1", "limit=100");
+      const reply = await ask({ ...call, path });
+      const all = reply ? itemsOf(reply) : [];
+      const more = page + 1 < all.length ? { nextCursor: `page-${page + 1}` } : {};
+      return reply && withData(reply, { items: all.slice(page, page + 1), ...more });
+    }),
+  },
+  "lists.filters": forEach(["status", "merchantsReference", "createdAfter", "createdBefore"], (name) => [
+    `The filter ${name} of record lists is ignored.`,
+    ignoresQuery(name, lists),
+  ]),
+  "lists.invalid-filters": {
+    "createdAfter reads 30 February as 2 March.": reads(/(createdAfter=2026)-02-30/, "$1-03-02"),
+    "An unknown status lists the records of every status.": reads(/status=(?!pending|success|failed|cancelled)\w+/, ""),
+    "A limit of 101 counts as 100.": reads(/limit=101/, "limit=100"),
+    "A limit of 0 counts as the default.": reads(/limit=0/, ""),
+    "An empty merchantsReference lists all records.": reads(/merchantsReference=(?=&|$)/, ""),
+  },
+  "lists.every-status": {
+    "The list of disbursements leaves out pending disbursements.": leavesOut("listDisbursements", "pending"),
+    "The list of checkouts leaves out pending checkouts.": leavesOut("listCheckouts", "pending"),
+    "The list of checkouts leaves out cancelled checkouts.": leavesOut("listCheckouts", "cancelled"),
+  },
+  "lists.cursor-422": {
+    "An unknown cursor returns an empty last page.": responses(
+      [...lists, "listEvents", "listDeliveries"],
+      (reply, { path }) =>
+        reply.status === 422 && path.includes("cursor=")
+          ? { ...withBody(reply, { statusCode: 200, data: { items: [] } }), status: 200 }
+          : reply,
+    ),
+    "A list accepts its own cursor with a changed first character.": () => {
+      const known = new Set<string>();
+      const nearest = (cursor: string) => [...known].find((other) => other.slice(1) === cursor.slice(1)) ?? cursor;
+      return handles(async (call, ask) => {
+        if (!isOf(call, lists)) return ask(call);
+        const path = call.path.replace(/(?<=cursor=)[^&]*/, (cursor) => (known.has(cursor) ? cursor : nearest(cursor)));
+        const reply = await ask({ ...call, path });
+        const { nextCursor } = (reply ? dataOf(reply) : {}) as Fields;
+        if (nextCursor !== undefined) known.add(encodeURIComponent(String(nextCursor)));
+        return reply;
+      });
+    },
+  },
+  "lists.needs-key": {
+    "Lists of records need no key.": opens(lists, hasNoKey),
+    "Lists of records accept any key.": opens(lists, (call, world) => !hasNoKey(call) && !isOfSecond(call, world)),
+  },
+  "lists.merchants-apart": {
+    "A merchant can list another merchant's records.": opens(lists, isOfSecond),
+    "A second merchant's pages have no items.": responses(lists, (reply, call, world) =>
+      reply.status === 200 && isOfSecond(call, world) ? withData(reply, {}) : reply,
+    ),
+  },
+};

@@ -1,0 +1,156 @@
+// Servers that retry webhooks too often, too rarely or at the wrong time, or misread a receiver's response (D13).
+import { also, type Faults } from "../../broken/fault.ts";
+import { refusal, withHeader } from "../../broken/exchanges.ts";
+import { changesBody, changesOutcome, delivers, noContent, receives, receivesStatus } from "../../broken/webhooks.ts";
+
+type Outcome = Parameters<Parameters<typeof changesOutcome>[0]>[0];
+const day = 86_400_000;
+
+/** Moves the next attempt. */
+const retriesAfter = (factor: number) =>
+  changesOutcome((outcome, { at }) => {
+    const { nextAttemptAt } = outcome;
+    return nextAttemptAt === undefined
+      ? outcome
+      : { ...outcome, nextAttemptAt: Math.round(at + (nextAttemptAt - at) * factor) };
+  });
+const ended = ({ step }: Outcome): Outcome => ({ status: "exhausted", step });
+
+export const faults: Faults = {
+  "retries.after-failure": {
+    "A successful delivery is retried.": also(
+      "events.once",
+      changesOutcome((outcome, { at }) =>
+        outcome.status === "delivered" && outcome.step < 5
+          ? { status: "pending", step: outcome.step, nextAttemptAt: at + 5000 }
+          : outcome,
+      ),
+    ),
+    "Each attempt has a different body.": () => {
+      let count = 0;
+      return changesBody((body) => ({ ...body, attempt: (count += 1) }));
+    },
+  },
+  "retries.schedule": {
+    "Retries end after three attempts.": changesOutcome((outcome) =>
+      outcome.step >= 3 && outcome.status === "pending" ? ended(outcome) : outcome,
+    ),
+    "Retries never end.": changesOutcome((outcome, { at }) =>
+      outcome.status === "exhausted" ? { status: "pending", step: 9, nextAttemptAt: at + day } : outcome,
+    ),
+    "Retries come after half the delay.": retriesAfter(0.5),
+    "Retries come after twice the delay.": retriesAfter(2),
+  },
+  "retries.redirect-fails": {
+    "A receiver's redirect is followed.": delivers(async (message, deliver) => {
+      const reply = await deliver(message);
+      const { location } = reply.headers;
+      return location === undefined ? reply : deliver({ ...message, url: location });
+    }),
+    "A redirect counts as a successful delivery.": receivesStatus(() => 200),
+  },
+  "retries.gone-ends": {
+    "A delivery is retried after 410.": receivesStatus((status) => (status === 410 ? 500 : status)),
+    "A 410 counts as a successful delivery.": receives((reply) => (reply.status === 410 ? noContent : reply)),
+  },
+  "retries.retry-after": {
+    "Retry-After is ignored.": receives((reply) => withHeader(reply, "retry-after")),
+    "Retry-After can delay the next attempt by more than an hour.": changesOutcome((outcome, { at, latencyMs }) =>
+      outcome.nextAttemptAt === at + latencyMs + 3_600_000 ? { ...outcome, nextAttemptAt: at + day } : outcome,
+    ),
+  },
+  "retries.retry-after-date": {
+    "A date in Retry-After is ignored.": receives((reply) =>
+      /^\d+$/.test(reply.headers["retry-after"] ?? "") ? reply : withHeader(reply, "retry-after"),
+    ),
+  },
+  "retries.retry-after-statuses": {
+    "Retry-After is honoured on every status.": receives((reply) =>
+      reply.headers["retry-after"] === undefined ? reply : { ...reply, status: 503 },
+    ),
+  },
+  "retries.any-2xx": {
+    "A response with status 300 ends a delivery.": receivesStatus((status) => (status === 300 ? 200 : status)),
+    "Only 200 to 204 count as success.": receivesStatus((status) => (status > 204 && status < 300 ? 500 : status)),
+    "A response with status 200, 201 or 202 leads to another attempt.": receivesStatus((status) =>
+      status >= 200 && status <= 202 ? 500 : status,
+    ),
+    "After a 429 or 503 without Retry-After, there is no further attempt.": receives((reply) =>
+      [429, 503].includes(reply.status) && !reply.headers["retry-after"] ? { ...reply, status: 410 } : reply,
+    ),
+  },
+  "retries.no-response": {
+    "A delivery ends when the receiver closes the connection.": changesOutcome((outcome, { httpStatus }) =>
+      httpStatus === undefined ? ended(outcome) : outcome,
+    ),
+    "An attempt without a response is not recorded.": () => ({
+      storage: (inner) => ({
+        recordAttempt: async (claim, attempt, next) =>
+          attempt.httpStatus === undefined || inner.recordAttempt(claim, attempt, next),
+      }),
+    }),
+  },
+  "retries.slow-receiver": {
+    "A receiver that takes longer than a second has failed.": ({ sleep }) => ({
+      webhook: (message, deliver) => Promise.race([deliver(message), sleep(1000).then(() => refusal(502))]),
+    }),
+    "Deliveries run one at a time.": () => {
+      let last: Promise<unknown> = Promise.resolve();
+      return {
+        webhook(message, deliver) {
+          const reply = last.then(() => deliver(message));
+          last = reply;
+          return reply;
+        },
+      };
+    },
+  },
+  "retries.real-time": {
+    "Webhooks are repeated only when the clock is moved.": () => ({
+      storage(inner) {
+        let isMoving = false;
+        return {
+          async moveClock(...which) {
+            isMoving = true;
+            return inner.moveClock(...which);
+          },
+          promoteDue: async (limit) => (isMoving ? inner.promoteDue(limit) : 0),
+          hasDue: async (...which) => (isMoving = await inner.hasDue(...which)),
+        };
+      },
+    }),
+  },
+  "retries.replay-restarts": {
+    "A failed replay continues the schedule.": () => {
+      const attempted = new Set<string>();
+      return {
+        storage: (inner) => ({
+          recordAttempt(claim, attempt, next) {
+            const isReplay = attempted.has(claim.id) && next.step === 1 && next.status === "pending";
+            attempted.add(claim.id);
+            const later = { ...next, step: 3, nextAttemptAt: attempt.at + 1_800_000 };
+            return inner.recordAttempt(claim, attempt, isReplay ? later : next);
+          },
+        }),
+      };
+    },
+    "A delivery that has ended cannot be replayed.": () => ({
+      storage: (inner) => ({
+        async requestReplay(merchantId, id, actor) {
+          const delivery = await inner.findDelivery(merchantId, id);
+          return inner.requestReplay(merchantId, delivery?.status === "ended" ? "unknown" : id, actor);
+        },
+      }),
+    }),
+  },
+  "retries.apart": {
+    "A success also ends the attempts in progress.": () => {
+      let lastSuccess = 0;
+      return changesOutcome((outcome, { sentAt }) => {
+        if (outcome.status === "delivered") lastSuccess = sentAt;
+        const isEnded = outcome.status === "pending" && sentAt < lastSuccess;
+        return isEnded ? { status: "delivered", step: outcome.step } : outcome;
+      });
+    },
+  },
+};

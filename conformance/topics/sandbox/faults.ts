@@ -1,0 +1,275 @@
+// Sandboxes with faults in the /sandbox operations (D17, D18).
+import { ServiceError } from "../../../server/domain/errors.ts";
+import { forEach, type Faults } from "../../broken/fault.ts";
+import {
+  accepts,
+  createCheckout,
+  data,
+  dataOf,
+  handles,
+  hasNoKey,
+  ignoresQuery,
+  isAccepted,
+  isOf,
+  isOfSecond,
+  isText,
+  items,
+  itemsOf,
+  keyOf,
+  opens,
+  records,
+  refusal,
+  refuses,
+  requests,
+  responses,
+  shifted,
+  statuses,
+  success,
+  withFields,
+  withKey,
+  withStatus,
+  without,
+  type Fields,
+} from "../../broken/exchanges.ts";
+import { delivers, isPayout, noContent, withWebhookHeaders } from "../../broken/webhooks.ts";
+
+const advance = "advanceClock";
+const anHourLater = (time: unknown) => shifted(time, 3_600_000);
+/** The delay, in milliseconds, before a faulty action. */
+const aMoment = 25;
+
+const deliveries = (change: (delivery: Fields) => Fields) => items("listDeliveries", (all) => all.map(change));
+const attempts = (change: (attempt: Fields) => Fields) =>
+  deliveries((delivery) => ({ ...delivery, attempts: (delivery["attempts"] as Fields[]).map(change) }));
+/** Accepts an invalid step of the clock, which does not move then. */
+const steps = (isInvalid: (value: unknown) => boolean) => accepts(advance, "seconds", isInvalid, () => 0);
+const advances = (change: (fields: Fields) => Fields) =>
+  requests(advance, (fields) => (fields["to"] === undefined ? fields : change(fields)));
+
+export const faults: Faults = {
+  "sandbox.clock": {
+    "Advancing the clock has no effect.": requests(advance, (fields) => ({ ...fields, seconds: 0 })),
+    "Records that fall due while the clock advances are dated at the end of the step.": records((record) =>
+      record["status"] === "pending" ? record : { ...record, updatedAt: anHourLater(record["createdAt"]) },
+    ),
+    "Advancing the clock returns before due work is done.": () => {
+      let quietUntil = 0;
+      return {
+        storage: (inner) => ({
+          async moveClock(...which) {
+            quietUntil = Date.now() + 60_000;
+            return inner.moveClock(...which);
+          },
+          settleDue: async (...which) => (Date.now() < quietUntil ? 0 : inner.settleDue(...which)),
+          hasDue: async () => false,
+        }),
+      };
+    },
+    "The webhooks of payouts that settle during an advance are sent after the response to the advance.": () => {
+      const seen = new Set<string>();
+      let running = 0;
+      let late: (() => unknown)[] = [];
+      return {
+        async handle(call, ask) {
+          if (!isOf(call, advance)) return ask(call);
+          running += 1;
+          const reply = await ask(call);
+          running -= 1;
+          for (const send of late) send();
+          late = [];
+          return reply;
+        },
+        async webhook(message, deliver) {
+          const id = message.headers["webhook-id"] ?? "";
+          const isFirst = isPayout(message) && !seen.has(id);
+          seen.add(id);
+          if (!isFirst || running === 0) return deliver(message);
+          late.push(() => deliver(message));
+          return noContent;
+        },
+      };
+    },
+    "The webhooks of payouts that settle during an advance are dated at its end.": deliveries((delivery) =>
+      delivery["event"] === "disbursement.failed"
+        ? {
+            ...delivery,
+            attempts: (delivery["attempts"] as Fields[]).map((each) => ({ ...each, at: anHourLater(each["at"]) })),
+          }
+        : delivery,
+    ),
+  },
+  "sandbox.clock-to": {
+    "Each request with a time moves the clock by an hour.": advances(() => ({ seconds: 3_600 })),
+    "A time to advance to is ignored.": advances(() => ({ seconds: 0 })),
+  },
+  "sandbox.clock-bounds": {
+    "The clock accepts a negative step.": steps((value) => Number(value) < 0),
+    "The clock accepts a step of more than a year.": steps((value) => Number(value) > 31_536_000),
+    "The clock accepts a string as step.": steps(isText),
+    "Advancing the clock to 30 February moves it to 2 March.": advances((fields) =>
+      String(fields["to"]).includes("02-30T") ? { to: "2026-03-02T00:00:00.000Z" } : fields,
+    ),
+  },
+  "sandbox.clock-own": {
+    "Advancing one merchant's clock advances another's.": handles(async (call, ask, world) => {
+      if (isOf(call, advance) && keyOf(call) === world.key) await ask(withKey(call, world.secondKey));
+      return ask(call);
+    }),
+  },
+  "sandbox.clock-own-records": {
+    "Advancing one merchant's clock advances every clock.": handles(async (call, ask, world) => {
+      if (isOf(call, advance) && !isOfSecond(call, world)) await ask(withKey(call, world.secondKey));
+      return ask(call);
+    }),
+    "A moment after an advance of one merchant's clock, the checkouts of another are cancelled.": () => {
+      const others: string[] = [];
+      return handles(async (call, ask, world) => {
+        const reply = await ask(call);
+        if (reply && isOfSecond(call, world) && isOf(call, createCheckout))
+          others.push(String(dataOf(reply)["reference"]));
+        const cancel = (reference: string) => {
+          const path = `/sandbox/checkouts/${reference}/finish`;
+          return ask(withFields(withKey({ ...call, path }, world.secondKey), { outcome: "cancelled" }));
+        };
+        if (!isOfSecond(call, world) && isOf(call, advance))
+          void world.sleep(aMoment).then(() => Promise.all(others.map(cancel)));
+        return reply;
+      });
+    },
+    "A moment after an advance of one merchant's clock, the pending webhooks of another are sent.": handles(
+      async (call, ask, world) => {
+        const reply = await ask(call);
+        if (!isOf(call, advance) || isOfSecond(call, world)) return reply;
+        const theirs = withKey({ ...call, body: Buffer.alloc(0) }, world.secondKey);
+        const sendAll = async () => {
+          const list = await ask({ ...theirs, method: "GET", path: "/sandbox/deliveries?status=pending" });
+          const paths = (list ? itemsOf(list) : []).map(({ id }) => `/sandbox/deliveries/${String(id)}/replay`);
+          await Promise.all(paths.map((path) => ask({ ...theirs, path })));
+        };
+        void world.sleep(aMoment).then(sendAll);
+        return reply;
+      },
+    ),
+  },
+  "sandbox.time-passes": {
+    "Payouts settle only when the clock is moved.": () => ({
+      storage: (inner) => ({
+        settleDue: async (limit, merchantId) => (merchantId === undefined ? 0 : inner.settleDue(limit, merchantId)),
+      }),
+    }),
+  },
+  "sandbox.needs-key": forEach(
+    [
+      "readClock",
+      "resetSandbox",
+      "listEvents",
+      "listDeliveries",
+      "readWebhookSecret",
+      "rotateWebhookSecret",
+      "readChaos",
+    ],
+    (operation) => [`The operation ${operation} needs no key.`, opens(operation, hasNoKey)],
+  ),
+  "sandbox.reads": {
+    "Reading the webhook secret fails with 500.": responses("readWebhookSecret", () => refusal(500)),
+  },
+  "sandbox.events": {
+    "Events are listed oldest first.": () => {
+      const all: Fields[] = [];
+      return items("listEvents", (events, { path }) => {
+        if (path.includes("reference=")) all.unshift(...events);
+        return path.includes("limit=1") ? all.slice(-1) : events;
+      });
+    },
+    ...forEach(["reference", "cursor", "limit"], (name) => [
+      `The parameter ${name} of events is ignored.`,
+      ignoresQuery(name),
+    ]),
+  },
+  "sandbox.deliveries": {
+    "The status filter of deliveries is ignored.": ignoresQuery("status"),
+    "Deliveries are listed without their attempts.": deliveries((delivery) => ({ ...delivery, attempts: [] })),
+    "Every delivery has the status pending.": deliveries((delivery) => ({ ...delivery, status: "pending" })),
+  },
+  "sandbox.attempts": {
+    "The log of attempts leaves out what the receiver responded.": attempts((attempt) =>
+      without(attempt, "responseBody"),
+    ),
+    "The log of attempts does not say why an attempt failed.": attempts((attempt) => without(attempt, "error")),
+    "The log of attempts gives no reason if the receiver did not respond.": attempts((attempt) =>
+      attempt["httpStatus"] === undefined ? without(attempt, "error") : attempt,
+    ),
+    "The log of attempts gives a reason for successful attempts, too.": attempts((attempt) => ({
+      error: `The receiver returned ${String(attempt["httpStatus"])}.`,
+      ...attempt,
+    })),
+    "The log shows status 200 for every attempt.": attempts((attempt) => ({ ...attempt, httpStatus: 200 })),
+    "A pending delivery does not show when it is attempted again.": deliveries((delivery) =>
+      without(delivery, "nextAttemptAt"),
+    ),
+  },
+  "sandbox.pages": {
+    "The last page of events and deliveries has a cursor.": data(["listEvents", "listDeliveries"], (page) => ({
+      nextCursor: "1-0000000000000000",
+      ...page,
+    })),
+    "The list of deliveries ends after the first page.": data("listDeliveries", (page) => without(page, "nextCursor")),
+  },
+  "sandbox.cursors": {
+    "A cursor of another list or merchant starts at the top.": handles(async (call, ask) => {
+      const reply = await ask(call);
+      const isRefused = isOf(call, ["listEvents", "listDeliveries"]) && reply?.status === 422;
+      return isRefused ? ask({ ...call, path: call.path.replace(/&cursor=[^&]*/, "") }) : reply;
+    }),
+    "The list of events refuses its own cursors.": refuses(
+      (_, { path }) => path.includes("cursor="),
+      422,
+      "listEvents",
+    ),
+  },
+  "sandbox.replay": {
+    "A replay sends nothing.": refuses(() => true, success({}), "replayDelivery"),
+    "Replaying a delivery returns 404.": refuses(() => true, 404, "replayDelivery"),
+    "A replay has another webhook-id.": () => {
+      const seen = new Set<string>();
+      return delivers((message, deliver) => {
+        const id = message.headers["webhook-id"] ?? "";
+        const isReplay = seen.has(id);
+        seen.add(id);
+        return deliver(isReplay ? withWebhookHeaders(message, { "webhook-id": id.replace(/.$/, "z") }) : message);
+      });
+    },
+    "A delivery that waits for its next attempt cannot be replayed.": () => ({
+      storage(inner) {
+        const waiting = new Set<string>();
+        return {
+          async recordAttempt(claim, attempt, outcome) {
+            if (outcome.status === "pending") waiting.add(claim.id);
+            else waiting.delete(claim.id);
+            return inner.recordAttempt(claim, attempt, outcome);
+          },
+          async requestReplay(merchantId, id, actor) {
+            if (waiting.has(id)) throw new ServiceError("delivery_in_progress", "The delivery waits.");
+            return inner.requestReplay(merchantId, id, actor);
+          },
+        };
+      },
+    }),
+    "A replay of an unknown delivery causes a 500.": statuses("replayDelivery", 404, 500),
+  },
+  "sandbox.replay-in-progress": {
+    "A replay is accepted while an attempt is in progress.": responses("replayDelivery", (reply) =>
+      isAccepted(reply) ? reply : withStatus(reply, 200),
+    ),
+  },
+  "sandbox.finish-own": {
+    "Any merchant can finish a checkout.": opens("finishCheckout", isOfSecond),
+    "A merchant's request to finish another merchant's checkout is refused, but finishes it.": handles(
+      async (call, ask, world) => {
+        if (!isOf(call, "finishCheckout") || !isOfSecond(call, world)) return ask(call);
+        await ask(withKey(call, world.key));
+        return refusal(404);
+      },
+    ),
+  },
+};
