@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { pending } from "../checks/index.ts";
+import { pending } from "../topics/index.ts";
 import { catalogue, inProfile } from "../contract/requirements.ts";
 import { faults } from "./faults.ts";
 

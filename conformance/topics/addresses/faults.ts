@@ -26,11 +26,9 @@ export const faults: Faults = {
   },
   "addresses.kept": {
     "A webhookURL is normalised.": keeps((address) => new URL(address).href),
-    "A webhookURL is truncated to 1,024 characters.": keeps((address) => address.slice(0, 1024)),
     "A webhookURL loses its fragment.": keeps((address) => address.replace(/#.*/, "")),
   },
   "addresses.left-out": {
     "A webhookURL that was not given is null.": records((record) => ({ webhookURL: null, ...record })),
-    "A webhookURL that was not given is an empty string.": records((record) => ({ webhookURL: "", ...record })),
   },
 };

@@ -12,7 +12,6 @@ import {
   isOf,
   keyOf,
   opens,
-  refuses,
   typeOf,
   verifyDisbursement,
   withKey,
@@ -48,7 +47,7 @@ const waysAround: [what: string, around: WayAround][] = [
   ["whose path ends in .json", pathIf(/\.json$/, "")],
   ["whose path ends with a slash", pathIf(/\/$/, "")],
   ["whose path has a double slash", pathIf(/\/\//, "/")],
-  ["whose path is in upper case", (call) => (/^\/V1/.test(call.path) ? pathInLowerCase(call) : undefined)],
+  ["whose path is in upper case", (call) => (call.path.startsWith("/V1") ? pathInLowerCase(call) : undefined)],
   ["whose path has dot segments", (call) => (/\/\.\.?\//.test(call.path) ? pathResolved(call) : undefined)],
   ["whose path has a percent-encoded letter", (call) => (/%[46]/.test(call.path) ? pathDecoded(call) : undefined)],
   ["whose path has a parameter after a semicolon", pathIf(/;.*/, "")],
@@ -86,7 +85,6 @@ const isOfCreates = ([what]: (typeof waysAround)[number]) => what !== "by a moni
 export const faults: Faults = {
   "auth.create-needs-key": {
     "A create without a key is accepted.": opens(createDisbursement, hasNoKey),
-    "A create without a key returns 403.": refuses((_, call) => hasNoKey(call), 403),
   },
   "auth.create-refuses-wrong-key": { "A create with any key is accepted.": opens(createDisbursement, hasKey) },
   "auth.verify-needs-key": { "Verify needs no key.": opens(verifyDisbursement, hasNoKey) },
@@ -101,16 +99,11 @@ export const faults: Faults = {
       createCheckout,
     ),
     "Characters after the key are ignored.": compares((given, key) => given.startsWith(key)),
-    "Characters before the key are ignored.": compares((given, key) => given === `x${key}`),
     "The last character of a key is not compared.": compares(
       (given, key) => given.length === key.length && given.slice(0, -1) === key.slice(0, -1),
     ),
     "Keys are compared without regard to case.": compares((given, key) => given.toLowerCase() === key.toLowerCase()),
     "A key with the prefix Bearer is accepted in x-api-key.": compares((given, key) => given === `Bearer ${key}`),
-    "The key is accepted in base64.": compares((given, key) => given === btoa(key)),
-    "The key is accepted percent-encoded.": compares(
-      (given, key) => given === key.replaceAll(/./g, (each) => `%${each.charCodeAt(0).toString(16)}`),
-    ),
     ...forEach(["constructor", "__proto__", "hasOwnProperty", "null"], (word) => [
       `The key ${word} is accepted.`,
       compares((given) => given === word),

@@ -1,8 +1,7 @@
 // Servers that create checkouts with other values or references than requested, and show others (D6).
-import { also, forEach, type Faults } from "../../broken/fault.ts";
+import { forEach, type Faults } from "../../broken/fault.ts";
 import {
   createCheckout,
-  createDisbursement,
   data,
   dataOf,
   disbursementIn,
@@ -50,7 +49,6 @@ export const faults: Faults = {
       const currency = currencies[String(fields["country"])];
       return currency && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency } : fields;
     }),
-    "Spaces around a checkout's reference are lost.": texts(createCheckout, "reference", (text) => text.trim()),
     "A checkout with both addresses has its webhookURL as redirectURL.": requests(createCheckout, (fields) =>
       URL.canParse(String(fields["redirectURL"])) && URL.canParse(String(fields["webhookURL"]))
         ? { ...fields, redirectURL: fields["webhookURL"] }
@@ -122,20 +120,13 @@ export const faults: Faults = {
     "A checkout's country with a digit is accepted.": texts(createCheckout, "country", (text) =>
       text.replace(/^C1$/, "CI"),
     ),
-    "A checkout's currency of four letters is accepted.": texts(createCheckout, "currency", (text) =>
-      text.replace(/^[A-Z]{4}$/, "XOF"),
-    ),
   },
   "checkout-request.amount": {
     "A checkout's fractional amount is rounded.": requests(createCheckout, (fields) =>
       fields["amount"] === 1.5 ? { ...fields, amount: 2 } : fields,
     ),
   },
-  "checkout-request.patterns": {
-    "A checkout's currency with a trailing line break is accepted.": texts(createCheckout, "currency", (text) =>
-      text.replace(/^([A-Z]{3})\n$/, "$1"),
-    ),
-  },
+  "checkout-request.patterns": {},
   "checkout-request.shown-as-text": {
     "The payment page contains the merchant's reference without HTML escapes.": pages((reply) => ({
       ...reply,

@@ -7,7 +7,6 @@ import {
   handles,
   isOf,
   lastPart,
-  pages,
   requests,
   sent,
   statuses,
@@ -78,9 +77,7 @@ export const faults: Faults = {
     "Finishing a final checkout returns 200 and changes nothing.": statuses(finish, 409, 200),
   },
   "checkout-states.expiry": {
-    "An unpaid checkout never expires.": expires(1_000_000),
     "An unpaid checkout expires after 10 minutes.": expires(10),
-    "An unpaid checkout expires after an hour.": expires(60),
   },
   "checkout-states.updated-at": {
     "updatedAt of a checkout stays the time of its creation.": data(verifyCheckout, (record) => ({

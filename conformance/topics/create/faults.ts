@@ -5,10 +5,8 @@ import { also, caughtOnlyBy, forEach, through, type Faults, type How } from "../
 import {
   accepts,
   createDisbursement,
-  data,
   dataOf,
   disbursementIn,
-  everyNth,
   extraIn,
   handles,
   isAccepted,
@@ -103,7 +101,6 @@ const sharesVariable =
     });
   };
 
-const phone = "2257038102473";
 /** Accepts texts of a kind as the value of a field. */
 const acceptsTexts = (
   field: string,
@@ -120,18 +117,16 @@ const acceptsAmounts = (isInvalid: (value: unknown) => boolean, valid: (value: u
   accepts(createDisbursement, "amount", isInvalid, valid);
 const isNumeric = (value: unknown) => isText(value) && /^\d+$/.test(value);
 
-const served = ["CI", "NG", "GH", "KE", "US"];
+const served = new Set(["CI", "NG", "GH", "KE", "US"]);
 
 export const faults: Faults = {
   "create.accepted": {
     "A create returns 201.": statuses(createDisbursement, 200, 201),
-    "A create returns 202.": statuses(createDisbursement, 200, 202),
   },
   "create.result-shape": {
     "The create response has no envelope.": responses(createDisbursement, (reply) =>
       isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply,
     ),
-    "The data of a create response is an array.": results((created) => [created]),
     "The create response is truncated.": also(
       "json.answers",
       responses(createDisbursement, (reply) =>
@@ -144,31 +139,23 @@ export const faults: Faults = {
       "create.result-shape",
       results((created) => ({ ...created, status: String(created["status"]).toUpperCase() })),
     ),
-    "A new payout has the status processing.": results((created) => ({ ...created, status: "processing" })),
   },
   "create.amount-echoed": {
     "The create response shows the amount divided by 100.": resultAmounts((amount) => amount / 100),
-    "The amount is rounded to a multiple of 10.": resultAmounts((amount) => Math.round(amount / 10) * 10),
     "The fee is subtracted from the amount in the create response.": results((created) => ({
       ...created,
       amount: Number(created["amount"]) - Number(created["fee"]),
     })),
-    "The amount overflows at 16 bits.": resultAmounts((amount) => amount % 65_536),
-    "Amounts above 50.00 are refused.": refuses(({ amount }) => Number(amount) > 5000),
     "The amount 10000 is refused.": refuses(({ amount }) => amount === 10_000),
   },
   "create.reference-echoed": {
     "The merchant's reference is trimmed.": keeps((text) => text.trim()),
     "The merchant's reference is converted to lower case.": keeps((text) => text.toLowerCase()),
     "The merchant's reference is normalised to Unicode NFC.": keeps((text) => text.normalize("NFC")),
-    "A reference is cut at its first colon.": keeps((text) => text.split(":")[0]!),
-    "A dollar sign in a reference is replaced.": keeps((text) => text.replaceAll("$", "S")),
-    "Non-ASCII characters in a reference become question marks.": echoes((text) => text.replaceAll(/[^ -~]/gu, "?")),
     "Consecutive spaces in a reference are collapsed.": echoes((text) => text.replaceAll(/ +/g, " ")),
     "The merchant's reference is returned with HTML escapes.": echoes((text) =>
       text.replaceAll("&", "&amp;").replaceAll("<", "&lt;"),
     ),
-    "Plus signs in a reference become spaces.": echoes((text) => text.replaceAll("+", " ")),
     "A create returns the data of the previous payout.": () => {
       let before: Fields | undefined;
       return results((created) => {
@@ -185,8 +172,6 @@ export const faults: Faults = {
         merchantsReference: created["reference"],
       })),
     ),
-    "References of more than 18 characters are refused.": refuses(({ reference }) => String(reference).length > 18),
-    "References with capital letters are refused.": refuses(({ reference }) => /[A-Z]/.test(String(reference))),
   },
   "create.service-reference-unique": {
     "Every payout has the same service reference.": results((created) => ({ ...created, reference: "DSB0" })),
@@ -200,14 +185,12 @@ export const faults: Faults = {
   "create.amount-minimum-accepted": { "An amount of 1 is refused.": refuses(({ amount }) => amount === 1) },
   "create.phone-lengths-accepted": {
     "Phone numbers of 10 and 15 digits are refused.": refuses(isOfLength(10, 15)),
-    "Phone numbers of 11 and 14 digits are refused.": refuses(isOfLength(11, 14)),
   },
   "create.phone-leading-zeros": {
     "A phone number with leading zeros is refused.": refuses(({ phoneNumber }) => String(phoneNumber).startsWith("0")),
   },
   "create.webhook-optional": {
     "A payout without a webhookURL is refused.": refuses(({ webhookURL }) => webhookURL === undefined),
-    "A webhookURL with a query is refused.": refuses(({ webhookURL }) => String(webhookURL).includes("?")),
   },
   "create.webhook-null": {
     "A webhookURL of null counts as missing.": payments((fields) =>
@@ -216,15 +199,11 @@ export const faults: Faults = {
   },
   "create.pairs-accepted": {
     "Payouts to Kenya get a 500.": refuses(({ country }) => country === "KE", 500),
-    "Phone numbers of Ghana are refused with 404.": refuses(
-      ({ phoneNumber }) => String(phoneNumber).startsWith("233"),
-      404,
-    ),
   },
   "create.usd-accepted": { "Payouts in USD are refused, but made.": pretends(({ currency }) => currency === "USD") },
   "create.generated-valid-accepted": {
     "Payouts to countries other than the common ones are refused, but made.": pretends(
-      ({ country }) => /^[A-Z]{2}$/.test(String(country)) && !served.includes(String(country)),
+      ({ country }) => /^[A-Z]{2}$/.test(String(country)) && !served.has(String(country)),
     ),
   },
   "create.result-as-requested": {
@@ -248,7 +227,7 @@ export const faults: Faults = {
   },
   "create.phone-422": { "An invalid phone number returns 400.": statuses(createDisbursement, 422, 400) },
   "create.split-400-422": { "Every invalid create returns 422.": statuses(createDisbursement, 400, 422) },
-  "create.phone-pattern": acceptsTexts("phoneNumber", "A phone number", () => phone, {
+  "create.phone-pattern": acceptsTexts("phoneNumber", "A phone number", () => "2257038102473", {
     "with a leading plus sign": /^\+\d+$/,
     "with spaces": /^[\d ]+ \d+$/,
     "with hyphens": /^\d+(-\d+)+$/,
@@ -284,7 +263,6 @@ export const faults: Faults = {
     ),
   },
   "create.amount-type": {
-    "A string of digits is accepted as amount.": acceptsAmounts(isNumeric, Number),
     "A string of digits is accepted as amount from a million.": acceptsAmounts(
       (value) => isNumeric(value) && Number(value) >= 1e6,
       Number,
@@ -297,24 +275,13 @@ export const faults: Faults = {
       (value) => value === 1.5,
       () => 2,
     ),
-    "An amount of 1.0000001 is paid as 1.": acceptsAmounts(
-      (value) => value === 1.0000001,
-      () => 1,
-    ),
     "A fraction in an amount above 100 is rounded.": acceptsAmounts(
       (value) => isFraction(value) && Number(value) > 100,
       (value) => Math.round(Number(value)),
     ),
-    "An amount of true is paid as 1.": acceptsAmounts((value) => value === true, Number),
   },
   "create.phone-type": {
     "A phone number in an array is accepted.": accepts(createDisbursement, "phoneNumber", Array.isArray, String),
-    "A numeric phone number is accepted.": accepts(
-      createDisbursement,
-      "phoneNumber",
-      (value) => typeof value === "number",
-      String,
-    ),
   },
   "create.generated-invalid-refused": {
     "A text with punctuation is accepted as amount.": acceptsAmounts(
@@ -322,11 +289,7 @@ export const faults: Faults = {
       () => 1,
     ),
   },
-  "create.currency-required": {
-    "A missing currency defaults to KES in Kenya.": payments((fields) =>
-      fields["country"] === "KE" && fields["currency"] === undefined ? { ...fields, currency: "KES" } : fields,
-    ),
-  },
+  "create.currency-required": {},
   "create.phone-required": {
     "A missing phoneNumber is taken from a field named __proto__.": payments((fields) => {
       const hidden = Object.getOwnPropertyDescriptor(fields, "__proto__")?.value as object | undefined;
@@ -339,24 +302,9 @@ export const faults: Faults = {
       also("create.result-as-requested", resultAmounts(Math.fround)),
     ),
     "Verify shows amounts as signed 32-bit integers.": recordAmounts(to32Bits),
-    "Verify caps the amount at 2^31 - 1.": caughtOnlyBy(
-      ["numbers.exact", "life.facts-kept"],
-      recordAmounts((amount) => Math.min(amount, 2 ** 31 - 1)),
-    ),
     "Verify shows 15 significant digits of an amount.": caughtOnlyBy(
       ["numbers.exact", "life.facts-kept"],
       recordAmounts(to15Digits),
-    ),
-    "Create and verify cap the amount at 2^31 - 1.": data(
-      [createDisbursement, verifyDisbursement],
-      withAmount((amount) => Math.min(amount, 2 ** 31 - 1)),
-    ),
-    "Verify shows amounts of 16 digits as strings.": recordAmounts((amount) =>
-      amount >= 1e15 ? String(amount) : amount,
-    ),
-    "An amount above 2^31 - 1 returns 500.": refuses(
-      ({ amount }) => Number(amount) >= 2 ** 31 && Number(amount) < 2 ** 53,
-      500,
     ),
     "An amount of 2^53 + 1 is accepted and changed.": payments((fields) =>
       fields["amount"] === 2 ** 53 ? { ...fields, amount: Number.MAX_SAFE_INTEGER } : fields,
@@ -364,12 +312,7 @@ export const faults: Faults = {
     "Amounts from 20,001 to 99,999 are refused, larger amounts are accepted.": refuses(
       ({ amount }) => Number(amount) > 20_000 && Number(amount) < 100_000,
     ),
-    "Payouts above 1,000,000 are refused, but made.": pretends(isLarge),
     "Amounts above 1,000,000 get a page of text.": refuses(isLarge, { ...refusal(422), text: '"too much"' }),
-    "Every second amount above 1,000,000 is refused.": () => {
-      const isSecond = everyNth(2);
-      return refuses((fields) => isLarge(fields) && isSecond());
-    },
   },
   "numbers.largest-amount": {
     "Amounts above 2^40 are refused.": refuses(({ amount }) => Number(amount) > 2 ** 40),
@@ -379,7 +322,6 @@ export const faults: Faults = {
       ["webhook.amount", "life.webhooks-true"],
       webhookAmounts(to32Bits),
     ),
-    "Webhooks state 15 significant digits of the amount.": webhookAmounts(to15Digits),
     "Webhooks state the amount divided by 100.": webhookAmounts((amount) => amount / 100),
   },
   "records.as-requested": {
@@ -417,16 +359,6 @@ export const faults: Faults = {
       });
     },
     "Every record has the country and currency of the first record.": asInTheFirst("country", "currency"),
-    "Every record has the customer of the first record.": asInTheFirst("customer"),
-    "Verify derives the country from the currency and knows XOF and NGN only.": records((record) => ({
-      ...record,
-      country: record["currency"] === "NGN" ? "NG" : "CI",
-    })),
-    "The country is the phone number's country.": payments((fields) =>
-      String(fields["phoneNumber"]).startsWith("234") && /^[A-Z]{2}$/.test(String(fields["country"]))
-        ? { ...fields, country: "NG" }
-        : fields,
-    ),
     "A payout in another currency than the country's is made in the country's.": payments((fields) => {
       const own = commonPairs.find(({ country }) => country === fields["country"])?.currency;
       return own && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency: own } : fields;
@@ -441,9 +373,6 @@ export const faults: Faults = {
     ),
     "A record shows its webhookURL as a URL parser writes it, with percent-encoded apostrophes.": records((record) =>
       record["webhookURL"] ? { ...record, webhookURL: new URL(String(record["webhookURL"])).href } : record,
-    ),
-    "The record has the webhookURL without its fragment.": texts(createDisbursement, "webhookURL", (url) =>
-      url.replace(/#.*/, ""),
     ),
   },
   "records.concurrent": {
@@ -499,7 +428,6 @@ export const faults: Faults = {
       ["records.phone-digits", "life.facts-kept"],
       phones((phone) => phone.replace(/^(\d{13})\d$/, "$1")),
     ),
-    "Phone numbers of 10 digits are padded with a zero.": phones((phone) => phone.padStart(11, "0")),
     "A recipient whose number ends in the same nine digits as another's is taken for the other recipient.": () => {
       const first = new Map<string, string>();
       return payments((fields) => {
@@ -515,10 +443,6 @@ export const faults: Faults = {
     "A webhook is sent to the URL without the slash at the end of its path.": through(
       "records.as-requested",
       changesUrl((url) => url.replace("/?", "?")),
-    ),
-    "A webhook is sent to the URL without its query.": through(
-      "records.as-requested",
-      changesUrl((url) => url.replace(/\?.*/, "")),
     ),
   },
   "life.webhooks-true": {

@@ -25,7 +25,6 @@ import {
   refuses,
   responses,
   sent,
-  statuses,
   verifyCheckout,
   verifyDisbursement,
   withData,
@@ -167,10 +166,6 @@ export const faults: Faults = {
     "A duplicate reference with another amount is paid again.": paysAgain(
       (fields, first) => fields["amount"] !== first.fields["amount"],
     ),
-    "From an amount of 1,000,000, a duplicate reference is paid again.": paysAgain(
-      ({ amount }) => Number(amount) >= 1_000_000,
-    ),
-    "A duplicate reference returns 422.": statuses(createDisbursement, 409, 422),
     "A repeat to the path with a slash at its end is paid.": () => {
       let count = 0;
       return handles((call, ask) => {
@@ -284,17 +279,6 @@ export const faults: Faults = {
         isAccepted(reply) && isTenth() ? withHeader(refusal(429), "retry-after", "0") : reply,
       );
     },
-    "A third payout to the same phone number is refused with 409, as a duplicate.": () => {
-      const paid = new Map<unknown, number>();
-      return handles(async (call, ask) => {
-        const phoneNumber = disbursementIn(call)?.["phoneNumber"];
-        const count = paid.get(phoneNumber) ?? 0;
-        if (isText(phoneNumber) && count >= 2) return refusal(409);
-        const reply = await ask(call);
-        if (reply && isAccepted(reply)) paid.set(phoneNumber, count + 1);
-        return reply;
-      });
-    },
   },
   "create.model": {
     "A refused duplicate overwrites the amount of the existing payout.": changesRecords((call, { status }) => {
@@ -321,17 +305,6 @@ export const faults: Faults = {
         if (reply.status === 409) repeated.add(sent(call)["reference"]);
         const more = itemsOf(reply).filter((item) => repeated.has(item["merchantsReference"]));
         return more.length > 0 ? withData(reply, { ...dataOf(reply), items: [...itemsOf(reply), ...more] }) : reply;
-      });
-    },
-    "A refused duplicate replaces the first record in the list.": () => {
-      const repeated = new Set<unknown>();
-      return responses([createDisbursement, "listDisbursements"], (reply, call) => {
-        if (reply.status === 409) repeated.add(sent(call)["reference"]);
-        if (isOf(call, createDisbursement) || !isAccepted(reply)) return reply;
-        const items = itemsOf(reply).map((item) =>
-          repeated.has(item["merchantsReference"]) ? { ...item, reference: "DSB0000000000000000000000" } : item,
-        );
-        return withData(reply, { ...dataOf(reply), items });
       });
     },
   },
@@ -380,23 +353,11 @@ export const faults: Faults = {
       const theirs = await ask(withKey(call, isOfSecond(call, world) ? world.key : world.secondKey));
       return theirs && isAccepted(theirs) ? withStatus(own, 403) : own;
     }),
-    "A merchant's replay of another merchant's delivery is refused, but made.": handles(async (call, ask, world) => {
-      if (!isOf(call, "replayDelivery") || !isOfSecond(call, world)) return ask(call);
-      await ask(withKey(call, world.key));
-      return refusal(404);
-    }),
   },
   "recovery.location": {
     "A 409 has no Location.": also(
       "recovery.lost-answer",
       responses(createDisbursement, (reply) => withHeader(reply, "location")),
-    ),
-    "Location contains the merchant's reference instead of the service's.": responses(
-      createDisbursement,
-      (reply, call) =>
-        reply.status === 409
-          ? withHeader(reply, "location", `/v1/disbursements/${String(sent(call)["reference"])}`)
-          : reply,
     ),
     "The Location of a 409 leads to the payout of another merchant with the same reference.": () => {
       const made: { reference: unknown; key: string; path: string }[] = [];
@@ -435,10 +396,6 @@ export const faults: Faults = {
         return count === 3 ? asPending(record) : record;
       });
     },
-    "Every second verify is served by a stale replica.": () => {
-      const isSecond = everyNth(2);
-      return records((record) => (isSecond() ? asPending(record) : record));
-    },
     "A stale replica serves all concurrent verifies of a record except the first.": caughtOnlyBy(
       ["status.final-stays", "life.final-status"],
       also("life.final-status", () => {
@@ -468,13 +425,9 @@ export const faults: Faults = {
     ),
   },
   "status.updated-at-moves": {
-    "updatedAt does not change with the status.": records((record) => ({ ...record, updatedAt: record["createdAt"] })),
     "updatedAt is the time of the verify request.": records((record) => ({
       ...record,
       updatedAt: new Date().toISOString(),
     })),
-    "The fee changes when a payout becomes final.": records((record) =>
-      isFinal(record) ? { ...record, fee: Number(record["fee"]) + 5 } : record,
-    ),
   },
 };

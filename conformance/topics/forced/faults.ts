@@ -51,9 +51,7 @@ export const faults: Faults = {
   "forced.002-failed": { "Suffix 002 succeeds.": forcesLike("002", "001") },
   "forced.089-fails-later": {
     "Suffix 089 fails immediately.": forcesLike("089", "002"),
-    "Suffix 089 succeeds.": forcesLike("089", "473"),
     "Payouts that fail in Nigeria are stored and notified as success.": succeeds(({ country }) => country === "NG"),
-    "Payouts above 100.00 that fail are stored and notified as success.": succeeds(({ amount }) => amount > 10_000),
   },
   "forced.129-stays-pending": { "Suffix 129 settles.": forcesLike("129", "473") },
   "forced.500-records-nothing": {
@@ -61,9 +59,6 @@ export const faults: Faults = {
   },
   "forced.503-twice": {
     "Suffix 503 is never accepted.": () => ({ storage: () => ({ countRefusal: async () => 1 }) }),
-    "Suffix 503 is accepted on the second attempt.": () => ({
-      storage: (inner) => ({ countRefusal: async (...which) => (await inner.countRefusal(...which)) + 1 }),
-    }),
     "A forced 503 has no Retry-After.": responses(createDisbursement, (reply) => withHeader(reply, "retry-after")),
   },
   "forced.504-answer-lost": { "Suffix 504 gets a response.": forcesLike("504", "001") },

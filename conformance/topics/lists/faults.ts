@@ -26,16 +26,9 @@ const reads = (invalid: RegExp, as: string): How =>
 export const faults: Faults = {
   "lists.newest-first": {
     "Records are listed oldest first.": items(lists, (all) => all.toReversed()),
-    "Lists show the failed records after all others.": items(lists, (all) =>
-      all.toSorted((a, b) => Number(a["status"] === "failed") - Number(b["status"] === "failed")),
-    ),
-    "Lists show the status that a record had at first.": items(lists, (all) =>
-      all.map((item) => ({ ...item, status: "pending" })),
-    ),
   },
   "lists.pages": {
     "The cursor of record lists is ignored.": also("lists.cursor-422", ignoresQuery("cursor", lists)),
-    "The limit of record lists is ignored.": ignoresQuery("limit", lists),
     "A cursor skips the records of its own millisecond.": () => {
       const ends = new Map<string, unknown>();
       return handles(async (call, ask) => {
@@ -70,14 +63,11 @@ export const faults: Faults = {
   ]),
   "lists.invalid-filters": {
     "createdAfter reads 30 February as 2 March.": reads(/(createdAfter=2026)-02-30/, "$1-03-02"),
-    "An unknown status lists the records of every status.": reads(/status=(?!pending|success|failed|cancelled)\w+/, ""),
     "A limit of 101 counts as 100.": reads(/limit=101/, "limit=100"),
-    "A limit of 0 counts as the default.": reads(/limit=0/, ""),
     "An empty merchantsReference lists all records.": reads(/merchantsReference=(?=&|$)/, ""),
   },
   "lists.every-status": {
     "The list of disbursements leaves out pending disbursements.": leavesOut("listDisbursements", "pending"),
-    "The list of checkouts leaves out pending checkouts.": leavesOut("listCheckouts", "pending"),
     "The list of checkouts leaves out cancelled checkouts.": leavesOut("listCheckouts", "cancelled"),
   },
   "lists.cursor-422": {
@@ -103,12 +93,8 @@ export const faults: Faults = {
   },
   "lists.needs-key": {
     "Lists of records need no key.": opens(lists, hasNoKey),
-    "Lists of records accept any key.": opens(lists, (call, world) => !hasNoKey(call) && !isOfSecond(call, world)),
   },
   "lists.merchants-apart": {
     "A merchant can list another merchant's records.": opens(lists, isOfSecond),
-    "A second merchant's pages have no items.": responses(lists, (reply, call, world) =>
-      reply.status === 200 && isOfSecond(call, world) ? withData(reply, {}) : reply,
-    ),
   },
 };

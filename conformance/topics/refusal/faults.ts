@@ -64,10 +64,6 @@ export const faults: Faults = {
   },
   "refusal.bad-value-422": {
     "An invalid value returns 400.": statuses(creates, 422, 400),
-    "An invalid checkout value returns 400.": also(
-      "checkout-request.generated-refused",
-      statuses(createCheckout, 422, 400),
-    ),
     "An invalid webhookURL returns 400.": also(
       "addresses.refused",
       statuses(creates, 422, 400, (body) => body?.["webhookURL"] !== undefined),
@@ -83,14 +79,9 @@ export const faults: Faults = {
   },
   "refusal.media-type-415": {
     "JSON with Content-Type text/plain is accepted.": forwards((call) => (isPlain(call) ? asJson(call) : call)),
-    "JSON without a Content-Type is accepted.": forwards((call) =>
-      isOf(call, creates) && typeOf(call) === "" ? asJson(call) : call,
-    ),
-    "An unsupported media type returns 400.": statuses(creates, 415, 400),
   },
   "refusal.unknown-path-404": {
     "An unknown path returns 401 without a key.": before((call) => hasNoKey(call) && !isKnown(call.path), 401),
-    "An unknown path returns 200.": before(({ path }) => path === "/nothing", 200),
     "Paths are matched without regard to case.": forwards((call) => ({
       ...call,
       path: call.path.replace(/^\/V1/, "/v1"),
@@ -98,19 +89,13 @@ export const faults: Faults = {
   },
   "refusal.wrong-method-405": {
     "A wrong method returns 404.": statuses("every", 405, 404),
-    "A 405 has no Allow header.": responses("every", (reply) => withHeader(reply, "allow")),
     "The Allow header lists methods that are not allowed.": responses("every", (reply) =>
       reply.status === 405 ? withHeader(reply, "allow", "GET, POST, PUT, PATCH, DELETE") : reply,
     ),
   },
   "refusal.order": {
     "The key is checked before the method.": before((call) => hasNoKey(call) && call.method === "DELETE", 401),
-    "The key is checked before the path.": also(
-      "refusal.unknown-path-404",
-      before((call) => hasNoKey(call) && call.path === "/v1/nothing", 401),
-    ),
     "The body size is checked before the key.": before((call) => hasNoKey(call) && call.body.length > 16_384, 413),
-    "The media type is checked before the key.": before((call) => hasNoKey(call) && isPlain(call), 415),
     "The media type is checked before the body size.": before(
       (call) => !hasNoKey(call) && isPlain(call) && call.body.length > 16_384,
       415,
@@ -132,15 +117,12 @@ export const faults: Faults = {
   },
   "error-body.message": {
     "Errors have no message.": everyError((body) => without(body, "message")),
-    "Error messages are blank.": everyError((body) => ({ ...body, message: " " })),
-    "A 404 has no message.": onStatus(404, (body) => without(body, "message")),
   },
   "error-body.names-fields": {
     "Error messages name only the first invalid field.": everyError((body) => ({
       ...body,
       message: String(body["message"]).split(";")[0],
     })),
-    "Error messages name no field.": everyError((body) => ({ ...body, message: "Fix the request." })),
     "The message for an advance of the clock with both fields, or with neither, names no field.": errors(
       "advanceClock",
       (body) =>
@@ -162,23 +144,18 @@ export const faults: Faults = {
       "refusal.wrong-method-405",
       onStatus(405, () => ({ code: 405 })),
     ),
-    "A 413 has the wrong shape.": onStatus(413, () => ({ code: 413 })),
     "An unknown path returns an HTML page.": responses("every", (reply, { path }) =>
       reply.status === 404 && !isKnown(path)
         ? { ...withHeader(reply, "content-type", "text/html"), text: "<p>Nothing here</p>" }
         : reply,
     ),
-    "The body of a 405 has the statusCode 400.": onStatus(405, (body) => ({ ...body, statusCode: 400 })),
   },
   "error-code.documented": {
     "Errors have no code.": everyError((body) => without(body, "code")),
-    "A 404 has a code that is not documented.": onStatus(404, (body) => ({ ...body, code: "missing" })),
   },
   "error-code.fields": {
     "Errors have no fields.": everyError((body) => without(body, "fields")),
-    "Only the first invalid field is in fields.": fieldErrors((all) => all.slice(0, 1)),
     "Every entry in fields has the code enum.": fieldErrors((all) => all.map((each) => ({ ...each, code: "enum" }))),
-    "The refusal of a clock advance names no field.": errors("advanceClock", (body) => without(body, "fields")),
     "The refusal of an unknown cursor names another field.": responses(lists, (reply) => ({
       ...reply,
       text: reply.text.replace('"path":"cursor"', '"path":"page"'),
@@ -186,7 +163,6 @@ export const faults: Faults = {
   },
   "methods.head": {
     "HEAD is refused.": onHead(() => true),
-    "HEAD on a list is refused.": onHead(({ path }) => path.startsWith("/v1/disbursements?")),
     "HEAD returns other headers than GET.": responses("every", (reply, { method }) =>
       method === "HEAD" ? withHeader(reply, "content-type", "text/plain") : reply,
     ),
@@ -197,14 +173,8 @@ export const faults: Faults = {
         ? { status: 204, headers: { allow: "GET, POST", "access-control-allow-origin": "*" }, text: "" }
         : ask(call),
     ),
-    "A refused preflight allows every origin.": responses("every", (reply, { method }) =>
-      method === "OPTIONS" ? withHeader(reply, "access-control-allow-origin", "*") : reply,
-    ),
   },
   "versioning.paths": {
     "A checkout without fields returns 404.": before(isWithoutFields, 404),
-    "A checkout without fields is redirected to another version.": handles(async (call, ask) =>
-      isWithoutFields(call) ? withHeader(refusal(308), "location", "/v2/checkouts") : ask(call),
-    ),
   },
 };

@@ -29,9 +29,9 @@ import {
 
 const isCreate = (call: Call) => isOf(call, createDisbursement);
 const withStatus =
-  (status: number, also: (call: Call) => boolean = () => true): Fits =>
+  (status: number, fits: (call: Call) => boolean = () => true): Fits =>
   (call, reply) =>
-    reply.status === status && isCreate(call) && also(call);
+    reply.status === status && isCreate(call) && fits(call);
 const at =
   (method: string, path: RegExp): Fits =>
   (call) =>
@@ -73,7 +73,6 @@ export const faults: Faults = {
       "refused.unauthenticated-leaves-nothing",
       reserves(withStatus(401, hasNoKey)),
     ),
-    "A create with an unknown key uses its reference up.": reserves(withStatus(401, (call) => !hasNoKey(call))),
     "A create takes the webhookURL from an earlier request with its reference that got 401.": also(
       "refused.no-webhook",
       () => {
@@ -91,7 +90,6 @@ export const faults: Faults = {
   },
   "refused.invalid-leaves-nothing": {
     "An invalid create returns 422 and is paid with a valid value.": also("refused.no-webhook", pays(withStatus(422))),
-    "A create without a country uses its reference up.": reserves(withStatus(400, lacks("country"))),
     "A create with an invalid currency uses its reference up.": caughtOnlyBy(
       "refused.invalid-leaves-nothing",
       reserves(withStatus(422, (call) => !/^[A-Z]{3}$/.test(String(sent(call)["currency"])))),
@@ -105,7 +103,6 @@ export const faults: Faults = {
       "refused.malformed-leaves-nothing",
       withStatus(400, isMalformed),
     ),
-    "Malformed JSON uses its reference up if it can be read.": reserves(withStatus(400, isMalformed)),
     "A refused array of one request uses that request's reference up.": reserves(
       withStatus(400, ({ body }) => body.toString().startsWith("[")),
     ),
@@ -116,22 +113,12 @@ export const faults: Faults = {
       withStatus(415, (call) => typeOf(call) === ""),
     ),
     "An oversized create returns 413 and is paid.": paysUnsupported(withStatus(413)),
-    "A create of more than 100 KiB returns 413 and uses its reference up.": reserves(
-      withStatus(413, ({ body }) => body.length > 102_400),
-    ),
     "A create at a misspelt path returns 404 and is paid.": paysUnsupported(at("POST", /^\/v1\/disbursement$/)),
-    "A create at a path with a trailing slash returns 404 and uses its reference up.": reserves(
-      at("POST", /\/disbursements\/$/),
-    ),
     "PUT returns 405 and pays.": paysUnsupported(at("PUT", /^\/v1\/disbursements$/)),
-    "DELETE with a create's body returns 405 and uses its reference up.": reserves(
-      at("DELETE", /^\/v1\/disbursements$/),
-    ),
   },
   "refused.no-webhook": {
     "A create without a key returns 401 and is reported as failed.": notifies(withStatus(401, hasNoKey)),
     "A create without a reference returns 400 and sends a webhook.": notifies(withStatus(400, lacks("reference"))),
-    "A create at a path in another case returns 404 and is reported as failed.": notifies(at("POST", /^\/V1/)),
     "A checkout without a key returns 401 and is reported as failed.": caughtOnlyBy(
       ["refused.no-webhook", "life.webhooks-addressed"],
       notifies((call, { status }) => status === 401 && isOf(call, createCheckout)),
@@ -172,9 +159,7 @@ export const faults: Faults = {
       ["refused.existing-unchanged", "create.duplicate-any-field", "life.facts-kept"],
       overwrites("webhookURL", 409),
     ),
-    "A duplicate without a key returns 401 and overwrites the amount.": overwrites("amount", 401),
     "DELETE of a record returns 405 and cancels the payout.": obeys("DELETE", { status: "failed" }),
-    "PATCH of a record is refused and changes the amount.": obeys("PATCH", { amount: 1 }),
     "After concurrent requests with one reference, the record has the webhookURL of the last request.": () => {
       const done = new Set<unknown>();
       const last = new Map<unknown, unknown>();
