@@ -55,7 +55,7 @@ const responses: [operation: string, schema: string, shape: string, provokedBy: 
   [createCheckout, "CheckoutCreated", "checkout-body.shape", "checkout-body.shape"],
   [verifyCheckout, "Checkout", "checkout-record.shape", "checkout-record.shape", "checkout-record.agrees"],
   ["readClock", "Clock", "answers.exact", "sandbox.clock"],
-  ["readWebhookSecret", "WebhookSecret", "answers.exact", "signature.verifies"],
+  ["readWebhookSecret", "WebhookSecret", "answers.exact", "signature.rotation"],
   ["listEvents", "SandboxEventList", "answers.exact", "sandbox.events"],
   ["listDeliveries", "DeliveryList", "answers.exact", "sandbox.deliveries"],
 ];
@@ -64,11 +64,11 @@ const ofResponses = responses.map(([operation, schema, shape, provokedBy, absent
   const fields = fieldsOf(schemas[schema]!);
   const puts = (field: string, change: (value: unknown) => unknown) =>
     data(operation, (body) => replaced(body, field, change));
-  const lacks = (names: readonly string[]) =>
+  const lacks = (names: readonly string[], by = provokedBy) =>
     forEach(names, (field) => [
       `${operation} leaves ${field} out.`,
       through(
-        provokedBy,
+        by,
         puts(field, () => undefined),
       ),
     ]);
@@ -77,7 +77,10 @@ const ofResponses = responses.map(([operation, schema, shape, provokedBy, absent
     through(provokedBy, puts(field, ofAnotherType)),
   ]);
   const required = fields.filter((field) => !given.has(field));
-  const optional = lacks(fields.filter((field) => given.has(field)));
+  const optional = lacks(
+    fields.filter((field) => given.has(field)),
+    absent === shape ? provokedBy : absent,
+  );
   return absent === shape
     ? { [shape]: { ...lacks(required), ...types, ...optional } }
     : { [shape]: { ...lacks(required), ...types }, [absent]: optional };
@@ -124,7 +127,7 @@ const requests: [operation: string, schema: string, judges: (field: string, keyw
       createDisbursement,
       "DisbursementRequest",
       (field, keyword) => {
-        if (field === "reference" && keyword === "pattern") return "limits.reference-length";
+        if (field === "reference" && keyword === "pattern") return undefined;
         return `create.${{ phoneNumber: "phone", webhookURL: "webhook" }[field] ?? field}-${keyword}`;
       },
     ],
