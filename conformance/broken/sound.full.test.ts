@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { openPostgres } from "../../server/storage/postgres/index.ts";
 import { testDatabase } from "../../server/testing/resources.ts";
-import { trySecond } from "../second-implementation/trial.ts";
+import { tryModel } from "../model/trial.ts";
 import { hiddenBy, runAgainst, trySound } from "./catch.ts";
 import { faults } from "./faults.ts";
 import { seeds, triesAll } from "./self-test.ts";
@@ -43,8 +43,8 @@ describe.runIf(triesAll).concurrent("certifies for extended, with each seed", ()
     expect(judged).toEqual({ verdict: "certified", alarms: [] });
   });
 
-  test.each(seeds.map((args) => [args]))("the second implementation %s", async (args) => {
-    const { verdict, alarms } = await trySecond("extended", args);
+  test.each(seeds.map((args) => [args]))("the model of the service %s", async (args) => {
+    const { verdict, alarms } = await tryModel("extended", args);
     expect({ verdict, alarms }).toEqual({ verdict: "certified", alarms: [] });
   });
 });

@@ -82,7 +82,9 @@ export const faults: Faults = {
     "An attempt without a response is not recorded.": () => ({
       storage: (inner) => ({
         recordAttempt: async (claim, attempt, next) =>
-          attempt.httpStatus === undefined || inner.recordAttempt(claim, attempt, next),
+          attempt.httpStatus === undefined
+            ? { isValid: true, hasAdvanced: false }
+            : inner.recordAttempt(claim, attempt, next),
       }),
     }),
   },
