@@ -42,7 +42,6 @@ export const textIn = ({ body }: Call, field: string) =>
   new RegExp(`["']${field}["']\\s*:\\s*["']([^"']*)["']`).exec(body.toString())?.[1];
 
 export const isText = (value: unknown): value is string => typeof value === "string";
-export const isFraction = (value: unknown) => typeof value === "number" && !Number.isInteger(value);
 export const without = (fields: Fields, ...names: string[]): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 /** Returns the name of the field that the contract does not know; undefined if there is none. */

@@ -2,7 +2,6 @@
 import { also, through, type Faults } from "../../broken/fault.ts";
 import {
   described,
-  errors,
   fieldsOf,
   isAccepted,
   isError,
@@ -25,23 +24,10 @@ const onErrors = (name: string, value?: string) =>
 export const faults: Faults = {
   "answers.exact": {
     "An unknown reference returns 418.": statuses(verifyDisbursement, 404, 418),
-    "The fee of a record is negative.": records((record) => ({ ...record, fee: -1 })),
-    "The sandbox time has no milliseconds.": responses("readClock", (reply) => ({
-      ...reply,
-      text: reply.text.replace(/\.\d{3}Z/, ""),
-    })),
     "A failure has a code that the contract does not list.": through(
       "forced.089-fails-later",
       records((record) =>
         record["failure"] ? { ...record, failure: { code: "do_not_honor", message: "Declined." } } : record,
-      ),
-    ),
-    "The refusal of a body that is not an object has a field error without a path.": through(
-      "refusal.malformed-400",
-      errors("every", (body) =>
-        body["statusCode"] === 400 && !body["fields"]
-          ? { ...body, fields: [{ path: "", code: "type", message: "The body must be a JSON object." }] }
-          : body,
       ),
     ),
   },

@@ -3,11 +3,9 @@ import { forEach, type Faults } from "../../broken/fault.ts";
 import {
   createCheckout,
   data,
-  dataOf,
   disbursementIn,
   handles,
   hasNoKey,
-  isAccepted,
   isOf,
   isText,
   opens,
@@ -21,12 +19,9 @@ import {
   statuses,
   texts,
   verifyCheckout,
-  withFields,
   withHeader,
   without,
 } from "../../broken/exchanges.ts";
-
-const currencies: Record<string, string> = { CI: "XOF", NG: "NGN", GH: "GHS", KE: "KES" };
 
 export const faults: Faults = {
   "checkout-body.shape": { "Creating a checkout returns 201.": statuses(createCheckout, 200, 201) },
@@ -45,15 +40,6 @@ export const faults: Faults = {
       `A checkout's record has another ${field}.`,
       data(verifyCheckout, (record) => ({ ...record, [field]: field === "amount" || field === "fee" ? 1 : "another" })),
     ]),
-    "A checkout has the currency of its country, whatever was requested.": requests(createCheckout, (fields) => {
-      const currency = currencies[String(fields["country"])];
-      return currency && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency } : fields;
-    }),
-    "A checkout with both addresses has its webhookURL as redirectURL.": requests(createCheckout, (fields) =>
-      URL.canParse(String(fields["redirectURL"])) && URL.canParse(String(fields["webhookURL"]))
-        ? { ...fields, redirectURL: fields["webhookURL"] }
-        : fields,
-    ),
   },
   "checkout-request.reference-unique": {
     "A duplicate reference creates another checkout.": paysAgain(() => true, createCheckout),
@@ -64,19 +50,6 @@ export const faults: Faults = {
     "The 409 for a duplicate checkout has no Location.": responses(createCheckout, (reply) =>
       reply.status === 409 ? withHeader(reply, "location") : reply,
     ),
-    "The reference of a checkout is free again when the checkout has ended.": () => {
-      const named = new Map<unknown, unknown>();
-      const free = new Set<unknown>();
-      return handles(async (call, ask) => {
-        const [, ended] = /^\/sandbox\/checkouts\/([^/]+)\/finish$/.exec(call.path) ?? [];
-        if (named.has(ended)) free.add(named.get(ended));
-        const { reference, ...rest } = isOf(call, createCheckout) ? sent(call) : {};
-        const isAgain = reference !== undefined && free.has(reference);
-        const reply = await ask(isAgain ? withFields(call, rest) : call);
-        if (reply && reference !== undefined && isAccepted(reply)) named.set(dataOf(reply)["reference"], reference);
-        return reply;
-      });
-    },
   },
   "checkout-request.reference-per-merchant": {
     "A checkout's reference must be unique among all merchants.": () => {
@@ -126,7 +99,6 @@ export const faults: Faults = {
       fields["amount"] === 1.5 ? { ...fields, amount: 2 } : fields,
     ),
   },
-  "checkout-request.patterns": {},
   "checkout-request.shown-as-text": {
     "The payment page contains the merchant's reference without HTML escapes.": pages((reply) => ({
       ...reply,

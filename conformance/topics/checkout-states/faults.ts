@@ -1,5 +1,5 @@
 // Servers whose checkouts end in another way, twice or never (D3, D10).
-import { also, type Faults, type How } from "../../broken/fault.ts";
+import { type Faults, type How } from "../../broken/fault.ts";
 import {
   createCheckout,
   data,
@@ -9,7 +9,6 @@ import {
   lastPart,
   requests,
   sent,
-  statuses,
   verifyCheckout,
   withData,
 } from "../../broken/exchanges.ts";
@@ -43,10 +42,6 @@ export const faults: Faults = {
     "A failed checkout has the status success.": data(verifyCheckout, (record) =>
       record["status"] === "failed" ? { ...record, status: "success" } : record,
     ),
-    "A new checkout has the status open.": also(
-      "checkout-body.shape",
-      data(createCheckout, (created) => ({ ...created, status: "open" })),
-    ),
     "The payment of a checkout ends the oldest open checkout with the same amount.": () => {
       const open = new Map<unknown, unknown>();
       return handles(async (call, ask) => {
@@ -74,7 +69,6 @@ export const faults: Faults = {
         return status ? withData(reply, { ...dataOf(reply), status }) : reply;
       });
     },
-    "Finishing a final checkout returns 200 and changes nothing.": statuses(finish, 409, 200),
   },
   "checkout-states.expiry": {
     "An unpaid checkout expires after 10 minutes.": expires(10),

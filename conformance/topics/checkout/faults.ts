@@ -6,12 +6,9 @@ import {
   data,
   dataOf,
   fieldsOf,
-  forwards,
   handles,
   html,
   isAccepted,
-  isOf,
-  isPage,
   pages,
   refuses,
   responses,
@@ -23,7 +20,6 @@ import {
   withFields,
   withHeader,
   without,
-  withStatus,
   type Fields,
 } from "../../broken/exchanges.ts";
 
@@ -90,7 +86,6 @@ export const faults: Faults = {
     ),
     "Creating a checkout returns a redirect to the payment page.": statuses(createCheckout, 200, 303),
   },
-  "checkout.optional-fields": {},
   "checkout.link": {
     "The checkout response has no link.": created((checkout) => without(checkout, "url")),
     "The link to the payment page is relative.": created(({ url, ...checkout }) => ({
@@ -104,14 +99,12 @@ export const faults: Faults = {
       url: `${String(url)}0`,
     })),
     "The payment page returns 500.": instead(html(500)),
-    "The payment page redirects to itself.": pages((_, call) => withHeader(html(302), "location", call.path)),
   },
   "checkout.link-pays-nothing": {
     "Opening the link to the payment page pays the checkout.": caughtOnlyBy(
       "checkout.link-pays-nothing",
       pays(({ method }) => method === "GET"),
     ),
-    "Opening the link to the payment page for the third time pays the checkout.": pays((_, count) => count === 3),
     "A messenger's preview of the link pays the checkout.": pays(({ headers }) =>
       /WhatsApp|facebook/.test(String(headers["user-agent"])),
     ),
@@ -131,16 +124,6 @@ export const faults: Faults = {
       let first: Reply | undefined;
       return pages((reply) => (first ??= reply));
     },
-    "Every link opens the page of the latest checkout.": () => {
-      let latest: string | undefined;
-      return handles(async (call, ask) => {
-        if (isPage(call) && latest !== undefined) return ask({ ...call, path: latest });
-        const reply = await ask(call);
-        if (reply && isOf(call, createCheckout) && isAccepted(reply))
-          latest = new URL(String(dataOf(reply)["url"])).pathname;
-        return reply;
-      });
-    },
     "The payment page shows ten times the amount.": caughtOnlyBy(
       "checkout.page-amount",
       amounts((shown) => `${shown.slice(0, -3)}0${shown.slice(-3)}`),
@@ -148,11 +131,6 @@ export const faults: Faults = {
   },
   "checkout.reference": {
     "The checkout response has no reference.": created(({ url }) => ({ url })),
-    "Every checkout has the same reference.": created((checkout) => ({
-      ...checkout,
-      reference: "CHK1",
-      merchantsReference: "CHK1",
-    })),
   },
   "checkout.response-body": {
     "The checkout response has no envelope.": also(
@@ -161,11 +139,6 @@ export const faults: Faults = {
     ),
   },
   "checkout.malformed-refused": {
-    "A checkout without a valid body is accepted.": forwards((call) =>
-      isOf(call, createCheckout) && fieldsOf(call.body) === undefined
-        ? asJson(withFields(call, { amount: 1, currency: "XOF", country: "CI" }))
-        : call,
-    ),
     "A malformed checkout body returns 500.": refuses((_, call) => isMalformed(call), 500, createCheckout),
   },
   "checkout.error-statuses": { "Every invalid checkout returns 422.": statuses(createCheckout, 400, 422) },
@@ -180,15 +153,6 @@ export const faults: Faults = {
       "redirect.parameters",
       returns(losing("item", "a")),
     ),
-    "A checkout without the merchant's own reference never returns.": () => {
-      const unnamed = new Set<unknown>();
-      return responses("every", (reply, call) => {
-        if (isOf(call, createCheckout) && sent(call)["reference"] === undefined)
-          unnamed.add(dataOf(reply)["reference"]);
-        const isUnnamed = isPage(call) && unnamed.has(/^\/checkouts\/([^/?]*)/.exec(call.path)?.[1]);
-        return isUnnamed ? { ...html(200), text: "<p>Paid.</p>" } : reply;
-      });
-    },
     "The customer returns to the home page of the merchant instead of redirectURL.": also(
       "redirect.parameters",
       returns((address) => `${address.origin}/${address.search}`),
@@ -205,9 +169,6 @@ export const faults: Faults = {
     }),
     "The outcome is appended after the fragment of redirectURL.": returns(({ href, hash, origin, pathname, search }) =>
       hash === "" ? href : origin + pathname + hash + search,
-    ),
-    "The return to the merchant is a 302.": responses("every", (reply) =>
-      reply.headers.location?.startsWith("http") ? withStatus(reply, 302) : reply,
     ),
   },
   "money.page-divides": {

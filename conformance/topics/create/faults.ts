@@ -6,11 +6,9 @@ import {
   accepts,
   createDisbursement,
   dataOf,
-  disbursementIn,
   extraIn,
   handles,
   isAccepted,
-  isFraction,
   isOf,
   isText,
   records,
@@ -22,7 +20,6 @@ import {
   sent,
   statuses,
   texts,
-  typeOf,
   verifyDisbursement,
   withBody,
   withData,
@@ -52,8 +49,6 @@ const webhookAmounts = (change: (amount: number) => unknown) =>
   through("numbers.exact", changesRecord(withAmount(change), isPayout));
 const to32Bits = (amount: number) => Math.trunc(amount) | 0;
 const to15Digits = (amount: number) => Number(amount.toPrecision(15));
-const isLarge = ({ amount }: Fields) => Number(amount) > 1_000_000;
-
 const phoneOf = (record: Fields) => String((record["customer"] as Fields)["phoneNumber"]);
 const withPhone = (record: Fields, phoneNumber: string): Fields => ({
   ...record,
@@ -65,17 +60,6 @@ const isOfLength =
   (...lengths: number[]) =>
   ({ phoneNumber }: Fields) =>
     lengths.includes(String(phoneNumber).length);
-
-/** Shows values of the merchant's first disbursement in every record. */
-const asInTheFirst =
-  (...names: string[]): How =>
-  () => {
-    let first: Fields | undefined;
-    return records((record) => {
-      const shown = (first ??= record);
-      return { ...record, ...Object.fromEntries(names.map((name) => [name, shown[name]])) };
-    });
-  };
 
 /**
  * Keeps a value of the request in a variable that concurrent requests share. A record then gets the value of the last
@@ -115,8 +99,6 @@ const acceptsTexts = (
   ]);
 const acceptsAmounts = (isInvalid: (value: unknown) => boolean, valid: (value: unknown) => unknown) =>
   accepts(createDisbursement, "amount", isInvalid, valid);
-const isNumeric = (value: unknown) => isText(value) && /^\d+$/.test(value);
-
 const served = new Set(["CI", "NG", "GH", "KE", "US"]);
 
 export const faults: Faults = {
@@ -146,31 +128,13 @@ export const faults: Faults = {
       ...created,
       amount: Number(created["amount"]) - Number(created["fee"]),
     })),
-    "The amount 10000 is refused.": refuses(({ amount }) => amount === 10_000),
   },
   "create.reference-echoed": {
     "The merchant's reference is trimmed.": keeps((text) => text.trim()),
     "The merchant's reference is converted to lower case.": keeps((text) => text.toLowerCase()),
     "The merchant's reference is normalised to Unicode NFC.": keeps((text) => text.normalize("NFC")),
-    "Consecutive spaces in a reference are collapsed.": echoes((text) => text.replaceAll(/ +/g, " ")),
     "The merchant's reference is returned with HTML escapes.": echoes((text) =>
       text.replaceAll("&", "&amp;").replaceAll("<", "&lt;"),
-    ),
-    "A create returns the data of the previous payout.": () => {
-      let before: Fields | undefined;
-      return results((created) => {
-        const other = before ?? created;
-        before = created;
-        return other;
-      });
-    },
-    "The service's and the merchant's reference are swapped.": also(
-      "create.service-reference-verifies",
-      results((created) => ({
-        ...created,
-        reference: created["merchantsReference"],
-        merchantsReference: created["reference"],
-      })),
     ),
   },
   "create.service-reference-unique": {
@@ -207,10 +171,6 @@ export const faults: Faults = {
     ),
   },
   "create.result-as-requested": {
-    "The create response has an amount of 1 if the Content-Type has a charset.": through(
-      "json.charset-accepted",
-      results((created, call) => (typeOf(call).includes("charset") ? { ...created, amount: 1 } : created)),
-    ),
     "The create response has an empty merchantsReference if the request has an unknown field.": through(
       "create.extra-field",
       results((created, call) => (extraIn(sent(call)) ? { ...created, merchantsReference: "" } : created)),
@@ -254,19 +214,7 @@ export const faults: Faults = {
     "with a digit": /^[A-Z]0[A-Z]$/,
     "in Cyrillic letters": /^\p{Script=Cyrillic}{3}$/u,
   }),
-  "create.webhook-format": {
-    "A relative webhookURL is accepted.": accepts(
-      createDisbursement,
-      "webhookURL",
-      (value) => String(value).startsWith("/"),
-      () => undefined,
-    ),
-  },
   "create.amount-type": {
-    "A string of digits is accepted as amount from a million.": acceptsAmounts(
-      (value) => isNumeric(value) && Number(value) >= 1e6,
-      Number,
-    ),
     "A string with separators is accepted as amount.": acceptsAmounts(
       (value) => isText(value) && /^\d+([ ,.]\d+)+$/.test(value),
       () => 1000,
@@ -274,10 +222,6 @@ export const faults: Faults = {
     "An amount of 1.5 is rounded and paid.": acceptsAmounts(
       (value) => value === 1.5,
       () => 2,
-    ),
-    "A fraction in an amount above 100 is rounded.": acceptsAmounts(
-      (value) => isFraction(value) && Number(value) > 100,
-      (value) => Math.round(Number(value)),
     ),
   },
   "create.phone-type": {
@@ -289,7 +233,6 @@ export const faults: Faults = {
       () => 1,
     ),
   },
-  "create.currency-required": {},
   "create.phone-required": {
     "A missing phoneNumber is taken from a field named __proto__.": payments((fields) => {
       const hidden = Object.getOwnPropertyDescriptor(fields, "__proto__")?.value as object | undefined;
@@ -309,10 +252,6 @@ export const faults: Faults = {
     "An amount of 2^53 + 1 is accepted and changed.": payments((fields) =>
       fields["amount"] === 2 ** 53 ? { ...fields, amount: Number.MAX_SAFE_INTEGER } : fields,
     ),
-    "Amounts from 20,001 to 99,999 are refused, larger amounts are accepted.": refuses(
-      ({ amount }) => Number(amount) > 20_000 && Number(amount) < 100_000,
-    ),
-    "Amounts above 1,000,000 get a page of text.": refuses(isLarge, { ...refusal(422), text: '"too much"' }),
   },
   "numbers.largest-amount": {
     "Amounts above 2^40 are refused.": refuses(({ amount }) => Number(amount) > 2 ** 40),
@@ -332,11 +271,6 @@ export const faults: Faults = {
         return isRounded ? { ...fields, amount: Math.max(100, Math.round(Number(amount) / 100) * 100) } : fields;
       },
     ),
-    "An amount that is a multiple of 100.00 is taken for an amount in the main unit.": payments((fields) => {
-      const { amount } = fields;
-      const isRound = Number.isSafeInteger(amount) && Number(amount) > 0 && Number(amount) % 10_000 === 0;
-      return isRound ? { ...fields, amount: Number(amount) / 100 } : fields;
-    }),
     "The exponent of an amount such as 1.5e1 is ignored, and its fraction is cut off.": requests(
       createDisbursement,
       (fields, { body }) => {
@@ -344,21 +278,6 @@ export const faults: Faults = {
         return Number(most) > 0 ? { ...fields, amount: Number(most) } : fields;
       },
     ),
-    "Verify calculates the fee of amounts above 700 anew, and rounds it up.": records((record) =>
-      Number(record["amount"]) > 700 ? { ...record, fee: Math.ceil(Number(record["amount"]) / 100) + 1 } : record,
-    ),
-    "A record has the fee that its request names.": () => {
-      const named = new Map<unknown, unknown>();
-      return handles(async (call, ask) => {
-        const reply = await ask(call);
-        if (!reply || !isAccepted(reply)) return reply;
-        const record = dataOf(reply);
-        if (isOf(call, createDisbursement)) named.set(record["reference"], sent(call)["fee"]);
-        const fee = named.get(record["reference"]);
-        return isOf(call, verifyDisbursement) && fee !== undefined ? withData(reply, { ...record, fee }) : reply;
-      });
-    },
-    "Every record has the country and currency of the first record.": asInTheFirst("country", "currency"),
     "A payout in another currency than the country's is made in the country's.": payments((fields) => {
       const own = commonPairs.find(({ country }) => country === fields["country"])?.currency;
       return own && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency: own } : fields;
@@ -370,9 +289,6 @@ export const faults: Faults = {
           ? { ...record, webhookURL: String(record["webhookURL"]).split("?")[0] }
           : record,
       ),
-    ),
-    "A record shows its webhookURL as a URL parser writes it, with percent-encoded apostrophes.": records((record) =>
-      record["webhookURL"] ? { ...record, webhookURL: new URL(String(record["webhookURL"])).href } : record,
     ),
   },
   "records.concurrent": {
@@ -397,15 +313,6 @@ export const faults: Faults = {
         });
       }),
     ),
-    "Verify fails while another payout is created.": () => {
-      let underWay = 0;
-      return handles(async (call, ask) => {
-        if (isOf(call, verifyDisbursement) && underWay > 0) return refusal(500);
-        const isCreate = disbursementIn(call) !== undefined;
-        if (isCreate) underWay += 1;
-        return ask(call).finally(() => (underWay -= Number(isCreate)));
-      });
-    },
     "Concurrent creates share a variable, and records show another record's recipient.": caughtOnlyBy(
       ["records.concurrent", "create.duplicate-race-any-field", "life.facts-kept"],
       sharesVariable("phoneNumber", (record, value) => withPhone(record, String(value))),
@@ -428,16 +335,6 @@ export const faults: Faults = {
       ["records.phone-digits", "life.facts-kept"],
       phones((phone) => phone.replace(/^(\d{13})\d$/, "$1")),
     ),
-    "A recipient whose number ends in the same nine digits as another's is taken for the other recipient.": () => {
-      const first = new Map<string, string>();
-      return payments((fields) => {
-        const phoneNumber = String(fields["phoneNumber"]);
-        if (!/^[0-9]{10,15}$/.test(phoneNumber)) return fields;
-        const end = phoneNumber.slice(-9);
-        if (!first.has(end)) first.set(end, phoneNumber);
-        return { ...fields, phoneNumber: first.get(end) };
-      });
-    },
   },
   "life.webhooks-addressed": {
     "A webhook is sent to the URL without the slash at the end of its path.": through(

@@ -9,7 +9,6 @@ import {
   disbursementIn,
   everyNth,
   extraIn,
-  fieldsOf,
   handles,
   isAccepted,
   isOf,
@@ -17,7 +16,6 @@ import {
   isText,
   itemsOf,
   keyOf,
-  lastPart,
   opens,
   paysAgain,
   records,
@@ -31,7 +29,6 @@ import {
   withFields,
   withHeader,
   withKey,
-  withStatus,
   type Fields,
 } from "../../broken/exchanges.ts";
 
@@ -166,15 +163,6 @@ export const faults: Faults = {
     "A duplicate reference with another amount is paid again.": paysAgain(
       (fields, first) => fields["amount"] !== first.fields["amount"],
     ),
-    "A repeat to the path with a slash at its end is paid.": () => {
-      let count = 0;
-      return handles((call, ask) => {
-        const fields = fieldsOf(call.body);
-        if (call.method !== "POST" || call.path !== "/v1/disbursements/" || !fields) return ask(call);
-        const path = "/v1/disbursements";
-        return ask(withFields({ ...call, path }, { ...fields, reference: `slash-${(count += 1)}` }));
-      });
-    },
   },
   "create.duplicate-any-field": {
     "A duplicate reference with only another country is paid again.": caughtOnlyBy(
@@ -200,22 +188,6 @@ export const faults: Faults = {
         return [400, 422].includes(reply.status) ? (made.get(reference) ?? reply) : reply;
       });
     },
-    "An invalid request with a duplicate reference is refused, but overwrites the recipient's number.": changesRecords(
-      (call, { status }) => {
-        const { reference, phoneNumber } = disbursementIn(call) ?? {};
-        return reference !== undefined && [400, 422].includes(status)
-          ? [reference, { customer: { id: "1", name: "Customer", phoneNumber } }]
-          : undefined;
-      },
-    ),
-    "A duplicate without a currency is refused, but frees the reference.": () => {
-      const freed = new Set<unknown>();
-      return paysAgain((fields) => {
-        const { reference } = fields;
-        if (!("currency" in fields)) freed.add(reference);
-        return "currency" in fields && freed.delete(reference);
-      });
-    },
   },
   "create.duplicate-race": {
     "Uniqueness is checked before the insert without a lock, so that two concurrent creates are both paid.":
@@ -235,21 +207,6 @@ export const faults: Faults = {
       `Concurrent requests with the same reference are all paid if they differ in ${name}.`,
       racesOn(name),
     ]),
-    "After concurrent requests with the same reference, the record has the amount of the last request.": () => {
-      const underWay = new Map<unknown, number>();
-      const last = new Map<unknown, unknown>();
-      return handles(async (call, ask) => {
-        const { reference, amount } = disbursementIn(call) ?? {};
-        const before = underWay.get(reference) ?? 0;
-        underWay.set(reference, before + 1);
-        if (before > 0) last.set(reference, amount);
-        const reply = await ask(call);
-        underWay.set(reference, (underWay.get(reference) ?? 1) - 1);
-        if (!reply || !isOf(call, verifyDisbursement) || !isAccepted(reply)) return reply;
-        const record = dataOf(reply);
-        return withData(reply, { ...record, amount: last.get(record["merchantsReference"]) ?? record["amount"] });
-      });
-    },
   },
   "create.references-apart": {
     ...forEach(keys, ([what, key]) => [`References are compared ${what}.`, confuses(key)]),
@@ -257,18 +214,6 @@ export const faults: Faults = {
       `References are collated ${what}.`,
       also("limits.reference-as-sent", confuses(key)),
     ]),
-    "A reference is refused as a duplicate if it matches another reference as a pattern of SQL.": () => {
-      const used: string[] = [];
-      return handles(async (call, ask) => {
-        const reference = disbursementIn(call)?.["reference"];
-        if (!isText(reference)) return ask(call);
-        const [before = "", ...after] = reference.split("%");
-        const matches = (other: string) => other.startsWith(before) && after.every((part) => other.endsWith(part));
-        if (after.length === 1 && used.some(matches)) return refusal(409);
-        used.push(reference);
-        return ask(call);
-      });
-    },
     ...forEach(["null", "0", "constructor"], (word) => [
       `The reference "${word}" is refused as missing.`,
       refuses(({ reference }) => reference === word),
@@ -285,18 +230,6 @@ export const faults: Faults = {
       const { reference, amount } = disbursementIn(call) ?? {};
       return status === 409 ? [reference, { amount }] : undefined;
     }),
-    "A refused payout can be verified.": () => {
-      let last: string | undefined;
-      const refused = new Set<unknown>();
-      return handles(async (call, ask) => {
-        const reply = await ask(call);
-        if (isOf(call, createDisbursement) && reply && isAccepted(reply))
-          last = `/v1/disbursements/${String(dataOf(reply)["reference"])}`;
-        else if (isOf(call, createDisbursement)) refused.add(sent(call)["reference"]);
-        const isUnknown = isOf(call, verifyDisbursement) && reply?.status === 404 && refused.has(lastPart(call));
-        return isUnknown && last !== undefined ? ask({ ...call, path: last }) : reply;
-      });
-    },
   },
   "uniqueness.one-record": {
     "A refused duplicate appears in the list, as a second record.": () => {
@@ -347,29 +280,12 @@ export const faults: Faults = {
       `The operation ${operation} is open to another merchant.`,
       opens(operation, isOfSecond),
     ]),
-    "Another merchant's record returns 403, which discloses that it exists.": handles(async (call, ask, world) => {
-      const own = await ask(call);
-      if (!isOf(call, verifyDisbursement) || own?.status !== 404) return own;
-      const theirs = await ask(withKey(call, isOfSecond(call, world) ? world.key : world.secondKey));
-      return theirs && isAccepted(theirs) ? withStatus(own, 403) : own;
-    }),
   },
   "recovery.location": {
     "A 409 has no Location.": also(
       "recovery.lost-answer",
       responses(createDisbursement, (reply) => withHeader(reply, "location")),
     ),
-    "The Location of a 409 leads to the payout of another merchant with the same reference.": () => {
-      const made: { reference: unknown; key: string; path: string }[] = [];
-      return responses(createDisbursement, (reply, call) => {
-        const { reference } = sent(call);
-        const key = keyOf(call);
-        if (isAccepted(reply))
-          made.push({ reference, key, path: `/v1/disbursements/${String(dataOf(reply)["reference"])}` });
-        const other = made.find((payout) => payout.reference === reference && payout.key !== key);
-        return reply.status === 409 && other ? withHeader(reply, "location", other.path) : reply;
-      });
-    },
   },
   "recovery.lost-answer": {
     "Location points to another payout.": () => {
@@ -418,16 +334,16 @@ export const faults: Faults = {
       return records((record) => (isFinal(record) && isTwentieth() ? asPending(record) : record));
     },
   },
-  "status.settles": {
-    "Payouts never settle.": records(asPending),
-    "A payout settles as reversed instead of success.": records((record) =>
-      record["status"] === "success" ? { ...record, status: "reversed" } : record,
-    ),
-  },
   "status.updated-at-moves": {
     "updatedAt is the time of the verify request.": records((record) => ({
       ...record,
       updatedAt: new Date().toISOString(),
     })),
+  },
+  "status.settles": {
+    "Payouts never settle.": records(asPending),
+    "A payout settles as reversed instead of success.": records((record) =>
+      record["status"] === "success" ? { ...record, status: "reversed" } : record,
+    ),
   },
 };

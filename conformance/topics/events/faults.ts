@@ -1,6 +1,6 @@
 // Servers whose events are false, late or repeated (§6, D11).
 import { also, type Faults } from "../../broken/fault.ts";
-import { dataOf, isOf, lastPart, verifyDisbursement, withData } from "../../broken/exchanges.ts";
+
 import {
   changesBody,
   changesMessage,
@@ -25,26 +25,6 @@ export const faults: Faults = {
       ...record,
       amount: Number(record["amount"]) + 1,
     })),
-    "An event's data has a field that the record does not have.": changesRecord((record) => ({
-      ...record,
-      internal: true,
-    })),
-    "A webhook is sent before the change is visible to verify.": () => {
-      const notified = new Map<string, number>();
-      return {
-        async handle(call, ask) {
-          const reply = await ask(call);
-          const isEarly = Date.now() < (notified.get(lastPart(call)) ?? 0) + 300;
-          return reply && isEarly && isOf(call, verifyDisbursement)
-            ? withData(reply, { ...dataOf(reply), status: "pending" })
-            : reply;
-        },
-        webhook(message, deliver) {
-          notified.set(message.claimed.reference, Date.now());
-          return deliver(message);
-        },
-      };
-    },
   },
   "events.json": {
     "Events are sent as text/plain.": changesMessage((message) =>

@@ -10,10 +10,8 @@ import {
   records,
   refusal,
   refuses,
-  responses,
   texts,
   withFields,
-  withHeader,
   without,
 } from "../../broken/exchanges.ts";
 import { changesRecord } from "../../broken/webhooks.ts";
@@ -33,25 +31,11 @@ const paysLike = (suffix: string, other: string, change: () => ReturnType<typeof
 
 const declined = { code: "declined", message: "The provider declined the payment." };
 
-/** Lets payouts of a kind succeed although they must fail, and notifies their success. */
-const succeeds =
-  (fits: (record: { country: string; amount: number }) => boolean): How =>
-  () => ({
-    storage: (inner) => ({
-      insertDisbursement(record) {
-        if (record.due?.status !== "failed" || !fits(record)) return inner.insertDisbursement(record);
-        const { failure: _, ...others } = record;
-        return inner.insertDisbursement({ ...others, due: { ...record.due, status: "success" } });
-      },
-    }),
-  });
-
 export const faults: Faults = {
   "forced.001-success": { "Suffix 001 is pending first.": forcesLike("001", "473") },
   "forced.002-failed": { "Suffix 002 succeeds.": forcesLike("002", "001") },
   "forced.089-fails-later": {
     "Suffix 089 fails immediately.": forcesLike("089", "002"),
-    "Payouts that fail in Nigeria are stored and notified as success.": succeeds(({ country }) => country === "NG"),
   },
   "forced.129-stays-pending": { "Suffix 129 settles.": forcesLike("129", "473") },
   "forced.500-records-nothing": {
@@ -59,7 +43,6 @@ export const faults: Faults = {
   },
   "forced.503-twice": {
     "Suffix 503 is never accepted.": () => ({ storage: () => ({ countRefusal: async () => 1 }) }),
-    "A forced 503 has no Retry-After.": responses(createDisbursement, (reply) => withHeader(reply, "retry-after")),
   },
   "forced.504-answer-lost": { "Suffix 504 gets a response.": forcesLike("504", "001") },
   "forced.408-answer-late": { "Suffix 408 gets an immediate response.": forcesLike("408", "001") },

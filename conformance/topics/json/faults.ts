@@ -7,7 +7,6 @@ import {
   createDisbursement,
   creates,
   described,
-  disbursementIn,
   errors,
   extraIn,
   fieldsOf,
@@ -17,15 +16,12 @@ import {
   isError,
   isOf,
   isText,
-  keyOf,
   lastPart,
   refusal,
   refuses,
   responses,
   typeOf,
   verifyDisbursement,
-  withData,
-  dataOf,
   withFields,
   withHeader,
   without,
@@ -86,14 +82,6 @@ const fails = (fits: (call: Call) => boolean, status = 500): How =>
   handles(async (call, ask) => (fits(call) ? refusal(status) : ask(call)));
 const isMalformed = (call: Call) =>
   isOf(call, createDisbursement) && call.body.length > 0 && parsed(call) === undefined;
-const isEncodedWrongly = ({ path }: Call) => {
-  try {
-    return decodeURIComponent(path) === "";
-  } catch {
-    return true;
-  }
-};
-
 /** Shows responses in another form to clients that ask for it. */
 const negotiates = (pattern: RegExp, fits: (status: number) => boolean, text: string, type: string): How =>
   responses(payouts, (reply, { headers }) =>
@@ -161,16 +149,10 @@ export const faults: Faults = {
   "json.body-required": { "An empty body is accepted.": replaces(({ body }) => body.length === 0) },
   "errors.no-5xx": {
     "A malformed body returns 500.": fails(isMalformed),
-    "A malformed body closes the connection.": handles(async (call, ask) =>
-      isMalformed(call) ? undefined : ask(call),
-    ),
-    "A deeply nested body returns 500.": fails((call) => textOf(call).startsWith("[[[[")),
     "A reference with a NUL character returns 500.": also(
       "verify.odd-references-404",
       fails((call) => isOf(call, verifyDisbursement) && lastPart(call).includes("\0")),
     ),
-    "Invalid percent-encoding in a path causes a 500.": fails(isEncodedWrongly),
-    "A long key gets 500.": fails((call) => keyOf(call).length > 255),
   },
   "errors.shape": {
     ...forEach(statuses, (status) => [
@@ -203,16 +185,6 @@ export const faults: Faults = {
       400,
       createCheckout,
     ),
-    "An unknown field of a request appears in the record.": () => {
-      const extras = new Map<unknown, Fields>();
-      return responses(payouts, (reply, call) => {
-        const fields = disbursementIn(call) ?? {};
-        const name = extraIn(fields);
-        if (name !== undefined) extras.set(fields["reference"], { [name]: fields[name] });
-        const extra = extras.get(dataOf(reply)["merchantsReference"]);
-        return extra && isOf(call, verifyDisbursement) ? withData(reply, { ...dataOf(reply), ...extra }) : reply;
-      });
-    },
   },
   "json-values.lone-surrogate": {
     "Half of a surrogate pair in a reference becomes a replacement character.": accepts(

@@ -5,16 +5,10 @@ import {
   ageing,
   confuses,
   createCheckout,
-  createDisbursement,
   data,
   dataOf,
-  disbursementIn,
   everyNth,
-  handles,
   isAccepted,
-  isError,
-  isOf,
-  notify,
   paysAgain,
   records,
   refusal,
@@ -24,8 +18,6 @@ import {
   shifted,
   verifyCheckout,
   verifyDisbursement,
-  withData,
-  without,
   type Fields,
 } from "../../broken/exchanges.ts";
 import {
@@ -50,17 +42,6 @@ const whenOld =
   (world) => {
     const isOld = ageing(world);
     return data(operation, (record) => (isOld(record["reference"]) ? change(record) : record));
-  };
-/** Changes a record once this number of further payouts has been made. */
-const afterOthers =
-  (others: number, change: (record: Fields) => unknown): How =>
-  () => {
-    const made: unknown[] = [];
-    return data([createDisbursement, verifyDisbursement], (record) => {
-      const { reference } = record;
-      if (!made.includes(reference)) made.push(reference);
-      return record["id"] && made.length - made.indexOf(reference) > others ? change(record) : record;
-    });
   };
 const vanishes =
   (fits: (record: Fields) => boolean): How =>
@@ -139,22 +120,6 @@ export const faults: Faults = {
         })),
       ),
     ),
-    "The amount of a payout changes after six further payouts.": kept(
-      afterOthers(6, (record) => ({ ...record, amount: 1 })),
-    ),
-    "Moving the sandbox clock changes the currency of earlier payouts.": kept(() => {
-      let isMoved = false;
-      return responses("every", (reply, call) => {
-        if (call.path.endsWith("/clock/advance")) isMoved = true;
-        return isMoved && isOf(call, verifyDisbursement)
-          ? { ...reply, text: reply.text.replace('"XOF"', '"EUR"') }
-          : reply;
-      });
-    }),
-    "One in seven records is shown with the name of another merchant.": paid(() => {
-      const isSeventh = everyNth(7);
-      return records((record) => (isSeventh() ? { ...record, merchant: { name: "Another" } } : record));
-    }),
   },
   "life.records-kept": {
     "A payout is unknown two seconds later.": kept(
@@ -163,15 +128,6 @@ export const faults: Faults = {
         vanishes(() => true),
       ),
     ),
-    "A payout is unknown an hour after its creation.": () => {
-      let now = 0;
-      return responses("every", (reply, call) => {
-        const record = dataOf(reply);
-        now = Math.max(now, Date.parse(String(record["now"])) || 0);
-        const isOld = Date.parse(String(record["createdAt"])) < now - 3_600_000;
-        return isOf(call, verifyDisbursement) && isOld ? refusal(404) : reply;
-      });
-    },
   },
   "life.payouts-apart": {
     "Every fourth payout gets the record id of an earlier payout.": kept(
@@ -218,29 +174,6 @@ export const faults: Faults = {
     "A payout that fails is a success for the first 100 ms.": paid(
       succeedsEarly(({ customer }) => isFailing(customer as Fields), 100),
     ),
-    "Verify shows the outcome of a payout two seconds after its webhook was sent.": through(
-      "webhook.disbursement-success",
-      ({ oldAge }) => {
-        const notified = new Map<unknown, number>();
-        return {
-          async handle(call, ask) {
-            const reply = await ask(call);
-            if (!reply || !isOf(call, verifyDisbursement) || !isAccepted(reply)) return reply;
-            const record = dataOf(reply);
-            const { reference, createdAt, updatedAt, status } = record;
-            const isLate = createdAt !== updatedAt && Date.now() - (notified.get(reference) ?? 0) < oldAge;
-            return isLate && status !== "pending"
-              ? withData(reply, { ...without(record, "failure"), status: "pending", updatedAt: createdAt })
-              : reply;
-          },
-          async webhook(message, deliver) {
-            const { reference } = recordIn(message);
-            notified.set(reference, notified.get(reference) ?? Date.now());
-            return deliver(message);
-          },
-        };
-      },
-    ),
   },
   "life.final-status": {
     "The create returns success for a payout that fails.": kept(
@@ -279,13 +212,6 @@ export const faults: Faults = {
       "life.spellings-used",
       spelled((text) => text !== text.trim()),
     ),
-    "References in upper case are returned in lower case.": kept(
-      results((created) => {
-        const text = String(created["merchantsReference"]);
-        const isUpper = text === text.trim() && text === text.toUpperCase() && /[A-Z]/.test(text);
-        return isUpper ? { ...created, merchantsReference: text.toLowerCase() } : created;
-      }),
-    ),
   },
   "life.other-spellings": {
     "Another spelling of a used reference is refused with 409.": kept(
@@ -293,10 +219,6 @@ export const faults: Faults = {
     ),
   },
   "life.webhooks-sent": {
-    "One in four webhooks of payouts is lost.": kept(() => {
-      const isFourth = everyNth(4);
-      return drops((message) => isPayout(message) && isFourth());
-    }),
     "The webhooks of payouts to Ghana are lost.": kept(
       caughtOnlyBy(
         "life.webhooks-sent",
@@ -315,7 +237,6 @@ export const faults: Faults = {
         paid(drops(({ url }) => pattern.test(url))),
       ],
     ),
-    "The first verify of a pending payout says success.": paid(succeedsEarly(() => true, 0)),
   },
   "life.checkout-events-sent": {
     "Every second webhook of a checkout is lost.": kept(() => {
@@ -347,9 +268,6 @@ export const faults: Faults = {
     "Letters outside of ASCII are question marks in a webhook.": paid(
       inReference((text) => text.replaceAll(/[^ -~]/g, "?")),
     ),
-    "The length of a webhook is counted in characters instead of bytes.": paid(
-      rewrites((body) => Buffer.from(body).subarray(0, body.length).toString("utf8")),
-    ),
   },
   "life.webhooks-addressed": {
     "Each webhook is sent to the first address too, two seconds later.": kept(
@@ -364,13 +282,6 @@ export const faults: Faults = {
         };
       }),
     ),
-    "The address of a refused duplicate is notified half a second later.": handles(async (call, ask, world) => {
-      const reply = await ask(call);
-      const { webhookURL } = disbursementIn(call) ?? {};
-      if (reply && isError(reply) && webhookURL)
-        void world.sleep(world.oldAge / 4).then(() => notify(String(webhookURL)));
-      return reply;
-    }),
     "Two webhooks that are sent within a few milliseconds go to each other's address.": ({ sleep }) => {
       let waiting: { url: string; cross: (url: string) => void } | undefined;
       return {
@@ -395,9 +306,6 @@ export const faults: Faults = {
     ),
   },
   "life.checkouts-apart": {
-    "Every third checkout has the link of an earlier checkout.": kept(
-      caughtOnlyBy(["life.checkouts-apart", "checkout.links-differ", "checkout.page-amount"], shares("url")),
-    ),
     "Every third checkout is an earlier checkout.": kept(
       caughtOnlyBy(
         [

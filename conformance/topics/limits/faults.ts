@@ -8,7 +8,6 @@ import {
   data,
   fieldsOf,
   forwards,
-  handles,
   isText,
   refusal,
   refuses,
@@ -78,9 +77,6 @@ export const faults: Faults = {
       "amount",
       (value) => Number(value) > Number.MAX_SAFE_INTEGER,
       () => 1,
-    ),
-    "An amount of 1e400 is refused as a wrong type.": handles(async (call, ask) =>
-      call.body.includes('"amount":1e400') ? refusal(400) : ask(call),
     ),
   },
   "limits.amount-maximum-kept": {

@@ -9,13 +9,11 @@ import {
   isOfSecond,
   items,
   itemsOf,
-  dataOf,
   lists,
   opens,
   responses,
   withBody,
   withData,
-  type Fields,
 } from "../../broken/exchanges.ts";
 
 const leavesOut = (list: string, left: string) => items(list, (all) => all.filter(({ status }) => status !== left));
@@ -29,24 +27,6 @@ export const faults: Faults = {
   },
   "lists.pages": {
     "The cursor of record lists is ignored.": also("lists.cursor-422", ignoresQuery("cursor", lists)),
-    "A cursor skips the records of its own millisecond.": () => {
-      const ends = new Map<string, unknown>();
-      return handles(async (call, ask) => {
-        const cursor = /[?&]cursor=([^&]*)/.exec(call.path)?.[1] ?? "";
-        let reply = await ask(call);
-        if (!isOf(call, lists)) return reply;
-        for (let skipped = 0; reply && skipped < 20; skipped += 1) {
-          const last = itemsOf(reply).at(-1)?.["createdAt"];
-          const { nextCursor } = dataOf(reply);
-          if (nextCursor === undefined) break;
-          const next = encodeURIComponent(String(nextCursor));
-          ends.set(next, last);
-          if (!ends.has(cursor) || last !== ends.get(cursor)) break;
-          reply = await ask({ ...call, path: call.path.replace(cursor, next) });
-        }
-        return reply;
-      });
-    },
     "Pages are counted from the newest record, so that a new record shifts them.": handles(async (call, ask) => {
       if (!isOf(call, lists) || !call.path.includes("limit=1")) return ask(call);
       const page = Number(/[?&]cursor=page-(\d+)/.exec(call.path)?.[1] ?? 0);
@@ -78,18 +58,6 @@ export const faults: Faults = {
           ? { ...withBody(reply, { statusCode: 200, data: { items: [] } }), status: 200 }
           : reply,
     ),
-    "A list accepts its own cursor with a changed first character.": () => {
-      const known = new Set<string>();
-      const nearest = (cursor: string) => [...known].find((other) => other.slice(1) === cursor.slice(1)) ?? cursor;
-      return handles(async (call, ask) => {
-        if (!isOf(call, lists)) return ask(call);
-        const path = call.path.replace(/(?<=cursor=)[^&]*/, (cursor) => (known.has(cursor) ? cursor : nearest(cursor)));
-        const reply = await ask({ ...call, path });
-        const { nextCursor } = (reply ? dataOf(reply) : {}) as Fields;
-        if (nextCursor !== undefined) known.add(encodeURIComponent(String(nextCursor)));
-        return reply;
-      });
-    },
   },
   "lists.needs-key": {
     "Lists of records need no key.": opens(lists, hasNoKey),

@@ -6,7 +6,6 @@ import {
   data,
   otherReferences,
   records,
-  results,
   verifyCheckout,
   verifyDisbursement,
   type Fields,
@@ -37,19 +36,12 @@ export const faults: Faults = {
     "Fees are rounded down.": fees((amount) => Math.floor(amount / 100)),
   },
   "references.form": {
-    "Service references of payouts start with PAY.": results((created) => ({
-      ...created,
-      reference: String(created["reference"]).replace("DSB", "PAY"),
-    })),
     "Service references of checkouts are too short for 80 random bits.": checkoutReferences((reference) =>
       reference.slice(0, 12),
     ),
   },
   "references.unguessable": {
     "Service references are sequential.": otherReferences((before) => `DSB${String(before + 1).padStart(18, "0")}`),
-    "Service references are the time, a counter and the same random characters.": otherReferences((before) =>
-      `DSB${Date.now().toString(36)}${String(before).padStart(4, "0")}q7m2x9t4k8v1r6z3w0h5n1p8`.toUpperCase(),
-    ),
   },
   "references.record-ids": {
     "Record ids are UUIDs of version 4.": data([verifyDisbursement, verifyCheckout], (record) => ({
@@ -59,9 +51,6 @@ export const faults: Faults = {
   },
   "references.customer": {
     "Each payout creates a new customer.": customers((_, { id }) => ({ id })),
-    "A customer's name has the first four digits of the number instead of the last.": customers(({ phoneNumber }) => ({
-      name: `Customer ${String(phoneNumber).slice(0, 4)}`,
-    })),
   },
   "references.customer-own": {
     "Merchants share customers.": () => {

@@ -6,23 +6,15 @@ import {
   createCheckout,
   createDisbursement,
   creates,
-  disbursementIn,
   errors,
-  fieldsOf,
   forwards,
   handles,
   hasNoKey,
-  isAccepted,
-  isError,
-  isFraction,
   isOf,
-  lists,
   refusal,
   responses,
-  sent,
   statuses,
   typeOf,
-  withBody,
   withHeader,
   without,
   type Fields,
@@ -95,7 +87,6 @@ export const faults: Faults = {
   },
   "refusal.order": {
     "The key is checked before the method.": before((call) => hasNoKey(call) && call.method === "DELETE", 401),
-    "The body size is checked before the key.": before((call) => hasNoKey(call) && call.body.length > 16_384, 413),
     "The media type is checked before the body size.": before(
       (call) => !hasNoKey(call) && isPlain(call) && call.body.length > 16_384,
       415,
@@ -104,16 +95,6 @@ export const faults: Faults = {
       (call) => isPlain(call) && call.body.toString() === "not json",
       400,
     ),
-    "Uniqueness is checked before the values.": () => {
-      const used = new Set<unknown>();
-      return handles(async (call, ask) => {
-        const reference = disbursementIn(call)?.["reference"];
-        if (reference !== undefined && used.has(reference)) return refusal(409);
-        const reply = await ask(call);
-        if (reply && isAccepted(reply)) used.add(reference);
-        return reply;
-      });
-    },
   },
   "error-body.message": {
     "Errors have no message.": everyError((body) => without(body, "message")),
@@ -123,21 +104,6 @@ export const faults: Faults = {
       ...body,
       message: String(body["message"]).split(";")[0],
     })),
-    "The message for an advance of the clock with both fields, or with neither, names no field.": errors(
-      "advanceClock",
-      (body) =>
-        (body["fields"] as unknown[] | undefined)?.length === 2
-          ? { ...body, message: "The body must be a JSON object." }
-          : body,
-    ),
-    "The refusal of an amount with a fraction names no field.": also(
-      "error-code.fields",
-      responses(createDisbursement, (reply, call) =>
-        isError(reply) && isFraction(sent(call)["amount"])
-          ? withBody(reply, { ...without(fieldsOf(reply.text) ?? {}, "fields"), message: "Send a whole number." })
-          : reply,
-      ),
-    ),
   },
   "error-body.everywhere": {
     "A 405 has the wrong shape.": through(
@@ -156,10 +122,6 @@ export const faults: Faults = {
   "error-code.fields": {
     "Errors have no fields.": everyError((body) => without(body, "fields")),
     "Every entry in fields has the code enum.": fieldErrors((all) => all.map((each) => ({ ...each, code: "enum" }))),
-    "The refusal of an unknown cursor names another field.": responses(lists, (reply) => ({
-      ...reply,
-      text: reply.text.replace('"path":"cursor"', '"path":"page"'),
-    })),
   },
   "methods.head": {
     "HEAD is refused.": onHead(() => true),

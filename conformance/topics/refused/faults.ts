@@ -1,12 +1,11 @@
 // Servers that refuse a request, but pay it, use its reference up, send a webhook, change a record or remember it (§5 to
 // §7).
-import { also, caughtOnlyBy, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
+import { also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
 import {
   afterRefusal,
   changesRecords,
   createCheckout,
   createDisbursement,
-  dataOf,
   disbursementIn,
   handles,
   hasNoKey,
@@ -14,7 +13,6 @@ import {
   isError,
   isOf,
   itemsOf,
-  lastPart,
   notify,
   payFrom,
   reserves,
@@ -22,7 +20,6 @@ import {
   textIn,
   typeOf,
   withData,
-  withFields,
   type Fields,
   type Fits,
 } from "../../broken/exchanges.ts";
@@ -56,12 +53,6 @@ const overwrites = (field: string, status: number): How =>
       : undefined;
   });
 
-/** Changes a record that a request with this method asks to change. */
-const obeys = (method: string, change: Fields): How =>
-  changesRecords((call, reply: Reply) =>
-    call.method === method && isError(reply) ? [lastPart(call), change] : undefined,
-  );
-
 export const faults: Faults = {
   "refused.unauthenticated-leaves-nothing": {
     "A create without a key returns 401 and is paid.": paysVisibly(
@@ -73,20 +64,6 @@ export const faults: Faults = {
       "refused.unauthenticated-leaves-nothing",
       reserves(withStatus(401, hasNoKey)),
     ),
-    "A create takes the webhookURL from an earlier request with its reference that got 401.": also(
-      "refused.no-webhook",
-      () => {
-        const first = new Map<unknown, string>();
-        return handles(async (call, ask) => {
-          const reference = textIn(call, "reference");
-          const remembered = isCreate(call) ? first.get(reference) : undefined;
-          const reply = await ask(remembered ? withFields(call, { ...sent(call), webhookURL: remembered }) : call);
-          const webhookURL = textIn(call, "webhookURL");
-          if (isCreate(call) && reply?.status === 401 && webhookURL) first.set(reference, webhookURL);
-          return reply;
-        });
-      },
-    ),
   },
   "refused.invalid-leaves-nothing": {
     "An invalid create returns 422 and is paid with a valid value.": also("refused.no-webhook", pays(withStatus(422))),
@@ -94,17 +71,11 @@ export const faults: Faults = {
       "refused.invalid-leaves-nothing",
       reserves(withStatus(422, (call) => !/^[A-Z]{3}$/.test(String(sent(call)["currency"])))),
     ),
-    "A create with an invalid webhookURL uses its reference up.": reserves(
-      withStatus(422, (call) => sent(call)["webhookURL"] !== undefined),
-    ),
   },
   "refused.malformed-leaves-nothing": {
     "Malformed JSON returns 400 and is paid if its fields can be read.": paysVisibly(
       "refused.malformed-leaves-nothing",
       withStatus(400, isMalformed),
-    ),
-    "A refused array of one request uses that request's reference up.": reserves(
-      withStatus(400, ({ body }) => body.toString().startsWith("[")),
     ),
   },
   "refused.unsupported-leaves-nothing": {
@@ -137,21 +108,6 @@ export const faults: Faults = {
         return reply;
       });
     },
-    "The address of a refused request gets the webhooks of later payouts.": () => {
-      const addresses = new Set<string>();
-      return {
-        async handle(call, ask) {
-          const reply = await ask(call);
-          const webhookURL = textIn(call, "webhookURL");
-          if (reply?.status === 415 && webhookURL) addresses.add(webhookURL);
-          return reply;
-        },
-        async webhook(message, deliver) {
-          for (const url of addresses) await deliver({ ...message, url });
-          return deliver(message);
-        },
-      };
-    },
   },
   "refused.existing-unchanged": {
     "A duplicate returns 409 and overwrites the amount.": overwrites("amount", 409),
@@ -159,21 +115,6 @@ export const faults: Faults = {
       ["refused.existing-unchanged", "create.duplicate-any-field", "life.facts-kept"],
       overwrites("webhookURL", 409),
     ),
-    "DELETE of a record returns 405 and cancels the payout.": obeys("DELETE", { status: "failed" }),
-    "After concurrent requests with one reference, the record has the webhookURL of the last request.": () => {
-      const done = new Set<unknown>();
-      const last = new Map<unknown, unknown>();
-      return handles(async (call, ask) => {
-        const reference = isCreate(call) ? textIn(call, "reference") : undefined;
-        if (reference && !done.has(reference)) last.set(reference, sent(call)["webhookURL"]);
-        const reply = await ask(call);
-        if (reply && isAccepted(reply) && reference) done.add(reference);
-        if (!reply || !isOf(call, "verifyDisbursement") || !isAccepted(reply)) return reply;
-        const record = dataOf(reply);
-        const webhookURL = last.get(record["merchantsReference"]);
-        return webhookURL === undefined ? reply : withData(reply, { ...record, webhookURL });
-      });
-    },
   },
   "refused.checkout-leaves-nothing": {
     "A refused checkout uses its reference up.": reserves((call) => isOf(call, createCheckout), createCheckout),

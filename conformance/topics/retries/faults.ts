@@ -52,9 +52,6 @@ export const faults: Faults = {
   },
   "retries.retry-after": {
     "Retry-After is ignored.": receives((reply) => withHeader(reply, "retry-after")),
-    "Retry-After can delay the next attempt by more than an hour.": changesOutcome((outcome, { at, latencyMs }) =>
-      outcome.nextAttemptAt === at + latencyMs + 3_600_000 ? { ...outcome, nextAttemptAt: at + day } : outcome,
-    ),
   },
   "retries.retry-after-date": {
     "A date in Retry-After is ignored.": receives((reply) =>
@@ -70,9 +67,6 @@ export const faults: Faults = {
     "A response with status 300 ends a delivery.": receivesStatus((status) => (status === 300 ? 200 : status)),
     "A response with status 200, 201 or 202 leads to another attempt.": receivesStatus((status) =>
       status >= 200 && status <= 202 ? 500 : status,
-    ),
-    "After a 429 or 503 without Retry-After, there is no further attempt.": receives((reply) =>
-      [429, 503].includes(reply.status) && !reply.headers["retry-after"] ? { ...reply, status: 410 } : reply,
     ),
   },
   "retries.no-response": {
@@ -92,16 +86,6 @@ export const faults: Faults = {
     "A receiver that takes longer than a second has failed.": ({ sleep }) => ({
       webhook: (message, deliver) => Promise.race([deliver(message), sleep(1000).then(() => refusal(502))]),
     }),
-    "Deliveries run one at a time.": () => {
-      let last: Promise<unknown> = Promise.resolve();
-      return {
-        webhook(message, deliver) {
-          const reply = last.then(() => deliver(message));
-          last = reply;
-          return reply;
-        },
-      };
-    },
   },
   "retries.real-time": {
     "Webhooks are repeated only when the clock is moved.": () => ({
@@ -119,19 +103,6 @@ export const faults: Faults = {
     }),
   },
   "retries.replay-restarts": {
-    "A failed replay continues the schedule.": () => {
-      const attempted = new Set<string>();
-      return {
-        storage: (inner) => ({
-          recordAttempt(claim, attempt, next) {
-            const isReplay = attempted.has(claim.id) && next.step === 1 && next.status === "pending";
-            attempted.add(claim.id);
-            const later = { ...next, step: 3, nextAttemptAt: attempt.at + 1_800_000 };
-            return inner.recordAttempt(claim, attempt, isReplay ? later : next);
-          },
-        }),
-      };
-    },
     "A delivery that has ended cannot be replayed.": () => ({
       storage: (inner) => ({
         async requestReplay(merchantId, id, actor) {

@@ -14,8 +14,6 @@ const signsBody = (change: (body: string) => string) =>
 /** Sends another timestamp, under a valid signature. */
 const dates = (change: (message: Message) => number) =>
   changesMessage((message) => signed(withWebhookHeaders(message, { "webhook-timestamp": String(change(message)) })));
-const escaped = (character: string) => String.raw`\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-
 export const faults: Faults = {
   "signature.headers": {
     "Webhooks have no id.": losesHeader("webhook-id"),
@@ -29,9 +27,6 @@ export const faults: Faults = {
     "webhook-timestamp is in sandbox time.": dates(
       (message) => timestampOf(message) + Math.round(message.claimed.merchant.clockOffset / 1000),
     ),
-    "webhook-timestamp is the time of the event instead of the attempt.": dates(({ claimed }) =>
-      Math.floor(claimed.createdAt / 1000),
-    ),
   },
   "signature.verifies": {
     "Webhooks are signed with a secret that is not the merchant's.": changesMessage((message) =>
@@ -44,9 +39,6 @@ export const faults: Faults = {
     "The signature is computed over the body in Latin-1.": signsBody((body) =>
       Buffer.from(body, "latin1").toString("latin1"),
     ),
-    "The signature is computed over a body in which non-ASCII characters are escaped.": signsBody((body) =>
-      body.replaceAll(/[^\0-\u007f]/g, escaped),
-    ),
   },
   "signature.rotation": {
     "After a rotation the old secret stops signing immediately.": changesMessage((message) =>
@@ -55,9 +47,6 @@ export const faults: Faults = {
     "After a rotation the old secret never stops signing.": changesMessage((message) => {
       const { current, previous } = message.claimed.secrets;
       return signed(message, [current, ...previous.map(({ secret }) => secret)]);
-    }),
-    "A rotation does not change the secret.": () => ({
-      storage: ({ readSecrets }) => ({ rotateSecret: (merchantId) => readSecrets(merchantId) }),
     }),
   },
   "signature.rotation-own": {

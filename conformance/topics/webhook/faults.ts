@@ -1,15 +1,6 @@
 // Servers whose webhooks are lost, misdirected or false (§6).
-import { also, through, type Faults } from "../../broken/fault.ts";
-import {
-  createDisbursement,
-  handles,
-  isError,
-  isOf,
-  lastPart,
-  notify,
-  textIn,
-  verifyDisbursement,
-} from "../../broken/exchanges.ts";
+import { also, type Faults } from "../../broken/fault.ts";
+import { createDisbursement, handles, isError, isOf, notify, textIn } from "../../broken/exchanges.ts";
 import {
   changesBody,
   changesMessage,
@@ -18,7 +9,6 @@ import {
   drops,
   isOfEvent,
   isPayout,
-  noContent,
   recordIn,
   signed,
   withWebhookHeaders,
@@ -27,26 +17,6 @@ import {
 export const faults: Faults = {
   "webhook.disbursement-success": {
     "No webhook is sent for a successful payout.": drops(isOfEvent("disbursement.completed")),
-    "A webhook is sent only once its payout has been verified.": () => {
-      const verified = new Set<string>();
-      const waiting = new Map<string, () => unknown>();
-      return {
-        async handle(call, ask) {
-          const reply = await ask(call);
-          if (!isOf(call, verifyDisbursement)) return reply;
-          verified.add(lastPart(call));
-          void waiting.get(lastPart(call))?.();
-          waiting.delete(lastPart(call));
-          return reply;
-        },
-        async webhook(message, deliver) {
-          const { reference } = message.claimed;
-          if (!isPayout(message) || verified.has(reference)) return deliver(message);
-          waiting.set(reference, () => deliver(message));
-          return noContent;
-        },
-      };
-    },
   },
   "webhook.disbursement-failure": {
     "No webhook is sent for a failed payout.": drops(isOfEvent("disbursement.failed")),
@@ -55,14 +25,6 @@ export const faults: Faults = {
     "No webhook is sent for a checkout.": drops((message) => !isPayout(message)),
   },
   "webhook.only-with-address": {
-    "Every webhook is sent to every address given so far.": through("webhook.truth", () => {
-      const known = new Set<string>();
-      return delivers(async (message, deliver) => {
-        known.add(message.url);
-        const replies = await Promise.all([...known].map((url) => deliver({ ...message, url })));
-        return replies[0] ?? noContent;
-      });
-    }),
     "A refused request triggers a webhook for a failed payout.": handles(async (call, ask) => {
       const reply = await ask(call);
       const isRefused = isOf(call, createDisbursement) && reply && isError(reply) && reply.status !== 401;
