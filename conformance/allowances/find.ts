@@ -80,7 +80,7 @@ function findingOf(limit: Limit, value: unknown, attempts: readonly Attempt[], r
 }
 
 const throttledText =
-  "Not asked, because the target refused an ordinary payout after it had accepted others. It probably limits the number of payouts: see velocity.";
+  "Not tried, because the target refused an ordinary payout after it had accepted others. It probably limits the number of payouts: see velocity.";
 
 /**
  * The most payouts that a check sends at once. If a rule permits this number, it does not change the races of the
@@ -277,7 +277,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     const { field } = limit;
     const { search, attempts } = trials;
     if (limit.needsSafety && !search.safe)
-      return { text: "Not asked, because made-up phone numbers are only used on a sandbox." };
+      return { text: "Not tried, because made-up phone numbers are only used on a sandbox." };
     attempts.length = 0;
     const flawIn = (error: unknown) => {
       if (!(error instanceof Unclean)) throw error;
@@ -300,7 +300,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
       flaw = flawIn(error);
     }
     if (attempts.length === 0 && limit.needless === undefined)
-      return { text: "Not asked, because --max-total is too small." };
+      return { text: "Not tried, because --max-total is too small." };
     limits.search(field);
     if (attempts.length === 0) return { text: limit.needless! };
     if (flaw !== undefined) return { text: `Not declared, because ${flaw}.` };
@@ -342,7 +342,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
         throttled = `after ${target.budget.payouts} payouts, the target refused an ordinary payout.`;
         findings[limit.field] = { text: throttledText };
       } else if (error instanceof BudgetExceeded) {
-        findings[limit.field] = { text: `Not asked: ${error.message} (--max-payouts, --max-total).` };
+        findings[limit.field] = { text: `Not tried: ${error.message} (--max-payouts, --max-total).` };
         if (limits.declared[limit.field] !== undefined) unproved.push(limit.field);
       } else throw error;
     }

@@ -177,7 +177,7 @@ export const table: Table = {
     proof: {
       label: (fields) => `a reference of ${bytesOf(fields)} bytes`,
       size: bytesOf,
-      needless: "Not asked, because the target accepts no character that has several bytes.",
+      needless: "Not tried, because the target accepts no character that has several bytes.",
       find: find.longestReferenceBytes,
       beyond: (bytes, search) => [{ reference: find.ofBytes(search, bytes + 1) }],
     },

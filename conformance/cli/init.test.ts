@@ -155,8 +155,8 @@ describe("nothing is declared", () => {
     const { url, seen } = await targetThat();
     const { text } = await written(url, "--max-payouts", "3", "--max-total", "1000");
     expect(seen.filter(({ method, path }) => method === "POST" && path === "/v1/disbursements")).toHaveLength(3);
-    expect(commentsOn(text, "largestAmount")).toContain("Not asked, because --max-total is too small");
-    expect(commentsOn(text, "countries")).toMatch(/Not asked: a payout of 1\d\d exceeds the budget/);
+    expect(commentsOn(text, "largestAmount")).toContain("Not tried, because --max-total is too small");
+    expect(commentsOn(text, "countries")).toMatch(/Not tried: a payout of 1\d\d exceeds the budget/);
   });
 
   test.each(["none", "reject"])("with --effects %s, which creates nothing", async (effects) => {

@@ -113,8 +113,8 @@ export async function init(
       : { findings: {}, summary: "no payouts, so nothing was asked" };
   const untried =
     options.effects === "money"
-      ? "Not asked. If the deployment has such a limit, fill this in by hand."
-      : `Not asked, because --effects ${options.effects} permits no payouts.`;
+      ? "Not tried. If the deployment has such a limit, fill this in by hand."
+      : `Not tried, because --effects ${options.effects} permits no payouts.`;
   const text = renderDeclaration(introduction(options, asked.summary, new Date()), asked.findings, untried);
   const declared = limitPhrases(readDeclaration(text));
   write(file, text);
