@@ -181,33 +181,6 @@ describe("runAll", () => {
     expect(run).toMatchObject({ results: [], ended: true });
   });
 
-  test("with a signal that is aborted already takes nothing", async () => {
-    const { state, source } = countingSource(3);
-    const run = runAll(source, 2, AbortSignal.abort(), async (item) => item);
-    expect(await rejectionOf(run.next())).toBeInstanceOf(AbortedError);
-    expect(state.taken).toBe(0);
-  });
-
-  test("leaves no listener on the signal", async () => {
-    const { signal } = new AbortController();
-    const listeners = new Set<string>();
-    const add = signal.addEventListener.bind(signal);
-    const remove = signal.removeEventListener.bind(signal);
-    signal.addEventListener = (type: string, listener: EventListener) => {
-      listeners.add(type);
-      add(type, listener);
-    };
-    signal.removeEventListener = (type: string, listener: EventListener) => {
-      listeners.delete(type);
-      remove(type, listener);
-    };
-    const run = runAll([0], 2, signal, async (item) => item);
-    await run.next();
-    expect(listeners.size).toBe(1);
-    await run.next();
-    expect(listeners.size).toBe(0);
-  });
-
   test.each([undefined, null, 5, {}])("refuses %s as input", async (source) => {
     const error = await rejectionOf(runAll(source as never, 1, undefined, async () => 0).next());
     expect(error).toBeInstanceOf(TypeError);
