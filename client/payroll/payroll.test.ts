@@ -363,7 +363,7 @@ describe("createAll without a loop", () => {
   test.each([
     ["pays nobody after a loop that was left", true, 2],
     ["pays what was not read of it", false, 3],
-  ])("%s", async (_, isLeft, count) => {
+  ])("%s", async (_what, isLeft, count) => {
     const { client, time, payouts } = fakeService();
     const payroll = createAll(client, [a, b, c], { concurrency: 1 });
     const run = async () => {
