@@ -1,8 +1,8 @@
 import { expectTypeOf, test } from "vitest";
 import { createClient } from "../index.ts";
 import type { Checkout, Disbursement, DisbursementList, DisbursementRequest, FoundCheckout } from "../index.ts";
-import { createAll, verifyAll } from "./payroll.ts";
-import type { PayoutResult, Progress, VerifyResult } from "./payroll.ts";
+import { createAll } from "./payroll.ts";
+import type { PayoutResult, Progress } from "./payroll.ts";
 
 // The compiler checks the code below (`npm run check`).
 const client = createClient({ baseUrl: "https://pay.example", apiKey: "key" });
@@ -49,10 +49,7 @@ test("the input of createAll may be any iterable of requests", () => {
   expectTypeOf(createAll).toBeCallableWith(client, [{ reference: "a" }]);
 });
 
-test("verifyAll and list have the type of their records", () => {
-  type Verified = VerifyResult<FoundCheckout>;
-  expectTypeOf(verifyAll(client.checkouts, [])).toEqualTypeOf<AsyncGenerator<Verified, void>>();
-  expectTypeOf<Extract<Verified, { outcome: "found" }>["data"]>().toEqualTypeOf<Checkout>();
+test("a list has the type of its records", () => {
   expectTypeOf(client.disbursements.list({ status: "failed" })).toEqualTypeOf<DisbursementList>();
   expectTypeOf(client.disbursements.list()).toExtend<AsyncIterable<Disbursement>>();
   // @ts-expect-error a payout is never cancelled

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DuplicateReferenceError, OutcomeUnknownError, UsageError, ValidationError } from "../index.ts";
 import type { DisbursementRequest } from "../index.ts";
-import { createAll, verifyAll } from "./payroll.ts";
+import { createAll } from "./payroll.ts";
 import type { CreateAllOptions, Journal, JournalEntry, Payroll, PayoutResult, Progress } from "./payroll.ts";
 import { disbursementRequest, duplicate, ok, record, refusal, rejectionOf, scriptedClient } from "../testing/fakes.ts";
 import type { Step } from "../testing/fakes.ts";
@@ -188,10 +188,8 @@ describe("createAll", () => {
   test.each([0, -1, 0.5, NaN, null])("refuses concurrency %s", async (concurrency) => {
     const options = { concurrency: concurrency as number };
     const { client } = fakeService();
-    for (const run of [() => createAll(client, [], options), () => verifyAll(client.disbursements, [], options)]) {
-      const error = await rejectionOf((async () => all<unknown>(run()))());
-      expect(error).toMatchObject({ name: "UsageError", message: expect.stringContaining("concurrency") });
-    }
+    const error = await rejectionOf(createAll(client, [], options).run());
+    expect(error).toMatchObject({ name: "UsageError", message: expect.stringContaining("concurrency") });
   });
 
   test("passes options on to each call and refuses unknown ones before it reads the input", async () => {
@@ -394,29 +392,4 @@ test.each([
     [0, "a", outcome],
     [1, "b", outcome],
   ]);
-});
-
-describe("verifyAll", () => {
-  test("reads each payout and returns failures as results", async () => {
-    const { client, time, pay } = fakeService();
-    await pay([a, b]);
-    const references = ["DSB-b", "DSB-x", "", "DSB-a"];
-    const results = await time.run(all(verifyAll(client.disbursements, references, { concurrency: 1 })));
-    const outcomes = ["found", "missing", "unknown", "found"];
-    expect(results.map(({ index, input, reference, outcome }) => [index, input, reference, outcome])).toEqual(
-      references.map((reference, index) => [index, reference, reference, outcomes[index]]),
-    );
-    expect(results[0]).toMatchObject({ status: "pending", data: { merchantsReference: "b" } });
-  });
-
-  test("of checkouts reads checkouts, with the options of a call, and ends with its signal", async () => {
-    const { client, time, sent } = fakeService();
-    const run = (options: object) => time.run(all(verifyAll(client.checkouts, ["DSB-x"], options)));
-    expect(await run({ headers: { "x-batch": "11" } })).toMatchObject([{ outcome: "missing" }]);
-    expect(sent.map(({ url, headers }) => [url, headers.get("x-batch")])).toEqual([
-      ["https://pay.example/v1/checkouts/DSB-x", "11"],
-    ]);
-    expect(await rejectionOf(run({ signal: AbortSignal.abort() }))).toMatchObject({ name: "AbortedError" });
-    expect(sent).toHaveLength(1);
-  });
 });
