@@ -404,17 +404,6 @@ describe("the arguments", () => {
     expect(service.payouts).toHaveLength(1);
   });
 
-  test("do not hide a defect of the program", async () => {
-    const terminal = {
-      out: () => {
-        throw new Error("a defect");
-      },
-      error: () => {},
-      onStop: () => {},
-    };
-    await expect(run(["--help"], env, terminal)).rejects.toThrow("a defect");
-  });
-
   test.each([[["--help"]], [["-h"]], [["--yes", "--journal", "j", "-h"]]])("may ask for help: %j", async (args) => {
     expect(await pay(lines, args)).toMatchObject({
       code: 0,
