@@ -2,7 +2,7 @@
 import type { Check, Context, Watch } from "../check.ts";
 import { differences } from "../contract/documented.ts";
 import { createValidators, type Validator } from "../contract/validate.ts";
-import { describeRequest } from "../observer/history.ts";
+import { describeRequest } from "../history/history.ts";
 import { expectNone } from "../steps/expect.ts";
 import { counted } from "../report/words.ts";
 import type { Disagreement, Requirement } from "../results.ts";
@@ -70,9 +70,9 @@ function reportTally(context: Context, { watch, responses, faulty }: Tally, perm
     else context.couldNotRun(watch.id, "no response of this kind was received");
     return;
   }
-  const found = faulty.map(({ response, faults }) => ({
+  const violations = faulty.map(({ response, faults }) => ({
     actual: `${describeRequest(response)} → ${response.status ?? "no response"}: ${faults.slice(0, 5).join(", ")}`,
     evidence: response,
   }));
-  expectNone(context, watch.id, watch.expected, found, counted(responses, "response"));
+  expectNone(context, watch.id, watch.expected, violations, counted(responses, "response"));
 }
