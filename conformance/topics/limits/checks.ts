@@ -1,5 +1,5 @@
 // Checks fees, the limits on references, amounts and bodies, and the limits that the target adds (§8, D14, D15, D45).
-import { findLimits, mostPayouts, NotAsked } from "../../allowances/find.ts";
+import { findLimits, mostPayouts, NothingToTry } from "../../allowances/find.ts";
 import { allPairs } from "../../allowances/search.ts";
 import { define } from "../../check.ts";
 import { shuffled } from "../../generate/random.ts";
@@ -177,7 +177,7 @@ export const checks = define([
         }
         if (throttled !== undefined) context.couldNotRun(id, `${throttled} Declare velocity in certify.yaml.`);
       } catch (error) {
-        if (error instanceof NotAsked) context.couldNotRun(id, error.message);
+        if (error instanceof NothingToTry) context.couldNotRun(id, error.message);
         else throw error;
       } finally {
         limits.freeze();
