@@ -45,16 +45,19 @@ const text = { type: "string" };
 const isValid = new Ajv2020({ allErrors: true }).compile({
   type: "object",
   properties: {
-    ...{ id: text, section: text, decision: text, text, matters: text },
+    id: text,
+    section: text,
+    decision: text,
+    text,
+    matters: text,
     level: { enum: ["must", "should", "observe"] },
     profile: { enum: ["core", "extended", ...sides] },
     effect: { enum: ["none", "must-be-rejected", "moves-money"] },
   },
   required: ["id", "level", "profile", "effect", "text"],
   oneOf: [{ required: ["section"] }, { required: ["decision"] }],
-  if: { properties: { level: { const: "must" } } },
   // A must says why it matters.
-  then: { required: ["matters"] },
+  anyOf: [{ required: ["matters"] }, { properties: { level: { enum: ["should", "observe"] } } }],
   additionalProperties: false,
 });
 
