@@ -61,7 +61,7 @@ const text = (value: unknown) => (typeof value === "string" ? value : "");
 const all = 2 ** 53 - 1;
 
 /** For each limit a target that has it, and what shows that another target does not have it. */
-const limited: [declared: Declaration, refuses: Refuses, evidence: string][] = [
+const everyLimit: [declared: Declaration, refuses: Refuses, evidence: string][] = [
   [{ largestAmount: 50_000 }, above(50_000), "amount 50001 → 200"],
   [{ smallestAmount: 50 }, ({ amount }) => Number(amount) < 50, "amount 49 → 200"],
   [{ longestReference: 30 }, ({ reference }) => [...text(reference)].length > 30, "a reference of 31 characters → 200"],
@@ -104,7 +104,7 @@ const limited: [declared: Declaration, refuses: Refuses, evidence: string][] = [
   ],
 ];
 
-describe.each(limited)("%j", (declared, refuses, evidence) => {
+describe.each(everyLimit)("%j", (declared, refuses, evidence) => {
   const [field] = Object.keys(declared) as [keyof Declaration];
 
   test("is found", async () => {

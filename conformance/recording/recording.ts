@@ -15,6 +15,9 @@ type End<T> = { result?: T; error?: string };
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
+/** Leaves out how a listener or Prism is ended. */
+const addressOf = ({ url }: { url: string }) => ({ url });
+
 function responseOf(result: HttpResponse | HttpFailure, standIns: StandIns): RecordedResponse {
   if ("failure" in result) return { ...result, failure: standIns.text(result.failure) };
   const { body, headers, ...others } = result;
@@ -92,7 +95,6 @@ export function createRecording(inner: Outside) {
     });
   inner.interrupted.addEventListener("abort", interrupt, { once: true });
 
-  const addressOf = ({ url }: { url: string }) => ({ url });
   const outside: Outside = {
     now() {
       const time = inner.now();
