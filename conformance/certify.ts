@@ -40,9 +40,8 @@ async function initialise(args: readonly string[]): Promise<number> {
 const commands: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   doctor: examine,
   init: initialise,
-  client: async (args) => (await import("./merchants/client/command.ts")).certifyClient(args, newSeed),
-  receiver: async (args) => (await import("./merchants/receiver/command.ts")).certifyReceiver(args, newSeed),
-  tools: async (args) => (await import("./merchants/tools/command.ts")).certifyTools(args, process.env, newSeed),
+  client: async (args) => (await import("./programs/client/command.ts")).certifyClient(args, newSeed),
+  receiver: async (args) => (await import("./programs/receiver/command.ts")).certifyReceiver(args, newSeed),
 };
 
 async function main(args: readonly string[]): Promise<number> {

@@ -20,8 +20,7 @@ for (const file of ["LICENSE", ...catalogues, "generated/openapi.json", "generat
 }
 for (const data of [
   "allowances/certify.schema.json",
-  "merchants/client/protocol.schema.json",
-  "merchants/tools/map.schema.json",
+  "programs/client/protocol.schema.json",
   "vectors/webhooks.json",
 ]) {
   cpSync(join(here, data), join(dist, "conformance", data));

@@ -22,9 +22,9 @@ export type Profile = "core" | "extended";
 
 /**
  * What the suite judges on a merchant's side: `client` is a program that pays (`certify client`), `receiver` a program
- * that receives webhooks (`certify receiver`), `tools` are tools with which agents pay (`certify tools`).
+ * that receives webhooks (`certify receiver`).
  */
-export const sides = ["client", "receiver", "tools"] as const;
+export const sides = ["client", "receiver"] as const;
 export type Side = (typeof sides)[number];
 
 /** Returns true for the profile of a merchant's side. No run of such a profile can move money. */
@@ -37,7 +37,7 @@ export type Effect = "none" | "must-be-rejected" | "moves-money";
 export type EffectsAllowed = "none" | "reject" | "money";
 
 /**
- * One entry of `spec/requirements.yaml`, or of the file beside it for a merchant's client, receiver or tools. It is based on a
+ * One entry of `spec/requirements.yaml`, or of the file beside it for a merchant's client or receiver. It is based on a
  * `section` of the interface document or on a `decision`.
  */
 export type Requirement = {

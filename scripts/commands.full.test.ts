@@ -121,13 +121,13 @@ const ELSEWHERE: Elsewhere[] = [
   {
     document: "conformance/README.md",
     commands: /certify client/,
-    test: "conformance/merchants/client/command.full.test.ts",
+    test: "conformance/programs/client/command.full.test.ts",
     proof: "judgeClient(",
   },
   {
     document: "conformance/README.md",
     commands: /certify receiver/,
-    test: "conformance/merchants/receiver/run.full.test.ts",
+    test: "conformance/programs/receiver/run.full.test.ts",
     proof: "await run({ url, effects })",
   },
 ];

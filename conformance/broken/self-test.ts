@@ -1,6 +1,6 @@
 // npm run certify:self-test [-- PATTERN] checks that the suite catches every broken server and certifies every sound
 // server. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation,
-// `^client-` the clients, `^receiver-` the receivers, `^tools-` the servers of tools. With --classes it shows, for each fault with `onlyBy`, that only
+// `^client-` the clients, `^receiver-` the receivers. With --classes it shows, for each fault with `onlyBy`, that only
 // these requirements catch it. With --seeds N it runs the suite N times against each server, each time with another
 // seed. Exit codes: 0 success, 1 failure, 2 nothing selected.
 import { Worker } from "node:worker_threads";
@@ -55,8 +55,7 @@ ${count(rows, "sound")} runs against the reference server were certified for ext
 ${count(rows, "second")} runs of the second implementation got the right verdict.
 ${count(rows, "bank")} runs against banks in other languages got the right verdict about races.
 ${count(rows, "client")} clients got the right verdict: broken ones are caught, sound ones raise no alarm.
-${count(rows, "receiver")} receivers of webhooks got the right verdict in the same way.
-${count(rows, "tools")} servers of tools for agents got the right verdict, and no broken one for a wrong cause.`;
+${count(rows, "receiver")} receivers of webhooks got the right verdict in the same way.`;
 console.log(`
 ${summary}
 ${Math.round((performance.now() - start) / 1000)} s`);

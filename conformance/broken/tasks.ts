@@ -1,13 +1,8 @@
 // Defines the tasks of the self-test and their results, as plain data that can be posted between threads.
-import { scenarios } from "../merchants/client/scenarios.ts";
-import { scenarios as toolScenarios } from "../merchants/tools/scenarios.ts";
+import { scenarios } from "../programs/client/scenarios.ts";
 import { brokenClients } from "./clients/broken.ts";
 import { soundClients } from "./clients/sound.ts";
 import { alarms as alarmsOf, breaches } from "./clients/trial.ts";
-import { brokenTools } from "./tools/broken.ts";
-import { mapOf } from "./tools/good.ts";
-import { soundTools } from "./tools/sound.ts";
-import { tryBroken, violations } from "./tools/trial.ts";
 import { tryVariant } from "./receivers/trial.ts";
 import { receiverVariants } from "./receivers/variants.ts";
 import { trySecond } from "../second-implementation/trial.ts";
@@ -27,7 +22,7 @@ import type { Profile } from "../results.ts";
 const soundRuns = 20;
 
 export type Task = {
-  kind: "broken" | "different" | "crossed" | "sound" | "second" | "bank" | "class" | "client" | "receiver" | "tools";
+  kind: "broken" | "different" | "crossed" | "sound" | "second" | "bank" | "class" | "client" | "receiver";
   id: string;
   /** The seed of the run against a sound server; undefined for the seed of all other runs. */
   seed?: number;
@@ -50,9 +45,7 @@ const secondId = (profile: Profile) => `second-${profile}`;
 const crossedId = ({ id }: { id: string }) => `crossed-${id}`;
 /** The id of a task with a client. */
 const clientId = ({ id }: { id: string }) => `client-${id}`;
-/** The id of a task with a server of tools. */
-const toolsId = ({ id }: { id: string }) => `tools-${id}`;
-/** Each sound client, receiver and server of tools runs all scenarios with these seeds. */
+/** Each sound client and receiver runs all scenarios with these seeds. */
 const sideSeeds = [1, 2, 3];
 
 const named = (kind: Task["kind"], ids: readonly string[]) => ids.map((id): Task => ({ kind, id }));
@@ -92,7 +85,6 @@ export function tasks(pattern: RegExp, seeds: number): Task[] {
       "receiver",
       receiverVariants.map(({ id }) => id),
     ),
-    ...named("tools", [...soundTools, ...brokenTools].map(toolsId)),
     ...(seeds === 1 ? brokenOnes : repeated(brokenOnes, seeds)),
   ];
   return all.filter(({ id }) => pattern.test(id));
@@ -206,24 +198,6 @@ async function client(task: Task): Promise<Row> {
   return row(found.length === 0, ["A sound client.", ...found.map((alarm) => `  ALARM ${alarm}`)].join("\n"));
 }
 
-async function tools(task: Task): Promise<Row> {
-  const start = performance.now();
-  const row = (ok: boolean, text: string): Row => ({ ...task, ok, text, ms: Math.round(performance.now() - start) });
-  const faulty = brokenTools.find((each) => toolsId(each) === task.id);
-  if (faulty) {
-    const { caught, wrong } = await tryBroken(faulty);
-    const verdict = caught ? `caught by ${faulty.breaks}` : `MISSED by ${faulty.breaks}`;
-    return row(caught && wrong.length === 0, [verdict, ...wrong.map((id) => `  WRONG CAUSE ${id}`)].join("\n"));
-  }
-  const { parts } = soundTools.find((each) => toolsId(each) === task.id)!;
-  const found: string[] = [];
-  for (const seed of sideSeeds) {
-    for (const [id, alarms] of await violations(parts, mapOf(parts), toolScenarios, seed))
-      found.push(`${id}: ${alarms[0]}`);
-  }
-  return row(found.length === 0, ["Sound tools.", ...found.map((alarm) => `  ALARM ${alarm}`)].join("\n"));
-}
-
 async function receiver(task: Task): Promise<Row> {
   const start = performance.now();
   const variant = receiverVariants.find(({ id }) => id === task.id)!;
@@ -247,7 +221,6 @@ export async function carryOut(task: Task, baseline: Baseline): Promise<Row> {
     if (task.kind === "second") return await second(task);
     if (task.kind === "bank") return await bank(task);
     if (task.kind === "client") return await client(task);
-    if (task.kind === "tools") return await tools(task);
     if (task.kind === "receiver") return await receiver(task);
     if (task.kind === "class") return await ofClass(task);
     return await (task.kind === "different" ? different(task) : sound(task));

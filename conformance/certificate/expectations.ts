@@ -26,7 +26,6 @@ export const usualWaits: Record<Certificate["kind"], { responseMs: number; settl
   service: { responseMs: 10_000, settleMs: 90_000 },
   client: { responseMs: 2000, settleMs: 0 },
   receiver: { responseMs: 15_000, settleMs: 5000 },
-  tools: { responseMs: 2000, settleMs: 0 },
 };
 
 const waitFields = ["readAfterWriteMs", "replicas", "notificationSeconds", "settlementSeconds"] as const;
@@ -143,7 +142,7 @@ function checksOf(certificate: Certificate, expected: Expectations, now: Date): 
   const suite = suiteStated(certificate, expected.suite);
   return [
     same("--target URL", withoutSlash(sub), expected.target === undefined ? undefined : withoutSlash(expected.target)),
-    same("--kind service|client|receiver|tools", kind, expected.kind),
+    same("--kind service|client|receiver", kind, expected.kind),
     same("--profile NAME", profile, expected.profile),
     same("--contract FILE|SHA256", hashes.spec, expected.contract),
     same("--suite VERSION|SHA256", suite, expected.suite),

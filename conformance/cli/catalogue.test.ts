@@ -46,7 +46,7 @@ test("explain says what the checks cost and need", async () => {
 test.each([
   ["explain", ["create.acepted"], 'no requirement or scenario "create.acepted". Did you mean create.accepted?'],
   ["explain", [], "Expected 1 id, received 0."],
-  ["list", ["--profile", "all"], '--profile must be core or extended or client or receiver or tools, not "all"'],
+  ["list", ["--profile", "all"], '--profile must be core or extended or client or receiver, not "all"'],
   ["list", ["--profil", "core"], "Unknown option '--profil'. Did you mean --profile?"],
   ["list", ["core"], "Expected 0 arguments, received 1."],
 ] as const)("%s %j is invalid, with a suggestion", async (name, args, message) => {

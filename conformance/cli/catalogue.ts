@@ -2,7 +2,7 @@
 import type { Check } from "../check.ts";
 import { checks, watches } from "../checks/index.ts";
 import { catalogue, requirementsOf, sideCatalogues } from "../contract/requirements.ts";
-import { guides } from "../merchants/guides.ts";
+import { guides } from "../programs/guides.ts";
 import { needs } from "../run/needs.ts";
 import { wrapped } from "../report/visible.ts";
 import { counted, levels, sourceOf, titleOf } from "../report/words.ts";

@@ -3,9 +3,8 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { checks } from "../checks/index.ts";
 import { fieldNames, readDeclaration } from "../allowances/declaration.ts";
-import { clientFlags, clientUsage } from "../merchants/client/command.ts";
-import { receiverFlags, receiverUsage } from "../merchants/receiver/command.ts";
-import { toolsFlags, toolsUsage } from "../merchants/tools/command.ts";
+import { clientFlags, clientUsage } from "../programs/client/command.ts";
+import { receiverFlags, receiverUsage } from "../programs/receiver/command.ts";
 import { flags, help } from "./flags.ts";
 import { readOptions } from "./options.ts";
 import { allControls, defaultMaxTotal, type RunOptions } from "../run-options.ts";
@@ -17,8 +16,7 @@ import { plannedChecks } from "../run/run.ts";
 const whole = await readFile(new URL("../README.md", import.meta.url), "utf8");
 const [clientSection = ""] = /^## Certify a client\n[^]*?(?=^## )/m.exec(whole) ?? [];
 const [receiverSection = ""] = /^## Certify a receiver\n[^]*?(?=^## )/m.exec(whole) ?? [];
-const [toolsSection = ""] = /^## Certify tools\n[^]*?(?=^## )/m.exec(whole) ?? [];
-const readme = whole.replace(clientSection, "").replace(receiverSection, "").replace(toolsSection, "");
+const readme = whole.replace(clientSection, "").replace(receiverSection, "");
 const namedIn = (text: string) => new Set(Array.from(text.matchAll(/^(?:\| `|  )--([\w-]+)/gm), ([, flag]) => flag));
 
 test.each([
@@ -33,8 +31,6 @@ test.each([
   ["--help", "client", clientUsage, clientFlags],
   ["the README", "receiver", receiverSection, receiverFlags],
   ["--help", "receiver", receiverUsage, receiverFlags],
-  ["the README", "tools", toolsSection, toolsFlags],
-  ["--help", "tools", toolsUsage, toolsFlags],
 ])("%s explains every option of certify %s and nothing else", (_where, _side, text, options) => {
   expect([...namedIn(text)].toSorted()).toEqual(Object.keys(options).toSorted());
 });

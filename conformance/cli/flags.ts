@@ -53,16 +53,14 @@ Commands:
                               judge a program that pays; see certify client --help
   certify receiver --url URL --effects-url URL [options]
                               judge a program that receives webhooks; see certify receiver --help
-  certify tools --command CMD [options]
-                              judge tools with which agents pay; see certify tools --help
-  certify list [--profile core|extended|client|receiver|tools]
+  certify list [--profile core|extended|client|receiver]
                               list the requirements
   certify explain ID          what a requirement says, how it is checked, and how to check only it; the same for a
-                              scenario of a client, receiver or tools
+                              scenario of a client or receiver
   certify keygen FILE         create a signing key in FILE (mode 0600) and its public key in FILE.pub
   certify verify CERTIFICATE --key FILE.pub [options]
                               verify a certificate offline: --report FILE, --revocations FILE, --target URL,
-                              --kind service|client|receiver|tools, --profile NAME, --contract FILE|SHA256,
+                              --kind service|client|receiver, --profile NAME, --contract FILE|SHA256,
                               --suite VERSION|SHA256, --max-age DURATION, --challenge TEXT, --require NAME,…
   certify registry FOLDER     verify a folder of certificates against its index.json and revocations.json
   certify rejudge FOLDER      judge the run of a report again, offline, from its exchanges.jsonl.gz

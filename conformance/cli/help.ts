@@ -2,9 +2,8 @@ import { help, usageOf } from "./flags.ts";
 
 /** The commands that explain themselves. */
 const explained: Readonly<Record<string, () => Promise<string>>> = {
-  client: async () => (await import("../merchants/client/command.ts")).clientUsage,
-  receiver: async () => (await import("../merchants/receiver/command.ts")).receiverUsage,
-  tools: async () => (await import("../merchants/tools/command.ts")).toolsUsage,
+  client: async () => (await import("../programs/client/command.ts")).clientUsage,
+  receiver: async () => (await import("../programs/receiver/command.ts")).receiverUsage,
 };
 
 /** Returns what `--help` prints after this command, or after none. */

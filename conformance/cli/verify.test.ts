@@ -9,9 +9,8 @@ import { strictness, usualWaits } from "../certificate/expectations.ts";
 import { suiteSha256 } from "../certificate/hashes.ts";
 import { signCertificate } from "../certificate/sign.ts";
 import { openapiFile, specSha256, suiteVersion } from "../contract/contract.ts";
-import { clientFlags } from "../merchants/client/command.ts";
-import { receiverFlags } from "../merchants/receiver/command.ts";
-import { toolsFlags } from "../merchants/tools/command.ts";
+import { clientFlags } from "../programs/client/command.ts";
+import { receiverFlags } from "../programs/receiver/command.ts";
 import type { Conditions, Report } from "../results.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
 import { flags } from "./flags.ts";
@@ -196,7 +195,7 @@ test("without expectations, every option that would check more is named with wha
 });
 
 test.each([
-  [["--kind", "server"], /--kind must be service or client or receiver or tools, not "server"/],
+  [["--kind", "server"], /--kind must be service or client or receiver, not "server"/],
   [["--profile", "all"], /--profile must be core or extended/],
   [["--max-age", "soon"], /--max-age must look like 30d, 12h or 90m/],
   [["--contract", "nothing.json"], /--contract must be a SHA-256 hash or a file: ENOENT/],
@@ -211,7 +210,6 @@ test("the usual waits are those of a run without options", () => {
   expect(usualWaits).toEqual({
     service: { responseMs: Number(flags.timeout.default), settleMs: 90_000 },
     client: { responseMs: Number(clientFlags.timeout.default), settleMs: 0 },
-    tools: { responseMs: Number(toolsFlags.timeout.default), settleMs: 0 },
     receiver: {
       responseMs: Number(receiverFlags.timeout.default),
       settleMs: 1000 * Number(receiverFlags["settle-timeout"].default),

@@ -48,11 +48,10 @@ export function parseCatalogue(text: string, side?: Side): Requirement[] {
 /** Every requirement for services, in the order of spec/requirements.yaml. */
 export const catalogue: readonly Requirement[] = parseCatalogue(catalogueText());
 
-/** The requirements for merchants' clients, receivers and tools, in the order of their files. */
+/** The requirements for merchants' clients and receivers, in the order of their files. */
 export const sideCatalogues: Readonly<Record<Side, readonly Requirement[]>> = {
   client: parseCatalogue(catalogueText("client"), "client"),
   receiver: parseCatalogue(catalogueText("receiver"), "receiver"),
-  tools: parseCatalogue(catalogueText("tools"), "tools"),
 };
 
 /** Returns true if the profile of a service includes the requirement. `extended` includes all of `core`. */

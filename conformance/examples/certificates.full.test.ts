@@ -1,15 +1,12 @@
-// Signs the certificates of real runs of `certify client` and `certify receiver`, as their users do, and of a run against
-// tools within this process, and verifies them.
+// Signs the certificates of real runs of `certify client` and `certify receiver`, as their users do,
+// and verifies them.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readPrivateKey, writeKeyPair } from "../certificate/keys.ts";
 import { signCertificate } from "../certificate/sign.ts";
-import { goodParts, mapOf } from "../broken/tools/good.ts";
-import { inProcess } from "../broken/tools/trial.ts";
 import { runSubcommand } from "../cli/subcommands.ts";
-import { judgeTools, readToolsOptions } from "../merchants/tools/command.ts";
 import type { Report } from "../results.ts";
 import { startCertify } from "../testing/command-line.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
@@ -18,7 +15,7 @@ import { reservePort } from "../target/reserve-port.ts";
 import { outage } from "./receivers.ts";
 
 const timeout = 600_000;
-const kinds = ["service", "client", "receiver", "tools"] as const;
+const kinds = ["service", "client", "receiver"] as const;
 type Kind = (typeof kinds)[number];
 
 let folder: string;
@@ -52,16 +49,6 @@ const runReceiver = () =>
     return certified("receiver", [...where, "--command", command, "--outage-command", outageCommand]);
   });
 
-/** Judges tools within this process, because starting a server of tools for each scenario takes a minute of CPU time. */
-const runTools = () =>
-  judgeTools(
-    readToolsOptions(["--command", "good", "--timeout", "5000", "--jobs", "64"], {}, () => 1),
-    mapOf(goodParts),
-    inProcess(goodParts),
-    { write: () => undefined },
-    new AbortController().signal,
-  );
-
 /** Signs a report as a run with `--sign` does. */
 async function sign(kind: Kind, report: Report) {
   const json = JSON.stringify(report);
@@ -81,9 +68,7 @@ let runs: Awaited<ReturnType<typeof certified>>[];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "certificates-"));
   writeKeyPair(at("key"));
-  const [client, receiver, tools] = await Promise.all([runClient(), runReceiver(), runTools()]);
-  runs = [client, receiver];
-  await sign("tools", tools);
+  runs = await Promise.all([runClient(), runReceiver()]);
   await sign("service", sampleReport([requirement("create.echo", "pass")]));
 }, timeout);
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -96,7 +81,7 @@ test("a client and a receiver that pass all musts get a certificate", () => {
   ]);
 });
 
-describe.each(["client", "receiver", "tools"] as const)("the certificate of the kind %s", (kind) => {
+describe.each(["client", "receiver"] as const)("the certificate of the kind %s", (kind) => {
   const report = () => reportOf(kind);
 
   test("is valid for its kind, its target and its report", async () => {

@@ -3,18 +3,12 @@
 // --check it writes nothing, and fails if a verdict in the README is no longer true. With --seeds it judges each
 // example with the seeds 1 to N and only prints the verdicts. It names the examples whose toolchain is missing, and
 // keeps their results in the README.
-import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { format } from "oxfmt";
 import type { Report } from "../results.ts";
-import { scenarios as clientScenarios } from "../merchants/client/scenarios.ts";
-import { scenarios as receiverScenarios } from "../merchants/receiver/scenarios.ts";
-import { judgeTools, readToolsOptions } from "../merchants/tools/command.ts";
-import { opener } from "../merchants/tools/host.ts";
-import { readMap } from "../merchants/tools/map.ts";
-import { scenarios as toolScenarios } from "../merchants/tools/scenarios.ts";
+import { scenarios as clientScenarios } from "../programs/client/scenarios.ts";
+import { scenarios as receiverScenarios } from "../programs/receiver/scenarios.ts";
 import { judgeClientExample } from "./clients.ts";
 import {
   columnOf,
@@ -31,29 +25,13 @@ import { naiveTable, naiveVersions, readNaive, withNaive } from "./naive.ts";
 import { judgeReceiverExample } from "./receivers.ts";
 
 const readme = new URL("README.md", import.meta.url);
-const quiet = { write: () => undefined };
 const { values, positionals } = parseArgs({
   options: { check: { type: "boolean", default: false }, seeds: { type: "string", default: "1" } },
   allowPositionals: true,
 });
 const pattern = new RegExp(positionals[0] ?? "");
 
-/** A busy machine must not make a program give up on a response. */
-const toolsTimeout = "3000";
-
-function judgeTool(example: Example, seed: number): Promise<Report> {
-  return withCommand(example, (command) => {
-    const mapFile = join(import.meta.dirname, example.file.replace(/\.\w+$/, ".yaml"));
-    const args = ["--command", `exec ${command}`, "--map", mapFile, "--seed", String(seed), "--timeout", toolsTimeout];
-    const options = readToolsOptions(args, {}, () => seed);
-    const map = readMap(readFileSync(mapFile, "utf8"), mapFile);
-    const open = opener({ command: options.command, limitMs: options.limitMs });
-    return judgeTools(options, map, open, quiet, new AbortController().signal);
-  });
-}
-
 function judge(example: Example, seed: number): Promise<Report> {
-  if (example.side === "tools") return judgeTool(example, seed);
   if (example.side === "receiver") return judgeReceiverExample(example, seed);
   return judgeClientExample(example, seed);
 }
@@ -89,10 +67,6 @@ const columns = readColumns(committed);
 for (const [file, report] of reports) columns.set(file, columnOf(report));
 const naive = reports.get("clients/naive.mjs");
 const doubles = naive ? violations(naive, "client.pays-once") : /more than once in (\d+) scenarios/.exec(committed)![1];
-const naiveTools = reports.get("tools/naive.mjs");
-const toolDoubles = naiveTools
-  ? violations(naiveTools, "tools.pays-once")
-  : (/pay twice in (\d+) scenarios/.exec(committed)?.[1] ?? "?");
 const listOf = (side: Example["side"]) =>
   examples
     .filter((example) => example.side === side)
@@ -126,17 +100,6 @@ ${tableOf("receiver", columns)}
 
 The naive receiver books an event twice when it arrives twice at once or after a restart, loses what arrives while its
 database is locked, and tells every stranger the signature that it expected.
-
-## Tools of agents
-
-${listOf("tools")}
-
-Beside each is its map for \`certify tools\`. A ✗ is a violation in at least one of the ${toolScenarios.length} scenarios, and a ? a
-requirement that is not applicable, because the map states no bounds or approvals.
-
-${tableOf("tools", columns)}
-
-With seed ${published}, the naive tools pay twice in ${toolDoubles} scenarios.
 
 ## What a naive version fails
 

@@ -1,7 +1,7 @@
 // Judges the examples in clients/.
 import type { Report } from "../results.ts";
-import { judgeClient, readClientOptions } from "../merchants/client/command.ts";
-import { launcher } from "../merchants/client/launch.ts";
+import { judgeClient, readClientOptions } from "../programs/client/command.ts";
+import { launcher } from "../programs/client/launch.ts";
 import { withCommand, type Example } from "./examples.ts";
 
 /** Returns the report on an example. `args` are further options of `certify client`. */

@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { format } from "oxfmt";
 import { describe, expect, test } from "vitest";
-import { launcher } from "../merchants/client/launch.ts";
-import { runScenario } from "../merchants/client/run.ts";
-import { scenarios } from "../merchants/client/scenarios.ts";
+import { launcher } from "../programs/client/launch.ts";
+import { runScenario } from "../programs/client/run.ts";
+import { scenarios } from "../programs/client/scenarios.ts";
 import { examples, isMissing, readColumns, tableOf, withCommand, type Example } from "./examples.ts";
 
 const here = import.meta.dirname;
@@ -16,7 +16,7 @@ const clients = examples.filter(({ side }) => side === "client");
 describe("the examples", () => {
   test("are all in the tables, with every requirement", async () => {
     expect([...columns.keys()]).toEqual(examples.map(({ file }) => file));
-    for (const side of ["client", "receiver", "tools"] as const) {
+    for (const side of ["client", "receiver"] as const) {
       const { code } = await format("README.md", tableOf(side, columns), { printWidth: 120 });
       expect(readme).toContain(code);
     }

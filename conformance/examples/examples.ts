@@ -61,13 +61,12 @@ const of =
   (side: Side) =>
   (file: string, language: keyof typeof toolchains, about: string): Example => ({
     side,
-    file: `${side === "tools" ? side : `${side}s`}/${file}`,
+    file: `${side}s/${file}`,
     toolchain: toolchains[language],
     about,
   });
 const client = of("client");
 const receiver = of("receiver");
-const tools = of("tools");
 
 export const examples: readonly Example[] = [
   client("our-client.ts", "node", "this repository's client, with its journal"),
@@ -89,9 +88,6 @@ export const examples: readonly Example[] = [
     "node",
     "Express, with a body that was parsed before it is verified, and a memory in a variable",
   ),
-  tools("our-server.ts", "node", "this repository's tools, with a policy"),
-  tools("careful.py", "python", "one tool that pays, with a mandatory reference, in Python's standard library"),
-  tools("naive.mjs", "node", "one tool, with a new reference for each call, and an error for whatever went wrong"),
 ];
 
 /** Returns true if an example cannot run on this machine. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Report } from "../results.ts";
-import { judgeReceiver, readReceiverOptions } from "../merchants/receiver/command.ts";
+import { judgeReceiver, readReceiverOptions } from "../programs/receiver/command.ts";
 import { reservePort } from "../target/reserve-port.ts";
 import { withCommand, type Example } from "./examples.ts";
 

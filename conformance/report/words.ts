@@ -39,7 +39,6 @@ export const profiles: Record<Profile | Side, string> = {
   extended: "what the interface document states, and this project's decisions where it is silent",
   client: "what a program that pays must do, whatever happens to its requests",
   receiver: "what a program that receives webhooks must do, whatever arrives",
-  tools: "what tools with which agents pay must do, whatever the model, the host and the network do",
 };
 
 export const effects: Record<EffectsAllowed, string> = {

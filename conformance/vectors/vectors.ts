@@ -1,6 +1,6 @@
 // Makes the test vectors in webhooks.json. `npm run vectors` writes them; a test fails if the file is stale.
 import { createHmac } from "node:crypto";
-import { keyOf, macOf, signatureOf } from "../merchants/receiver/signature.ts";
+import { keyOf, macOf, signatureOf } from "../programs/receiver/signature.ts";
 
 export type Vector = {
   id: string;

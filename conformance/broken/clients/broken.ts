@@ -1,8 +1,8 @@
 // The broken clients. Each is the good client with a single fault, and names the requirement that the fault breaks and
 // the scenarios that show the fault.
 import { randomUUID } from "node:crypto";
-import type { Entry } from "../../merchants/client/entries.ts";
-import type { Outcome } from "../../merchants/client/protocol.ts";
+import type { Entry } from "../../programs/client/entries.ts";
+import type { Outcome } from "../../programs/client/protocol.ts";
 import {
   dataOf,
   good,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scenarios } from "../../merchants/client/scenarios.ts";
+import { scenarios } from "../../programs/client/scenarios.ts";
 import { brokenClients, meetings } from "./broken.ts";
 import { soundClients } from "./sound.ts";
 import { alarms, breaches } from "./trial.ts";

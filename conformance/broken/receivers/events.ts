@@ -1,7 +1,7 @@
 // Broken receivers that handle genuine events, requests or repetitions wrongly.
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { eventNames } from "../../merchants/receiver/events.ts";
+import { eventNames } from "../../programs/receiver/events.ts";
 import { book, readingAtMost, received, soundPieces, type Authentic, type Pieces } from "./reference.ts";
 import { broken, type Variant } from "./variant.ts";
 

@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventNames, type Data } from "../../merchants/receiver/events.ts";
-import type { Stamp } from "../../merchants/receiver/scenario.ts";
-import { keyOf, macOf } from "../../merchants/receiver/signature.ts";
-import type { Effect, Subject } from "../../merchants/receiver/subject.ts";
+import { eventNames, type Data } from "../../programs/receiver/events.ts";
+import type { Stamp } from "../../programs/receiver/scenario.ts";
+import { keyOf, macOf } from "../../programs/receiver/signature.ts";
+import type { Effect, Subject } from "../../programs/receiver/subject.ts";
 
 export type Parsed = { event: string; data: Data };
 

@@ -1,6 +1,6 @@
 // Sound receivers that differ from the reference receiver where receivers may differ.
 import { book, isEqual, readingAtMost, received, soundPieces, type Authentic } from "./reference.ts";
-import type { Data } from "../../merchants/receiver/events.ts";
+import type { Data } from "../../programs/receiver/events.ts";
 import { sound, type Variant } from "./variant.ts";
 
 const { handle, admits } = soundPieces;

@@ -2,8 +2,8 @@
 import type { Level, Verdict } from "../../results.ts";
 import { requirementsOf } from "../../contract/requirements.ts";
 import { startReceiver } from "./reference.ts";
-import { runReceiver } from "../../merchants/receiver/run.ts";
-import type { Limits } from "../../merchants/receiver/scenario.ts";
+import { runReceiver } from "../../programs/receiver/run.ts";
+import type { Limits } from "../../programs/receiver/scenario.ts";
 import type { Variant } from "./variant.ts";
 
 const secrets = [

@@ -1,6 +1,6 @@
 // Defines a broken or a sound variant of the reference receiver.
 import type { Pieces } from "./reference.ts";
-import type { Limits } from "../../merchants/receiver/scenario.ts";
+import type { Limits } from "../../programs/receiver/scenario.ts";
 
 export type Variant = {
   id: string;

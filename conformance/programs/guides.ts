@@ -1,10 +1,8 @@
-// Describes `certify client`, `certify receiver` and `certify tools`, for `certify explain`.
+// Describes `certify client` and `certify receiver`, for `certify explain`.
 import type { Side } from "../results.ts";
 import { idsOf } from "./client/judge.ts";
 import { scenarios as clientScenarios } from "./client/scenarios.ts";
 import { scenarios as receiverScenarios } from "./receiver/scenarios.ts";
-import { idsOf as toolIdsOf } from "./tools/judge.ts";
-import { scenarios as toolScenarios } from "./tools/scenarios.ts";
 
 type Guide = {
   /** The command that judges the program. */
@@ -21,9 +19,5 @@ export const guides: Record<Side, Guide> = {
   receiver: {
     run: "npx --no -- certify receiver --url URL --effects-url URL",
     scenarios: [...receiverScenarios],
-  },
-  tools: {
-    run: "npx --no -- certify tools --command CMD",
-    scenarios: toolScenarios.map((scenario) => ({ ...scenario, ids: toolIdsOf(scenario) })),
   },
 };
