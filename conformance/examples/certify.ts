@@ -18,7 +18,6 @@ import {
   readColumns,
   tableOf,
   violations,
-  withCommand,
   type Example,
 } from "./examples.ts";
 import { naiveTable, naiveVersions, readNaive, withNaive } from "./naive.ts";

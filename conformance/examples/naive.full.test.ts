@@ -16,7 +16,7 @@ const files = Object.keys(naiveVersions);
 describe("the naive versions", () => {
   test("are of all certified examples in other languages, and the page says what each fails", () => {
     const certified = examples.filter(
-      ({ file, side, toolchain }) =>
+      ({ file, toolchain }) =>
         toolchain !== toolchains.node && columns.get(file)!.get("**verdict**") === "certified",
     );
     expect(files).toEqual(certified.map(({ file }) => file));

@@ -1,15 +1,15 @@
 // `@disbursement-checkout/client/payroll`: many payouts at once. Uses only the public interface of a client.
-import { refusedFields } from "../generated/payout-rules.ts";
-import { notify } from "./attempt.ts";
-import type { DisbursementClient } from "./client.ts";
-import { AbortedError, UsageError } from "./errors.ts";
-import { defaults, ensure, ignore, resolveOptions } from "./options.ts";
-import type { CallOptions } from "./options.ts";
-import { isText } from "./outcome.ts";
+import { refusedFields } from "../../generated/payout-rules.ts";
+import { notify } from "../attempt.ts";
+import type { DisbursementClient } from "../client.ts";
+import { AbortedError, UsageError } from "../errors.ts";
+import { defaults, ensure, ignore, resolveOptions } from "../options.ts";
+import type { CallOptions } from "../options.ts";
+import { isText } from "../outcome.ts";
 import { runAll } from "./pool.ts";
 import type { Source } from "./pool.ts";
-import type { Call, DisbursementResult } from "./result.ts";
-import type { DisbursementCreated, DisbursementRequest } from "./types.ts";
+import type { Call, DisbursementResult } from "../result.ts";
+import type { DisbursementCreated, DisbursementRequest } from "../types.ts";
 
 /** A payout as a journal keeps it. */
 export interface JournaledPayout extends DisbursementCreated {

@@ -1,15 +1,15 @@
 // The command `disbursement-pay`: shows what a CSV file would pay, pays it, and reports.
 import { existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { createClient } from "./client.ts";
-import { AuthenticationError, ClientError, UsageError } from "./errors.ts";
+import { createClient } from "../client.ts";
+import { AuthenticationError, ClientError, UsageError } from "../errors.ts";
 import { fileJournal } from "./journal.ts";
-import { format } from "./money.ts";
+import { format } from "../money.ts";
 import { createAll } from "./payroll.ts";
 import type { PayoutResult } from "./payroll.ts";
 import { readPayroll, summarise, textOf } from "./payroll-file.ts";
 import type { Problem, Row } from "./payroll-file.ts";
-import { inWords } from "./words.ts";
+import { inWords } from "../words.ts";
 
 const usage = `Usage: disbursement-pay FILE.csv --journal FILE [--yes]
 

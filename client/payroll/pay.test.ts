@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { fakeService } from "./fake-service.ts";
-import type { FakeService } from "./fake-service.ts";
+import { fakeService } from "../testing/fake-service.ts";
+import type { FakeService } from "../testing/fake-service.ts";
 import { run } from "./pay.ts";
 import { readPayroll, summarise, textOf } from "./payroll-file.ts";
-import { inWords } from "./words.ts";
+import { inWords } from "../words.ts";
 
 const header = "reference,amount,phoneNumber,country,currency";
 const row = (n: number, amount = 1500000) => `salary-${n},${amount},225701020300${n},CI,XOF`;

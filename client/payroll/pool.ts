@@ -1,5 +1,5 @@
-import { abortedBy } from "./attempt.ts";
-import { ensure } from "./options.ts";
+import { abortedBy } from "../attempt.ts";
+import { ensure } from "../options.ts";
 
 /** What createAll and verifyAll read: an array, a generator, a stream, … */
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item>;

@@ -1,4 +1,4 @@
-import { UsageError } from "./errors.ts";
+import { UsageError } from "../errors.ts";
 
 export type Key = Uint8Array<ArrayBuffer>;
 

@@ -1,6 +1,6 @@
 import { expectTypeOf, test } from "vitest";
-import { createClient } from "./index.ts";
-import type { Checkout, Disbursement, DisbursementList, DisbursementRequest, FoundCheckout } from "./index.ts";
+import { createClient } from "../index.ts";
+import type { Checkout, Disbursement, DisbursementList, DisbursementRequest, FoundCheckout } from "../index.ts";
 import { createAll, verifyAll } from "./payroll.ts";
 import type { PayoutResult, Progress, VerifyResult } from "./payroll.ts";
 

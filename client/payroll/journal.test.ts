@@ -19,7 +19,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Journal } from "./payroll.ts";
-import { disbursementRequest, key, rejectionOf } from "./testing/fakes.ts";
+import { disbursementRequest, key, rejectionOf } from "../testing/fakes.ts";
 
 // The real functions, which a test can replace for one call.
 vi.mock("node:fs/promises", async (original) => {
@@ -37,7 +37,7 @@ const actual = await vi.importActual<typeof fs>("node:fs/promises");
 // Test files share modules, and another file may have loaded these with the real functions.
 vi.resetModules();
 const { fileJournal } = await import("./journal.ts");
-const { UsageError } = await import("./index.ts");
+const { UsageError } = await import("../index.ts");
 const { open } = actual;
 
 const entry = (reference: string, changes: object = {}) => ({ ...disbursementRequest, reference, ...changes });

@@ -3,7 +3,7 @@
 // The service counts what it records. No result may say anything false, nobody is paid twice, and an undisturbed third
 // run pays everybody who is not paid yet.
 import { expect, test } from "vitest";
-import type { DisbursementRequest } from "./index.ts";
+import type { DisbursementRequest } from "../index.ts";
 import { createAll } from "./payroll.ts";
 import type { Journal, JournaledPayout, PayoutResult } from "./payroll.ts";
 import {
@@ -17,9 +17,9 @@ import {
   payoutOf,
   whole,
   withoutCustomer,
-} from "./testing/counting-service.ts";
-import type { Fault, Payout, View } from "./testing/counting-service.ts";
-import { connectionRefused, disbursementRequest, ok, record, refusal } from "./testing/fakes.ts";
+} from "../testing/counting-service.ts";
+import type { Fault, Payout, View } from "../testing/counting-service.ts";
+import { connectionRefused, disbursementRequest, ok, record, refusal } from "../testing/fakes.ts";
 
 const entry = (n: number): DisbursementRequest => ({
   ...disbursementRequest,

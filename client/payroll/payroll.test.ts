@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { AbortedError, DuplicateReferenceError, OutcomeUnknownError, UsageError, ValidationError } from "./index.ts";
-import type { DisbursementRequest } from "./index.ts";
+import { AbortedError, DuplicateReferenceError, OutcomeUnknownError, UsageError, ValidationError } from "../index.ts";
+import type { DisbursementRequest } from "../index.ts";
 import { createAll, verifyAll } from "./payroll.ts";
 import type { Journal, JournalEntry, Payroll, PayoutResult, Progress } from "./payroll.ts";
-import { disbursementRequest, duplicate, ok, record, refusal, rejectionOf, scriptedClient } from "./testing/fakes.ts";
-import type { Step } from "./testing/fakes.ts";
+import { disbursementRequest, duplicate, ok, record, refusal, rejectionOf, scriptedClient } from "../testing/fakes.ts";
+import type { Step } from "../testing/fakes.ts";
 
 const entry = (reference: string, changes: object = {}) => ({ ...disbursementRequest, reference, ...changes });
 const created = ({ reference, amount }: DisbursementRequest) => ({

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { fakeService, type FakeService } from "./fake-service.ts";
-import { createClient, type ClientOptions } from "./index.ts";
-import { createAll } from "./payroll.ts";
-import { checkoutRequest, disbursementRequest as request } from "./testing/fakes.ts";
-import { verifyWebhook } from "./webhooks.ts";
+import { createClient, type ClientOptions } from "../index.ts";
+import { createAll } from "../payroll/payroll.ts";
+import { checkoutRequest, disbursementRequest as request } from "./fakes.ts";
+import { verifyWebhook } from "../webhooks/webhooks.ts";
 
 function connect(options: Partial<ClientOptions> = {}) {
   const service = fakeService();

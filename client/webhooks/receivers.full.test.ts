@@ -1,10 +1,10 @@
 // Receivers in every framework against the webhooks of the reference server.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createClient } from "./index.ts";
-import { key } from "./testing/fakes.ts";
-import { startServer } from "./testing/processes.ts";
-import type { Running } from "./testing/processes.ts";
-import { receivers, recordingReceiver } from "./testing/receivers.ts";
+import { createClient } from "../index.ts";
+import { key } from "../testing/fakes.ts";
+import { startServer } from "../testing/processes.ts";
+import type { Running } from "../testing/processes.ts";
+import { receivers, recordingReceiver } from "./receivers.ts";
 import type { WebhookEvent } from "./webhooks.ts";
 
 const foreignSecret = `whsec_${btoa("a secret of another merchant")}`;

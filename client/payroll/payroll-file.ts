@@ -1,8 +1,8 @@
 // Reads the payments of a CSV file, and finds everything in it that must be fixed before anybody is paid.
-import { refusedFields } from "../generated/payout-rules.ts";
-import { UsageError } from "./errors.ts";
-import { phone } from "./money.ts";
-import type { DisbursementRequest } from "./types.ts";
+import { refusedFields } from "../../generated/payout-rules.ts";
+import { UsageError } from "../errors.ts";
+import { phone } from "../money.ts";
+import type { DisbursementRequest } from "../types.ts";
 
 /** A payment and the line on which it begins. The first line of the file is line 1. */
 export interface Row {

@@ -10,8 +10,8 @@ import { receiveWebhooks as receiveFastify } from "./fastify.ts";
 import { receiveWebhooks as receiveFetch } from "./fetch.ts";
 import { memoryStore } from "./receiver.ts";
 import type { EventStore } from "./receiver.ts";
-import { rejectionOf } from "./testing/fakes.ts";
-import { receivers, recordingReceiver } from "./testing/receivers.ts";
+import { rejectionOf } from "../testing/fakes.ts";
+import { receivers, recordingReceiver } from "./receivers.ts";
 import { signWebhook, UsageError } from "./webhooks.ts";
 import type { WebhookEvent } from "./webhooks.ts";
 

@@ -1,7 +1,7 @@
 // `@disbursement-checkout/client/testing`: a service in memory, for the unit tests of a merchant's program.
-import type { Fetch } from "./options.ts";
-import type { Checkout, Disbursement, DisbursementRequest, FieldError, WebhookEvent } from "./types.ts";
-import { signWebhook } from "./webhooks.ts";
+import type { Fetch } from "../options.ts";
+import type { Checkout, Disbursement, DisbursementRequest, FieldError, WebhookEvent } from "../types.ts";
+import { signWebhook } from "../webhooks/webhooks.ts";
 
 /** A refusal of {@link FakeService.refuse}: 422 `invalid_value` if nothing else is given. */
 export interface FakeRefusal {

@@ -3,10 +3,10 @@ import { constants, link, open, readFile, unlink, writeFile } from "node:fs/prom
 import type { FileHandle } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, resolve } from "node:path";
-import { UsageError } from "./errors.ts";
-import { ignore } from "./options.ts";
+import { UsageError } from "../errors.ts";
+import { ignore } from "../options.ts";
 import type { Journal, JournaledPayout, JournalEntry } from "./payroll.ts";
-import type { DisbursementRequest } from "./types.ts";
+import type { DisbursementRequest } from "../types.ts";
 
 type Entry = JournalEntry & { hash: string };
 /**

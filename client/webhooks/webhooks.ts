@@ -1,6 +1,6 @@
-import { ClientError, UsageError } from "./errors.ts";
-import { parse } from "./json.ts";
-import type { WebhookEvent } from "./types.ts";
+import { ClientError, UsageError } from "../errors.ts";
+import { parse } from "../json.ts";
+import type { WebhookEvent } from "../types.ts";
 import { keyOf, keysOf } from "./webhook-secret.ts";
 import type { Key } from "./webhook-secret.ts";
 

@@ -8,12 +8,12 @@ import { createAdaptorServer } from "@hono/node-server";
 import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
-import { receiveWebhooks as receiveExpress } from "../express.ts";
-import { receiveWebhooks as receiveFastify } from "../fastify.ts";
-import { receiveWebhooks as receiveFetch } from "../fetch.ts";
-import { receiveWebhooks as receiveHono } from "../hono.ts";
-import type { ReceiverOptions } from "../receiver.ts";
-import type { WebhookEvent } from "../webhooks.ts";
+import { receiveWebhooks as receiveExpress } from "./express.ts";
+import { receiveWebhooks as receiveFastify } from "./fastify.ts";
+import { receiveWebhooks as receiveFetch } from "./fetch.ts";
+import { receiveWebhooks as receiveHono } from "./hono.ts";
+import type { ReceiverOptions } from "./receiver.ts";
+import type { WebhookEvent } from "./webhooks.ts";
 
 export interface RunningReceiver {
   /** Receives webhooks. */

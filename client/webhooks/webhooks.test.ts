@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { rejectionOf } from "./testing/fakes.ts";
+import { rejectionOf } from "../testing/fakes.ts";
 import { signWebhook, UsageError, verifyWebhook, WebhookError } from "./webhooks.ts";
 import type { WebhookEvent } from "./webhooks.ts";
 
@@ -12,7 +12,7 @@ const base64 = (length: number, seed: number) =>
   Buffer.from(Array.from({ length }, (_, i) => (i * 31 + seed * 57 + 11) % 256)).toString("base64");
 const secret = `whsec_${base64(32, 1)}`;
 const older = `whsec_${base64(32, 2)}`;
-const spec = JSON.parse(readFileSync(new URL("../generated/openapi.json", import.meta.url), "utf8"));
+const spec = JSON.parse(readFileSync(new URL("../../generated/openapi.json", import.meta.url), "utf8"));
 const examples = spec.components.examples as Record<string, { value: WebhookEvent }>;
 const events = Object.entries(examples)
   .filter(([name]) => name.endsWith("Event"))
@@ -353,7 +353,7 @@ describe("test vectors of the conformance suite", () => {
     time: number;
     verdict: string;
   };
-  const file = new URL("../conformance/vectors/webhooks.json", import.meta.url);
+  const file = new URL("../../conformance/vectors/webhooks.json", import.meta.url);
   const { vectors } = JSON.parse(readFileSync(file, "utf8")) as { vectors: Vector[] };
 
   test.each(vectors.map((vector) => [vector.id, vector] as const))("%s", async (_, vector) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { AbortedError } from "./index.ts";
+import { AbortedError } from "../index.ts";
 import { runAll } from "./pool.ts";
-import { rejectionOf } from "./testing/fakes.ts";
+import { rejectionOf } from "../testing/fakes.ts";
 
 const idle = () => new Promise(setImmediate);
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
