@@ -4,7 +4,8 @@ import { brokenClients } from "./clients/broken.ts";
 import { soundClients } from "./clients/sound.ts";
 import { alarms as alarmsOf, breaches } from "./clients/trial.ts";
 import { tryVariant } from "./receivers/trial.ts";
-import { receiverVariants } from "./receivers/variants.ts";
+import { brokenReceivers } from "./receivers/broken.ts";
+import { soundReceivers } from "./receivers/sound.ts";
 import { trySecond } from "../second-implementation/trial.ts";
 import { banks, missingFor, tryBank } from "./banks.ts";
 import { tryFault, trySound, type Baseline } from "./catch.ts";
@@ -83,7 +84,7 @@ export function tasks(pattern: RegExp, seeds: number): Task[] {
     ...named("client", [...soundClients, ...brokenClients].map(clientId)),
     ...named(
       "receiver",
-      receiverVariants.map(({ id }) => id),
+      [...brokenReceivers, ...soundReceivers].map(({ id }) => id),
     ),
     ...(seeds === 1 ? brokenOnes : repeated(brokenOnes, seeds)),
   ];
@@ -200,8 +201,8 @@ async function client(task: Task): Promise<Row> {
 
 async function receiver(task: Task): Promise<Row> {
   const start = performance.now();
-  const variant = receiverVariants.find(({ id }) => id === task.id)!;
-  const { violates, does } = variant;
+  const variant = [...brokenReceivers, ...soundReceivers].find(({ id }) => id === task.id)!;
+  const { violates } = variant;
   const found: string[] = [];
   // A sound receiver runs all scenarios with each of the seeds.
   for (const seed of violates.length > 0 ? [1] : sideSeeds) {
@@ -209,7 +210,7 @@ async function receiver(task: Task): Promise<Row> {
     found.push(...wrong.map((text) => `${violates.length > 0 ? "MISSED by" : "ALARM"} ${text}`), ...errors);
   }
   const verdict = violates.length > 0 ? `caught by ${violates.join(", ")}` : "no alarm";
-  const text = [does, ...(found.length > 0 ? found : [verdict]).map((line) => `  ${line}`)].join("\n");
+  const text = (found.length > 0 ? found : [verdict]).join("\n  ");
   return { ...task, ok: found.length === 0, text, ms: Math.round(performance.now() - start) };
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { requirementsOf } from "../../contract/requirements.ts";
+import { brokenReceivers } from "./broken.ts";
 import { soundReceivers } from "./sound.ts";
 import { tryVariant } from "./trial.ts";
-import { brokenReceivers } from "./variants.ts";
 
 const ids = requirementsOf("receiver").map(({ id }) => id);
 

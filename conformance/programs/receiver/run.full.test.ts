@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { book, soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
-import { brokenReceivers } from "../../broken/receivers/variants.ts";
+import { brokenReceivers } from "../../broken/receivers/broken.ts";
 import { CannotRun } from "../../cli/probe.ts";
 import { renderJson } from "../../report/json.ts";
 import { repeatOf } from "../../report/repeat.ts";
