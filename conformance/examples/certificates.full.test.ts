@@ -10,9 +10,8 @@ import { runSubcommand } from "../cli/subcommands.ts";
 import type { Report } from "../results.ts";
 import { startCertify } from "../testing/command-line.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
-import { examples, isMissing, withCommand } from "./examples.ts";
+import { examples, isMissing, outage, withCommand } from "./examples.ts";
 import { reservePort } from "../target/reserve-port.ts";
-import { outage } from "./receivers.ts";
 
 const timeout = 600_000;
 const kinds = ["service", "client", "receiver"] as const;

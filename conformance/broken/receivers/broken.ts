@@ -16,7 +16,7 @@ import {
   type Variant,
 } from "./reference.ts";
 
-const { effectOf, handle, isAuthentic, isFresh, offered, parse, read, stamp } = soundPieces;
+const { effectOf, handle, isAuthentic, isFresh, parse, read } = soundPieces;
 
 /** Changes the values that an event books. */
 const booksAs = (change: (values: { merchantsReference: string; amount: number }) => object): Partial<Pieces> => ({
@@ -272,7 +272,7 @@ const faults: Readonly<Record<string, Readonly<Record<string, Partial<Pieces> & 
   },
   "doubled-headers": {
     "first-and-last-id": {
-      stamp: (request) => ({ ...stamp(request), id: firstOf(request, "webhook-id") }),
+      stamp: (request) => ({ ...soundPieces.stamp(request), id: firstOf(request, "webhook-id") }),
       async handle(event) {
         const key = lastOf(event.request, "webhook-id");
         return handle({ ...event, key });
@@ -414,7 +414,7 @@ const faults: Readonly<Record<string, Readonly<Record<string, Partial<Pieces> & 
       offered: (signature) => [signature.split(" ")[0]?.replace("v1,", "") ?? ""],
     },
     "three-signatures": {
-      offered: (signature) => offered(signature).slice(0, 3),
+      offered: (signature) => soundPieces.offered(signature).slice(0, 3),
     },
   },
   rotation: {
