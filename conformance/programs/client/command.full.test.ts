@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,6 @@ import { afterAll, describe, expect, test } from "vitest";
 import { OptionsError } from "../../cli/options.ts";
 import { good, programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
-import { attacher } from "./attach.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
 import { launcher, type Ended, type Launch } from "./launch.ts";
 import { asInput, entries } from "./entries.ts";
@@ -93,10 +92,7 @@ describe("the options of certify client", () => {
   });
 
   test.each([
-    [[], "give the client with --command CMD, or start it by hand with --attach"],
-    [["--command", "x", "--attach"], "give the client with --command CMD, or start it by hand"],
-    [["--attach"], "--attach needs one --scenario ID"],
-    [["--attach", "--scenario", "calm,drip"], "--attach needs one --scenario ID"],
+    [[], "give the client with --command CMD"],
     [["--command", "x", "--timeout", "0"], "--timeout must be a whole number from 50"],
     [["--command", "x", "--time-limit", "soon"], "--time-limit must be a whole number from 1"],
     [["--command", "x", "--jobs", "0"], "--jobs must be a whole number from 1"],
@@ -125,12 +121,6 @@ describe("a run", () => {
     expect(report.repeatFlags).toEqual(["--command", "good"]);
     const [check] = report.requirements.find(({ id }) => id === "client.pays-once")!.checks;
     expect(check).toMatchObject({ verdict: "pass", name: "2 scenarios" });
-  });
-
-  test("of a client that a person started is repeated with a command", async () => {
-    const attached = read("--attach", "--scenario", "calm");
-    const report = await judgeClient(attached, launch, quiet, never);
-    expect(report).toMatchObject({ baseUrl: "a client started by hand", repeatFlags: ["--command", "CMD"] });
   });
 
   const wrong = inProcess(programOf({ report: (job) => good.report(job, "paid") }));
@@ -210,13 +200,10 @@ describe("a program", () => {
     "that cannot be started ends the run: %s",
     async (command) => {
       const launch = launcher(command);
-      const run = judgeClient(
-        readClientOptions(["--command", command], () => 1),
-        launch,
-        quiet,
-        never,
-      );
-      await expect(run).rejects.toThrow(/^The program could not be started: .*(not found|denied).* Check --command/);
+      const { errors } = await judgeClient(options(), launch, quiet, never);
+      expect(errors).toEqual([
+        expect.stringMatching(/^The program could not be started: .*(not found|denied).* Check --command/),
+      ]);
     },
   );
 
@@ -311,22 +298,5 @@ describe("a program", () => {
     } finally {
       await service.close();
     }
-  });
-
-  test("may be started by a person", async () => {
-    const printed: string[] = [];
-    const enter = async () => {
-      const [, input, output] = /YOUR_COMMAND < (\S+) > (\S+)/.exec(printed.join("\n"))!;
-      const references = [...readFileSync(input!, "utf8").matchAll(/"reference":"([^"]+)"/g)].map(([, one]) => one);
-      writeFileSync(
-        output!,
-        references.map((reference) => `{"reference":"${reference}","outcome":"unknown"}\n`).join(""),
-      );
-    };
-    const launch = attacher({ print: (line) => printed.push(line), enter });
-    const { findings } = await runScenario(scenario("calm"), { ...settings, launch });
-    expect(printed.join("\n")).toMatch(/BASE_URL=http:\/\/127\.0\.0\.1:\d+ API_KEY=key-/);
-    expect(findings.find(({ id }) => id === "client.reports-all")).toMatchObject({ ok: true });
-    expect(findings.find(({ id }) => id === "client.finds-out")).toMatchObject({ ok: false });
   });
 });

@@ -1,23 +1,10 @@
 // Implements `certify client`, which judges a program that pays.
-import { createInterface } from "node:readline";
 import { createReader, OptionsError, parseFlags } from "../../cli/options.ts";
-import { print } from "../../report/print.ts";
-import { counted } from "../../report/words.ts";
 import type { Report } from "../../results.ts";
-import { createProgress, type Output } from "../../run/progress.ts";
-import type { CheckReport } from "../../run/verdicts.ts";
+import type { Output } from "../../run/progress.ts";
 import { quoted } from "../../target/shell.ts";
-import {
-  isFailure,
-  mostProgressLines,
-  readSideOptions,
-  runSide,
-  sideFlags,
-  sideUsage,
-  type SideOptions,
-} from "../command.ts";
-import { scenarioReport, sideReport } from "../report.ts";
-import { attacher } from "./attach.ts";
+import { judgeProgram, readSideOptions, runSide, sideFlags, sideUsage, type SideOptions } from "../command.ts";
+import { idsOf } from "./judge.ts";
 import { launcher } from "./launch.ts";
 import { runScenario, type Settings } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
@@ -28,7 +15,6 @@ const side = "client";
 export const clientFlags = {
   ...sideFlags,
   command: { type: "string" },
-  attach: { type: "boolean", default: false },
   timeout: { type: "string", default: "2000" },
   "time-limit": { type: "string", default: "120" },
   jobs: { type: "string", default: "16" },
@@ -43,18 +29,15 @@ The program gets BASE_URL, API_KEY, TIMEOUT_MS and STATE_DIR, and entries as JSO
 It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unknown"} for each to stdout.
 
   --command CMD               the shell command that starts the program
-  --attach                    start the program yourself, for example in a debugger; needs one --scenario
   --timeout MS                time limit for a request that the program is told (default: 2000)
   --time-limit SECONDS        how long one start of the program may take (default: 120)
   --jobs N                    how many scenarios run at the same time (default: 16)
 ${sideUsage(side)}`;
 
-const hour = 3_600_000;
-
 export type ClientOptions = SideOptions &
-  Omit<Settings, "launch"> & {
-    /** The command line that starts the client; undefined if a person starts it. */
-    command?: string;
+  Pick<Settings, "timeoutMs" | "limitMs"> & {
+    /** The command line that starts the client. */
+    command: string;
     /** How many scenarios run at the same time. */
     jobs: number;
   };
@@ -69,48 +52,17 @@ export function readClientOptions(args: readonly string[], newSeed: () => number
   const values = parseFlags(args, clientFlags);
   const faults: string[] = [];
   const read = createReader(faults);
-  const { command, attach } = values;
-  if ((command === undefined) === !attach) {
-    faults.push("give the client with --command CMD, or start it by hand with --attach");
-  }
+  const { command = "" } = values;
+  if (command === "") faults.push("give the client with --command CMD");
   const options: ClientOptions = {
     ...readSideOptions(side, values, scenarioIds, newSeed, faults),
-    ...(command === undefined ? {} : { command }),
+    command,
     timeoutMs: read.whole("timeout", values.timeout, 50, 60_000),
-    limitMs: attach ? hour : read.whole("time-limit", values["time-limit"], 1, 3600) * 1000,
-    jobs: attach ? 1 : read.whole("jobs", values.jobs, 1, 64),
+    limitMs: read.whole("time-limit", values["time-limit"], 1, 3600) * 1000,
+    jobs: read.whole("jobs", values.jobs, 1, 64),
   };
-  if (attach && options.scenarios?.length !== 1) {
-    faults.push("--attach needs one --scenario ID, because you start the client yourself");
-  }
   if (faults.length > 0) throw new OptionsError(faults);
   return options;
-}
-
-/** Runs the scenarios, several at a time, and returns their reports in the order in which they end. */
-async function runAll(settings: Settings, options: ClientOptions, output: Output, interrupted: AbortSignal) {
-  const selected = scenarios.filter(({ id }) => options.scenarios?.includes(id) ?? true);
-  const progress = createProgress(output, selected.length, { mostLines: mostProgressLines });
-  const reports: CheckReport[] = [];
-  const waiting = [...selected];
-  const enough = new AbortController();
-  const ended = AbortSignal.any([interrupted, enough.signal]);
-  const work = async () => {
-    for (let next = waiting.shift(); next && !ended.aborted; next = waiting.shift()) {
-      const name = `${next.id}: ${next.name}`;
-      progress.started(name);
-      const found = await runScenario(next, { ...settings, ended });
-      if (ended.aborted) return;
-      const report = scenarioReport(side, found, options.only);
-      progress.finished(name, report);
-      reports.push(report);
-      if (options.failFast && isFailure(report)) enough.abort();
-    }
-  };
-  // If a scenario cannot run, the others end too.
-  await Promise.all(Array.from({ length: options.jobs }, work)).finally(() => enough.abort());
-  progress.ended();
-  return reports;
 }
 
 /** Judges a client and returns the report. `interrupted` ends the run early. */
@@ -120,47 +72,28 @@ export async function judgeClient(
   output: Output,
   interrupted: AbortSignal,
 ): Promise<Report> {
-  const { command, only, seed, challenge, scenarios: chosen, timeoutMs, limitMs } = options;
-  const startedAt = new Date();
-  const settings: Settings = { launch, seed, timeoutMs, limitMs };
+  const { command, seed, timeoutMs, limitMs, jobs } = options;
   output.write(
     "Some response bodies never end: the program needs a limit of their size, and of the time to read them.\n",
   );
-  const found = await runAll(settings, options, output, interrupted);
-  const leftOut = scenarios.length - found.length;
-  return sideReport({
+  return judgeProgram({
     side,
-    target: command ?? "a client started by hand",
-    ...(only ? { only } : {}),
-    seed,
-    ...(challenge === undefined ? {} : { challenge }),
+    target: command,
+    scenarios: scenarios.map((scenario) => ({ ...scenario, ids: idsOf(scenario) })),
+    jobs,
+    options,
     waits: { responseMs: timeoutMs },
-    repeatFlags: ["--command", command === undefined ? "CMD" : quoted(command)],
-    ...(leftOut > 0 && !interrupted.aborted
-      ? { leftOut: `${counted(leftOut, "scenario")} that ${chosen ? "--scenario" : "--fail-fast"} leaves out` }
-      : {}),
-    scenarios: found,
-    errors: interrupted.aborted ? ["The run was interrupted."] : [],
-    startedAt,
-    finishedAt: new Date(),
+    repeatFlags: ["--command", quoted(command)],
+    run: (scenario, ended) => runScenario(scenario, { launch, seed, timeoutMs, limitMs, ended }),
+    output,
+    interrupted,
   });
-}
-
-function openTerminal() {
-  const terminal = createInterface({ input: process.stdin });
-  // The iterator keeps lines that come early, and ends with the input.
-  const lines = terminal[Symbol.asyncIterator]();
-  const enter = async () => void (await lines.next());
-  return { print, enter, close: () => terminal.close() };
 }
 
 /** Runs `certify client` and returns its exit code. */
 export async function certifyClient(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
   const options = readClientOptions(args, newSeed);
-  return runSide(options.reporting, (interrupted) => {
-    const { command } = options;
-    if (command !== undefined) return judgeClient(options, launcher(command), process.stdout, interrupted);
-    const terminal = openTerminal();
-    return judgeClient(options, attacher(terminal), process.stdout, interrupted).finally(terminal.close);
-  });
+  return runSide(options.reporting, (interrupted) =>
+    judgeClient(options, launcher(options.command), process.stdout, interrupted),
+  );
 }

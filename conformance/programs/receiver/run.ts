@@ -1,29 +1,18 @@
 // Runs scenarios against a receiver and turns their findings into one report.
 import { CannotRun } from "../../cli/probe.ts";
 import type { NotJudged, Report } from "../../results.ts";
-import { createProgress, type Output } from "../../run/progress.ts";
-import type { CheckReport, Finding } from "../../run/verdicts.ts";
-import { isFailure, mostProgressLines } from "../command.ts";
-import { scenarioReport, sideReport, type ScenarioRun } from "../report.ts";
+import type { Finding } from "../../run/verdicts.ts";
+import { judgeProgram, type Judging } from "../command.ts";
+import type { ScenarioRun } from "../report.ts";
 import { countText, createContext, newShared, type Settings, type Shared } from "./context.ts";
 import { eventNames } from "./events.ts";
 import type { Limits, Need, Scenario } from "./scenario.ts";
 import { scenarios as allScenarios } from "./scenarios.ts";
 
-export type ReceiverRun = Settings & {
-  /** The ids of the requirements to judge; undefined for all. */
-  only?: string[];
-  /** The ids of the scenarios to run; undefined for all. */
-  scenarios?: readonly string[];
-  /** The text from which the seed was derived; undefined without `--challenge`. */
-  challenge?: string;
-  /** The options, as shell words, that repeat the run. */
-  repeatFlags?: string[];
-  /** True if the run ends at the first scenario that fails. */
-  failFast?: boolean;
-  /** Where the progress is shown; by default nowhere. */
-  output?: Output;
-};
+export type ReceiverRun = Settings &
+  Judging<Scenario>["options"] &
+  Pick<Judging<Scenario>, "output"> &
+  Partial<Pick<Judging<Scenario>, "repeatFlags">>;
 
 export const defaultLimits: Limits = { timeoutMs: 15_000, settleMs: 5000, pieceMs: 150, repeatMs: 31_000 };
 
@@ -81,65 +70,23 @@ async function judgeEnd({ subject }: Settings, { expectations }: Shared): Promis
   return { name: "The effects at the end of the run", ids, findings, durationMs, selectFlags: [] };
 }
 
-/** Returns the scenarios that a run executes. */
-const plannedScenarios = ({ only, scenarios, events: received = eventNames }: ReceiverRun): Scenario[] =>
-  allScenarios.filter(
-    ({ id, ids, events = [] }) =>
-      (scenarios?.includes(id) ?? true) &&
-      (only === undefined || ids.some((each) => only.includes(each))) &&
-      events.every((each) => received.includes(each)),
-  );
-
-/** Executes the planned scenarios. Returns why the run ended early; no lines if it did not. */
-async function execute(run: ReceiverRun, reports: CheckReport[]): Promise<string[]> {
-  const shared = newShared();
-  const planned = plannedScenarios(run);
-  const progress = run.output && createProgress(run.output, planned.length + 1, { mostLines: mostProgressLines });
-  const conclude = (title: string, found: ScenarioRun) => {
-    const report = scenarioReport("receiver", found, run.only);
-    progress?.finished(title, report);
-    reports.push(report);
-    return report;
-  };
-  try {
-    for (const scenario of planned) {
-      if (run.interrupted?.aborted) return ["The run was interrupted."];
-      const title = `${scenario.id}: ${scenario.name}`;
-      progress?.started(title);
-      const report = conclude(title, await runScenario(run, scenario, shared));
-      if (run.failFast && isFailure(report)) return [];
-    }
-    const end = await judgeEnd(run, shared);
-    conclude(end.name, end);
-    return [];
-  } catch (error) {
-    if (!(error instanceof CannotRun)) throw error;
-    return [error.message];
-  } finally {
-    progress?.ended();
-  }
-}
-
 /** Judges a receiver and returns the report. */
 export async function runReceiver(run: ReceiverRun): Promise<Report> {
-  const startedAt = new Date();
-  const reports: CheckReport[] = [];
-  const errors = await execute(run, reports);
-  const leavesOut = run.scenarios ?? (run.failFast && reports.some(isFailure));
-  const { subject, only, scenarios, seed, challenge, limits, events, repeatFlags = [] } = run;
-  return sideReport({
+  const shared = newShared();
+  const { subject, limits, events, repeatFlags = [], output, interrupted, ...options } = run;
+  const received = events ?? eventNames;
+  return judgeProgram({
     side: "receiver",
     target: subject.url,
-    ...(only ? { only } : {}),
-    ...(leavesOut ? { leftOut: `the scenarios that ${scenarios ? "--scenario" : "--fail-fast"} leaves out` } : {}),
-    seed,
-    ...(challenge === undefined ? {} : { challenge }),
+    scenarios: allScenarios.filter((scenario) => (scenario.events ?? []).every((each) => received.includes(each))),
+    jobs: 1,
+    options,
     waits: { responseMs: limits.timeoutMs, settleMs: limits.settleMs },
     ...(events ? { events } : {}),
     repeatFlags,
-    scenarios: reports,
-    errors,
-    startedAt,
-    finishedAt: new Date(),
+    run: (scenario) => runScenario(run, scenario, shared),
+    judgeEnd: () => judgeEnd(run, shared),
+    ...(output ? { output } : {}),
+    ...(interrupted ? { interrupted } : {}),
   });
 }
