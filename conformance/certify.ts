@@ -5,7 +5,7 @@ import { helpOf } from "./cli/help.ts";
 import { OptionsError, readOptions } from "./cli/options.ts";
 import { CannotRun } from "./cli/probe.ts";
 import { isSubcommand, runSubcommand, unknownCommand } from "./cli/subcommands.ts";
-import { NoDredd } from "./contract/dredd-parts.ts";
+import { NoDredd } from "./contract/dredd.ts";
 import { NoPrism } from "./contract/prism.ts";
 import { complain, print } from "./report/print.ts";
 

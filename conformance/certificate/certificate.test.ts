@@ -76,7 +76,7 @@ test("states target, profile, effects, times, what was not judged, and every has
   });
 });
 
-const leftOut = (code: "effects" | "only" | "pending" | "stopped") =>
+const leftOut = (code: "effects" | "only" | "stopped") =>
   sampleReport([requirement("a", "not-applicable", { reason: { code, text: "Not now." } })]);
 
 test.each<[string, Report, RegExp]>([
@@ -88,7 +88,6 @@ test.each<[string, Report, RegExp]>([
     /verdict is error.*the suite reported errors/,
   ],
   ["selected a part", sampleReport([], { only: ["create.echo"] }), /--only/],
-  ["has requirements without a check", sampleReport([], { pending: ["later"] }), /no check yet for later/],
   ["could not run something", sampleReport([requirement("a", "could-not-run")]), /a: could-not-run/],
   [
     "claims to be certified but contains a failure",

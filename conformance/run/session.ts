@@ -4,13 +4,13 @@ import { createLimits } from "../allowances/limits.ts";
 import { createPacer, type Clock } from "../allowances/pace.ts";
 import { RunStopped } from "../target/ledger.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
-import { collectFacts } from "../observer/facts.ts";
+import { collectFacts } from "../history/facts.ts";
 import { newAccount, type Account } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { createValidators } from "../contract/validate.ts";
 import { createContext, openLimit, type Shared } from "./context.ts";
 import { unmetNeed } from "./needs.ts";
-import { redactedReport } from "./redacted.ts";
+import { redactReport } from "../target/redact.ts";
 import { selectedRequirements } from "./selection.ts";
 import { conclude, type CheckReport, type Notes } from "./verdicts.ts";
 import { inLanes, isSlow, sideBySide } from "./side-by-side.ts";
@@ -117,7 +117,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     };
     // Requests are kept for the whole run. They must not keep every exchange of their check.
     account.exchanges = [];
-    return redactedReport(report, target.redact);
+    return redactReport(report, target.redact);
   }
 
   /**
