@@ -1,12 +1,11 @@
 // Generates all files in generated/ from spec/openapi.yaml, and the files in generated/docs/ also from the guides. Also
-// generates the suite's copy of the theme of the server's pages, the drawings, and the table of the client's README
-// that says what is proven. With --check it writes nothing and fails if a file is stale.
+// generates the suite's copy of the theme of the server's pages, and the table of the client's README that says what is
+// proven. With --check it writes nothing and fails if a file is stale.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
 import { withKnownTable } from "./docs/known.ts";
 import { docsFiles } from "./docs/files.ts";
-import { pictureFiles } from "./docs/pictures/index.ts";
 import type { Document } from "./docs/tables.ts";
 import { modelsOf, type Schema } from "./models.ts";
 import { phonesModule } from "./phones.ts";
@@ -77,8 +76,6 @@ files["client/README.md"] = await withKnownTable(page);
 // The guide of the client is made from its README.
 if (!check) await writeFile(readme, files["client/README.md"]);
 for (const [name, text] of Object.entries(await docsFiles(bundled))) files[`generated/docs/${name}`] = text;
-
-Object.assign(files, await pictureFiles());
 
 const docs = new URL("generated/docs/", root);
 await mkdir(docs, { recursive: true });
