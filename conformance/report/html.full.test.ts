@@ -89,7 +89,7 @@ test("shows requirements that fail for one cause together, the first one open", 
   const ids = ["a", "b", "c", "d", "e"];
   const { page } = await opened(sampleReport(ids.map((id) => requirement(id, "fail", { checks }))));
   expect(await texts(page, ".shared")).toEqual([
-    "5 requirements, one cause: The target responds with 500 Internal Server Error",
+    expect.stringMatching(/^5 requirements, one cause: The target responds with 500 Internal Server Error\. The value/),
   ]);
   expect(await page.locator(".card:visible").count()).toBe(1);
   expect(await texts(page, ".others > summary")).toEqual(["4 other requirements with this cause"]);

@@ -57,7 +57,7 @@ test("a failure's message says how many others have the same cause", () => {
   const report = sampleReport(["a", "b", "c"].map((id) => requirement(id, "fail", { checks })));
   expect(found(report, "//failure").map(({ message }) => message)).toEqual(
     Array.from({ length: 3 }, () =>
-      expect.stringMatching(/^500 oops \(same cause as 2 other requirements: The target/),
+      expect.stringMatching(/^500 oops \(same cause as 2 other requirements: The target responds with 500/),
     ),
   );
 });

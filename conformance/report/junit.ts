@@ -1,6 +1,5 @@
 import type { CheckResult, Report, RequirementResult } from "../results.ts";
 import { causesOf, type Cause } from "./causes.ts";
-import { likelyCause } from "./likely.ts";
 import { repeatOf } from "./repeat.ts";
 import { render } from "./templates.ts";
 import { scopeLine } from "./scope.ts";
@@ -17,27 +16,23 @@ type TestCase = {
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
 
-/**
- * Renders the text of a failure: the requirement, what was expected and received, why it matters, its likely cause, and
- * the command that repeats it.
- */
+/** Renders the text of a failure: the requirement, what was expected and received, why it matters, and its repetition. */
 function evidence(report: Report, requirement: RequirementResult, check: CheckResult): string {
-  const likely = check.verdict === "fail" ? likelyCause(requirement, check) : undefined;
   return [
     `Requirement: ${requirement.text} (${words.sourceOf(requirement)}, ${words.levels[requirement.level]})`,
     `Expected: ${check.expected}`,
     `Received: ${check.actual}`,
     ...(requirement.matters === undefined ? [] : [`Why it matters: ${requirement.matters}`]),
-    ...(likely === undefined ? [] : [`Likely cause: ${likely}`]),
     `Repeat: ${repeatOf(report, requirement, check)}`,
   ].join("\n");
 }
 
-/** Returns the message of a failure. If other failures have the same cause, the text names them. */
-function messageOf(cause: Cause | undefined, check: CheckResult): string {
-  const others = (cause?.failures.length ?? 1) - 1;
-  if (!cause || others === 0) return check.actual;
-  return `${check.actual} (same cause as ${words.counted(others, "other requirement")}: ${cause.title})`;
+/** Returns the message of a failure, with its cause, and how many other failures have the same. */
+function messageOf(cause: Cause | undefined, { text }: RequirementResult, check: CheckResult): string {
+  if (!cause || cause.title === text) return check.actual;
+  const others = cause.failures.length - 1;
+  const same = others === 0 ? "" : `same cause as ${words.counted(others, "other requirement")}: `;
+  return `${check.actual} (${same}${cause.title})`;
 }
 
 function checkCase(report: Report, requirement: RequirementResult, check: CheckResult, cause?: Cause): TestCase {
@@ -55,7 +50,7 @@ function checkCase(report: Report, requirement: RequirementResult, check: CheckR
   if (check.verdict === "fail" && knownFailure && requirement.verdict !== "fail") {
     return outcome("skipped", `Known failure until ${knownFailure.expires}: ${knownFailure.reason}`);
   }
-  if (check.verdict === "fail") return outcome("failure", messageOf(cause, check));
+  if (check.verdict === "fail") return outcome("failure", messageOf(cause, requirement, check));
   if (check.verdict === "could-not-run") return outcome("error", check.actual);
   if (check.verdict === "not-applicable") return outcome("skipped", check.actual);
   return check.verdict === "pass" ? base : { ...base, output: `${words.verdicts[check.verdict]}. ${text}` };

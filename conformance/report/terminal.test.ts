@@ -76,7 +76,9 @@ test("shows many failures of one cause as one", () => {
   const checks = [check({ verdict: "fail", exchanges: evidence, shownBy: 5 })];
   const ids = Array.from({ length: 40 }, (_, index) => `create.${index}`);
   const text = renderTerminal(sampleReport(ids.map((id) => requirement(id, "fail", { checks }))), plain);
-  expect(text).toContain("40 requirements, one cause: The target responds with 500 Internal Server Error\n✗ create.0 ");
+  expect(text).toMatch(
+    /40 requirements, one cause: The target responds with 500 Internal Server Error\. The value reaches .*\n✗ create\.0 /,
+  );
   expect(text).toContain("    also      create.1, create.2");
   expect(text.match(/✗/g)).toHaveLength(1);
 });
