@@ -25,6 +25,6 @@ for (const name of files.filter((file) => /\.(js|d\.ts)$/.test(file))) {
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, name.endsWith(".js") ? transformSync(text, { format: "cjs", target: "es2022" }).code : text);
 }
-chmodSync(join(dist, "client/bin.js"), 0o755);
+chmodSync(join(dist, "client/payroll/bin.js"), 0o755);
 writeFileSync(join(dist, "cjs/package.json"), '{ "type": "commonjs" }\n');
 copyFileSync(here("../LICENSE"), here("LICENSE"));

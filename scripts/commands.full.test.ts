@@ -53,12 +53,6 @@ const ELSEWHERE: Elsewhere[] = [
     proof: 'run("diff"',
   },
   {
-    document: "CONTRIBUTING.md",
-    commands: /npm run (sbom|licences)/,
-    test: "scripts/licences.full.test.ts",
-    proof: "scripts/sbom.ts",
-  },
-  {
     document: "client/README.md",
     commands: /npm (pack|install)/,
     test: "client/package.full.test.ts",

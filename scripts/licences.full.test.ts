@@ -1,25 +1,51 @@
-import { execFile } from "node:child_process";
+// Every package that users install has a licence that allows use in closed and open software, and only requires that
+// its text is kept. `npm sbom` lists the packages.
 import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { packagesOf, problemWith } from "./licences/packages.ts";
+
+interface Locked {
+  version?: string;
+  license?: unknown;
+  dev?: boolean;
+  link?: boolean;
+}
 
 const root = new URL("../", import.meta.url);
+const ACCEPTED = /^(?:0BSD|Apache-2\.0|BSD-[23]-Clause|CC0-1\.0|ISC|MIT|Python-2\.0|Unlicense|WTFPL)$/;
 
-const packages = await packagesOf(JSON.parse(await readFile(new URL("package-lock.json", root), "utf8")), root);
+/** Packages whose declaration is missing or outdated. Their files name a licence that is accepted. */
+const READ_BY_HAND = new Set(["cycle 1.0.3", "html 1.0.0", "optimist 0.6.1"]);
 
-test("every package that users install has an accepted licence", () => {
-  expect(packages.length).toBeGreaterThan(100);
-  expect(packages.map(({ name }) => name)).toContain("express");
-  expect(packages.map(({ name }) => name)).not.toContain("vitest");
-  expect(packages.map(problemWith).filter(Boolean)).toEqual([]);
-});
+/** A package's own declaration, or the lock file's if the package is not installed on this platform. */
+async function licenceOf(path: string, { license }: Locked): Promise<string> {
+  const manifest = await readFile(new URL(`${path}/package.json`, root), "utf8").then(JSON.parse, () => ({}));
+  const declared = manifest.license ?? manifest.licenses ?? license;
+  // Some old packages have a list of licences to choose from.
+  return Array.isArray(declared) ? declared.map((each) => each.type ?? each).join(" OR ") : String(declared);
+}
 
-test("a package that is not installed has the licence of the lock file", async () => {
-  const lock = { packages: { "node_modules/elsewhere": { version: "1.0.0", license: "GPL-3.0-only" } } };
-  const [found] = await packagesOf(lock, root);
-  expect(problemWith(found!)).toBe("elsewhere 1.0.0 has the licence GPL-3.0-only, which is not accepted.");
+/** Of licences with OR one accepted licence is enough, of licences with AND all must be accepted. */
+function isAccepted(expression: string): boolean {
+  const names = expression.replaceAll(/[()]/g, "").split(/ (?:OR|AND) /);
+  const accepted = names.filter((name) => ACCEPTED.test(name));
+  return accepted.length >= (expression.includes(" AND ") ? names.length : 1);
+}
+
+test("every package that users install has an accepted licence", async () => {
+  const { packages } = JSON.parse(await readFile(new URL("package-lock.json", root), "utf8")) as {
+    packages: Record<string, Locked>;
+  };
+  const installed = Object.entries(packages).filter(
+    ([path, { dev, link }]) => path.includes("node_modules/") && !dev && !link,
+  );
+  expect(installed.length).toBeGreaterThan(100);
+  const refused: string[] = [];
+  for (const [path, locked] of installed) {
+    const name = `${path.split("node_modules/").at(-1)} ${locked.version}`;
+    const licence = await licenceOf(path, locked);
+    if (!READ_BY_HAND.has(name) && !isAccepted(licence)) refused.push(`${name}: ${licence}`);
+  }
+  expect(refused).toEqual([]);
 });
 
 test.each([
@@ -27,19 +53,7 @@ test.each([
   ["(MIT OR GPL-3.0-only)", true],
   ["MIT AND GPL-3.0-only", false],
   ["(MIT OR GPL-3.0-only) AND GPL-2.0-only", false],
-  ["SEE LICENSE IN LICENSE", false],
-  [undefined, false],
+  ["undefined", false],
 ])("the licence %s is accepted: %s", (licence, accepted) => {
-  expect(problemWith({ name: "a", version: "1.0.0", licence }) === undefined).toBe(accepted);
-});
-
-const names = (all: readonly { name: string; version: string }[]) =>
-  new Set(all.map(({ name, version }) => `${name} ${version}`));
-
-test("the bill of materials has exactly these packages", async () => {
-  const command = fileURLToPath(new URL("scripts/sbom.ts", root));
-  const { stdout } = await promisify(execFile)(process.execPath, [command], { maxBuffer: 2 ** 26 });
-  const { components } = JSON.parse(stdout) as { components: { name: string; version: string; purl: string }[] };
-  const listed = components.filter(({ purl }) => !purl.includes("disbursement-checkout"));
-  expect(names(listed)).toEqual(names(packages));
+  expect(isAccepted(licence)).toBe(accepted);
 });

@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { verifyWebhook, WebhookError } from "../client/webhooks.ts";
+import { verifyWebhook, WebhookError } from "../client/webhooks/webhooks.ts";
 import { readConfig } from "../server/config.ts";
 
 const [port = "4000", sandbox = readConfig(process.env).publicUrl] = process.argv.slice(2);

@@ -1,8 +1,8 @@
 // The process that `payroll.ts` starts and kills. Prints a line for each request and each result.
 import { createClient } from "../index.ts";
 import type { DisbursementRequest } from "../index.ts";
-import { fileJournal } from "../journal.ts";
-import { createAll } from "../payroll.ts";
+import { fileJournal } from "../payroll/journal.ts";
+import { createAll } from "../payroll/payroll.ts";
 
 /** The input of the process: JSON in its first argument. */
 export interface Task {

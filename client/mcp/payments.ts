@@ -2,9 +2,9 @@
 // the plans, the bounds of the policy, and results in words.
 import type { DisbursementClient } from "../client.ts";
 import { ClientError, NotFoundError, UsageError } from "../errors.ts";
-import { fileJournal } from "../journal.ts";
-import { createAll } from "../payroll.ts";
-import type { Journal, JournaledPayout, PayoutResult } from "../payroll.ts";
+import { fileJournal } from "../payroll/journal.ts";
+import { createAll } from "../payroll/payroll.ts";
+import type { Journal, JournaledPayout, PayoutResult } from "../payroll/payroll.ts";
 import type { Disbursement } from "../types.ts";
 import { inWords } from "../words.ts";
 import type { Ledger, Reservation, Verdict } from "./ledger.ts";

@@ -1,4 +1,5 @@
 import { randomInt, randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
 import type { Target } from "./target.ts";
 
@@ -21,24 +22,26 @@ export interface Request {
   body?: () => string;
 }
 
-/** Sends `amount` requests over 64 connections. @throws Error if a response is not 200 */
-export async function load(
-  target: Pick<Target, "name" | "url" | "cpuMs">,
-  amount: number,
-  { method, path, body }: Request,
-): Promise<Measured> {
-  const pool = new Pool(target.url, { connections: CONNECTIONS });
+/** Returns a function that sends one request and resolves with its latency in milliseconds. @throws Error unless it gets 200 */
+export function sender(pool: Pool, { method, path, body }: Request): () => Promise<number> {
   const headers = { "x-api-key": API_KEY, ...(body && { "content-type": "application/json" }) };
+  return async () => {
+    const sent = performance.now();
+    const response = await pool.request({ method, path, headers, body: body?.() ?? null });
+    await response.body.dump();
+    if (response.statusCode !== 200) throw new Error(`${method} ${path} returned ${response.statusCode}`);
+    return performance.now() - sent;
+  };
+}
+
+/** Sends `amount` requests over 64 connections. */
+export async function load(target: Target, amount: number, request: Request): Promise<Measured> {
+  const pool = new Pool(target.url, { connections: CONNECTIONS });
+  const send = sender(pool, request);
   const latencies: number[] = [];
   let left = amount;
   async function connection() {
-    while (left-- > 0) {
-      const sent = performance.now();
-      const response = await pool.request({ method, path, headers, body: body?.() ?? null });
-      await response.body.dump();
-      latencies.push(performance.now() - sent);
-      if (response.statusCode !== 200) throw new Error(`${target.name} returned ${response.statusCode} for ${path}`);
-    }
+    while (left-- > 0) latencies.push(await send());
   }
   const cpuBefore = target.cpuMs();
   const start = performance.now();
@@ -46,19 +49,35 @@ export async function load(
   const seconds = (performance.now() - start) / 1_000;
   const cpuPerRequest = ((target.cpuMs() - cpuBefore) * 1_000) / amount;
   await pool.close();
-  const sorted = latencies.toSorted((a, b) => a - b);
-  return { perSecond: amount / seconds, cpuPerRequest, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) };
+  const times = sorted(latencies);
+  return { perSecond: amount / seconds, cpuPerRequest, p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 
-/** @param sorted in ascending order */
-export const quantile = (sorted: readonly number[], share: number): number =>
-  sorted[Math.ceil(sorted.length * share) - 1]!;
+/**
+ * Sends at a constant rate, however long responses take, for some seconds or until `isOver`. Returns the results in the
+ * order of the requests.
+ */
+export async function atRate<T>(
+  perSecond: number,
+  seconds: number,
+  send: () => Promise<T>,
+  isOver: () => boolean | Promise<boolean> = () => false,
+): Promise<T[]> {
+  const sent: Promise<T>[] = [];
+  for (const begun = performance.now(); sent.length < perSecond * seconds && !(await isOver()); await sleep(5)) {
+    const due = Math.min(perSecond * seconds, ((performance.now() - begun) / 1_000) * perSecond);
+    while (sent.length < due) sent.push(send());
+  }
+  return Promise.all(sent);
+}
 
-const middle = (values: readonly number[]) =>
-  quantile(
-    values.toSorted((a, b) => a - b),
-    0.5,
-  );
+export const sorted = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b);
+
+/** @param values in ascending order */
+export const quantile = (values: readonly number[], share: number): number =>
+  values[Math.ceil(values.length * share) - 1]!;
+
+const middle = (values: readonly number[]) => quantile(sorted(values), 0.5);
 
 /** The median of each figure. */
 export function median(rounds: readonly Measured[]): Measured {
@@ -92,11 +111,8 @@ export const verify = (reference: string): Request => ({ method: "GET", path: `/
 
 /** Creates one disbursement and returns the service's reference. */
 export async function oneReference({ url }: Target): Promise<string> {
-  const response = await fetch(`${url}/v1/disbursements`, {
-    method: "POST",
-    headers: { "x-api-key": API_KEY, "content-type": "application/json" },
-    body: payout().body!(),
-  });
-  const { data } = (await response.json()) as { data: { reference: string } };
-  return data.reference;
+  const { path, method, body } = payout();
+  const headers = { "x-api-key": API_KEY, "content-type": "application/json" };
+  const response = await fetch(url + path, { method, headers, body: body!() });
+  return ((await response.json()) as { data: { reference: string } }).data.reference;
 }

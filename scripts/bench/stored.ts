@@ -7,8 +7,6 @@ import { postgres, postgresServer, sqlite, type Database } from "./databases.ts"
 import { API_KEY, load, median, medianRatio, oneReference, payout, verify, type Measured } from "./load.ts";
 import { startServer } from "./target.ts";
 
-for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
-
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {

@@ -2,6 +2,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+
 /** A server under load, in a child process. */
 export interface Target {
   name: string;
@@ -30,6 +32,32 @@ export async function startServer(name: string, env: Record<string, string>): Pr
   });
   while ((await fetch(`${target.url}/readyz`)).status !== 200) await sleep(5);
   return { ...target, readyMs: performance.now() - begun };
+}
+
+/** When a payment settled and its webhook arrived. */
+export interface Arrival {
+  settledAt: number;
+  arrivedAt: number;
+}
+
+/** Starts receiver.ts, whose address receives webhooks. */
+export const startReceiver = (): Promise<Target> =>
+  startTarget("receiver", [new URL("receiver.ts", import.meta.url).pathname]);
+
+/** The webhooks that have arrived at the receiver since the last call. */
+export const newArrivals = async ({ url }: Target): Promise<Arrival[]> =>
+  (await (await fetch(url)).json()) as Arrival[];
+
+/** Waits until so many webhooks have arrived at the receiver. @throws Error if none arrives for a minute */
+export async function arrivals(receiver: Target, count: number): Promise<Arrival[]> {
+  const all: Arrival[] = [];
+  for (let idle = 0; all.length < count; await sleep(50)) {
+    const arrived = await newArrivals(receiver);
+    all.push(...arrived);
+    idle = arrived.length > 0 ? 0 : idle + 1;
+    if (idle > 1_200) throw new Error(`${all.length} of ${count} webhooks arrived`);
+  }
+  return all;
 }
 
 /** Starts a Node script and waits until it prints its URL. */
@@ -73,25 +101,9 @@ function printedUrl(child: ChildProcess, name: string): Promise<string> {
   });
 }
 
-/** Reads user and system CPU time, which Linux reports in units of 10 ms, of a process and of its children that ended. */
-function cpuMsOf(pid: number, withEnded = false): number {
-  const fields = statOf(pid);
-  const times = fields.slice(11, withEnded ? 15 : 13);
-  return times.reduce((sum, time) => sum + Number(time) * 10, 0);
-}
-
-/** The fields that follow the name of the process in /proc/PID/stat; no fields if the process has ended. */
-function statOf(pid: number | string): string[] {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
-  } catch {
-    return [];
-  }
-}
-
-/** The CPU time of the processes below a process, at any depth, in milliseconds. */
-export function cpuMsBelow(pid: number): number {
-  const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const children = all.filter((each) => Number(statOf(each)[1]) === pid).map(Number);
-  return children.reduce((sum, child) => sum + cpuMsOf(child, true) + cpuMsBelow(child), 0);
+/** Reads user and system CPU time, which Linux reports in units of 10 ms. */
+function cpuMsOf(pid: number): number {
+  const afterName = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!;
+  const [user, system] = afterName.split(" ").slice(11, 13);
+  return (Number(user) + Number(system)) * 10;
 }

@@ -1,62 +1,43 @@
+// Measures webhooks: from a settlement to the delivery, also beside a receiver that does not respond, and how many are
+// delivered per second. Usage: node scripts/bench/webhooks.ts
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
-import { load, payout } from "./load.ts";
-import type { Target } from "./target.ts";
+import { Pool } from "undici";
+import { sqlite } from "./databases.ts";
+import { API_KEY, atRate, load, payout, quantile, sender, sorted } from "./load.ts";
+import { arrivals, startReceiver, startServer, type Arrival } from "./target.ts";
 
-interface Arrival {
-  settledAt: number;
-  arrivedAt: number;
+const PER_SECOND = 200;
+const SECONDS = 10;
+const AS_FAST_AS_POSSIBLE = 20_000;
+
+const database = await sqlite();
+const env = { DATABASE_URL: database.url, SANDBOX_API_KEY: API_KEY, SETTLE_DELAY_MS: "2000" };
+const server = await startServer("server", env);
+const receiver = await startReceiver();
+
+function print(what: string, times: readonly Arrival[]): void {
+  const waits = sorted(times.map(({ settledAt, arrivedAt }) => arrivedAt - settledAt));
+  console.log(`${what}: p50 ${quantile(waits, 0.5)} ms, p99 ${quantile(waits, 0.99)} ms`);
 }
 
-/** Waits until the receiver has recorded this many arrivals and returns them. */
-async function arrivalsAt(receiver: Target, expected: number): Promise<Arrival[]> {
-  const arrivals: Arrival[] = [];
-  for (let waited = 0; arrivals.length < expected; waited += 50) {
-    if (waited > 60_000) throw new Error(`only ${arrivals.length} of ${expected} webhooks arrived within a minute`);
-    await sleep(50);
-    arrivals.push(...((await (await fetch(receiver.url)).json()) as Arrival[]));
-  }
-  return arrivals;
-}
+const pool = new Pool(server.url, { connections: 64 });
+await atRate(PER_SECOND, SECONDS, sender(pool, payout(receiver.url)));
+await pool.close();
+print(`settlement to delivery at ${PER_SECOND} payouts per second`, await arrivals(receiver, PER_SECOND * SECONDS));
 
-const percentile = (sorted: number[], share: number): number => sorted[Math.ceil(sorted.length * share) - 1]!;
+await load(server, AS_FAST_AS_POSSIBLE, payout(receiver.url));
+const times = sorted((await arrivals(receiver, AS_FAST_AS_POSSIBLE)).map(({ arrivedAt }) => arrivedAt));
+console.log(`webhooks per second: ${((times.length * 1_000) / (times.at(-1)! - times[0]!)).toFixed(0)}`);
 
-function waits(arrivals: Arrival[]): { p50: number; p99: number } {
-  const sorted = arrivals.map(({ settledAt, arrivedAt }) => arrivedAt - settledAt).toSorted((a, b) => a - b);
-  return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };
-}
+const silent = createServer(() => undefined);
+await once(silent.listen(0, "127.0.0.1"), "listening");
+await load(server, 1_000, payout(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`));
+await load(server, 1_000, payout(receiver.url));
+print("settlement to delivery beside a receiver that does not respond", await arrivals(receiver, 1_000));
+silent.closeAllConnections();
+silent.close();
 
-/** Creates payouts at a constant rate. Returns the delay from settlement to arrival of the webhook, in milliseconds. */
-export async function settlementToDelivery(server: Target, receiver: Target, perSecond: number, seconds: number) {
-  const start = performance.now();
-  const count = perSecond * seconds;
-  const sent: Promise<unknown>[] = [];
-  while (sent.length < count) {
-    const due = Math.min(count, Math.floor(((performance.now() - start) / 1_000) * perSecond));
-    while (sent.length < due) sent.push(load(server, 1, payout(receiver.url)));
-    await sleep(5);
-  }
-  await Promise.all(sent);
-  return waits(await arrivalsAt(receiver, count));
-}
-
-/** Creates payouts as fast as possible. Returns webhooks per second between the first and the last arrival. */
-export async function deliveriesPerSecond(server: Target, receiver: Target, count: number): Promise<number> {
-  await load(server, count, payout(receiver.url));
-  const times = (await arrivalsAt(receiver, count)).map(({ arrivedAt }) => arrivedAt);
-  return (count * 1_000) / (times.reduce((a, b) => Math.max(a, b)) - times.reduce((a, b) => Math.min(a, b)));
-}
-
-/** Sends 1,000 webhooks to an unresponsive receiver, then 1,000 to a responsive one. Returns the delay of the latter in ms. */
-export async function besideSilentReceiver(server: Target, receiver: Target): Promise<{ p99: number }> {
-  const silent = createServer(() => {});
-  await once(silent.listen(0, "127.0.0.1"), "listening");
-  await load(server, 1_000, payout(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`));
-  await load(server, 1_000, payout(receiver.url));
-  const { p99 } = waits(await arrivalsAt(receiver, 1_000));
-  silent.closeAllConnections();
-  silent.close();
-  return { p99 };
-}
+await Promise.all([server.stop(), receiver.stop()]);
+await database.drop();

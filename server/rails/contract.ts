@@ -1,4 +1,4 @@
-import { verifyWebhook, WebhookError } from "../../client/webhooks.ts";
+import { verifyWebhook, WebhookError } from "../../client/webhooks/webhooks.ts";
 import {
   AuthenticationError,
   ClientError,

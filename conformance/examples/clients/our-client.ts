@@ -2,8 +2,8 @@
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, type DisbursementRequest } from "../../../client/index.ts";
-import { fileJournal } from "../../../client/journal.ts";
-import { createAll, type PayoutResult } from "../../../client/payroll.ts";
+import { fileJournal } from "../../../client/payroll/journal.ts";
+import { createAll, type PayoutResult } from "../../../client/payroll/payroll.ts";
 
 const { BASE_URL = "", API_KEY = "", TIMEOUT_MS, STATE_DIR } = process.env;
 const timeout = Number(TIMEOUT_MS ?? 15_000);

@@ -1,7 +1,7 @@
 // The database of the receivers in this folder. One transaction remembers an event and books it, so that a crash can
 // neither lose a booking nor let a retry book twice.
 import { DatabaseSync } from "node:sqlite";
-import type { WebhookEvent } from "../../../client/webhooks.ts";
+import type { WebhookEvent } from "../../../client/webhooks/webhooks.ts";
 
 export function openBookings(file: string) {
   const db = new DatabaseSync(file);

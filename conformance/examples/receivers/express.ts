@@ -1,6 +1,6 @@
 // Express with the client of this repository.
 import express from "express";
-import { receiveWebhooks } from "../../../client/express.ts";
+import { receiveWebhooks } from "../../../client/webhooks/express.ts";
 import { isKnown, openBookings } from "./bookings.ts";
 
 const { WEBHOOK_SECRET = "", WEBHOOK_SECRET_OLD, BOOKINGS = "bookings.db", PORT = "8080" } = process.env;

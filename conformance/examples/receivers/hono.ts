@@ -1,7 +1,7 @@
 // Hono with the client of this repository.
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
-import { receiveWebhooks } from "../../../client/hono.ts";
+import { receiveWebhooks } from "../../../client/webhooks/hono.ts";
 import { isKnown, openBookings } from "./bookings.ts";
 
 const { WEBHOOK_SECRET = "", WEBHOOK_SECRET_OLD, BOOKINGS = "bookings.db", PORT = "8080" } = process.env;

@@ -1,0 +1,478 @@
+// The command `disbursement-pay` within this process, with a service in memory. package.full.test.ts runs the packed command.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { fakeService } from "../testing/fake-service.ts";
+import type { FakeService } from "../testing/fake-service.ts";
+import { run } from "./pay.ts";
+import { readPayroll, summarise, textOf } from "./payroll-file.ts";
+import { inWords } from "../words.ts";
+
+const header = "reference,amount,phoneNumber,country,currency";
+const row = (n: number, amount = 1500000) => `salary-${n},${amount},225701020300${n},CI,XOF`;
+const env = { BASE_URL: "https://fake.example", API_KEY: "key-of-the-merchant" };
+
+let folder: string;
+let service: FakeService;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "client-pay-"));
+  service = fakeService();
+  vi.stubGlobal("fetch", service.fetch);
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  rmSync(folder, { recursive: true });
+});
+
+const at = (name: string) => join(folder, name);
+
+interface Conditions {
+  environment?: Partial<typeof env>;
+  /** The command is stopped, as by a signal, when so many payments are sent. */
+  stopAfter?: number;
+  /** Responds instead of the service, after the service has processed the request. */
+  gateway?: () => Promise<Response>;
+}
+
+/** Runs the command on a file with these lines. */
+async function pay(
+  lines: string[],
+  args: string[] = [],
+  { environment = env, stopAfter = Infinity, gateway }: Conditions = {},
+) {
+  writeFileSync(at("payroll.csv"), lines.join("\n"));
+  const printed: string[] = [];
+  const errors: string[] = [];
+  const terminal = {
+    out: (line: string) => void printed.push(line),
+    error: (line: string) => void errors.push(line),
+    onStop(stop: () => void) {
+      const fetch: typeof service.fetch = async (input, init) => {
+        const response = await service.fetch(input, init);
+        if (service.payouts.length >= stopAfter) stop();
+        return gateway?.() ?? response;
+      };
+      vi.stubGlobal("fetch", fetch);
+    },
+  };
+  const all = [at("payroll.csv"), "--journal", at("payroll.journal"), ...args];
+  const code = await run(all, environment, terminal);
+  return { code, printed: printed.join("\n"), errors: errors.join("\n") };
+}
+
+const references = () => service.payouts.map(({ merchantsReference }) => merchantsReference).toSorted();
+
+describe("an amount in words", () => {
+  test.each([
+    [1, "zero and 01/100"],
+    [100, "one"],
+    [1_500_000, "fifteen thousand"],
+    [4_521_150, "forty-five thousand two hundred eleven and 50/100"],
+    [2_000_000_00, "two million"],
+    [101_020_30, "one hundred one thousand twenty and 30/100"],
+    [100_000_019_99, "one hundred million nineteen and 99/100"],
+    [
+      Number.MAX_SAFE_INTEGER,
+      "ninety trillion seventy-one billion nine hundred ninety-two million five hundred forty-seven thousand four hundred nine and 91/100",
+    ],
+  ])("%i", (amount, words) => {
+    expect(inWords(amount)).toBe(words);
+  });
+});
+
+describe("the file", () => {
+  test("may have quotes, other columns, another order, empty lines and the separators of spreadsheets", () => {
+    const request = {
+      reference: 'a "b", c',
+      amount: 4500,
+      phoneNumber: "2348031234567",
+      country: "NG",
+      currency: "NGN",
+    };
+    const texts = [
+      `name,currency,country,phoneNumber,amount,reference\r\nAda,NGN,NG,2348031234567,4500,"a ""b"", c"\r\n \r\n`,
+      `"name, or names";reference;amount;phoneNumber;country;currency\n"Ada; Obi";"a ""b"", c";4500;2348031234567;NG;NGN`,
+      `\uFEFFreference\tamount\tphoneNumber\tcountry\tcurrency\n"a ""b"", c"\t4500\t2348031234567\tNG\tNGN`,
+    ];
+    for (const text of texts) expect(readPayroll(text)).toEqual({ rows: [{ line: 2, request }], problems: [] });
+  });
+
+  test.each([
+    ["plain", (cell: string) => cell],
+    ["quoted", (cell: string) => `"${cell}"`],
+  ])("with space around a %s cell names the cell", (_, write) => {
+    const cells = ["sal-77 ", "1500000", "2257038102473", "CI", "XOF", "https://merchant.example/w"];
+    for (const index of cells.keys()) {
+      const spaced = cells.map((cell, i) => write(i === index ? ` ${cell.trim()}` : cell.trim()));
+      const { problems } = readPayroll(`${header},webhookURL\n${spaced.join(",")}`);
+      const column = [...header.split(","), "webhookURL"][index];
+      expect(problems).toEqual([{ line: 2, text: `${column} begins or ends with a space: remove the space` }]);
+    }
+  });
+
+  test("with an address for webhooks that the contract refuses pays nobody", async () => {
+    const lines = [`${header},webhookURL`, `${row(1)},https://merchant.example/w`, `${row(2)},merchant.example`];
+    const { code, errors } = await pay(lines, ["--yes"]);
+    expect([code, service.payouts.length]).toEqual([2, 0]);
+    expect(errors).toMatch(/line 3: webhookURL is not valid: write an http or https URL.*\nNothing was paid\.$/);
+  });
+
+  test.each([
+    ["with the calling code", "2250701020304"],
+    ["with a plus sign and spaces", "+225 07 01 02 03 04"],
+    ["with 00", "002250701020304"],
+    ["without the calling code", "07-01-02-03-04"],
+  ])("may have phone numbers %s", (_, text) => {
+    const { rows, problems } = readPayroll(`${header}\na,1,${text},CI,XOF`);
+    expect(problems).toEqual([]);
+    expect(rows.map(({ request }) => request.phoneNumber)).toEqual(["2250701020304"]);
+  });
+
+  test("may have a line break in a quoted cell, rows of separators, and columns in any case", () => {
+    const text = `Reference,AMOUNT,phonenumber,Country,currency,Address\r\n,,,,,\r\na,1,2348031234567,NG,NGN,"1 Road\r\nLagos"\r\n,,\r\nb,x,2348031234567,NG,NGN,`;
+    const { rows, problems } = readPayroll(text);
+    expect(rows.map(({ line, request }) => [line, request.reference])).toEqual([
+      [3, "a"],
+      [6, "b"],
+    ]);
+    expect(problems).toEqual([{ line: 6, text: expect.stringMatching(/^amount is not valid/) }]);
+  });
+
+  test("may be in UTF-8 or UTF-16, with a byte order mark or without", () => {
+    const text = `${header}\nsalaire-é,1,2348031234567,NG,NGN`;
+    const files = [text, `\uFEFF${text}`].flatMap((content) => [
+      Buffer.from(content),
+      Buffer.from(content, "utf16le"),
+      Buffer.from(content, "utf16le").swap16(),
+    ]);
+    for (const file of files) {
+      const { rows, problems } = readPayroll(textOf(file));
+      expect([rows[0]?.request.reference, problems]).toEqual(["salaire-é", []]);
+    }
+  });
+
+  test("with the same fault on many lines names it once, with the lines and their number", () => {
+    const wrong = Array.from({ length: 709 }, (_, n) => `a-${n},1,2348031234567,NG,ngn`);
+    const { problems } = readPayroll([header, row(1), ...wrong, row(2), "b,1,2348031234567,NG,ngn"].join("\n"));
+    expect(summarise(problems)).toEqual([
+      "lines 3-711, 713 (710 lines): currency is not valid: write three capital letters, such as XOF",
+    ]);
+  });
+
+  test("may have the address for webhooks of each payment", () => {
+    const { rows } = readPayroll(`${header},webhookURL\n${row(1)},https://merchant.example/w\n${row(2)},`);
+    expect(rows.map(({ request }) => request.webhookURL)).toEqual(["https://merchant.example/w", undefined]);
+  });
+
+  test.each([
+    [
+      "no header",
+      [row(1)],
+      /^line 1: name these columns, once each: reference, amount, phoneNumber, country, currency$/,
+    ],
+    ["one column", ["reference"], /^line 1: name these columns, once each: amount, phoneNumber, country, currency$/],
+    ["a column twice", [`${header},amount`], /^line 1: name these columns, once each: amount$/],
+    ["no payments", [header, ""], /^line 1: the file has no payments$/],
+    [
+      "a missing field",
+      [header, row(1), "a,1"],
+      /^line 3: 2 fields instead of 5\. Put a field with the separator into quotes$/,
+    ],
+    ["an open quote", [header, '"a,1,2348031234567,NG,NGN'], /^line 2: a quote is not closed/],
+    ["a quote within a field", [header, 'a"b,1,2348031234567,NG,NGN'], /^line 2: a quote is not closed, or stands/],
+    [
+      "text after a quote",
+      [header, '"a"b,1,2348031234567,NG,NGN'],
+      /^line 2: a quote is not closed, or stands within a field/,
+    ],
+    [
+      "an empty reference",
+      [header, ",1,2348031234567,NG,NGN"],
+      /^line 2: reference is empty: write a reference of your own/,
+    ],
+    [
+      "a reference in another encoding than UTF-8",
+      [header, "salari\uFFFD-1,1,2348031234567,NG,NGN"],
+      /^line 2: reference has a character that is not UTF-8: .*in UTF-8$/,
+    ],
+    ["a long reference", [header, `${"x".repeat(65)},1,2348031234567,NG,NGN`], /^line 2: reference is not valid/],
+    [
+      "a repeated reference",
+      [header, row(1), row(2), row(1)],
+      /^line 4: the reference is also on line 2: give each payment/,
+    ],
+    [
+      "a decimal amount",
+      [header, "a,15000.50,2348031234567,NG,NGN"],
+      /^line 2: amount is not valid: write a whole number .*1500000 for 15 000 FCFA$/,
+    ],
+    ["an amount with a space", [header, "a,15 000,2348031234567,NG,NGN"], /^line 2: amount is not valid/],
+    ["an amount with an exponent", [header, "a,1e3,2348031234567,NG,NGN"], /^line 2: amount is not valid/],
+    ["a long phone number", [header, "a,1,2348031234567890,NG,NGN"], /^line 2: phoneNumber is not valid/],
+    [
+      "a phone number of another country",
+      [header, "a,1,2348031234567,CI,XOF"],
+      /^line 2: phoneNumber is not valid: A mobile number of CI has \+225 and 10 digits$/,
+    ],
+    [
+      "an invisible character in a phone number",
+      [header, "a,1,\u202A2348031234567\u202C,NG,NGN"],
+      /^line 2: phoneNumber has a line break or an invisible character \(U\+202A\): write the cell anew$/,
+    ],
+    [
+      "an invisible character in a reference",
+      [header, "a\uFEFFb,1,2348031234567,NG,NGN"],
+      /^line 2: reference has a line break or an invisible character \(U\+FEFF\)/,
+    ],
+    [
+      "a line break in a reference",
+      [header, '"a\nb",1,2348031234567,NG,NGN'],
+      /^line 2: reference has a line break or an invisible character \(U\+000A\)/,
+    ],
+    [
+      "an amount that a spreadsheet shortened",
+      [header, "a,1.5E+06,2348031234567,NG,NGN"],
+      /^line 2: amount was shortened/,
+    ],
+    [
+      "references that only look the same",
+      [header, "salari\u00E9,1,2348031234567,NG,NGN", "salarie\u0301,1,2348031234567,NG,NGN"],
+      /^line 3: the reference is also on line 2/,
+    ],
+    ["a country of three letters", [header, "a,1,2348031234567,NGA,NGN"], /^line 2: country is not valid/],
+    ["a country after a letter", [header, "a,1,2348031234567,xNG,NGN"], /^line 2: country is not valid/],
+    ["no amount", [header, "a,0,2348031234567,NG,NGN"], /^line 2: amount is not valid/],
+    [
+      "an amount beyond every number",
+      [header, "a,9007199254740992,2348031234567,NG,NGN"],
+      /^line 2: amount is not valid/,
+    ],
+    [
+      "a phone number from a spreadsheet",
+      [header, "a,1,2.34803E+12,NG,NGN"],
+      /^line 2: phoneNumber was shortened by a spreadsheet, .*format the column as text/,
+    ],
+    [
+      "a country in words",
+      [header, "a,1,2348031234567,Nigeria,NGN"],
+      /^line 2: country is not valid: write two capital letters, such as CI$/,
+    ],
+    [
+      "a currency in lower case",
+      [header, "a,1,2348031234567,NG,ngn"],
+      /^line 2: currency is not valid: write three capital letters/,
+    ],
+  ])("with %s", (_, lines, problem) => {
+    const { rows, problems } = readPayroll(lines.join("\n"));
+    expect(summarise(problems)).toEqual([expect.stringMatching(problem)]);
+    expect(rows.every(({ line }) => line > 1)).toBe(true);
+    expect(summarise(problems).join()).not.toContain("803");
+  });
+
+  test("with several faults names each, and pays nobody", async () => {
+    const { code, errors, printed } = await pay([header, row(1), "x,,12,CI,XOF", row(2, -5)], ["--yes"]);
+    expect(code).toBe(2);
+    expect(errors.split("\n").map((line) => /line \d: \w+|Nothing.*/.exec(line)?.[0])).toEqual([
+      "line 3: amount",
+      "line 3: phoneNumber",
+      "line 4: amount",
+      "Nothing was paid.",
+    ]);
+    expect([printed, service.payouts.length]).toEqual(["", 0]);
+  });
+});
+
+describe("the preview", () => {
+  test("shows the sums in digits and in words, by currency, and pays nobody", async () => {
+    const other = "fee-1,450050,2348031234567,NG,NGN";
+    const { code, printed } = await pay([header, row(1), other, row(2, 1200000)]);
+    expect(code).toBe(0);
+    expect(printed.split("\n").slice(0, 4)).toEqual([
+      `${at("payroll.csv")}: 3 payments, to be sent to https://fake.example`,
+      "  2 × XOF: 27 000 FCFA (twenty-seven thousand), from 12 000 FCFA to 15 000 FCFA each",
+      "  1 × NGN: NGN 4,500.50 (four thousand five hundred and 50/100), from NGN 4,500.50 to NGN 4,500.50 each",
+      `The journal ${at("payroll.journal")} is new.`,
+    ]);
+    expect(printed).toContain("Nothing was paid. To pay, run the same command with --yes.");
+    expect(service.payouts).toEqual([]);
+  });
+
+  test("says that the journal exists", async () => {
+    await pay([header, row(1)], ["--yes"]);
+    expect((await pay([header, row(1)])).printed).toContain("exists: what it has is not sent again");
+  });
+
+  test("refuses a sum that no number holds", async () => {
+    const { code } = await pay([header, row(1, Number.MAX_SAFE_INTEGER), row(2, Number.MAX_SAFE_INTEGER)], ["--yes"]);
+    expect([code, service.payouts.length]).toEqual([2, 0]);
+  });
+});
+
+const bonuses = (count: number) => Array.from({ length: count }, (_, n) => `bonus-${n},100,2257010203040,CI,XOF`);
+const page = async () => new Response("<html>");
+
+describe("with --yes", () => {
+  test("pays and reports", async () => {
+    const { code, printed, errors } = await pay([header, row(1), row(2, 1200000)], ["--yes"]);
+    expect([code, errors]).toEqual([0, ""]);
+    expect(printed).toMatch(/\n2 created, 0 existed, 0 refused, 0 unknown, 0 not tried\n/);
+    expect(printed).toContain("created: 2 × XOF: 27 000 FCFA (twenty-seven thousand)");
+    expect(printed).toContain("fees: 2 × XOF: 270 FCFA (two hundred seventy)");
+    expect(printed).not.toMatch(/failed|No payout is new/);
+    expect(references()).toEqual(["salary-1", "salary-2"]);
+    expect(printed + readFileSync(at("payroll.journal"), "utf8")).not.toMatch(/22570102030|key-of-the-merchant/);
+  });
+
+  test("names refused and failed payments by their lines, and exits with 1", async () => {
+    service.refuse("salary-2", { message: "No wallet." });
+    const lines = [header, row(1), row(2), row(3)];
+    const { code, errors, printed } = await pay(lines, ["--yes"]);
+    expect(code).toBe(1);
+    expect(errors).toMatch(/^line 3, salary-2: not paid: .*No wallet\./);
+    expect(printed).toContain("2 created, 0 existed, 1 refused");
+    // Corrected, and run again: what the journal has is not sent again.
+    service.refuse("salary-2", null);
+    await service.settle("salary-3", "failed");
+    Object.assign(service.payouts.at(-1)!, { failure: { code: "other", message: "The wallet is closed." } });
+    await service.settle("salary-1", "failed");
+    rmSync(at("payroll.journal"));
+    const again = await pay(lines, ["--yes"]);
+    expect(again).toMatchObject({
+      code: 1,
+      errors: expect.stringMatching(
+        /^line 2, salary-1: the payout DSB\w+ failed\nline 4, salary-3: the payout DSB\w+ failed: The wallet is closed\.$/,
+      ),
+    });
+    expect(again.printed).not.toContain("No payout is new");
+    expect(again.printed).toContain("2 of these payouts failed. To pay them again, give them new references.");
+    expect(references()).toEqual(["salary-1", "salary-2", "salary-3"]);
+  });
+
+  test("exits with 3 while an outcome is unknown, and finds it out when run again", async () => {
+    const lines = [header, row(1), row(2)];
+    const { code, errors, printed } = await pay(lines, ["--yes"], { gateway: page });
+    expect(code).toBe(3);
+    expect(errors).toMatch(/^lines 2-3 \(2 lines\): perhaps paid: /);
+    expect(printed).toContain("0 created, 0 existed, 0 refused, 2 unknown");
+    expect(printed).not.toContain("No payout is new");
+    expect(printed).toContain("Run the same command again, with the same file and journal. Nothing is paid twice.");
+    const again = await pay(lines, ["--yes"]);
+    expect(again).toMatchObject({ code: 0, printed: expect.stringContaining("0 created, 2 existed") });
+    expect(references()).toEqual(["salary-1", "salary-2"]);
+  });
+
+  test("stops if 20 payments in a row do not reach the service", async () => {
+    const { code, errors, printed } = await pay([header, ...bonuses(60)], ["--yes"], { gateway: page });
+    expect(code).toBe(3);
+    expect(errors.split("\n")).toEqual([
+      "Stopped: 20 payments in a row did not reach the service. The payments in progress are finished first.",
+      expect.stringMatching(/^lines 2-\d+ \(\d+ lines\): perhaps paid: Received 200 without/),
+    ]);
+    expect(printed).toMatch(/[1-9]\d* not tried/);
+  });
+
+  test("stops between payments, and continues", async () => {
+    const more = [header, ...Array.from({ length: 9 }, (_, n) => row(n)), ...bonuses(101)];
+    const stopped = await pay(more, ["--yes"], { stopAfter: 5 });
+    expect(stopped.code).toBe(3);
+    expect(stopped.errors).toBe("Stopped: a signal was received. The payments in progress are finished first.");
+    const paid = service.payouts.length;
+    expect(paid).toBeLessThan(50);
+    expect(stopped.printed).toContain(`${paid} created, 0 existed, 0 refused, 0 unknown, ${110 - paid} not tried`);
+    const again = await pay(more, ["--yes"]);
+    expect(again).toMatchObject({ code: 0, printed: expect.stringContaining("110 created, 0 existed") });
+    expect(again.printed.match(/\d+ of 110 done/g)).toEqual(["100 of 110 done"]);
+    expect(new Set(references()).size).toBe(110);
+    expect(service.payouts).toHaveLength(110);
+  });
+
+  test("stops at the first payment if the key is refused", async () => {
+    service.refuse("salary-1", { status: 401, code: "unauthorized", message: "No such key." });
+    const { code, errors } = await pay([header, row(1), ...bonuses(90)], ["--yes"]);
+    expect(code).toBe(3);
+    expect(errors).toContain("Stopped: the API key is refused.");
+    expect(service.payouts.length).toBeLessThan(60);
+  });
+
+  test("warns if every payout existed, as in a month with the references of the last", async () => {
+    const lines = [header, row(1), row(2)];
+    await pay(lines, ["--yes"]);
+    rmSync(at("payroll.journal"));
+    const { code, printed } = await pay(lines, ["--yes"]);
+    expect(code).toBe(0);
+    expect(printed).toContain(
+      "No payout is new. If these are the references of last month, nobody was paid this month.",
+    );
+  });
+
+  test("stops if an entry was changed since it was sent", async () => {
+    await pay([header, row(1)], ["--yes"]);
+    const { code, errors } = await pay([header, row(1, 7)], ["--yes"]);
+    expect([code, service.payouts.length]).toEqual([2, 1]);
+    expect(errors).toContain('has the reference "salary-1" with another amount');
+  });
+});
+
+describe("the arguments", () => {
+  const lines = [header, row(1)];
+  test.each<[string, string[], Record<string, string>, RegExp]>([
+    [
+      "an unknown flag",
+      ["--api-key", "sk_secret"],
+      env,
+      /^The argument --api-key is not valid\. The API key is never an argument\. See --help\.$/,
+    ],
+    ["an unknown name that is no word", ["--ключ"], env, /^The argument -- is not valid\./],
+    ["an unknown letter", ["-k"], env, /^The argument -k is not valid\./],
+    ["two files", ["other.csv"], env, /^Name one CSV file/],
+    ["no URL", [], { API_KEY: "k" }, /^Name the service's URL: --base-url URL/],
+    ["no key", [], { BASE_URL: "https://fake.example" }, /^Give the API key in the environment variable API_KEY/],
+    [
+      "a key file that does not exist",
+      ["--api-key-file", "/nonexistent"],
+      env,
+      /^Cannot read \/nonexistent: ENOENT\.$/,
+    ],
+    ["an invalid URL", ["--base-url", "ftp://x"], env, /^baseUrl must be/],
+    ["a journal in no folder", ["--yes", "--journal", "/nonexistent/j"], env, /ENOENT/],
+  ])("with %s", async (_, args, environment, message) => {
+    const { code, errors } = await pay(lines, args, { environment });
+    expect(code).toBe(2);
+    expect(errors).toMatch(message);
+    expect(errors).not.toContain("sk_secret");
+    expect(service.payouts).toEqual([]);
+  });
+
+  test("need a journal", async () => {
+    const errors: string[] = [];
+    const quiet = { out: () => {}, error: (line: string) => void errors.push(line), onStop: () => {} };
+    expect(await run(["payroll.csv"], env, quiet)).toBe(2);
+    expect(errors).toEqual(["Name the journal: --journal FILE. It keeps the payroll from being paid twice."]);
+  });
+
+  test("may name the URL and the file with the key", async () => {
+    writeFileSync(at("key"), "key-of-the-merchant\n");
+    const args = ["--yes", "--base-url", "https://fake.example", "--api-key-file", at("key")];
+    expect(await pay(lines, args, { environment: {} })).toMatchObject({ code: 0 });
+    expect(service.payouts).toHaveLength(1);
+  });
+
+  test("do not hide a defect of the program", async () => {
+    const terminal = {
+      out: () => {
+        throw new Error("a defect");
+      },
+      error: () => {},
+      onStop: () => {},
+    };
+    await expect(run(["--help"], env, terminal)).rejects.toThrow("a defect");
+  });
+
+  test.each([[["--help"]], [["-h"]], [["--yes", "--journal", "j", "-h"]]])("may ask for help: %j", async (args) => {
+    expect(await pay(lines, args)).toMatchObject({
+      code: 0,
+      printed: expect.stringMatching(/^Usage: disbursement-pay/),
+    });
+  });
+});

@@ -1,0 +1,261 @@
+// The command `disbursement-pay`: shows what a CSV file would pay, pays it, and reports.
+import { existsSync, readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { createClient } from "../client.ts";
+import { AuthenticationError, ClientError, UsageError } from "../errors.ts";
+import { fileJournal } from "./journal.ts";
+import { format } from "../money.ts";
+import { createAll } from "./payroll.ts";
+import type { PayoutResult } from "./payroll.ts";
+import { readPayroll, summarise, textOf } from "./payroll-file.ts";
+import type { Problem, Row } from "./payroll-file.ts";
+import { inWords } from "../words.ts";
+
+const usage = `Usage: disbursement-pay FILE.csv --journal FILE [--yes]
+
+Pays the lines of a CSV file, each at most once. Without --yes it only shows what it would pay.
+After a stop or a crash, run the same command again: it continues where it stopped.
+
+  --journal FILE       remembers what was paid. Keep it until the payroll is done; use a new file for each payroll
+  --yes                pays
+  --base-url URL       the service's URL, without /v1; default: the environment variable BASE_URL
+  --api-key-file FILE  the file with the API key; default: the environment variable API_KEY
+  --help               shows this text
+
+The first row of the CSV file names its columns: reference, amount, phoneNumber, country, currency, and if you like
+webhookURL. Amounts are whole numbers of the lowest denomination: 1500000 is 15 000 FCFA. Phone numbers are numbers of
+the row's country, with its calling code or without.
+
+Exit codes
+  0  every payout exists, and none is known to have failed
+  1  some payouts were refused or have failed; the report names their lines
+  2  something must be fixed first: the arguments, the file, the journal
+  3  some outcomes are unknown, or the run was stopped: run the same command again
+`;
+
+/** What the command prints on, and how it is stopped. */
+export interface Terminal {
+  out(line: string): void;
+  error(line: string): void;
+  /** Calls `stop` when a person or the system asks the command to end. */
+  onStop(stop: () => void): void;
+}
+
+interface Task {
+  path: string;
+  journal: string;
+  pays: boolean;
+  baseUrl: string;
+  apiKey: string;
+}
+
+function readFile(path: string): string {
+  try {
+    return textOf(readFileSync(path));
+  } catch (error) {
+    throw new UsageError(`Cannot read ${path}: ${(error as NodeJS.ErrnoException).code}.`);
+  }
+}
+
+const options = {
+  journal: { type: "string" },
+  yes: { type: "boolean", default: false },
+  "base-url": { type: "string" },
+  "api-key-file": { type: "string" },
+  help: { type: "boolean", short: "h", default: false },
+} as const;
+
+function readArguments(args: string[]) {
+  try {
+    return parseArgs({ args, options, allowPositionals: true });
+  } catch (error) {
+    // The message names the argument, which could be a key.
+    const [, named] = /'(--?[\w-]*)|$/.exec((error as Error).message)!;
+    throw new UsageError(`The argument ${named} is not valid. The API key is never an argument. See --help.`);
+  }
+}
+
+/** Reads the arguments and the environment. Returns undefined if the help was asked for. */
+function readTask(args: string[], env: NodeJS.ProcessEnv): Task | undefined {
+  const { values, positionals } = readArguments(args);
+  if (values.help) return undefined;
+  const [path, ...others] = positionals;
+  if (!path || others.length > 0) throw new UsageError("Name one CSV file. See --help.");
+  if (!values.journal)
+    throw new UsageError("Name the journal: --journal FILE. It keeps the payroll from being paid twice.");
+  const keyFile = values["api-key-file"];
+  const baseUrl = values["base-url"] ?? env["BASE_URL"];
+  const apiKey = keyFile ? readFile(keyFile).trim() : env["API_KEY"];
+  if (!baseUrl) throw new UsageError("Name the service's URL: --base-url URL, or the environment variable BASE_URL.");
+  if (!apiKey) throw new UsageError("Give the API key in the environment variable API_KEY, or in --api-key-file FILE.");
+  return {
+    path,
+    journal: values.journal,
+    pays: values.yes,
+    baseUrl,
+    apiKey,
+  };
+}
+
+/** The sums of payments by currency. */
+class Sums {
+  private readonly amounts = new Map<string, number[]>();
+
+  add(amount: number, currency: string) {
+    const known = this.amounts.get(currency);
+    if (known) known.push(amount);
+    else this.amounts.set(currency, [amount]);
+  }
+
+  /** A line for each currency. @throws UsageError if a sum is too large for a number */
+  lines(): string[] {
+    return [...this.amounts].map(([currency, amounts]) => {
+      const sum = amounts.reduce((all, amount) => all + amount);
+      return `${amounts.length} × ${currency}: ${format(sum, currency)} (${inWords(sum)})`;
+    });
+  }
+
+  /** The smallest and the largest payment in each currency. */
+  ranges(): string[] {
+    return [...this.amounts].map(([currency, amounts]) => {
+      const [least, most] = [Math.min, Math.max].map((pick) => amounts.reduce((a, b) => pick(a, b)));
+      return `from ${format(least!, currency)} to ${format(most!, currency)} each`;
+    });
+  }
+}
+
+function preview({ path, journal, baseUrl }: Task, rows: Row[], { out }: Terminal) {
+  const sums = new Sums();
+  for (const { request } of rows) sums.add(request.amount, request.currency);
+  const ranges = sums.ranges();
+  out(`${path}: ${rows.length} payments, to be sent to ${baseUrl}`);
+  sums.lines().forEach((line, i) => out(`  ${line}, ${ranges[i]}`));
+  const has = existsSync(journal) ? "exists: what it has is not sent again" : "is new";
+  out(`The journal ${journal} ${has}.`);
+}
+
+// A failure that says nothing about the payment: a later run may pay it.
+const temporary = new Set(["AbortedError", "ConnectionError", "RateLimitError", "ServerError", "TimeoutError"]);
+/** The run stops after this many temporary failures in a row, because the service cannot be reached. */
+const mostInARow = 20;
+
+/** What became of the payments of a run. */
+class Report {
+  readonly sums = { created: new Sums(), existed: new Sums(), fees: new Sums() };
+  readonly counts = { created: 0, existed: 0, refused: 0, unknown: 0, repeated: 0, failed: 0 };
+  done = 0;
+  /** True if another run may pay more entries. */
+  isOpen = false;
+  private inARow = 0;
+
+  /** Returns what is wrong with a payment, if anything. */
+  add({ outcome, data, error }: PayoutResult, { currency }: Row["request"]): string | undefined {
+    this.done++;
+    this.counts[outcome]++;
+    if (!data) {
+      const isTemporary = outcome === "unknown" || temporary.has(error.name);
+      this.inARow = isTemporary ? this.inARow + 1 : 0;
+      this.isOpen ||= isTemporary;
+      // The reason of an unknown outcome names no reference, so that equal reasons are equal texts.
+      const reason = outcome === "unknown" && error.cause instanceof ClientError ? error.cause : error;
+      return `${outcome === "unknown" ? "perhaps paid" : "not paid"}: ${reason.message}`;
+    }
+    this.inARow = 0;
+    if (data.status === "failed") {
+      this.counts.failed++;
+      const { failure } = data as { failure?: { message: string } };
+      return `the payout ${data.reference} failed${failure ? `: ${failure.message}` : ""}`;
+    }
+    this.sums[outcome].add(data.amount, currency);
+    this.sums.fees.add(data.fee, currency);
+    return undefined;
+  }
+
+  get isHopeless() {
+    return this.inARow >= mostInARow;
+  }
+
+  print(total: number, { out }: Terminal) {
+    const { created, existed, refused, unknown, failed } = this.counts;
+    out(
+      `${created} created, ${existed} existed, ${refused} refused, ${unknown} unknown, ${total - this.done} not tried`,
+    );
+    for (const [name, sum] of Object.entries(this.sums)) for (const line of sum.lines()) out(`  ${name}: ${line}`);
+    if (failed > 0) out(`${failed} of these payouts failed. To pay them again, give them new references.`);
+    if (existed > 0 && created === 0) {
+      out("No payout is new. If these are the references of last month, nobody was paid this month.");
+    }
+  }
+}
+
+/** Pays the rows and reports. Returns the exit code. */
+async function pay({ baseUrl, apiKey, journal }: Task, rows: Row[], terminal: Terminal): Promise<number> {
+  const { out, error, onStop } = terminal;
+  const client = createClient({ baseUrl, apiKey });
+  let isStopped = false;
+  const stop = (reason: string) => {
+    if (!isStopped) error(`Stopped: ${reason}. The payments in progress are finished first.`);
+    isStopped = true;
+  };
+  onStop(() => stop("a signal was received"));
+  function* requests() {
+    for (const { request } of rows) {
+      if (isStopped) return;
+      yield request;
+    }
+  }
+  const report = new Report();
+  const problems: Problem[] = [];
+  let failure: unknown;
+  try {
+    for await (const result of createAll(client, requests(), { journal: fileJournal(journal) })) {
+      const { line, request } = rows[result.index]!;
+      const text = report.add(result, request);
+      if (text) problems.push({ line, reference: request.reference, text });
+      const { cause = result.error } = result.error ?? {};
+      if (cause instanceof AuthenticationError) stop("the API key is refused");
+      if (report.isHopeless) stop(`${mostInARow} payments in a row did not reach the service`);
+      if (report.done % 100 === 0) out(`${report.done} of ${rows.length} done`);
+    }
+  } catch (thrown) {
+    failure = thrown;
+  }
+  summarise(problems).forEach((line) => error(line));
+  report.print(rows.length, terminal);
+  if (failure) throw failure;
+  if (report.isOpen || report.done < rows.length) {
+    out("Run the same command again, with the same file and journal. Nothing is paid twice.");
+    return 3;
+  }
+  return report.counts.refused + report.counts.failed > 0 ? 1 : 0;
+}
+
+/** Runs the command. Returns its exit code. */
+export async function run(args: string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
+  const { out, error } = terminal;
+  try {
+    const task = readTask(args, env);
+    if (!task) {
+      out(usage);
+      return 0;
+    }
+    const { rows, problems } = readPayroll(readFile(task.path));
+    if (problems.length > 0) {
+      for (const problem of summarise(problems)) error(`${task.path}, ${problem}.`);
+      error("Nothing was paid.");
+      return 2;
+    }
+    // Finds an invalid URL or key before anybody relies on the preview.
+    const { baseUrl, apiKey } = task;
+    createClient({ baseUrl, apiKey });
+    preview(task, rows, terminal);
+    if (task.pays) return await pay(task, rows, terminal);
+    out("Nothing was paid. To pay, run the same command with --yes.");
+    return 0;
+  } catch (failure) {
+    // An error with a code is one of the system, for example of a journal in a folder that does not exist.
+    if (!(failure instanceof ClientError) && !(failure as NodeJS.ErrnoException).code) throw failure;
+    error((failure as Error).message);
+    return 2;
+  }
+}
