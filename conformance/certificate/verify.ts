@@ -72,17 +72,18 @@ const challengeOf = ({ challenge, seed }: Certificate) => {
 /** An option of a reader: what the certificate states about it, and what the reader expects. */
 type Comparison = { option: string; stated: string; expected?: string; ok: boolean };
 
+const same = (option: string, stated: string, expected: string | undefined): Comparison => ({
+  option,
+  stated,
+  expected,
+  ok: stated === expected,
+});
+
 /** Compares a certificate with everything that a reader can expect. */
 export function comparisonsOf(certificate: Certificate, expected: Expectations, now: Date): Comparison[] {
   const { sub, profile, hashes, finishedAt, weakenedBy } = certificate;
   const { target, maxAge } = expected;
   const age = now.getTime() - Date.parse(finishedAt);
-  const same = (option: string, stated: string, wanted: string | undefined): Comparison => ({
-    option,
-    stated,
-    expected: wanted,
-    ok: stated === wanted,
-  });
   return [
     same("--target URL", withoutSlash(sub), target === undefined ? undefined : withoutSlash(target)),
     same("--profile NAME", profile, expected.profile),

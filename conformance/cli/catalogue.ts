@@ -7,8 +7,7 @@ import { needs } from "../run/needs.ts";
 import { wrapped } from "../report/visible.ts";
 import { counted, levels, sourceOf, titleOf } from "../report/words.ts";
 import { isSide, profiles, sides, type Effect, type Requirement, type Side } from "../results.ts";
-import type { CommandResult } from "./commands.ts";
-import { didYouMean, oneOf, OptionsError, readFlags, refuse, type Options } from "./flags.ts";
+import { didYouMean, oneOf, OptionsError, readFlags, refuse, type CommandResult, type Options } from "./flags.ts";
 
 const effects: Record<Effect, string> = {
   none: "none: only reads",

@@ -2,12 +2,9 @@
 import { publicKeyFile, writeKeyPair } from "../certificate/keys.ts";
 import { compareReports, renderComparison } from "../report/diff.ts";
 import { readReport } from "../report/read.ts";
-import { didYouMean, helpOf, OptionsError, readFlags, refuse } from "./flags.ts";
+import { didYouMean, helpOf, OptionsError, readFlags, refuse, type CommandResult } from "./flags.ts";
 import { serviceGroups } from "./options.ts";
 import { verify, verifyOptions } from "./verify.ts";
-
-/** What a command prints at its end. */
-export type CommandResult = { exitCode: 0 | 1 | 2; text: string };
 
 /** What a command gets from the process. */
 export type Surroundings = { env: NodeJS.ProcessEnv; now: Date; newSeed: () => number };

@@ -91,6 +91,9 @@ function argumentFault(error: unknown, options: Options): string {
   return unknown === undefined ? first : `${first}.${didYouMean(`--${unknown}`, known)}`;
 }
 
+/** What a command prints at its end. */
+export type CommandResult = { exitCode: 0 | 1 | 2; text: string };
+
 /** What was given for the options of a table, before it is read. */
 type Given = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
 

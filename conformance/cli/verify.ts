@@ -8,8 +8,7 @@ import { comparisonsOf, verifyCertificate, type Expectations } from "../certific
 import { oneLine, visible } from "../report/visible.ts";
 import { effects } from "../report/words.ts";
 import { CannotRun, isSide, profiles } from "../results.ts";
-import { InvalidValue, oneOf, readFlags, refuse, type Options } from "./flags.ts";
-import type { CommandResult } from "./commands.ts";
+import { InvalidValue, oneOf, readFlags, refuse, type CommandResult, type Options } from "./flags.ts";
 
 /** Reads a file that the caller named. */
 export function read(file: string): Buffer {

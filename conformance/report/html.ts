@@ -59,6 +59,7 @@ export function renderHtml(report: Report): string {
     script,
     style,
     policy: `default-src 'none'; style-src ${hash(style)}; script-src ${hash(script)}; base-uri 'none'; form-action 'none'`,
+    conditions: words.conditionEntries({ ...report, ...report.conditions }),
     causes: causesOf(report),
     tally: tallyPhrases(report),
     paid: paidOf(report.created),
