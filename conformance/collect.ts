@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 
 /** Imports every module in a folder, and returns the items of their exported arrays with this name, by file name. */
 export async function collect<T>(folder: string, name: string): Promise<readonly T[]> {
-  const files = readdirSync(folder).filter((file) => /^(?!index\.)[\w-]+\.[jt]s$/.test(file));
+  const files = readdirSync(folder).filter((file) => /^(?!index\.|faults\.)[\w-]+\.[jt]s$/.test(file));
   const modules = await Promise.all(
     files
       .toSorted()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { pending } from "../checks/index.ts";
+import { pending } from "../topics/index.ts";
 import { openapi, type Schema } from "../contract/contract.ts";
 import { catalogue } from "../contract/requirements.ts";
 import { faults } from "./faults.ts";

@@ -1,6 +1,6 @@
 // Implements `certify list` and `certify explain`, which describe the requirements.
 import type { Check } from "../check.ts";
-import { checks, watches } from "../checks/index.ts";
+import { checks, watches } from "../topics/index.ts";
 import { catalogue, requirementsOf, sideCatalogues } from "../contract/requirements.ts";
 import { guides } from "../merchants/guides.ts";
 import { needs } from "../run/needs.ts";

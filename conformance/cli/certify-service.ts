@@ -1,5 +1,5 @@
 // Runs the checks against a service: `certify` without a command.
-import { checks as dreddChecks } from "../checks/dredd.ts";
+import { checks as dreddChecks } from "../topics/answers/dredd.ts";
 import { requireDredd } from "../contract/dredd-parts.ts";
 import { thisMachine, type Outside } from "../outside/outside.ts";
 import { createRecording } from "../outside/recording.ts";

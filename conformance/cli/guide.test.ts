@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { checks } from "../checks/index.ts";
+import { checks } from "../topics/index.ts";
 import { fieldNames, readDeclaration } from "../allowances/declaration.ts";
 import { readOptions, serviceOptions } from "./options.ts";
 import { allControls, defaultMaxTotal, type RunOptions } from "../run-options.ts";

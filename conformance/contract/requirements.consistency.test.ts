@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { costOf } from "../check.ts";
-import { checks, pending, watches } from "../checks/index.ts";
+import { checks, pending, watches } from "../topics/index.ts";
 import { defaultMaxTotal, type RunOptions } from "../run-options.ts";
 import { catalogueText } from "./contract.ts";
 import { catalogue, parseCatalogue } from "./requirements.ts";

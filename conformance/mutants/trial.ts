@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { Session } from "node:inspector/promises";
 import type { Check } from "../check.ts";
-import { checks } from "../checks/index.ts";
+import { checks } from "../topics/index.ts";
 import { optionsFor, runTrial } from "../broken/trial.ts";
 import type { Running } from "../broken/server.ts";
 import type { Profile } from "../results.ts";

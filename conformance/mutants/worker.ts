@@ -1,5 +1,5 @@
 // Tries the mutants that the parent process names. The parent ends this process if it hangs.
-import { checks } from "../checks/index.ts";
+import { checks } from "../topics/index.ts";
 import type { Check } from "../check.ts";
 import type { Profile } from "../results.ts";
 import { allMutants } from "./mutants.ts";

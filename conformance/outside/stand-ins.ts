@@ -4,7 +4,7 @@
 // the stand-in.
 import { createHmac } from "node:crypto";
 import { numbersLike } from "../allowances/search.ts";
-import { signatureOf } from "../checks/notifications.ts";
+import { signatureOf } from "../steps/notifications.ts";
 import { pairOf } from "../generate/countries.ts";
 import { headerSecrets, type SecretOptions } from "../run/hidden.ts";
 import { realRecipients } from "../run-options.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Check } from "../check.ts";
-import { checks as allChecks } from "../checks/index.ts";
+import { checks as allChecks } from "../topics/index.ts";
 import { readOptions } from "../cli/options.ts";
 import { allControls, type RunOptions } from "../run-options.ts";
 import { checksBeyondBudget, missingLines, needsConsent, planLines, worstCase } from "./plan.ts";

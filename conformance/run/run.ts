@@ -1,6 +1,6 @@
 // Executes the checks of a run one after the other and combines the report of each check into one tree of results.
 import { setFlagsFromString } from "node:v8";
-import { checks, pending, watches } from "../checks/index.ts";
+import { checks, pending, watches } from "../topics/index.ts";
 import { conditionsOf } from "./conditions.ts";
 import { openSession } from "./open.ts";
 import type { CheckReport } from "./verdicts.ts";

@@ -17,12 +17,12 @@ const effects = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
 
 /**
  * Returns a sort key: the check that finds limits comes first, then the opening and the harmless checks, and the
- * closing checks last. The rest of the key is a number from the seed and the check's name, so that the order does not
+ * closing checks last: first those that send requests, then those that judge what all others caused. The rest of the key is a number from the seed and the check's name, so that the order does not
  * depend on which checks are selected.
  */
-function placeOf({ name, effect, phase }: Check, seed: number): readonly [number, number] {
+function placeOf({ name, effect, phase, offline }: Check, seed: number): readonly [number, number] {
   if (phase === "limits") return [-1, 0];
-  if (phase === "closing") return [6, 0];
+  if (phase === "closing") return [offline ? 7 : 6, 0];
   const random = createHash("sha256").update(`${seed} ${name}`).digest().readUInt32BE();
   return [2 * effects[effect] + (phase === "opening" ? 0 : 1), random];
 }

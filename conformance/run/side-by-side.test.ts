@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Check } from "../check.ts";
-import { checks } from "../checks/index.ts";
+import { checks } from "../topics/index.ts";
 import type { Exchange } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
 import { createBudget } from "../target/budget.ts";

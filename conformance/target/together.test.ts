@@ -5,7 +5,7 @@ import { createLimits } from "../allowances/limits.ts";
 import { createPacer } from "../allowances/pace.ts";
 import type { Velocity } from "../allowances/declaration.ts";
 import { NoRace, type Context } from "../check.ts";
-import { atOnce } from "../checks/requests.ts";
+import { atOnce } from "../steps/requests.ts";
 import { createBudget } from "./budget.ts";
 import { createHttpClient } from "./http.ts";
 import { createRedactor } from "./redact.ts";

@@ -1,0 +1,58 @@
+// Uses the sandbox controls (D17, D18) for the checks that need them.
+import { given, type Context } from "../check.ts";
+import { forcedStart } from "../generate/countries.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import { referencesOf } from "../topics/checkout/checkout.ts";
+import { dataOf, is2xx } from "./requests.ts";
+
+/**
+ * Returns a phone number that ends in `suffix`, and so forces an outcome (D17). A disbursement gets a similar number.
+ */
+export const forcing = (suffix: string) => `${forcedStart}${suffix}`;
+
+/**
+ * The time limit is long, because the target responds to an advance only after it has processed everything that fell
+ * due.
+ */
+const longestMoveMs = 60_000;
+
+function control(context: Context, path: string, json?: unknown, key: "own" | "second" = "own") {
+  const { clockTimeoutMs: timeoutMs = longestMoveMs } = context.options;
+  return context.target.send({ method: "POST", path: `/sandbox/${path}`, effect: "moves-money", key, json, timeoutMs });
+}
+
+/** Advances a merchant's sandbox time, by a number of seconds or to a time. Returns the response, whatever it is. */
+export const moveClock = (
+  context: Context,
+  json: { seconds: number } | { to: string },
+  key: "own" | "second" = "own",
+): Promise<TargetResponse> => control(context, "clock/advance", json, key);
+
+/** Advances the merchant's sandbox time. Throws `Prerequisite` if the target refuses. */
+export async function advance(context: Context, seconds: number): Promise<TargetResponse> {
+  const response = await moveClock(context, { seconds });
+  given(response.status === 200, `200 for advancing the sandbox time by ${seconds} s`, response);
+  return response;
+}
+
+/** Finishes a checkout without a browser. */
+export const finishCheckout = (context: Context, reference: string, outcome: string): Promise<TargetResponse> =>
+  control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome });
+
+/**
+ * Finishes a checkout when it is not known which string in the create response is its reference. Tries each candidate.
+ * @returns the reference; undefined if the target accepted none of the candidates
+ */
+export async function finishAny(context: Context, created: TargetResponse, outcome: string) {
+  for (const reference of referencesOf(created)) {
+    if (is2xx(await finishCheckout(context, reference, outcome))) return reference;
+  }
+  return undefined;
+}
+
+/** Returns true if the response is a page of a list, which may be empty. */
+export const isPage = (response: TargetResponse) => response.status === 200 && Array.isArray(dataOf(response)["items"]);
+
+/** Returns the items of a page; an empty array if the response contains no list. */
+export const listed = (response: TargetResponse): Record<string, unknown>[] =>
+  isPage(response) ? (dataOf(response)["items"] as Record<string, unknown>[]) : [];
