@@ -7,7 +7,6 @@ import type { Person } from "./target/person.ts";
 import type { Receiver } from "./target/receiver.ts";
 import type { Effect } from "./results.ts";
 import type { TargetResponse } from "./target/exchange.ts";
-import type { KeyForm } from "./target/key-forms.ts";
 import type { Target } from "./target/target.ts";
 import type { Validator } from "./contract/validate.ts";
 
@@ -32,8 +31,8 @@ export type Evidence = TargetResponse | readonly TargetResponse[];
 export type Context = {
   target: Target;
   options: CheckOptions;
-  /** Returns the key of the first merchant in a form that the target must refuse, or to place it elsewhere. */
-  keyAs(form: KeyForm): string;
+  /** Returns the key of the first merchant, altered by one of `alteredKeys` or to place it elsewhere. */
+  keyAs(change: (key: string) => string): string;
   /** The limits of the target that were declared or found so far. */
   limits: Limits;
   /** Returns the validator of a contract schema in the version of the run's profile. */

@@ -44,9 +44,7 @@ test.each([
   async (_, alter, why) => {
     const { code, report, output, afterMs } = await runAgainst(alter);
     expect([code, report?.verdict, report?.counts.fail]).toEqual([2, "error", 0]);
-    expect(report?.summary).toMatch(
-      /^the target stopped responding( after it accepted .* It was noticed)? at request \d+: (GET|POST|HEAD|OPTIONS) \//,
-    );
+    expect(report?.summary).toMatch(/^the target stopped responding at request \d+: (GET|POST|HEAD|OPTIONS) \//);
     expect(report?.summary.endsWith(why)).toBe(true);
     expect(output.match(/^STOPPED/gm)).toHaveLength(1);
     expect(output).not.toMatch(/^(FAIL|not run|✗)/m);

@@ -118,7 +118,7 @@ export type CheckResult = {
  * need.
  */
 export type NotJudged = {
-  code: "effects" | "only" | "pending" | "target" | "caller" | "stopped";
+  code: "effects" | "only" | "target" | "caller" | "stopped";
   text: string;
   /** With `caller`: what to add to the command line, a flag or a variable such as "API_KEY_2=KEY". */
   provide?: string;
@@ -210,8 +210,6 @@ export type Report = {
   requirements: RequirementResult[];
   created: CreatedRecord[];
   observed: Observation[];
-  /** The ids of the selected requirements that have no check yet. */
-  pending: string[];
   /** The limits of the target that the caller declared (`--declare`); undefined without the flag. */
   declared?: Declaration;
   /**

@@ -1,7 +1,7 @@
 // Runs the suite against a server in this process. It uses the same checks, target and report as `certify`, but it
 // can select checks more freely and can end early.
 import type { Check } from "../check.ts";
-import { checks, pending, watches } from "../topics/index.ts";
+import { checks, watches } from "../topics/index.ts";
 import { conditionsOf } from "../run/conditions.ts";
 import { openSession } from "../run/open.ts";
 import { readOptions } from "../cli/options.ts";
@@ -67,5 +67,5 @@ export async function runTrial(
     await close();
   }
   const conditions = conditionsOf(options);
-  return buildReport({ options, conditions, pending, checks: reports, errors: [], startedAt, finishedAt: new Date() });
+  return buildReport({ options, conditions, checks: reports, errors: [], startedAt, finishedAt: new Date() });
 }

@@ -54,7 +54,7 @@ test("a certificate states what was judged, when and with what, and what weakene
   });
 });
 
-const leftOut = (code: "effects" | "only" | "pending" | "stopped" | "caller") =>
+const leftOut = (code: "effects" | "only" | "stopped" | "caller") =>
   sampleReport([requirement("a", "not-applicable", { reason: { code, text: "Not now." } })]);
 
 test.each<[string, Report, RegExp]>([
@@ -62,7 +62,6 @@ test.each<[string, Report, RegExp]>([
   ["passed in part", sampleReport([], { verdict: "passed-partially" }), /verdict is passed-partially/],
   ["was not completed", sampleReport([], { verdict: "error", errors: ["unreachable"] }), /the suite reported errors/],
   ["selected a part", sampleReport([], { only: ["create.echo"] }), /--only/],
-  ["has requirements without a check", sampleReport([], { pending: ["later"] }), /no check yet for later/],
   ["could not run something", sampleReport([requirement("a", "could-not-run")]), /a: could-not-run/],
   ["hides a failure", sampleReport([requirement("a", "fail")], { verdict: "certified" }), /a: fail/],
   ["has a must with a warning", sampleReport([requirement("a", "warn")]), /a: warn/],

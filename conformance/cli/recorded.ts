@@ -5,7 +5,7 @@ import type { createRecording } from "../outside/recording.ts";
 import { packed } from "../outside/tape.ts";
 import type { Report } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
-import { areUnusual } from "../run/hidden.ts";
+import { areUnusual } from "../target/redact.ts";
 import type { Output } from "../run/progress.ts";
 import { run } from "../run/run.ts";
 import type { CertifyOptions } from "./options.ts";

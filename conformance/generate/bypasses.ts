@@ -5,6 +5,28 @@ export const words = ["", "constructor", "__proto__", "toString", "hasOwnPropert
 /** Values that a query or a pattern may take for every key. */
 export const wildcards = ["*", "%", "' OR '1'='1", "true"];
 
+const isUpper = (key: string) => key === key.toUpperCase();
+
+/** Reports hide an altered key like the key itself, because a target may return what it was sent. */
+type AlteredKey = { what: string; of: (key: string) => string };
+
+/** Values that a lenient comparison takes for the key. It is very unlikely that one of them is another merchant's key. */
+export const alteredKeys: readonly AlteredKey[] = [
+  { what: "the key without its last character", of: (key) => key.slice(0, -1) },
+  { what: "the key with an extra character", of: (key) => `${key}x` },
+  { what: "the key with its last character replaced", of: (key) => key.slice(0, -1) + (key.endsWith("A") ? "B" : "A") },
+  { what: "the key in the opposite case", of: (key) => (isUpper(key) ? key.toLowerCase() : key.toUpperCase()) },
+  { what: "the key in quotes", of: (key) => `"${key}"` },
+  { what: "the key prefixed with Bearer", of: (key) => `Bearer ${key}` },
+  { what: "the first half of the key", of: (key) => key.slice(0, key.length / 2) },
+  { what: "the key after another character", of: (key) => `x${key}` },
+  { what: "the key and another word", of: (key) => `${key} x` },
+  { what: "the key in Base64", of: (key) => btoa(key) },
+  {
+    what: "the key with every character percent-encoded",
+    of: (key) => key.replaceAll(/[^]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, "0")}`),
+  },
+];
 /** Other spellings of a path, with which a router may find the operation that a filter did not recognise. */
 export const spellings: ((path: string) => string)[] = [
   (path) => `${path}/`,

@@ -135,7 +135,6 @@ export function sideReport(settings: SideRun): Report {
       repeatFlags,
       ...(only ? { only } : {}),
     },
-    pending: [],
     checks: [...scenarios, rest],
   });
   return { ...report, requirements: report.requirements.map(withPassesTogether) };

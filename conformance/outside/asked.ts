@@ -1,6 +1,5 @@
 // Describes what a run asks of the outside, without secrets, so that a recording can be compared with a repetition.
-import { createRedactor, redactHeaders } from "../target/redact.ts";
-import { hiddenIn, type SecretOptions } from "../run/hidden.ts";
+import { createRedactor, hiddenIn, redactHeaders, type SecretOptions } from "../target/redact.ts";
 import type { Asked } from "./tape.ts";
 import type { HttpClient } from "../target/http.ts";
 

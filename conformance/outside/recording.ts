@@ -5,7 +5,7 @@ import type { HttpFailure, HttpResponse } from "../target/http.ts";
 import type { Incoming } from "../target/receiver.ts";
 import { bodyText, createDescriber, type HttpRequest } from "./asked.ts";
 import type { Outside } from "./outside.ts";
-import type { SecretOptions } from "../run/hidden.ts";
+import type { SecretOptions } from "../target/redact.ts";
 import { createStandIns, type StandIns } from "./stand-ins.ts";
 import type { Asked, Event, Line, RecordedResponse } from "./tape.ts";
 

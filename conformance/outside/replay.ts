@@ -4,7 +4,7 @@ import type { HttpFailure, HttpResponse } from "../target/http.ts";
 import type { Incoming, Reply } from "../target/receiver.ts";
 import { createDescriber } from "./asked.ts";
 import type { Outside } from "./outside.ts";
-import type { SecretOptions } from "../run/hidden.ts";
+import type { SecretOptions } from "../target/redact.ts";
 import type { Asked, Line, RecordedResponse } from "./tape.ts";
 
 /** Thrown if a repetition differs from the recording. */

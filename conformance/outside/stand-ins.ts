@@ -6,9 +6,15 @@ import { createHmac } from "node:crypto";
 import { numbersLike } from "../allowances/search.ts";
 import { signatureOf } from "../steps/notifications.ts";
 import { pairOf } from "../generate/countries.ts";
-import { headerSecrets, type SecretOptions } from "../run/hidden.ts";
 import { realRecipients } from "../run-options.ts";
-import { phoneField, secretHeaders, secretsRemover } from "../target/redact.ts";
+import {
+  headerSecrets,
+  hiddenIn,
+  phoneField,
+  secretHeaders,
+  secretsRemover,
+  type SecretOptions,
+} from "../target/redact.ts";
 import type { Incoming } from "../target/receiver.ts";
 
 const digits = "0123456789";
@@ -73,7 +79,7 @@ export function createStandIns<Options extends SecretOptions>(
     ...(given === undefined ? [] : [given, bare(given)].map((each) => [each, secretFor(each)] as const)),
   ]);
   const longestFirst = [...replacements].toSorted(([a], [b]) => b.length - a.length);
-  const removeForms = secretsRemover([...replacements.keys()]);
+  const removeForms = secretsRemover(hiddenIn(options).secrets);
   const phones = new Map(Object.values(realRecipients(options)).map((phone) => [phone, phoneFor(phone)]));
   const numbers = new Map(
     [...phones].flatMap(([phone, other]) => {

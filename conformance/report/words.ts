@@ -53,7 +53,6 @@ export const whyNotJudged: Record<NotJudged["code"], string> = {
   caller: "Not provided",
   effects: "Not allowed by --effects",
   only: "Not selected by --only",
-  pending: "No check implemented yet",
   stopped: "The run ended before these checks",
 };
 

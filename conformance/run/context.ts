@@ -12,7 +12,6 @@ import type { Person } from "../target/person.ts";
 import type { Receiver } from "../target/receiver.ts";
 import type { Target } from "../target/target.ts";
 import { permitsReceiver } from "./needs.ts";
-import { withTexts } from "./redacted.ts";
 import type { Notes } from "./verdicts.ts";
 
 /** What the checks of a run share. */
@@ -54,7 +53,7 @@ export function createContext(check: Check, notes: Notes, account: Account, shar
     },
     responses,
     options,
-    keyAs: (form) => form.of(options.key),
+    keyAs: (change) => change(options.key),
     limits,
     receiver: permitsReceiver(options, limits.all) ? receiver : undefined,
     judge(id, ok, expected, actual, evidence) {
@@ -65,11 +64,11 @@ export function createContext(check: Check, notes: Notes, account: Account, shar
         return false;
       }
       const exchanges = shown.map((response) => response.exchange);
-      notes.findings.push({ id, ok, expected: target.redact(expected), actual: target.redact(actual), exchanges });
+      notes.findings.push({ id, ok, expected, actual, exchanges });
       return ok;
     },
     observe(requirement, name, value) {
-      notes.observed.push({ requirement, name, value: withTexts(value ?? null, target.redact) });
+      notes.observed.push({ requirement, name, value: value ?? null });
     },
     notApplicable: (id, text, code = "target", provide?: string) =>
       void (notes.notApplicable[id] = { code, text, provide }),

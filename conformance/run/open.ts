@@ -3,12 +3,11 @@ import { thisMachine, type Outside } from "../outside/outside.ts";
 import { createBudget } from "../target/budget.ts";
 import { createLimits } from "../allowances/limits.ts";
 import { createVisibility } from "../allowances/visibility.ts";
-import { hiddenIn } from "./hidden.ts";
 import { listens } from "./needs.ts";
 import { createPerson } from "../target/person.ts";
 import { realRecipients, type RunOptions } from "../run-options.ts";
 import { createReceiver } from "../target/receiver.ts";
-import { createRedactor } from "../target/redact.ts";
+import { createRedactor, hiddenIn } from "../target/redact.ts";
 import { createSession } from "./session.ts";
 import { createTarget, type TargetOptions } from "../target/target.ts";
 

@@ -15,14 +15,17 @@ const check = (id: string, effect: Effect, more: Partial<Check> = {}): Check => 
   run: async () => undefined,
   ...more,
 });
-
-const named = (name: string, effect: Effect, phase?: Check["phase"]) => check(name, effect, { phase });
-
 const looking = check("auth.verify-needs-key", "none");
 const refused = check("auth.create-needs-key", "must-be-rejected");
 const paying = check("create.accepted", "moves-money", { payouts: 2, amount: 300 });
-const ours = check("forced.001-success", "moves-money", { payouts: 1, amount: 100 });
-const all = [ours, paying, refused, looking];
+const extended = check("forced.001-success", "moves-money", { payouts: 1, amount: 100 });
+const rotating = check("uniqueness.per-merchant", "moves-money", {
+  payouts: 50,
+  amount: 5000,
+  needs: ["second-key"],
+  leaves: "A secret is rotated.",
+});
+const closing = check("events.once", "moves-money", { phase: "closing", ids: ["create.accepted", "numbers.exact"] });
 
 const options = {
   baseUrl: "https://pay.example",
@@ -36,216 +39,109 @@ const options = {
   assumed: [],
   loopback: false,
 } as unknown as RunOptions;
-
-test("the plan announces that a secret is rotated", () => {
-  const over = {
-    ...options,
-    profile: "extended",
-    environment: "sandbox",
-    controls: allControls,
-    secondKey: "k",
-  } as const;
-  const text = planLines(plannedChecks(over), { ...over, webhookListen: { host: "::1", port: 0 } }).join("\n");
-  expect(text).toContain("The webhook secret of API_KEY_2's merchant is rotated");
-  expect(planLines(plannedChecks(over), { ...over, secondKey: undefined }).join("\n")).not.toContain("rotated");
-});
-
-test("the plan says that the merchant of a sandbox has payments already", () => {
-  const over = { ...options, environment: "sandbox", controls: allControls } as const;
-  const linesWith = (hadPayments: boolean) => planLines([paying], { ...over, hadPayments }).join("\n");
-  expect(linesWith(true)).toContain("This merchant has payments already, which this run did not make.");
-  expect(linesWith(false)).not.toContain("already");
-});
+const sandbox = { environment: "sandbox", controls: allControls } as const;
+const planOf = (checks: readonly Check[], over: Partial<RunOptions> = {}) =>
+  planLines(checks, { ...options, ...over }).join("\n");
 
 test.each([
-  [50_000_000, "Amounts above 167,772.17 are not tried"],
-  [Infinity, undefined],
-])("the plan names the amounts that a budget of %i leaves out", (maxTotal, expected) => {
-  const over = { ...options, maxTotal };
-  const line = planLines(plannedChecks(over), over).find((each) => each.includes("not tried"));
-  expect(line?.trim().slice(0, 38)).toBe(expected);
-});
-
-describe("which checks run", () => {
-  test.each([
-    [{}, [looking, refused, paying]],
-    [{ profile: "extended" }, [looking, refused, ours, paying]],
-    [{ effects: "none" }, [looking]],
-    [{ effects: "reject" }, [looking, refused]],
-    [{ only: ["create.accepted"] }, [paying]],
-    [{ only: ["create.accepted"], effects: "reject" }, []],
-    // Every response is judged for this requirement, so every check must run.
-    [{ only: ["errors.shape"] }, [looking, refused, paying]],
-  ] as const)("%j", (over, expected) => {
-    const selected = selectedChecks(all, ["errors.shape"], { ...options, ...over } as RunOptions);
-    expect(new Set(selected)).toEqual(new Set(expected));
-  });
-
-  test("all of them for a requirement that is judged only at the end", () => {
-    const closing = check("events.once", "moves-money", { phase: "closing", ids: ["create.accepted", "errors.shape"] });
-    const names = (only: string) =>
-      selectedChecks([...all, closing], [], { ...options, only: [only] }).map(({ name }) => name);
-    expect(names("errors.shape")).toHaveLength(4);
-    expect(names("create.accepted")).toEqual(["create.accepted", "events.once"]);
-  });
+  [{}, [looking, refused, paying, closing]],
+  [{ profile: "extended" }, [looking, refused, extended, paying, closing]],
+  [{ effects: "none" }, [looking]],
+  [{ effects: "reject" }, [looking, refused]],
+  [{ only: ["create.accepted"] }, [paying, closing]],
+  [{ only: ["create.accepted"], effects: "reject" }, []],
+  // Every response is judged for the first requirement, and only the closing check judges the second: all checks run.
+  [{ only: ["errors.shape"] }, [looking, refused, paying, closing]],
+  [{ only: ["numbers.exact"] }, [looking, refused, paying, closing]],
+] as const)("%j selects checks", (over, expected) => {
+  const all = [extended, paying, refused, looking, closing];
+  const selected = selectedChecks(all, ["errors.shape"], { ...options, ...over } as RunOptions);
+  expect(new Set(selected)).toEqual(new Set(expected));
 });
 
 describe("the order of the checks", () => {
-  const many = "abcdefghij".split("");
+  const letters = [..."abcdefghij"];
   const some = [
-    named("last", "none", "closing"),
-    ...many.map((name) => named(`money ${name}`, "moves-money")),
-    named("first payout", "moves-money", "opening"),
-    ...many.map((name) => named(`look ${name}`, "none")),
-    named("very last", "none", "closing"),
+    check("last", "none", { phase: "closing" }),
+    ...letters.map((name) => check(`money ${name}`, "moves-money")),
+    check("first payout", "moves-money", { phase: "opening" }),
+    ...letters.map((name) => check(`look ${name}`, "none")),
+    check("very last", "none", { phase: "closing" }),
   ];
   const order = (seed: number, checks = some) => inOrder(checks, seed).map(({ name }) => name);
 
   test("is by effect, with the opening and closing checks in their places", () => {
     const names = order(1);
     expect(names.slice(0, 10).every((name) => name.startsWith("look"))).toBe(true);
-    expect(names[10]).toBe("first payout");
-    expect(names.slice(-2)).toEqual(["last", "very last"]);
+    expect([names[10], ...names.slice(-2)]).toEqual(["first payout", "last", "very last"]);
   });
 
   test("depends on the seed, and not on which other checks run", () => {
-    expect(order(1)).toEqual(order(1));
     expect(order(1)).not.toEqual(order(2));
     const half = some.filter((_, index) => index % 2 === 0);
-    expect(order(1, half)).toEqual(order(1).filter((name) => half.some((each) => each.name === name)));
+    expect(order(1, half)).toEqual(order(1).filter((name) => half.some((other) => other.name === name)));
   });
 });
 
-describe("the plan", () => {
-  test("finds that the default budget covers a run against a sandbox on this machine", () => {
-    const { maxPayouts } = readOptions(["--base-url", "http://127.0.0.1:3000"], { API_KEY: "key" }, () => 1);
-    const over = { ...options, environment: "sandbox", controls: allControls, loopback: true } as const;
-    expect(worstCase(plannedChecks(over), over).payouts).toBeLessThanOrEqual(maxPayouts);
-  });
-
-  test("names the worst case in money and the recipient's last digits", () => {
-    const text = planLines([looking, paying, ours], options).join("\n");
-    expect(text).toContain("at most 3 payouts with a total of 400 to **********473");
-    expect(text).toContain("limit 5 payouts with a total of 1000");
-    expect(text).not.toContain("2257038102473");
-  });
-
-  test("names the worst case in units if no limit in the lowest denomination stands beside it", () => {
-    const text = planLines([looking, paying, ours], { ...options, maxTotal: Infinity }).join("\n");
-    expect(text).toContain("at most 3 payouts with a total of 4.00 to **********473; limit 5 payouts of any total");
-  });
-
-  test("names the check with the largest payout", () => {
-    const text = planLines([looking, paying, ours], options).join("\n");
-    expect(text).toContain('The largest payout, at most 3.00, is made by the check "');
-    const whole = planLines(plannedChecks(options), options).join("\n");
-    expect(whole).toMatch(/^ +The largest payout, at most [\d,.]+, is made by the check "/m);
-  });
-
-  test.each([
-    ["every check and their sum", { maxPayouts: 3, maxTotal: 400 }, []],
-    [
-      "every check but not their sum",
-      { maxPayouts: 2, maxTotal: 350 },
-      ["may not suffice", "--max-payouts 3 --max-total 400"],
-    ],
-    [
-      "not every check in payouts",
-      { maxPayouts: 1, maxTotal: 1000 },
-      ["too small for 1 check", "create.accepted: 2 payouts, total 300", "--max-payouts 3 --max-total 1000"],
-    ],
-    [
-      "not every check in money",
-      { maxPayouts: 5, maxTotal: 50 },
-      ["too small for 2 checks", "forced.001-success", "exit code 2"],
-    ],
-  ] as const)("describes a budget that covers %s", (_, over, texts) => {
-    const text = planLines([looking, paying, ours], { ...options, ...over }).join("\n");
-    if (texts.length === 0) expect(text).not.toContain("Budget");
-    for (const part of texts) expect(text).toContain(part);
-  });
-
-  test("does not count checks that are not applicable to the target", () => {
-    const other = check("uniqueness.per-merchant", "moves-money", { payouts: 50, amount: 5000, needs: ["second-key"] });
-    expect(worstCase([paying, other], options)).toEqual({ payouts: 2, amount: 300 });
-    expect(worstCase([paying, other], { ...options, secondKey: "k" })).toEqual({ payouts: 52, amount: 5300 });
-    expect(checksBeyondBudget([paying, other], options)).toEqual([]);
-    expect(checksBeyondBudget([paying, other], { ...options, secondKey: "k" })).toEqual([other]);
-  });
-
-  const rotating = check("signature.rotation", "moves-money", {
-    needs: ["second-key"],
-    leaves: "A secret is rotated.",
-  });
-
-  test.each([
-    [
-      "minutes in profile core",
-      { environment: "sandbox", controls: allControls },
-      /Sandbox .*forward by minutes/,
-      /rotated/,
-    ],
-    [
-      "weeks in profile extended",
-      { environment: "sandbox", controls: allControls, profile: "extended" },
-      /forward by weeks/,
-      /rotated/,
-    ],
-    [
-      "what a check leaves",
-      { environment: "sandbox", controls: allControls, secondKey: "k" },
-      /forward.*\n +A secret is rotated\./,
-      /Budget/,
-    ],
-    ["nothing if the target is not a sandbox", { secondKey: "k" }, /Money/, /forward|rotated/],
-  ] as const)("says what changes on a sandbox: %s", (_, over, expected, not) => {
-    const text = planLines([paying, rotating], { ...options, ...over }).join("\n");
-    expect(text).toMatch(expected);
-    expect(text).not.toMatch(not);
-  });
-
-  test("announces no change to a sandbox if the run makes no payouts", () => {
-    expect(
-      planLines([looking, refused], { ...options, environment: "sandbox", controls: allControls }).join("\n"),
-    ).not.toContain("forward");
-  });
-
-  test("does not mention money if none is moved", () => {
-    expect(planLines([looking, refused], options).join("\n")).not.toContain("Money");
-  });
-
-  test.each([
-    ["is required for payouts off loopback", [paying], false, true],
-    ["is not required for payouts on loopback", [paying], true, false],
-    ["is not required without payouts", [looking, refused], false, false],
-  ])("consent %s", (_, checks, loopback, asked) => {
-    expect(needsConsent(checks, { ...options, loopback })).toBe(asked);
-  });
+test("the default budget covers a run against a sandbox on this machine", () => {
+  const { maxPayouts } = readOptions(["--base-url", "http://127.0.0.1:3000"], { API_KEY: "key" }, () => 1);
+  const over = { ...options, ...sandbox, loopback: true };
+  expect(worstCase(plannedChecks(over), over).payouts).toBeLessThanOrEqual(maxPayouts);
 });
 
-const lackingAll = { effects: "money", controls: [] } as unknown as RunOptions;
-const needing = (need: string) => allChecks.filter(({ needs }) => needs?.[0] === need).slice(0, 2);
+test("checks that are not applicable to the target cost nothing", () => {
+  const provided = { ...options, secondKey: "k" };
+  expect(worstCase([paying, rotating], options)).toEqual({ payouts: 2, amount: 300 });
+  expect(worstCase([paying, rotating], provided)).toEqual({ payouts: 52, amount: 5300 });
+  expect(checksBeyondBudget([paying, rotating], options)).toEqual([]);
+  expect(checksBeyondBudget([paying, rotating], provided)).toEqual([rotating]);
+});
 
-describe("the lines about what is missing", () => {
-  test("names what the caller did not provide, once, with the option to add", () => {
-    const lines = missingLines([...needing("receiver"), ...needing("second-key")], lackingAll);
-    expect(lines).toEqual([
-      expect.stringMatching(
-        /^Missing {2}a webhook receiver \(.*\), for \d+ requirements?\. To judge this, add --webhook-listen HOST:PORT --webhook-url URL$/,
-      ),
-      expect.stringMatching(
-        /^ {9}a second merchant's key \(API_KEY_2\), for \d+ requirements?\. To judge this, add API_KEY_2=KEY$/,
-      ),
-    ]);
-  });
+const all = [looking, paying, extended];
+const none = /^$/;
 
-  test("is silent about what the target lacks, and about what is provided", () => {
-    const provided = {
-      ...lackingAll,
-      secondKey: "k",
-      failingRecipient: "2250000000089",
-      webhookListen: { host: "::1", port: 0 },
-    };
-    expect(missingLines([...needing("clock"), ...needing("receiver"), ...needing("second-key")], provided)).toEqual([]);
-  });
+test.each<[string, readonly Check[], Partial<RunOptions>, expected: RegExp, not: RegExp]>([
+  ["the worst case and the recipient's last digits", all, {}, /at most 3 payouts .* 400 to \*{10}473/, /2257038102473/],
+  [
+    "the worst case in units without a limit",
+    all,
+    { maxTotal: Infinity },
+    /total of 4\.00 .*5 payouts of any total/,
+    none,
+  ],
+  ["nothing about money if none is moved", [looking, refused], sandbox, /Target/, /Money|forward/],
+  ["no budget that covers all", all, { maxPayouts: 3, maxTotal: 400 }, /limit 3 payouts with a total of 400/, /Budget/],
+  ["a budget for each check alone", all, { maxPayouts: 2, maxTotal: 350 }, /may not suffice.*--max-payouts 3/, /small/],
+  ["too few payouts", all, { maxPayouts: 1 }, /too small for 1 check[^]*create\.accepted: 2 payouts, total 300/, none],
+  ["too little money", all, { maxTotal: 50 }, /too small for 2 checks.*exit code 2[^]*forced\.001-success/, none],
+  ["that time moves by minutes", [paying, rotating], sandbox, /Sandbox .*forward by minutes/, /rotated|already/],
+  ["that time moves by weeks", [paying], { ...sandbox, profile: "extended" }, /forward by weeks/, /rotated/],
+  ["what a check leaves", [rotating], { ...sandbox, secondKey: "k" }, /forward.*\n +A secret is rotated\./, /by weeks/],
+  ["payments from before", [paying], { ...sandbox, hadPayments: true }, /This merchant has payments already/, none],
+  ["no change to a target that is no sandbox", [paying, rotating], { secondKey: "k" }, /Money/, /forward|rotated/],
+  ["the amounts beyond a budget", allChecks, { maxTotal: 5e7 }, /Amounts above 167,772\.17 are not tried/, none],
+  ["no amounts without a limit", allChecks, { maxTotal: Infinity }, /Money/, /not tried/],
+])("the plan names %s", (_, checks, over, expected, not) => {
+  const text = planOf(checks, over);
+  expect(text).toMatch(expected);
+  expect(text).not.toMatch(not);
+});
+
+test.each([
+  ["for payouts off loopback", [paying], false, true],
+  ["not for payouts on loopback", [paying], true, false],
+  ["not without payouts", [looking, refused], false, false],
+])("consent is required %s", (_, checks, loopback, asked) => {
+  expect(needsConsent(checks, { ...options, loopback })).toBe(asked);
+});
+
+test("the lines about what is missing name the option to add, and are silent about what the target lacks", () => {
+  const needing = (...needs: string[]) => allChecks.filter((one) => needs.includes(one.needs?.[0] ?? ""));
+  const checks = needing("receiver", "second-key", "clock");
+  expect(missingLines(checks, options).toSorted()).toEqual([
+    expect.stringMatching(/a second merchant's key \(API_KEY_2\), for \d+ requirements?\. .*, add API_KEY_2=KEY$/),
+    expect.stringMatching(/a webhook receiver .* add --webhook-listen HOST:PORT --webhook-url URL$/),
+  ]);
+  const provided = { secondKey: "k", failingRecipient: "2250000000089", webhookListen: { host: "::1", port: 0 } };
+  expect(missingLines(checks, { ...options, ...provided })).toEqual([]);
 });

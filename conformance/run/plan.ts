@@ -25,19 +25,6 @@ export function worstCase(checks: readonly Check[], options: RunOptions) {
   };
 }
 
-/** Names the check that makes the largest payout, and the payout's maximum. */
-function largestLine(checks: readonly Check[], options: RunOptions): string[] {
-  const [first] = payingChecks(checks, options)
-    .map(({ name, amount = 0 }) => ({
-      name,
-      amount: typeof amount === "function" ? Math.max(0, ...amount(options)) : amount,
-    }))
-    .toSorted((a, b) => b.amount - a.amount);
-  return first && first.amount > 0
-    ? [`         The largest payout, at most ${money(first.amount)}, is made by the check "${first.name}"`]
-    : [];
-}
-
 /** Names the amounts that the budget leaves out. Returns no lines if it covers all of them. */
 function reachLine(checks: readonly Check[], options: RunOptions): string[] {
   const { largest, untried } = reachOf(options);
@@ -116,7 +103,6 @@ export function planLines(checks: readonly Check[], options: RunOptions): string
     ...lines,
     `Money    at most ${counted(payouts, "payout")} with a total of ${total} to ${maskPhone(options.recipient)}; ` +
       limitText(options),
-    ...largestLine(checks, options),
     ...reachLine(checks, options),
     ...budgetLines(checks, options),
     ...sandboxLines(checks, options),

@@ -1,6 +1,6 @@
 // Executes the checks of a run one after the other and combines the report of each check into one tree of results.
 import { setFlagsFromString } from "node:v8";
-import { checks, pending, watches } from "../topics/index.ts";
+import { checks, watches } from "../topics/index.ts";
 import { conditionsOf } from "./conditions.ts";
 import { openSession } from "./open.ts";
 import type { CheckReport } from "./verdicts.ts";
@@ -56,5 +56,5 @@ export async function run(options: RunOptions, output: Output, outside: Outside)
   process.off("unhandledRejection", suiteFailed);
   if (interrupted.aborted) errors.push("The run was interrupted.");
   const conditions = conditionsOf(options);
-  return buildReport({ options, conditions, pending, checks: reports, errors, startedAt, finishedAt: outside.now() });
+  return buildReport({ options, conditions, checks: reports, errors, startedAt, finishedAt: outside.now() });
 }

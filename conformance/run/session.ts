@@ -10,7 +10,7 @@ import type { Target } from "../target/target.ts";
 import { createValidators } from "../contract/validate.ts";
 import { createContext, openLimit, type Shared } from "./context.ts";
 import { unmetNeed } from "./needs.ts";
-import { redactedReport } from "./redacted.ts";
+import { redactReport } from "../target/redact.ts";
 import { selectedRequirements } from "./selection.ts";
 import { conclude, type CheckReport, type Notes } from "./verdicts.ts";
 import { inLanes, isSlow, sideBySide } from "./side-by-side.ts";
@@ -117,7 +117,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     };
     // Requests are kept for the whole run. They must not keep every exchange of their check.
     account.exchanges = [];
-    return redactedReport(report, target.redact);
+    return redactReport(report, target.redact);
   }
 
   /**

@@ -25,8 +25,6 @@ type Settings = Pick<Report, "baseUrl" | "profile" | "effects" | "only" | "seed"
 export type FinishedRun = {
   options: Settings;
   conditions: Conditions;
-  /** The ids of the requirements that have no check yet. */
-  pending: readonly string[];
   checks: readonly CheckReport[];
   /** The errors in the suite, and the reason if the run ended early. */
   errors: readonly string[];
@@ -41,7 +39,7 @@ const stoppedBy = (run: FinishedRun) => run.checks.find((check) => check.stopped
  * The order in which reasons count, so that the result does not depend on the order of the checks. First come reasons
  * that the caller can remove by providing something.
  */
-const weights: readonly NotJudged["code"][] = ["caller", "effects", "stopped", "only", "pending", "target"];
+const weights: readonly NotJudged["code"][] = ["caller", "effects", "stopped", "only", "target"];
 
 /** Returns the reason that the checks of a requirement gave for not judging it; undefined if they gave no reason. */
 function namedReason(id: string, { checks }: FinishedRun): NotJudged | undefined {
@@ -55,8 +53,6 @@ function whyNotJudged({ id, effect }: Requirement, run: FinishedRun): NotJudged 
   const { effects } = run.options;
   const named = namedReason(id, run);
   if (named) return named;
-  if (run.pending.includes(id))
-    return { code: "pending", text: "pending: the suite has no check for this requirement yet" };
   return permits(effects, effect) ? undefined : { code: "effects", text: `needs more than --effects ${effects}` };
 }
 
@@ -190,7 +186,6 @@ export function buildReport(run: FinishedRun): Report {
     requirements,
     created,
     observed: checks.flatMap((check) => check.observed),
-    pending: requirements.filter(({ reason }) => reason?.code === "pending").map(({ id }) => id),
     declared: options.declared,
     falseDeclaration,
     foundLimits: last && Object.keys(last.found).length > 0 ? last.found : undefined,

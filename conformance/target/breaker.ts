@@ -6,7 +6,8 @@ import type { TargetRequest, TargetResponse } from "./exchange.ts";
 export const defaultPatienceMs = 3000;
 
 const pauseMs = 500;
-const leastLimitMs = 1500;
+/** The time limit of a probe. */
+const probeMs = 5000;
 const mostProbes = 8;
 
 /**
@@ -32,17 +33,13 @@ export type BreakerDeps = {
 };
 
 export function createBreaker(patienceMs: number, timeoutMs: number, { probe, now, sleep }: BreakerDeps) {
-  let responses = 0;
-  let responseMs = 0;
   let confirming: Promise<boolean> | undefined;
-
-  /** A target that is always slow gets more time for a probe: four times its mean response time. */
-  const limit = () => Math.min(timeoutMs, Math.max(leastLimitMs, responses === 0 ? 0 : (4 * responseMs) / responses));
 
   async function confirm(): Promise<boolean> {
     const end = now().getTime() + patienceMs;
     for (let count = 0; count < mostProbes; count += 1) {
-      if (!looksDead({ request: probeRequest, status: await probe(limit()) })) return true;
+      const status = await probe(Math.min(timeoutMs, probeMs));
+      if (!looksDead({ request: probeRequest, status })) return true;
       await sleep(pauseMs);
       if (now().getTime() >= end) return false;
     }
@@ -50,11 +47,6 @@ export function createBreaker(patienceMs: number, timeoutMs: number, { probe, no
   }
 
   return {
-    /** Records how long the target took for a response. */
-    responded(durationMs: number) {
-      responses += 1;
-      responseMs += durationMs;
-    },
     /** Returns true as soon as the target responds to a probe. Concurrent callers share the probes. */
     isAlive(): Promise<boolean> {
       confirming ??= confirm().finally(() => (confirming = undefined));

@@ -1,10 +1,9 @@
 // Records exchanges. It redacts them before they are stored, so that no later step can leak a secret into a report.
-import { curlLine, type CurlRequest } from "./curl.ts";
 import type { Merchant } from "../generate/merchant.ts";
 import { escaped } from "../generate/serialisations.ts";
 import type { HttpResponse, HttpFailure } from "./http.ts";
 import { redactHeaders, type Redact } from "./redact.ts";
-import type { Substitute } from "./shell.ts";
+import { curlLine, headerVariable, type CurlRequest, type Substitute } from "./shell.ts";
 import type { Exchange } from "../results.ts";
 import type { TargetRequest } from "./exchange.ts";
 
@@ -46,85 +45,92 @@ export type Sent = { request: TargetRequest } & Omit<CurlRequest, "method">;
 export type RecorderOptions = {
   redact: Redact;
   merchant: Merchant;
-  /** Texts that commands must not contain, such as keys and phone numbers of real people. */
-  substitutes: readonly Substitute[];
+  key: string;
+  secondKey?: string;
+  /** The phone numbers of real people, by the name of the shell variable for repetitions. */
+  people?: Readonly<Record<string, string>>;
   /** The names of request headers whose values are redacted, in addition to the default headers. */
   secretHeaders: readonly string[];
   now: () => Date;
 };
 
 /** Creates a recorder of requests and their responses. */
-export function createRecorder({ redact, merchant, substitutes, secretHeaders, now }: RecorderOptions) {
+export function createRecorder({ redact, merchant, now, secretHeaders, ...options }: RecorderOptions) {
+  const { key, secondKey, people = {} } = options;
   const used = new Set<string>();
   let exchanges: Exchange[] = [];
   let count = 0;
+  const hidden: [variable: string, value: string | undefined][] = [
+    ["${API_KEY}", key],
+    ["${API_KEY_2}", secondKey],
+  ];
+  for (const [name, phone] of Object.entries(people)) hidden.push([`\${${name}:?}`, phone]);
+  const substitutes = hidden.flatMap(([shell, value = ""]): Substitute[] =>
+    [...new Set([value, encodeURIComponent(value)])].filter((text) => text !== "").map((text) => ({ text, shell })),
+  );
+  const headerVariables = Object.fromEntries(
+    secretHeaders.map((name) => [name.toLowerCase(), `\${${headerVariable(name)}:?}`]),
+  );
+
+  function commandOf({ request, url, headers, body, flags }: Sent, bodyText: string): string {
+    if (request.together) return raceCommand;
+    // A create can be repeated only with a new reference, and a duplicate only with the same reference.
+    const text = referenceIn(request, bodyText);
+    const own = merchant.referenceIn(text);
+    const use = `${request.path.split("?")[0]} ${text}`;
+    const isNew = own !== undefined && !used.has(use);
+    used.add(use);
+    const replaced = isNew ? [...substitutes, newReference(own, bodyText)] : substitutes;
+    const shown = { method: request.method, url, headers: merchant.withoutUsual(headers), body, flags };
+    return redact(curlLine(shown, replaced, headerVariables));
+  }
+
+  /** Records a request that is about to be sent. */
+  function begin(
+    { account, method }: TargetRequest,
+    shown: Pick<Exchange, "url" | "requestHeaders" | "requestBody" | "curl">,
+  ) {
+    const exchange: Exchange = { id: (count += 1), at: now().toISOString(), method, durationMs: 0, ...shown };
+    (account?.exchanges ?? exchanges).push(exchange);
+    return exchange;
+  }
+
+  /** Records the response to a request, or why there was no response. */
+  function end(exchange: Exchange, result: HttpResponse | HttpFailure, isForeign = false) {
+    exchange.durationMs = now().getTime() - Date.parse(exchange.at);
+    if ("failure" in result) {
+      exchange.failure = redact(result.failure);
+      return;
+    }
+    exchange.status = result.status;
+    exchange.responseHeaders = isForeign ? {} : redactHeaders(result.headers, redact);
+    exchange.responseBody = isForeign ? "(a page of another origin)" : shorten(redact(result.body.toString("utf8")));
+  }
+
   return {
-    /** Records a request that is about to be sent. */
-    begin({ request, url, headers, body, flags }: Sent): Exchange {
-      const { method } = request;
-      const requestHeaders = redactHeaders(headers, redact, secretHeaders);
+    begin(sent: Sent): Exchange {
+      const { request, url, headers, body } = sent;
       const bodyText = body?.toString("utf8") ?? "";
       redact.learn(bodyText);
-      // A create can be repeated only with a new reference, and a duplicate only with the same reference.
-      const text = referenceIn(request, bodyText);
-      const own = merchant.referenceIn(text);
-      const use = `${request.path.split("?")[0]} ${text}`;
-      const isNew = own !== undefined && !used.has(use);
-      used.add(use);
-      const replaced = isNew ? [...substitutes, newReference(own, bodyText)] : substitutes;
-      const shown = { method, url, headers: merchant.withoutUsual(headers), body, flags };
-      const curl = curlLine(shown, replaced, secretHeaders);
-      const exchange: Exchange = {
-        id: (count += 1),
-        at: now().toISOString(),
-        method,
+      return begin(request, {
         url: redact(url),
-        requestHeaders,
-        ...(body ? { requestBody: shorten(redact(body.toString("utf8"))) } : {}),
-        durationMs: 0,
-        curl: request.together ? raceCommand : redact(curl),
-      };
-      (request.account?.exchanges ?? exchanges).push(exchange);
-      return exchange;
+        requestHeaders: redactHeaders(headers, redact, secretHeaders),
+        ...(body ? { requestBody: shorten(redact(bodyText)) } : {}),
+        curl: commandOf(sent, bodyText),
+      });
     },
+    end,
     /**
      * Records a request to another origin. A report shows no path, header or body of it: they are not the target's, and
      * may be somebody's secrets.
      */
-    beginForeign({ method, account }: TargetRequest, { origin }: URL): Exchange {
-      const exchange: Exchange = {
-        id: (count += 1),
-        at: now().toISOString(),
-        method,
+    beginForeign: (request: TargetRequest, { origin }: URL): Exchange =>
+      begin(request, {
         url: redact(origin),
         requestHeaders: {},
-        durationMs: 0,
         curl: "# A page of another origin than the target's, whose path is not shown. Re-run the check.",
-      };
-      (account?.exchanges ?? exchanges).push(exchange);
-      return exchange;
-    },
-    endForeign(exchange: Exchange, result: HttpResponse | HttpFailure) {
-      exchange.durationMs = now().getTime() - Date.parse(exchange.at);
-      if ("failure" in result) {
-        exchange.failure = redact(result.failure);
-        return;
-      }
-      exchange.status = result.status;
-      exchange.responseHeaders = {};
-      exchange.responseBody = "(a page of another origin)";
-    },
-    /** Records the response to a request, or why there was no response. */
-    end(exchange: Exchange, result: HttpResponse | HttpFailure) {
-      exchange.durationMs = now().getTime() - Date.parse(exchange.at);
-      if ("failure" in result) {
-        exchange.failure = redact(result.failure);
-        return;
-      }
-      exchange.status = result.status;
-      exchange.responseHeaders = redactHeaders(result.headers, redact);
-      exchange.responseBody = shorten(redact(result.body.toString("utf8")));
-    },
+      }),
+    endForeign: (exchange: Exchange, result: HttpResponse | HttpFailure) => end(exchange, result, true),
     /** Returns the exchanges since the last call, without the exchanges of requests that have an account. */
     take(): Exchange[] {
       const taken = exchanges;

@@ -1,4 +1,9 @@
-import { findersOf } from "./key-forms.ts";
+// Removes secrets and phone numbers of people from what a run writes. Exchanges are redacted when they are recorded, the
+// rest of a check's report when the check ends.
+import { numbersLike } from "../allowances/search.ts";
+import { contractText } from "../contract/contract.ts";
+import { alteredKeys } from "../generate/bypasses.ts";
+import { realRecipients, type RunOptions } from "../run-options.ts";
 
 /** Removes secrets from a text and masks the phone numbers of people in it. */
 export type Redact = {
@@ -25,31 +30,35 @@ export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*"
 /** A phone number in a field of that name. */
 export const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
-/** How many texts without a secret are kept, and how many characters these may have. */
-const mostKept = 200;
+/** The ways in which a URL, JSON and Basic authentication write a secret. Base64 of more text begins like this. */
+const encodings: ((secret: string) => string)[] = [
+  (secret) => secret,
+  encodeURIComponent,
+  (secret) => JSON.stringify(secret).slice(1, -1),
+  (secret) =>
+    JSON.stringify(secret)
+      .slice(1, -1)
+      .replaceAll("/", String.raw`\/`),
+  (secret) => Buffer.from(secret.slice(0, secret.length - (secret.length % 3))).toString("base64"),
+];
 
-/** Returns a function that removes secrets in every form of key-forms.ts. */
+/** Returns true if a text may occur in a run by chance: a short text, a number, or a word of the contract. */
+const isOrdinary = (text: string) => text.length < 8 || /^\d{1,16}$/.test(text) || contractText.includes(text);
+
+/** Returns a function that removes secrets, also as URLs and JSON write them. */
 export function secretsRemover(secrets: readonly string[]): (text: string) => string {
-  const longestFirst = [...new Set(secrets.filter((secret) => secret.length > 0))].toSorted(
-    (a, b) => b.length - a.length,
-  );
-  const finders = longestFirst.flatMap(findersOf);
-  // Most texts are names and values of headers, which come again with every exchange.
-  const harmless = new Set<string>();
-  return (text) => {
-    if (harmless.has(text)) return text;
-    let result = text;
-    for (const { hint, pattern } of finders) if (hint(result)) result = result.replaceAll(pattern(), masked);
-    if (result === text && text.length <= mostKept && harmless.size < mostKept) harmless.add(text);
-    return result;
-  };
+  const texts = secrets.flatMap((secret) => encodings.map((encode) => encode(secret))).filter((text) => text !== "");
+  if (texts.length === 0) return (text) => text;
+  const longestFirst = [...new Set(texts)].toSorted((a, b) => b.length - a.length);
+  const escaped = longestFirst.map((text) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`));
+  const pattern = new RegExp(escaped.join("|"), "gi");
+  return (text) => text.replaceAll(pattern, masked);
 }
 
 /**
- * Creates a function that redacts secrets wherever they occur, in every form of key-forms.ts. It masks the numbers in
- * `phones` wherever they occur. In `phoneNumber` fields it masks every number that the suite did not send, because the
- * target may return the numbers of other people. Numbers that the suite made up stay readable, because masking the
- * number would change the request.
+ * Creates a function that redacts secrets wherever they occur, and masks the numbers in `phones`. In `phoneNumber` fields
+ * it masks every number that the suite did not send, because the target may return the numbers of other people. Numbers
+ * that the suite made up stay readable, because masking the number would change the request.
  * @param secrets API keys, webhook secrets and values of `--header`
  * @param phones phone numbers of real people
  */
@@ -84,4 +93,61 @@ export function redactHeaders(
       hidden.has(name.toLowerCase()) ? masked : redact([value ?? ""].flat().join(", ")),
     ]),
   );
+}
+
+/** The fields of a report, on any level, that may quote the target. */
+const quoting = new Set(
+  "expected actual text reference merchantsReference currency error falseDeclaration suite prism value".split(" "),
+);
+
+/**
+ * Returns a report with the parts redacted that may quote the target: texts, and below such a field the names of other
+ * fields too. Exchanges are redacted before.
+ */
+export function redactReport<T>(report: T, redact: Redact): T {
+  function within(value: unknown, quotes: boolean): unknown {
+    if (typeof value === "string") return quotes ? redact(value) : value;
+    if (Array.isArray(value)) return value.map((item) => within(item, quotes));
+    if (typeof value !== "object" || value === null) return value;
+    const fields = Object.entries(value).map(([name, field]) =>
+      name.startsWith("exchange") && !quotes
+        ? [name, field]
+        : [quotes ? redact(name) : name, within(field, quotes || quoting.has(name))],
+    );
+    return Object.fromEntries(fields) as unknown;
+  }
+  return within(report, false) as T;
+}
+
+/** The options that hold secrets or phone numbers of people. */
+export type SecretOptions = Pick<
+  RunOptions,
+  "key" | "secondKey" | "webhookSecret" | "headers" | "recipient" | "failingRecipient" | "assumed"
+>;
+
+/**
+ * Returns the values of `--header` that are hidden wherever they occur. An ordinary text is hidden only in its header.
+ */
+export const headerSecrets = ({ headers }: Pick<SecretOptions, "headers">): string[] =>
+  Object.values(headers).filter((value) => !isOrdinary(value));
+
+/** Returns true if no key of a run may occur in texts by chance. */
+export const areUnusual = ({ key, secondKey, webhookSecret }: SecretOptions): boolean =>
+  [key, secondKey, webhookSecret].every((secret) => secret === undefined || !isOrdinary(secret));
+
+/**
+ * Returns what a redactor must hide: secrets, the altered keys that checks send, which a target may return, and the phone
+ * numbers of people with the numbers that reveal them.
+ */
+export function hiddenIn(options: SecretOptions): { secrets: string[]; phones: string[] } {
+  const { key, secondKey, webhookSecret = "" } = options;
+  const altered = alteredKeys.map(({ of }) => of(key)).filter((value) => !isOrdinary(value));
+  return {
+    secrets: [
+      ...[key, secondKey ?? "", webhookSecret, webhookSecret.replace(/^whsec_/, "")].filter((secret) => secret !== ""),
+      ...altered,
+      ...headerSecrets(options),
+    ],
+    phones: Object.values(realRecipients(options)).flatMap(numbersLike),
+  };
 }

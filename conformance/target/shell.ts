@@ -1,15 +1,9 @@
-// Writes texts as words of a POSIX shell. The shell computes texts that a report must not show, and texts that must
-// differ in a repetition.
-
-import { keyForms } from "./key-forms.ts";
+// Writes requests as shell commands. Secrets, phone numbers and new references are shell variables and expressions.
 
 /** A text that a command must not contain, and the shell expression that replaces it. */
-export type Substitute = { text: string | RegExp; shell: string };
+export type Substitute = { text: string; shell: string };
 
-/** A part of a word: literal text, or an expression that the shell expands. */
-type Part = { literal: string } | { shell: string };
-
-export const singleQuoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+const singleQuoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** Returns a text as one word, quoted if it has to be. */
 export const quoted = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text));
@@ -17,60 +11,54 @@ export const quoted = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : 
 /** Returns the name of the shell variable for the value of a secret header: `X_TEAM` for `x-team`. */
 export const headerVariable = (name: string) => name.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");
 
-/** A run of one character that is long enough to let the shell repeat the character. */
-const longRun = /([^'"\\$`!\P{ASCII}\p{Cc}])\1{63,}/u;
+/** Returns a text as one single-quoted word, which is interrupted for each substitute. */
+function shellWord(text: string, substitutes: readonly Substitute[]): string {
+  let word = singleQuoted(text);
+  for (const { text: hidden, shell } of substitutes)
+    word = word.replaceAll(singleQuoted(hidden).slice(1, -1), () => `'"${shell}"'`);
+  return word;
+}
 
-function split(parts: readonly Part[], { text, shell }: { text: RegExp; shell: (found: string) => string }): Part[] {
-  return parts.flatMap((part) => {
-    if (!("literal" in part)) return [part];
-    const found: Part[] = [];
-    let rest = part.literal;
-    for (let match = text.exec(rest); match && match[0] !== ""; match = text.exec(rest)) {
-      found.push({ literal: rest.slice(0, match.index) }, { shell: shell(match[0]) });
-      rest = rest.slice(match.index + match[0].length);
+/** The longest body that a command contains. */
+const longestBody = 4000;
+
+export type CurlRequest = {
+  method: string;
+  url: string;
+  headers: Record<string, string | string[]>;
+  body?: Buffer;
+  /** Further options for curl, as shell words. */
+  flags?: readonly string[];
+};
+
+/**
+ * Returns a shell command that repeats a request, or a shell comment that says why no command can repeat it. The caller
+ * must redact secrets that the substitutes do not cover.
+ * @param variables the expression for the whole value of a header, by the header's name in lower case
+ */
+export function curlLine(
+  { method, url, headers, body, flags = [] }: CurlRequest,
+  substitutes: readonly Substitute[],
+  variables: Readonly<Record<string, string>>,
+): string {
+  const text = body?.toString("utf8") ?? "";
+  if (body && (body.length > longestBody || text.includes("\0") || !Buffer.from(text).equals(body)))
+    return `# The body of ${body.length} bytes is too long for a command, or no text. Re-run the check.`;
+  const words = ["curl -i", method === "HEAD" ? "--head" : `-X ${quoted(method)}`, ...flags];
+  words.push("--globoff --path-as-is", shellWord(url, substitutes));
+  for (const [name, values] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    if (lower === "content-length" || lower === "host") continue;
+    for (const value of [values].flat()) {
+      const shell = variables[lower] ?? substitutes.find((substitute) => substitute.text === value)?.shell;
+      if (shell !== undefined) words.push("-H", `"${name}: ${shell}"`);
+      else words.push("-H", shellWord(value === "" ? `${name};` : `${name}: ${value}`, substitutes));
     }
-    return [...found, { literal: rest }];
-  });
-}
-
-const escaped = (text: string) => new RegExp(text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
-
-const repeated = (run: string) => String.raw`$(head -c ${run.length} /dev/zero | tr '\0' '${run[0]}')`;
-
-/** Returns a text as one shell word, in which each substitute is replaced by its expression. */
-export function shellWord(text: string, substitutes: readonly Substitute[]): string {
-  let parts: Part[] = [{ literal: text }];
-  for (const { text: hidden, shell } of substitutes) {
-    // Most words contain no substitute.
-    if (typeof hidden === "string" && !text.includes(hidden)) continue;
-    parts = split(parts, { text: typeof hidden === "string" ? escaped(hidden) : hidden, shell: () => shell });
   }
-  parts = split(parts, { text: longRun, shell: repeated }).filter(
-    (part) => !("literal" in part && part.literal === ""),
+  if (!body) return words.join(" ");
+  // curl would otherwise add a Content-Type of its own.
+  const hasType = Object.keys(headers).some((name) => name.toLowerCase() === "content-type");
+  return [...words, ...(hasType ? [] : ["-H 'content-type:'"]), "--data-binary", shellWord(text, substitutes)].join(
+    " ",
   );
-  const plain = parts.every((part) => "shell" in part || !/["$\\`!]/.test(part.literal));
-  if (plain && parts.some((part) => "shell" in part)) {
-    return `"${parts.map((part) => ("shell" in part ? part.shell : part.literal)).join("")}"`;
-  }
-  return parts.map((part) => ("shell" in part ? `"${part.shell}"` : singleQuoted(part.literal))).join("") || "''";
-}
-
-/** Returns a command that prints these bytes, including bytes that no shell word can contain. */
-export function printed(bytes: Buffer): string {
-  const shown = [...bytes].map((byte) => {
-    if (byte === 37) return "%%";
-    const plain = byte >= 32 && byte <= 126 && byte !== 39 && byte !== 92;
-    return plain ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, "0")}`;
-  });
-  return `printf '${shown.join("")}'`;
-}
-
-/** Returns substitutes for a key and its forms. */
-export function keySubstitutes(key: string, variable: string): Substitute[] {
-  const forms = keyForms.flatMap(({ of, shell }) => (shell ? [[of(key), shell(variable, key)] as const] : []));
-  // From the longest to the shortest, so that no form is cut by the replacement of another. The braces separate the
-  // variable from what follows it.
-  const all = [[key, `\${${variable}}`] as const, ...forms.toSorted(([a], [b]) => b.length - a.length)];
-  const distinct = all.filter(([text], index) => text !== "" && all.findIndex(([other]) => other === text) === index);
-  return distinct.map(([text, shell]) => ({ text, shell }));
 }

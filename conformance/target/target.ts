@@ -6,16 +6,14 @@ import { routeOf } from "../contract/contract.ts";
 import type { Visibility } from "../allowances/visibility.ts";
 import { createMerchant, type MerchantOptions } from "../generate/merchant.ts";
 import { openingOf, systemLookup, type Lookup } from "./foreign.ts";
-import type { HttpClient } from "./http.ts";
+import type { HttpClient, HttpFailure, HttpResponse } from "./http.ts";
 import { createLedger } from "./ledger.ts";
 import { violationsIn } from "../contract/prism.ts";
 import { createRecorder } from "./recorder.ts";
 import type { Redact } from "./redact.ts";
-import { createSuspects } from "./suspects.ts";
-import { keySubstitutes, type Substitute } from "./shell.ts";
 import type { Account, TargetRequest, TargetResponse } from "./exchange.ts";
 import type { Together } from "./together.ts";
-import type { EffectsAllowed } from "../results.ts";
+import type { EffectsAllowed, Exchange } from "../results.ts";
 
 export type TargetOptions = MerchantOptions & {
   baseUrl: string;
@@ -97,13 +95,11 @@ function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer 
   };
 }
 
-/** Returns the substitutes for texts that commands must not contain. */
-function substitutesFor({ key, secondKey, people = {} }: TargetOptions): Substitute[] {
-  return [
-    ...keySubstitutes(key, "API_KEY"),
-    ...(secondKey === undefined ? [] : keySubstitutes(secondKey, "API_KEY_2")),
-    ...Object.entries(people).map(([variable, phone]) => ({ text: phone, shell: `\${${variable}:?}` })),
-  ];
+function responseOf(request: TargetRequest, exchange: Exchange, result: HttpResponse | HttpFailure): TargetResponse {
+  if ("failure" in result) return { request, exchange, headers: {}, text: "", json: undefined };
+  const { body, ...head } = result;
+  const text = body.toString("utf8");
+  return { request, exchange, ...head, text, json: parsed(text) };
 }
 
 /** Delays requests so that they do not exceed the rate. */
@@ -133,11 +129,12 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     redact,
     merchant,
     now,
-    substitutes: substitutesFor(options),
+    key: options.key,
+    secondKey: options.secondKey,
+    people: options.people,
     secretHeaders: Object.keys(options.headers),
   });
   const listeners: ((response: TargetResponse) => void)[] = [];
-  const suspects = createSuspects();
   const pace = createPace(options.rate, deps);
   const { patienceMs = defaultPatienceMs } = options;
   const breaker = createBreaker(patienceMs, options.timeoutMs, { ...deps, probe });
@@ -146,7 +143,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   /** Stops the run. A check may have put the key into the URL of the request that the reason names. */
   const stop = (reason: string) => ledger.stop(redact(reason));
 
-  const stopDead = (when: string) => stop(`the target stopped responding${suspects.text()} ${when}`);
+  const stopDead = (when: string) => stop(`the target stopped responding ${when}`);
 
   /** Sends the harmless request of the breaker. It is not recorded, because it is no evidence about a requirement. */
   async function probe(timeoutMs: number): Promise<number | undefined> {
@@ -187,16 +184,10 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const result = await deps.http.send({ ...via, method, headers, body, timeoutMs, beforeLastByte });
     together?.end(request, "failure" in result || result.status === 429);
     recorder.end(exchange, result);
-    if ("failure" in result) {
-      if (result.unreachable && origin === base && patienceMs === 0)
-        throw stop(`the target is unreachable: ${exchange.failure}`);
-      return { request, exchange, headers: {}, text: "", json: undefined };
-    }
-    if (!looksDead({ request, status: result.status }) && !request.forced) breaker.responded(exchange.durationMs);
-    const { body: _, ...head } = result;
-    const text = result.body.toString("utf8");
-    const response = { request, exchange, ...head, text, json: parsed(text) };
-    return via.origin === prism ? { ...response, prism: violationsIn(result.headers["sl-violations"]) } : response;
+    if ("failure" in result && result.unreachable && origin === base && patienceMs === 0)
+      throw stop(`the target is unreachable: ${exchange.failure}`);
+    const response = responseOf(request, exchange, result);
+    return via.origin === prism ? { ...response, prism: violationsIn(response.headers["sl-violations"]) } : response;
   }
 
   /** Requests a page of another origin, to which neither the key nor `--header` is sent. */
@@ -219,26 +210,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
             ...opening,
           });
     recorder.endForeign(exchange, result);
-    if ("failure" in result) return { request, exchange, headers: {}, text: "", json: undefined };
-    const text = result.body.toString("utf8");
-    return { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
-  }
-
-  /**
-   * Waits for a response. If its time limit is longer than usual, a dead target is noticed after the usual time limit.
-   */
-  async function unlessDead(request: TargetRequest, sent: Promise<TargetResponse>): Promise<TargetResponse> {
-    const { timeoutMs = options.timeoutMs, forced } = request;
-    if (forced || timeoutMs <= options.timeoutMs) return sent;
-    let hasEnded = false;
-    const overdue = Promise.withResolvers<never>();
-    async function endIfDead() {
-      await deps.sleep(options.timeoutMs);
-      if (hasEnded || (await breaker.isAlive())) return;
-      overdue.reject(stopDead(`at ${request.method} ${request.path}`));
-    }
-    endIfDead().catch(overdue.reject);
-    return Promise.race([sent, overdue.promise]).finally(() => (hasEnded = true));
+    return responseOf(request, exchange, result);
   }
 
   /**
@@ -275,7 +247,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       const early = visibility?.before(request) ?? 0;
       if (early > 0) await deps.sleep(early);
       const destination = { origin: base, path: prefix + request.path };
-      const response = await unlessDead(request, sendOnce(request, destination, { together }));
+      const response = await sendOnce(request, destination, { together });
       together = undefined;
       const death = await deathBy(response);
       if (death) {
@@ -290,7 +262,6 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
         continue;
       }
       visibility?.created(response);
-      suspects.see(response);
       for (const listener of listeners) listener(response);
       if (response.status !== 429) return response;
       waited = await waitAfter429(response, request, waited);

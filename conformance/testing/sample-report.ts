@@ -88,7 +88,6 @@ export function sampleReport(requirements: RequirementResult[], over: Partial<Re
     requirements,
     created: [],
     observed: [],
-    pending: [],
     budget: { payouts: 3, maxPayouts: 500, total: 30_000, maxTotal: 50_000_000, largestAmount: 10_000 },
     conditions: {
       headers: [],

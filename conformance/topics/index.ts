@@ -1,13 +1,10 @@
-// Collects the checks of all topics, and exports the watches and the requirements without a check.
+// Collects the checks of all topics, and exports the watches.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Check } from "../check.ts";
 import { collect } from "../collect.ts";
 
 export { watches } from "./answers/watches.ts";
-
-/** Requirements that have no check yet. A test keeps this list empty. */
-export const pending: readonly string[] = [];
 
 const topics = readdirSync(import.meta.dirname)
   .filter((name) => !name.includes("."))

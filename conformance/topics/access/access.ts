@@ -2,7 +2,6 @@
 // that neither a cache nor a kept connection shows it (§5, D4, D6, D42).
 import { given, type Check, type Context } from "../../check.ts";
 import type { TargetRequest } from "../../target/exchange.ts";
-import { whole } from "../../target/key-forms.ts";
 import { started } from "../checkout-request/checkout-record.ts";
 import { expectHidden, shows } from "../../steps/expect.ts";
 import { probesOf, sendProbe, wrongKey } from "../../steps/probes.ts";
@@ -77,8 +76,8 @@ export const checks: Check[] = [
     async run(context) {
       const { reference } = await paid(context);
       for (const [name, keys] of [
-        ["valid key first", [context.keyAs(whole), wrongKey(context).value]],
-        ["valid key last", [wrongKey(context).value, context.keyAs(whole)]],
+        ["valid key first", [context.keyAs((key) => key), wrongKey(context).value]],
+        ["valid key last", [wrongKey(context).value, context.keyAs((key) => key)]],
       ] as const) {
         const response = await verifyDisbursement(context, reference, { headers: { "x-api-key": [...keys] } });
         context.observe("access.two-keys", name, response.status ?? "no response");

@@ -1,8 +1,8 @@
 // Checks that refused disbursements leave nothing behind (§5 to §7).
 import { Prerequisite, type Check, type Context } from "../../check.ts";
 import type { TargetRequest } from "../../target/exchange.ts";
-import { alteredForms, wrongKey } from "../../steps/probes.ts";
-import { whole } from "../../target/key-forms.ts";
+import { alteredKeys } from "../../generate/bypasses.ts";
+import { wrongKey } from "../../steps/probes.ts";
 import { malformed } from "../json/json.ts";
 import { awaitWebhook, costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
 import { asJson, pay, payInvalid } from "../../steps/requests.ts";
@@ -16,10 +16,10 @@ const unauthenticated: Refusable[] = [
   withKey("no key", () => "none"),
   withKey("an unknown key", wrongKey),
   withKey("an empty key", () => ({ value: "" })),
-  ...alteredForms.map((form) =>
-    withKey(form.what, (context) => {
-      const value = context.keyAs(form);
-      return value === context.keyAs(whole) ? wrongKey(context) : { value };
+  ...alteredKeys.map(({ what, of }) =>
+    withKey(what, (context) => {
+      const value = context.keyAs(of);
+      return value === context.keyAs((key) => key) ? wrongKey(context) : { value };
     }),
   ),
 ];
