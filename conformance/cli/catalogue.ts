@@ -5,7 +5,7 @@ import { catalogue, requirementsOf, sideCatalogues } from "../contract/requireme
 import { guides } from "../merchants/guides.ts";
 import { needs } from "../run/needs.ts";
 import { wrapped } from "../report/visible.ts";
-import { counted, levels, sourceOf, titleOf } from "../report/words.ts";
+import { counted, levels, sourceOf, topicOf } from "../report/words.ts";
 import { isSide, profiles, sides, type Effect, type Requirement, type Side } from "../results.ts";
 import { didYouMean, oneOf, OptionsError, readFlags, refuse, type CommandResult, type Options } from "./flags.ts";
 
@@ -16,8 +16,6 @@ const effects: Record<Effect, string> = {
 };
 /** The value of `--effects` that allows checks with an effect. */
 const allowing = { none: "none", "must-be-rejected": "reject", "moves-money": "money" };
-
-const groupOf = ({ id }: Requirement) => id.split(".")[0] ?? id;
 
 /** Renders a label and a text, which is wrapped and indented. */
 const field = (label: string, text: string) =>
@@ -34,7 +32,7 @@ export function list(args: readonly string[]): CommandResult {
   const { profile } = values;
   const listed = requirementsOf(profile);
   const width = Math.max(...listed.map(({ id }) => id.length)) + 2;
-  const groups = [...Map.groupBy(listed, groupOf)].map(([name, members]) => {
+  const groups = [...Map.groupBy(listed, topicOf)].map(([name, members]) => {
     const rows = members.flatMap(({ id, level, profile: from, effect, text }) => [
       `  ${id.padEnd(width)}${level.padEnd(9)}${from.padEnd(10)}${effect}`,
       ...wrapped(text, 90).map((line) => `      ${line}`),
@@ -129,14 +127,13 @@ export function explain(id: string): CommandResult {
       `There is no requirement or scenario ${JSON.stringify(id)}.${didYouMean(id, names)} See certify list.`,
     ]);
   }
-  const source = sourceOf(requirement);
   const { profile } = requirement;
   return rendered([
     id,
     "",
     ...field("", requirement.text),
     "",
-    ...field("source", `${source} ${titleOf(source)}`.trim()),
+    ...field("source", sourceOf(requirement)),
     ...field("level", levels[requirement.level]),
     ...field("profile", profile),
     ...(requirement.matters === undefined ? [] : field("matters", requirement.matters)),

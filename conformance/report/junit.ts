@@ -89,22 +89,22 @@ const problemCase = (element: "failure" | "error", name: string) => (problem: st
 });
 
 /**
- * Renders the report as JUnit XML, with a test suite for each section or decision and a test case for each check.
+ * Renders the report as JUnit XML, with a test suite for each topic and a test case for each check.
  * Failed checks are failures. Checks that could not run, and errors of the suite, are errors. Requirements that are not
  * applicable are skipped.
  */
 export function renderJunit(report: Report): string {
-  const groups = Map.groupBy(report.requirements, words.sourceOf);
+  const groups = Map.groupBy(report.requirements, words.topicOf);
   const causes = new Map(
     causesOf(report).flatMap((cause) => cause.failures.map(({ requirement }) => [requirement.id, cause] as const)),
   );
-  const suites = [...groups].map(([source, requirements]) => {
+  const suites = [...groups].map(([topic, requirements]) => {
     const cases = requirements.flatMap((requirement) =>
       requirement.checks.length > 0
         ? requirement.checks.map((check) => checkCase(report, requirement, check, causes.get(requirement.id)))
         : [unjudgedCase(requirement)],
     );
-    return suite(`${source} ${words.titleOf(source)}`.trim(), cases);
+    return suite(topic, cases);
   });
   const problems = [
     ...report.errors.map(problemCase("error", "The suite runs without errors")),

@@ -21,7 +21,7 @@ const failing = requirement("create.repeated", "fail", {
 
 test("a failure shows its requirement and source, what was expected and received, and how to repeat it", () => {
   const text = renderTerminal(sampleReport([requirement("auth.key", "pass"), failing]), plain);
-  expect(text).toContain(`✗ create.repeated  §4.1 Create a disbursement, must
+  expect(text).toContain(`✗ create.repeated  §4.1, must
     A duplicate reference is refused.
     why       The recipient is paid twice.
     check     8 at once

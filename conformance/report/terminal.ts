@@ -49,7 +49,7 @@ function othersOf({ checks, verdict }: RequirementResult, shown: CheckResult): s
 /** Renders a requirement with its source, and what the first of its failed checks expected and received. */
 function failureLines(report: Report, { requirement, check }: Failure, paint: Paint, cause?: string): string[] {
   const [mark, style] = marks[requirement.verdict] ?? ["·", "dim"];
-  const source = `${words.sourceOf(requirement)} ${words.titleOf(words.sourceOf(requirement))}`.trim();
+  const source = words.sourceOf(requirement);
   const request = firstRequest(check);
   return [
     `${paint(style, mark)} ${paint("bold", oneLine(requirement.id))}  ${oneLine(source)}, ${words.levels[requirement.level]}`,
