@@ -175,14 +175,6 @@ export interface DisbursementClient {
    * The plain openapi-fetch client, typed by the contract. It sends the key, follows no redirects and never retries.
    */
   raw: RawClient;
-  /** Keeps all calls of this client together to the service's rate limit. */
-  limiter: {
-    /**
-     * The requests per second that the service accepts, as far as the client has learned it. Infinity while no limit is
-     * known. Set it to start at a rate that is known, for example from an earlier run.
-     */
-    rate: number;
-  };
 }
 
 /**
@@ -200,15 +192,13 @@ export function createClient(options: ClientOptions): DisbursementClient {
 /** Like createClient, but with a caller-supplied clock, timers and randomness. */
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
   const { settings, ...rest } = resolveClientOptions(options);
-  const limiter = createLimiter(runtime);
-  const context: Context = { runtime, limiter, transport: createTransport(rest), ...rest };
+  const context: Context = { runtime, limiter: createLimiter(runtime), transport: createTransport(rest), ...rest };
   return {
     baseUrl: rest.baseUrl,
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,
     balances: balancesOf(context, settings),
     raw: createRawClient(rest),
-    limiter,
   };
 }
 

@@ -16,7 +16,6 @@ import {
   record,
   refusal,
   rejectionOf,
-  respond,
   scriptedClient,
 } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
@@ -230,100 +229,5 @@ describe("resume", () => {
     const error = await time.run(rejectionOf(client.checkouts.resume(request as typeof checkoutRequest)));
     expect(error).toMatchObject({ name: "UsageError", message: expect.stringMatching(/^reference is missing/) });
     expect(sent).toEqual([]);
-  });
-});
-
-describe("a record that lacks a field, or has it in another form", () => {
-  const { customer, ...withoutCustomer } = record;
-  const incomplete: [string, object][] = [
-    ["no customer", withoutCustomer],
-    ["an empty customer", { ...record, customer: {} }],
-    ["a hidden number", { ...record, customer: { ...customer, phoneNumber: "•••••••••2473" } }],
-    ["the end of the number", { ...record, customer: { ...customer, phoneNumber: "2473" } }],
-    ["no amount", { ...record, amount: undefined }],
-    ["an amount as text", { ...record, amount: "1500000" }],
-    ["no country", { ...record, country: null }],
-    ["a currency in lower case", { ...record, currency: "xof" }],
-    ["a country of three letters", { ...record, country: "CIV" }],
-    ["an amount in units", { ...record, amount: 15000.5 }],
-    ["no status", { ...record, status: undefined }],
-  ];
-  test.each(incomplete)("in the list is read again as a whole: %s", async (_, item) => {
-    const { client, time, sent } = await reachedClient([connectionLost(), duplicate(), list(null, item), ok(record)]);
-    expect(await time.run(client.disbursements.create(disbursementRequest))).toEqual({ ...record, recovered: true });
-    expect(sent.at(-1)!.url).toBe("https://pay.example/v1/disbursements/DSB1");
-  });
-
-  test.each(incomplete)("proves nothing if it cannot be read as a whole: %s", async (_, item) => {
-    for (const first of [[connectionLost()], []]) {
-      const steps = [...first, duplicate(), list(item), refusal(404)];
-      const { client, time } = await reachedClient(steps, { retry: { totalTime: 100 } });
-      const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
-      expect(error).toBeInstanceOf(OutcomeUnknownError);
-      expect(error).toMatchObject({ cause: { matches: undefined, existing: { reference: "DSB1" } } });
-    }
-  });
-
-  test("is another payment if a field differs", async () => {
-    const other = { ...withoutCustomer, amount: 7 };
-    const { client, time } = await reachedClient([connectionLost(), duplicate(), list(other)]);
-    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
-    expect(error).toMatchObject({ name: "DuplicateReferenceError", matches: false });
-  });
-});
-
-describe("the error body of a gateway's framework", () => {
-  const fastify = { error: "Unauthorized", message: "No." };
-  const bodies: [string, number, object][] = [
-    ...[401, 403, 404, 405, 413, 415].map((status) => [`${status}`, status, fastify] as [string, number, object]),
-    ["400 with a code of Fastify", 400, { ...fastify, code: "FST_ERR_VALIDATION" }],
-    ["422 with a code that is no text", 422, { ...fastify, code: ["invalid_value"] }],
-  ];
-  test.each(bodies)("does not prove that the service refused a create: %s", async (_, status, body) => {
-    const foreign = () => respond(status, { statusCode: status, ...body });
-    const { client, time } = scriptedClient([foreign()]);
-    expect(await time.run(client.disbursements.create(disbursementRequest).result())).toMatchObject({
-      outcome: "unknown",
-    });
-    const reached = await reachedClient([foreign(), ok(disbursementCreated)]);
-    expect(await reached.time.run(reached.client.disbursements.create(disbursementRequest))).toMatchObject({
-      recovered: false,
-    });
-  });
-
-  test.each([400, 409, 422])("of %i needs no code, because a core service sends none", async (status) => {
-    const steps = [
-      respond(status, { statusCode: status, error: "Refused" }, { location: here }),
-      ok({ ...record, amount: 1 }),
-    ];
-    const { client, time } = scriptedClient(steps);
-    expect(await time.run(client.disbursements.create(disbursementRequest).result())).toMatchObject({
-      outcome: "refused",
-    });
-  });
-});
-
-const failed = (cause: object) => new TypeError("fetch failed", { cause: Object.assign(new Error("no"), cause) });
-
-describe("a connection that was never made", () => {
-  const noRoute = { code: "ENETUNREACH", syscall: "connect" };
-  test.each([
-    ["a time-out of undici", { code: "UND_ERR_CONNECT_TIMEOUT" }],
-    ["no route", noRoute],
-    ["no route to any address", { code: "ENETUNREACH", errors: [noRoute, { ...noRoute, code: "ETIMEDOUT" }] }],
-  ])("proves that nothing was sent: %s", async (_, cause) => {
-    const { client, time, sent } = scriptedClient([failed(cause), failed(cause)], { retry: { tries: 2 } });
-    const result = await time.run(client.disbursements.create(disbursementRequest).result());
-    expect(result).toMatchObject({ outcome: "refused", error: { name: "ConnectionError" } });
-    expect(sent).toHaveLength(2);
-  });
-
-  test.each([
-    ["while writing", { code: "ENETUNREACH", syscall: "write" }],
-    ["of one address only", { code: "ENETUNREACH", errors: [noRoute, { code: "ECONNRESET", syscall: "read" }] }],
-  ])("does not, if it broke later: %s", async (_, cause) => {
-    const { client, time } = scriptedClient([failed(cause)], once);
-    const result = await time.run(client.disbursements.create(disbursementRequest).result());
-    expect(result).toMatchObject({ outcome: "unknown" });
   });
 });

@@ -3,7 +3,6 @@ import { buildClient } from "./client.ts";
 import { AbortedError, TimeoutError } from "./index.ts";
 import { disbursementCreated, disbursementRequest, FakeTime, key, ok, refusal, rejectionOf } from "./testing/fakes.ts";
 import { createLimiter } from "./limiter.ts";
-import type { Limiter } from "./limiter.ts";
 import type { Fetch } from "./options.ts";
 
 /** Decides whether a service accepts a request at this time, in ms. Otherwise returns the `Retry-After`, in seconds. */
@@ -194,12 +193,6 @@ describe("a call that waits for its turn", () => {
   });
 });
 
-/** Sends a request that is refused at the same moment. */
-async function refuse(time: FakeTime, limiter: Limiter) {
-  expect(await limiter.enter(1000, undefined, false)).toBe(true);
-  limiter.leave(time.now(), 0);
-}
-
 test.each([0, -3])("a request that has %i ms left gets no turn", async (patience) => {
   const limiter = createLimiter(new FakeTime());
   expect(await limiter.enter(patience, undefined, false)).toBe(false);
@@ -214,52 +207,6 @@ test("requests that gave up take no turn", async () => {
   for (let late = 0; late < 2; late++) expect(await time.run(limiter.enter(10, undefined, false))).toBe(false);
   limiter.leave(time.now());
   expect(await time.run(limiter.enter(10, undefined, false))).toBe(true);
-});
-
-describe("the rate of a limiter", () => {
-  test("is unknown until two refusals have shown it", async () => {
-    const time = new FakeTime();
-    const limiter = createLimiter(time);
-    expect(limiter.rate).toBe(Infinity);
-    await refuse(time, limiter);
-    expect(limiter.rate).toBe(Infinity);
-    time.time += 2000;
-    await refuse(time, limiter);
-    expect(limiter.rate).toBe(1);
-  });
-
-  test("shrinks only a little when a known one is refused immediately", async () => {
-    const time = new FakeTime();
-    const limiter = createLimiter(time);
-    limiter.rate = 100;
-    await refuse(time, limiter);
-    expect(limiter.rate).toBeCloseTo(95, 5);
-  });
-
-  test("shrinks at most by half when a request after a quiet time is refused", async () => {
-    const time = new FakeTime();
-    const limiter = createLimiter(time);
-    limiter.rate = 200;
-    time.time += 60_000;
-    await limiter.enter(1000, undefined, false);
-    limiter.leave(time.now(), 1000);
-    expect(limiter.rate).toBe(100);
-  });
-
-  test("shrinks to what was accepted in the last second, even if little was sent before", async () => {
-    const time = new FakeTime();
-    const limiter = createLimiter(time);
-    limiter.rate = 100;
-    time.time += 60_000;
-    for (let sent = 0; sent < 100; sent++) {
-      expect(await limiter.enter(1000, undefined, false)).toBe(true);
-      time.time += 10;
-      limiter.leave(time.now());
-    }
-    await refuse(time, limiter);
-    expect(limiter.rate).toBeGreaterThan(50);
-    expect(limiter.rate).toBeLessThan(95);
-  });
 });
 
 test("refusals that come at random, whatever the rate, do not bring the client to a standstill", async () => {
@@ -301,16 +248,5 @@ describe("429s that are not about the rate", () => {
     const started = time.now();
     await time.run(pay(2));
     expect(time.now() - started).toBeLessThanOrEqual(30_020);
-  });
-
-  test("do not leave a low rate behind for ever", async () => {
-    const time = new FakeTime();
-    const limiter = createLimiter(time);
-    limiter.rate = 20;
-    for (let sent = 0; sent < 4000; sent++) {
-      expect(await time.run(limiter.enter(1000, undefined, false))).toBe(true);
-      limiter.leave(time.now());
-    }
-    expect(limiter.rate).toBeGreaterThan(60);
   });
 });

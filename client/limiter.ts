@@ -5,11 +5,6 @@ import type { Runtime } from "./runtime.ts";
 /** Decides when a client may send requests, so that all its calls together keep to the service's rate limit. */
 export interface Limiter {
   /**
-   * The requests per second that the service accepts. Infinity until two refusals have shown the rate, or until the
-   * caller sets it.
-   */
-  rate: number;
-  /**
    * Waits for a turn to send a request. Returns false if the turn does not come within `patience` ms or before the
    * signal is aborted. A retry takes its turn before first attempts.
    */
@@ -91,16 +86,6 @@ export function createLimiter(runtime: Runtime): Limiter {
   }
 
   return {
-    get rate() {
-      return growth < 0.5 ? rate : Infinity;
-    },
-    set rate(known) {
-      rate = ceiling = known;
-      growth = leastGrowth;
-      // A caller that knows the rate has probably sent requests at this rate until now.
-      accepted = known;
-      acceptedAt = runtime.now();
-    },
     async enter(patience, signal, isRetry) {
       if (patience <= Math.max(0, nextTurn - runtime.now())) return false;
       if (!queue.length && !signal?.aborted && takeTurn()) return true;

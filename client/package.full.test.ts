@@ -152,6 +152,10 @@ describe("the packed package", () => {
   test("keeps the meaning of fields in its types", () => {
     const types = readFileSync(`${project.installed}/dist/generated/models.d.ts`, "utf8");
     expect(types).toContain("`10000` means 100.00, in every currency");
+    const [record] = /^export interface Disbursement \{.*?^\}/ms.exec(types)!;
+    const fields = record.match(/^ {4}\w+\??:/gm)!;
+    expect(fields.length).toBeGreaterThan(10);
+    for (const field of fields) expect(record).toContain(`*/\n${field}`);
   });
 
   test("passes publint without a message", async () => {

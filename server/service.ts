@@ -31,7 +31,7 @@ const PRUNED_PER_STEP = 1_000;
  */
 const PAYMENTS = { total: 160 };
 const OTHERS = { sqlite: 1, postgres: 8 };
-const WEBHOOKS = { total: 1_024, perHost: 128 };
+const WEBHOOKS = { total: 1_024, perHost: 144 };
 const HANDOVERS = { total: 256, perHost: 128 };
 
 interface Options {

@@ -205,30 +205,6 @@ describe("a file journal", () => {
     expect(existsSync(`${path}.lock`)).toBe(false);
   });
 
-  // An unhandled rejection, which would end the process, fails the test run.
-  test("reports a file that cannot be opened with the payout, and not with the rate", async () => {
-    const journal = fileJournal(join(folder, "missing", "payroll.journal"));
-    journal.rate = 10;
-    await new Promise(setImmediate);
-    await expect(journal.before(entry("one"))).rejects.toThrow("ENOENT");
-  });
-
-  test("knows the rate of an earlier run, and stores only notable changes of it", async () => {
-    await using(async (journal) => {
-      for (const rate of [undefined, Infinity, 190, 199, 181, 200, 209, 210]) {
-        journal.rate = rate;
-        await journal.before(entry(`at ${rate}`));
-      }
-    });
-    const stored = lines().filter((line) => line.includes("rate"));
-    expect(stored).toEqual(['{"rate":190}', '{"rate":200}', '{"rate":210}']);
-    const journal = fileJournal(path);
-    expect(journal.rate).toBeUndefined();
-    expect(await journal.before(entry("at 190"))).toEqual({ payout: undefined });
-    expect(journal.rate).toBe(210);
-    await journal.close!();
-  });
-
   test("keeps an entry in memory only until it is asked for", async () => {
     await before("a");
     await using(async (journal) => {

@@ -12,20 +12,14 @@ type Entry = JournalEntry & { hash: string };
 /**
  * A line of the file. With `hash`, the payout is about to be sent; with `reference` alone, nothing was recorded for it.
  */
-type Line = { reference: string; hash?: string } | { payout: JournaledPayout } | { rate: number } | { service: string };
+type Line = { reference: string; hash?: string } | { payout: JournaledPayout } | { service: string };
 
 /** What a journal knows from earlier runs. */
 interface Content {
   entries: Map<string, Entry>;
-  rate?: number | undefined;
   /** The URL of the service. */
   service?: string | undefined;
 }
-
-const nothing = (): Content => ({ entries: new Map() });
-
-/** A change of the rate that is large enough to store. */
-const notableChange = 0.05;
 
 const header = '{"journal":"@disbursement-checkout/client","version":1}\n';
 
@@ -41,22 +35,9 @@ const header = '{"journal":"@disbursement-checkout/client","version":1}\n';
  */
 export function fileJournal(path: string): Journal {
   const file = resolve(path);
-  let content = nothing();
   let opened: Promise<OpenJournal> | undefined;
-  const use = () => (opened ??= openJournal(file, (content = nothing())));
+  const use = () => (opened ??= openJournal(file));
   return {
-    get rate() {
-      return content.rate;
-    },
-    set rate(value: number | undefined) {
-      const { rate } = content;
-      if (!value || value === Infinity || (rate && Math.abs(value - rate) < rate * notableChange)) return;
-      content.rate = value;
-      // If this write fails, the write for the next payout fails too and reports the error.
-      use()
-        .then((journal) => journal.append({ rate: value }))
-        .catch(ignore);
-    },
     before: async (...args) => (await use()).before(...args),
     after: async (request, payout) =>
       (await use()).append(payout ? { payout: summaryOf(payout) } : { reference: request.reference }),
@@ -74,7 +55,8 @@ interface OpenJournal {
   close(): Promise<void>;
 }
 
-async function openJournal(path: string, content: Content): Promise<OpenJournal> {
+async function openJournal(path: string): Promise<OpenJournal> {
+  const content: Content = { entries: new Map() };
   const unlock = await lock(path);
   let file: FileHandle | undefined;
   const close = async () => {
@@ -193,11 +175,10 @@ function notAJournal(path: string): UsageError {
 function readLine(content: Content, text: string, place: string) {
   const known = content.entries;
   try {
-    const line = JSON.parse(text) as Partial<{ rate: number; service: string; reference: string; hash: string }> & {
+    const line = JSON.parse(text) as Partial<{ service: string; reference: string; hash: string }> & {
       payout?: JournaledPayout;
     };
-    const { rate, service, payout, hash } = line;
-    if (rate) return void (content.rate = rate);
+    const { service, payout, hash } = line;
     if (service) return void (content.service = service);
     const { reference = payout!.merchantsReference } = line;
     if (payout) known.get(reference)!.payout = payout;

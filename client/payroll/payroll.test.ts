@@ -384,36 +384,6 @@ describe("createAll with a journal", () => {
     expect(sent).toHaveLength(1);
   });
 
-  test("starts at the rate that it knows, and tells it the rate that it learned", async () => {
-    const { client, time, sent } = fakeService();
-    const { journal } = fakeJournal();
-    await time.run(all(createAll(client, [entry("a")], { journal })));
-    expect(journal.rate).toBe(Infinity);
-    journal.rate = 20;
-    const started = time.now();
-    await time.run(all(createAll(client, [entry("b"), entry("c"), entry("d")], { journal })));
-    // One request each 50 ms. The second request makes up for 50 ms before the first request.
-    expect(sent.slice(1).map(({ at }) => at - started)).toEqual([0, 0, 50]);
-    expect(journal.rate).toBeCloseTo(20, 1);
-    // If the client knows a better rate, this rate stays.
-    journal.rate = 1000;
-    await time.run(all(createAll(client, [entry("e")], { journal })));
-    expect(journal.rate).toBeCloseTo(20, 1);
-  });
-
-  test("does not start at a low rate, which may have been learned in bad weather", async () => {
-    const { client, time, sent } = fakeService();
-    const { journal } = fakeJournal();
-    const timesAt = async (rate: number) => {
-      journal.rate = rate;
-      const started = time.now();
-      await time.run(all(createAll(client, [entry(`a${rate}`), entry(`b${rate}`)], { journal })));
-      return sent.splice(0).map(({ at }) => at - started);
-    };
-    expect(await timesAt(15)).toEqual([0, 0]);
-    expect(await timesAt(16)).toEqual([0, 13]);
-  });
-
   test("needs no close", async () => {
     const { client, time } = fakeService();
     const { close, ...journal } = fakeJournal().journal;

@@ -45,11 +45,6 @@ export interface Journal {
    * A recovered payout includes the recipient. A journal only needs the fields of {@link JournaledPayout}.
    */
   after(request: DisbursementRequest, payout?: JournaledPayout): Promise<void>;
-  /**
-   * The requests per second that the service accepts; Infinity if it has refused no request. The run reads the rate at
-   * the start, unless it is low, and updates it. Store the rate, so that the next run starts with it.
-   */
-  rate?: number | undefined;
   /** Called at the end of the run. */
   close?(): Promise<void>;
 }
@@ -148,10 +143,6 @@ export interface Payroll extends AsyncIterable<PayoutResult>, PromiseLike<Progre
   [Symbol.asyncIterator](): AsyncGenerator<PayoutResult, void>;
 }
 
-// A lower stored rate is not used. If the service really accepts no more, the client soon finds out; if the rate was
-// measured on a bad network, it would slow the whole run down.
-const leastKnownRate = 16;
-
 // The journals that a run uses.
 const inUse = new WeakSet<Journal>();
 
@@ -208,7 +199,7 @@ async function preview(input: Source<DisbursementRequest>): Promise<EntryProblem
 }
 
 async function* pay(
-  { disbursements, limiter, baseUrl }: DisbursementClient,
+  { disbursements, baseUrl }: DisbursementClient,
   input: Source<DisbursementRequest>,
   progress: Progress,
   options?: CreateAllOptions,
@@ -227,7 +218,6 @@ async function* pay(
       const book = isValid && !isRepeated ? journal : undefined;
       const known = await book?.before(request, baseUrl);
       const payout = known?.payout;
-      if (book?.rate && book.rate >= leastKnownRate && limiter.rate === Infinity) limiter.rate = book.rate;
       const result = isRepeated
         ? repeated(reference)
         : payout
@@ -235,7 +225,6 @@ async function* pay(
           : await disbursements[isValid && (known || !journal) ? "resume" : "create"](request, callOptions).result();
       const { outcome } = result;
       if (!payout && outcome !== "unknown") await book?.after(request, result.data).catch(fail);
-      if (book) book.rate = limiter.rate;
       progress.done++;
       progress[outcome]++;
       notify(onProgress, { ...progress });

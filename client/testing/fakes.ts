@@ -174,3 +174,7 @@ export async function rejectionOf(call: Promise<unknown>): Promise<unknown> {
   }
   throw new Error("The call succeeded.");
 }
+
+/** The requests of a script by what they ask for: `create`, `read` of one record, or `list`. */
+export const asked = (sent: { method: string; url: string }[]) =>
+  sent.map(({ method, url }) => (method === "POST" ? "create" : url.includes("?") ? "list" : "read")).join(" ");

@@ -47,11 +47,6 @@ export interface DeliveryQueue extends Pick<Queue<ClaimedDelivery>, "promoteDue"
   claimDeliveries: Queue<ClaimedDelivery>["claim"];
   renewClaims: Queue<ClaimedDelivery>["renew"];
   /**
-   * Makes at most `limit` deliveries of a lane ready that wait for a retry. The early attempt does not count as an
-   * attempt of the schedule. Resolves with their number.
-   */
-  advanceRetries(lane: Lane, limit: number): Promise<number>;
-  /**
    * Makes a delivery, in any status, ready again as if its event had just been written, so that a server delivers it.
    * Resolves with the number of its last attempt, 0 if it has none.
    * @throws ServiceError `not_found`, or `delivery_in_progress` while an attempt is in progress; nothing has changed
@@ -68,9 +63,16 @@ export interface DeliveryQueue extends Pick<Queue<ClaimedDelivery>, "promoteDue"
    * Logs an attempt, releases the claim and schedules the next attempt. If the lease lapsed and the delivery has become
    * ready or been claimed again since, the attempt is only logged. Nothing is recorded after a reset, or for a second
    * attempt with the same claim. Attempts are numbered from 1; only the last 100 of a delivery are stored.
-   * @returns true if the claim was still valid
+   * @param retries how many deliveries of the same lane that wait for a retry become ready too. Such an early attempt does
+   *   not count as an attempt of the schedule
+   * @returns whether the claim was still valid, and whether a delivery became ready
    */
-  recordAttempt(claim: Claim, attempt: Omit<Attempt, "number">, next: NextStep): Promise<boolean>;
+  recordAttempt(
+    claim: Claim,
+    attempt: Omit<Attempt, "number">,
+    next: NextStep,
+    retries?: number,
+  ): Promise<{ isValid: boolean; hasAdvanced: boolean }>;
 }
 
 /** A status of a delivery; `failed` stands for both statuses in which the server has given up (`ended`, `exhausted`). */

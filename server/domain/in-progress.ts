@@ -33,7 +33,7 @@ class Counts extends Map<string, number> {
   }
 }
 
-const laneOf = ({ merchantId, host }: Owner) => `${merchantId} ${host}`;
+export const laneOf = ({ merchantId, host }: Owner) => `${merchantId} ${host}`;
 
 /** The share of a room that everybody may use. In the rest, each who has nothing in progress may begin one. */
 const SHARED = 7 / 8;

@@ -142,7 +142,9 @@ async function expectLeases(): Promise<void> {
   }
   expect(time - ended).toBeLessThanOrEqual(LEASE_MS + 2 * SECOND);
   const attempt = { at: ended, sentAt: ended, latencyMs: 1 };
-  expect(await taker.storage.recordAttempt(taken[0]!, attempt, { status: "delivered", step: 1 })).toBe(true);
+  expect(await taker.storage.recordAttempt(taken[0]!, attempt, { status: "delivered", step: 1 })).toMatchObject({
+    isValid: true,
+  });
 }
 
 /** Expects that the processes are ahead of the true time by so many milliseconds, and that all work goes on. */

@@ -7,9 +7,8 @@ import {
   type Delivery,
   type DeliveryQueue,
   type EventLog,
-  type NextStep,
 } from "../domain/deliveries.ts";
-import { InProgress } from "../domain/in-progress.ts";
+import { InProgress, laneOf } from "../domain/in-progress.ts";
 import { signingAt } from "../domain/keys.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
@@ -26,14 +25,14 @@ export interface DeliveryOptions extends Omit<QueueWorkerOptions<ClaimedDelivery
   emit: Emit;
 }
 
-/** How many waiting webhooks of a receiver that works again become due with each of its successes. */
-const DUE_WITH_SUCCESS = 2;
+/** How many waiting webhooks of a receiver that works again become ready with each of its successes. */
+const READY_WITH_SUCCESS = 2;
 
 /** Delivers webhooks at least once (D13). */
 export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
-  const { storage, log } = options;
-  const noteResult = afterOutages(storage, () => worker.wake());
-  const worker = createQueueWorker<ClaimedDelivery>({
+  const { storage } = options;
+  const recovered = new Set<string>();
+  return createQueueWorker<ClaimedDelivery>({
     ...options,
     queue: {
       promoteDue: (limit) => storage.promoteDue(limit),
@@ -41,47 +40,22 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
       claim: (lanes, leaseMs) => storage.claimDeliveries(lanes, leaseMs),
       renew: (claims, leaseMs) => storage.renewClaims(claims, leaseMs),
     },
-    async attempt(entry) {
-      const status = await makeAttempt(options, entry);
-      // What waits otherwise comes when it is due.
-      if (status)
-        await noteResult(entry.claim, status === "delivered").catch((error: unknown) =>
-          log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
-        );
-    },
+    attempt: (entry) => makeAttempt(options, entry, recovered),
   });
-  return worker;
 }
 
 /**
- * Returns a function that notices by a retry that a receiver works again after an outage, and makes its waiting
- * deliveries due earlier (D13): with each success two more, until the receiver fails again or none waits.
- */
-function afterOutages(storage: Pick<DeliveryQueue, "advanceRetries">, onReady: () => void) {
-  /** The receivers that work again, and may still have waiting deliveries. */
-  const recovered = new Set<string>();
-
-  return async ({ lane, step }: Pick<ClaimedDelivery, "lane" | "step">, isDelivered: boolean): Promise<void> => {
-    const key = `${lane.merchantId} ${lane.host}`;
-    if (isDelivered && (step > 0 || recovered.has(key))) {
-      if ((await storage.advanceRetries(lane, DUE_WITH_SUCCESS)) > 0) {
-        recovered.add(key);
-        return onReady();
-      }
-    }
-    recovered.delete(key);
-  };
-}
-
-/**
- * Sends a webhook, records the result and schedules the next attempt (D13). Resolves with the delivery's status, or with
- * undefined if this server ended the attempt, and the receiver did not fail.
+ * Sends a webhook, records the result and schedules the next attempt (D13). Records nothing if this server ended the
+ * attempt, and the receiver did not fail.
+ * @param recovered the lanes whose receivers work again, as the success of a retry showed, until one fails or none waits
  */
 async function makeAttempt(
   { storage, clock, sender, chaos, chance, emit, stopping }: DeliveryOptions,
   entry: Underway<ClaimedDelivery>,
-): Promise<NextStep["status"] | undefined> {
+  recovered: Set<string>,
+): Promise<void> {
   const { id, body, merchant, secrets, url, step, dueAt } = entry.claim;
+  const lane = laneOf(entry.claim.lane);
   const now = clock.now();
   const at = happensAt(merchant, dueAt, now);
   const { current, previous } = signingAt(at, secrets);
@@ -91,19 +65,22 @@ async function makeAttempt(
     ? { sentAt: now, latencyMs: 0, error: "Lost by the chaos switch." }
     : await sender.send(message, entry.ending);
   const { httpStatus, latencyMs } = result;
-  if ((stopping.aborted || entry.hasLapsed) && httpStatus === undefined) return undefined;
+  if ((stopping.aborted || entry.hasLapsed) && httpStatus === undefined) return;
   const next = nextStep(step + 1, at, { ...result, retryAfter }, chance);
   // The delivery may have been claimed again meanwhile. Nothing is recorded if the claim has ended.
-  const counted = await storage.recordAttempt(entry.claim, { at, ...result }, next);
+  const isBack = next.status === "delivered" && (step > 0 || recovered.has(lane));
+  const retries = isBack ? READY_WITH_SUCCESS : 0;
+  const { isValid, hasAdvanced } = await storage.recordAttempt(entry.claim, { at, ...result }, next, retries);
+  if (hasAdvanced) recovered.add(lane);
+  else recovered.delete(lane);
   emit("attempt", {
     eventId: id,
     merchantId: merchant.id,
     status: next.status,
     durationMs: latencyMs,
     delayMs: at - dueAt,
-    counted,
+    counted: isValid,
   });
-  return next.status;
 }
 
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */

@@ -45,7 +45,10 @@ beforeEach(() => {
     readyLanes: async () => [{ merchantId: "m", host: "receiver.example" }],
     claimDeliveries: async () => [claim],
     renewClaims: async () => undefined,
-    recordAttempt: async () => (recorded += 1) > 0,
+    recordAttempt: async () => {
+      recorded += 1;
+      return { isValid: true, hasAdvanced: false };
+    },
   };
   worker = createDeliveryWorker({
     storage: storage as DeliveryQueue,

@@ -41,7 +41,9 @@ export const faults: readonly Fault[] = [
   fault("no-response-unrecorded", "An attempt without a response is not recorded.", "retries.no-response", () => ({
     storage: (inner) => ({
       recordAttempt: async (claim, attempt, next) =>
-        attempt.httpStatus === undefined || inner.recordAttempt(claim, attempt, next),
+        attempt.httpStatus === undefined
+          ? { isValid: true, hasAdvanced: false }
+          : inner.recordAttempt(claim, attempt, next),
     }),
   })),
 ];

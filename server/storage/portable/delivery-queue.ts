@@ -6,6 +6,7 @@ import {
   type LaneClaim,
 } from "../../domain/deliveries.ts";
 import { ServiceError } from "../../domain/errors.ts";
+import { laneOf } from "../../domain/in-progress.ts";
 import { MOST_COUNTED, type Backlog, type Storage } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { byText } from "../postgres/text.ts";
@@ -70,8 +71,10 @@ const LOCK =
   eachGiven(`SELECT merchant_id, id, status, step, next_attempt_at, leased_until, claim_token, attempts, attempted_real
   FROM events WHERE merchant_id = given.merchant_id AND id = given.id FOR UPDATE`);
 
-/** Logs attempts and releases their claims. Resolves with false for each claim that was no longer valid. */
-function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt"]>[]): Work<boolean[]> {
+/** Logs attempts, releases their claims and makes waiting retries of the same lanes ready. */
+function* recordAttempts(
+  items: readonly Parameters<DeliveryQueue["recordAttempt"]>[],
+): Work<Awaited<ReturnType<DeliveryQueue["recordAttempt"]>>[]> {
   const merchantIds = items.map(([{ lane }]) => lane.merchantId);
   const places = new Map(items.map(([{ lane, id }]) => [id, { merchant_id: lane.merchantId, id }]));
   const sorted = [...places.values()].toSorted((a, b) => byText(a.id, b.id));
@@ -79,7 +82,7 @@ function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt
   const [, locked, found] = yield [...lockQueries(merchantIds, "shares"), { text: LOCK, rows }];
   const merchants = toLocked(locked!);
   const events = new Map(found!.rows.map((row) => [row.id, row]));
-  const results = items.map(([{ lane, id, token }, attempt, { status, step, nextAttemptAt }]) => {
+  const areValid = items.map(([{ lane, id, token }, attempt, { status, step, nextAttemptAt }]) => {
     const row = events.get(id);
     // A reset has deleted the event.
     if (!row) return false;
@@ -103,8 +106,17 @@ function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt
     });
     return isValid;
   });
-  yield [updateRows("events", ["merchant_id", "id"], [...events.values()])];
-  return results;
+  const advances = new Map<string, { merchant: string; host: string; limit: number }>();
+  for (const [{ lane }, , , retries = 0] of items) {
+    const { limit } = advances.get(laneOf(lane)) ?? { limit: 0 };
+    if (retries > 0) advances.set(laneOf(lane), { merchant: lane.merchantId, host: lane.host, limit: limit + retries });
+  }
+  const [, ...advanced] = yield [
+    updateRows("events", ["merchant_id", "id"], [...events.values()]),
+    ...[...advances.values()].map((values) => ({ text: ADVANCE, values })),
+  ];
+  const ready = new Set([...advances.keys()].filter((_, index) => advanced[index]!.count > 0));
+  return items.map(([{ lane }], index) => ({ isValid: areValid[index]!, hasAdvanced: ready.has(laneOf(lane)) }));
 }
 
 export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, "replayAll"> {
@@ -120,8 +132,6 @@ export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, "replayAl
     // A claim whose outcome is unknown ends with its lease.
     claimDeliveries: (lanes, leaseMs) =>
       write(() => claimDeliveries(executor, lanes, leaseMs), { commit: "writeUnflushed", idempotent: true }),
-    advanceRetries: async ({ merchantId: merchant, host }, limit) =>
-      (await write(() => run(ADVANCE, { merchant, host, limit }), { commit: "writeUnflushed" })).count,
     requestReplay: (merchantId, id, actor) =>
       write(function* () {
         const [row] = (yield* run(LOCK_ONE, { merchant: merchantId, id })).rows;

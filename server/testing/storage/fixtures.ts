@@ -222,11 +222,11 @@ export function createCurrent(opened: () => Opened) {
     attempted: within(attempted),
     claims: within(claimAll),
     /** Reports an attempt. */
-    report: (
+    report: async (
       claim: Parameters<Storage["recordAttempt"]>[0],
       next: Parameters<Storage["recordAttempt"]>[2],
       attempt: Partial<Omit<Attempt, "number">> = {},
-    ) => storage.recordAttempt(claim, { ...ATTEMPT, ...attempt }, next),
+    ) => (await storage.recordAttempt(claim, { ...ATTEMPT, ...attempt }, next)).isValid,
     /** Gives every record that is due its final status. */
     async settleAll() {
       while ((await storage.settleDue(100)) > 0);
