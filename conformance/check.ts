@@ -2,7 +2,7 @@
 import type { Limits } from "./allowances/limits.ts";
 import type { Control, CheckOptions } from "./run-options.ts";
 import type { Random } from "./generate/random.ts";
-import type { Facts } from "./observer/facts.ts";
+import type { Facts } from "./history/facts.ts";
 import type { Person } from "./target/person.ts";
 import type { Receiver } from "./target/receiver.ts";
 import type { Effect } from "./results.ts";

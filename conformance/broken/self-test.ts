@@ -1,5 +1,5 @@
 // npm run certify:self-test [-- PATTERN] checks that the suite catches every broken server and certifies every sound
-// server. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation,
+// server. PATTERN is a regular expression that selects servers by id; `^model-` selects the model,
 // `^client-` the clients, `^receiver-` the receivers, `^tools-` the servers of tools. With --classes it shows, for each fault with `onlyBy`, that only
 // these requirements catch it. With --seeds N it runs the suite N times against each server, each time with another
 // seed. Exit codes: 0 success, 1 failure, 2 nothing selected.
@@ -52,7 +52,7 @@ const summary = values.classes
 ${count(rows, "different")} sound servers that differ where the interface is silent got the right verdict for core.
 ${count(rows, "crossed")} deployments with limits hid none of the faults behind them.
 ${count(rows, "sound")} runs against the reference server were certified for extended, without an alarm.
-${count(rows, "second")} runs of the second implementation got the right verdict.
+${count(rows, "model")} runs of the model of the service got the right verdict.
 ${count(rows, "bank")} runs against banks in other languages got the right verdict about races.
 ${count(rows, "client")} clients got the right verdict: broken ones are caught, sound ones raise no alarm.
 ${count(rows, "receiver")} receivers of webhooks got the right verdict in the same way.

@@ -1,5 +1,5 @@
-// Starts the reference server in this process, with a fault. Within conformance/, only the files in this folder and in
-// mutants/ import the server.
+// Starts the reference server in this process, with a fault. Within conformance/, only the files in this folder import the
+// server.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { openSqlite } from "../../server/storage/sqlite/index.ts";

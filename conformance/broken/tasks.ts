@@ -10,7 +10,7 @@ import { soundTools } from "./tools/sound.ts";
 import { tryBroken, violations } from "./tools/trial.ts";
 import { tryVariant } from "./receivers/trial.ts";
 import { receiverVariants } from "./receivers/variants.ts";
-import { trySecond } from "../second-implementation/trial.ts";
+import { tryModel } from "../model/trial.ts";
 import { banks, missingFor, tryBank } from "./banks.ts";
 import { tryFault, trySound, type Baseline } from "./catch.ts";
 import { classes, findKillers } from "./classes.ts";
@@ -27,7 +27,7 @@ import type { Profile } from "../results.ts";
 const soundRuns = 20;
 
 export type Task = {
-  kind: "broken" | "different" | "crossed" | "sound" | "second" | "bank" | "class" | "client" | "receiver" | "tools";
+  kind: "broken" | "different" | "crossed" | "sound" | "model" | "bank" | "class" | "client" | "receiver" | "tools";
   id: string;
   /** The seed of the run against a sound server; undefined for the seed of all other runs. */
   seed?: number;
@@ -44,7 +44,7 @@ export type Row = Task & {
 };
 
 const profiles: readonly Profile[] = ["core", "extended"];
-const secondId = (profile: Profile) => `second-${profile}`;
+const modelId = (profile: Profile) => `model-${profile}`;
 
 /** The id of the task that puts a limited deployment in front of faults. */
 const crossedId = ({ id }: { id: string }) => `crossed-${id}`;
@@ -77,7 +77,7 @@ export function tasks(pattern: RegExp, seeds: number): Task[] {
           "different",
           soundServers.map(({ id }) => id),
         ),
-        ...named("second", profiles.map(secondId)),
+        ...named("model", profiles.map(modelId)),
         ...named(
           "bank",
           banks.map(({ id }) => id),
@@ -162,12 +162,12 @@ async function sound(task: Task): Promise<Row> {
   return { ...task, ok: verdict === "certified" && alarms.length === 0, text: text.join("\n"), ms };
 }
 
-async function second(task: Task): Promise<Row> {
+async function model(task: Task): Promise<Row> {
   const start = performance.now();
-  const profile = profiles.find((each) => secondId(each) === task.id) ?? "core";
-  const { verdict, alarms } = await trySecond(profile, seedArgs(task));
+  const profile = profiles.find((each) => modelId(each) === task.id) ?? "core";
+  const { verdict, alarms } = await tryModel(profile, seedArgs(task));
   const text = [
-    "The second implementation.",
+    "The model of the service.",
     `  ${verdict} for ${profile}`,
     ...alarms.map((alarm) => `  ALARM ${alarm}`),
   ];
@@ -244,7 +244,7 @@ export async function carryOut(task: Task, baseline: Baseline): Promise<Row> {
   try {
     if (task.kind === "broken") return await broken(task, baseline);
     if (task.kind === "crossed") return await crossed(task);
-    if (task.kind === "second") return await second(task);
+    if (task.kind === "model") return await model(task);
     if (task.kind === "bank") return await bank(task);
     if (task.kind === "client") return await client(task);
     if (task.kind === "tools") return await tools(task);

@@ -21,8 +21,7 @@ export function resultsSha256({ requirements }: Pick<Report, "requirements">): s
 
 const code = /\.(ts|js|eta|css)$/;
 /** Folders and files that judge no target: the proof of the suite, examples, tests, and how the package is built. */
-const notJudging =
-  /^(broken|mutants|examples|second-implementation|vectors)\/|(^|\/)(node_modules|dist|testing)\/|\.test\.ts$|^(pack\.ts|bin\.js)$/;
+const notJudging = /^(broken|examples|vectors)\/|(^|\/)(node_modules|dist|testing)\/|\.test\.ts$|^(pack\.ts|bin\.js)$/;
 
 const root = join(import.meta.dirname, "..");
 

@@ -1,8 +1,8 @@
 // Runs the checks against a service: `certify` without a command.
 import { checks as dreddChecks } from "../topics/answers/dredd.ts";
 import { requireDredd } from "../contract/dredd-parts.ts";
-import { thisMachine, type Outside } from "../outside/outside.ts";
-import { createRecording } from "../outside/recording.ts";
+import { thisMachine, type Outside } from "../recording/outside.ts";
+import { createRecording } from "../recording/recording.ts";
 import { complain, print } from "../report/print.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { oneLine } from "../report/visible.ts";

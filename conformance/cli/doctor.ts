@@ -8,7 +8,7 @@ import type { TargetResponse } from "../target/exchange.ts";
 import { counted } from "../report/words.ts";
 import { oneLine } from "../report/visible.ts";
 import type { RunOptions } from "../run-options.ts";
-import { thisMachine } from "../outside/outside.ts";
+import { thisMachine } from "../recording/outside.ts";
 import { openTarget } from "../run/open.ts";
 import { checksBeyondBudget, needsConsent, worstCase } from "../run/plan.ts";
 import { plannedChecks } from "../run/run.ts";

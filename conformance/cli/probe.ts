@@ -2,7 +2,7 @@
 import { RunStopped } from "../target/ledger.ts";
 import { findControls } from "./controls.ts";
 import { findObstacle, isRefused, lookupAt } from "./service.ts";
-import { thisMachine, type Outside } from "../outside/outside.ts";
+import { thisMachine, type Outside } from "../recording/outside.ts";
 import { pairOf, payeeIn, type Recipient } from "../generate/countries.ts";
 import { createRandom } from "../generate/random.ts";
 import { openTarget } from "../run/open.ts";

@@ -1,8 +1,8 @@
 // What a run and its repetition from a recording have in common.
 import { suiteSha256 } from "../certificate/hashes.ts";
-import type { Outside } from "../outside/outside.ts";
-import type { createRecording } from "../outside/recording.ts";
-import { packed } from "../outside/tape.ts";
+import type { Outside } from "../recording/outside.ts";
+import type { createRecording } from "../recording/recording.ts";
+import { packed } from "../recording/tape.ts";
 import type { Report } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
 import { areUnusual } from "../target/redact.ts";

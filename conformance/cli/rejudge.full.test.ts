@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startBroken, type Running } from "../broken/server.ts";
 import { sha256 } from "../certificate/hashes.ts";
 import { writeKeyPair } from "../certificate/keys.ts";
-import { unpacked } from "../outside/tape.ts";
+import { unpacked } from "../recording/tape.ts";
 import type { Verdict } from "../results.ts";
 import { reportIn, startCertify } from "../testing/command-line.ts";
 import { missingInputs } from "../testing/inputs-met.ts";

@@ -7,7 +7,7 @@ afterEach(() => vi.restoreAllMocks());
 
 const root = join(import.meta.dirname, "..");
 /** Folders of tools that print nothing of a target to its user. */
-const others = /^(broken|examples|mutants|second|testing|vectors|node_modules|dist)\/|\.test\.ts$|^(pack|build)\.ts$/;
+const others = /^(broken|examples|testing|vectors|node_modules|dist)\/|\.test\.ts$|^(pack|build)\.ts$/;
 /** Files whose output is not a line, or has escape sequences of their own, and the texts that they print. */
 const own = {
   "cli/certify-service.ts": ["console.log(`\\n${renderTerminal("],

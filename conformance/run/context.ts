@@ -4,7 +4,7 @@ import type { Limits } from "../allowances/limits.ts";
 import type { Clock } from "../allowances/pace.ts";
 import { unknownLimit } from "../allowances/unknown.ts";
 import { createRandom } from "../generate/random.ts";
-import type { Facts } from "../observer/facts.ts";
+import type { Facts } from "../history/facts.ts";
 import type { Requirement } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { Account, TargetResponse } from "../target/exchange.ts";

@@ -1,5 +1,5 @@
 // Creates targets and sessions.
-import { thisMachine, type Outside } from "../outside/outside.ts";
+import { thisMachine, type Outside } from "../recording/outside.ts";
 import { createBudget } from "../target/budget.ts";
 import { createLimits } from "../allowances/limits.ts";
 import { createVisibility } from "../allowances/visibility.ts";

@@ -5,7 +5,7 @@ import { conditionsOf } from "./conditions.ts";
 import { openSession } from "./open.ts";
 import type { CheckReport } from "./verdicts.ts";
 import type { RunOptions } from "../run-options.ts";
-import type { Outside } from "../outside/outside.ts";
+import type { Outside } from "../recording/outside.ts";
 import { createProgress, type Output } from "./progress.ts";
 import type { Report } from "../results.ts";
 import { selectedChecks } from "./selection.ts";

@@ -4,7 +4,7 @@ import { createLimits } from "../allowances/limits.ts";
 import { createPacer, type Clock } from "../allowances/pace.ts";
 import { RunStopped } from "../target/ledger.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
-import { collectFacts } from "../observer/facts.ts";
+import { collectFacts } from "../history/facts.ts";
 import { newAccount, type Account } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { createValidators } from "../contract/validate.ts";

@@ -2,7 +2,7 @@
 import type { Check, Context, Watch } from "../check.ts";
 import { differences } from "../contract/documented.ts";
 import { createValidators, type Validator } from "../contract/validate.ts";
-import { describeRequest } from "../observer/history.ts";
+import { describeRequest } from "../history/history.ts";
 import { expectNone } from "../steps/expect.ts";
 import { counted } from "../report/words.ts";
 import type { Disagreement, Requirement } from "../results.ts";

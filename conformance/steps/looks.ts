@@ -1,6 +1,6 @@
 // Retrieves the records of the run again.
 import type { Context } from "../check.ts";
-import type { History } from "../observer/history.ts";
+import type { History } from "../history/history.ts";
 import { get } from "./requests.ts";
 import { several } from "./several.ts";
 

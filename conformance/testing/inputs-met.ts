@@ -1,6 +1,6 @@
 // Which inputs every run must send. A recorded run is compared with this list, so that a change of a check cannot drop
 // an input unnoticed.
-import type { Tape } from "../outside/tape.ts";
+import type { Tape } from "../recording/tape.ts";
 
 type Fields = Record<string, unknown>;
 

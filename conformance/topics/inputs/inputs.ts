@@ -5,7 +5,7 @@ import { exceeded } from "../../allowances/table.ts";
 import { commonPairs, dollars, fieldsFor, homeOf, payeeIn, type Payee } from "../../generate/countries.ts";
 import { conditionsOf, coverageOf, rowCount, valuesOf, type Conditions, type Name } from "../../generate/inputs.ts";
 import { places, planOf, without, type Planned } from "../../generate/plan.ts";
-import type { Facts } from "../../observer/facts.ts";
+import type { Facts } from "../../history/facts.ts";
 import { allowsMadeUpNumbers, hasControl, type CheckOptions } from "../../run-options.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { expectData, expectStatus, same } from "../../steps/expect.ts";

@@ -1,6 +1,6 @@
 // Lets time pass before the closing checks, and reads the kept records while it does.
 import type { Context } from "../../check.ts";
-import type { Facts } from "../../observer/facts.ts";
+import type { Facts } from "../../history/facts.ts";
 import { keptSince, lookAtKept, moveTime } from "./kept.ts";
 import { lookAt, retrievable } from "../../steps/looks.ts";
 

@@ -1,7 +1,7 @@
 // The payouts that a run creates first and keeps until its end, so that real time passes for them.
 import { given, type Check, type Context } from "../../check.ts";
-import type { Facts } from "../../observer/facts.ts";
-import type { History } from "../../observer/history.ts";
+import type { Facts } from "../../history/facts.ts";
+import type { History } from "../../history/history.ts";
 import { exceeded } from "../../allowances/table.ts";
 import { hasControl } from "../../run-options.ts";
 import { expectStatus } from "../../steps/expect.ts";

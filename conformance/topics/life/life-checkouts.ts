@@ -1,6 +1,6 @@
 // Compares all checkouts of the run with one another before the verdict (§4.3).
 import type { Check, Context } from "../../check.ts";
-import type { RecordFact } from "../../observer/facts.ts";
+import type { RecordFact } from "../../history/facts.ts";
 import { counted } from "../../report/words.ts";
 import { linksOf, referencesOf } from "../checkout/checkout.ts";
 import { checkoutBody, startCheckout } from "../../steps/requests.ts";

@@ -1,6 +1,6 @@
 // Judges all webhooks of the run before the verdict (§6, D11).
 import type { Check, Context } from "../../check.ts";
-import { isFinal, sentAt, type Fields } from "../../observer/history.ts";
+import { isFinal, sentAt, type Fields } from "../../history/history.ts";
 import {
   claimedEnd,
   falseStatements,
@@ -10,7 +10,7 @@ import {
   notNotified,
   statements,
   unreadable,
-} from "../../observer/webhooks.ts";
+} from "../../history/webhooks.ts";
 import { counted } from "../../report/words.ts";
 import { hasControl } from "../../run-options.ts";
 import { aged } from "./ageing.ts";

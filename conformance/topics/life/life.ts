@@ -1,7 +1,7 @@
 // Reads every record of the run again before the verdict, and judges contradictions to earlier responses (§2.2, §2.3,
 // §4.2, D3, D6).
 import type { Check, Context } from "../../check.ts";
-import type { Contradiction, History } from "../../observer/history.ts";
+import type { Contradiction, History } from "../../history/history.ts";
 import { counted } from "../../report/words.ts";
 import { aged } from "./ageing.ts";
 import { expectNone, holds } from "../../steps/expect.ts";

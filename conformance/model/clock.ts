@@ -5,7 +5,7 @@ export type Task = { at: number; run: (at: number) => void | Promise<void> };
 
 const maxTimer = 2 ** 31 - 1;
 
-export class Agenda {
+export class Clock {
   #ahead = 0;
   #tasks: Task[] = [];
   #running = new Set<Promise<void>>();

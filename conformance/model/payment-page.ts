@@ -1,5 +1,4 @@
 // The payment page of a checkout.
-import { html } from "hono/html";
 import type { Checkout } from "./merchant.ts";
 
 const texts = {
@@ -28,36 +27,38 @@ const texts = {
     cancelled: "Le paiement a été annulé.",
   },
 };
-export type Locale = keyof typeof texts;
+type Locale = keyof typeof texts;
 
-/** Formats an amount: 10000 is 100.00. */
-const format = (amount: number) =>
-  String(amount)
-    .padStart(3, "0")
-    .replace(/(\d\d)$/, ".$1");
+/** Formats an amount: 1234500 is 12,345.00. */
+function format(amount: number): string {
+  const digits = String(amount).padStart(3, "0");
+  return `${Number(digits.slice(0, -2)).toLocaleString("en")}.${digits.slice(-2)}`;
+}
+
+const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`);
 
 /** Shows the form of a checkout that can be paid, and its status otherwise. */
-export function page(checkout: Checkout, locale: Locale, problem?: "invalid" | "unavailable") {
+export function paymentPage(checkout: Checkout, locale: Locale, problem?: "invalid" | "unavailable"): string {
   const text = texts[locale];
   const canPay = checkout.status === "pending" && checkout.customer === undefined;
-  const form = html`<form method="post">
+  const form = `<form method="post">
     <label>${text.phone} <input name="phoneNumber" inputmode="numeric" autocomplete="tel" /></label>
     <button name="action" value="pay">${text.pay}</button>
     <button name="action" value="cancel">${text.cancel}</button>
   </form>`;
   const isWaiting = checkout.status === "pending" && !canPay;
-  return html`<!doctype html>
+  return `<!doctype html>
     <html lang="${locale}">
       <head>
         <meta charset="utf-8" />
-        ${isWaiting ? html`<meta http-equiv="refresh" content="1" />` : ""}
+        ${isWaiting ? `<meta http-equiv="refresh" content="1" />` : ""}
         <title>${text.title}</title>
       </head>
       <body>
-        <h1>${checkout.merchant.name}</h1>
+        <h1>${escaped(checkout.merchant.name)}</h1>
         <p>${format(checkout.amount)} ${checkout.currency}</p>
-        ${problem ? html`<p role="alert">${text[problem]}</p>` : ""}
-        ${canPay ? form : html`<p role="status">${text[checkout.status as keyof typeof text]}</p>`}
+        ${problem ? `<p role="alert">${text[problem]}</p>` : ""}
+        ${canPay ? form : `<p role="status">${text[checkout.status as keyof typeof text]}</p>`}
       </body>
     </html>`;
 }

@@ -1,9 +1,10 @@
 // A merchant: its records, events, deliveries and clock, all in memory.
 import { randomInt, randomUUID } from "node:crypto";
 import type { components } from "../../generated/openapi.ts";
-import { Agenda } from "./agenda.ts";
+import { Clock } from "./clock.ts";
+import type { Ask, Call, Deliver, Message, Reply } from "./messages.ts";
 import { Problem } from "./problem.ts";
-import { Delivery, iso, Secrets } from "./webhooks.ts";
+import { Delivery, iso, Secrets, type Attempted } from "./webhooks.ts";
 
 type Schemas = components["schemas"];
 export type Disbursement = Schemas["Disbursement"];
@@ -16,22 +17,15 @@ const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const newReference = (prefix: string) =>
   prefix + Array.from({ length: 21 }, () => letters[randomInt(letters.length)]).join("");
 
-const checkoutLifetime = 30 * 60_000;
-const settleDelay = 2000;
-
-interface Outcome {
-  status: "success" | "failed" | "pending";
-  delay: number;
-  why?: Schemas["FailureCode"];
+/** Returns a UUID that begins with the time. */
+function newId(now: number): string {
+  const time = now.toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }
 
-/** The outcomes that the last digits of a phone number choose. Other numbers succeed after the usual delay. */
-const outcomes: Record<string, Outcome> = {
-  "001": { status: "success", delay: 0 },
-  "002": { status: "failed", delay: 0, why: "rejected" },
-  "089": { status: "failed", delay: settleDelay, why: "declined" },
-  "129": { status: "pending", delay: 0 },
-};
+/** What becomes of a payment, and how long after its creation. Without a delay it stays pending. */
+export type Outcome = { status: "success" | "failed"; delayMs: number; why?: Schemas["FailureCode"] } | "pending";
+
 const failures = [
   "wallet_not_found",
   "wallet_blocked",
@@ -43,7 +37,18 @@ const failures = [
   "not_approved",
   "other",
 ] as const;
-for (const [index, why] of failures.entries()) outcomes[601 + index] = { status: "failed", delay: settleDelay, why };
+
+/** The outcome that the last digits of a phone number choose, if they choose one. */
+function forcedOutcome(digits: string, delayMs: number): Outcome | undefined {
+  const outcomes: Record<string, Outcome> = {
+    "001": { status: "success", delayMs: 0 },
+    "002": { status: "failed", delayMs: 0, why: "rejected" },
+    "089": { status: "failed", delayMs, why: "declined" },
+    "129": "pending",
+  };
+  const why = failures[Number(digits) - 601];
+  return why === undefined ? outcomes[digits] : { status: "failed", delayMs, why };
+}
 
 /** Returns a share of an amount, in thousandths, rounded half up. */
 const share = (amount: number, thousandths: bigint) => Number((BigInt(amount) * thousandths + 500n) / 1000n);
@@ -92,7 +97,7 @@ class Balances {
 
 /** The data that a reset of the sandbox deletes. */
 class State {
-  readonly agenda = new Agenda();
+  readonly clock = new Clock();
   readonly disbursements = new Ledger<Disbursement>();
   readonly checkouts = new Ledger<Checkout>();
   readonly balances = new Balances();
@@ -107,28 +112,93 @@ class State {
   readonly cursors = new Map<string, { list: string; before: number }>();
 }
 
+/** What hooks may replace. */
+const changeable = [
+  "outcomeOf",
+  "feeOf",
+  "countRefusal",
+  "addDisbursement",
+  "addCheckout",
+  "checkoutLifetime",
+  "finish",
+  "attempted",
+  "replay",
+  "advanceTo",
+  "rotateSecret",
+] as const;
+export type Changeable = Pick<Merchant, (typeof changeable)[number]>;
+
+/** How a caller changes the model. What is omitted stays as it is. */
+export type Hooks = {
+  /** Handles each request in place of the model. If it resolves with undefined, the connection is closed. */
+  handle?: (call: Call, ask: Ask) => Promise<Reply | undefined>;
+  /** Delivers each webhook in place of the model. */
+  webhook?: (message: Message, deliver: Deliver) => Promise<Reply>;
+  /** Returns replacements for what a merchant's account does; `account` does it as the model. */
+  merchant?: (account: Changeable) => Partial<Changeable>;
+  settings?: {
+    /** False for a live service: no /sandbox, and the phone number forces nothing. */
+    sandbox?: boolean;
+    /** How long a payment stays pending that its number does not force. */
+    settleMs?: number;
+    requestsPerSecond?: number;
+  };
+};
+
 export class Merchant {
   readonly key: string;
   readonly name: string;
   readonly userId = randomUUID();
   readonly secrets = new Secrets();
+  readonly hooks: Hooks;
   state = new State();
 
-  constructor(name: string, key: string) {
+  constructor(name: string, key: string, hooks: Hooks = {}) {
     this.name = name;
     this.key = key;
+    this.hooks = hooks;
+    const account = Object.fromEntries(changeable.map((method) => [method, this[method].bind(this)]));
+    Object.assign(this, hooks.merchant?.(account as Changeable));
   }
 
   reset(): void {
-    this.state.agenda.close();
+    this.state.clock.close();
     this.state = new State();
     this.secrets.forgetPrevious();
+  }
+
+  /** Moves the clock forward. Resolves when everything that is due has happened. */
+  advanceTo(time: number): Promise<void> {
+    return this.state.clock.advanceTo(time);
+  }
+
+  /** Returns true if the service is a sandbox and the phone number ends with these digits. */
+  forces(phoneNumber: string, digits: string): boolean {
+    return this.hooks.settings?.sandbox !== false && phoneNumber.endsWith(digits);
+  }
+
+  outcomeOf({ phoneNumber }: { phoneNumber: string; country: string; amount: number }): Outcome {
+    const { sandbox = true, settleMs = sandbox ? 2000 : 0 } = this.hooks.settings ?? {};
+    const forced = sandbox ? forcedOutcome(phoneNumber.slice(-3), settleMs) : undefined;
+    return forced ?? { status: "success", delayMs: settleMs };
+  }
+
+  feeOf(amount: number, kind: "disbursement" | "checkout"): number {
+    return share(amount, kind === "disbursement" ? 10n : 48n);
+  }
+
+  /** Counts the refusals of a payment because of its phone number. Returns how many there are, with this one. */
+  countRefusal(reference: string): number {
+    const { refusals } = this.state;
+    const count = (refusals.get(reference) ?? 0) + 1;
+    refusals.set(reference, count);
+    return count;
   }
 
   addDisbursement(request: Schemas["DisbursementRequest"]): Disbursement {
     const { amount, country, currency, phoneNumber, webhookURL } = request;
     const { balances } = this.state;
-    const fee = share(amount, 10n);
+    const fee = this.feeOf(amount, "disbursement");
     const { available, enforced } = balances.of(currency);
     if (enforced && available < amount + fee) throw new Problem("insufficient_funds", "Your balance is too small.");
     const record: Disbursement = {
@@ -149,22 +219,28 @@ export class Merchant {
     return record;
   }
 
+  /** How long a checkout waits for its payment, in ms. */
+  checkoutLifetime(): number {
+    return 30 * 60_000;
+  }
+
   addCheckout(request: Schemas["CheckoutRequest"]): Checkout {
     const { amount, country, currency, webhookURL, redirectURL } = request;
-    const made = this.#newRecord("CHK");
+    const begun = this.#newRecord("CHK");
     const record: Checkout = {
-      ...made,
-      merchantsReference: request.reference ?? made.reference,
+      ...begun,
+      merchantsReference: request.reference ?? begun.reference,
       status: "pending",
       amount,
-      fee: share(amount, 48n),
+      fee: this.feeOf(amount, "checkout"),
       country,
       currency,
       ...(webhookURL !== undefined && { webhookURL }),
       ...(redirectURL !== undefined && { redirectURL }),
     };
     this.state.checkouts.add(record);
-    this.state.agenda.schedule(Date.parse(record.createdAt) + checkoutLifetime, (at) => {
+    this.state.locales.set(record.reference, request.locale ?? "en");
+    this.state.clock.schedule(Date.parse(record.createdAt) + this.checkoutLifetime(), (at) => {
       if (record.customer === undefined) this.finish(record, "cancelled", at);
     });
     return record;
@@ -173,7 +249,7 @@ export class Merchant {
   /** Starts the payment of a checkout by the customer with this phone number. */
   pay(checkout: Checkout, phoneNumber: string): void {
     checkout.customer = this.#customer(phoneNumber);
-    checkout.updatedAt = iso(this.state.agenda.now());
+    checkout.updatedAt = iso(this.state.clock.now());
     this.#settle(checkout, phoneNumber);
   }
 
@@ -181,8 +257,8 @@ export class Merchant {
   finish(
     payment: Payment,
     status: "success" | "failed" | "cancelled",
-    at = this.state.agenda.now(),
-    code?: Outcome["why"],
+    at = this.state.clock.now(),
+    code?: Schemas["FailureCode"],
   ): void {
     if (payment.status !== "pending") return;
     const failure = code && { code, message: `The payment failed: ${code.replaceAll("_", " ")}.` };
@@ -199,8 +275,27 @@ export class Merchant {
       } as Event["body"],
     };
     this.state.events.push(event);
-    if (payment.webhookURL === undefined) return;
-    this.state.deliveries.push(new Delivery(event, payment.webhookURL, this.state.agenda, this.secrets));
+    if (payment.webhookURL !== undefined) this.state.deliveries.push(new Delivery(event, payment.webhookURL, this));
+  }
+
+  /** Returns what follows from an attempt to deliver a webhook. */
+  attempted(_attempt: Schemas["Attempt"], next: Attempted, _delivery: Delivery): Attempted {
+    return next;
+  }
+
+  async replay(id: string): Promise<Schemas["Delivery"]> {
+    const delivery = this.state.deliveries.find(({ shown }) => shown.id === id);
+    if (!delivery) throw new Problem("not_found", "You have no delivery with this id.");
+    await delivery.replay();
+    return delivery.shown;
+  }
+
+  rotateSecret(): void {
+    this.secrets.rotate(this.state.clock.now());
+  }
+
+  showSecrets(): Schemas["WebhookSecret"] {
+    return this.secrets.show(this.state.clock.now());
   }
 
   /** Changes the balance as a final status demands. */
@@ -219,10 +314,10 @@ export class Merchant {
   }
 
   #newRecord(prefix: "DSB" | "CHK") {
-    const now = iso(this.state.agenda.now());
+    const now = this.state.clock.now();
     const { userId, name } = this;
-    const reference = newReference(prefix);
-    return { id: randomUUID(), userId, merchant: { name }, reference, createdAt: now, updatedAt: now };
+    const [createdAt, updatedAt] = [iso(now), iso(now)];
+    return { id: newId(now), userId, merchant: { name }, reference: newReference(prefix), createdAt, updatedAt };
   }
 
   #customer(phoneNumber: string): Schemas["Customer"] {
@@ -234,11 +329,11 @@ export class Merchant {
   }
 
   #settle(payment: Payment, phoneNumber: string): void {
-    const usual: Outcome = { status: "success", delay: settleDelay };
-    const { status, delay, why } = outcomes[phoneNumber.slice(-3)] ?? usual;
-    if (status === "pending") return;
-    const at = Date.parse(payment.updatedAt) + delay;
-    if (delay === 0) this.finish(payment, status, at, why);
-    else this.state.agenda.schedule(at, (then) => this.finish(payment, status, then, why));
+    const { country, amount } = payment;
+    const outcome = this.outcomeOf({ phoneNumber, country, amount });
+    if (outcome === "pending") return;
+    const at = Date.parse(payment.updatedAt) + outcome.delayMs;
+    if (outcome.delayMs === 0) this.finish(payment, outcome.status, at, outcome.why);
+    else this.state.clock.schedule(at, (due) => this.finish(payment, outcome.status, due, outcome.why));
   }
 }

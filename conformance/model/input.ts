@@ -3,6 +3,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import { parse } from "lossless-json";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
+import type { Call } from "./messages.ts";
 import { Problem, type Field } from "./problem.ts";
 
 type Schemas = components["schemas"];
@@ -79,18 +80,17 @@ function check(validate: ValidateFunction, value: unknown): void {
 }
 
 /** Reads a body that must match the schema of this name. */
-export async function readBody<Name extends keyof Schemas>(request: Request, name: Name): Promise<Schemas[Name]> {
-  const bytes = await request.arrayBuffer();
-  if (bytes.byteLength > maxBytes) {
+export function readBody<Name extends keyof Schemas>({ headers, body }: Call, name: Name): Schemas[Name] {
+  if (body.byteLength > maxBytes) {
     throw new Problem("content_too_large", `The body must not exceed ${maxBytes} bytes.`);
   }
-  const type = request.headers.get("content-type");
-  if (!/^application\/json\s*(;|$)/i.test(type ?? "") && (type !== null || bytes.byteLength > 0)) {
+  const type = headers["content-type"]?.toString();
+  if (!/^application\/json\s*(;|$)/i.test(type ?? "") && (type !== undefined || body.byteLength > 0)) {
     throw new Problem("unsupported_media_type", "Send the body with Content-Type: application/json.");
   }
   let value: unknown;
   try {
-    value = parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes), null, parseNumber);
+    value = parse(new TextDecoder("utf-8", { fatal: true }).decode(body), null, parseNumber);
   } catch {
     throw new Problem("invalid_request", "The body must be JSON, without a key that has two values.");
   }
@@ -133,10 +133,10 @@ export type Query = {
 };
 
 /** Reads the query of a list. Unknown parameters are ignored. */
-export function readQuery(url: string, path: ListPath): Query {
+export function readQuery(call: Call, path: ListPath): Query {
   const list = lists.get(path) ?? parametersOf(path);
   lists.set(path, list);
-  const { search, searchParams } = new URL(url);
+  const { search, searchParams } = new URL(call.path, "http://model");
   const values: Record<string, unknown> = {};
   const encoding: Field[] = [];
   for (const { name, schema, allowReserved } of list.parameters) {

@@ -1,0 +1,91 @@
+// Starts the model on the loopback interface.
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import type { Call, Reply } from "./messages.ts";
+import { Merchant, type Hooks } from "./merchant.ts";
+import { Problem } from "./problem.ts";
+import { createService } from "./service.ts";
+
+export type Model = {
+  url: string;
+  key: string;
+  secondKey: string;
+  /** The merchants of the two keys. */
+  merchants: readonly [Merchant, Merchant];
+  stop(): Promise<void>;
+};
+
+export const newKey = () => randomBytes(24).toString("base64url");
+
+const headersOf = (request: IncomingMessage): Call["headers"] =>
+  Object.fromEntries(Object.entries(request.headers).filter(([, value]) => value !== undefined)) as Call["headers"];
+
+function send(response: ServerResponse, reply: Reply | undefined, isHead: boolean): void {
+  if (!reply) return void response.destroy();
+  if (reply.continued) response.writeContinue();
+  const length = isHead ? {} : { "content-length": Buffer.byteLength(reply.text) };
+  response.writeHead(reply.status, { ...reply.headers, ...length }).end(isHead ? undefined : reply.text);
+}
+
+/**
+ * Listens on the loopback interface.
+ * @param serve responds to each request, also to a request that expects 100 Continue
+ * @param port by default a free one
+ */
+export async function listen(
+  serve: (call: Call, request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  port = 0,
+) {
+  // Several runs share a thread. With a shorter time, Node would close a connection after a pause of the thread although
+  // the connection's next request has arrived.
+  const server = createServer({ keepAliveTimeout: 120_000, requestTimeout: 0, headersTimeout: 0 });
+  const onRequest = async (request: IncomingMessage, response: ServerResponse) => {
+    const { method = "", url: path = "", rawHeaders } = request;
+    const chunked = request.headers["transfer-encoding"] === "chunked";
+    try {
+      const call = { method, path, headers: headersOf(request), rawHeaders, body: await buffer(request), chunked };
+      await serve(call, request, response);
+    } catch {
+      response.destroy();
+    }
+  };
+  server.on("request", (request, response) => void onRequest(request, response));
+  server.on("checkExpectation", (request, response) => void onRequest(request, response));
+  server.on("clientError", (_error, socket) => {
+    const body = JSON.stringify(new Problem("invalid_request", "The request is not valid HTTP.").body);
+    const head = `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nx-request-id: ${newKey()}`;
+    socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`);
+  });
+  await once(server.listen(port, "127.0.0.1"), "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** Starts the model on a free port, with two merchants that have these keys. */
+export async function startModel(hooks: Hooks = {}, [first, second] = [newKey(), newKey()]): Promise<Model> {
+  const merchants = [new Merchant("Ada Stores", first, hooks), new Merchant("Bola Foods", second, hooks)] as const;
+  const ask = createService(merchants, hooks, () => server.url);
+  const { handle = (call) => ask(call) } = hooks;
+  const server = await listen(async (call, _request, response) =>
+    send(response, await handle(call, ask), call.method === "HEAD"),
+  );
+  return {
+    url: server.url,
+    key: merchants[0].key,
+    secondKey: merchants[1].key,
+    merchants,
+    async stop() {
+      for (const merchant of merchants) merchant.state.clock.close();
+      await server.stop();
+    },
+  };
+}

@@ -1,0 +1,288 @@
+// The operations of the model: a small service in memory that follows the contract. It shares no code with the reference
+// server, so certifying it shows that the suite judges the contract. Hooks turn it into other services, broken ones too.
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { components } from "../../generated/openapi.ts";
+import type { Ask, Call, Reply } from "./messages.ts";
+import { readBody, readQuery, refuse, type Query } from "./input.ts";
+import type { Hooks, Merchant, Payment } from "./merchant.ts";
+import { paymentPage, redirectOf } from "./payment-page.ts";
+import { Problem } from "./problem.ts";
+import { iso } from "./webhooks.ts";
+
+type Schemas = components["schemas"];
+type Asked = { call: Call; merchant: Merchant; id: string };
+/** Returns the `data` of a response, or a whole response. Undefined closes the connection without a response. */
+type Handler = (asked: Asked) => unknown;
+
+/** Where clients reach the model, which the URLs of payment pages start with. */
+type Origin = () => string;
+
+const lastTime = Date.parse("9999-01-01T00:00:00.000Z");
+
+const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply => ({
+  status,
+  headers: { "content-type": "application/json; charset=utf-8", ...headers },
+  text: JSON.stringify(body),
+});
+const html = (status: number, text: string): Reply => ({
+  status,
+  headers: { "content-type": "text/html; charset=utf-8" },
+  text,
+});
+const redirect = (location: string): Reply => ({ status: 303, headers: { location }, text: "" });
+const isReply = (value: unknown): value is Reply => typeof value === "object" && value !== null && "text" in value;
+
+function clockOf(merchant: Merchant): Schemas["Clock"] {
+  return { now: iso(merchant.state.clock.now()) };
+}
+
+function existing<T>(record: T | undefined): T {
+  if (record === undefined) throw new Problem("not_found", "You have no record with this reference.");
+  return record;
+}
+
+function refuseDuplicate(path: string, payment: Payment | undefined): void {
+  if (payment === undefined) return;
+  const headers = { location: `${path}/${payment.reference}` };
+  throw new Problem("duplicate_reference", "A record with this reference exists; see Location.", { headers });
+}
+
+/** Refuses a payment whose number chooses a refusal: always with 500, or twice with 503. */
+function refuseByNumber(merchant: Merchant, phoneNumber: string, reference: string): void {
+  if (merchant.forces(phoneNumber, "500")) throw new Problem("internal_error", "An internal error occurred.");
+  if (!merchant.forces(phoneNumber, "503") || merchant.countRefusal(reference) > 2) return;
+  throw new Problem("unavailable", "Nothing was recorded. Retry the same request.", {
+    headers: { "retry-after": "1" },
+  });
+}
+
+/** Holds a response back, or loses it, if the phone number chooses that. Returns true if the response is lost. */
+async function losesResponse(merchant: Merchant, phoneNumber: string): Promise<boolean> {
+  if (merchant.forces(phoneNumber, "408")) await sleep(30_000, undefined, { ref: false });
+  return merchant.forces(phoneNumber, "504");
+}
+
+async function createDisbursement({ call, merchant }: Asked): Promise<Schemas["DisbursementCreated"] | undefined> {
+  const request = readBody(call, "DisbursementRequest");
+  refuseDuplicate("/v1/disbursements", merchant.state.disbursements.duplicateOf(request.reference));
+  refuseByNumber(merchant, request.phoneNumber, request.reference);
+  const { reference, merchantsReference, amount, fee, status } = merchant.addDisbursement(request);
+  const isLost = await losesResponse(merchant, request.phoneNumber);
+  return isLost ? undefined : { reference, merchantsReference, amount, fee, status };
+}
+
+function createCheckout({ call, merchant }: Asked, origin: Origin): Schemas["CheckoutCreated"] {
+  const request = readBody(call, "CheckoutRequest");
+  const { checkouts } = merchant.state;
+  if (request.reference !== undefined) refuseDuplicate("/v1/checkouts", checkouts.duplicateOf(request.reference));
+  const { reference, merchantsReference, amount, fee, status } = merchant.addCheckout(request);
+  return { url: `${origin()}/checkouts/${reference}`, reference, merchantsReference, amount, fee, status };
+}
+
+async function advanceClock({ call, merchant }: Asked): Promise<Schemas["Clock"]> {
+  const { seconds, to } = readBody(call, "ClockAdvance");
+  const target = to === undefined ? merchant.state.clock.now() + Number(seconds) * 1000 : Date.parse(to);
+  if (target > lastTime) {
+    const path = to === undefined ? "seconds" : "to";
+    refuse([{ path, code: "maximum", message: `${path} must not pass the year 9998.` }]);
+  }
+  await merchant.advanceTo(target);
+  return clockOf(merchant);
+}
+
+function finishCheckout({ call, merchant, id }: Asked): Schemas["Checkout"] {
+  const { outcome } = readBody(call, "CheckoutFinish");
+  const checkout = existing(merchant.state.checkouts.find(id));
+  if (checkout.status !== "pending") {
+    throw new Problem("checkout_final", `The checkout already has the final status ${checkout.status}.`);
+  }
+  merchant.finish(checkout, outcome);
+  return checkout;
+}
+
+function setBalance({ call, merchant: { state } }: Asked): Schemas["Balances"] {
+  const { currency, available, enforced } = readBody(call, "BalanceSetting");
+  const balance = state.balances.of(currency);
+  balance.enforced = enforced;
+  const amount = available - balance.available;
+  const createdAt = iso(state.clock.now());
+  if (amount !== 0) state.balances.change({ kind: "correction", reference: randomUUID(), currency, amount, createdAt });
+  return state.balances.list();
+}
+
+type Item = { createdAt: string; reference: string; status?: string; merchantsReference?: string };
+
+const fits =
+  ({ status, reference, merchantsReference, from, to, ...times }: Query) =>
+  (item: Item) => {
+    const { createdAfter = from, createdBefore = to } = times;
+    return (
+      (status === undefined || item.status === status) &&
+      (reference === undefined || item.reference === reference) &&
+      (merchantsReference === undefined || item.merchantsReference === merchantsReference) &&
+      (createdAfter === undefined || item.createdAt >= createdAfter) &&
+      (createdBefore === undefined || item.createdAt < createdBefore)
+    );
+  };
+
+/**
+ * Returns a page of a list, newest first.
+ * @param items all items of the list, oldest first
+ */
+function pageOf<T extends Item>({ state: { cursors } }: Merchant, list: string, items: readonly T[], query: Query) {
+  const from = query.cursor === undefined ? { list, before: items.length } : cursors.get(query.cursor);
+  if (from?.list !== list) {
+    return refuse([{ path: "cursor", code: "unknown", message: "cursor is not from a page of this list." }]);
+  }
+  const limit = query.limit ?? 20;
+  const matching = [...items.keys()].slice(0, from.before).filter((index) => fits(query)(items[index] as T));
+  const page = matching.toReversed().slice(0, limit);
+  const last = page.at(-1);
+  const data = { items: page.map((index) => items[index] as T) };
+  if (last === undefined || matching.length <= limit) return data;
+  const nextCursor = randomUUID();
+  cursors.set(nextCursor, { list, before: last });
+  return { ...data, nextCursor };
+}
+
+/** Returns a page of the statement, as JSON or as a table. */
+function listStatements({ call, merchant }: Asked): unknown {
+  const path = "/v1/statements";
+  const query = readQuery(call, path);
+  const page = pageOf(merchant, path, merchant.state.balances.entries, query);
+  if (query.format !== "csv") return page;
+  const columns = ["createdAt", "kind", "reference", "currency", "amount", "balance"] as const;
+  const lines = [columns, ...page.items.map((entry) => columns.map((column) => entry[column]))];
+  const headers: Record<string, string> = { "content-type": "text/csv; charset=utf-8" };
+  if ("nextCursor" in page) {
+    const next = new URL(call.path, "http://model");
+    next.searchParams.set("cursor", page.nextCursor);
+    headers["link"] = `<${next.pathname}${next.search}>; rel="next"`;
+  }
+  return { status: 200, headers, text: lines.map((line) => `${line.join(",")}\r\n`).join("") };
+}
+
+/** Returns the operations, by path and method. */
+const operations = (origin: Origin): Record<string, Record<string, Handler>> => ({
+  "/v1/disbursements": {
+    GET: ({ call, merchant }) =>
+      pageOf(merchant, "/v1/disbursements", merchant.state.disbursements.records, readQuery(call, "/v1/disbursements")),
+    POST: createDisbursement,
+  },
+  "/v1/disbursements/:id": { GET: ({ merchant, id }) => existing(merchant.state.disbursements.find(id)) },
+  "/v1/checkouts": {
+    GET: ({ call, merchant }) =>
+      pageOf(merchant, "/v1/checkouts", merchant.state.checkouts.records, readQuery(call, "/v1/checkouts")),
+    POST: (asked) => createCheckout(asked, origin),
+  },
+  "/v1/checkouts/:id": { GET: ({ merchant, id }) => existing(merchant.state.checkouts.find(id)) },
+  "/v1/balances": { GET: ({ merchant }) => merchant.state.balances.list() },
+  "/v1/statements": { GET: listStatements },
+  "/sandbox/balance": { PUT: setBalance },
+  "/sandbox/clock": { GET: ({ merchant }) => clockOf(merchant) },
+  "/sandbox/clock/advance": { POST: advanceClock },
+  "/sandbox/reset": { POST: ({ merchant }) => (merchant.reset(), clockOf(merchant)) },
+  "/sandbox/events": {
+    GET: ({ call, merchant }) =>
+      pageOf(merchant, "/sandbox/events", merchant.state.events, readQuery(call, "/sandbox/events")),
+  },
+  "/sandbox/deliveries": {
+    GET({ call, merchant }) {
+      const shown = merchant.state.deliveries.map((delivery) => delivery.shown);
+      return pageOf(merchant, "/sandbox/deliveries", shown, readQuery(call, "/sandbox/deliveries"));
+    },
+  },
+  "/sandbox/deliveries/:id/replay": { POST: ({ merchant, id }) => merchant.replay(id) },
+  "/sandbox/checkouts/:id/finish": { POST: finishCheckout },
+  "/sandbox/webhook-secret": { GET: ({ merchant }) => merchant.showSecrets() },
+  "/sandbox/webhook-secret/rotate": { POST: ({ merchant }) => (merchant.rotateSecret(), merchant.showSecrets()) },
+});
+
+/** Shows and takes the payment of a checkout. The page needs no key, because the customer has no key. */
+async function servePage({ method, body }: Call, merchant: Merchant, reference: string): Promise<Reply | undefined> {
+  const checkout = existing(merchant.state.checkouts.find(reference));
+  const locale = merchant.state.locales.get(reference) ?? "en";
+  const canPay = checkout.status === "pending" && checkout.customer === undefined;
+  if (method !== "POST") {
+    const target = checkout.status === "pending" ? undefined : redirectOf(checkout);
+    return target === undefined ? html(200, paymentPage(checkout, locale)) : redirect(target);
+  }
+  const form = new URLSearchParams(body.toString());
+  const phoneNumber = form.get("phoneNumber") ?? "";
+  if (canPay && form.get("action") === "cancel") merchant.finish(checkout, "cancelled");
+  else if (canPay) {
+    if (!/^[0-9]{10,15}$/.test(phoneNumber)) return html(422, paymentPage(checkout, locale, "invalid"));
+    try {
+      refuseByNumber(merchant, phoneNumber, reference);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.body.code !== "unavailable") throw error;
+      return html(503, paymentPage(checkout, locale, "unavailable"));
+    }
+    merchant.pay(checkout, phoneNumber);
+    if (await losesResponse(merchant, phoneNumber)) return undefined;
+  }
+  return redirect(`/checkouts/${reference}`);
+}
+
+function refuseMethod(method: string, methods: readonly string[]): never {
+  const allow = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
+  const message = `Method ${method} is not allowed here. Allowed: ${allow}.`;
+  throw new Problem("method_not_allowed", message, { headers: { allow } });
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}
+
+/** Refuses the requests beyond a number in a second. */
+function rateLimit(perSecond: number) {
+  let [second, count] = [0, 0];
+  return () => {
+    const now = Math.floor(Date.now() / 1000);
+    count = now === second ? count + 1 : 1;
+    second = now;
+    if (count > perSecond) throw new Problem("rate_limited", "Too many requests.", { headers: { "retry-after": "1" } });
+  };
+}
+
+/** Creates the model, without a network. Returns a function that responds to a request. */
+export function createService(merchants: readonly Merchant[], { settings = {} }: Hooks, origin: Origin): Ask {
+  const routes = Object.entries(operations(origin)).map(([path, methods]) => {
+    return { pattern: new RegExp(`^${path.replace(":id", "(?<id>[^/]+)")}$`), methods };
+  });
+  const isSandbox = settings.sandbox !== false;
+  const limit = rateLimit(settings.requestsPerSecond ?? Infinity);
+
+  async function serve(call: Call): Promise<Reply | undefined> {
+    const path = call.path.split("?")[0]!;
+    const method = call.method === "HEAD" ? "GET" : call.method;
+    if (path === "/healthz") return json(200, { status: "ok", environment: isSandbox ? "sandbox" : "live" });
+    limit();
+    const reference = /^\/checkouts\/([^/]+)$/.exec(path)?.[1];
+    const payee = merchants.find(({ state }) => state.checkouts.find(reference ?? ""));
+    if (payee && ["GET", "POST"].includes(method)) return servePage({ ...call, method }, payee, reference!);
+    const route = routes.find(({ pattern }) => pattern.test(path));
+    if (!route || (!isSandbox && path.startsWith("/sandbox")))
+      throw new Problem("unknown_path", "There is nothing at this path.");
+    const handler = route.methods[method];
+    if (!handler) refuseMethod(call.method, Object.keys(route.methods));
+    const merchant = merchants.find(({ key }) => key === call.headers["x-api-key"]);
+    if (!merchant) throw new Problem("unauthorized", "Send your API key in the x-api-key header.");
+    const data = await handler({ call, merchant, id: decoded(route.pattern.exec(path)?.groups?.["id"] ?? "") });
+    if (data === undefined || isReply(data)) return data;
+    return json(200, { statusCode: 200, data });
+  }
+
+  return async (call) => {
+    const reply = await serve(call).catch((error: unknown) => {
+      const problem = error instanceof Problem ? error : new Problem("internal_error", "An internal error occurred.");
+      return json(problem.status, problem.body, problem.headers);
+    });
+    return reply && { ...reply, headers: { "x-request-id": randomUUID(), ...reply.headers } };
+  };
+}
