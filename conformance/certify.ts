@@ -3,7 +3,7 @@
 import { randomInt } from "node:crypto";
 import { commandOf, fullHelp, usageOf } from "./cli/commands.ts";
 import { OptionsError } from "./cli/flags.ts";
-import { NoDredd } from "./contract/dredd-parts.ts";
+import { NoDredd } from "./contract/dredd.ts";
 import { NoPrism } from "./contract/prism.ts";
 import { complain, print } from "./report/print.ts";
 import { CannotRun } from "./results.ts";

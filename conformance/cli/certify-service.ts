@@ -1,6 +1,6 @@
 // Runs the checks against a service: `certify` without a command.
 import { checks as dreddChecks } from "../topics/answers/dredd.ts";
-import { requireDredd } from "../contract/dredd-parts.ts";
+import { requireDredd } from "../contract/dredd.ts";
 import { thisMachine, type Outside } from "../recording/outside.ts";
 import { createRecording } from "../recording/recording.ts";
 import { complain, print } from "../report/print.ts";

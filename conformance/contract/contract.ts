@@ -47,9 +47,6 @@ export const openapi = JSON.parse(contractText, (_, value: { anyOf?: object[] } 
 /** The SHA-256 hash of the bundled document, in hexadecimal. */
 export const specSha256 = createHash("sha256").update(contractText).digest("hex");
 
-/** Reads the variant of the document for Dredd: JSON text with all references resolved. */
-export const flattened = () => read("generated/openapi.dredd.json");
-
 /** The path of a catalogue of requirements in the repository: for services, or for one kind of merchant's program. */
 export const catalogueFile = (side?: Side) => `spec/requirements${side === undefined ? "" : `.${side}`}.yaml`;
 

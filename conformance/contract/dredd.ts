@@ -1,166 +1,106 @@
-// Lets Dredd judge the documented responses. For OpenAPI 3, Dredd does not take body schemas from the document, so each
-// transaction is given its schema. Dredd also compares headers literally, so the expected headers are removed.
-import { EventEmitter } from "node:events";
-import { flattened, type Schema } from "./contract.ts";
-import { newDredd, type Perform, type Transaction } from "./dredd-parts.ts";
+// Lets Dredd judge responses. Dredd gets the contract as an API Blueprint with one resource for each response, because for
+// OpenAPI 3 it ignores the schemas of bodies. It sends its requests to a server in this process, which sends the prepared
+// requests to the target, so that the budget, the allowed effects and the recording apply to them too.
+import { EventEmitter, once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import type { Schema } from "./contract.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 
-/** A request that provokes one documented response, and the responses to accept in its place. */
-export type Prepared = {
-  /** What the request is, in addition to what Dredd sends. */
-  passing: Pick<TargetRequest, "effect" | "key" | "forced">;
-  /** The path with the values of its parameters, and with the query. */
-  path: string;
-  headers?: Record<string, string>;
-  body?: string;
+/** A request, and the response that is documented for it. */
+export type Transaction = {
+  request: TargetRequest;
+  status: number;
   /** The schema of the response's body; undefined accepts any body. */
   schema?: Schema;
-  /** Returns true for a status that is acceptable instead of the documented status. */
-  accepts?: (status: number) => boolean;
 };
 
-export type DreddResult = {
-  method: string;
-  template: string;
-  status: number;
-  ok: boolean;
-  message: string;
-  response?: TargetResponse;
-};
+export type DreddResult = { ok: boolean; message: string; response?: TargetResponse };
 
-/** Returns true if a documented response should be judged. */
-type Wanted = (method: string, template: string, status: number) => boolean;
-/** Prepares the request that provokes a documented response. Returns undefined to leave the response out. */
-type Prepare = (method: string, template: string, status: number) => Prepared | undefined;
+type Test = { origin: { resourceName: string }; message: string };
+/** The parts of Dredd that the suite uses: it has no types. */
+type Dredd = new (configuration: {
+  endpoint: string;
+  apiDescriptions: { location: string; content: string }[];
+  emitter: EventEmitter;
+  loglevel: "silent";
+}) => { run(done: (error: Error | null) => void): void };
+type Output = { default: { transports: { console: { silent: boolean } } } };
 
-type Parameter = {
-  name: string;
-  in: string;
-  required?: boolean;
-  schema: { type?: string };
-  examples?: Record<string, { value: unknown }>;
-};
-type Operation = { parameters?: Parameter[]; responses: Record<string, unknown> };
+/** Thrown if Dredd is not installed. The message says what to do. */
+export class NoDredd extends Error {}
+
+const require = createRequire(import.meta.url);
 
 /**
- * Returns what Dredd needs of the document to name the wanted responses: paths, parameters and statuses. `change` sets
- * everything else of a transaction. Dredd parses slowly: the whole document would take it longer than all requests.
+ * Makes sure that Dredd is installed. It is an optional dependency, because it brings 200 packages with it.
+ * @throws NoDredd
  */
-function description(wanted: Wanted): string {
-  const { openapi, info, paths } = JSON.parse(flattened()) as {
-    openapi: string;
-    info: { title: string; version: string };
-    paths: Record<string, Record<string, Operation>>;
-  };
-  const short: Record<string, Record<string, Operation>> = {};
-  for (const [template, methods] of Object.entries(paths)) {
-    for (const [method, { parameters = [], responses }] of Object.entries(methods)) {
-      const statuses = Object.keys(responses).filter((status) =>
-        wanted(method.toUpperCase(), template, Number(status)),
-      );
-      if (statuses.length === 0) continue;
-      short[template] ??= {};
-      short[template][method] = {
-        parameters: parameters.map(withExample),
-        responses: Object.fromEntries(statuses.map((status) => [status, { description: "" }])),
-      };
-    }
+export function requireDredd(): void {
+  try {
+    require.resolve("dredd");
+  } catch {
+    throw new NoDredd(
+      "Dredd is not installed, because npm left out optional dependencies, and this run needs it to judge the " +
+        "documented responses. Nothing was paid. Run npm install --include=optional, or npm ci in the suite's repository.",
+    );
   }
-  const { title, version } = info;
-  return JSON.stringify({ openapi, info: { title, version }, paths: short });
 }
 
-/** Gives a parameter a single `example` instead of `examples`: the only form that Dredd supports. */
-const withExample = ({ name, in: place, required, schema, examples = {} }: Parameter) => ({
-  name,
-  in: place,
-  ...(required === undefined ? {} : { required }),
-  schema: { type: schema.type },
-  example: Object.values(examples)[0]?.value,
-});
+/** Describes transactions for Dredd. A path begins with the number of its transaction. */
+const blueprint = (transactions: readonly Transaction[]) => ["FORMAT: 1A", ...transactions.map(resource)].join("\n\n");
 
-function change(transaction: Transaction, prepared: Prepared) {
-  transaction.skip = false;
-  transaction.fullPath = prepared.path;
-  transaction.request.headers = prepared.headers ?? {};
-  transaction.request.body = prepared.body ?? "";
-  transaction.expected.headers = {};
-  delete transaction.expected.body;
-  if (prepared.schema) transaction.expected.bodySchema = JSON.stringify(prepared.schema);
-  else delete transaction.expected.bodySchema;
+function resource({ request, status, schema }: Transaction, index: number): string {
+  const lines = [`# ${index} [/${index}]`, `## ${request.method}`, "+ Request", `+ Response ${status}`];
+  if (schema) lines.push("    + Schema", `            ${JSON.stringify(schema)}`);
+  return lines.join("\n\n");
 }
 
-/**
- * Judges the wanted documented responses. Dredd's requests go through `Target.send`, so that the budget, the allowed
- * effects and the recording apply to these requests too.
- * @param responses receives the responses to Dredd's requests, in order
- */
-export async function runDredd(
-  target: Target,
-  responses: TargetResponse[],
-  wanted: Wanted,
-  prepare: Prepare,
-): Promise<DreddResult[]> {
-  const judged: DreddResult[] = [];
+/** Lets Dredd judge the responses to these requests, which are sent one after the other. */
+export async function runDredd(target: Target, transactions: readonly Transaction[]): Promise<DreddResult[]> {
+  const results = transactions.map((): DreddResult => ({ ok: false, message: "Dredd did not judge it" }));
   let failure: { error: unknown } | undefined;
-  const emitter = new EventEmitter();
-  let current: { method: string; template: string; status: number; prepared: Prepared; index: number } | undefined;
-  const record = (ok: boolean, message: string) => {
-    if (!current) return;
-    const { prepared: _, index, ...documented } = current;
-    judged.push({ ...documented, ok, message, response: responses[index] });
-  };
-  emitter.on("test pass", () => record(true, "as documented"));
-  emitter.on("test fail", (test: { message: string }) => record(false, test.message.trim()));
-  emitter.on("test error", (error: Error) => record(false, error.message));
 
-  const perform: Perform = async (path, { method, headers, body }) => {
-    const request = { method, path, headers, ...(body === "" ? {} : { body }), ...current?.prepared.passing };
-    const response = await target.send(request).catch((error: unknown) => {
-      failure ??= { error };
-      throw error;
-    });
-    responses.push(response);
-    if (response.status === undefined) throw new Error("no response");
+  async function forward(index: number, reply: ServerResponse) {
+    const response = await target.send(transactions[index]!.request);
+    results[index]!.response = response;
+    if (response.status === undefined) return reply.destroy();
     const type = response.headers["content-type"];
-    const typed: Record<string, string> = type === undefined ? {} : { "content-type": type };
-    return {
-      statusCode: response.status,
-      headers: typed,
-      ...(response.text === "" ? {} : { body: response.text }),
-    };
-  };
-  const apiDescriptions = [{ location: "openapi.dredd.json", content: description(wanted) }];
-  const dredd = newDredd({ emitter, apiDescriptions, loglevel: "silent" }, perform);
-  const { transactionRunner } = dredd;
-  const execute = transactionRunner.executeAllTransactions.bind(transactionRunner);
-  transactionRunner.executeAllTransactions = (transactions, hooks, done) => {
-    hooks.beforeEach((transaction, next) => {
-      current = undefined;
-      transaction.skip = true;
-      const template = transaction.origin.resourceName;
-      try {
-        if (failure) return next();
-        const { method } = transaction.request;
-        const status = Number(transaction.expected.statusCode);
-        const prepared = prepare(method, template, status);
-        if (!prepared) return next();
-        change(transaction, prepared);
-        current = { method, template, status, prepared, index: responses.length };
-      } catch (error) {
-        failure ??= { error };
-      }
-      next();
+    reply.writeHead(response.status, type === undefined ? {} : { "content-type": type }).end(response.text);
+  }
+  const server = createServer((request, reply) => {
+    request.resume();
+    if (failure) return void reply.destroy();
+    forward(Number(request.url?.slice(1)), reply).catch((error: unknown) => {
+      failure ??= { error };
+      reply.destroy();
     });
-    hooks.beforeEachValidation((transaction, next) => {
-      const { statusCode } = transaction.real;
-      if (current?.prepared.accepts?.(statusCode)) transaction.expected.statusCode = String(statusCode);
-      next();
-    });
-    execute(transactions, hooks, done);
-  };
-  await new Promise<void>((resolve, reject) => dredd.run((error) => (error ? reject(error) : resolve())));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+
+  const emitter = new EventEmitter();
+  const note = (ok: boolean, test: Test, message: string) =>
+    Object.assign(results[Number(test.origin.resourceName)]!, { ok, message: message.trim() });
+  emitter.on("test pass", (test: Test) => note(true, test, "as documented"));
+  emitter.on("test fail", (test: Test) => note(false, test, test.message));
+  emitter.on("test error", (error: Error, test: Test) => note(false, test, error.message));
+  // Dredd's dependencies use deprecated Node APIs, for which Node would print warnings among the results.
+  process.removeAllListeners("warning");
+  (require("dredd/build/reporters/reporterOutputLogger.js") as Output).default.transports.console.silent = true;
+  const dredd = new (require("dredd") as Dredd)({
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    apiDescriptions: [{ location: "contract.apib", content: blueprint(transactions) }],
+    emitter,
+    loglevel: "silent",
+  });
+  try {
+    await new Promise<void>((resolve, reject) => dredd.run((error) => (error ? reject(error) : resolve())));
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
   if (failure) throw failure.error;
-  return judged;
+  return results;
 }

@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, test } from "vitest";
 import { costOf } from "../check.ts";
 import { checks, watches } from "../topics/index.ts";
 import { defaultMaxTotal, type RunOptions } from "../run-options.ts";
 import { catalogueText } from "./contract.ts";
-import { catalogue, parseCatalogue } from "./requirements.ts";
+import { sides } from "../results.ts";
+import { catalogue, sideCatalogues } from "./requirements.ts";
 
 const judged = new Set([...checks.flatMap((check) => check.ids), ...watches.map((watch) => watch.id)]);
 const byId = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
@@ -50,14 +52,25 @@ test("each decision has a requirement, or the catalogue says why it has none", (
   expect([...cited, ...excused].filter((number) => !decided.includes(number))).toEqual([]);
 });
 
-const entry = "{id: a, section: '§1', level: must, profile: core, effect: none, text: x}";
-test.each([
-  ["no id", entry.replace("id: a, ", ""), "id is missing"],
-  ["an unknown level", entry.replace("must", "may"), "level must be must or should or observe, not may"],
-  ["neither section nor decision", entry.replace("section: '§1', ", ""), "either a section"],
-  ["an unknown field", entry.replace("}", ", y: z}"), "unknown field y"],
-  ["a must that does not say why it matters", entry, "a: matters is missing"],
-  ["an id of another entry", `${entry}\n- ${entry}`, "a: duplicate id"],
-])("the catalogue rejects an entry with %s", (_, text, message) => {
-  expect(() => parseCatalogue(`- ${text}`)).toThrow(message);
+const text = { type: "string" };
+const isValid = new Ajv2020({ allErrors: true }).compile({
+  type: "object",
+  properties: {
+    ...{ id: text, section: text, decision: text, text, matters: text },
+    level: { enum: ["must", "should", "observe"] },
+    profile: { enum: ["core", "extended", ...sides] },
+    effect: { enum: ["none", "must-be-rejected", "moves-money"] },
+  },
+  required: ["id", "level", "profile", "effect", "text"],
+  oneOf: [{ required: ["section"] }, { required: ["decision"] }],
+  if: { properties: { level: { const: "must" } } },
+  // A must says why it matters.
+  then: { required: ["matters"] },
+  additionalProperties: false,
+});
+
+test.each(["services", ...sides] as const)("the catalogue for %s has valid entries with unique ids", (side) => {
+  const entries = side === "services" ? catalogue : sideCatalogues[side];
+  for (const entry of entries) expect.soft(isValid(entry) ? [] : isValid.errors, entry.id).toEqual([]);
+  expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);
 });

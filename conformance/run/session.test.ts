@@ -24,7 +24,6 @@ const http: HttpClient = {
   },
   close() {},
 };
-
 const now = () => new Date(0);
 const sleep = async () => {};
 
@@ -43,9 +42,8 @@ function session(over: Partial<RunOptions> = {}, maxPayouts = 2, maxTotal = 1000
     assumed: [],
     ...over,
   } as unknown as RunOptions;
-  const budget = createBudget(maxPayouts, maxTotal);
-  const redact = createRedactor([options.key], []);
-  const target = createTarget(options, { http: client, budget, redact, now: clock, sleep });
+  const deps = { budget: createBudget(maxPayouts, maxTotal), redact: createRedactor([options.key], []), sleep };
+  const target = createTarget(options, { ...deps, http: client, now: clock });
   return createSession(options, { target, now: clock, sleep });
 }
 
@@ -56,72 +54,63 @@ const check = (run: (context: Context) => unknown, over: Partial<Check> = {}): C
   run: async (context) => void (await run(context)),
   ...over,
 });
-
-const verdicts = async (run: (context: Context) => unknown, over: Partial<Check> = {}) => {
-  const report = await session().runCheck(check(run, over));
-  return Object.fromEntries(Object.entries(report.results).map(([id, { verdict }]) => [id, verdict]));
+const good = (context: Context, id = must) => context.judge(id, true, "e", "a", []);
+const throws = (error: unknown) => () => {
+  throw error;
 };
 
-describe("a check", () => {
-  test("passes a requirement without failed findings, and reports what it observed", async () => {
-    const found = await verdicts((context) => {
-      context.judge(must, true, "e", "a", []);
-      context.judge(should, true, "e", "a", []);
+test.each<[string, (context: Context) => unknown, verdicts: [string, string, string], error?: RegExp]>([
+  [
+    "passes a requirement without failed findings, and reports what it observed",
+    (context) => [good(context), good(context, should), context.observe(open, "status", "pending")],
+    ["pass", "pass", "observed"],
+  ],
+  [
+    "fails a must and warns for a should with a failed finding",
+    (context) => {
+      good(context);
+      context.judge(must, false, "200", "500", []);
+      context.judge(should, false, "422", "400", []);
       context.observe(open, "status", "pending");
-    });
-    expect(found).toEqual({ [must]: "pass", [should]: "pass", [open]: "observed" });
-  });
+    },
+    ["fail", "warn", "observed"],
+  ],
+  ["never passes what it did not judge", (context) => good(context), ["pass", "could-not-run", "could-not-run"], /422/],
+  ["without a prerequisite fails", throws(new Prerequisite("a payout", "500")), ["fail", "warn", "could-not-run"]],
+  [
+    "could not run if the run was stopped",
+    throws(new RunStopped("gone")),
+    ["could-not-run", "could-not-run", "could-not-run"],
+  ],
+  [
+    "could not run without budget",
+    throws(new BudgetExceeded("much")),
+    ["could-not-run", "could-not-run", "could-not-run"],
+  ],
+  [
+    "that throws is an error in the suite",
+    throws(new TypeError("no function")),
+    ["could-not-run", "could-not-run", "could-not-run"],
+    /no function/,
+  ],
+])("a check %s", async (_, run, verdicts, error) => {
+  const report = await session().runCheck(check(run));
+  expect([must, should, open].map((id) => report.results[id]?.verdict)).toEqual(verdicts);
+  if (error) expect(report.error).toMatch(error);
+  else expect(report.error).toBeUndefined();
+});
 
-  test("fails a must, warns for a should, and shows the failed findings", async () => {
-    const report = await session().runCheck(
-      check((context) => {
-        context.judge(must, true, "sound", "sound", []);
-        context.judge(must, false, "200", "500", []);
-        context.judge(should, false, "422", "400", []);
-        context.observe(open, "status", "pending");
-      }),
-    );
+describe("a check", () => {
+  test("shows the failed findings", async () => {
+    const run = (context: Context) => [good(context), context.judge(must, false, "200", "500", [])];
+    const report = await session().runCheck(check(run, { ids: [must] }));
     expect(report.results[must]).toMatchObject({ verdict: "fail", expected: "200", actual: "500" });
-    expect(report.results[should]?.verdict).toBe("warn");
-  });
-
-  test("never passes a requirement about which it has no finding", async () => {
-    const report = await session().runCheck(check((context) => context.judge(must, true, "e", "a", [])));
-    expect(report.results[should]?.verdict).toBe("could-not-run");
-    expect(report.error).toContain(should);
-  });
-
-  test("fails its requirements if a prerequisite is missing", async () => {
-    const found = await verdicts(() => {
-      throw new Prerequisite("a payout", "500");
-    });
-    expect(found).toEqual({ [must]: "fail", [should]: "warn", [open]: "could-not-run" });
-  });
-
-  test.each([
-    ["the run was stopped", new RunStopped("gone")],
-    ["the budget is used up", new BudgetExceeded("too much")],
-  ])("could not run when %s", async (_, error) => {
-    const found = await verdicts(() => {
-      throw error;
-    });
-    expect(found).toEqual({ [must]: "could-not-run", [should]: "could-not-run", [open]: "could-not-run" });
-  });
-
-  test("that throws is an error in the suite, not a failure of the target", async () => {
-    const report = await session().runCheck(
-      check(() => {
-        throw new TypeError("undefined is not a function");
-      }),
-    );
-    expect(report.results[must]).toMatchObject({ verdict: "could-not-run" });
-    expect(report.error).toContain("undefined is not a function");
   });
 
   test("does not start if its worst case exceeds the budget", async () => {
     let started = false;
-    const found = await verdicts(() => (started = true), { payouts: 3, amount: 3 });
-    expect([started, found[must]]).toEqual([false, "could-not-run"]);
+    const report = await session().runCheck(check(() => (started = true), { payouts: 3, amount: 3 }));
+    expect([started, report.results[must]?.verdict]).toEqual([false, "could-not-run"]);
   });
 
   test.each([
@@ -138,54 +127,43 @@ describe("a check", () => {
   });
 
   test("whose request is refused for an unknown limit could not run, and one that other evidence fails fails", async () => {
-    const large = { reference: "too-much", amount: 20_000 };
-    const create = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json: large } as const;
-    const found = await session({}, 9, 1e6).runCheck(
-      check(
-        async (context) => {
-          const refused = await context.target.send(create);
-          context.judge(must, false, "200", "422", refused);
-          context.judge("create.amount-echoed", false, "435", "4.35", []);
-          context.judge("create.amount-echoed", false, "200", "422", refused);
-          given(false, "200", refused);
-        },
-        { ids: [must, "create.amount-echoed", "create.status-known"] },
-      ),
-    );
-    expect(found.results[must]).toMatchObject({ verdict: "could-not-run" });
-    expect(found.results[must]?.actual).toContain('add a line such as "largestAmount: 19999" to certify.yaml');
-    expect(found.results["create.amount-echoed"]).toMatchObject({ verdict: "fail", actual: "4.35" });
-    expect(found.results["create.status-known"]?.verdict).toBe("could-not-run");
+    const json = { reference: "too-much", amount: 20_000 };
+    const ids = [must, "create.amount-echoed", "create.status-known"];
+    const run = async (context: Context) => {
+      const create = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json } as const;
+      const refused = await context.target.send(create);
+      context.judge(must, false, "200", "422", refused);
+      context.judge("create.amount-echoed", false, "435", "4.35", []);
+      context.judge("create.amount-echoed", false, "200", "422", refused);
+      given(false, "200", refused);
+    };
+    const found = await session({}, 9, 1e6).runCheck(check(run, { ids }));
+    expect(ids.map((id) => found.results[id])).toMatchObject([
+      {
+        verdict: "could-not-run",
+        actual: expect.stringContaining('add a line such as "largestAmount: 19999" to certify.yaml'),
+      },
+      { verdict: "fail", actual: "4.35" },
+      { verdict: "could-not-run" },
+    ]);
     expect(found.notApplicable).toEqual({});
   });
 
-  test("observes numbers as they are, also if the key has the same digits", async () => {
-    const report = await session({ key: "1234567890123456" }).runCheck(
-      check((context) => {
-        context.judge(must, true, "e", "a", []);
-        context.judge(should, true, "e", "a", []);
-        context.observe(open, "limits", { largest: 12_345_678_901_234_560, "1234567890123456": [0.5, null] });
-      }),
-    );
-    expect(report.error).toBeUndefined();
-    expect(report.observed).toMatchObject([{ value: { largest: 12_345_678_901_234_560, "[redacted]": [0.5, null] } }]);
-  });
-
-  test("redacts keys in findings and observations", async () => {
-    const report = await session().runCheck(
-      check((context) => {
-        context.judge(must, false, "e", "the key key-of-the-tests was shown", []);
-        context.judge(should, true, "e", "a", []);
-        context.observe(open, "echo", "key-of-the-tests");
-      }),
-    );
-    expect(JSON.stringify(report)).not.toContain("key-of-the-tests");
+  test("hides keys in findings and observations, and leaves numbers as they are", async () => {
+    const key = "1234567890123456";
+    const run = (context: Context) => {
+      context.judge(must, false, "e", `the key ${key} was shown`, []);
+      context.observe(open, "limits", { largest: 12_345_678_901_234_560, [key]: [0.5, null, key] });
+    };
+    const report = await session({ key }).runCheck(check(run, { ids: [must, open] }));
+    expect(report.results[must]?.actual).toBe("the key [redacted] was shown");
+    const value = { largest: 12_345_678_901_234_560, "[redacted]": [0.5, null, "[redacted]"] };
+    expect(report.observed).toMatchObject([{ value }]);
   });
 });
 
-const get = (path: string) => check((context) => context.target.send({ method: "GET", path }), { ids: [] });
-
 describe("a watch", () => {
+  const get = (path: string) => check((context) => context.target.send({ method: "GET", path }), { ids: [] });
   const watch = {
     id: "errors.no-5xx",
     name: "w",
@@ -211,28 +189,27 @@ describe("a watch", () => {
   });
 });
 
+async function runAll(checks: Check[], one = session({}, 10)) {
+  const reports: { name: string; report: CheckReport }[] = [];
+  for await (const { check: ran, report } of one.runAll(checks)) reports.push({ name: ran.name, report });
+  return reports;
+}
+
+const pay = async ({ target }: Context, reference: string) =>
+  target.send({ method: "POST", path: "/v1/disbursements", effect: "moves-money", json: { amount: 10, reference } });
+
 /** Makes this number of payouts. */
 const pays = (name: string, count: number, over: Partial<Check> = {}) =>
   check(
-    async ({ target, judge }) => {
-      for (let paid = 0; paid < count; paid += 1) {
-        const json = { amount: 10, reference: `${name}-${paid}` };
-        const response = await target.send({
-          method: "POST",
-          path: "/v1/disbursements",
-          effect: "moves-money",
-          json,
-        });
-        judge(must, true, "e", "a", response);
-      }
+    async (context) => {
+      for (let paid = 0; paid < count; paid += 1)
+        context.judge(must, true, "e", "a", await pay(context, `${name}-${paid}`));
     },
     { name, ids: [must], payouts: count, amount: 10 * count, ...over },
   );
 
 test("checks that run side by side on a slow target have exchanges, records and payouts of their own", async () => {
-  let time = 0;
-  let inTransit = 0;
-  let most = 0;
+  let [time, inTransit, most] = [0, 0, 0];
   const slowHttp: HttpClient = {
     async send(request) {
       most = Math.max(most, (inTransit += 1));
@@ -244,11 +221,12 @@ test("checks that run side by side on a slow target have exchanges, records and 
     close() {},
   };
   const slow = session({}, 50, 5000, slowHttp, () => new Date(time));
-  const all = [pays("limits", 3, { phase: "limits" }), pays("a", 1), pays("b", 3), pays("c", 2)];
-  const reports: { check: Check; report: CheckReport }[] = [];
-  for await (const each of slow.runAll(all)) reports.push(each);
+  const reports = await runAll(
+    [pays("limits", 3, { phase: "limits" }), pays("a", 1), pays("b", 3), pays("c", 2)],
+    slow,
+  );
   expect(most).toBe(3);
-  const owned = reports.map(({ check: { name }, report }) => [
+  const owned = reports.map(({ name, report }) => [
     name,
     report.created.map(({ merchantsReference }) => merchantsReference),
     report.results[must]?.exchanges.length,
@@ -260,4 +238,65 @@ test("checks that run side by side on a slow target have exchanges, records and 
     ["c", ["c-0", "c-1"], 2],
   ]);
   expect(reports.at(-1)?.report).toMatchObject({ payouts: 9, total: 90 });
+});
+
+describe("checks that wait for payouts to settle", () => {
+  /** A check that creates a payout, waits, and finds something before and after. */
+  const waiting = (name: string, log: string[], more?: (context: Context) => Promise<unknown>): Check => ({
+    ...pays(name, 1),
+    async *run(context) {
+      await pay(context, name);
+      log.push(`${name} pays`);
+      good(context);
+      yield;
+      log.push(`${name} waits`);
+      await more?.(context);
+      context.judge(must, false, "late", "a", context.responses);
+    },
+  });
+  const other = (name: string, log: string[], over: Partial<Check> = {}) =>
+    check((context) => [good(context), log.push(name)], { name, ids: [must], ...over });
+
+  test("create their payouts first, after the opening checks, and wait in their turn", async () => {
+    const log: string[] = [];
+    const reports = await runAll([
+      other("reading", log, { effect: "none" }),
+      other("opening", log, { phase: "opening" }),
+      waiting("first", log),
+      other("middle", log),
+      waiting("second", log),
+    ]);
+    const early = ["first pays", "second pays"];
+    expect(log).toEqual(["reading", "opening", ...early, "first waits", "middle", "second waits"]);
+    expect(reports.map(({ report }) => report.created.length)).toEqual([0, 0, 1, 0, 1]);
+    const last = reports.at(-1)?.report;
+    expect(last?.results[must]).toMatchObject({ verdict: "fail", expected: "late", exchanges: [{}] });
+  });
+
+  test("run in one go if the target's clock can be moved", async () => {
+    const log: string[] = [];
+    const checks = [other("before", log), waiting("first", log), other("after", log)];
+    await runAll(checks, session({ controls: ["clock"] }));
+    expect(log).toEqual(["before", "first pays", "first waits", "after"]);
+  });
+
+  test("are charged to the budget once", async () => {
+    const reports = await runAll([waiting("first", []), waiting("second", [])], session({}, 2));
+    expect(reports.map(({ report }) => report.results[must]?.verdict)).toEqual(["fail", "fail"]);
+    expect(reports.at(-1)?.report).toMatchObject({ payouts: 2, total: 20 });
+  });
+
+  test("do not continue after a failure", async () => {
+    async function* broken() {
+      yield* [];
+      throw new TypeError("a fault");
+    }
+    const [first] = await runAll([{ ...pays("broken", 1), run: broken }]);
+    expect(first?.report.error).toContain("a fault");
+  });
+
+  test("must not pay more than they declare", async () => {
+    const [greedy] = await runAll([waiting("greedy", [], (context) => pay(context, "more"))]);
+    expect(greedy?.report.error).toContain("made 2 payouts with a total of 20, but declares 1 with a total of 10");
+  });
 });

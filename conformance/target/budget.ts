@@ -1,41 +1,20 @@
-/** The payouts that the run has made, and their limits. Amounts are in the lowest denomination. */
-export type Budget = {
-  readonly payouts: number;
-  readonly maxPayouts: number;
-  readonly total: number;
-  readonly maxTotal: number;
-  /** Returns true if what is left of the budget covers this number of payouts and this sum of their amounts. */
-  allows(payouts: number, amount: number): boolean;
-  /**
-   * Checks that the budget covers what a check may still spend.
-   * @param cost what the check may spend at most
-   * @param spent what it has spent
-   * @throws BudgetExceeded
-   */
-  require(cost: { payouts: number; amount: number }, spent: { payouts: number; total: number }): void;
-  /**
-   * Charges one payout before it is sent.
-   * @throws BudgetExceeded if the payout would exceed a limit
-   */
-  take(amount: number): void;
-  /** Refunds one payout that the target refused. */
-  refund(amount: number): void;
-  /** Charges a payout that the target made by mistake, even if it exceeds a limit. */
-  charge(amount: number): void;
-};
-
 /** Thrown instead of sending a payout that would exceed the budget. */
 export class BudgetExceeded extends Error {}
+
+/** The payouts that the run has made, and their limits. Amounts are in the lowest denomination. */
+export type Budget = ReturnType<typeof createBudget>;
 
 /**
  * Creates an unused budget.
  * @param maxPayouts the maximum number of payouts
  * @param maxTotal the maximum sum of all payouts, in the lowest denomination
  */
-export function createBudget(maxPayouts: number, maxTotal: number): Budget {
+export function createBudget(maxPayouts: number, maxTotal: number) {
   let payouts = 0;
   let total = 0;
+  /** Returns true if what is left of the budget covers this number of payouts and this sum of their amounts. */
   const allows = (more: number, amount: number) => payouts + more <= maxPayouts && total + amount <= maxTotal;
+  /** Charges a payout that the target made by mistake, even if it exceeds a limit. */
   const charge = (amount: number) => {
     payouts += 1;
     total += amount;
@@ -50,7 +29,14 @@ export function createBudget(maxPayouts: number, maxTotal: number): Budget {
     maxPayouts,
     maxTotal,
     allows,
-    require(cost, spent) {
+    charge,
+    /**
+     * Checks that the budget covers what a check may still spend.
+     * @param cost what the check may spend at most
+     * @param spent what it has spent
+     * @throws BudgetExceeded
+     */
+    require(cost: { payouts: number; amount: number }, spent: { payouts: number; total: number }) {
       const more = Math.max(0, cost.payouts - spent.payouts);
       const amount = Math.max(0, cost.amount - spent.total);
       if (allows(more, amount)) return;
@@ -60,18 +46,21 @@ export function createBudget(maxPayouts: number, maxTotal: number): Budget {
           `of ${left} are left (--max-payouts, --max-total)`,
       );
     },
-    take(amount) {
+    /**
+     * Charges one payout before it is sent.
+     * @throws BudgetExceeded if the payout would exceed a limit
+     */
+    take(amount: number) {
       if (!allows(1, amount)) {
-        throw new BudgetExceeded(
-          `a payout of ${amount} exceeds the budget: ${payouts} of ${maxPayouts} payouts and ${total} of ${maxTotal} are used`,
-        );
+        const used = `${payouts} of ${maxPayouts} payouts and ${total} of ${maxTotal} are used`;
+        throw new BudgetExceeded(`a payout of ${amount} exceeds the budget: ${used}`);
       }
       charge(amount);
     },
-    refund(amount) {
+    /** Refunds one payout that the target refused. */
+    refund(amount: number) {
       payouts -= 1;
       total -= amount;
     },
-    charge,
   };
 }

@@ -1,5 +1,5 @@
 // Reads and validates the certificates that the caller gives, and creates the settings of TLS connections from them.
-import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import * as tls from "node:tls";
 
@@ -12,48 +12,31 @@ export type TlsFiles = {
   key?: string;
 };
 
-const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-
-function readFile(flag: string, file: string, faults: string[]): string | undefined {
+/** Reads a file and its content. Adds what is wrong with them to `faults`. */
+function read<T>(flag: string, file: string, faults: string[], parse: (text: string) => T): T | undefined {
+  let text: string;
   try {
-    return readFileSync(file, "utf8");
+    text = readFileSync(file, "utf8");
   } catch (error) {
     faults.push(`--${flag}: cannot read ${file}: ${(error as Error).message}`);
     return undefined;
   }
-}
-
-function readCertificates(flag: string, file: string, faults: string[]): X509Certificate[] {
-  const text = readFile(flag, file, faults);
-  if (text === undefined) return [];
   try {
-    const found = (text.match(certificates) ?? []).map((pem) => new X509Certificate(pem));
-    if (found.length === 0) {
-      const given = text.includes("PRIVATE KEY") ? "it contains a private key" : "it contains no certificate in PEM";
-      faults.push(`--${flag}: ${file} must contain a certificate (-----BEGIN CERTIFICATE-----), but ${given}`);
-    }
-    return found;
+    return parse(text);
   } catch {
-    faults.push(`--${flag}: ${file} contains a damaged certificate`);
-    return [];
-  }
-}
-
-function readKey(file: string, faults: string[]): { pem: string; key: KeyObject } | undefined {
-  const pem = readFile("key", file, faults);
-  if (pem === undefined) return undefined;
-  try {
-    return { pem, key: createPrivateKey(pem) };
-  } catch {
-    const why = pem.includes("ENCRYPTED")
-      ? "is encrypted: decrypt it with openssl pkey"
-      : "is not a private key in PEM";
-    faults.push(`--key: ${file} ${why}`);
+    const what = flag === "key" ? "an unencrypted private key" : "certificates (-----BEGIN CERTIFICATE-----)";
+    faults.push(`--${flag}: ${file} must contain ${what} in PEM, and nothing damaged`);
     return undefined;
   }
 }
 
-const pemOf = (found: readonly X509Certificate[]) => found.map(String).join("");
+function certificatesIn(text: string): X509Certificate[] {
+  const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
+  if (!found) throw new Error("no certificate");
+  return found.map((pem) => new X509Certificate(pem));
+}
+
+const keyIn = (pem: string) => ({ pem, key: createPrivateKey(pem) });
 
 /**
  * Reads the files of `--ca`, `--cert` and `--key`. Adds what is wrong with them to `faults`.
@@ -64,21 +47,18 @@ export function readTls(
   now: Date,
   faults: string[],
 ): TlsFiles | undefined {
-  const ca = files.ca === undefined ? [] : readCertificates("ca", files.ca, faults);
   if ((files.cert === undefined) !== (files.key === undefined)) {
     const [given, missing] = files.cert === undefined ? ["key", "cert"] : ["cert", "key"];
     faults.push(`--${given} needs --${missing}: a client certificate consists of both files`);
   }
-  const chain = files.cert === undefined ? [] : readCertificates("cert", files.cert, faults);
-  const key = files.key === undefined ? undefined : readKey(files.key, faults);
-  const [own] = chain;
+  const ca = files.ca === undefined ? undefined : read("ca", files.ca, faults, certificatesIn);
+  const chain = files.cert === undefined ? undefined : read("cert", files.cert, faults, certificatesIn);
+  const key = files.key === undefined ? undefined : read("key", files.key, faults, keyIn);
+  const [own] = chain ?? [];
   if (own && key && !own.checkPrivateKey(key.key)) faults.push("--key does not belong to the certificate in --cert");
   if (own && own.validToDate < now) faults.push(`--cert expired on ${own.validToDate.toISOString()}`);
-  if (ca.length === 0 && chain.length === 0) return undefined;
-  return {
-    ...(ca.length > 0 ? { ca: pemOf(ca) } : {}),
-    ...(own && key ? { cert: pemOf(chain), key: key.pem } : {}),
-  };
+  if (!ca && !chain) return undefined;
+  return { ...(ca ? { ca: ca.join("") } : {}), ...(chain && key ? { cert: chain.join(""), key: key.pem } : {}) };
 }
 
 /**

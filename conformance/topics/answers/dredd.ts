@@ -3,10 +3,10 @@
 import { fittedReference } from "../../allowances/fit.ts";
 import { responseSchema, routeOf } from "../../contract/contract.ts";
 import { describeResponse, type Check, type Context } from "../../check.ts";
-import { runDredd, type DreddResult, type Prepared } from "../../contract/dredd.ts";
+import { runDredd, type Transaction } from "../../contract/dredd.ts";
 import { catalogue, inProfile } from "../../contract/requirements.ts";
 import { inlined } from "../../contract/validate.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
+import type { TargetRequest } from "../../target/exchange.ts";
 import { fieldsOf } from "../../target/ledger.ts";
 import type { Effect, Profile } from "../../results.ts";
 import { usualAmount } from "../../steps/requests.ts";
@@ -19,8 +19,7 @@ const aCheckout = "GET /v1/checkouts/{reference}";
 /**
  * The documented responses that a run meets, with the requirement under which Dredd's verdict is reported. The list
  * leaves out responses that cannot be provoked (429, most 500). It leaves out the sandbox operations too, because some
- * of them delete the caller's data. The responses about an existing record follow the create that Dredd repeats, so
- * they have the effect of that create.
+ * of them delete the caller's data. The responses about an existing record need a create, so they have its effect.
  */
 const rows: readonly [operation: string, status: number, id: string, effect: Effect][] = [
   [disbursements, 200, "create.accepted", "moves-money"],
@@ -70,95 +69,56 @@ function schemaOf(operation: string, status: number, profile: Profile) {
 }
 
 /**
- * Prepares the requests. Some transactions need the create that Dredd has repeated before.
- * @param responses the responses to Dredd's requests so far
+ * Returns the request that provokes a documented response once more; undefined if the run has not met such a response. A
+ * create gets an unused reference. So does an invalid request whose reference a record has, because a service may judge
+ * duplicates first.
  */
-function createPreparation({ facts, limits, options, fresh }: Context, responses: readonly TargetResponse[]) {
-  const accepts = (operation: string, status: number) =>
-    options.profile === "core" ? alike(operation, status) : undefined;
-  /** The last create of each kind that Dredd has repeated, and the number of its response. */
-  const created = new Map<string, { body: string; index: number }>();
-
-  /** Returns the body of a create with an unused reference. */
-  function anew(operation: string, sent: Record<string, unknown>): string {
+function repeated({ facts, limits, options, fresh }: Context, [operation, status]: Row): Transaction | undefined {
+  const accepts = options.profile === "core" ? alike(operation, status) : undefined;
+  const sample = facts.answered(operation, status, accepts);
+  if (!sample) return undefined;
+  const { method, path, effect, key, forced, json, body, headers } = sample.request;
+  const request: TargetRequest = { method, path, effect, key, forced, json, body, headers };
+  const fields = fieldsOf(request);
+  const { reference } = fields;
+  if (method === "POST" && (status === 200 || status >= 500)) {
     // A checkout also has a reference, which is an addition to the interface (D6).
-    const hasReference = operation === disbursements || options.profile === "extended" || "reference" in sent;
-    const amount = Math.min(Number(sent["amount"]), usualAmount);
-    const body = JSON.stringify({ ...sent, amount, ...(hasReference ? { reference: fresh() } : {}) });
-    created.set(operation, { body, index: responses.length });
-    return body;
+    const hasReference = operation === disbursements || options.profile === "extended" || reference !== undefined;
+    const amount = Math.min(Number(fields["amount"]), usualAmount);
+    request.json = { ...fields, amount, ...(hasReference ? { reference: fresh() } : {}) };
+  } else if (status !== 409 && [...facts.records, ...facts.uncertain].some(({ sent }) => isSent(sent, reference))) {
+    const unused = fittedReference(limits.all, fresh());
+    if (json !== undefined) request.json = { ...fields, reference: unused };
+    else request.body = String(body).replaceAll(JSON.stringify(reference), JSON.stringify(unused));
   }
-
-  /**
-   * Gives a request that must be refused a reference that no record has, because a service may judge duplicates first. A
-   * reference that a record has is valid, so the request is refused for another reason.
-   */
-  function unused(body: string | undefined, { reference }: Record<string, unknown>): string | undefined {
-    const isUsed = [...facts.records, ...facts.uncertain].some(({ sent }) => sent["reference"] === reference);
-    if (typeof reference !== "string" || !isUsed) return body;
-    return body?.replaceAll(JSON.stringify(reference), JSON.stringify(fittedReference(limits.all, fresh())));
-  }
-
-  /** Returns the service's reference of the record that Dredd's create has made. */
-  function madeBy(operation: string): string {
-    const { index = -1 } = created.get(operation) ?? {};
-    const json = responses[index]?.json as { data?: { reference?: unknown } } | undefined;
-    return encodeURIComponent(String(json?.data?.reference));
-  }
-
-  /** Returns undefined if the run has not met such a response. */
-  return (operation: string, status: number): Prepared | undefined => {
-    const sample = facts.answered(operation, status, accepts(operation, status));
-    if (!sample) return undefined;
-    const { request } = sample;
-    const { effect, key, forced } = request;
-    const text = typeof request.body === "string" ? request.body : undefined;
-    const body = request.json === undefined ? text : JSON.stringify(request.json);
-    const type = request.json === undefined ? request.headers?.["content-type"] : "application/json";
-    const prepared: Prepared = {
-      path: request.path,
-      passing: { effect, key, forced },
-      headers: type === undefined ? {} : { "content-type": String(type) },
-      ...(body === undefined ? {} : { body }),
-      schema: schemaOf(operation, status, options.profile),
-      accepts: accepts(operation, status),
-    };
-    if (operation.startsWith("GET") && status === 200) {
-      const create = operation === aDisbursement ? disbursements : checkouts;
-      return { ...prepared, path: `${create.split(" ")[1]}/${madeBy(create)}` };
-    }
-    if (status === 409) return { ...prepared, body: created.get(operation)?.body ?? body };
-    if (status === 200 || status >= 500) return { ...prepared, body: anew(operation, fieldsOf(request)) };
-    const changed = unused(body, fieldsOf(request));
-    return changed === undefined ? prepared : { ...prepared, body: changed };
-  };
+  const expected = accepts?.(sample.status!) ? sample.status! : status;
+  return { request, status: expected, schema: schemaOf(operation, status, options.profile) };
 }
+
+const isSent = (sent: Readonly<Record<string, unknown>>, reference: unknown) =>
+  typeof reference === "string" && sent["reference"] === reference;
 
 type Row = (typeof rows)[number];
 
 async function judge(those: readonly Row[], context: Context) {
   const all = those.filter(([, , id]) => inProfile(requirements.get(id)!, context.options.profile));
-  const responses: TargetResponse[] = [];
-  const prepare = createPreparation(context, responses);
-  const find = (method: string, template: string, status: number) =>
-    all.find((row) => row[0] === `${method} ${template}` && row[1] === status);
-  const met = new Map<Row, true>();
-  const report = ({ method, template, status, ok, message, response }: DreddResult) => {
-    const [, , id] = find(method, template, status)!;
-    context.noteDredd(`${method} ${template} → ${status}`, ok);
+  const met = all.flatMap((row) => {
+    const transaction = repeated(context, row);
+    if (transaction) return [{ row, transaction }];
+    context.couldNotRun(row[2], `no check has met ${row[0]} → ${row[1]}`);
+    return [];
+  });
+  const results = await runDredd(
+    context.target,
+    met.map(({ transaction }) => transaction),
+  );
+  for (const [index, { ok, message, response }] of results.entries()) {
+    const [operation, status, id] = met[index]!.row;
+    context.noteDredd(`${operation} → ${status}`, ok);
     const seen = response ? describeResponse(response) : "no response";
     const actual = ok ? seen : `${seen}; Dredd reports: ${message}`;
-    const expected = `${method} ${template} returns ${status} as documented`;
-    context.judge(id, ok, expected, actual, response ? [response] : []);
-  };
-  const isWanted = (...place: [string, string, number]) => find(...place) !== undefined;
-  const results = await runDredd(context.target, responses, isWanted, (method, template, status) => {
-    const prepared = prepare(`${method} ${template}`, status);
-    if (prepared) met.set(find(method, template, status)!, true);
-    return prepared;
-  });
-  for (const result of results) report(result);
-  for (const row of all) if (!met.has(row)) context.couldNotRun(row[2], `no check has met ${row[0]} → ${row[1]}`);
+    context.judge(id, ok, `${operation} returns ${status} as documented`, actual, response ? [response] : []);
+  }
 }
 
 const titles: Record<Effect, string> = {
