@@ -3,9 +3,9 @@ import { fieldNames, meaningOf, type Declaration } from "./declaration.ts";
 import { oneLine, wrapped } from "../report/visible.ts";
 import { table } from "./table.ts";
 
-/** The finding about a field: its value if there is a limit, and the requests that show it. */
-export type Answer = { value?: unknown; text: string };
-export type Answers = { [Name in keyof Declaration]?: Answer };
+/** What the run found out about a field: its value if there is a limit, and the requests that prove it. */
+export type Finding = { value?: unknown; text: string };
+export type Findings = { [Name in keyof Declaration]?: Finding };
 
 /** The length of a comment line. */
 const width = 100;
@@ -21,7 +21,7 @@ export const rendered = (value: unknown): string => {
     .join(", ")} }`;
 };
 
-function section(field: keyof Declaration, { value, text }: Answer): string {
+function section(field: keyof Declaration, { value, text }: Finding): string {
   const shown = value === undefined ? `# ${field}: ${rendered(table[field].example)}` : `${field}: ${rendered(value)}`;
   return [...comment(meaningOf(field)), ...comment(text), shown, ""].join("\n");
 }
@@ -29,10 +29,10 @@ function section(field: keyof Declaration, { value, text }: Answer): string {
 /**
  * Renders a declaration.
  * @param introduction paragraphs about the whole file
- * @param untried says why a field without an answer has none
+ * @param untried says why nothing was found out about a field
  */
-export function renderDeclaration(introduction: readonly string[], answers: Answers, untried: string): string {
+export function renderDeclaration(introduction: readonly string[], findings: Findings, untried: string): string {
   const fields = fieldNames as (keyof Declaration)[];
-  const sections = fields.map((field) => section(field, answers[field] ?? { text: untried }));
+  const sections = fields.map((field) => section(field, findings[field] ?? { text: untried }));
   return [...introduction.flatMap(comment), "", ...sections].join("\n");
 }

@@ -5,15 +5,15 @@ import type { HttpClient } from "../target/http.ts";
 import { createRedactor } from "../target/redact.ts";
 import { createTarget } from "../target/target.ts";
 import type { Declaration } from "./declaration.ts";
-import { findLimits, mostPayouts, NotAsked } from "./find.ts";
+import { findLimits, mostPayouts, NothingToTry } from "./find.ts";
 import { createLimits } from "./limits.ts";
 
 type Fields = Record<string, unknown>;
 type Refuses = (fields: Fields, path: string) => boolean | number;
-type Over = { declared?: Declaration; safe?: boolean; maxPayouts?: number };
+type Over = { declared?: Declaration; safe?: boolean; maxPayouts?: number; largest?: number };
 
 /** Finds the limits of a target that refuses what matches with 422, or with another status, and records the rest. */
-async function find(refuses: Refuses, { declared, safe = true, maxPayouts = 500 }: Over = {}) {
+async function find(refuses: Refuses, { declared, safe = true, maxPayouts = 500, largest = 1e8 }: Over = {}) {
   const received: Fields[] = [];
   const http: HttpClient = {
     async send({ path, method, body = Buffer.from("{}") }) {
@@ -36,14 +36,15 @@ async function find(refuses: Refuses, { declared, safe = true, maxPayouts = 500 
     seed: 1,
     runId: "r1",
   } as const;
-  const budget = createBudget(maxPayouts, 1e9);
+  const budget = createBudget(maxPayouts, 2 ** 60);
   const clock = { now: () => new Date(0), sleep: async () => {} };
   const target = createTarget(options, { http, budget, redact: createRedactor([], []), ...clock });
   const limits = createLimits(declared);
   let count = 0;
   const fresh = () => `c0123456789-${(count += 1)}`;
   const run = { recipient: "2257038102473", assumed: [], seed: 1, loopback: safe } as unknown as RunOptions;
-  const deps = { target, limits, fresh, largest: 1e8, sleep: clock.sleep };
+  const reachesCurrencies = largest > 1e8;
+  const deps = { target, limits, fresh, largest, reachesCurrencies, sleep: clock.sleep };
   const outcome = await findLimits(run, deps).catch((error: unknown) => error as Error);
   return { limits, outcome, target, received };
 }
@@ -56,10 +57,89 @@ test("a target without limits accepts everything that is tried", async () => {
   expect(target.budget.payouts).toBeLessThan(50);
 });
 
+const text = (value: unknown) => (typeof value === "string" ? value : "");
+const all = 2 ** 53 - 1;
+
+test.each<[what: string, Refuses, Declaration, Over?]>([
+  ["a round largest amount", above(1_000_000), { largestAmount: 1_000_000 }, { largest: all }],
+  ["another largest amount", above(99_999_999), { largestAmount: 99_999_999 }, { largest: all }],
+  ["the least that a largest amount may be", above(10_000), { largestAmount: 10_000 }],
+  [
+    "a round amount below the limit, if it may pay no more",
+    above(1_234_567),
+    { largestAmount: 1_000_000 },
+    { largest: 1_500_000 },
+  ],
+  [
+    "a round amount below the limit, with one payout of real money",
+    above(1_234_567),
+    { largestAmount: 1_000_000 },
+    { safe: false },
+  ],
+  ["the longest reference", ({ reference }) => [...text(reference)].length > 20, { longestReference: 20 }],
+  ["another longest reference", ({ reference }) => [...text(reference)].length > 63, { longestReference: 63 }],
+  [
+    "the characters of references",
+    ({ reference }) => !/^[\w. -]*$/.test(text(reference)),
+    { referenceCharacters: "A-Za-z0-9_. -" },
+  ],
+  [
+    "the bytes of references",
+    ({ reference }) => Buffer.byteLength(text(reference)) > 41,
+    { longestReference: 41, longestReferenceBytes: 41 },
+  ],
+  [
+    "that references may not begin or end with a space",
+    ({ reference = "a" }) => !/^\S(.*\S)?$/su.test(text(reference)),
+    { referenceEnds: String.raw`A-Za-z0-9\u{10000}-\u{10ffff}\u{80}-\u{ffff}!-,/:-@[-\^${"`"}{-~._-` },
+  ],
+  [
+    "that references may not begin or end with a sign",
+    ({ reference = "a" }) => !/^[a-z0-9](.*[a-z0-9])?$/isu.test(text(reference)),
+    { referenceEnds: "A-Za-z0-9" },
+  ],
+  [
+    "the largest checkout",
+    ({ amount, phoneNumber }) => phoneNumber === undefined && Number(amount) > 500_000,
+    { largestCheckout: 500_000 },
+  ],
+  [
+    "the largest amount of a currency",
+    ({ amount, currency }) => currency === "KES" && Number(amount) > 1_000_000,
+    { largestByCurrency: { KES: 1_000_000 } },
+    { largest: all },
+  ],
+  [
+    "the countries that are served",
+    ({ country }) => !["CI", "GH"].includes(text(country)),
+    { countries: ["CI", "GH"] },
+  ],
+  [
+    "the currencies that are served",
+    ({ currency }) => !["XOF", "EUR"].includes(text(currency)),
+    { currencies: ["XOF", "EUR"] },
+  ],
+  [
+    "the leading digits of phone numbers",
+    ({ phoneNumber = "22570" }) => !text(phoneNumber).startsWith("22570"),
+    { countries: ["CI"], numberRanges: ["22570"] },
+  ],
+  ["that webhooks need https", ({ webhookURL }) => text(webhookURL).startsWith("http:"), { httpsWebhooks: true }],
+  ["no limit, if an ordinary reference is refused", ({ reference }) => text(reference).length > 19, {}],
+  ["no limit, if capital letters are refused", ({ reference }) => /[A-Z]/.test(text(reference)), {}],
+  ["no limit, if webhooks are refused", ({ webhookURL }) => webhookURL !== undefined, {}],
+])("finds %s", async (_, refuses, expected, over) => {
+  const { limits, received } = await find(refuses, over);
+  expect(limits.found).toEqual(expected);
+  if (over?.safe !== false) return;
+  const large = received.filter((fields) => fields["phoneNumber"] && Number(fields["amount"]) > 10_000);
+  expect(large.filter((fields) => !refuses(fields, "/v1/disbursements"))).toHaveLength(1);
+});
+
 test("a limit is found once, and holds from then on", async () => {
   const { limits, outcome } = await find(above(123_456));
   expect(limits.found).toEqual({ largestAmount: 123_456 });
-  expect(outcome).toMatchObject({ answers: { largestAmount: { value: 123_456 } } });
+  expect(outcome).toMatchObject({ findings: { largestAmount: { value: 123_456 } } });
 });
 
 test("a country for which only checkouts are refused is not served", async () => {
@@ -82,7 +162,7 @@ describe("a refusal shows no limit", () => {
       return Number(amount) > 50_000;
     });
     expect(limits.found).toEqual({});
-    expect(outcome).toMatchObject({ answers: { largestAmount: { text: expect.stringContaining("used up its") } } });
+    expect(outcome).toMatchObject({ findings: { largestAmount: { text: expect.stringContaining("used up its") } } });
   });
 
   test("if an ordinary payout is refused afterwards", async () => {
@@ -94,7 +174,7 @@ describe("a refusal shows no limit", () => {
 });
 
 test("nothing is asked of a target that refuses an ordinary payout", async () => {
-  expect((await find(() => true)).outcome).toBeInstanceOf(NotAsked);
+  expect((await find(() => true)).outcome).toBeInstanceOf(NothingToTry);
 });
 
 test("nothing is paid to made-up numbers where money is real", async () => {
@@ -125,7 +205,7 @@ describe("a declared limit", () => {
   ])("is proved: %j", async (declared, refuses) => {
     const { limits, outcome, target } = await find(refuses, { declared });
     const [field] = Object.keys(declared);
-    expect(outcome).toMatchObject({ answers: { [field!]: { text: "Declared and proved." } } });
+    expect(outcome).toMatchObject({ findings: { [field!]: { text: "Declared and proved." } } });
     expect([limits.all[field as keyof Declaration], target.ledger.stopped]).toEqual([
       declared[field as keyof Declaration],
       undefined,
@@ -147,7 +227,7 @@ describe("a declared limit", () => {
     [{ httpsWebhooks: true }, "webhookURL http://merchant.example/hooks → 200"],
   ])("that does not exist stops the run: %j", async (declared, evidence) => {
     const { target, limits } = await find(() => false, { declared });
-    expect(limits.falsehood).toBe(target.ledger.stopped);
+    expect(limits.disproof).toBe(target.ledger.stopped);
     expect(target.ledger.stopped).toContain(`--declare: ${Object.keys(declared)[0]}: `);
     expect(target.ledger.stopped).toContain(evidence);
   });

@@ -9,21 +9,21 @@ import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../
 import { createTogether } from "../target/together.ts";
 import type { Target } from "../target/target.ts";
 import type { Declaration } from "./declaration.ts";
-import { rendered, type Answer, type Answers } from "./file.ts";
+import { rendered, type Finding, type Findings } from "./file.ts";
 import { fitted } from "./fit.ts";
 import { isCleanRefusal } from "./unknown.ts";
 import type { Limits } from "./limits.ts";
 import { allPairs, ordinaryAmount, plainAddress, secureAddress, type Fields, type Search } from "./search.ts";
-import { shownLimits } from "./table.ts";
+import { provable } from "./table.ts";
 import { textOf } from "../target/values.ts";
 
-type Shown = (typeof shownLimits)[number];
+type Limit = (typeof provable)[number];
 
 /** A request that was sent to find or prove a limit. */
 type Attempt = { fields: Fields; response: TargetResponse; recordedNothing?: boolean };
 
 /** Thrown if the target refuses an ordinary payout, so that no limit can be searched for. */
-export class NotAsked extends Error {}
+export class NothingToTry extends Error {}
 
 /** Thrown if an ordinary payout is refused after others were accepted. */
 class Throttled extends Error {}
@@ -55,14 +55,14 @@ export const mostPayouts = 75;
 
 const isPaid = ({ response }: Attempt) => isAccepted(response);
 
-function line({ label, isOfCheckouts }: Shown, { fields, response }: Attempt, recipient: string): string {
+function line({ label, isOfCheckouts }: Limit, { fields, response }: Attempt, recipient: string): string {
   const isCheckout = response.request.path === "/v1/checkouts" && (isOfCheckouts || !isAccepted(response));
   const what = label(fields, recipient);
   return `${isCheckout ? `a checkout with ${what}` : what} → ${response.status ?? "no response"}`;
 }
 
 /** Returns the attempts on both sides of the limit if it is about a size, otherwise all attempts. */
-function evidenceOf(limit: Shown, attempts: readonly Attempt[], recipient: string): string {
+function evidenceOf(limit: Limit, attempts: readonly Attempt[], recipient: string): string {
   const { size } = limit;
   const bySize = size && attempts.toSorted((a, b) => size(a.fields, recipient) - size(b.fields, recipient));
   const shown = bySize
@@ -71,8 +71,8 @@ function evidenceOf(limit: Shown, attempts: readonly Attempt[], recipient: strin
   return `POST /v1/disbursements with ${[...new Set(shown.map((attempt) => line(limit, attempt, recipient)))].join("; ")}.`;
 }
 
-/** Says what the attempts show about a limit. */
-function answerTo(limit: Shown, value: unknown, attempts: readonly Attempt[], recipient: string): Answer {
+/** Says what the attempts prove about a limit. */
+function findingOf(limit: Limit, value: unknown, attempts: readonly Attempt[], recipient: string): Finding {
   const evidence = evidenceOf(limit, attempts, recipient);
   if (value !== undefined) return { value, text: `Found: ${evidence} ${limit.note ?? ""}`.trim() };
   const conclusion = attempts.some(isPaid) ? "No limit found" : "Not declared, because other values are refused too";
@@ -80,7 +80,7 @@ function answerTo(limit: Shown, value: unknown, attempts: readonly Attempt[], re
 }
 
 const throttledText =
-  "Not asked, because the target refused an ordinary payout after it had accepted others. It probably limits the number of payouts: see velocity.";
+  "Not tried, because the target refused an ordinary payout after it had accepted others. It probably limits the number of payouts: see velocity.";
 
 /**
  * The most payouts that a check sends at once. If a rule permits this number, it does not change the races of the
@@ -89,7 +89,7 @@ const throttledText =
 export const largestRace = 24;
 
 /** Describes what the statuses of a series of payouts show about the permitted number. */
-function velocityAnswer(limited: number, throttled: string | undefined): Answers {
+function velocityFinding(limited: number, throttled: string | undefined): Findings {
   if (throttled !== undefined) return { velocity: { text: `Fill this in by hand: ${throttled}` } };
   if (limited === 0) return {};
   const text = `The target returned 429 ${limited} times. A run waits and retries after a 429, so this limit need not be declared.`;
@@ -97,7 +97,7 @@ function velocityAnswer(limited: number, throttled: string | undefined): Answers
 }
 
 /** Describes how late the search could read new records. */
-function delayAnswer({ readAfterWriteMs: value }: Declaration): Answer {
+function delayFinding({ readAfterWriteMs: value }: Declaration): Finding {
   const request = "GET /v1/disbursements/{reference}";
   return value === undefined
     ? { text: `No delay found: ${request} → 200 immediately after a payout, or no 200 within two seconds.` }
@@ -105,7 +105,7 @@ function delayAnswer({ readAfterWriteMs: value }: Declaration): Answer {
 }
 
 /** Returns functions that make an ordinary payout with other values, and that remember the attempts. */
-async function createSearch(
+async function createTrials(
   options: CheckOptions,
   { target, limits, fresh, largest, reachesCurrencies = false, address = () => plainAddress, sleep }: Deps,
 ) {
@@ -156,7 +156,7 @@ async function createSearch(
   }
   if (!isAccepted(first)) {
     const why = target.redact(describeResponse(first));
-    throw new NotAsked(`the target refuses an ordinary payout: ${why}. Give a --recipient PHONE that it serves.`);
+    throw new NothingToTry(`the target refuses an ordinary payout: ${why}. Give a --recipient PHONE that it serves.`);
   }
   let reads = 0;
   /** Reads a new record, to find out whether it can be read immediately. */
@@ -225,10 +225,10 @@ async function createSearch(
   return { search, attempts, recordedNothing, race };
 }
 
-type Asking = Awaited<ReturnType<typeof createSearch>>;
+type Trials = Awaited<ReturnType<typeof createTrials>>;
 
 /** Returns why the refusals do not show a limit; undefined if they do. */
-async function flawOf(limit: Shown, { search: { recipient }, attempts, recordedNothing }: Asking) {
+async function whyUnproved(limit: Limit, { search: { recipient }, attempts, recordedNothing }: Trials) {
   const last = attempts.findLast((attempt) => !isPaid(attempt));
   if (last) last.recordedNothing ??= await recordedNothing(last);
   return last?.recordedNothing !== false
@@ -239,12 +239,12 @@ async function flawOf(limit: Shown, { search: { recipient }, attempts, recordedN
 /**
  * Returns why a declared limit is false; undefined if the target refuses values beyond the limit and accepts its edge.
  */
-async function falsehoodOf(limit: Shown, value: unknown, asking: Asking) {
-  const { search, attempts } = asking;
+async function whyFalse(limit: Limit, value: unknown, trials: Trials) {
+  const { search, attempts } = trials;
   const last = () => line(limit, attempts.at(-1)!, search.recipient);
   const tries = limit.isOfCheckouts ? search.checkout : search.attempt;
   for (const over of limit.beyond(value, search)) if (await tries(over)) return `the target accepts more: ${last()}`;
-  const flaw = await flawOf(limit, asking);
+  const flaw = await whyUnproved(limit, trials);
   if (flaw !== undefined) return flaw;
   for (const over of limit.inside?.(value, search) ?? [])
     if (!(await tries(over))) return `the target refuses what it permits: ${last()}`;
@@ -254,30 +254,30 @@ async function falsehoodOf(limit: Shown, value: unknown, asking: Asking) {
 /**
  * Finds the limits of the target and adds them to `limits`. Proves the declared limits: the target must refuse values
  * beyond them.
- * @throws NotAsked if the target refuses an ordinary payout
+ * @throws NothingToTry if the target refuses an ordinary payout
  * @throws RunStopped if the target stops responding, if a declared limit is false, or if a challenge was used before
  */
 export async function findLimits(options: CheckOptions, deps: Deps) {
   const { target, limits } = deps;
   let limited = 0;
   target.onResponse(({ status }) => void (limited += status === 429 ? 1 : 0));
-  const asking = await createSearch(options, deps);
-  const answers: Answers = {};
+  const trials = await createTrials(options, deps);
+  const findings: Findings = {};
   let throttled: string | undefined;
   /** The declared limits that the budget or the time did not permit to prove. */
   const unproved: string[] = [];
 
   /** Ends the run. The run has failed if a response shows that the declaration is false. */
-  function refuted(field: string, value: unknown, why: string, isShown: boolean) {
+  function disproved(field: string, value: unknown, why: string, isShown: boolean) {
     const text = `--declare: ${field}: ${rendered(value)} is not what the target limits: ${why}`;
-    return target.ledger.stop(isShown ? limits.refute(text) : text);
+    return target.ledger.stop(isShown ? limits.disprove(text) : text);
   }
 
-  async function ask(limit: Shown): Promise<Answer> {
+  async function tryLimit(limit: Limit): Promise<Finding> {
     const { field } = limit;
-    const { search, attempts } = asking;
+    const { search, attempts } = trials;
     if (limit.needsSafety && !search.safe)
-      return { text: "Not asked, because made-up phone numbers are only used on a sandbox." };
+      return { text: "Not tried, because made-up phone numbers are only used on a sandbox." };
     attempts.length = 0;
     const flawIn = (error: unknown) => {
       if (!(error instanceof Unclean)) throw error;
@@ -285,27 +285,27 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     };
     const declared = limits.declared[field];
     if (declared !== undefined) {
-      const why = await falsehoodOf(limit, declared, asking).catch(flawIn);
+      const why = await whyFalse(limit, declared, trials).catch(flawIn);
       const isProved = attempts.length > 0;
       if (why === undefined)
         return { value: declared, text: isProved ? "Declared and proved." : "Declared, not tried." };
-      throw refuted(field, declared, why, attempts.at(-1)?.response.status !== undefined);
+      throw disproved(field, declared, why, attempts.at(-1)?.response.status !== undefined);
     }
     let found: unknown;
     let flaw: string | undefined;
     try {
       found = await limit.find(search, limits.all);
-      flaw = await flawOf(limit, asking);
+      flaw = await whyUnproved(limit, trials);
     } catch (error) {
       flaw = flawIn(error);
     }
     if (attempts.length === 0 && limit.needless === undefined)
-      return { text: "Not asked, because --max-total is too small." };
-    limits.settle(field);
+      return { text: "Not tried, because --max-total is too small." };
+    limits.search(field);
     if (attempts.length === 0) return { text: limit.needless! };
     if (flaw !== undefined) return { text: `Not declared, because ${flaw}.` };
     if (found !== undefined) limits.add({ [field]: found });
-    return answerTo(limit, found, attempts, search.recipient);
+    return findingOf(limit, found, attempts, search.recipient);
   }
 
   /**
@@ -316,7 +316,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     for (const rule of limits.declared.velocity ?? []) {
       if (rule.payouts >= largestRace) continue;
       const before = limited;
-      const attempts = await asking.race(rule.payouts + 1);
+      const attempts = await trials.race(rule.payouts + 1);
       const refused = attempts.filter((attempt) => !isPaid(attempt));
       const unclean = refused.find(({ response }) => !isCleanRefusal(response));
       if (!unclean && (refused.length > 0 || limited > before)) continue;
@@ -330,19 +330,19 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
       const why = unclean
         ? `this is not a clean refusal: ${describeResponse(unclean.response)}`
         : `the target accepts ${attempts.length} payouts at once`;
-      throw refuted("velocity", rule, why, !unclean || unclean.response.status !== undefined);
+      throw disproved("velocity", rule, why, !unclean || unclean.response.status !== undefined);
     }
   }
 
-  for (const limit of shownLimits) {
+  for (const limit of provable) {
     try {
-      answers[limit.field] = throttled === undefined ? await ask(limit) : { text: throttledText };
+      findings[limit.field] = throttled === undefined ? await tryLimit(limit) : { text: throttledText };
     } catch (error) {
       if (error instanceof Throttled) {
         throttled = `after ${target.budget.payouts} payouts, the target refused an ordinary payout.`;
-        answers[limit.field] = { text: throttledText };
+        findings[limit.field] = { text: throttledText };
       } else if (error instanceof BudgetExceeded) {
-        answers[limit.field] = { text: `Not asked: ${error.message} (--max-payouts, --max-total).` };
+        findings[limit.field] = { text: `Not tried: ${error.message} (--max-payouts, --max-total).` };
         if (limits.declared[limit.field] !== undefined) unproved.push(limit.field);
       } else throw error;
     }
@@ -351,6 +351,6 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     if (!(error instanceof BudgetExceeded)) throw error;
     unproved.push("velocity");
   });
-  Object.assign(answers, velocityAnswer(limited, throttled), { readAfterWriteMs: delayAnswer(limits.found) });
-  return { answers, unproved, ...(throttled === undefined ? {} : { throttled }) };
+  Object.assign(findings, velocityFinding(limited, throttled), { readAfterWriteMs: delayFinding(limits.found) });
+  return { findings, unproved, ...(throttled === undefined ? {} : { throttled }) };
 }

@@ -6,9 +6,9 @@ export type Limits = ReturnType<typeof createLimits>;
 /** Creates the limits of a target. `found` is empty until the run adds to it. */
 export function createLimits(declared: Declaration = {}) {
   const found: Declaration = {};
-  const settled = new Set(Object.keys(declared));
+  const searched = new Set(Object.keys(declared));
   let isFrozen = false;
-  let falsehood: string | undefined;
+  let disproof: string | undefined;
   return {
     declared,
     /** The limits that the run found and the caller did not declare. */
@@ -28,13 +28,14 @@ export function createLimits(declared: Declaration = {}) {
       return isFrozen;
     },
     /** Why a declared limit is false; undefined if no limit was found to be false. */
-    get falsehood() {
-      return falsehood;
+    get disproof() {
+      return disproof;
     },
     /** Records that a declared limit is false. Returns the text. */
-    refute: (why: string) => (falsehood ??= why),
-    /** Records that the limit of a field was searched for: the limit is now known, or is known not to exist. */
-    settle: (field: keyof Declaration) => void settled.add(field),
-    isSettled: (field: keyof Declaration) => settled.has(field),
+    disprove: (why: string) => (disproof ??= why),
+    /** Records that the limit of a field was searched for. It is found then, or does not exist. */
+    search: (field: keyof Declaration) => void searched.add(field),
+    /** Returns true if the limit of a field is declared, found, or does not exist. */
+    isKnown: (field: keyof Declaration) => searched.has(field),
   };
 }

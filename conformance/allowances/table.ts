@@ -6,15 +6,15 @@ import * as find from "./search.ts";
 import type { Fields, Search } from "./search.ts";
 import { textOf } from "../target/values.ts";
 
-/** How payouts show a limit. The fields replace the fields of an ordinary payout. */
-type Shown<Value> = {
+/** How payouts prove a limit. The fields replace the fields of an ordinary payout. */
+type Proof<Value> = {
   /** Describes the value of a payout to which the limit applies. */
   label: (fields: Fields, recipient: string) => string;
   /** The size of that value, if accepted values end somewhere. */
   size?: (fields: Fields, recipient: string) => number;
   /** What a reader must know about a limit that was found. */
   note?: string;
-  /** Set if checkouts show the limit, and not payouts. */
+  /** Set if checkouts prove the limit, and not payouts. */
   isOfCheckouts?: true;
   /** Says why there was nothing to try, if `find` sends nothing because the target has no such limit. */
   needless?: string;
@@ -36,7 +36,7 @@ type Limit<Value> = {
   exceeded?: (limit: Value, fields: Fields) => string | undefined;
   /** Returns the widest limit that these fields exceed. */
   widest?: (fields: Fields) => Value;
-  shown?: Shown<Value>;
+  proof?: Proof<Value>;
 };
 
 const lengthOf = ({ reference }: Fields) => [...String(reference)].length;
@@ -74,7 +74,7 @@ const place = (field: "country" | "currency", plural: string, valid: RegExp, exa
     valid.test(textOf(fields[field])) && !codes.includes(textOf(fields[field]))
       ? `${plural} other than ${codes.join(", ")}`
       : undefined,
-  shown: {
+  proof: {
     label: ({ country, currency }) => `${textOf(country)} and ${textOf(currency)}`,
     needsSafety: true,
     note: "No other countries and currencies were tried: add the values that the deployment serves.",
@@ -93,7 +93,7 @@ export const table: Table = {
     example: 1_000_000,
     widest: (fields) => amountOf(fields) - 1,
     exceeded: (most, { amount }) => (typeof amount === "number" && amount > most ? `amounts above ${most}` : undefined),
-    shown: {
+    proof: {
       label: amountLabel,
       size: amountOf,
       find: find.largestAmount,
@@ -108,7 +108,7 @@ export const table: Table = {
     // The interface demands that an amount of 1 is accepted, so a smallest amount excuses no refusal.
     exceeded: (least, { amount }) =>
       typeof amount === "number" && amount > 1 && amount < least ? `amounts below ${least}` : undefined,
-    shown: {
+    proof: {
       label: amountLabel,
       size: (fields) => -amountOf(fields),
       find: find.smallestAmount,
@@ -124,7 +124,7 @@ export const table: Table = {
       isCheckout(fields) && typeof fields["amount"] === "number" && fields["amount"] > most
         ? `checkouts of amounts above ${most}`
         : undefined,
-    shown: {
+    proof: {
       label: amountLabel,
       size: amountOf,
       find: find.largestCheckout,
@@ -141,7 +141,7 @@ export const table: Table = {
       typeof fields["reference"] === "string" && lengthOf(fields) > most
         ? `references of more than ${most} characters`
         : undefined,
-    shown: {
+    proof: {
       label: (fields) => `a reference of ${lengthOf(fields)} characters`,
       size: lengthOf,
       find: find.longestReference,
@@ -156,7 +156,7 @@ export const table: Table = {
       typeof reference === "string" && !madeOf(characters)(reference)
         ? `references with characters other than ${characters}`
         : undefined,
-    shown: {
+    proof: {
       label: ({ reference }) => `reference ${JSON.stringify(reference)}`,
       find: find.referenceCharacters,
       beyond(characters, search) {
@@ -174,10 +174,10 @@ export const table: Table = {
       typeof fields["reference"] === "string" && bytesOf(fields) > most
         ? `references of more than ${most} bytes`
         : undefined,
-    shown: {
+    proof: {
       label: (fields) => `a reference of ${bytesOf(fields)} bytes`,
       size: bytesOf,
-      needless: "Not asked, because the target accepts no character that has several bytes.",
+      needless: "Not tried, because the target accepts no character that has several bytes.",
       find: find.longestReferenceBytes,
       beyond: (bytes, search) => [{ reference: find.ofBytes(search, bytes + 1) }],
     },
@@ -189,7 +189,7 @@ export const table: Table = {
       typeof reference === "string" && reference !== "" && !find.endsOf(reference).every(madeOf(characters))
         ? `references that begin or end with characters other than ${characters}`
         : undefined,
-    shown: {
+    proof: {
       label: ({ reference }) => `reference ${JSON.stringify(reference)}`,
       find: find.referenceEnds,
       beyond: (characters, search) =>
@@ -207,7 +207,7 @@ export const table: Table = {
       /^[0-9]{10,15}$/.test(textOf(phoneNumber)) && !inRanges(ranges, textOf(phoneNumber))
         ? `phone numbers other than ${ranges.join(", ")}`
         : undefined,
-    shown: {
+    proof: {
       // The numbers themselves would reveal a real recipient's number.
       label: (fields, recipient) =>
         `a phone number that shares ${shared(fields, recipient)} leading digits with --recipient`,
@@ -232,7 +232,7 @@ export const table: Table = {
       const most = amounts[textOf(currency)] ?? Infinity;
       return typeof amount === "number" && amount > most ? `amounts above ${most} in ${textOf(currency)}` : undefined;
     },
-    shown: {
+    proof: {
       label: ({ amount, currency }) => `amount ${textOf(amount)} in ${textOf(currency)}`,
       needsSafety: true,
       find: find.largestByCurrency,
@@ -247,7 +247,7 @@ export const table: Table = {
       only && typeof webhookURL === "string" && /^http:\/\//i.test(webhookURL)
         ? "webhook addresses without https"
         : undefined,
-    shown: {
+    proof: {
       label: ({ webhookURL }) => `webhookURL ${textOf(webhookURL)}`,
       find: find.httpsWebhooks,
       inside: (only) => [{ webhookURL: only ? find.secureAddress : find.plainAddress }],
@@ -279,7 +279,7 @@ export const table: Table = {
 const entries = Object.entries(table) as [keyof Declaration, Limit<unknown>][];
 
 /** The limits that can be found by trying payouts, in the order of the search. */
-export const shownLimits = entries.flatMap(([field, { shown }]) => (shown ? [{ field, ...shown }] : []));
+export const provable = entries.flatMap(([field, { proof }]) => (proof ? [{ field, ...proof }] : []));
 
 /** Returns a text for each limit that is set, in the order of the table. */
 const each = (limits: Declaration, text: (limit: Limit<unknown>, value: unknown) => string | undefined) =>

@@ -9,10 +9,10 @@ const recipient = "2257038102473";
 const own = { reference: "a", phoneNumber: recipient, country: "CI", currency: "XOF" };
 const refusal = { statusCode: 422, error: "Too much" };
 
-/** Returns what a target that refuses this create may limit, if only the limits in `settled` were searched for. */
-function unknown(json: Fields, settled: (keyof Declaration)[] = [], over: object = {}, request: object = {}) {
+/** Returns what a target that refuses this create may limit, if only the limits in `known` were searched for. */
+function unknown(json: Fields, known: (keyof Declaration)[] = [], over: object = {}, request: object = {}) {
   const limits = createLimits();
-  for (const field of settled) limits.settle(field);
+  for (const field of known) limits.search(field);
   const exchange = { responseBody: "{}" };
   const create = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json: { ...own, ...json } };
   const response = { status: 422, json: refusal, exchange, request: { ...create, ...request }, ...over };
@@ -38,10 +38,10 @@ test.each<[Fields, (keyof Declaration)[], object, string]>([
   [{ amount: 90_000, phoneNumber: undefined }, ["largestAmount"], { path: "/v1/checkouts" }, "largestCheckout: 89999"],
   [{ reference: "支".repeat(20) }, ["longestReference"], {}, "longestReferenceBytes: 59"],
   [{ reference: "-a" }, ["longestReference"], {}, 'referenceEnds: "A-Za-z0-9"'],
-])("a limit of a kind that was not searched for is unknown: %j", (json, settled, request, line) => {
+])("a limit of a kind that was not searched for is unknown: %j", (json, known, request, line) => {
   const { phoneNumber, ...rest } = { ...own, ...json };
   const fields = { ...rest, ...(phoneNumber === undefined ? {} : { phoneNumber }) };
-  expect(unknown({}, settled, {}, { ...request, json: fields })).toContain(`"${line}" to certify.yaml`);
+  expect(unknown({}, known, {}, { ...request, json: fields })).toContain(`"${line}" to certify.yaml`);
 });
 
 test("a refusal counts if the limit was searched for, or if every target must accept the value", () => {

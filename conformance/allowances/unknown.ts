@@ -58,7 +58,7 @@ export function unknownLimit(limits: Limits, recipient: string, evidence: readon
     if (!isPlainCreate(response.request) || !isCleanRefusal(response)) continue;
     const fields = response.request.json as Fields;
     for (const [field, value] of Object.entries(narrowest(recipient)) as [keyof Declaration, unknown][]) {
-      const what = limits.isSettled(field) ? undefined : exceeded({ [field]: value }, fields);
+      const what = limits.isKnown(field) ? undefined : exceeded({ [field]: value }, fields);
       if (what === undefined) continue;
       const line = `${field}: ${rendered(table[field].widest?.(fields) ?? table[field].example)}`;
       return `the target refused a value, and the run does not know whether it limits ${field}: ${describeResponse(response)}. If it does, add a line such as "${line}" to certify.yaml (--declare)`;

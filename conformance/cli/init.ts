@@ -2,8 +2,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readDeclaration } from "../allowances/declaration.ts";
-import { renderDeclaration, type Answers } from "../allowances/file.ts";
-import { findLimits, NotAsked } from "../allowances/find.ts";
+import { renderDeclaration, type Findings } from "../allowances/file.ts";
+import { findLimits, NothingToTry } from "../allowances/find.ts";
 import { limitPhrases } from "../allowances/table.ts";
 import { largestTried } from "../topics/create/numbers.ts";
 import { counted } from "../report/words.ts";
@@ -40,19 +40,19 @@ function planOf(options: RunOptions): string[] {
   ];
 }
 
-type Asked = { answers: Answers; summary: string };
+type Asked = { findings: Findings; summary: string };
 
 async function askTarget(options: RunOptions): Promise<Asked> {
   const { target, limits, close } = openTarget({ ...options, declared: undefined });
   try {
     const { fresh } = target.merchant;
     const deps = { target, limits, fresh, sleep: (ms: number) => sleep(ms) };
-    const { answers } = await findLimits(options, { ...deps, largest: largestTried(options) });
+    const { findings } = await findLimits(options, { ...deps, largest: largestTried(options) });
     const { payouts, total } = target.budget;
-    return { answers, summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)` };
+    return { findings, summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)` };
   } catch (error) {
     // The budget does not even cover the first payout, or the target's limits cannot be searched for.
-    if (error instanceof BudgetExceeded || error instanceof RunStopped || error instanceof NotAsked)
+    if (error instanceof BudgetExceeded || error instanceof RunStopped || error instanceof NothingToTry)
       throw new CannotRun(`${options.baseUrl}: ${oneLine(error.message).replace(/[^.]$/, "$&.")} No file was written.`);
     throw error;
   } finally {
@@ -106,12 +106,12 @@ export async function init(args: readonly string[], env: NodeJS.ProcessEnv, newS
   const asked: Asked =
     options.effects === "money"
       ? await askTarget(options)
-      : { answers: {}, summary: "no payouts, so nothing was asked" };
+      : { findings: {}, summary: "no payouts, so nothing was asked" };
   const untried =
     options.effects === "money"
-      ? "Not asked. If the deployment has such a limit, fill this in by hand."
-      : `Not asked, because --effects ${options.effects} permits no payouts.`;
-  const text = renderDeclaration(introduction(options, asked.summary, new Date()), asked.answers, untried);
+      ? "Not tried. If the deployment has such a limit, fill this in by hand."
+      : `Not tried, because --effects ${options.effects} permits no payouts.`;
+  const text = renderDeclaration(introduction(options, asked.summary, new Date()), asked.findings, untried);
   const declared = limitPhrases(readDeclaration(text));
   write(file, text);
   print(`Paid     ${asked.summary}`);

@@ -23,7 +23,8 @@ export const newKey = () => randomBytes(24).toString("base64url");
 const headersOf = (request: IncomingMessage): Call["headers"] =>
   Object.fromEntries(Object.entries(request.headers).filter(([, value]) => value !== undefined)) as Call["headers"];
 
-function send(response: ServerResponse, reply: Reply | undefined, isHead: boolean): void {
+/** Sends a reply, or closes the connection without one. */
+export function send(response: ServerResponse, reply: Reply | undefined, isHead = false): void {
   if (!reply) return void response.destroy();
   if (reply.continued) response.writeContinue();
   const length = isHead ? {} : { "content-length": Buffer.byteLength(reply.text) };

@@ -110,7 +110,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       payouts,
       total,
       found: { ...limits.found },
-      falseDeclaration: limits.falsehood,
+      falseDeclaration: limits.disproof,
       dredd: shared.dredd,
       secondOpinion,
       stopped: target.ledger.stopped,

@@ -1,6 +1,6 @@
 // Finds and proves the limits that the target adds to what the interface leaves open (§8, D45).
 import type { Check } from "../../check.ts";
-import { findLimits, mostPayouts, NotAsked } from "../../allowances/find.ts";
+import { findLimits, mostPayouts, NothingToTry } from "../../allowances/find.ts";
 import { allPairs } from "../../allowances/search.ts";
 import type { CheckOptions } from "../../run-options.ts";
 import { findDelay } from "../../steps/notifications.ts";
@@ -44,7 +44,7 @@ export const checks: Check[] = [
         }
         if (throttled !== undefined) context.couldNotRun(id, `${throttled} Declare velocity in certify.yaml.`);
       } catch (error) {
-        if (error instanceof NotAsked) context.couldNotRun(id, error.message);
+        if (error instanceof NothingToTry) context.couldNotRun(id, error.message);
         else throw error;
       } finally {
         limits.freeze();
