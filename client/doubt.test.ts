@@ -69,14 +69,6 @@ describe("after a create whose outcome is unknown", () => {
     expect(result).toEqual({ outcome: "existed", status: "pending", data: { ...record, recovered: true } });
   });
 
-  test("a refusal proves nothing either if the doubt is two calls old", async () => {
-    const { client, time } = await reachedClient([...lost, refusal(422), list(), refusal(401), refusal(401)], once);
-    const outcomes: string[] = [];
-    for (let call = 0; call < 3; call++)
-      outcomes.push((await time.run(client.disbursements.create(disbursementRequest).result())).outcome);
-    expect(outcomes).toEqual(["unknown", "unknown", "unknown"]);
-  });
-
   test("other references are not in doubt, nor is a checkout with the same reference", async () => {
     const { client, time } = await reachedClient([...lost, refusal(422), refusal(422)], once);
     await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));

@@ -41,7 +41,7 @@ import { signWebhook } from "@disbursement-checkout/client/webhooks";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { fastifyApp, honoApp, POST } from "./frameworks.ts";
-import { app } from "./webhooks/webhooks.ts";
+import { app } from "./webhooks.ts";
 
 const spec = JSON.parse(readFileSync(process.env.SPEC!, "utf8"));
 const { body, headers } = await signWebhook(spec.components.examples.DisbursementCompletedEvent.value, process.env.WEBHOOK_SECRET!);

@@ -2,37 +2,11 @@
 // anything false about the payment, nobody is paid twice, and an undisturbed resume ends every doubt.
 import { expect, test } from "vitest";
 import type { DisbursementClient, DisbursementResult } from "./index.ts";
-import {
-  after,
-  countingService,
-  gateway,
-  halfResponse,
-  lose,
-  nothing,
-  page,
-  whole,
-  withoutCustomer,
-} from "./testing/counting-service.ts";
+import { countingService, losses, nothing, refusals, whole, withoutCustomer } from "./testing/counting-service.ts";
 import type { Fault, View } from "./testing/counting-service.ts";
-import { connectionRefused, disbursementRequest as request, ok, refusal } from "./testing/fakes.ts";
+import { disbursementRequest as request, ok, refusal } from "./testing/fakes.ts";
 
-const faults: Record<string, Fault> = {
-  nothing,
-  "a lost response": after(lose),
-  "a lost request": lose,
-  "a refused connection": () => {
-    throw connectionRefused();
-  },
-  "a 500 after recording": after(() => refusal(500)),
-  "a page after recording": after(page),
-  "a cut response": after(halfResponse),
-  "a text as data": after(() => ok("ok")),
-  "a gateway's 401 after recording": after(gateway(401)),
-  "a gateway's 404": gateway(404),
-  "a 401": () => refusal(401),
-  "a 422": () => refusal(422),
-  "a 429": () => refusal(429),
-};
+const faults: Record<string, Fault> = { nothing, ...losses, ...refusals };
 
 const ways: Record<string, (client: DisbursementClient) => Promise<DisbursementResult>> = {
   create: ({ disbursements }) => disbursements.create(request).result(),

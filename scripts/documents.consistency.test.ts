@@ -1,51 +1,63 @@
-// What all documents together must keep.
+// Links between documents lead to files, decisions that are cited exist, and no command downloads a package by a name
+// that anybody could register.
 import { existsSync } from "node:fs";
 import { glob, readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 
-const root = fileURLToPath(new URL("../", import.meta.url));
-const FOR_USERS = ["README.md", "server/docs/*.md", "{client,client/mcp,conformance}/*.md", "scripts/docs/samples/*"];
+const root = new URL("../", import.meta.url);
+const read = (file: string) => readFile(new URL(file, root), "utf8");
+const NOT_OWN = new Set(["node_modules", ".git", "dist", "data", "coverage", "reports", "certify-report"]);
 
-test("no two documents use the same reference, which works once", async () => {
-  const users = new Map<string, Set<string>>();
-  for await (const file of glob(FOR_USERS, { cwd: root })) {
-    const text = await readFile(`${root}${file}`, "utf8");
-    for (const [, reference] of text.matchAll(/["']?\breference["']?(?::|\s=>) ?["']([^"'…$]+)["']/g)) {
-      users.set(reference!, (users.get(reference!) ?? new Set()).add(file));
-    }
-  }
-  expect(users.size).toBeGreaterThan(15);
-  // The page of problems shows what a second use of the tutorial's reference means.
-  const repeated = [...users].filter(([reference, files]) => files.size > 1 && reference !== "tutorial-1");
-  expect(repeated.map(([reference, files]) => `${reference}: ${[...files].join(", ")}`)).toEqual([]);
-});
-
-test("the README is short", async () => {
-  expect((await readFile(`${root}README.md`, "utf8")).trimEnd().split("\n").length).toBeLessThanOrEqual(120);
-});
-
-test("no document installs a package of this project from the registry, where it is not published yet", async () => {
+/** The names of this project's files that match a pattern. */
+async function filesOf(pattern: string): Promise<string[]> {
   const found: string[] = [];
-  for await (const file of glob(["README.md", "server/README.md", ...FOR_USERS], { cwd: root })) {
-    const commands = (await readFile(`${root}${file}`, "utf8")).match(
-      /npm (install|i|add)\b.*@disbursement-checkout.*/g,
-    );
-    found.push(...(commands ?? []).map((command) => `${file}: ${command}`));
-  }
-  expect(found).toEqual([]);
-});
+  for await (const file of glob(pattern, { cwd: root, exclude: (path) => NOT_OWN.has(basename(path)) }))
+    found.push(file);
+  expect(found.length).toBeGreaterThan(10);
+  return found;
+}
 
 test("every link between documents leads to a file, so that it works without a server too", async () => {
   const dead: string[] = [];
-  for await (const file of glob(["*.md", "{client,conformance,server}/**/*.md"], {
-    cwd: root,
-    exclude: (name) => name === "node_modules",
-  })) {
-    const url = new URL(file, `file://${root}`);
-    for (const [, to] of (await readFile(url, "utf8")).matchAll(/\]\((?!#|[a-z]+:)([^)#]+)/g)) {
-      if (!existsSync(new URL(to!, url))) dead.push(`${file}: ${to}`);
+  for (const file of await filesOf("{*.md,{client,conformance,scripts,server}/**/*.md}")) {
+    for (const [, to] of (await read(file)).matchAll(/\]\((?!#|[a-z]+:)([^)#]+)/g)) {
+      const target = new URL(to!, pathToFileURL(new URL(file, root).pathname));
+      if (!existsSync(target)) dead.push(`${file}: ${to}`);
     }
   }
   expect(dead).toEqual([]);
+});
+
+test("every decision that the project cites exists, once", async () => {
+  const numbers = [...(await read("DECISIONS.md")).matchAll(/^## (D\d+a?) /gm)].map(([, number]) => number!);
+  expect(new Set(numbers).size).toBe(numbers.length);
+  const unknown: string[] = [];
+  const texts = "{DECISIONS.md,{spec,server,client,conformance}/**/*.{ts,md,yaml,yml,sql,eta,css,js,mjs,py,go,php}}";
+  for (const file of await filesOf(texts)) {
+    const cited = (await read(file)).match(/\bD\d{1,3}a?\b/g) ?? [];
+    unknown.push(...cited.filter((number) => !numbers.includes(number)).map((number) => `${file}: ${number}`));
+  }
+  expect(unknown).toEqual([]);
+});
+
+test("no text lets npm download a package of ours by its name, which anybody could register", async () => {
+  const manifests = ["client", "client/mcp", "conformance", "server"].map(
+    async (folder) => JSON.parse(await read(`${folder}/package.json`)) as { bin: Record<string, string> },
+  );
+  const commands = (await Promise.all(manifests)).flatMap(({ bin }) => Object.keys(bin)).join("|");
+  const dangerous = [
+    new RegExp(`npx (?!--no -- )[^\\n|]*?\\b(?<![/-])(${commands})\\b(?![.-])`),
+    /npm (install|i|exec|ci|x)\b[^\n]*["' ]@disbursement-checkout\//,
+    /"--package", "@disbursement-checkout\//,
+  ];
+  const found: string[] = [];
+  for (const file of await filesOf("{**/*.{ts,js,mjs,md,html,eta,yml,yaml,json},**/Dockerfile}")) {
+    if (/CHANGELOG\.md$|package-lock\.json$|documents\.consistency\.test\.ts$/.test(file)) continue;
+    const lines = (await read(file)).split("\n");
+    const bad = lines.filter((line) => dangerous.some((pattern) => pattern.test(line)));
+    found.push(...bad.map((line) => `${file}: ${line.trim().slice(0, 160)}`));
+  }
+  expect(found).toEqual([]);
 });

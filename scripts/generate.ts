@@ -1,13 +1,12 @@
 // Generates all files in generated/ from spec/openapi.yaml, and the files in generated/docs/ also from the guides. Also
-// generates the suite's copy of the theme of the server's pages, the drawings, and the tables of the READMEs that
-// code decides. With --check it writes nothing and fails if a file is stale.
+// generates the suite's copy of the theme of the server's pages, and the tables of the READMEs that code decides. With
+// --check it writes nothing and fails if a file is stale.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
 import { withKnownTable } from "./docs/known.ts";
 import { docsFiles } from "./docs/files.ts";
 import { withOptionTables } from "./docs/options.ts";
-import { pictureFiles } from "./docs/pictures/index.ts";
 import type { Document } from "./docs/tables.ts";
 import { modelsOf, type Schema } from "./models.ts";
 import { phonesModule } from "./phones.ts";
@@ -83,8 +82,6 @@ for (const [name, complete] of [
   if (!check) await writeFile(file, text);
 }
 for (const [name, text] of Object.entries(await docsFiles(bundled))) files[`generated/docs/${name}`] = text;
-
-Object.assign(files, await pictureFiles());
 
 const docs = new URL("generated/docs/", root);
 await mkdir(docs, { recursive: true });

@@ -1,6 +1,6 @@
-// A kill under load on each storage. `npm run faults -- kills` has a hundred.
+// A kill under load on each storage. `npm run lab -- kills` has a hundred.
 import { expect, test } from "vitest";
-import { runKills } from "../scripts/faults/kills.ts";
+import { runKills } from "../scripts/lab/faults.ts";
 
 test.each(["sqlite", "postgres"] as const)(
   "on %s a kill loses no acknowledged payment, doubles none, and the books agree",

@@ -70,7 +70,11 @@ test("a host pays a plan over stdio, in processes that are killed", async () => 
   expect(run(["--approve", plan!])).toMatchObject({ status: 2, stderr: expect.stringContaining("in a terminal") });
 });
 
-test("names what is missing or readable by others", () => {
+test("explains itself, and names what is missing or readable by others", () => {
+  for (const args of [["--help"], ["--approve", "plan", "-h"]]) {
+    const help = { status: 0, stderr: "", stdout: expect.stringMatching(/^Usage: disbursement-checkout-mcp /) };
+    expect(run(args, { BASE_URL: "" })).toMatchObject(help);
+  }
   expect(run([], { JOURNAL: "" })).toMatchObject({ status: 2, stderr: expect.stringContaining("JOURNAL") });
   const missing = { status: 2, stderr: expect.stringContaining("ENOENT") };
   expect(run([], { API_KEY_FILE: "/nowhere" })).toMatchObject(missing);

@@ -8,7 +8,7 @@ import type { CallOptions } from "../options.ts";
 import { isText } from "../outcome.ts";
 import { runAll } from "./pool.ts";
 import type { Source } from "./pool.ts";
-import type { Call, DisbursementResult } from "../result.ts";
+import type { DisbursementResult } from "../result.ts";
 import type { DisbursementCreated, DisbursementRequest } from "../types.ts";
 
 /** A payout as a journal keeps it. */
@@ -68,27 +68,23 @@ export interface Progress {
   repeated: number;
 }
 
-/** Options of `createAll` and `verifyAll`: the options of a call, and how many calls to make at the same time. */
-export interface ManyOptions extends CallOptions {
+/** Options of `createAll`: the options of a call, and those of the payroll. */
+export interface CreateAllOptions extends CallOptions {
   /** How many calls may be in progress at the same time. Default 16. */
   concurrency?: number;
-}
-
-/** Options of `createAll`. */
-export interface CreateAllOptions extends ManyOptions {
   /** Remembers what was paid, so that a killed run can be continued. */
   journal?: Journal | undefined;
   /** Called after each result. Not awaited, and its errors are ignored. */
   onProgress?(progress: Progress): void;
 }
 
-/** Which item of the input a result belongs to. */
-interface Position<Item> {
-  /** The item's place in the input; the first is 0. */
+/** Which entry of the input a result belongs to. */
+interface Position {
+  /** The entry's place in the input; the first is 0. */
   index: number;
-  /** The item itself. */
-  input: Item;
-  /** The merchant's reference in createAll, the service's reference in verifyAll. Empty if the item has none. */
+  /** The entry itself. */
+  input: DisbursementRequest;
+  /** The merchant's reference. Empty if the entry has none. */
   reference: string;
 }
 
@@ -116,14 +112,10 @@ interface Repeated {
  * The result of one entry of `createAll`, and which entry it belongs to. Its `outcome` is as in {@link DisbursementResult},
  * or `repeated`: an earlier entry of the same input has the reference, and this entry was not sent.
  */
-export type PayoutResult = Position<DisbursementRequest> &
-  (FromJournal | ({ fromJournal: false } & (DisbursementResult | Repeated)));
-
-/** The result of one reference of `verifyAll`: as `verify(…).result()` returns it, and which reference it belongs to. */
-export type VerifyResult<Result> = Position<string> & Result;
+export type PayoutResult = Position & (FromJournal | ({ fromJournal: false } & (DisbursementResult | Repeated)));
 
 /** What must be fixed in an entry of a payroll before it can be paid. */
-export interface EntryProblem extends Position<DisbursementRequest> {
+export interface EntryProblem extends Position {
   /** One text for each field that the contract refuses, and for a reference that an earlier entry has. */
   problems: string[];
 }
@@ -204,12 +196,14 @@ async function* pay(
   progress: Progress,
   options?: CreateAllOptions,
 ): AsyncGenerator<PayoutResult, void> {
-  const { journal, onProgress = ignore, ...others } = options ?? {};
+  const { journal, onProgress = ignore, concurrency, ...callOptions } = options ?? {};
+  // An invalid option throws here, instead of failing each entry.
+  const { signal } = resolveOptions(callOptions, defaults);
   ensure(!journal || !inUse.has(journal), "Another run uses this journal. Run one payroll after the other.");
   if (journal) inUse.add(journal);
   const references = new Set<string>();
   try {
-    yield* callAll(input, others, async (entry, callOptions, fail) => {
+    yield* runAll(input, concurrency, signal, async (entry, index, fail) => {
       const request = { ...entry };
       const { reference = "" } = request;
       // Without a reference, create refuses the request.
@@ -223,12 +217,15 @@ async function* pay(
         : payout
           ? fromJournal(payout)
           : await disbursements[isValid && (known || !journal) ? "resume" : "create"](request, callOptions).result();
-      const { outcome } = result;
+      const { outcome, error } = result;
+      // The client's own signal ends the run too.
+      const aborted = [error, error?.cause].find((cause) => cause instanceof AbortedError);
+      if (aborted) fail(aborted);
       if (!payout && outcome !== "unknown") await book?.after(request, result.data).catch(fail);
       progress.done++;
       progress[outcome]++;
       notify(onProgress, { ...progress });
-      return { reference, fromJournal: false, ...result };
+      return { index, input: entry, reference, fromJournal: false, ...result };
     });
   } finally {
     try {
@@ -249,44 +246,4 @@ function repeated(reference: string): Repeated {
     `An earlier entry has the reference "${reference}". This entry was not sent: if it is another payment, give it a ` +
     "reference of its own.";
   return { outcome: "repeated", error: new UsageError(message) };
-}
-
-/** `client.disbursements` or `client.checkouts`. */
-interface Readable<Data, Result> {
-  verify(reference: string, options?: CallOptions): Call<Data, Result>;
-}
-
-/**
- * Reads many records. Returns one result per reference, in the order in which they become ready.
- *
- * @param records `client.disbursements` or `client.checkouts`.
- * @param references The service's references, as returned by create.
- * @throws {UsageError} An option is invalid.
- * @throws {AbortedError} The signal was aborted.
- */
-export function verifyAll<Data, Result extends object>(
-  records: Readable<Data, Result>,
-  references: Source<string>,
-  options: ManyOptions = {},
-): AsyncGenerator<VerifyResult<Result>, void> {
-  return callAll(references, options, async (reference, callOptions) => {
-    return { reference, ...(await records.verify(reference, callOptions).result()) };
-  });
-}
-
-/** Makes a call for each item of the input, and adds the item and its position to the result. */
-function callAll<Item, R extends object>(
-  input: Source<Item>,
-  { concurrency, ...options }: ManyOptions,
-  call: (item: Item, options: CallOptions, fail: (error: unknown) => void) => Promise<R>,
-) {
-  // An invalid option throws here, instead of failing each item.
-  const { signal } = resolveOptions(options, defaults);
-  return runAll(input, concurrency, signal, async (item, index, fail) => {
-    const result: R & { error?: Error } = await call(item, options, fail);
-    // The client's own signal ends the run too.
-    const aborted = [result.error, result.error?.cause].find((error) => error instanceof AbortedError);
-    if (aborted) fail(aborted);
-    return { index, input: item, ...result };
-  });
 }

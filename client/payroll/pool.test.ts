@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AbortedError } from "../index.ts";
 import { runAll } from "./pool.ts";
-import { rejectionOf } from "../testing/fakes.ts";
 
 const idle = () => new Promise(setImmediate);
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
@@ -145,14 +144,6 @@ describe("runAll", () => {
     expect(run).toEqual({ results: origin === "work" ? [1] : [0, 1], error: problem, ended: true });
   });
 
-  test("throws the first of several errors, even if it is undefined", async () => {
-    const run = runAll([0, 1], 2, undefined, async (item) => {
-      if (item === 0) throw undefined;
-      throw new Error("second");
-    });
-    expect(await rejectionOf(run.next())).toBeUndefined();
-  });
-
   test("an abort ends a wait for the source, lets the work end, and is thrown with its reason", async () => {
     const controller = new AbortController();
     const { held, work } = heldWork();
@@ -163,53 +154,5 @@ describe("runAll", () => {
     await idle();
     expect(run).toMatchObject({ results: [0], ended: true, error: { cause: "stop now" } });
     expect(run.error).toBeInstanceOf(AbortedError);
-  });
-
-  test("an item that arrives after the abort is not worked on", async () => {
-    const controller = new AbortController();
-    let deliver!: (item: number) => void;
-    async function* source() {
-      yield await new Promise<number>((resolve) => void (deliver = resolve));
-    }
-    const { held, work } = heldWork();
-    const run = collect(runAll(source(), 2, controller.signal, work));
-    await idle();
-    controller.abort();
-    deliver(0);
-    await idle();
-    expect(held.size).toBe(0);
-    expect(run).toMatchObject({ results: [], ended: true });
-  });
-
-  test("with a signal that is aborted already takes nothing", async () => {
-    const { state, source } = countingSource(3);
-    const run = runAll(source, 2, AbortSignal.abort(), async (item) => item);
-    expect(await rejectionOf(run.next())).toBeInstanceOf(AbortedError);
-    expect(state.taken).toBe(0);
-  });
-
-  test("leaves no listener on the signal", async () => {
-    const { signal } = new AbortController();
-    const listeners = new Set<string>();
-    const add = signal.addEventListener.bind(signal);
-    const remove = signal.removeEventListener.bind(signal);
-    signal.addEventListener = (type: string, listener: EventListener) => {
-      listeners.add(type);
-      add(type, listener);
-    };
-    signal.removeEventListener = (type: string, listener: EventListener) => {
-      listeners.delete(type);
-      remove(type, listener);
-    };
-    const run = runAll([0], 2, signal, async (item) => item);
-    await run.next();
-    expect(listeners.size).toBe(1);
-    await run.next();
-    expect(listeners.size).toBe(0);
-  });
-
-  test.each([undefined, null, 5, {}])("refuses %s as input", async (source) => {
-    const error = await rejectionOf(runAll(source as never, 1, undefined, async () => 0).next());
-    expect(error).toBeInstanceOf(TypeError);
   });
 });

@@ -1,7 +1,7 @@
 import { abortedBy } from "../attempt.ts";
 import { ensure } from "../options.ts";
 
-/** What createAll and verifyAll read: an array, a generator, a stream, … */
+/** What createAll reads: an array, a generator, a stream, … */
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item>;
 
 /** What runAll does for an item. `fail` ends the run without losing the item's result. */

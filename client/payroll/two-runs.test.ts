@@ -7,19 +7,16 @@ import type { DisbursementRequest } from "../index.ts";
 import { createAll } from "./payroll.ts";
 import type { Journal, JournaledPayout, PayoutResult } from "./payroll.ts";
 import {
-  after,
   countingService,
-  gateway,
-  halfResponse,
-  lose,
+  losses as lostCreates,
   nothing,
-  page,
   payoutOf,
+  refusals,
   whole,
   withoutCustomer,
 } from "../testing/counting-service.ts";
 import type { Fault, Payout, View } from "../testing/counting-service.ts";
-import { connectionRefused, disbursementRequest, ok, record, refusal } from "../testing/fakes.ts";
+import { disbursementRequest, ok, record, refusal } from "../testing/fakes.ts";
 
 const entry = (n: number): DisbursementRequest => ({
   ...disbursementRequest,
@@ -32,34 +29,21 @@ const entries = [entry(1), entry(2), entry(3)];
 const taken = entries[1]!;
 
 const losses: Record<string, Fault> = {
-  "the response is lost": after(lose),
-  "the request is lost": () => lose(),
-  "the request arrives late": (_, later) => {
+  ...lostCreates,
+  "a request that arrives late": (_, later) => {
     later();
-    return lose();
+    return lostCreates["a lost request"]();
   },
-  "the connection is refused": () => {
-    throw connectionRefused();
-  },
-  "a 500 follows": after(() => refusal(500)),
-  "a gateway answers": after(gateway(401)),
-  "a page answers": after(page),
-  "half a response comes": after(halfResponse),
   "the process is killed": (process) => {
     process();
     return new Promise(() => {});
   },
 };
-
 const seconds: Record<string, Fault> = {
   nothing,
-  "a 401": () => refusal(401),
-  "a 403": () => refusal(403),
-  "a 422": () => refusal(422),
-  "a 429": () => refusal(429),
+  ...refusals,
   "a 500": () => refusal(500),
-  "a refused connection": losses["the connection is refused"]!,
-  "a gateway's 404": gateway(404),
+  "a refused connection": lostCreates["a refused connection"],
 };
 
 const { customer: _, ...anonymous } = record;
@@ -130,12 +114,6 @@ const cases = Object.keys(losses).flatMap((loss) =>
     ),
   ),
 );
-const all = cases.flatMap((each) => Object.keys(seconds).map((second) => ({ ...each, second })));
-
-test("there are more than a hundred combinations", () => {
-  expect(all.length).toBe(1632);
-});
-
 test.each(cases)(
   "$loss, then the service shows $view; journal: $hasJournal, same process: $isSameProcess",
   async (scenario) => {

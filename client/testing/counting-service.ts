@@ -1,6 +1,15 @@
 // A service that counts what it records, for tests of several calls or runs about the same payments.
 import type { DisbursementRequest } from "../index.ts";
-import { connectionLost, disbursementCreated, ok, record, refusal, respond, scriptedClient } from "./fakes.ts";
+import {
+  connectionLost,
+  connectionRefused,
+  disbursementCreated,
+  ok,
+  record,
+  refusal,
+  respond,
+  scriptedClient,
+} from "./fakes.ts";
 import type { Step } from "./fakes.ts";
 
 export type Payout = typeof record;
@@ -17,20 +26,38 @@ export const payoutOf = ({ reference, amount, phoneNumber }: DisbursementRequest
 export type Fault = (process: () => Response, later: () => void) => Response | Promise<Response>;
 
 export const nothing: Fault = (process) => process();
-export const lose = (): never => {
+const lose = (): never => {
   throw connectionLost();
 };
 /** Lets the service process a create, and replaces its response. */
-export const after =
+const after =
   (response: () => Response): Fault =>
   (process) => {
     process();
     return response();
   };
-export const gateway = (status: number) => () =>
+const gateway = (status: number) => () =>
   respond(status, { statusCode: status, error: "Unauthorized", message: "No token" });
-export const page = () => respond(200, "<html>");
-export const halfResponse = () => respond(200, '{"statusCode":200,"data":{"ref');
+
+/** After these faults nobody knows whether the payout exists, or the connection was never made. */
+export const losses = {
+  "a lost response": after(lose),
+  "a lost request": lose,
+  "a refused connection": () => {
+    throw connectionRefused();
+  },
+  "a 500 after recording": after(() => refusal(500)),
+  "a page after recording": after(() => respond(200, "<html>")),
+  "a cut response": after(() => respond(200, '{"statusCode":200,"data":{"ref')),
+  "a text as data": after(() => ok("ok")),
+  "a gateway's 401 after recording": after(gateway(401)),
+} satisfies Record<string, Fault>;
+
+/** With these faults a create is refused, by the service or before it. */
+export const refusals: Record<string, Fault> = {
+  "a gateway's 404": gateway(404),
+  ...Object.fromEntries([401, 403, 422, 429].map((status) => [`a ${status}`, () => refusal(status)])),
+};
 
 /** What the service shows: whether a 409 has a `Location`, what a read of a record returns, and the list. */
 export interface View {

@@ -7,7 +7,6 @@ import fastify from "fastify";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { receiveWebhooks } from "./express.ts";
 import { receiveWebhooks as receiveFastify } from "./fastify.ts";
-import { receiveWebhooks as receiveFetch } from "./fetch.ts";
 import { memoryStore } from "./receiver.ts";
 import type { EventStore } from "./receiver.ts";
 import { rejectionOf } from "../testing/fakes.ts";
@@ -62,15 +61,16 @@ describe.each(Object.keys(receivers))("%s", (framework) => {
   test("refuses forged and stale webhooks with 400", async () => {
     const { url } = await start();
     const { headers } = await signWebhook(JSON.stringify(sample), secrets[0]!, { id: "msg_1" });
-    expect((await deliver(url, {}, foreignSecret)).status).toBe(400);
-    expect((await deliver(url, { body: JSON.stringify({ ...sample, event: "disbursement.failed" }) })).status).toBe(
-      400,
-    );
-    expect((await deliver(url, { headers: { ...headers, "webhook-id": "msg_2" } })).status).toBe(400);
-    expect((await deliver(url, { headers: {} })).status).toBe(400);
-    expect((await deliver(url, { body: "" })).status).toBe(400);
     const stale = await signWebhook(JSON.stringify(sample), secrets[0]!, { now: Date.now() - 301_000 });
-    expect((await deliver(url, stale)).status).toBe(400);
+    expect((await deliver(url, {}, foreignSecret)).status).toBe(400);
+    for (const change of [
+      { body: JSON.stringify({ ...sample, event: "disbursement.failed" }) },
+      { headers: { ...headers, "webhook-id": "msg_2" } },
+      { headers: {} },
+      { body: "" },
+      stale,
+    ])
+      expect((await deliver(url, change)).status).toBe(400);
     expect(handled).toEqual([]);
     // Each reason once: anybody can send such requests.
     expect(errors.map(String)).toEqual([
@@ -250,13 +250,6 @@ test("Fastify receives at the root if the plugin has no prefix", async () => {
   const { headers, body } = await signWebhook(JSON.stringify(sample), secrets[0]!);
   expect((await app.inject({ method: "POST", url: "/", headers, body })).statusCode).toBe(204);
   await app.close();
-});
-
-test("fetch receives a request that has no body", async () => {
-  const { headers } = await signWebhook("", secrets[0]!);
-  const receive = receiveFetch({ secret: secrets, onEvent: () => {}, onError: () => {} });
-  const response = await receive(new Request("https://merchant.example", { method: "POST", headers }));
-  expect([response.status, await response.text()]).toEqual([400, "The body is not an event."]);
 });
 
 describe("memoryStore", () => {

@@ -1,27 +1,13 @@
-// Determines whether the suite catches a broken server: each requirement that the server violates must get the verdict
-// for a violation at its level: `fail` for `must`, `warn` for `should`, and another observation for `observe`.
-import type { Check } from "../check.ts";
+// Determines whether the suite catches a broken server, and certifies a sound one. A broken server is caught if each
+// requirement that it violates gets the verdict for a violation at its level: `fail` for `must`, `warn` for `should`, and
+// another observation for `observe`.
 import { catalogue } from "../contract/requirements.ts";
 import type { Profile, Report, Requirement, Verdict } from "../results.ts";
 import type { CheckReport } from "../run/verdicts.ts";
-import type { Fault } from "./fault.ts";
+import { joined, type Fault } from "./fault.ts";
 import { startBroken } from "./server.ts";
-import type { SoundServer } from "./sound-server.ts";
+import type { SoundServer } from "./sound.ts";
 import { optionsFor, runTrial, type Trial } from "./trial.ts";
-
-/** The result for one broken server. */
-export type Catch = {
-  fault: Fault;
-  /** For each violated requirement, the names of the checks that caught the fault; an empty array if no check did. */
-  by: Record<string, string[]>;
-  /** The violated requirements for which no check caught the fault. */
-  missed: string[];
-  /** Requirements that failed although the fault does not list them. */
-  also: string[];
-  /** Errors of the suite itself. */
-  errors: string[];
-  ms: number;
-};
 
 const requirements = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
 const levelOf = (id: string) => requirements.get(id)?.level;
@@ -33,10 +19,7 @@ const observationsOf = (report: Report, id: string) =>
     report.observed.filter(({ requirement }) => requirement === id).map(({ name, value }) => [name, value]),
   );
 
-/**
- * The observations of the sound server, by requirement id. A fault in observed behaviour is caught if the broken
- * server's observations differ.
- */
+/** The observations of the sound server, by requirement id. A broken server's must differ. */
 export type Baseline = ReadonlyMap<string, string>;
 
 export async function observeSound(): Promise<Baseline> {
@@ -63,7 +46,7 @@ function catchers(report: Report, id: string, baseline: Baseline): string[] {
  * verdict for a violation. If one of them is an `observe` requirement, it never returns true, because observations are
  * compared after the run.
  */
-export function allFailed(ids: readonly string[]) {
+function allFailed(ids: readonly string[]) {
   const open = new Set(ids);
   return ({ results }: CheckReport) => {
     for (const [id, { verdict }] of Object.entries(results)) {
@@ -73,72 +56,81 @@ export function allFailed(ids: readonly string[]) {
   };
 }
 
-/** How to run the suite against a broken server. */
-type Manner = {
-  /** Further arguments of the runs, such as a seed. */
-  args?: readonly string[];
-  /** True to run without the search for limits, as if they were known; requests then use ordinary values. */
-  knowsLimits?: boolean;
+/** The result for one broken server. */
+export type Catch = {
+  /** For each violated requirement, the names of the checks that caught the fault; an empty array if no check did. */
+  by: Record<string, string[]>;
+  /** The violated requirements for which no check caught the fault. */
+  missed: string[];
+  /** Errors of the suite itself. */
+  errors: string[];
 };
 
-async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[], { args = [], knowsLimits }: Manner) {
-  const server = await startBroken(fault.how);
+/**
+ * Starts a server with a fault and runs the checks that must catch the fault. Does so once for each profile in which
+ * the fault violates a requirement.
+ * @param knowsLimits true to run without the search for limits, as if they were known
+ */
+export async function tryFault(
+  { how, violates, through }: Pick<Fault, "how" | "violates" | "through">,
+  baseline: Baseline,
+  { args = [], knowsLimits = false }: { args?: readonly string[]; knowsLimits?: boolean } = {},
+): Promise<Catch> {
+  const result: Catch = { by: {}, missed: [], errors: [] };
+  for (const profile of ["core", "extended"] as const) {
+    const ids = violates.filter((id) => requirements.get(id)?.profile === profile);
+    if (ids.length === 0) continue;
+    const choose: Trial["choose"] = (all) =>
+      all.filter(({ phase, ids: own }) => !knowsLimits || phase !== "limits" || ids.some((id) => own.includes(id)));
+    const server = await startBroken(how);
+    try {
+      const options = await optionsFor(server, ["--profile", profile, ...args]);
+      const report = await runTrial(options, { only: ids, through, choose, enough: allFailed(ids) });
+      for (const id of ids) result.by[id] = catchers(report, id, baseline);
+      result.errors.push(...report.errors);
+    } finally {
+      await server.stop();
+    }
+  }
+  result.missed = violates.filter((id) => !result.by[id]?.length);
+  return result;
+}
+
+/** A fault that only some requirements catch. */
+export type SoleCatch = Fault & Required<Pick<Fault, "onlyBy">>;
+
+/**
+ * The age from which a server treats a record as old. No check takes so long. Therefore only the checks at the end of
+ * the run, after `lingerSeconds`, find old records.
+ */
+const oldAge = 30_000;
+const lingerSeconds = 35;
+
+/** Runs all checks of the profile against a server. Returns the requirements that failed, and the suite's own errors. */
+export async function findKillers({ how, onlyBy: { profile } }: SoleCatch): Promise<string[]> {
+  const server = await startBroken(how, oldAge);
   try {
-    const options = await optionsFor(server, ["--profile", profile, ...args]);
-    const choose = (all: Check[]) =>
-      knowsLimits
-        ? all.filter(({ phase, ids: judged }) => phase !== "limits" || ids.some((id) => judged.includes(id)))
-        : all;
-    return await runTrial(options, { only: ids, through: fault.through, choose, enough: allFailed(ids) });
+    const report = await runTrial(await optionsFor(server, ["--profile", profile, "--linger", String(lingerSeconds)]));
+    return [...report.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id), ...report.errors];
   } finally {
     await server.stop();
   }
 }
 
-/**
- * Starts a server with a fault and runs the checks that must catch the fault. Does so once for each profile in which
- * the fault violates a requirement.
- */
-export async function tryFault(fault: Fault, baseline: Baseline, manner: Manner = {}): Promise<Catch> {
-  const start = performance.now();
-  const result: Catch = { fault, by: {}, missed: [], also: [], errors: [], ms: 0 };
-  for (const profile of ["core", "extended"] as const) {
-    const ids = fault.violates.filter((id) => requirements.get(id)?.profile === profile);
-    if (ids.length === 0) continue;
-    const report = await tryProfile(fault, profile, ids, manner);
-    for (const id of ids) result.by[id] = catchers(report, id, baseline);
-    const others = report.requirements.filter(({ id, verdict }) => verdict === "fail" && !fault.violates.includes(id));
-    result.also.push(...others.map(({ id }) => id));
-    result.errors.push(...report.errors);
-  }
-  result.missed = fault.violates.filter((id) => !result.by[id]?.length);
-  result.also = [...new Set(result.also)];
-  result.ms = Math.round(performance.now() - start);
-  return result;
-}
-
-/** The result of one run against a sound server. */
-export type Alarm = {
-  /** The requirements with a false alarm, each with the reason: they failed, warned or could not be judged. */
-  alarms: string[];
-  verdict: Report["verdict"];
-  ms: number;
-};
+type Deployment = Pick<SoundServer, "how" | "prefix" | "args" | "declared" | "verdict">;
 
 /** Runs checks of a profile against a server. The caller provides everything that the checks need. */
 export async function runAgainst(
-  { how, prefix = "", args = [], declared }: Pick<SoundServer, "how" | "prefix" | "args" | "declared">,
+  { how, prefix = "", args = [], declared }: Deployment,
   profile: Profile,
   trial?: Trial,
 ): Promise<Report> {
   const server = await startBroken(how);
   try {
-    const provided = ["--recipient", "2257038102473", "--failing-recipient", "2250000000089"];
+    const provided = ["--effects", "money", "--recipient", "2257038102473", "--failing-recipient", "2250000000089"];
     const options = await optionsFor({ ...server, url: server.url + prefix }, [
       "--profile",
       profile,
-      "--effects",
-      "money",
       ...provided,
       ...args,
     ]);
@@ -149,32 +141,32 @@ export async function runAgainst(
 }
 
 /**
- * Runs all checks of a profile against a sound server.
+ * Runs all checks of a profile against a sound server. Returns the verdict, and the requirements with a false alarm:
+ * they failed, warned or could not be judged.
  * @param tolerated further verdicts that raise no alarm, such as `warn` for a server that deviates from a `should`
  */
-export async function trySound(
-  server: Pick<SoundServer, "how" | "prefix" | "args" | "declared" | "verdict">,
-  profile: Profile,
-  tolerated: readonly Verdict[] = [],
-): Promise<Alarm> {
-  const start = performance.now();
-  const report = await runAgainst(server, profile);
-  const fine = new Set<Verdict>([
-    "pass",
-    "observed",
-    "not-applicable",
-    ...(server.verdict === "error" ? ["could-not-run" as const] : []),
-    ...tolerated,
-  ]);
-  const alarms = report.requirements
-    .filter(({ verdict }) => !fine.has(verdict))
+export async function trySound(server: Deployment, profile: Profile, tolerated: readonly Verdict[] = []) {
+  const { requirements: judged, errors, verdict } = await runAgainst(server, profile);
+  const fine = new Set<Verdict>(["pass", "observed", "not-applicable", ...tolerated]);
+  if (server.verdict === "error") fine.add("could-not-run");
+  const alarms = judged
+    .filter((requirement) => !fine.has(requirement.verdict))
     .map(({ id, checks }) => {
-      const worst = checks.find(({ verdict }) => !fine.has(verdict));
+      const worst = checks.find((check) => !fine.has(check.verdict));
       return `${id}: expected ${worst?.expected}, got ${worst?.actual}`;
     });
-  return {
-    alarms: [...alarms, ...report.errors],
-    verdict: report.verdict,
-    ms: Math.round(performance.now() - start),
-  };
+  return { verdict, alarms: [...alarms, ...errors] };
+}
+
+/** Puts a sound deployment in front of a server with several faults. Returns the violated requirements that it hides. */
+export async function hiddenBy(server: SoundServer, faults: readonly Fault[]): Promise<string[]> {
+  const ids = faults.flatMap(({ violates }) => violates);
+  const how = joined(server.how, ...faults.map((fault) => fault.how));
+  const report = await runAgainst({ ...server, how }, "core", { only: ids, enough: allFailed(ids) });
+  return report.requirements
+    .filter(({ id, verdict, reason }) => {
+      const isShown = ["fail", "could-not-run"].includes(verdict) || reason?.code === "caller";
+      return ids.includes(id) && !isShown;
+    })
+    .map(({ id, verdict }) => `${id}: ${verdict}`);
 }

@@ -5,7 +5,8 @@ import type { Report } from "../results.ts";
 import type { How } from "./fault.ts";
 import { startBroken } from "./server.ts";
 import { optionsFor, runTrial } from "./trial.ts";
-import { createDisbursement, instead, refusal, responses, withBody } from "./ways.ts";
+import { items, lists, refuses } from "./exchanges.ts";
+import { drops } from "./webhooks.ts";
 
 const timeout = 300_000;
 
@@ -21,11 +22,6 @@ async function passed(how: How, only: readonly string[], args: readonly string[]
 }
 
 test("nothing that builds on a payout passes if every create is refused", { timeout }, async () => {
-  const refusesAll = instead(
-    createDisbursement,
-    () => true,
-    () => refusal(422),
-  );
   const only = [
     "create.accepted",
     "create.duplicate-refused",
@@ -49,7 +45,12 @@ test("nothing that builds on a payout passes if every create is refused", { time
     "lists.merchants-apart",
     "limits.reference-as-sent",
   ];
-  expect(await passed(() => refusesAll, only)).toEqual([]);
+  expect(
+    await passed(
+      refuses(() => true),
+      only,
+    ),
+  ).toEqual([]);
 });
 
 test("nothing about notifications passes if none is ever sent", { timeout }, async () => {
@@ -64,13 +65,16 @@ test("nothing about notifications passes if none is ever sent", { timeout }, asy
     "retries.gone-ends",
     "retries.redirect-fails",
   ];
-  expect(await passed(() => ({ webhook: async () => ({ status: 204, headers: {}, text: "" }) }), only)).toEqual([]);
+  expect(
+    await passed(
+      drops(() => true),
+      only,
+    ),
+  ).toEqual([]);
 });
 
 test("nothing about lists passes if they are always empty", { timeout }, async () => {
-  const empty = responses(["listDisbursements", "listCheckouts", "listEvents", "listDeliveries"], (reply) =>
-    reply.status === 200 ? withBody(reply, { statusCode: 200, data: { items: [] } }) : reply,
-  );
+  const empty = items([...lists, "listEvents", "listDeliveries"], () => []);
   const only = [
     "lists.newest-first",
     "lists.pages",
@@ -81,7 +85,7 @@ test("nothing about lists passes if they are always empty", { timeout }, async (
     "sandbox.events",
     "sandbox.deliveries",
   ];
-  expect(await passed(() => empty, only)).toEqual([]);
+  expect(await passed(empty, only)).toEqual([]);
 });
 
 test("nothing that follows settlement passes if no payout settles", { timeout }, async () => {

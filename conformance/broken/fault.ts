@@ -66,6 +66,7 @@ export type Hooks = {
 };
 
 export type Fault = {
+  /** The first violated requirement and the defect, which together name the fault. */
   id: string;
   /** One sentence that describes the defect. */
   defect: string;
@@ -80,37 +81,77 @@ export type Fault = {
   through?: string;
   /**
    * Set for a defect that is not visible right after a create: of all requirements of the profile, only these may fail.
-   * `npm run certify:self-test -- --classes` checks this.
+   * `npm run certify:self-test -- classes` checks this.
    */
   onlyBy?: { ids: readonly string[]; profile: Profile };
-  /** Set for a broken server that `npm test` tries. */
-  isQuick?: true;
 };
 
-/** Returns the changes that a fault makes to a server. It is called once for each server, so each has its own state. */
-export type How = (world: World) => Hooks;
-
 /**
- * Declares a broken server.
- * @param violates requirement ids, separated by spaces
+ * Returns the changes that a fault makes to a server. It is called once for each server, so each has its own state. A
+ * fault with state of its own may return what a building block returns.
  */
-export const fault = (id: string, defect: string, violates: string, how: How, through?: string): Fault => ({
-  id,
-  defect,
-  violates: violates.split(" "),
-  how,
-  ...(through === undefined ? {} : { through }),
-});
+export type How = (world: World) => Hooks | How;
+
+export function hooksOf(how: How, world: World): Hooks {
+  const made = how(world);
+  return typeof made === "function" ? hooksOf(made, world) : made;
+}
+
+/** Combines servers: requests and webhooks pass through the first, then through the next. */
+export const joined =
+  (...hows: readonly How[]): How =>
+  (world) =>
+    hows
+      .map((how) => hooksOf(how, world))
+      .reduceRight((inner, outer) => {
+        const { handle = (call, ask) => ask(call), webhook = (message, deliver) => deliver(message) } = outer;
+        return {
+          ...inner,
+          ...outer,
+          env: { ...inner.env, ...outer.env },
+          handle: (call, ask) => handle(call, async (each) => (inner.handle ? inner.handle(each, ask) : ask(each))),
+          webhook: (message, deliver) =>
+            webhook(message, (each) => (inner.webhook ? inner.webhook(each, deliver) : deliver(each))),
+          storage(storage) {
+            const changed = { ...storage, ...inner.storage?.(storage) };
+            return { ...changed, ...outer.storage?.(changed) };
+          },
+        };
+      });
+
+/** What a topic declares of a fault, besides the requirement and the defect under which it stands. */
+type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly string[] };
+type Ids = string | readonly string[];
+
+/** The faults of a topic: by requirement, and by a sentence that describes the defect. */
+export type Faults = Readonly<Record<string, Readonly<Record<string, How | Declared>>>>;
+
+const declared = (fault: How | Declared): Declared => (typeof fault === "function" ? { how: fault } : fault);
+
+/** Declares that a fault violates these requirements, too. */
+export const also = (ids: Ids, fault: How | Declared): Declared => ({ ...declared(fault), also: [ids].flat() });
+
+/** Declares that the checks of this requirement provoke the fault (see `Fault.through`). */
+export const through = (id: string, fault: How | Declared): Declared => ({ ...declared(fault), through: id });
 
 /**
  * Declares that only these requirements catch a fault.
- * @param ids requirement ids, separated by spaces
  * @param profile `extended` if the interface does not state the violated requirement
  */
-export const caughtOnlyBy = (ids: string, of: Fault, profile: Profile = "core"): Fault => ({
-  ...of,
-  onlyBy: { ids: ids.split(" "), profile },
+export const caughtOnlyBy = (ids: Ids, fault: How | Declared, profile: Profile = "core"): Declared => ({
+  ...declared(fault),
+  onlyBy: { ids: [ids].flat(), profile },
 });
 
-/** Declares a broken server that `npm test` tries: one for each topic, which is the first word of a requirement's id. */
-export const quickFault: typeof fault = (...args) => ({ ...fault(...args), isQuick: true });
+/** Makes faults that differ in one value. */
+export const forEach = <T>(values: readonly T[], fault: (value: T) => readonly [defect: string, how: How | Declared]) =>
+  Object.fromEntries(values.map(fault));
+
+/** Returns the faults of a topic as a list. */
+export const listed = (faults: Faults): Fault[] =>
+  Object.entries(faults).flatMap(([id, defects]) =>
+    Object.entries(defects).map(([defect, fault]) => {
+      const { also: others = [], ...rest } = declared(fault);
+      return { id: `${id}: ${defect}`, defect, violates: [id, ...others], ...rest };
+    }),
+  );

@@ -1,6 +1,12 @@
 // Collects all broken servers. Each has one fault and names the requirements whose checks must catch it.
-import { join } from "node:path";
-import { collect } from "../collect.ts";
-import type { Fault } from "./fault.ts";
+import { readdirSync } from "node:fs";
+import { contractFaults } from "./contract-faults.ts";
+import { listed, type Fault, type Faults } from "./fault.ts";
 
-export const faults: readonly Fault[] = await collect<Fault>(join(import.meta.dirname, "faults"), "faults");
+const folder = new URL("../topics/", import.meta.url);
+const topics = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith("faults.ts"));
+const modules = await Promise.all(
+  topics.toSorted().map((file) => import(new URL(file, folder).href) as Promise<{ faults: Faults }>),
+);
+
+export const faults: readonly Fault[] = [...modules.map(({ faults: own }) => own), ...contractFaults].flatMap(listed);

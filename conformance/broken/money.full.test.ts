@@ -1,22 +1,22 @@
 // Counts the payouts of a run, both in the requests that the server receives and in the records that it stores.
 import { afterEach, expect, test } from "vitest";
 import { runCertify } from "../testing/command-line.ts";
-import type { Ask, Call } from "./fault.ts";
+import { joined, type Call, type How } from "./fault.ts";
 import { startBroken, type Running } from "./server.ts";
-import { createCheckout, requests } from "./ways.ts";
+import { createCheckout, requests } from "./exchanges.ts";
 
 const timeout = 300_000;
 let server: Running;
 afterEach(() => server.stop());
 
 /** Starts the reference server and records every request and every insert. */
-async function recording(handle: (call: Call, ask: Ask) => ReturnType<Ask> = (call, ask) => ask(call)) {
+async function recording(how: How = () => ({})) {
   const seen: Call[] = [];
   const made = { disbursements: 0, checkouts: 0, total: 0 };
-  server = await startBroken(() => ({
+  const recorder: How = () => ({
     async handle(call, ask) {
       seen.push(call);
-      return handle(call, ask);
+      return ask(call);
     },
     storage: (inner) => ({
       async insertDisbursement(record) {
@@ -32,7 +32,8 @@ async function recording(handle: (call: Call, ask: Ask) => ReturnType<Ask> = (ca
         return insertion;
       },
     }),
-  }));
+  });
+  server = await startBroken(joined(recorder, how));
   return { seen, made };
 }
 
@@ -54,7 +55,7 @@ test("--effects reject creates nothing on a sound server", { timeout }, async ()
 });
 
 test("--effects reject creates nothing on a server that accepts what only a should refuses", { timeout }, async () => {
-  const { handle } = requests(createCheckout, (fields) => {
+  const lenient = requests(createCheckout, (fields) => {
     const { country, currency } = fields;
     const fixed = {
       ...(typeof country === "string" && country.length === 2 ? { country: "CI" } : {}),
@@ -62,7 +63,7 @@ test("--effects reject creates nothing on a server that accepts what only a shou
     };
     return { ...fields, ...fixed };
   });
-  const { made } = await recording(handle);
+  const { made } = await recording(lenient);
   const { code, report } = await runCertify(server.url, server.key, ["--effects", "reject"]);
   expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
   expect(made).toEqual({ disbursements: 0, checkouts: 0, total: 0 });

@@ -4,9 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { openSqlite } from "../../server/storage/sqlite/index.ts";
 import { startServer } from "../../server/testing/server.ts";
-import type { How, World } from "./fault.ts";
-import { startFront } from "./front.ts";
-import { startRelay } from "./relay.ts";
+import { hooksOf, type How, type World } from "./fault.ts";
+import { startFront, startRelay } from "./proxy.ts";
 
 export type Running = { url: string; key: string; secondKey: string; stop(): Promise<void> };
 
@@ -19,7 +18,7 @@ const clock = { ...createSystemClock(), advance: () => undefined, set: () => und
  */
 export async function startBroken(how: How = () => ({}), oldAge = 2000): Promise<Running> {
   const world: World = { key: "", secondKey: "", origin: () => front.url, sleep: (ms) => sleep(ms), oldAge };
-  const { handle = (call, ask) => ask(call), storage: replace, webhook, env, rails } = how(world);
+  const { handle = (call, ask) => ask(call), storage: replace, webhook, env, rails } = hooksOf(how, world);
   const relay = webhook && (await startRelay(webhook));
   const server = await startServer({
     // Without a sandbox the server would refuse the suite's receiver, which is on loopback.

@@ -115,9 +115,10 @@ export function missingLines(checks: readonly Check[], options: RunOptions): str
     const reason = unmetNeed(check, options, listens(options));
     return reason?.code === "caller" ? [{ ids: check.ids, ...reason }] : [];
   });
-  return [...Map.groupBy(lacking, ({ text }) => text)].map(([text, each], index) => {
-    const ids = new Set(each.flatMap(({ ids: some }) => some));
-    const how = each[0]?.provide === undefined ? "" : `. To judge this, add ${each[0].provide}`;
+  return [...Map.groupBy(lacking, ({ text }) => text)].map(([text, checksLacking], index) => {
+    const ids = new Set(checksLacking.flatMap((check) => check.ids));
+    const provide = checksLacking[0]?.provide;
+    const how = provide === undefined ? "" : `. To judge this, add ${provide}`;
     return (index === 0 ? "Missing" : "").padEnd(9) + `${text}, for ${counted(ids.size, "requirement")}${how}`;
   });
 }

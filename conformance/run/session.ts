@@ -81,7 +81,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       const isCause = !wasStopped && target.ledger.acceptedWrongly && error instanceof RunStopped;
       attempt.thrown = isCause ? new Prerequisite("the request is refused", error.message) : error;
       attempt.isDone = true;
-      for (const id of check.ids.filter((each) => !notes.findings.some((finding) => finding.id === each))) {
+      for (const id of check.ids.filter((judged) => !notes.findings.some((finding) => finding.id === judged))) {
         const open = openLimit(shared, id, error instanceof Prerequisite ? error.evidence : []);
         if (open !== undefined) notes.notRun[id] = open;
       }
@@ -145,7 +145,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       if (sharing.length > 0) yield* inLanes(sharing, run);
       else yield { check, report: await run(check) };
       const done = new Set(sharing.length > 0 ? sharing : [check]);
-      left = left.filter((each) => !done.has(each));
+      left = left.filter((next) => !done.has(next));
     }
   }
 

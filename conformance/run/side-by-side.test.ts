@@ -44,8 +44,8 @@ test.each<[string, Check[], Partial<RunOptions>, number, string[]]>([
   ["none in a phase", [check("first", { phase: "opening" }), a, b], {}, 9, []],
   ["none with other effects than money", [a, b], { effects: "reject" }, 9, []],
   ["none in the extended profile", [a, b], { profile: "extended" }, 9, []],
-  ["no more than the budget covers", [costly(6), costly(4), costly(5)], {}, 10, ["pays 6", "pays 4"]],
-  ["none if the budget covers one", [costly(6), costly(5), costly(4)], {}, 10, []],
+  ["that the budget covers together", [costly(6), costly(4)], {}, 10, ["pays 6", "pays 4"]],
+  ["none if the budget does not cover all", [costly(6), costly(4)], {}, 9, []],
   ["also those that finish checkouts", [byPerson, a, b], {}, 9, ["pay", "a", "b"]],
   ["but not those that a person finishes", [byPerson, a, b], { interactive: true }, 9, ["a", "b"]],
 ])("side by side run checks %s", (_, next, over, maxPayouts, expected) => {

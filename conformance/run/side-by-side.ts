@@ -32,18 +32,6 @@ const mayShare = ({ phase, alone, needs = [] }: Check, { interactive }: RunOptio
 
 const pays = ({ effect }: Check) => effect === "moves-money";
 
-/** Returns the first of these checks that the budget covers together, so that checks do not take it from each other. */
-function afforded(checks: readonly Check[], options: RunOptions, budget: Budget): readonly Check[] {
-  let [payouts, amount] = [0, 0];
-  const end = checks.findIndex((check) => {
-    const cost = costOf(check, options);
-    payouts += cost.payouts;
-    amount += cost.amount;
-    return !budget.allows(payouts, amount);
-  });
-  return end < 0 ? checks : checks.slice(0, end);
-}
-
 /**
  * Returns the next checks that may run side by side. If a target must refuse what a run sends (`--effects reject`), the
  * first accepted request ends the run, so that nothing else may be in transit. The extended profile judges time, lists
@@ -54,8 +42,11 @@ export function sideBySide(next: readonly Check[], options: RunOptions, budget: 
   if (profile !== "core" || effects !== "money") return [];
   const end = next.findIndex((check) => check.phase !== undefined || pays(check) !== pays(next[0]!));
   const mayRun = next.slice(0, end < 0 ? next.length : end).filter((check) => mayShare(check, options));
-  const sharing = afforded(mayRun, options, budget);
-  return sharing.length > 1 ? sharing : [];
+  const costs = mayRun.map((check) => costOf(check, options));
+  const payouts = costs.reduce((total, cost) => total + cost.payouts, 0);
+  const amount = costs.reduce((total, cost) => total + cost.amount, 0);
+  // Checks that the budget does not cover together would take it from each other.
+  return mayRun.length > 1 && budget.allows(payouts, amount) ? mayRun : [];
 }
 
 /** Runs the checks, several at a time, and yields their results in their order. */

@@ -94,26 +94,30 @@ const firstIds = (requirements: readonly RequirementResult[]) => {
 function notProvided(requirements: readonly RequirementResult[]): NotProvided[] {
   const lacking = requirements.filter(({ reason }) => reason?.code === "caller");
   const byText = Map.groupBy(lacking, ({ reason }) => reason!.text);
-  return [...byText].map(([what, each]) => {
-    const { provide } = each[0]!.reason!;
-    return { what, provide, requirements: each.map(({ id }) => id) };
+  return [...byText].map(([what, unjudged]) => {
+    const { provide } = unjudged[0]!.reason!;
+    return { what, provide, requirements: unjudged.map(({ id }) => id) };
   });
 }
 
 /** Returns the verdict on the run and one sentence that explains it. */
 function runVerdict(
   requirements: readonly RequirementResult[],
-  [error]: readonly string[],
+  error: string | undefined,
   falseDeclaration: string | undefined,
 ): Pick<Report, "verdict" | "summary"> {
-  const having = (verdict: Verdict) => requirements.filter((requirement) => requirement.verdict === verdict);
-  const failed = having("fail");
-  const notRun = having("could-not-run");
+  const failed = requirements.filter(({ verdict }) => verdict === "fail");
+  const notRun = requirements.filter(({ verdict }) => verdict === "could-not-run");
+  const judged = requirements.filter(({ checks }) => checks.length > 0);
+  const musts = requirements.filter(({ level }) => level === "must");
+  const incomplete = musts.filter(({ reason }) => reason);
+  const open = incomplete.filter(({ reason }) => reason?.code !== "target");
+
   if (failed.length > 0) {
-    const also =
-      falseDeclaration ?? error ?? (notRun.length > 0 ? `${notRun.length} more could not be judged` : undefined);
-    const summary = `${counted(failed.length, "requirement")} failed: ${firstIds(failed)}.${also ? ` Also: ${also}` : ""}`;
-    return { verdict: "failed", summary };
+    const more = notRun.length > 0 ? `${notRun.length} more could not be judged` : undefined;
+    const also = falseDeclaration ?? error ?? more;
+    const summary = `${counted(failed.length, "requirement")} failed: ${firstIds(failed)}.`;
+    return { verdict: "failed", summary: also === undefined ? summary : `${summary} Also: ${also}` };
   }
   if (falseDeclaration !== undefined) {
     const summary = `A declared limit is false, so the run ended before its checks. ${falseDeclaration}.`;
@@ -125,29 +129,23 @@ function runVerdict(
     const summary = `${counted(notRun.length, "requirement")} could not be judged: ${firstIds(notRun)}`;
     return { verdict: "error", summary: why === undefined ? `${summary}.` : `${summary}: ${why}.` };
   }
-  const judged = requirements.filter((requirement) => requirement.checks.length > 0);
   if (judged.length === 0) {
     const missing = notProvided(requirements).map(({ what }) => what);
     const why = missing.length > 0 ? `not provided: ${missing.join("; ")}` : "nothing was selected";
     return { verdict: "error", summary: `Nothing was judged: ${why}.` };
   }
-  const musts = requirements.filter((requirement) => requirement.level === "must");
-  const named = musts.filter(({ reason }) => reason);
-  const open = named.filter(({ reason }) => reason?.code !== "target");
-  if (open.length > 0 && open.every(({ reason }) => reason?.code === "only")) {
-    const left = `--only left out ${open.length} of ${musts.length} musts, so nothing is certified.`;
-    return { verdict: "passed-partially", summary: `All ${judged.length} selected requirements passed. ${left}` };
-  }
   if (open.length > 0) {
-    const left = `${open.length} were not judged in full: ${firstIds(open)}.`;
+    const isOnly = open.every(({ reason }) => reason?.code === "only");
     const missing = notProvided(open).map(({ what }) => ` Not provided: ${what}.`);
-    const summary = `All ${judged.length} judged requirements passed; ${left}${missing.join("")}`;
+    const summary = isOnly
+      ? `All ${judged.length} selected requirements passed. --only left out ${open.length} of ${musts.length} musts, so nothing is certified.`
+      : `All ${judged.length} judged requirements passed; ${open.length} were not judged in full: ${firstIds(open)}.${missing.join("")}`;
     return { verdict: "passed-partially", summary };
   }
-  if (named.length === 0)
+  if (incomplete.length === 0)
     return { verdict: "certified", summary: `All ${musts.length} mandatory requirements passed.` };
-  const passed = `${musts.length - named.length} of ${musts.length} mandatory requirements were judged, and all of them passed.`;
-  const left = `${named.length} are not applicable to this target: ${firstIds(named)}.`;
+  const passed = `${musts.length - incomplete.length} of ${musts.length} mandatory requirements were judged, and all of them passed.`;
+  const left = `${incomplete.length} are not applicable to this target: ${firstIds(incomplete)}.`;
   return { verdict: "certified", summary: `${passed} ${left}` };
 }
 
@@ -163,7 +161,7 @@ function dreddOf(judged: CheckReport["dredd"] = {}): Report["dredd"] {
 /** Builds the report of a run, whether or not the run was complete. */
 export function buildReport(run: FinishedRun): Report {
   const { options, checks } = run;
-  const requirements = requirementsOf(options.profile).map((one) => requirementResult(one, run));
+  const requirements = requirementsOf(options.profile).map((requirement) => requirementResult(requirement, run));
   const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
   for (const { verdict } of requirements) counts[verdict] += 1;
   const last = checks.at(-1);
@@ -174,7 +172,7 @@ export function buildReport(run: FinishedRun): Report {
   const stopped = falseDeclaration === undefined ? stoppedBy(run) : undefined;
   const errors = [...(stopped === undefined ? [] : [stopped]), ...run.errors, ...harness];
   return {
-    ...runVerdict(requirements, errors, falseDeclaration),
+    ...runVerdict(requirements, errors[0], falseDeclaration),
     profile: options.profile,
     effects: options.effects,
     baseUrl: options.baseUrl,

@@ -171,7 +171,7 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
     if (notRun !== undefined) return { verdict: "could-not-run", expected: checkRuns, actual: notRun, exchanges: [] };
     if (findings.length > 0 && incomplete === undefined) return judged(requirement, findings, exchanges);
     if (observed.length > 0) {
-      const actual = observed.map((each) => `${each.name}: ${JSON.stringify(each.value)}`).join("; ");
+      const actual = observed.map(({ name, value }) => `${name}: ${JSON.stringify(value)}`).join("; ");
       return { verdict: "observed", expected: "left open by the interface", actual, ...evidence(exchanges) };
     }
     const why = early ?? verdictOfError(new Error(`${check.name} ended without a finding about ${id}`));

@@ -70,9 +70,9 @@ function reportTally(context: Context, { watch, responses, faulty }: Tally, perm
     else context.couldNotRun(watch.id, "no response of this kind was received");
     return;
   }
-  const found = faulty.map(({ response, faults }) => ({
+  const violations = faulty.map(({ response, faults }) => ({
     actual: `${describeRequest(response)} → ${response.status ?? "no response"}: ${faults.slice(0, 5).join(", ")}`,
     evidence: response,
   }));
-  expectNone(context, watch.id, watch.expected, found, counted(responses, "response"));
+  expectNone(context, watch.id, watch.expected, violations, counted(responses, "response"));
 }

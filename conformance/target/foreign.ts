@@ -34,7 +34,7 @@ const isLoopback = (address: string) => loopback.check(address, familyOf(address
 const isPublic = (address: string) =>
   !special.check(address, familyOf(address)) && (isIP(address) === 4 || publicIpv6.check(address, "ipv6"));
 
-const bare = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, "$1");
+const hostWithoutBrackets = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, "$1");
 
 export type Opening = { address?: string } | { refusal: string };
 
@@ -47,7 +47,10 @@ export async function openingOf(link: URL, base: URL, lookup: Lookup): Promise<O
   if (scheme !== "http:" && scheme !== "https:")
     return { refusal: `not opened: ${scheme} is neither http: nor https:` };
   if (link.hostname === base.hostname) return {};
-  const resolve = async (url: URL) => (isIP(bare(url)) === 0 ? lookup(bare(url)) : [bare(url)]);
+  const resolve = async (url: URL) => {
+    const host = hostWithoutBrackets(url);
+    return isIP(host) === 0 ? lookup(host) : [host];
+  };
   const addresses = await resolve(link).catch(() => []);
   const [first] = addresses;
   if (first === undefined) return { refusal: `not opened: the host name of ${link.host} cannot be resolved` };

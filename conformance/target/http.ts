@@ -103,10 +103,13 @@ const pinned =
  * @param identity the origin to which the client certificate of `tls` is shown. Other hosts do not see it.
  */
 export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpClient {
-  const kept = { keepAlive: true, timeout: idleMs };
-  const http = new HttpAgent(kept);
-  const identified = new HttpsAgent({ ...kept, secureContext: tlsContext(tls) });
-  const anonymous = new HttpsAgent({ ...kept, secureContext: tlsContext(tls.ca === undefined ? {} : { ca: tls.ca }) });
+  const keepAlive = { keepAlive: true, timeout: idleMs };
+  const http = new HttpAgent(keepAlive);
+  const identified = new HttpsAgent({ ...keepAlive, secureContext: tlsContext(tls) });
+  const anonymous = new HttpsAgent({
+    ...keepAlive,
+    secureContext: tlsContext(tls.ca === undefined ? {} : { ca: tls.ca }),
+  });
   const freedAt = new WeakMap<object, number>();
   for (const agent of [http, identified, anonymous])
     agent.on("free", (socket: object) => freedAt.set(socket, performance.now()));
@@ -155,8 +158,8 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
           response.on("end", () => {
             const { statusCode: status = 0, headers: received } = response;
             try {
-              const whole = decoded(Buffer.concat(chunks), received["content-encoding"]);
-              settle({ status, headers: received, body: whole, ...first });
+              const content = decoded(Buffer.concat(chunks), received["content-encoding"]);
+              settle({ status, headers: received, body: content, ...first });
             } catch (error) {
               settle(describeError(error as Error, origin));
             }

@@ -23,10 +23,10 @@ export const permits = (allowed: EffectsAllowed, effect: Effect) => rank[effect]
 
 /** Returns the path as a lenient target may read it: decoded, in lower case, without empty segments and parameters. */
 function lenientPath({ path }: TargetRequest): string {
-  const [plain = ""] = path.split(/[?#;]/);
-  let decoded = plain;
+  const [encoded = ""] = path.split(/[?#;]/);
+  let decoded = encoded;
   try {
-    decoded = decodeURIComponent(plain);
+    decoded = decodeURIComponent(encoded);
   } catch {
     // No target reads an invalid percent-encoding as another path.
   }

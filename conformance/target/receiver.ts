@@ -1,6 +1,7 @@
 // Receives webhooks during a run.
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
+import { parsedJson } from "./values.ts";
 
 export type Notification = {
   /** The name of the mailbox to which the notification was sent. */
@@ -104,7 +105,7 @@ export async function createReceiver(
     const name = nameIn(path);
     const box = boxes.get(name);
     if (!box) return void response.writeHead(404).end();
-    const notification = { box: name, path, method, headers, body, json: parsed(body), at: now() };
+    const notification = { box: name, path, method, headers, body, json: parsedJson(body), at: now() };
     all.push(notification);
     box.received.push(notification);
     box.respond(response, box.received.length);
@@ -126,12 +127,4 @@ export async function createReceiver(
     all,
     close,
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -14,6 +14,7 @@ import type { Redact } from "./redact.ts";
 import type { Account, TargetRequest, TargetResponse } from "./exchange.ts";
 import type { Together } from "./together.ts";
 import type { EffectsAllowed, Exchange } from "../results.ts";
+import { parsedJson } from "./values.ts";
 
 export type TargetOptions = MerchantOptions & {
   baseUrl: string;
@@ -57,14 +58,6 @@ const longestPauseMs = 5000;
 /** A person is told of waits from this length on. */
 const noticedWaitMs = 5000;
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 function bodyOf(request: TargetRequest): Buffer | undefined {
   if (request.json !== undefined) return Buffer.from(JSON.stringify(request.json));
   return request.body === undefined ? undefined : Buffer.from(request.body);
@@ -99,7 +92,7 @@ function responseOf(request: TargetRequest, exchange: Exchange, result: HttpResp
   if ("failure" in result) return { request, exchange, headers: {}, text: "", json: undefined };
   const { body, ...head } = result;
   const text = body.toString("utf8");
-  return { request, exchange, ...head, text, json: parsed(text) };
+  return { request, exchange, ...head, text, json: parsedJson(text) };
 }
 
 /** Delays requests so that they do not exceed the rate. */

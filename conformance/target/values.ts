@@ -11,4 +11,13 @@ export const numberOf = (value: unknown): number =>
   typeof value === "string" || typeof value === "number" ? Number(value) : Number.NaN;
 
 /** Returns true if two JSON values are the same. The order of an object's fields does not matter, and 0 is -0. */
-export const equal = (one: unknown, other: unknown): boolean => one === other || isDeepStrictEqual(one, other);
+export const equal = (a: unknown, b: unknown): boolean => a === b || isDeepStrictEqual(a, b);
+
+/** Returns the value of a JSON text; undefined if the text is not JSON. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,6 +1,6 @@
+import { readFileSync } from "node:fs";
 import { Marked, type Tokens } from "marked";
 import { codeBlock, escapeHtml } from "./highlight.ts";
-import { pictureOf } from "./pictures/index.ts";
 
 const slug = (text: string) =>
   text
@@ -41,6 +41,16 @@ export function toHtml(markdown: string, base: string): string {
 
 const contents = (headings: string[]) =>
   `<details class="contents">\n  <summary>On this page</summary>\n  <ul>\n${headings.join("")}  </ul>\n</details>\n`;
+
+/** A drawing as a part of a page, whose style sheet gives it light or dark colours. The file has colours of its own. */
+function pictureOf(href: string, label: string): string {
+  const file = new URL(`../../server/docs/pictures/${href.split("/").at(-1)}`, import.meta.url);
+  return readFileSync(file, "utf8")
+    .trimEnd()
+    .replace(' xmlns="http://www.w3.org/2000/svg"', "")
+    .replace(/aria-label="[^"]*"/, `aria-label="${escapeHtml(label)}"`)
+    .replace(/<style>[^]*?<\/style>\n<rect class="sheet"[^>]*>\n/, "");
+}
 
 /** Renders one line of Markdown without a paragraph around it. */
 export const inlineHtml = (markdown: string): string => new Marked().parseInline(markdown, { async: false });

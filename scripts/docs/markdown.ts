@@ -5,9 +5,13 @@ import { commandTable, errorTable, fieldTable, outcomeTable, type Document } fro
 
 /** The Markdown of a page, with placeholders that each server fills in. */
 export async function markdownOf(page: Page, document: Document): Promise<string> {
-  const text = withTables(await sourceOf(page, document), (table) => TABLES[table](document));
+  const source = (await sourceOf(page, document)).replaceAll(NOT_RUN, "");
+  const text = withTables(source, (table) => TABLES[table](document));
   return page.needsSandbox ? text.replace("\n\n", NOTE) : text;
 }
+
+/** A remark for the test of all commands. */
+const NOT_RUN = /<!-- not run: (?:(?!-->)[^])*-->\n\n *(?=```)/g;
 
 /** The tables that are made from code or from the contract. In a guide, a link to the table stands in its place. */
 const TABLES = {

@@ -1,0 +1,70 @@
+// Tries one broken server for each requirement of core and for every eighth of extended; in the self-test, all of them.
+import { beforeAll, describe, expect, test } from "vitest";
+import { causesOf } from "../report/causes.ts";
+import { catalogue } from "../contract/requirements.ts";
+import { findKillers, observeSound, runAgainst, tryFault, type Baseline, type SoleCatch } from "./catch.ts";
+import { records } from "./exchanges.ts";
+import { faults } from "./faults.ts";
+import { seeds, triesAll } from "./self-test.ts";
+
+let baseline: Baseline;
+beforeAll(async () => {
+  baseline = await observeSound();
+});
+
+const core = catalogue.filter(({ profile }) => profile === "core");
+const extended = catalogue.filter(({ profile }) => profile === "extended").filter((_, index) => index % 8 === 0);
+/** A broken server of each of these requirements, if possible one for which a few checks are enough. */
+const sample = new Set(
+  [...core, ...extended].map(({ id }) => {
+    const breaking = faults.filter(({ violates }) => violates.includes(id));
+    return breaking.find(({ through }) => through) ?? breaking[0]!;
+  }),
+);
+
+describe.concurrent("catches the broken server", () => {
+  test.each(triesAll ? faults : [...sample])("$id", async (fault) => {
+    for (const args of seeds) {
+      const { missed, errors } = await tryFault(fault, baseline, { args });
+      expect({ missed, errors }).toEqual({ missed: [], errors: [] });
+    }
+  });
+});
+
+describe.concurrent("reports no fault where there is none", () => {
+  test.each([
+    ["must", ["create.accepted", "auth.create-needs-key", "verify.record-shape", "checkout-record.agrees"]],
+    ["should", ["create.phone-422", "json.charset-accepted"]],
+    ["observe", ["create.initial-status", "create.split-400-422", "verify.by-merchants-reference"]],
+  ])("in a sound server, for requirements of level %s", async (_, violates) => {
+    const { missed } = await tryFault({ how: () => ({}), violates }, baseline);
+    expect(missed).toEqual(violates);
+  });
+
+  test("for a requirement that the fault does not violate", async () => {
+    const how = records((record) => ({ ...record, createdAt: "2026-01-01" }));
+    const { missed } = await tryFault({ how, violates: ["verify.customer", "verify.timestamps"] }, baseline);
+    expect(missed).toEqual(["verify.customer"]);
+  });
+});
+
+const classes = faults.filter((fault): fault is SoleCatch => fault.onlyBy !== undefined);
+
+describe.runIf(triesAll).concurrent("only the checks written for a class of defects catch it", () => {
+  test.each(classes)("$id", async (fault) => {
+    const killers = await findKillers(fault);
+    expect(killers).not.toEqual([]);
+    expect(killers.filter((id) => !fault.onlyBy.ids.includes(id))).toEqual([]);
+  });
+});
+
+test("the first cause in a report is the fault itself", async () => {
+  const { how } = faults.find(({ defect }) => defect.startsWith("Every tenth payout is made"))!;
+  const report = await runAgainst({ how }, "core");
+  const [first] = causesOf(report)[0]!.failures;
+  expect(first!.requirement.id).toBe("create.references-apart");
+  const { exchanges, contradictedBy } = first!.check;
+  expect(exchanges.find(({ id }) => id === contradictedBy)).toMatchObject({ method: "POST", status: 429 });
+  const failed = report.requirements.flatMap(({ verdict, checks }) => (verdict === "fail" ? checks : []));
+  expect(contradictedBy).toBe(Math.min(...failed.map((check) => check.contradictedBy ?? Infinity)));
+});

@@ -1,0 +1,25 @@
+// Tries the first broken server of each topic, which is the first word of a requirement's id.
+import { beforeAll, describe, expect, test } from "vitest";
+import { catalogue } from "../contract/requirements.ts";
+import { observeSound, tryFault, trySound, type Baseline } from "./catch.ts";
+import { faults } from "./faults.ts";
+
+const topicOf = (id: string) => id.split(".")[0]!;
+const topics = new Set(catalogue.filter(({ level }) => level !== "observe").map(({ id }) => topicOf(id)));
+const firsts = [...topics].map((topic) => faults.find(({ violates: [id] }) => topicOf(id!) === topic)!);
+
+let baseline: Baseline;
+beforeAll(async () => {
+  baseline = await observeSound();
+});
+
+describe.concurrent("catches a broken server", () => {
+  test.each(firsts)("$id", async (fault) => {
+    const { missed, errors } = await tryFault(fault, baseline, { knowsLimits: true });
+    expect({ missed, errors }).toEqual({ missed: [], errors: [] });
+  });
+});
+
+test("the reference server is certified for extended, in one run of the whole suite", async () => {
+  expect(await trySound({ how: () => ({}) }, "extended")).toEqual({ verdict: "certified", alarms: [] });
+});

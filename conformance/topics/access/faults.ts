@@ -1,0 +1,235 @@
+// Servers that show a record to others after its owner has read it, or by a part of its reference (§4.2, §5), and
+// servers on which a request that only reads pays, uses a reference up or changes a record.
+import { unescape } from "node:querystring";
+import { also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
+import {
+  caches,
+  createDisbursement,
+  dataOf,
+  forwards,
+  handles,
+  hasNoKey,
+  isAccepted,
+  isError,
+  isOf,
+  keyOf,
+  lastPart,
+  lists,
+  opens,
+  pathOf,
+  payFrom,
+  refusal,
+  responses,
+  textIn,
+  verifyCheckout,
+  verifyDisbursement,
+  withBody,
+  withKey,
+  withStatus,
+} from "../../broken/exchanges.ts";
+
+/** Returns true if the key in a request stands for a reference: the requested one and a known one. */
+type Match = (asked: string, reference: string) => boolean;
+
+/** Finds a disbursement whose reference matches, if the sound server does not know the requested reference. */
+const finds =
+  (match: Match): How =>
+  () => {
+    const known: string[] = [];
+    return handles(async (call, ask) => {
+      const reply = await ask(call);
+      if (reply && isAccepted(reply) && isOf(call, createDisbursement)) known.push(String(dataOf(reply)["reference"]));
+      const [, part] = /^\/v1\/disbursements\/([^?]+)$/.exec(call.path) ?? [];
+      if (reply?.status !== 404 || part === undefined) return reply;
+      const asked = unescape(part);
+      const found = known.find((reference) => asked !== reference && match(asked, reference));
+      return found === undefined ? reply : ask({ ...call, path: `/v1/disbursements/${found}` });
+    });
+  };
+const like: Match = (asked, reference) => {
+  const pattern = asked
+    .replaceAll(/[^\w%]/g, ".")
+    .replaceAll("%", ".*")
+    .replaceAll("_", ".");
+  return /[%_]/.test(asked) && new RegExp(`^${pattern}$`).test(reference);
+};
+
+/** Lets the filter merchantsReference of lists find a reference that matches. */
+const filters =
+  (match: Match): How =>
+  () => {
+    const known: string[] = [];
+    return forwards((call) => {
+      if (isOf(call, [createDisbursement, "createCheckout"])) known.push(textIn(call, "reference") ?? "");
+      const url = new URL(call.path, "http://x");
+      const asked = url.searchParams.get("merchantsReference");
+      const found = asked && isOf(call, lists) && known.find((reference) => match(asked, reference));
+      if (!found) return call;
+      url.searchParams.set("merchantsReference", found);
+      return { ...call, path: url.pathname + url.search };
+    });
+  };
+
+/** Shows a merchant the responses that another merchant has received. With `missing`, also a 404. */
+const mixes =
+  (missing: boolean): How =>
+  () => {
+    const last = new Map<string, { by: string; status: number; text: string }>();
+    return responses([verifyDisbursement, verifyCheckout], (reply, call, world) => {
+      if (![world.key, world.secondKey].includes(keyOf(call))) return reply;
+      const other = last.get(call.path);
+      if (other && other.by !== keyOf(call)) return { ...reply, status: other.status, text: other.text };
+      if (isAccepted(reply) !== missing)
+        last.set(call.path, { by: keyOf(call), status: reply.status, text: reply.text });
+      return reply;
+    });
+  };
+
+/** Pays matching requests in addition to responding to them. */
+const pays = (fits: (call: Call) => boolean, plain: (call: Call) => Call = (call) => call): How =>
+  handles(async (call, ask, world) => {
+    if (fits(call) && keyOf(call) === world.key) await payFrom(plain(call), ask, world);
+    return ask(call);
+  });
+const at = (method: string, call: Call) => call.method === method && /^\/v1\/disbursements(\?|$)/.test(call.path);
+const ordered = (method: string) => (call: Call) => at(method, call) && textIn(call, "reference") !== undefined;
+/** Turns the query of a request into its body. */
+const fromQuery = (call: Call): Call => ({
+  ...call,
+  body: Buffer.from(JSON.stringify(Object.fromEntries(new URL(call.path, "http://x").searchParams))),
+});
+
+/** Uses up the reference of matching requests to verify. */
+const reserves =
+  (fits: (call: Call) => boolean): How =>
+  () => {
+    const used = new Set<string>();
+    return handles(async (call, ask, world) => {
+      if (isOf(call, createDisbursement) && keyOf(call) === world.key && used.has(textIn(call, "reference") ?? ""))
+        return refusal(409);
+      if (isOf({ ...call, method: "GET" }, verifyDisbursement) && fits(call)) used.add(lastPart(call));
+      return ask(call);
+    });
+  };
+
+const two = (call: Call) => keyOf(call).split(", ");
+
+export const faults: Faults = {
+  "access.record-hidden-after-owner": {
+    "Records are cached by path, for all keys.": caughtOnlyBy(
+      "access.record-hidden-after-owner",
+      caches(verifyDisbursement, pathOf),
+    ),
+    "Records are cached by path and the first half of the key.": caches(
+      verifyDisbursement,
+      (call, world) => pathOf(call) + keyOf(call).slice(0, world.key.length / 2),
+    ),
+    "HEAD of a cached record needs no key.": () => {
+      const seen = new Set<string>();
+      return handles(async (call, ask, world) => {
+        const reply = await ask(call);
+        if (reply && isAccepted(reply) && isOf(call, verifyDisbursement)) seen.add(pathOf(call));
+        const isShown = reply?.status === 401 && call.method === "HEAD" && seen.has(pathOf(call));
+        return isShown ? ask(withKey(call, world.key)) : reply;
+      });
+    },
+    "A cached record is shown to a request with the key in its query.": caches(verifyDisbursement, (call, { key }) =>
+      call.path.includes(encodeURIComponent(key)) || keyOf(call) === key ? pathOf(call) : undefined,
+    ),
+    "The first half of the key is accepted.": caughtOnlyBy(
+      ["access.record-hidden-after-owner", "access.create-refused-after-owner"],
+      also(
+        "access.create-refused-after-owner",
+        opens("every", (call, { key }) => keyOf(call) === key.slice(0, key.length / 2)),
+      ),
+    ),
+  },
+  "access.create-refused-after-owner": {
+    "A create that is repeated without a key gets the cached response.": caughtOnlyBy(
+      "access.create-refused-after-owner",
+      caches(createDisbursement, (call, { key }) =>
+        keyOf(call) === key || hasNoKey(call) ? call.body.toString() : undefined,
+      ),
+    ),
+    "A duplicate reference is refused with 409 before the key is checked.": caughtOnlyBy(
+      "access.create-refused-after-owner",
+      () => {
+        const used = new Set<string>();
+        return responses(createDisbursement, (reply, call) => {
+          const reference = textIn(call, "reference") ?? "";
+          if (isAccepted(reply)) used.add(reference);
+          return reply.status === 401 && used.has(reference) ? withStatus(reply, 409) : reply;
+        });
+      },
+    ),
+  },
+  "access.two-keys": {
+    "If a request has two keys, the first key counts.": forwards((call) => withKey(call, two(call)[0] ?? "")),
+  },
+  "access.others-hidden-after-owner": {
+    "Checkout records are cached by path, for all keys.": caches(verifyCheckout, pathOf),
+    "Lists are cached by path and query, for all keys.": caches(lists, ({ path }) => path),
+  },
+  "access.merchants-apart-after-owner": {
+    "A record that one merchant has read is shown to the other merchant.": mixes(false),
+  },
+  "access.whole-reference": {
+    "A prefix of a reference finds its record.": finds(
+      (asked, reference) => asked.length > 5 && reference.startsWith(asked),
+    ),
+    "Characters after a reference are ignored.": caughtOnlyBy(
+      "access.whole-reference",
+      finds((asked, reference) => /^\w+$/.test(asked.slice(reference.length)) && asked.startsWith(reference)),
+    ),
+    "A reference with % or _ is a pattern.": finds(like),
+  },
+  "access.exact-reference": {
+    "References are found in any case.": also(
+      "access.reference-spelling",
+      finds((asked, reference) => asked.toLowerCase() === reference.toLowerCase()),
+    ),
+    "A dot, a slash or .json after a reference is ignored.": also(
+      "access.reference-spelling",
+      finds((asked, reference) => [".", "/", ".json"].some((end) => asked === reference + end)),
+    ),
+  },
+  "access.exact-filter": {
+    "The filter merchantsReference matches prefixes.": filters(
+      (asked, reference) => asked.length > 8 && reference.startsWith(asked),
+    ),
+    "The filter merchantsReference ignores case and white space.": filters(
+      (asked, reference) => asked.toLowerCase().trim() === reference.toLowerCase(),
+    ),
+  },
+  "reads.pay-nothing": {
+    "GET with the body of a create pays.": caughtOnlyBy(
+      ["reads.pay-nothing", "refused.no-webhook"],
+      pays(ordered("GET")),
+    ),
+    "GET with the fields of a create in its query pays.": pays(
+      (call) => at("GET", call) && /[?&]reference=/.test(call.path),
+      fromQuery,
+    ),
+  },
+  "reads.verify-creates-nothing": {
+    "Verifying an unknown reference uses it up.": caughtOnlyBy(
+      "reads.verify-creates-nothing",
+      reserves(({ method }) => method === "GET"),
+    ),
+  },
+  "reads.verify-changes-nothing": {
+    "Verify writes the values of its query into the record.": caughtOnlyBy(
+      ["reads.verify-changes-nothing", "life.facts-kept"],
+      () => {
+        const changed = new Map<string, number>();
+        return responses(verifyDisbursement, (reply, call) => {
+          const amount = new URL(call.path, "http://x").searchParams.get("amount");
+          if (amount !== null) changed.set(lastPart(call), Number(amount));
+          const other = changed.get(lastPart(call));
+          if (isError(reply) || other === undefined) return reply;
+          return withBody(reply, { statusCode: 200, data: { ...dataOf(reply), amount: other } });
+        });
+      },
+    ),
+  },
+};

@@ -1,0 +1,33 @@
+// Servers with faults in balances and statements (D87).
+import type { Faults, How } from "../../broken/fault.ts";
+import { disbursementIn, fieldsOf, handles, items, refusal, requests, type Fields } from "../../broken/exchanges.ts";
+import type { Reply } from "../../broken/fault.ts";
+
+const changesItems = (operation: string, change: (item: Fields) => Fields): How =>
+  items(operation, (all) => all.map(change));
+const isInsufficient = (reply: Reply | undefined) => fieldsOf(reply?.text ?? "")?.["code"] === "insufficient_funds";
+
+export const faults: Faults = {
+  "balances.statement-sums": {
+    "The balance includes what pending disbursements reserve.": changesItems("listBalances", (item) => ({
+      ...item,
+      available: Number(item["available"]) + Number(item["reserved"]),
+    })),
+    "The statement leaves out disbursements.": items("listStatements", (all) =>
+      all.filter(({ kind }) => kind !== "reserve"),
+    ),
+  },
+  "balances.insufficient-funds": {
+    "Disbursements above the balance are paid.": requests("setBalance", (fields) => ({ ...fields, enforced: false })),
+    "A refused disbursement uses its reference up.": () => {
+      const used = new Set<unknown>();
+      return handles(async (call, ask) => {
+        const reference = disbursementIn(call)?.["reference"];
+        if (reference !== undefined && used.has(reference)) return refusal(409);
+        const reply = await ask(call);
+        if (isInsufficient(reply)) used.add(reference);
+        return reply;
+      });
+    },
+  },
+};

@@ -1,0 +1,180 @@
+// Servers with faults in checkouts, in their payment pages and in the customer's return (§2.4, §4.3, D6, D10).
+import { also, caughtOnlyBy, forEach, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
+import {
+  asJson,
+  createCheckout,
+  data,
+  dataOf,
+  fieldsOf,
+  handles,
+  html,
+  isAccepted,
+  pages,
+  refuses,
+  responses,
+  sent,
+  statuses,
+  verifyCheckout,
+  withBody,
+  withData,
+  withFields,
+  withHeader,
+  without,
+  type Fields,
+} from "../../broken/exchanges.ts";
+
+const created = (change: (created: Fields) => unknown) => data(createCheckout, change);
+const instead = (page: Reply) => pages(() => page);
+const page = (change: (text: string) => string) => pages((reply) => ({ ...reply, text: change(reply.text) }));
+const amounts = (change: (digits: string) => string) =>
+  page((text) => text.replaceAll(/\d[\d,\u00a0\u202f]*\.\d\d/g, change));
+
+/** Gives a checkout the link of an earlier checkout if `key` returns the same text for both. */
+const sharesLink =
+  (key: (fields: Fields) => string): How =>
+  () => {
+    const links = new Map<string, unknown>();
+    return responses(createCheckout, (reply, call) => {
+      if (!isAccepted(reply)) return reply;
+      const name = key(sent(call));
+      if (!links.has(name)) links.set(name, dataOf(reply)["url"]);
+      return withData(reply, { ...dataOf(reply), url: links.get(name) });
+    });
+  };
+
+/** Finishes a checkout whose payment page is opened by a matching request. `count` is 1 for the first such request. */
+const finishes =
+  (outcome: string, fits: (call: Call, count: number) => boolean): How =>
+  () => {
+    const counts = new Map<string, number>();
+    return handles(async (call, ask, world) => {
+      const reference = /^\/checkouts\/([^/?]+)$/.exec(call.path)?.[1];
+      if (reference === undefined) return ask(call);
+      const count = (counts.get(reference) ?? 0) + 1;
+      counts.set(reference, count);
+      const reply = await ask(call);
+      const path = `/sandbox/checkouts/${reference}/finish`;
+      const finish = { method: "POST", path, headers: { "x-api-key": world.key }, body: Buffer.alloc(0) };
+      if (fits(call, count)) await ask(asJson(withFields(finish, { outcome })));
+      return reply;
+    });
+  };
+const pays = (fits: (call: Call, count: number) => boolean) =>
+  also("checkout-states.opened-stays-pending", finishes("success", fits));
+
+/** Changes the address to which the payment page redirects the customer. */
+const returns = (change: (address: URL) => string): How =>
+  pages((reply) => {
+    const { location } = reply.headers;
+    return location?.startsWith("http") ? withHeader(reply, "location", change(new URL(location))) : reply;
+  });
+const losing =
+  (...names: string[]) =>
+  (address: URL) => {
+    for (const name of names) address.searchParams.delete(name);
+    return address.href;
+  };
+const outcome = ["reference", "merchantsReference", "status"];
+/** Returns true if the body is not a JSON object. */
+const isMalformed = ({ body }: Call) => body.length > 0 && fieldsOf(body) === undefined;
+
+export const faults: Faults = {
+  "checkout.accepted": {
+    "A checkout without redirectURL is refused.": also(
+      "checkout.optional-fields",
+      refuses(({ redirectURL }) => redirectURL === undefined, 422, createCheckout),
+    ),
+    "Creating a checkout returns a redirect to the payment page.": statuses(createCheckout, 200, 303),
+  },
+  "checkout.link": {
+    "The checkout response has no link.": created((checkout) => without(checkout, "url")),
+    "The link to the payment page is relative.": created(({ url, ...checkout }) => ({
+      ...checkout,
+      url: new URL(String(url)).pathname,
+    })),
+  },
+  "checkout.link-opens": {
+    "The link leads to a page that does not exist.": created(({ url, ...checkout }) => ({
+      ...checkout,
+      url: `${String(url)}0`,
+    })),
+    "The payment page returns 500.": instead(html(500)),
+  },
+  "checkout.link-pays-nothing": {
+    "Opening the link to the payment page pays the checkout.": caughtOnlyBy(
+      "checkout.link-pays-nothing",
+      pays(({ method }) => method === "GET"),
+    ),
+    "A messenger's preview of the link pays the checkout.": pays(({ headers }) =>
+      /WhatsApp|facebook/.test(String(headers["user-agent"])),
+    ),
+  },
+  "checkout.links-differ": {
+    "Checkouts of more than 1,000.00 share one link.": sharesLink(({ amount, currency }) =>
+      Number(amount) > 100_000 ? "large" : `${String(amount)} ${String(currency)}`,
+    ),
+  },
+  "checkout.page-html": {
+    "Browsers download the payment page instead of showing it.": pages((reply) =>
+      withHeader(reply, "content-type", "application/octet-stream"),
+    ),
+  },
+  "checkout.page-amount": {
+    "Every payment page is the first payment page that was opened.": () => {
+      let first: Reply | undefined;
+      return pages((reply) => (first ??= reply));
+    },
+    "The payment page shows ten times the amount.": caughtOnlyBy(
+      "checkout.page-amount",
+      amounts((shown) => `${shown.slice(0, -3)}0${shown.slice(-3)}`),
+    ),
+  },
+  "checkout.reference": {
+    "The checkout response has no reference.": created(({ url }) => ({ url })),
+  },
+  "checkout.response-body": {
+    "The checkout response has no envelope.": also(
+      "checkout-body.shape",
+      responses(createCheckout, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
+    ),
+  },
+  "checkout.malformed-refused": {
+    "A malformed checkout body returns 500.": refuses((_, call) => isMalformed(call), 500, createCheckout),
+  },
+  "checkout.error-statuses": { "Every invalid checkout returns 422.": statuses(createCheckout, 400, 422) },
+  "checkout.states": {
+    "A successful checkout has the status paid.": also(
+      "checkout-states.outcomes",
+      data(verifyCheckout, (record) => (record["status"] === "success" ? { ...record, status: "paid" } : record)),
+    ),
+  },
+  "checkout.redirect": {
+    "The return address is cut at the first ampersand of redirectURL.": also(
+      "redirect.parameters",
+      returns(losing("item", "a")),
+    ),
+    "The customer returns to the home page of the merchant instead of redirectURL.": also(
+      "redirect.parameters",
+      returns((address) => `${address.origin}/${address.search}`),
+    ),
+  },
+  "redirect.parameters": {
+    ...forEach(outcome, (name) => [`The return address has no ${name}.`, returns(losing(name))]),
+    "The return address loses the merchant's own query parameters.": returns((address) =>
+      losing(...[...address.searchParams.keys()].filter((name) => !outcome.includes(name)))(address),
+    ),
+    "The return address has the wrong status.": returns((address) => {
+      address.searchParams.set("status", address.searchParams.get("status") === "success" ? "failed" : "success");
+      return address.href;
+    }),
+    "The outcome is appended after the fragment of redirectURL.": returns(({ href, hash, origin, pathname, search }) =>
+      hash === "" ? href : origin + pathname + hash + search,
+    ),
+  },
+  "money.page-divides": {
+    "The payment page shows zeros for every digit of the amount.": page((text) => text.replaceAll(/\d/g, "0")),
+    "The payment page shows the amount undivided, in the lowest denomination.": page((text) =>
+      text.replaceAll(/([\d\u202f\u00a0,]+)\.(\d\d)/g, "$1$2"),
+    ),
+  },
+};

@@ -1,0 +1,350 @@
+// Servers that respond incorrectly to a create, refuse a valid one, or pay and show other values than requested (§2.1 to
+// §2.3, §4.1).
+import { commonPairs } from "../../generate/countries.ts";
+import { also, caughtOnlyBy, forEach, through, type Faults, type How } from "../../broken/fault.ts";
+import {
+  accepts,
+  createDisbursement,
+  dataOf,
+  extraIn,
+  handles,
+  isAccepted,
+  isOf,
+  isText,
+  records,
+  refusal,
+  refuses,
+  requests,
+  responses,
+  results,
+  sent,
+  statuses,
+  texts,
+  verifyDisbursement,
+  withBody,
+  withData,
+  without,
+  type Fields,
+} from "../../broken/exchanges.ts";
+import { changesRecord, changesUrl, isPayout, rewrites } from "../../broken/webhooks.ts";
+
+/** Changes the merchant's reference in the response. */
+const echoes = (change: (reference: string) => string) =>
+  results((created) => ({ ...created, merchantsReference: change(String(created["merchantsReference"])) }));
+/** Changes the merchant's reference before it is stored. */
+const keeps = (change: (reference: string) => string) => texts(createDisbursement, "reference", change);
+const payments = (change: (fields: Fields) => Fields) => requests(createDisbursement, change);
+/** Makes payouts, but responds as if they were refused. */
+const pretends = (fits: (fields: Fields) => boolean): How =>
+  responses(createDisbursement, (reply, call) => (isAccepted(reply) && fits(sent(call)) ? refusal(422) : reply));
+
+const withAmount = (change: (amount: number) => unknown) => (record: Fields) => ({
+  ...record,
+  amount: change(Number(record["amount"])),
+});
+const resultAmounts = (change: (amount: number) => unknown) => results(withAmount(change));
+const recordAmounts = (change: (amount: number) => unknown) => records(withAmount(change));
+/** The check of `numbers.exact` pays amounts of up to 16 digits, each with a webhookURL. */
+const webhookAmounts = (change: (amount: number) => unknown) =>
+  through("numbers.exact", changesRecord(withAmount(change), isPayout));
+const to32Bits = (amount: number) => Math.trunc(amount) | 0;
+const to15Digits = (amount: number) => Number(amount.toPrecision(15));
+const phoneOf = (record: Fields) => String((record["customer"] as Fields)["phoneNumber"]);
+const withPhone = (record: Fields, phoneNumber: string): Fields => ({
+  ...record,
+  customer: { ...(record["customer"] as Fields), phoneNumber },
+});
+const phones = (change: (phoneNumber: string) => string) =>
+  records((record) => withPhone(record, change(phoneOf(record))));
+const isOfLength =
+  (...lengths: number[]) =>
+  ({ phoneNumber }: Fields) =>
+    lengths.includes(String(phoneNumber).length);
+
+/**
+ * Keeps a value of the request in a variable that concurrent requests share. A record then gets the value of the last
+ * request that arrived before the record's response was sent.
+ */
+const sharesVariable =
+  (name: string, change = (record: Fields, value: unknown): Fields => ({ ...record, [name]: value })): How =>
+  () => {
+    const values = new Map<unknown, unknown>();
+    let shared: unknown;
+    return handles(async (call, ask, { sleep }) => {
+      if (isOf(call, createDisbursement)) {
+        shared = sent(call)[name] ?? shared;
+        const [reply] = await Promise.all([ask(call), sleep(20)]);
+        if (reply && isAccepted(reply)) values.set(dataOf(reply)["reference"], shared);
+        return reply;
+      }
+      const reply = await ask(call);
+      if (!reply || !isOf(call, verifyDisbursement) || !isAccepted(reply)) return reply;
+      const record = dataOf(reply);
+      const value = values.get(record["reference"]);
+      return value === undefined ? reply : withData(reply, change(record, value));
+    });
+  };
+
+/** Accepts texts of a kind as the value of a field. */
+const acceptsTexts = (
+  field: string,
+  what: string,
+  valid: () => unknown,
+  kinds: Readonly<Record<string, RegExp>>,
+  operation = createDisbursement,
+) =>
+  forEach(Object.entries(kinds), ([kind, pattern]) => [
+    `${what} ${kind} is accepted.`,
+    accepts(operation, field, (value) => isText(value) && pattern.test(value), valid),
+  ]);
+const acceptsAmounts = (isInvalid: (value: unknown) => boolean, valid: (value: unknown) => unknown) =>
+  accepts(createDisbursement, "amount", isInvalid, valid);
+const served = new Set(["CI", "NG", "GH", "KE", "US"]);
+
+export const faults: Faults = {
+  "create.accepted": {
+    "A create returns 201.": statuses(createDisbursement, 200, 201),
+  },
+  "create.result-shape": {
+    "The create response has no envelope.": responses(createDisbursement, (reply) =>
+      isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply,
+    ),
+    "The create response is truncated.": also(
+      "json.answers",
+      responses(createDisbursement, (reply) =>
+        isAccepted(reply) ? { ...reply, text: reply.text.slice(0, -4) } : reply,
+      ),
+    ),
+  },
+  "create.status-known": {
+    "The status is in upper case.": also(
+      "create.result-shape",
+      results((created) => ({ ...created, status: String(created["status"]).toUpperCase() })),
+    ),
+  },
+  "create.amount-echoed": {
+    "The create response shows the amount divided by 100.": resultAmounts((amount) => amount / 100),
+    "The fee is subtracted from the amount in the create response.": results((created) => ({
+      ...created,
+      amount: Number(created["amount"]) - Number(created["fee"]),
+    })),
+  },
+  "create.reference-echoed": {
+    "The merchant's reference is trimmed.": keeps((text) => text.trim()),
+    "The merchant's reference is converted to lower case.": keeps((text) => text.toLowerCase()),
+    "The merchant's reference is normalised to Unicode NFC.": keeps((text) => text.normalize("NFC")),
+    "The merchant's reference is returned with HTML escapes.": echoes((text) =>
+      text.replaceAll("&", "&amp;").replaceAll("<", "&lt;"),
+    ),
+  },
+  "create.service-reference-unique": {
+    "Every payout has the same service reference.": results((created) => ({ ...created, reference: "DSB0" })),
+  },
+  "create.service-reference-verifies": {
+    "Verify does not find the service reference from the create response.": results((created) => ({
+      ...created,
+      reference: `${String(created["reference"])}X`,
+    })),
+  },
+  "create.amount-minimum-accepted": { "An amount of 1 is refused.": refuses(({ amount }) => amount === 1) },
+  "create.phone-lengths-accepted": {
+    "Phone numbers of 10 and 15 digits are refused.": refuses(isOfLength(10, 15)),
+  },
+  "create.phone-leading-zeros": {
+    "A phone number with leading zeros is refused.": refuses(({ phoneNumber }) => String(phoneNumber).startsWith("0")),
+  },
+  "create.webhook-optional": {
+    "A payout without a webhookURL is refused.": refuses(({ webhookURL }) => webhookURL === undefined),
+  },
+  "create.webhook-null": {
+    "A webhookURL of null counts as missing.": payments((fields) =>
+      fields["webhookURL"] === null ? without(fields, "webhookURL") : fields,
+    ),
+  },
+  "create.pairs-accepted": {
+    "Payouts to Kenya get a 500.": refuses(({ country }) => country === "KE", 500),
+  },
+  "create.usd-accepted": { "Payouts in USD are refused, but made.": pretends(({ currency }) => currency === "USD") },
+  "create.generated-valid-accepted": {
+    "Payouts to countries other than the common ones are refused, but made.": pretends(
+      ({ country }) => /^[A-Z]{2}$/.test(String(country)) && !served.has(String(country)),
+    ),
+  },
+  "create.result-as-requested": {
+    "The create response has an empty merchantsReference if the request has an unknown field.": through(
+      "create.extra-field",
+      results((created, call) => (extraIn(sent(call)) ? { ...created, merchantsReference: "" } : created)),
+    ),
+  },
+  "create.initial-status": {
+    "Every create response has the status success.": also(
+      "verify.transitions",
+      results((created) => ({ ...created, status: "success" })),
+    ),
+  },
+  "create.extra-field": {
+    "An unknown field is refused.": refuses((fields) => extraIn(fields) !== undefined, 400),
+  },
+  "create.phone-422": { "An invalid phone number returns 400.": statuses(createDisbursement, 422, 400) },
+  "create.split-400-422": { "Every invalid create returns 422.": statuses(createDisbursement, 400, 422) },
+  "create.phone-pattern": acceptsTexts("phoneNumber", "A phone number", () => "2257038102473", {
+    "with a leading plus sign": /^\+\d+$/,
+    "with spaces": /^[\d ]+ \d+$/,
+    "with hyphens": /^\d+(-\d+)+$/,
+    "of 9 digits": /^\d{9}$/,
+    "of 16 digits": /^\d{16}$/,
+    "with a letter": /^\d+[A-Z]\d+$/,
+    "with a trailing line break": /^\d+\n$/,
+    "with digits of another script": /^\p{Nd}*[^\P{Nd}0-9]\p{Nd}*$/u,
+  }),
+  "create.country-pattern": {
+    ...acceptsTexts("country", "A country", () => "CI", {
+      "in lower case": /^[a-z]{2}$/,
+      "in upper and lower case": /^[A-Z][a-z]$/,
+      "of three letters": /^[A-Z]{3}$/,
+      "with a trailing space": /^[A-Z]{2} $/,
+      "with a trailing line break": /^[A-Z]{2}\n$/,
+      "with an accent": /^[A-Z]\u00cd$/,
+    }),
+    "An invalid country returns 404.": refuses(({ country }) => !/^[A-Z]{2}$/.test(String(country)), 404),
+  },
+  "create.currency-pattern": acceptsTexts("currency", "A currency", () => "XOF", {
+    "in lower case": /^[a-z]{3}$/,
+    "of two letters": /^[A-Z]{2}$/,
+    "with a digit": /^[A-Z]0[A-Z]$/,
+    "in Cyrillic letters": /^\p{Script=Cyrillic}{3}$/u,
+  }),
+  "create.amount-type": {
+    "A string with separators is accepted as amount.": acceptsAmounts(
+      (value) => isText(value) && /^\d+([ ,.]\d+)+$/.test(value),
+      () => 1000,
+    ),
+    "An amount of 1.5 is rounded and paid.": acceptsAmounts(
+      (value) => value === 1.5,
+      () => 2,
+    ),
+  },
+  "create.phone-type": {
+    "A phone number in an array is accepted.": accepts(createDisbursement, "phoneNumber", Array.isArray, String),
+  },
+  "create.generated-invalid-refused": {
+    "A text with punctuation is accepted as amount.": acceptsAmounts(
+      (value) => isText(value) && /[!-/:-@]/.test(value),
+      () => 1,
+    ),
+  },
+  "create.phone-required": {
+    "A missing phoneNumber is taken from a field named __proto__.": payments((fields) => {
+      const hidden = Object.getOwnPropertyDescriptor(fields, "__proto__")?.value as object | undefined;
+      return hidden ? { ...hidden, ...without(fields, "__proto__") } : fields;
+    }),
+  },
+  "numbers.exact": {
+    "The amount has single precision in the create response.": through(
+      "numbers.exact",
+      also("create.result-as-requested", resultAmounts(Math.fround)),
+    ),
+    "Verify shows amounts as signed 32-bit integers.": recordAmounts(to32Bits),
+    "Verify shows 15 significant digits of an amount.": caughtOnlyBy(
+      ["numbers.exact", "life.facts-kept"],
+      recordAmounts(to15Digits),
+    ),
+    "An amount of 2^53 + 1 is accepted and changed.": payments((fields) =>
+      fields["amount"] === 2 ** 53 ? { ...fields, amount: Number.MAX_SAFE_INTEGER } : fields,
+    ),
+  },
+  "numbers.largest-amount": {
+    "Amounts above 2^40 are refused.": refuses(({ amount }) => Number(amount) > 2 ** 40),
+  },
+  "webhook.amount": {
+    "Webhooks state the amount as a signed 32-bit integer.": caughtOnlyBy(
+      ["webhook.amount", "life.webhooks-true"],
+      webhookAmounts(to32Bits),
+    ),
+    "Webhooks state the amount divided by 100.": webhookAmounts((amount) => amount / 100),
+  },
+  "records.as-requested": {
+    "Amounts in KES are rounded to a multiple of 100, because mobile money in Kenya has no cents.": payments(
+      (fields) => {
+        const { amount, currency } = fields;
+        const isRounded = currency === "KES" && Number.isSafeInteger(amount) && Number(amount) > 0;
+        return isRounded ? { ...fields, amount: Math.max(100, Math.round(Number(amount) / 100) * 100) } : fields;
+      },
+    ),
+    "The exponent of an amount such as 1.5e1 is ignored, and its fraction is cut off.": requests(
+      createDisbursement,
+      (fields, { body }) => {
+        const [, most = ""] = /"amount":(\d+)(?:\.\d+)?e/.exec(body.toString()) ?? [];
+        return Number(most) > 0 ? { ...fields, amount: Number(most) } : fields;
+      },
+    ),
+    "A payout in another currency than the country's is made in the country's.": payments((fields) => {
+      const own = commonPairs.find(({ country }) => country === fields["country"])?.currency;
+      return own && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency: own } : fields;
+    }),
+    "Records of payouts to Ghana have the webhookURL without its query.": caughtOnlyBy(
+      ["records.as-requested", "records.concurrent", "create.duplicate-any-field", "life.facts-kept"],
+      records((record) =>
+        record["country"] === "GH" && record["webhookURL"] !== undefined
+          ? { ...record, webhookURL: String(record["webhookURL"]).split("?")[0] }
+          : record,
+      ),
+    ),
+  },
+  "records.concurrent": {
+    "Two concurrent creates get each other's response.": through(
+      "records.concurrent",
+      also("create.result-as-requested", () => {
+        let waiting: ((reply: Fields) => Fields) | undefined;
+        return handles(async (call, ask, { sleep }) => {
+          const reply = await ask(call);
+          if (!isOf(call, createDisbursement) || !reply || !isAccepted(reply)) return reply;
+          if (waiting) return withData(reply, waiting(dataOf(reply)));
+          let own = dataOf(reply);
+          waiting = (other) => {
+            waiting = undefined;
+            const swapped = own;
+            own = other;
+            return swapped;
+          };
+          await sleep(5);
+          waiting = undefined;
+          return withData(reply, own);
+        });
+      }),
+    ),
+    "Concurrent creates share a variable, and records show another record's recipient.": caughtOnlyBy(
+      ["records.concurrent", "create.duplicate-race-any-field", "life.facts-kept"],
+      sharesVariable("phoneNumber", (record, value) => withPhone(record, String(value))),
+    ),
+    "Concurrent creates share a variable, and records show another record's amount.": caughtOnlyBy(
+      ["records.concurrent", "create.duplicate-race-any-field", "refused.existing-unchanged", "life.facts-kept"],
+      sharesVariable("amount"),
+    ),
+    ...forEach(["currency", "webhookURL"], (name) => [
+      `Concurrent creates share a variable, and records show another record's ${name}.`,
+      sharesVariable(name, (record, value) => (record[name] === undefined ? record : { ...record, [name]: value })),
+    ]),
+  },
+  "records.phone-digits": {
+    "Phone numbers are stored as numbers, so that leading zeros are lost.": caughtOnlyBy(
+      ["records.phone-digits", "life.facts-kept"],
+      phones((phone) => String(Number(phone))),
+    ),
+    "Phone numbers of 14 digits lose the last digit.": caughtOnlyBy(
+      ["records.phone-digits", "life.facts-kept"],
+      phones((phone) => phone.replace(/^(\d{13})\d$/, "$1")),
+    ),
+  },
+  "life.webhooks-addressed": {
+    "A webhook is sent to the URL without the slash at the end of its path.": through(
+      "records.as-requested",
+      changesUrl((url) => url.replace("/?", "?")),
+    ),
+  },
+  "life.webhooks-true": {
+    "Webhooks about payouts in USD to a country of another currency state XOF.": rewrites((body) =>
+      body.replace('"currency":"USD"', '"currency":"XOF"'),
+    ),
+  },
+};

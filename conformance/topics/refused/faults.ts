@@ -1,0 +1,135 @@
+// Servers that refuse a request, but pay it, use its reference up, send a webhook, change a record or remember it (§5 to
+// §7).
+import { also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
+import {
+  afterRefusal,
+  changesRecords,
+  createCheckout,
+  createDisbursement,
+  disbursementIn,
+  handles,
+  hasNoKey,
+  isAccepted,
+  isError,
+  isOf,
+  itemsOf,
+  notify,
+  payFrom,
+  reserves,
+  sent,
+  textIn,
+  typeOf,
+  withData,
+  type Fields,
+  type Fits,
+} from "../../broken/exchanges.ts";
+
+const isCreate = (call: Call) => isOf(call, createDisbursement);
+const withStatus =
+  (status: number, fits: (call: Call) => boolean = () => true): Fits =>
+  (call, reply) =>
+    reply.status === status && isCreate(call) && fits(call);
+const at =
+  (method: string, path: RegExp): Fits =>
+  (call) =>
+    call.method === method && path.test(call.path);
+const lacks = (field: string) => (call: Call) => disbursementIn(call)?.[field] === undefined && !isMalformed(call);
+const isMalformed = (call: Call) => disbursementIn(call) === undefined;
+
+const pays = (fits: Fits) => afterRefusal(fits, payFrom);
+const notifies = (fits: Fits) => afterRefusal(fits, (call) => notify(textIn(call, "webhookURL")));
+/** A refused request that is paid, as the webhook of its payout shows. */
+const paysVisibly = (id: string, fits: Fits, ...others: string[]) =>
+  caughtOnlyBy([id, "refused.no-webhook", ...others], also("refused.no-webhook", pays(fits)));
+const paysUnsupported = (fits: Fits) =>
+  paysVisibly("refused.unsupported-leaves-nothing", fits, "life.webhooks-addressed");
+
+/** Overwrites a field of the record with that of a matching refused create with its reference. */
+const overwrites = (field: string, status: number): How =>
+  changesRecords((call, reply) => {
+    const value = sent(call)[field];
+    return isCreate(call) && value !== undefined && reply.status === status
+      ? [textIn(call, "reference"), { [field]: value }]
+      : undefined;
+  });
+
+export const faults: Faults = {
+  "refused.unauthenticated-leaves-nothing": {
+    "A create without a key returns 401 and is paid.": paysVisibly(
+      "refused.unauthenticated-leaves-nothing",
+      withStatus(401, hasNoKey),
+      "life.webhooks-addressed",
+    ),
+    "A create without a key returns 401 and uses its reference up.": caughtOnlyBy(
+      "refused.unauthenticated-leaves-nothing",
+      reserves(withStatus(401, hasNoKey)),
+    ),
+  },
+  "refused.invalid-leaves-nothing": {
+    "An invalid create returns 422 and is paid with a valid value.": also("refused.no-webhook", pays(withStatus(422))),
+    "A create with an invalid currency uses its reference up.": caughtOnlyBy(
+      "refused.invalid-leaves-nothing",
+      reserves(withStatus(422, (call) => !/^[A-Z]{3}$/.test(String(sent(call)["currency"])))),
+    ),
+  },
+  "refused.malformed-leaves-nothing": {
+    "Malformed JSON returns 400 and is paid if its fields can be read.": paysVisibly(
+      "refused.malformed-leaves-nothing",
+      withStatus(400, isMalformed),
+    ),
+  },
+  "refused.unsupported-leaves-nothing": {
+    "An unsupported Content-Type returns 415 and is paid.": paysUnsupported(withStatus(415)),
+    "A create without a Content-Type returns 415 and uses its reference up.": reserves(
+      withStatus(415, (call) => typeOf(call) === ""),
+    ),
+    "An oversized create returns 413 and is paid.": paysUnsupported(withStatus(413)),
+    "A create at a misspelt path returns 404 and is paid.": paysUnsupported(at("POST", /^\/v1\/disbursement$/)),
+    "PUT returns 405 and pays.": paysUnsupported(at("PUT", /^\/v1\/disbursements$/)),
+  },
+  "refused.no-webhook": {
+    "A create without a key returns 401 and is reported as failed.": notifies(withStatus(401, hasNoKey)),
+    "A create without a reference returns 400 and sends a webhook.": notifies(withStatus(400, lacks("reference"))),
+    "A checkout without a key returns 401 and is reported as failed.": caughtOnlyBy(
+      ["refused.no-webhook", "life.webhooks-addressed"],
+      notifies((call, { status }) => status === 401 && isOf(call, createCheckout)),
+    ),
+    "A request that loses a race for its reference is reported as failed.": () => {
+      const running = new Map<string, number>();
+      return handles(async (call, ask) => {
+        const reference = isCreate(call) ? (textIn(call, "reference") ?? "") : "";
+        const count = () => running.get(reference) ?? 0;
+        running.set(reference, count() + 1);
+        const isRacedBefore = count() > 1;
+        const reply = await ask(call);
+        const isRaced = isRacedBefore || count() > 1;
+        if (reference && reply?.status === 409 && isRaced) await notify(textIn(call, "webhookURL"));
+        running.set(reference, count() - 1);
+        return reply;
+      });
+    },
+  },
+  "refused.existing-unchanged": {
+    "A duplicate returns 409 and overwrites the amount.": overwrites("amount", 409),
+    "A duplicate returns 409 and overwrites the webhookURL.": caughtOnlyBy(
+      ["refused.existing-unchanged", "create.duplicate-any-field", "life.facts-kept"],
+      overwrites("webhookURL", 409),
+    ),
+  },
+  "refused.checkout-leaves-nothing": {
+    "A refused checkout uses its reference up.": reserves((call) => isOf(call, createCheckout), createCheckout),
+  },
+  "refused.not-listed": {
+    "A list contains the disbursements that were refused.": () => {
+      const refused = new Map<unknown, Fields>();
+      return handles(async (call, ask) => {
+        const reply = await ask(call);
+        if (!reply) return reply;
+        if (isCreate(call) && isError(reply)) refused.set(sent(call)["reference"], sent(call));
+        const asked = new URL(call.path, "http://x").searchParams.get("merchantsReference");
+        const more = isOf(call, "listDisbursements") && isAccepted(reply) ? refused.get(asked) : undefined;
+        return more ? withData(reply, { items: [...itemsOf(reply), more] }) : reply;
+      });
+    },
+  },
+};

@@ -1,0 +1,162 @@
+// The client creates payouts over a network that loses and replaces messages, on a machine whose clock jumps. What it
+// reports of each payout is compared with the service's own records.
+import { setMaxListeners } from "node:events";
+import {
+  createClient,
+  DuplicateReferenceError,
+  OutcomeUnknownError,
+  ValidationError,
+  type CreatedDisbursement,
+  type Disbursement,
+  type DisbursementClient,
+  type DisbursementRequest,
+} from "../../client/index.ts";
+import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
+import { startProxy } from "./proxy.ts";
+import { inParallel, startService, violationsOf, type RunOptions } from "./world.ts";
+
+/** One payout and what the client reported about it. */
+interface Payout {
+  request: DisbursementRequest;
+  /** True if the reference belongs to an earlier payout with another amount. */
+  reusesReference?: boolean;
+  reported: { payout: CreatedDisbursement } | { error: unknown };
+}
+
+/** Endings of phone numbers, which force outcomes in the sandbox (D17), and their weights. */
+const ENDINGS = { 473: 60, "001": 4, "002": 4, "089": 4, 408: 6, 503: 6, 504: 8, 500: 3, "": 5 };
+const MIX = Object.entries(ENDINGS).flatMap(([ending, weight]) => Array<string>(weight).fill(ending));
+const SHARE_OF_FAULTS = 0.3;
+/** Every fiftieth reference is used again, for another payout. */
+const REUSED = 50;
+
+function draw(index: number, random: SeededRandom): Payout {
+  const ending = random.pick(MIX);
+  const request = {
+    reference: `chaos-${index}`,
+    amount: 1 + random.below(1_000_000),
+    // Without an ending the number is empty and therefore refused.
+    phoneNumber: ending && `22570381${String(index % 100).padStart(2, "0")}${ending}`,
+    country: "CI",
+    currency: "XOF",
+  };
+  return { request, reported: { error: undefined } };
+}
+
+/** Reads all records, by merchant's reference, from the events, because each record has exactly one final event. */
+async function readRecords({ raw }: DisbursementClient): Promise<Map<string, Disbursement[]>> {
+  await raw.POST("/sandbox/clock/advance", { body: { seconds: 3600 } });
+  const records = new Map<string, Disbursement[]>();
+  for (let cursor: string | undefined; ;) {
+    const query = { limit: 100, ...(cursor && { cursor }) };
+    const { data, error } = await raw.GET("/sandbox/events", { params: { query } });
+    if (error) throw new Error(`Cannot read the events: ${error.message ?? error.error}`);
+    for (const { body } of data!.data.items) {
+      const record = body.data as Disbursement;
+      records.set(record.merchantsReference, [...(records.get(record.merchantsReference) ?? []), record]);
+    }
+    cursor = data!.data.nextCursor;
+    if (!cursor) return records;
+  }
+}
+
+const isOf = (record: Disbursement, { request }: Payout) =>
+  record.amount === request.amount &&
+  record.customer.phoneNumber === request.phoneNumber &&
+  record.country === request.country &&
+  record.currency === request.currency;
+
+/** Classifies the client's report and checks it against the records. */
+function checkReport(payout: Payout, records: Disbursement[]): { reported: string; isTrue: boolean } {
+  const [record] = records;
+  const mine = record !== undefined && records.length === 1 && isOf(record, payout);
+  const none = payout.reusesReference ? !mine : records.length === 0;
+  if ("payout" in payout.reported) {
+    const { reference, recovered } = payout.reported.payout;
+    return { reported: recovered ? "recovered" : "created", isTrue: mine && record.reference === reference };
+  }
+  const { error } = payout.reported;
+  if (error instanceof OutcomeUnknownError) {
+    // A payout whose number is empty or ends with 500 is never recorded, so no 409 can resolve its outcome.
+    const { phoneNumber } = payout.request;
+    const why = phoneNumber === "" ? ", refused later" : phoneNumber.endsWith("500") ? ", ending 500" : "";
+    return { reported: `unknown${why}`, isTrue: !mine || !why };
+  }
+  if (error instanceof DuplicateReferenceError) {
+    const { existing, matches } = error;
+    if (!existing) return { reported: "duplicate without its record", isTrue: records.length === 1 };
+    const isTrue = records.length === 1 && record!.reference === existing.reference && matches === mine;
+    return { reported: matches ? "duplicate, its own record" : "duplicate, another record", isTrue };
+  }
+  if (error instanceof ValidationError)
+    return { reported: "refused", isTrue: none && payout.request.phoneNumber === "" };
+  return { reported: `${(error as Error).name}`, isTrue: none };
+}
+
+/** Moves the system clock back and forth by up to an hour. Returns a function that restores it. */
+function startClockJumps(random: SeededRandom): () => void {
+  const { now } = Date;
+  let offset = 0;
+  Date.now = () => now() + offset;
+  const timer = setInterval(() => void (offset = (random.next() - 0.5) * 7_200_000), 50);
+  return () => {
+    clearInterval(timer);
+    Date.now = now;
+  };
+}
+
+interface PayoutOptions extends Pick<RunOptions, "seed" | "print"> {
+  payouts: number;
+  /** How many payouts are in progress at once. */
+  width?: number;
+  /** The time limit of an attempt; some responses are delayed beyond it. */
+  timeoutMs?: number;
+}
+
+/** Creates payouts and checks the report of each. At most one outcome in 1,000 may stay unknown. */
+export async function runPayouts(options: PayoutOptions): Promise<string[]> {
+  const { payouts: count, seed, print, width = 100, timeoutMs = 1_000 } = options;
+  const { violations, violate } = violationsOf(print);
+  setMaxListeners(0);
+  const service = await startService({ SETTLE_DELAY_MS: "1000" });
+  const proxy = await startProxy({ ports: [service.port], seed, share: SHARE_OF_FAULTS, delayMs: 1.5 * timeoutMs });
+  const restoreClock = startClockJumps(seededRandom(seed + 2));
+  try {
+    const random = seededRandom(seed + 1);
+    const retry = { minDelay: 20, maxDelay: 500 };
+    const client = createClient({ baseUrl: proxy.url, apiKey: service.key, timeout: timeoutMs, retry });
+    const pay = async (payout: Payout) => {
+      payout.reported = await client.disbursements.create(payout.request).then(
+        (created) => ({ payout: created }),
+        (error: unknown) => ({ error }),
+      );
+    };
+    const payouts = Array.from({ length: count }, (_, index) => draw(index, random));
+    await inParallel(payouts, width, pay);
+    const reused = payouts
+      .filter((_, index) => index % REUSED === 0)
+      .map(({ request }): Payout => ({
+        request: { ...request, amount: request.amount + 1 },
+        reusesReference: true,
+        reported: { error: undefined },
+      }));
+    await inParallel(reused, width, pay);
+
+    const records = await readRecords(createClient({ baseUrl: service.url, apiKey: service.key }));
+    const counts: Record<string, number> = {};
+    for (const payout of [...payouts, ...reused]) {
+      const found = records.get(payout.request.reference) ?? [];
+      const { reported, isTrue } = checkReport(payout, found);
+      counts[reported] = (counts[reported] ?? 0) + 1;
+      if (!isTrue) violate(`${payout.request.reference}: reported ${reported}, found ${found.length} records`);
+    }
+    print(`reported: ${JSON.stringify(counts)}; faults: ${JSON.stringify(proxy.counts)}`);
+    if ((counts["unknown"] ?? 0) > Math.ceil(count / 1_000)) violate(`${counts["unknown"]} outcomes stayed unknown`);
+    for (const needed of ["created", "recovered", "refused"]) if (!counts[needed]) violate(`no payout was ${needed}`);
+  } finally {
+    restoreClock();
+    await proxy.close();
+    await service.close();
+  }
+  return violations;
+}
