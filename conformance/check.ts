@@ -5,10 +5,13 @@ import type { Random } from "./generate/random.ts";
 import type { Facts } from "./history/facts.ts";
 import type { Person } from "./target/person.ts";
 import type { Receiver } from "./target/receiver.ts";
-import type { Effect } from "./results.ts";
+import { effects, type Effect } from "./results.ts";
 import type { TargetResponse } from "./target/exchange.ts";
 import type { Target } from "./target/target.ts";
 import type { Validator } from "./contract/validate.ts";
+import type { RequirementId } from "../generated/requirement-ids.ts";
+import { catalogue } from "./contract/requirements.ts";
+import { usualAmount } from "./generate/plan.ts";
 
 /**
  * Something that a check needs from the target or the caller. If a run does not provide it, the check is not
@@ -49,13 +52,13 @@ export type Context = {
    * Records a finding about a requirement and returns `ok`. The check continues even if `ok` is false.
    * @param evidence the responses that show the finding
    */
-  judge(id: string, ok: boolean, expected: string, actual: string, evidence: Evidence): boolean;
+  judge(id: RequirementId, ok: boolean, expected: string, actual: string, evidence: Evidence): boolean;
   /** Records behaviour that the interface leaves open. Equal behaviour must give equal values. */
-  observe(id: string, name: string, value: unknown): void;
+  observe(id: RequirementId, name: string, value: unknown): void;
   /** Records that a requirement is not applicable. `code` says whether the target or `--effects` is the reason. */
-  notApplicable(id: string, why: string, code?: "target" | "effects" | "caller", provide?: string): void;
+  notApplicable(id: RequirementId, why: string, code?: "target" | "effects" | "caller", provide?: string): void;
   /** Records that this run could not judge the requirement, for a reason outside the suite. */
-  couldNotRun(id: string, why: string): void;
+  couldNotRun(id: RequirementId, why: string): void;
   /** Records Dredd's judgement of a transaction. */
   noteDredd(transaction: string, ok: boolean): void;
   /** Returns an unused value for the merchant's reference. */
@@ -106,6 +109,27 @@ export type Check = {
    */
   run(context: Context): Promise<void> | AsyncGenerator<void, void>;
 };
+
+/** A check as its topic states it. The rest follows from its requirements and from what it pays. */
+type Stated = Omit<Check, "ids" | "effect" | "payouts" | "amount"> & {
+  /** The ids of the requirements that the check judges. */
+  ids: readonly RequirementId[];
+  /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
+  pays?: number;
+  /** The largest amount of each of them, or a function that returns all amounts. The default is the usual amount. */
+  upTo?: number | ((options: CheckOptions) => readonly number[]);
+};
+
+const effectsById = new Map<string, Effect>(catalogue.map(({ id, effect }) => [id, effect]));
+
+/** Defines the checks of a topic. The effect of a check is the least that one of its requirements permits. */
+export const define = (checks: readonly Stated[]): Check[] =>
+  checks.map(({ pays = 0, upTo = usualAmount, ...check }) => ({
+    ...check,
+    effect: effects.find((effect) => check.ids.some((id) => effectsById.get(id) === effect)) ?? "none",
+    payouts: pays,
+    amount: typeof upTo === "number" ? pays * upTo : upTo,
+  }));
 
 const asyncGenerator = Object.getPrototypeOf(async function* () {}) as object;
 
@@ -168,7 +192,7 @@ export function given(ok: unknown, expected: string, response: TargetResponse): 
 
 /** A rule for every response of a run, whichever check sent the request. */
 export type Watch = {
-  id: string;
+  id: RequirementId;
   name: string;
   /** Describes, for people, a response that follows the rule. */
   expected: string;

@@ -37,7 +37,8 @@ export const profiles = ["core", "extended", ...sides] as const;
 export const isSide = (profile: Profile | Side): profile is Side => (sides as readonly string[]).includes(profile);
 
 /** The worst effect on money that a request or a requirement's checks may have. */
-export type Effect = "none" | "must-be-rejected" | "moves-money";
+export const effects = ["none", "must-be-rejected", "moves-money"] as const;
+export type Effect = (typeof effects)[number];
 
 /** The effects on money that a run may have (`--effects`). */
 export type EffectsAllowed = "none" | "reject" | "money";

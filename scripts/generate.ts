@@ -55,6 +55,13 @@ const models = [
   "FieldError",
 ];
 
+/** A type of the ids in spec/requirements.yaml, so that a check that names another id does not compile. */
+async function requirementIds() {
+  const catalogue = await readFile(new URL("spec/requirements.yaml", root), "utf8");
+  const ids = [...catalogue.matchAll(/^- id: (\S+)$/gm)].map(([, id]) => `  | "${id}"`);
+  return `${banner.replace("openapi", "requirements")}export type RequirementId =\n${ids.join("\n")};\n`;
+}
+
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 const bundled = (await spec(false)) as unknown as Document & { components: { schemas: Record<string, Schema> } };
 const { schemas } = bundled.components;
@@ -64,6 +71,7 @@ const files: Record<string, string> = {
   "generated/models.ts": banner + modelsOf(schemas, models),
   "generated/payout-rules.ts": banner + rulesModule(schemas, "DisbursementRequest"),
   "generated/phones.ts": `${banner.replace("spec/openapi.yaml", "libphonenumber's metadata")}${phonesModule()}`,
+  "generated/requirement-ids.ts": await requirementIds(),
   // The report looks like the pages, but the suite imports nothing from the server.
   "conformance/report/templates/theme.css": await readFile(new URL("server/http/styles/theme.css", root), "utf8"),
   // A request may omit a field that has a default.

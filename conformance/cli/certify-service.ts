@@ -1,5 +1,5 @@
 // Runs the checks against a service: `certify` without a command.
-import { checks as dreddChecks } from "../topics/answers/dredd.ts";
+import { checks as dreddChecks } from "../topics/dredd/checks.ts";
 import { requireDredd } from "../contract/dredd.ts";
 import { thisMachine, type Outside } from "../recording/outside.ts";
 import { createRecording } from "../recording/recording.ts";

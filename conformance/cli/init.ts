@@ -5,7 +5,7 @@ import { readDeclaration } from "../allowances/declaration.ts";
 import { renderDeclaration, type Findings } from "../allowances/file.ts";
 import { findLimits, NothingToTry } from "../allowances/find.ts";
 import { limitPhrases } from "../allowances/table.ts";
-import { largestTried } from "../topics/create/numbers.ts";
+import { largestTried } from "../topics/create/checks.ts";
 import { counted } from "../report/words.ts";
 import { print } from "../report/print.ts";
 import { oneLine } from "../report/visible.ts";

@@ -1,5 +1,6 @@
 // The model of inputs: under which conditions a payout is created and its reference used again. Every pair of values
 // occurs in each run, and so does every triple of the values that decide how much money is paid.
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { commonPairs, dollars, type Pair } from "./countries.ts";
 import { combinationsIn, covering, pairsOf, type Row } from "./covering.ts";
 import { createRandom, shuffled } from "./random.ts";
@@ -13,7 +14,7 @@ export type Value = {
   what: string;
   optional?: true;
   /** The requirement that payouts with this value are accepted. */
-  id?: string;
+  id?: RequirementId;
 };
 type Place = Value & { pair?: Pair };
 /** `foreign`: of another country than the payout's country. */
@@ -35,7 +36,7 @@ const mixed = (what: string, characters: string): Reference => ({
   what: `with ${what}`,
   spell: (fresh) => `${[...characters].map((each, index) => fresh[index]! + each).join("")} ${fresh}`,
 });
-const amount = (least: number, most: number, id?: string): Amount => ({
+const amount = (least: number, most: number, id?: RequirementId): Amount => ({
   what: least === most ? `an amount of ${least}` : `an amount from ${least} to ${most}`,
   least,
   most,

@@ -1,6 +1,6 @@
 // States under which conditions a run judged the target. A certificate repeats the conditions, because some conditions
 // are more lenient than others.
-import { reachOf } from "../topics/create/numbers.ts";
+import { reachOf } from "../topics/create/checks.ts";
 import type { Conditions } from "../results.ts";
 import { allControls, hasControl, type RunOptions } from "../run-options.ts";
 import { controls } from "./needs.ts";

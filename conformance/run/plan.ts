@@ -1,7 +1,7 @@
 // Describes what a run is about to do, before it starts.
 import { costOf, type Check } from "../check.ts";
 import { limitPhrases } from "../allowances/table.ts";
-import { reachOf } from "../topics/create/numbers.ts";
+import { reachOf } from "../topics/create/checks.ts";
 import { unmetNeed, listens } from "./needs.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
 import { counted, money } from "../report/words.ts";

@@ -54,7 +54,7 @@ const check = (run: (context: Context) => unknown, over: Partial<Check> = {}): C
   run: async (context) => void (await run(context)),
   ...over,
 });
-const good = (context: Context, id = must) => context.judge(id, true, "e", "a", []);
+const good = (context: Context, id: typeof must | typeof should = must) => context.judge(id, true, "e", "a", []);
 const throws = (error: unknown) => () => {
   throw error;
 };
@@ -165,7 +165,7 @@ describe("a check", () => {
 describe("a watch", () => {
   const get = (path: string) => check((context) => context.target.send({ method: "GET", path }), { ids: [] });
   const watch = {
-    id: "errors.no-5xx",
+    id: "errors.no-5xx" as const,
     name: "w",
     expected: "no 5xx",
     applies: () => true,

@@ -15,7 +15,6 @@ import {
   type Report,
   type Requirement,
   type RequirementResult,
-  type Verdict,
 } from "../results.ts";
 
 /** What the report says about the settings of a run. */

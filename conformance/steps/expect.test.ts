@@ -11,6 +11,7 @@ import {
   expectStatus,
   same,
 } from "./expect.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 const respond = (status: number | undefined, data?: object) =>
   ({
@@ -22,15 +23,15 @@ const respond = (status: number | undefined, data?: object) =>
 type Finding = [ok: boolean, expected: string, actual: string];
 
 /** Calls a function of the vocabulary, and returns what it returns and records. The target responds with `response`. */
-function judged<T>(run: (context: Context, id: string) => T, response = respond(200)): [T, Finding[]] {
+function judged<T>(run: (context: Context, id: RequirementId) => T, response = respond(200)): [T, Finding[]] {
   const findings: Finding[] = [];
   const judge: Context["judge"] = (_id, ok, expected, actual) => (findings.push([ok, expected, actual]), ok);
   const context: Partial<Context> = { judge, target: { send: async () => response } as never, responses: [] };
-  return [run(context as Context, "id"), findings];
+  return [run(context as Context, "create.accepted"), findings];
 }
 
 /** Returns the only finding of a function of the vocabulary. */
-function recorded(run: (context: Context, id: string) => boolean) {
+function recorded(run: (context: Context, id: RequirementId) => boolean) {
   const [ok, findings] = judged(run);
   expect(findings).toEqual([[ok, expect.any(String), expect.any(String)]]);
   return findings[0];

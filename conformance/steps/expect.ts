@@ -4,6 +4,7 @@ import { describeResponse, type Context, type Evidence } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { equal } from "../target/values.ts";
 import { checkoutBody, dataOf, disbursementBody, payInvalid, startInvalidCheckout } from "./requests.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 type Status = number | "2xx" | "4xx";
 
@@ -20,7 +21,7 @@ const is = ({ status }: TargetResponse, expected: Status) =>
  */
 export function expectStatus(
   context: Context,
-  id: string,
+  id: RequirementId,
   response: TargetResponse,
   status: Status | readonly Status[],
   when: string,
@@ -38,7 +39,7 @@ export function expectStatus(
  */
 export function expectData(
   context: Context,
-  id: string,
+  id: RequirementId,
   response: TargetResponse,
   fields: Readonly<Record<string, unknown>>,
   when: string,
@@ -56,7 +57,7 @@ export function expectData(
 /** Expects a response to be as described. */
 export const shows = (
   context: Context,
-  id: string,
+  id: RequirementId,
   response: TargetResponse,
   ok: boolean,
   expected: string,
@@ -69,7 +70,7 @@ export const shows = (
  */
 export const holds = (
   context: Context,
-  id: string,
+  id: RequirementId,
   ok: boolean,
   expected: string,
   otherwise: string,
@@ -85,14 +86,20 @@ const mostShown = 50;
  * Expects an examination of many things to find no faults.
  * @param examined says how many were examined, such as "12 records"
  */
-export function expectNone(context: Context, id: string, expected: string, faults: readonly Fault[], examined: string) {
+export function expectNone(
+  context: Context,
+  id: RequirementId,
+  expected: string,
+  faults: readonly Fault[],
+  examined: string,
+) {
   for (const fault of faults.slice(0, mostShown))
     context.judge(id, false, fault.expected ?? expected, fault.actual, fault.evidence);
   if (faults.length === 0) context.judge(id, true, expected, `as expected in ${examined}`, []);
 }
 
 /** Expects one response to a burst of equal requests to be 200, and all others to be 409. */
-export function expectOneAccepted(context: Context, id: string, responses: readonly TargetResponse[]): boolean {
+export function expectOneAccepted(context: Context, id: RequirementId, responses: readonly TargetResponse[]): boolean {
   const counts = Map.groupBy(responses, ({ status }) => status ?? "no response");
   const actual = [...counts].map(([status, group]) => `${group.length} × ${status}`).join(", ");
   const others = responses.length - 1;
@@ -106,7 +113,7 @@ export function expectOneAccepted(context: Context, id: string, responses: reado
  */
 export async function expectHidden(
   context: Context,
-  id: string,
+  id: RequirementId,
   request: TargetRequest,
   { secrets, status, whom }: { secrets: readonly string[]; status: number; whom: string },
 ): Promise<TargetResponse> {
@@ -120,7 +127,7 @@ export async function expectHidden(
 /** Expects two JSON values to be equal. The order of the fields of an object does not matter. */
 export function same(
   context: Context,
-  id: string,
+  id: RequirementId,
   { what, actual, expected }: { what: string; actual: unknown; expected: unknown },
   evidence: Evidence = context.responses,
 ): boolean {
@@ -134,7 +141,7 @@ export function same(
  */
 export function expectNoFaults(
   context: Context,
-  id: string,
+  id: RequirementId,
   expected: string,
   faults: readonly string[],
   evidence: Evidence = context.responses,
@@ -148,7 +155,7 @@ export function expectNoFaults(
  */
 export async function bothRefused(
   context: Context,
-  id: string,
+  id: RequirementId,
   status: number,
   what: string,
   fault: (valid: Record<string, unknown>) => Pick<TargetRequest, "json" | "body" | "headers">,

@@ -7,8 +7,9 @@ import { createRedactor } from "../target/redact.ts";
 import { createSession } from "../run/session.ts";
 import { createTarget } from "../target/target.ts";
 import { eventName } from "./notifications.ts";
-import { checks as signatureChecks } from "../topics/signature/signatures.ts";
-import { checks as webhookChecks } from "../topics/webhook/webhooks.ts";
+import { checks as signatureChecks } from "../topics/events/checks.ts";
+import { checks as webhookChecks } from "../topics/webhook/checks.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 const address = "http://127.0.0.1:4/box-1";
 const refused = "127.0.0.1 is a loopback address; webhooks do not go there.";
@@ -18,7 +19,7 @@ const deliveries = [
 ];
 
 /** Runs one check against a target that accepts payouts but sends no webhooks. */
-async function judged(controls: RunOptions["controls"], listing: object, id: string) {
+async function judged(controls: RunOptions["controls"], listing: object, id: RequirementId) {
   let time = 0;
   const now = () => new Date(time);
   const sleep = async (ms: number) => void (time += ms);
@@ -60,7 +61,7 @@ async function judged(controls: RunOptions["controls"], listing: object, id: str
   return { result: report.results[id], asked };
 }
 
-test.each(["webhook.disbursement-success", "webhook.truth", "signature.headers"])(
+test.each(["webhook.disbursement-success", "webhook.truth", "signature.headers"] as const)(
   "%s: quotes the delivery error that the sandbox recorded when no notification is received",
   async (id) => {
     const { result } = await judged(["deliveries"], { statusCode: 200, data: { items: deliveries } }, id);

@@ -9,6 +9,7 @@ import { same } from "./expect.ts";
 import { isAccepted } from "../target/exchange.ts";
 import { dataOf, disbursementBody, get, pay } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 /**
  * How long to wait for a notification that is due immediately, unless the deployment declares more. If a wait ends
@@ -115,7 +116,7 @@ export async function tally(context: Context, box: Box): Promise<string> {
 }
 
 /** Expects a notification in a mailbox. */
-export async function expectArrival(context: Context, id: string, box: Box, expected: string): Promise<boolean> {
+export async function expectArrival(context: Context, id: RequirementId, box: Box, expected: string): Promise<boolean> {
   const { length } = await arrived(context, box);
   return context.judge(id, length > 0, expected, await tally(context, box), context.responses);
 }
@@ -124,8 +125,13 @@ export async function expectArrival(context: Context, id: string, box: Box, expe
  * Expects this number of attempts to deliver to a mailbox.
  * @param when the time at which they are counted, such as "after 30 s"
  */
-export const expectAttempts = (context: Context, id: string, { received }: Box, expected: number, when: string) =>
-  same(context, id, { what: `attempts ${when}:`, actual: received.length, expected });
+export const expectAttempts = (
+  context: Context,
+  id: RequirementId,
+  { received }: Box,
+  expected: number,
+  when: string,
+) => same(context, id, { what: `attempts ${when}:`, actual: received.length, expected });
 
 /** Waits for the first notification. Throws `Prerequisite` if no notification is received. */
 export async function first(context: Context, box: Box): Promise<Notification> {
@@ -177,7 +183,7 @@ export const requestsBehind = ({ facts }: Context, { box }: Notification) =>
 /** Expects a notification to be as described. */
 export const expectNotification = (
   context: Context,
-  id: string,
+  id: RequirementId,
   notification: Notification,
   ok: boolean,
   expected: string,

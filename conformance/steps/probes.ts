@@ -4,6 +4,7 @@ import { alteredKeys, otherTypes, spellings, trusted, wildcards, words } from ".
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { shows } from "./expect.ts";
 import { is2xx } from "./requests.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 /**
  * `missing`: without a key. `unknown`: with a key that nobody has. `altered`: with a value that a lenient comparison
@@ -86,7 +87,7 @@ export function probesOf(context: Context): Probe[] {
  */
 export async function sendProbe(
   context: Context,
-  id: string,
+  id: RequirementId,
   { what, kind, change }: Probe,
   request: TargetRequest,
   secrets: readonly string[] = [],

@@ -8,6 +8,7 @@ import { exceeded } from "../allowances/table.ts";
 import { usualAmount } from "../generate/plan.ts";
 import { anyPayee, homeOf, pairOf, varied } from "../generate/countries.ts";
 import { textOf } from "../target/values.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
@@ -51,7 +52,11 @@ export function checkoutBody(context: Context, over: Record<string, unknown> = {
  * Returns true if the target's limits permit values that a requirement is about. If the limits do not permit them, the
  * requirement is not applicable.
  */
-export function permitted({ limits, notApplicable }: Context, id: string, fields: Record<string, unknown>): boolean {
+export function permitted(
+  { limits, notApplicable }: Context,
+  id: RequirementId,
+  fields: Record<string, unknown>,
+): boolean {
   const limit = exceeded(limits.all, fields);
   if (limit !== undefined) notApplicable(id, `the target refuses ${limit}`);
   return limit === undefined;
@@ -67,13 +72,6 @@ export const someAddress = (context: Context): string => {
   const { mailbox, query } = target.merchant;
   return `${receiver?.openMailbox().url ?? `https://${siteOf(context)}/${mailbox()}`}?${query}`;
 };
-
-/**
- * Returns what a check declares that makes up to `payouts` payouts.
- * @param each the largest amount of a payout
- */
-export const pays = (payouts: number, each = usualAmount) =>
-  ({ effect: "moves-money", payouts, amount: payouts * each }) as const;
 
 /** Returns a request's body that is this text, declared as JSON. */
 export const asJson = (body: string | Buffer) => ({ body, headers: { "content-type": "application/json" } });

@@ -2,8 +2,7 @@
 import { given, type Context } from "../check.ts";
 import { forcedStart } from "../generate/countries.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { referencesOf } from "../topics/checkout/checkout.ts";
-import { dataOf, is2xx } from "./requests.ts";
+import { dataOf } from "./requests.ts";
 
 /**
  * Returns a phone number that ends in `suffix`, and so forces an outcome (D17). A disbursement gets a similar number.
@@ -38,17 +37,6 @@ export async function advance(context: Context, seconds: number): Promise<Target
 /** Finishes a checkout without a browser. */
 export const finishCheckout = (context: Context, reference: string, outcome: string): Promise<TargetResponse> =>
   control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome });
-
-/**
- * Finishes a checkout when it is not known which string in the create response is its reference. Tries each candidate.
- * @returns the reference; undefined if the target accepted none of the candidates
- */
-export async function finishAny(context: Context, created: TargetResponse, outcome: string) {
-  for (const reference of referencesOf(created)) {
-    if (is2xx(await finishCheckout(context, reference, outcome))) return reference;
-  }
-  return undefined;
-}
 
 /** Returns true if the response is a page of a list, which may be empty. */
 export const isPage = (response: TargetResponse) => response.status === 200 && Array.isArray(dataOf(response)["items"]);

@@ -49,10 +49,10 @@ test.each<[string, Record<string, string>, faults: string[], read?: object]>([
   ["no certificate as key", { cert: "own.pem", key: "own.pem" }, ["own.pem must contain an unencrypted private key"]],
   ["no encrypted key", { cert: "own.pem", key: "encrypted.key" }, ["must contain an unencrypted private key"]],
   ["no expired client certificate", { cert: "expired.pem", key: "expired.key" }, ["--cert expired on 2"]],
-])("readTls accepts %s", (_, given, expected, files) => {
+])("readTls accepts %s", (_, given, expected, result) => {
   const faults: string[] = [];
   const paths = Object.fromEntries(Object.entries(given).map(([flag, name]) => [flag, join(folder, name)]));
   const read = readTls(paths, new Date(), faults);
   expect(faults).toEqual(expected.map((part) => expect.stringContaining(part) as string));
-  if (expected.length === 0) expect(read).toEqual(files);
+  if (expected.length === 0) expect(read).toEqual(result);
 });

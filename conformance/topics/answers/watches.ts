@@ -7,6 +7,7 @@ import type { TargetResponse } from "../../target/exchange.ts";
 import type { Validator } from "../../contract/validate.ts";
 import { is2xx } from "../../steps/requests.ts";
 import { equal, textOf } from "../../target/values.ts";
+import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const errorCodes = openapi.components.schemas["ErrorCode"]?.["enum"] as unknown[];
 const errorSchema = "ErrorResponse";
@@ -54,7 +55,7 @@ function echoFaults({ request, json }: TargetResponse): string[] {
 }
 
 /** Makes a watch that judges the body of every 200 response to one operation. */
-const successOf = (id: string, operationId: string, what: string): Watch => ({
+const successOf = (id: RequirementId, operationId: string, what: string): Watch => ({
   id,
   name: what,
   expected: `a body that matches the schema of ${operationId}`,

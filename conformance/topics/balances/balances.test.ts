@@ -5,7 +5,7 @@ import { createBudget } from "../../target/budget.ts";
 import type { HttpClient } from "../../target/http.ts";
 import { createRedactor } from "../../target/redact.ts";
 import { createTarget } from "../../target/target.ts";
-import { checks } from "./balances.ts";
+import { checks } from "./checks.ts";
 
 const now = () => new Date(0);
 const sleep = async () => {};

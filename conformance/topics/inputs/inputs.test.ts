@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type { Context } from "../../check.ts";
-import { judgeTimes } from "./inputs.ts";
+import { judgeTimes } from "./checks.ts";
 
 test("the times of payouts cannot be judged if the target accepted none", async () => {
   const couldNotRun = vi.fn<Context["couldNotRun"]>();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createHash } from "node:crypto";
-import { unknownBits } from "./references.ts";
+import { unknownBits } from "./checks.ts";
 
 const digestOf = (index: number) => createHash("sha256").update(`reference ${index}`).digest();
 const eight = (reference: (index: number) => string) => Array.from({ length: 8 }, (_, index) => reference(index));

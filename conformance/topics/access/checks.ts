@@ -1,0 +1,455 @@
+// Checks that a record is seen only with its owner's key and its whole reference, that no cache or kept connection shows
+// it to others, and that reading it or opening a link pays nothing (§4.1 to §4.3, §5, D3, D4, D19, D42).
+import { define, type Context, given } from "../../check.ts";
+import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
+import { expectData, expectHidden, expectStatus, shows } from "../../steps/expect.ts";
+import { arrived, type Box } from "../../steps/notifications.ts";
+import { probesOf, sendProbe, wrongKey } from "../../steps/probes.ts";
+import {
+  checkoutBody,
+  dataOf,
+  get,
+  is2xx,
+  paid,
+  pay,
+  startCheckout,
+  verified,
+  verifyDisbursement,
+} from "../../steps/requests.ts";
+import { advance, listed } from "../../steps/sandbox-controls.ts";
+import { settled } from "../../steps/settlement.ts";
+import { several } from "../../steps/several.ts";
+import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
+import type { Notification, Receiver } from "../../target/receiver.ts";
+import { textOf } from "../../target/values.ts";
+import { finishAny, started, verifyCheckout } from "../../steps/checkouts.ts";
+import { pageLink } from "../../steps/checkouts.ts";
+import { costOf, sameRecord } from "../refused/checks.ts";
+import { addressOf, awaitWebhook, judgeAddresses, type Refusable, refuseThenPay } from "../refused/checks.ts";
+import type { RequirementId } from "../../../generated/requirement-ids.ts";
+
+const effect = "must-be-rejected";
+/** How many probes are sent at the same time. */
+const probesAtOnce = 6;
+
+/**
+ * Reads a path as its owner before each probe, and once more at the end. Only probes without any key try other methods
+ * than GET, because services limit how many requests without a valid key they refuse with 401 per minute.
+ */
+async function judgeRead(context: Context, id: RequirementId, path: string, secrets: string[]) {
+  const ownerReads = async () => {
+    const response = await get(context, path);
+    const seen = response.status === 200 && secrets.every((secret) => response.text.includes(secret));
+    given(seen, `200 with the record for its owner at GET ${path}`, response);
+  };
+  await several(probesOf(context), probesAtOnce, async (probe) => {
+    await ownerReads();
+    await sendProbe(context, id, probe, { method: "GET", path }, secrets);
+    if (probe.kind !== "missing") return;
+    const send = (method: string) => context.target.send(probe.change({ method, path, effect, key: "none" }));
+    const head = await send("HEAD");
+    shows(context, id, head, !is2xx(head), `no 2xx for HEAD ${probe.what}`);
+    for (const method of ["OPTIONS", "TRACE"]) {
+      const response = await send(method);
+      const isHidden = !secrets.some((secret) => response.text.includes(secret));
+      shows(context, id, response, isHidden, `no record for ${method} ${probe.what}`);
+    }
+  });
+  await ownerReads();
+}
+
+const paysNothing = "checkout.link-pays-nothing";
+
+/** The requests of a browser, of a messenger's link preview and of a scanner for mail. */
+const openings: { method?: "GET" | "HEAD"; headers?: Record<string, string> }[] = [
+  { method: "HEAD" },
+  {},
+  {},
+  { headers: { "user-agent": "WhatsApp/2.23", accept: "*/*" } },
+  { headers: { "user-agent": "facebookexternalhit/1.1", purpose: "prefetch" } },
+  { headers: { "sec-purpose": "prefetch;prerender" } },
+];
+
+/** Opens the link of a checkout in every way. */
+async function openAll(context: Context, created: TargetResponse, sent: readonly string[]) {
+  const link = pageLink(created, sent);
+  for (const opening of openings) await context.target.openLink(link, opening);
+}
+
+/** Returns true if the body names success as a value or as the last word of an event's name. */
+const statesSuccess = ({ body }: Notification) =>
+  /"(?:[^"]*[._-])?(?:success|successful|succeeded|completed|paid|captured)"/i.test(body);
+
+/** The checkout whose link was opened. `provable` is true if the target notifies a success. */
+const opened = new WeakMap<Receiver, { box: Box; created: TargetResponse; provable: boolean }>();
+
+function judgeUnpaid(context: Context) {
+  const { box, created, provable } = (context.receiver && opened.get(context.receiver)) ?? {};
+  if (!box || !created) return context.couldNotRun(paysNothing, "no link was opened");
+  const lie = box.received.find(statesSuccess);
+  if (!lie && !provable) {
+    return context.notApplicable(
+      paysNothing,
+      "the suite cannot pay the target's checkouts, so it would not notice a payment",
+    );
+  }
+  const actual = lie ? lie.body.slice(0, 120) : "none received";
+  const expected = "no notification of success for a checkout whose link was only opened";
+  context.judge(paysNothing, !lie, expected, actual, created);
+}
+
+const overrides = {
+  "x-http-method-override": "POST",
+  "x-method-override": "POST",
+  "x-http-method": "POST",
+};
+
+const withBody = (method: string, path: string, headers: Record<string, string> = {}): Refusable => ({
+  what: `${method} ${path} ${Object.keys(headers).join(", ")}`.trim(),
+  send: (context, json) => context.target.send({ method, path, effect, json, headers }),
+});
+
+/** Puts the fields of a create into the query. A phone number of a real person must not appear in a log of URLs. */
+const inQuery = (method: string): Refusable => ({
+  what: `${method} /v1/disbursements with the fields in the query`,
+  send(context, body) {
+    const fields = Object.entries(body).map(([name, value]) => [name, textOf(value)]);
+    const query = allowsMadeUpNumbers(context.options) ? `?${new URLSearchParams(fields)}` : "";
+    return context.target.send({ method, path: `/v1/disbursements${query}`, effect });
+  },
+});
+
+const reads: Refusable[] = [
+  withBody("GET", "/v1/disbursements"),
+  withBody("HEAD", "/v1/disbursements"),
+  withBody("OPTIONS", "/v1/disbursements"),
+  withBody("GET", "/v1/disbursements", overrides),
+  withBody("GET", "/v1/disbursements?_method=POST"),
+  inQuery("GET"),
+  inQuery("HEAD"),
+];
+
+const verifying = (what: string, more: (body: Record<string, unknown>) => Partial<TargetRequest>): Refusable => ({
+  what,
+  send(context, body) {
+    const path = `/v1/disbursements/${encodeURIComponent(textOf(body["reference"]))}`;
+    return get(context, path, { effect, ...more(body) });
+  },
+});
+
+const verifies: Refusable[] = [
+  verifying("verify", () => ({})),
+  verifying("verify with HEAD", () => ({ method: "HEAD" })),
+  verifying("verify with the body of a create", (json) => ({ json })),
+];
+
+/** Requests that read a record, but might change it on a faulty target. */
+const looks: Partial<TargetRequest & { query: string }>[] = [
+  {},
+  { method: "HEAD" },
+  { query: "?status=failed&amount=1" },
+  { json: { status: "failed", amount: 1 } },
+  { headers: { "x-http-method-override": "DELETE" } },
+  { headers: { accept: "text/html, application/xml, application/json" } },
+  { key: "none" },
+];
+
+async function look(context: Context, reference: string) {
+  for (const { query = "", ...more } of looks) {
+    const path = `/v1/disbursements/${encodeURIComponent(reference)}${query}`;
+    await get(context, path, { effect, ...more });
+  }
+}
+
+type Variant = [what: string, change: (reference: string) => string];
+
+/** Other references. Wildcards of SQL and of shells are among them. */
+const others: Variant[] = [
+  ["without its last character", (reference) => reference.slice(0, -1)],
+  ["without its first character", (reference) => reference.slice(1)],
+  ["cut in half", (reference) => reference.slice(0, reference.length / 2)],
+  ["with another character at the end", (reference) => `${reference}x`],
+  ["with a digit at the end", (reference) => `${reference}0`],
+  ["with another character at the start", (reference) => `x${reference}`],
+  ["with _ as last character", (reference) => `${reference.slice(0, -1)}_`],
+  ["with % as last character", (reference) => `${reference.slice(0, -1)}%`],
+  ["with * as last character", (reference) => `${reference.slice(0, -1)}*`],
+  ["followed by NUL", (reference) => `${reference}\0`],
+  ["followed by NUL and text", (reference) => `${reference}\0x`],
+  ["followed by a comma and text", (reference) => `${reference},x`],
+];
+
+const otherCase = (reference: string) =>
+  reference === reference.toUpperCase() ? reference.toLowerCase() : reference.toUpperCase();
+
+/** Spellings that a router or a database may treat as the same reference. The interface does not forbid this. */
+const spellings: Variant[] = [
+  ["in another case", otherCase],
+  ["followed by a space", (reference) => `${reference} `],
+  ["after a space", (reference) => ` ${reference}`],
+  ["followed by a line break", (reference) => `${reference}\n`],
+  ["followed by a dot", (reference) => `${reference}.`],
+  ["followed by .json", (reference) => `${reference}.json`],
+];
+
+const getRecord = (context: Context, kind: string, reference: string, after = "") =>
+  get(context, `/v1/${kind}/${encodeURIComponent(reference)}${after}`);
+
+/** Returns the responses to each variant of a reference that differs from it. */
+async function ask(context: Context, kind: string, reference: string, variants: readonly Variant[]) {
+  const responses: [what: string, response: TargetResponse][] = [];
+  for (const [what, change] of variants) {
+    const changed = change(reference);
+    if (changed !== reference) responses.push([what, await getRecord(context, kind, changed)]);
+  }
+  return responses;
+}
+
+const askSpellings = async (context: Context, kind: string, reference: string) => [
+  ...(await ask(context, kind, reference, spellings)),
+  ["followed by a slash", await getRecord(context, kind, reference, "/")] as const,
+];
+
+export const checks = define([
+  {
+    name: "Record stays hidden after its owner has read it",
+    ids: ["access.record-hidden-after-owner"],
+    pays: 1,
+    async run(context) {
+      const { reference, body } = await paid(context);
+      const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
+      await judgeRead(context, "access.record-hidden-after-owner", path, [textOf(body["reference"])]);
+    },
+  },
+  {
+    name: "Repeated create without the key is refused after its owner has paid",
+    ids: ["access.create-refused-after-owner"],
+    pays: 1 + 2 * probesAtOnce,
+    async run(context) {
+      const { reference, body } = await paid(context);
+      const create: TargetRequest = { method: "POST", path: "/v1/disbursements", effect, json: body };
+      let isPaid = false;
+      await several(probesOf(context), probesAtOnce, async (probe) => {
+        // If the target paid, no further round follows, because each further round could pay again.
+        if (isPaid) return;
+        const again = await pay(context, body);
+        const response = await sendProbe(context, "access.create-refused-after-owner", probe, create, [reference]);
+        isPaid ||= again.status === 200 || response.status === 200;
+      });
+    },
+  },
+  {
+    name: "Records the response to two keys, of which the first is valid",
+    ids: ["access.two-keys"],
+    pays: 1,
+    async run(context) {
+      const { reference } = await paid(context);
+      for (const [name, keys] of [
+        ["valid key first", [context.keyAs((key) => key), wrongKey(context).value]],
+        ["valid key last", [wrongKey(context).value, context.keyAs((key) => key)]],
+      ] as const) {
+        const response = await verifyDisbursement(context, reference, { headers: { "x-api-key": [...keys] } });
+        context.observe("access.two-keys", name, response.status ?? "no response");
+      }
+    },
+  },
+  {
+    name: "Checkout records, lists and sandbox data stay hidden after their owner has read them",
+    ids: ["access.others-hidden-after-owner"],
+    pays: 1,
+    needs: ["time", "secret"],
+    async run(context) {
+      const fresh = context.fresh();
+      const { reference } = await paid(context, { reference: fresh });
+      const { reference: checkout } = await started(context, { reference: fresh });
+      const query = `merchantsReference=${encodeURIComponent(fresh)}`;
+      const paths: [path: string, secret: string][] = [
+        [`/v1/checkouts/${checkout}`, checkout],
+        [`/v1/disbursements?${query}`, reference],
+        [`/v1/checkouts?${query}`, checkout],
+        ["/sandbox/clock", '"now"'],
+        ["/sandbox/webhook-secret", "whsec_"],
+      ];
+      for (const [path, secret] of paths) {
+        await judgeRead(context, "access.others-hidden-after-owner", path, [secret]);
+      }
+    },
+  },
+  {
+    name: "Record stays hidden from another merchant after its owner has read it",
+    ids: ["access.merchants-apart-after-owner"],
+    pays: 1,
+    needs: ["second-key"],
+    async run(context) {
+      const id = "access.merchants-apart-after-owner";
+      const fresh = context.fresh();
+      const { reference } = await paid(context, { reference: fresh });
+      const { reference: checkout } = await started(context, { reference: fresh });
+      const paths: [path: string, secret: string, status: number][] = [
+        [`/v1/disbursements/${reference}`, fresh, 404],
+        [`/v1/checkouts/${checkout}`, fresh, 404],
+        [`/v1/disbursements?merchantsReference=${fresh}`, reference, 200],
+        [`/v1/checkouts?merchantsReference=${fresh}`, checkout, 200],
+      ];
+      for (const [path, secret, status] of paths) {
+        for (const key of ["own", "second", "own", "second", "own"] as const) {
+          if (key === "second") {
+            const hidden = { secrets: [secret], status, whom: "another merchant" };
+            await expectHidden(context, id, { method: "GET", path, key }, hidden);
+            continue;
+          }
+          const response = await get(context, path);
+          const isSeen = response.status === 200 && response.text.includes(secret);
+          shows(context, id, response, isSeen, `the record for its owner at GET ${path}`);
+        }
+      }
+    },
+  },
+
+  {
+    name: "Opening the link to the payment page pays nothing",
+    ids: [paysNothing],
+    needs: ["receiver"],
+    async run(context) {
+      const { receiver, options } = context;
+      if (!receiver) return;
+      const box = receiver.openMailbox();
+      const created = await startCheckout(context, checkoutBody(context, addressOf(box)));
+      given(is2xx(created), "a 2xx for a valid checkout", created);
+      await openAll(context, created, [box.url]);
+      // A second checkout is really paid, to show that the check would notice a payment of the first checkout.
+      const paidBox = receiver.openMailbox();
+      const other = await startCheckout(context, checkoutBody(context, addressOf(paidBox)));
+      const finish = hasControl(options, "finish");
+      if (finish && (await finishAny(context, other, "success")) !== undefined) await arrived(context, paidBox);
+      opened.set(receiver, { box, created, provable: paidBox.received.some(statesSuccess) });
+      judgeUnpaid(context);
+    },
+  },
+  {
+    name: "No checkout whose link was only opened was paid by the end of the run",
+    ids: [paysNothing],
+    needs: ["receiver"],
+    phase: "closing",
+    offline: true,
+    run: async (context) => judgeUnpaid(context),
+  },
+  {
+    name: "Opening the link to the payment page leaves the checkout pending",
+    ids: ["checkout-states.opened-stays-pending"],
+    needs: ["clock"],
+    async run(context) {
+      const { reference, response } = await started(context);
+      await openAll(context, response, []);
+      await advance(context, 60);
+      const record = await verifyCheckout(context, reference);
+      const when = "after the link was opened";
+      expectData(context, "checkout-states.opened-stays-pending", record, { status: "pending" }, when);
+    },
+  },
+
+  {
+    name: "GET, HEAD and OPTIONS pay nothing",
+    ids: ["reads.pay-nothing", "refused.no-webhook"],
+    ...costOf(reads),
+    async *run(context) {
+      // A list of disbursements would be a correct response too, so the status does not matter.
+      const { paid: valid } = await refuseThenPay(context, "reads.pay-nothing", reads, () => true);
+      yield;
+      if (valid) await awaitWebhook(context, valid);
+      judgeAddresses(context);
+    },
+  },
+  {
+    name: "Verify creates nothing",
+    ids: ["reads.verify-creates-nothing"],
+    ...costOf(verifies),
+    async run(context) {
+      await refuseThenPay(context, "reads.verify-creates-nothing", verifies, () => true);
+    },
+  },
+  {
+    name: "Verify changes nothing",
+    ids: ["reads.verify-changes-nothing"],
+    pays: 1,
+    async *run(context) {
+      const { reference } = await paid(context);
+      yield;
+      const { data: before } = await settled(context, reference);
+      await look(context, reference);
+      const { data, response } = await verified(context, reference);
+      const what = "after it was verified several times, the record";
+      sameRecord(context, "reads.verify-changes-nothing", what, [before, data], [response]);
+    },
+  },
+
+  {
+    name: "Verify finds a record by its whole reference only",
+    ids: ["access.whole-reference"],
+    pays: 1,
+    async run(context) {
+      const { reference, body } = await paid(context);
+      await verified(context, reference);
+      const responses = await ask(context, "disbursements", reference, others);
+      responses.push(["with a further path segment", await getRecord(context, "disbursements", reference, "/x")]);
+      for (const [what, response] of responses) {
+        // A shorter reference may belong to another disbursement.
+        const found = is2xx(response) && dataOf(response)["merchantsReference"] === body["reference"];
+        const expected = `no record for its reference ${what}`;
+        shows(context, "access.whole-reference", response, !found, expected);
+      }
+    },
+  },
+  {
+    name: "Records the response to other spellings of a reference",
+    ids: ["access.reference-spelling"],
+    pays: 1,
+    async run(context) {
+      const { reference } = await paid(context);
+      for (const [what, { status }] of await askSpellings(context, "disbursements", reference)) {
+        context.observe("access.reference-spelling", what, status ?? "no response");
+      }
+    },
+  },
+  {
+    name: "Reference must be spelled exactly as the service returned it",
+    ids: ["access.exact-reference"],
+    pays: 1,
+    async run(context) {
+      const { reference } = await paid(context);
+      const { reference: checkout } = await started(context);
+      const asked = [
+        ...(await askSpellings(context, "disbursements", reference)),
+        ...(await askSpellings(context, "checkouts", checkout)),
+        ...(await ask(context, "checkouts", checkout, others)),
+      ];
+      for (const [what, response] of asked) {
+        const when = `at GET ${response.request.path.slice(0, 80)}, a reference ${what}`;
+        expectStatus(context, "access.exact-reference", response, 404, when);
+      }
+    },
+  },
+  {
+    name: "Lists find a merchant's reference only if it is exact",
+    ids: ["access.exact-filter"],
+    pays: 1,
+    async run(context) {
+      // No reference of another check is the start of this one.
+      const fresh = `${context.fresh()}-ex`;
+      await paid(context, { reference: fresh });
+      await started(context, { reference: fresh });
+      for (const kind of ["disbursements", "checkouts"]) {
+        const list = (reference: string) =>
+          get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
+        const own = await list(fresh);
+        given(listed(own).length === 1, "one record in the list", own);
+        for (const [what, change] of [...others, ...spellings]) {
+          const response = await list(change(fresh));
+          const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);
+          const expected = `no record of ${fresh} in the list of ${kind} for that reference ${what}`;
+          shows(context, "access.exact-filter", response, !found, expected);
+        }
+      }
+    },
+  },
+]);

@@ -1,0 +1,92 @@
+// Checks balances and statements (D87). Each check uses a currency of its own, so that no other check changes its sums.
+import { define, type Context } from "../../check.ts";
+import { expectStatus, shows } from "../../steps/expect.ts";
+import { dataOf, disbursementBody, get, paid, pay } from "../../steps/requests.ts";
+import { listed } from "../../steps/sandbox-controls.ts";
+import { numberOf, textOf } from "../../target/values.ts";
+
+const CURRENCIES = { sums: "XTS", refused: "XUA" };
+
+const inCurrency = <T extends Record<string, unknown>>(items: readonly T[], currency: unknown) =>
+  items.filter((item) => item["currency"] === currency);
+
+/** Sets a balance, which the target then enforces. Undefined if the target cannot. */
+async function setBalance(context: Context, currency: unknown, available: number, enforced = true) {
+  const json = { currency, available, enforced };
+  const response = await context.target.send({ method: "PUT", path: "/sandbox/balance", effect: "moves-money", json });
+  return response.status === 404 || response.status === 405 ? undefined : response;
+}
+
+export const checks = define([
+  {
+    name: "A statement sums to the balance",
+    ids: ["balances.statement-sums"],
+    pays: 2,
+    async run(context) {
+      const id = "balances.statement-sums";
+      const first = await paid(context, { currency: CURRENCIES.sums });
+      const second = await paid(context, { currency: CURRENCIES.sums });
+      const balances = await get(context, "/v1/balances");
+      const statement = await get(context, "/v1/statements?limit=100");
+      const entries = inCurrency(listed(statement), first.body["currency"]);
+      const [account] = inCurrency(listed(balances), first.body["currency"]);
+      const newest = entries[0]?.["balance"];
+      const isSame = newest !== undefined && newest === account?.["available"];
+      shows(
+        context,
+        id,
+        statement,
+        isSame,
+        `a newest balance of ${textOf(account?.["available"])}, as GET /v1/balances`,
+      );
+      const sums = entries.every(({ amount, balance }, index) => {
+        const older = entries[index + 1]?.["balance"];
+        return older === undefined || balance === numberOf(older) + numberOf(amount);
+      });
+      shows(context, id, statement, sums, "each balance equal to the older balance plus the amount");
+      for (const { reference, data } of [first, second]) {
+        const cost = data.status === "failed" ? 0 : data.amount + data.fee;
+        const own = entries.filter((entry) => entry["reference"] === reference);
+        const spent = own.reduce((sum, { amount }) => sum - numberOf(amount), 0);
+        const what = `entries of ${reference} that take its amount and fee, ${cost}, from the balance`;
+        shows(context, id, statement, own.length > 0 && spent === cost, what);
+      }
+    },
+  },
+  {
+    name: "A disbursement that the balance does not cover is refused and leaves nothing",
+    ids: ["balances.insufficient-funds"],
+    pays: 2,
+    leaves: "entries in the statement of one currency, XUA if the target serves it, for the balance that it sets",
+    // If a target serves few currencies, other checks use this currency too, and the target refuses their payouts
+    // meanwhile.
+    alone: true,
+    async run(context) {
+      const id = "balances.insufficient-funds";
+      const body = disbursementBody(context, { currency: CURRENCIES.refused });
+      const { currency, amount, reference } = body;
+      const [before] = inCurrency(listed(await get(context, "/v1/balances")), currency);
+      const set = await setBalance(context, currency, numberOf(amount) - 1);
+      if (!set) return context.notApplicable(id, "the target has no PUT /sandbox/balance");
+      try {
+        expectStatus(context, id, set, 200, "for PUT /sandbox/balance");
+        const refused = await pay(context, body);
+        const { code } = (refused.json ?? {}) as { code?: unknown };
+        const isRefused = refused.status === 422 && code === "insufficient_funds";
+        const expected = "422 with the code insufficient_funds for a disbursement above the balance";
+        shows(context, id, refused, isRefused, expected);
+        const query = `merchantsReference=${encodeURIComponent(textOf(reference))}`;
+        const found = await get(context, `/v1/disbursements?${query}`);
+        const isAbsent = found.status === 200 && listed(found).length === 0;
+        shows(context, id, found, isAbsent, "a list without the refused disbursement");
+        await setBalance(context, currency, 1_000_000_000);
+        const accepted = await pay(context, body);
+        const isNew = accepted.status === 200 && dataOf(accepted)["merchantsReference"] === reference;
+        shows(context, id, accepted, isNew, "200 for the same disbursement once the balance covers it");
+      } finally {
+        const available = Math.min(Math.max(numberOf(before?.["available"] ?? 0), 0), Number.MAX_SAFE_INTEGER);
+        await setBalance(context, currency, available, before?.["enforced"] === true);
+      }
+    },
+  },
+]);

@@ -1,0 +1,260 @@
+// Checks that invalid values are refused: mutations of a valid request, grouped by the rule of the contract that they
+// violate, and random values, which the run's seed determines (§2.1, §2.4, §7, §8, D1, D6).
+import { define, type Context } from "../../check.ts";
+import type { Schema } from "../../contract/contract.ts";
+import { createValidators, inlined } from "../../contract/validate.ts";
+import { anyValueFor, sample } from "../../generate/arbitraries.ts";
+import { payeeIn, commonPairs } from "../../generate/countries.ts";
+import { mutations } from "../../generate/mutations.ts";
+import { usualAmount } from "../../generate/plan.ts";
+import { allowsMadeUpNumbers } from "../../run-options.ts";
+import { expectStatus } from "../../steps/expect.ts";
+import {
+  checkoutBody,
+  disbursementBody,
+  payInvalid,
+  siteOf,
+  startCheckout,
+  startInvalidCheckout,
+} from "../../steps/requests.ts";
+import { invalidAtOnce, several } from "../../steps/several.ts";
+import type { Body } from "../create/checks.ts";
+import type { RequirementId } from "../../../generated/requirement-ids.ts";
+
+const randomInvalid = 100;
+const statedBy = createValidators("core");
+
+type Kind = "missing" | "type" | "value";
+
+/** `isStated`: the interface itself forbids the request. */
+type Invalid = { what: string; field: string; body: Body; kind: Kind; isStated: boolean; isRandom: boolean };
+
+type Found = Omit<Invalid, "isStated">;
+
+/** The statuses of D1, each with the requirement that demands it. */
+const strict = {
+  missing: { id: "refusal.missing-field-400", status: 400 },
+  type: { id: "refusal.wrong-type-400", status: 400 },
+  value: { id: "refusal.bad-value-422", status: 422 },
+} as const;
+
+/** Returns the body as the target receives it. JSON omits undefined, and JSON.stringify turns minus zero into zero. */
+const asSent = (body: Body) => JSON.parse(JSON.stringify(body)) as Body;
+
+/** Returns the largest number in the JSON text of a value, which a faulty target might read as an amount; 0 without numbers. */
+const largestIn = (value: unknown): number =>
+  Math.max(0, ...((JSON.stringify(value) ?? "").match(/\d+(\.\d+)?(e[+-]?\d+)?/gi)?.map(Number) ?? []));
+
+function kindOf(faults: readonly string[]): Kind {
+  if (faults.some((fault) => fault.includes(" must have required property"))) return "missing";
+  return faults.some((fault) => / must be (integer|string|object|number|array|boolean|null)/.test(fault))
+    ? "type"
+    : "value";
+}
+
+/** Returns the mutations and random changes of a valid request that violate the profile's version of the schema. */
+function invalidRequests(
+  context: Context,
+  schema: string,
+  valid: () => Body,
+  isStated: (found: Found) => boolean,
+): Invalid[] {
+  const { options, random } = context;
+  const plain: Schema = inlined(options.profile, schema);
+  const fields = Object.keys(plain.properties ?? {}).filter(
+    (field) => Object.keys(plain.properties?.[field] ?? {}).length > 0,
+  );
+  const table = mutations(plain, valid(), siteOf(context)).map((each) => ({
+    ...each,
+    // Every request needs a fresh reference, unless the reference itself was mutated.
+    body: each.field === "reference" ? each.body : { ...each.body, reference: valid()["reference"] },
+    isRandom: false,
+  }));
+  // A service may derive a missing value from another field.
+  const missing = fields.flatMap((field) =>
+    commonPairs.map((pair) => ({
+      what: `${field} missing for ${pair.country}`,
+      field,
+      body: { ...valid(), ...payeeIn(pair, options, random), [field]: undefined } as Body,
+      isRandom: false,
+    })),
+  );
+  const others = sample(anyValueFor(fields), randomInvalid, options.seed).map(([field, value]) => ({
+    what: `${field}: ${JSON.stringify(value)?.slice(0, 60)}`,
+    field,
+    body: { ...valid(), [field]: value } as Body,
+    isRandom: true,
+  }));
+  return [...table, ...missing, ...others].flatMap((each) => {
+    const body = asSent(each.body);
+    const faults = context.validator(schema)(body);
+    const found = { ...each, body, kind: kindOf(faults) };
+    // A real recipient might keep what a faulty target pays.
+    const isDear = each.field === "amount" && largestIn(body["amount"]) > usualAmount && !allowsMadeUpNumbers(options);
+    return faults.length === 0 || isDear ? [] : [{ ...found, isStated: isStated(found) }];
+  });
+}
+
+const invalidPayouts = (context: Context) =>
+  invalidRequests(
+    context,
+    "DisbursementRequest",
+    () => disbursementBody(context),
+    ({ body }) => statedBy("DisbursementRequest")(body).length > 0,
+  );
+
+/** Returns true if §2.4 forbids a checkout. §2.4 shows no patterns, and allows any number as amount. */
+function isStatedOfCheckout({ kind, field, body }: Found): boolean {
+  const value = body[field];
+  if (statedBy("CheckoutRequest")(body).length === 0) return false;
+  if (kind === "value") return field === "country" && [...String(value)].length !== 2;
+  return kind === "missing" || !(field === "amount" && typeof value === "number");
+}
+
+/** Only the contract, and not the interface, gives checkouts a reference of the merchant. */
+const invalidCheckouts = (context: Context) =>
+  invalidRequests(
+    context,
+    "CheckoutRequest",
+    () => checkoutBody(context, context.options.profile === "core" ? {} : { reference: context.fresh() }),
+    isStatedOfCheckout,
+  );
+
+/**
+ * Judges that each request is refused. The statuses of D1 are judged for their own requirements if these are among the
+ * ids. Otherwise the extended profile judges them for the requirement of the request. Returns the status by field, for
+ * the first request of each field.
+ */
+async function refuseAll(
+  context: Context,
+  ids: readonly RequirementId[],
+  idOf: (each: Invalid) => RequirementId,
+  requests: readonly Invalid[],
+  send: typeof payInvalid,
+) {
+  const anyStatus = send === payInvalid ? [400, 422] : (["4xx"] as const);
+  const responses = await several(requests, invalidAtOnce(context), async (each) => {
+    const response = await send(context, each.body);
+    const { id, status } = strict[each.kind];
+    const isSeparate = ids.includes(id);
+    if (isSeparate) expectStatus(context, id, response, status, `for ${each.what}`);
+    const isExact = context.options.profile === "extended" && !isSeparate;
+    expectStatus(context, idOf(each), response, isExact ? status : anyStatus, `for ${each.what}`);
+    return [each.field, response.status ?? "no response"] as const;
+  });
+  return Object.fromEntries(responses.toReversed());
+}
+
+/** What a stated rule forbids: a kind of fault in a field, or in any field. */
+type Rule = { id: RequirementId; kind: Kind; field?: string };
+
+const payoutRules: Rule[] = [
+  { id: "create.reference-required", kind: "missing", field: "reference" },
+  { id: "create.amount-required", kind: "missing", field: "amount" },
+  { id: "create.phone-required", kind: "missing", field: "phoneNumber" },
+  { id: "create.country-required", kind: "missing", field: "country" },
+  { id: "create.currency-required", kind: "missing", field: "currency" },
+  { id: "create.reference-type", kind: "type", field: "reference" },
+  { id: "create.amount-type", kind: "type", field: "amount" },
+  { id: "create.phone-type", kind: "type", field: "phoneNumber" },
+  { id: "create.country-type", kind: "type", field: "country" },
+  { id: "create.currency-type", kind: "type", field: "currency" },
+  { id: "create.webhook-type", kind: "type", field: "webhookURL" },
+  { id: "create.amount-minimum", kind: "value", field: "amount" },
+  { id: "create.phone-pattern", kind: "value", field: "phoneNumber" },
+  { id: "create.country-pattern", kind: "value", field: "country" },
+  { id: "create.currency-pattern", kind: "value", field: "currency" },
+];
+const checkoutRules: Rule[] = [
+  { id: "checkout.amount-required", kind: "missing", field: "amount" },
+  { id: "checkout.currency-required", kind: "missing", field: "currency" },
+  { id: "checkout.country-required", kind: "missing", field: "country" },
+  { id: "checkout.types", kind: "type" },
+  { id: "checkout.country-length", kind: "value", field: "country" },
+];
+
+const breaks = ({ kind, field }: Rule, each: Invalid) =>
+  each.isStated && each.kind === kind && (field === undefined || each.field === field);
+
+/** Returns the requirement of D6 that demands the refusal of a checkout. */
+function decidedRule({ field }: Invalid): RequirementId {
+  if (field === "amount") return "checkout-request.amount";
+  return ["country", "currency"].includes(field) ? "checkout-request.patterns" : "checkout-request.generated-refused";
+}
+
+const titles = { missing: "without", type: "with the wrong type of", value: "with an invalid" };
+const nameOf = ({ kind, field = "a field" }: Rule) => `${titles[kind]} ${field} is refused`;
+
+export const checks = define([
+  ...payoutRules.map((rule) => ({
+    name: `Create ${nameOf(rule)}`,
+    ids: [rule.id, strict[rule.kind].id, "create.split-400-422" as const],
+    async run(context: Context) {
+      const own = invalidPayouts(context).filter((each) => breaks(rule, each) && !each.isRandom);
+      const statuses = await refuseAll(context, this.ids, () => rule.id, own, payInvalid);
+      context.observe("create.split-400-422", `${rule.kind} of ${rule.field}`, statuses[rule.field!]);
+    },
+  })),
+  {
+    name: "Generated invalid disbursements are refused",
+    ids: ["create.generated-invalid-refused"],
+    async run(context) {
+      const others = invalidPayouts(context).filter(({ isStated, isRandom }) => isRandom || !isStated);
+      await refuseAll(context, this.ids, () => "create.generated-invalid-refused", others, payInvalid);
+    },
+  },
+  {
+    name: "Create with a webhookURL that is no URL is refused",
+    ids: ["create.webhook-format", strict.value.id],
+    async run(context) {
+      const site = siteOf(context);
+      for (const webhookURL of ["not a url", `${site}/hooks`, "/hooks", `//${site}/hooks`, "https://a b/"]) {
+        const response = await payInvalid(context, disbursementBody(context, { webhookURL }));
+        expectStatus(context, strict.value.id, response, strict.value.status, `for webhookURL: ${webhookURL}`);
+        expectStatus(context, "create.webhook-format", response, [400, 422], `for webhookURL: ${webhookURL}`);
+      }
+    },
+  },
+  {
+    name: "Phone number in the wrong format is refused with 422",
+    ids: ["create.phone-422"],
+    async run(context) {
+      for (const phoneNumber of ["225703810", "+2257038102473"]) {
+        const response = await payInvalid(context, disbursementBody(context, { phoneNumber }));
+        expectStatus(context, "create.phone-422", response, 422, "for a phone number in the wrong format");
+      }
+    },
+  },
+  ...checkoutRules.map((rule) => ({
+    name: `Checkout ${nameOf(rule)}`,
+    ids: [rule.id, strict[rule.kind].id, ...(rule.field ? [] : ["checkout.error-statuses" as const])],
+    async run(context: Context) {
+      const own = invalidCheckouts(context).filter((each) => breaks(rule, each));
+      const statuses = await refuseAll(context, this.ids, () => rule.id, own, startInvalidCheckout);
+      if (!rule.field) context.observe("checkout.error-statuses", "status by field", statuses);
+    },
+  })),
+  {
+    name: "Generated invalid checkouts are refused",
+    ids: ["checkout-request.amount", "checkout-request.patterns", "checkout-request.generated-refused"],
+    async run(context) {
+      const others = invalidCheckouts(context).filter(({ isStated }) => !isStated);
+      await refuseAll(context, this.ids, decidedRule, others, startInvalidCheckout);
+    },
+  },
+  {
+    name: "Checkout with an invalid country or currency is refused",
+    ids: ["checkout.patterns"],
+    async run(context) {
+      // The interface does not say that these are refused, so a sound target may create checkouts.
+      for (const over of [
+        { country: "ci" },
+        { country: "C1" },
+        ...["xof", "XO", "XOFF"].map((currency) => ({ currency })),
+      ]) {
+        const response = await startCheckout(context, checkoutBody(context, over), { forced: true });
+        expectStatus(context, "checkout.patterns", response, "4xx", `for ${JSON.stringify(over)}`);
+      }
+    },
+  },
+]);
