@@ -35,7 +35,8 @@ function format(amount: number): string {
   return `${Number(digits.slice(0, -2)).toLocaleString("en")}.${digits.slice(-2)}`;
 }
 
-const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`);
+const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => entities[character]!);
 
 /** Shows the form of a checkout that can be paid, and its status otherwise. */
 export function paymentPage(checkout: Checkout, locale: Locale, problem?: "invalid" | "unavailable"): string {
@@ -57,6 +58,7 @@ export function paymentPage(checkout: Checkout, locale: Locale, problem?: "inval
       <body>
         <h1>${escaped(checkout.merchant.name)}</h1>
         <p>${format(checkout.amount)} ${checkout.currency}</p>
+        <p>${escaped(checkout.merchantsReference)}</p>
         ${problem ? `<p role="alert">${text[problem]}</p>` : ""}
         ${canPay ? form : `<p role="status">${text[checkout.status as keyof typeof text]}</p>`}
       </body>

@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import type { Call, Reply } from "./messages.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Ask, Call, Reply } from "./messages.ts";
 import { Merchant, type Hooks } from "./merchant.ts";
 import { Problem } from "./problem.ts";
 import { createService } from "./service.ts";
@@ -74,7 +75,13 @@ export async function listen(
 /** Starts the model on a free port, with two merchants that have these keys. */
 export async function startModel(hooks: Hooks = {}, [first, second] = [newKey(), newKey()]): Promise<Model> {
   const merchants = [new Merchant("Ada Stores", first, hooks), new Merchant("Bola Foods", second, hooks)] as const;
-  const ask = createService(merchants, hooks, () => server.url);
+  const respond = createService(merchants, hooks, () => server.url);
+  const ask: Ask = async (call) => {
+    const reply = await respond(call);
+    // A service that stores what it records takes a moment, in which further requests arrive.
+    await sleep(1);
+    return reply;
+  };
   const { handle = (call) => ask(call) } = hooks;
   const server = await listen(async (call, _request, response) =>
     send(response, await handle(call, ask), call.method === "HEAD"),

@@ -1,9 +1,8 @@
 // Implements `certify client`, which judges a program that pays.
-import { createReader, OptionsError, parseFlags } from "../../cli/options.ts";
+import { helpOf, readFlags, refuse, repeatWords, whole, type Options } from "../../cli/flags.ts";
 import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
-import { quoted } from "../../target/shell.ts";
-import { judgeProgram, readSideOptions, runSide, sideFlags, sideUsage, type SideOptions } from "../command.ts";
+import { judgeProgram, runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
 import { idsOf } from "./judge.ts";
 import { launcher } from "./launch.ts";
 import { runScenario, type Settings } from "./run.ts";
@@ -11,28 +10,42 @@ import { scenarios } from "./scenarios.ts";
 
 const side = "client";
 
-/** The options of `certify client`, in the form that `parseArgs` of node:util expects. */
+/** The options of `certify client`. */
 export const clientFlags = {
-  ...sideFlags,
-  command: { type: "string" },
-  timeout: { type: "string", default: "2000" },
-  "time-limit": { type: "string", default: "120" },
-  jobs: { type: "string", default: "16" },
-} as const;
+  command: {
+    value: "CMD",
+    meaning: "the shell command that starts the program",
+    required: "give the client with --command CMD",
+  },
+  timeout: {
+    value: "MS",
+    meaning: "time limit for a request that the program is told in `TIMEOUT_MS`",
+    initial: "2000",
+    read: whole(50, 60_000),
+  },
+  "time-limit": {
+    value: "SECONDS",
+    meaning: "how long one start of the program may take",
+    initial: "120",
+    read: whole(1, 3600),
+  },
+  jobs: {
+    value: "N",
+    meaning: "how many scenarios run at the same time",
+    initial: "16",
+    read: whole(1, 64),
+    repeat: false,
+  },
+  ...sideOptions(side),
+} as const satisfies Options;
 
-/** The text that `certify client --help` prints. */
-export const clientUsage = `Usage: certify client --command CMD [options]
-
-Judges a program that pays. The suite plays the service on this machine, and no money moves.
+/** What `certify client --help` says. */
+export const clientHelp = `The suite plays the service on this machine, and no money moves.
 PROTOCOL.md in the package says what the program must do, such as limit the size of a response and the time to read it.
 The program gets BASE_URL, API_KEY, TIMEOUT_MS and STATE_DIR, and entries as JSON lines on stdin.
 It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unknown"} for each to stdout.
 
-  --command CMD               the shell command that starts the program
-  --timeout MS                time limit for a request that the program is told (default: 2000)
-  --time-limit SECONDS        how long one start of the program may take (default: 120)
-  --jobs N                    how many scenarios run at the same time (default: 16)
-${sideUsage(side)}`;
+${helpOf(clientFlags)}`;
 
 export type ClientOptions = SideOptions &
   Pick<Settings, "timeoutMs" | "limitMs"> & {
@@ -40,6 +53,8 @@ export type ClientOptions = SideOptions &
     command: string;
     /** How many scenarios run at the same time. */
     jobs: number;
+    /** The options, as shell words, that repeat the run. */
+    repeatFlags: string[];
   };
 
 const scenarioIds = scenarios.map(({ id }) => id);
@@ -49,19 +64,16 @@ const scenarioIds = scenarios.map(({ id }) => id);
  * @throws OptionsError with every fault found
  */
 export function readClientOptions(args: readonly string[], newSeed: () => number): ClientOptions {
-  const values = parseFlags(args, clientFlags);
-  const faults: string[] = [];
-  const read = createReader(faults);
-  const { command = "" } = values;
-  if (command === "") faults.push("give the client with --command CMD");
+  const { values, given, faults } = readFlags(args, clientFlags);
   const options: ClientOptions = {
-    ...readSideOptions(side, values, scenarioIds, newSeed, faults),
-    command,
-    timeoutMs: read.whole("timeout", values.timeout, 50, 60_000),
-    limitMs: read.whole("time-limit", values["time-limit"], 1, 3600) * 1000,
-    jobs: read.whole("jobs", values.jobs, 1, 64),
+    ...sideOptionsOf(side, values, scenarioIds, newSeed, faults),
+    command: values.command,
+    timeoutMs: values.timeout,
+    limitMs: values["time-limit"] * 1000,
+    jobs: values.jobs,
+    repeatFlags: repeatWords(clientFlags, given),
   };
-  if (faults.length > 0) throw new OptionsError(faults);
+  refuse(faults);
   return options;
 }
 
@@ -72,7 +84,7 @@ export async function judgeClient(
   output: Output,
   interrupted: AbortSignal,
 ): Promise<Report> {
-  const { command, seed, timeoutMs, limitMs, jobs } = options;
+  const { command, seed, timeoutMs, limitMs, jobs, repeatFlags } = options;
   output.write(
     "Some response bodies never end: the program needs a limit of their size, and of the time to read them.\n",
   );
@@ -83,7 +95,7 @@ export async function judgeClient(
     jobs,
     options,
     waits: { responseMs: timeoutMs },
-    repeatFlags: ["--command", quoted(command)],
+    repeatFlags,
     run: (scenario, ended) => runScenario(scenario, { launch, seed, timeoutMs, limitMs, ended }),
     output,
     interrupted,

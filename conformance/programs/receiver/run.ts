@@ -1,5 +1,5 @@
 // Runs scenarios against a receiver and turns their findings into one report.
-import { CannotRun } from "../../cli/probe.ts";
+import { CannotRun } from "../../results.ts";
 import type { NotJudged, Report } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
 import { judgeProgram, type Judging } from "../command.ts";

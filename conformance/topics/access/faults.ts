@@ -136,12 +136,9 @@ export const faults: Faults = {
     "A cached record is shown to a request with the key in its query.": caches(verifyDisbursement, (call, { key }) =>
       call.path.includes(encodeURIComponent(key)) || keyOf(call) === key ? pathOf(call) : undefined,
     ),
-    "The first half of the key is accepted.": caughtOnlyBy(
-      ["access.record-hidden-after-owner", "access.create-refused-after-owner"],
-      also(
-        "access.create-refused-after-owner",
-        opens("every", (call, { key }) => keyOf(call) === key.slice(0, key.length / 2)),
-      ),
+    "The first half of the key is accepted.": also(
+      ["access.create-refused-after-owner", "auth.whole-key-compared"],
+      opens("every", (call, { key }) => keyOf(call) === key.slice(0, key.length / 2)),
     ),
   },
   "access.create-refused-after-owner": {
