@@ -4,7 +4,6 @@ import { execFileSync } from "node:child_process";
 import { cpSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { writeManifest } from "./certificate/hashes.ts";
 import { catalogueFile } from "./contract/contract.ts";
 import { sides } from "./results.ts";
 
@@ -27,4 +26,3 @@ for (const data of [
   cpSync(join(here, data), join(dist, "conformance", data));
 }
 cpSync(join(here, "report/templates"), join(dist, "conformance/report/templates"), { recursive: true });
-writeManifest(join(dist, "conformance"));

@@ -1,8 +1,11 @@
 /**
- * The results of a run. report.json, report.html, junit.xml, badge, certificate and exit code are derived from a
+ * The results of a run. report.json, report.html, junit.xml, certificate and exit code are derived from a
  * `Report` alone. Amounts are whole numbers in the lowest denomination. Times are ISO 8601 in UTC.
  */
 import type { Declaration } from "./allowances/declaration.ts";
+
+/** Thrown if the suite cannot do its work. The message says why and what to do. The exit code is then 2. */
+export class CannotRun extends Error {}
 
 /** The verdict on a requirement, or on a requirement by a single check. */
 export type Verdict = "pass" | "fail" | "warn" | "observed" | "not-applicable" | "could-not-run";
@@ -26,6 +29,9 @@ export type Profile = "core" | "extended";
  */
 export const sides = ["client", "receiver", "tools"] as const;
 export type Side = (typeof sides)[number];
+
+/** Everything that can be judged: a service by one of two profiles, or a merchant's side. */
+export const profiles = ["core", "extended", ...sides] as const;
 
 /** Returns true for the profile of a merchant's side. No run of such a profile can move money. */
 export const isSide = (profile: Profile | Side): profile is Side => (sides as readonly string[]).includes(profile);
@@ -75,8 +81,6 @@ export type Exchange = {
   /** The reason why no response was received; undefined if there was a response. */
   failure?: string;
   durationMs: number;
-  /** Set if headers and bodies were left out, because this requirement has the full record of the same exchange. */
-  fullAt?: string;
   /**
    * A shell command that repeats the request. It reads keys from variables such as `${API_KEY}`. It lets the shell make
    * a new merchant's reference, unless an earlier request used this reference. If no command can contain the body, it

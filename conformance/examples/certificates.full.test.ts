@@ -8,7 +8,7 @@ import { readPrivateKey, writeKeyPair } from "../certificate/keys.ts";
 import { signCertificate } from "../certificate/sign.ts";
 import { goodParts, mapOf } from "../broken/tools/good.ts";
 import { inProcess } from "../broken/tools/trial.ts";
-import { runSubcommand } from "../cli/subcommands.ts";
+import { verify as verifyFile } from "../cli/verify.ts";
 import { judgeTools, readToolsOptions } from "../merchants/tools/command.ts";
 import type { Report } from "../results.ts";
 import { startCertify } from "../testing/command-line.ts";
@@ -75,7 +75,7 @@ async function sign(kind: Kind, report: Report) {
 const reportOf = (kind: Kind) => join(at(kind), "report.json");
 const fileOf = (kind: Kind) => join(at(kind), "certificate.jws");
 const verify = (kind: Kind, ...args: string[]) =>
-  runSubcommand("verify", [fileOf(kind), "--key", at("key.pub"), ...args], new Date());
+  verifyFile([fileOf(kind), "--key", at("key.pub"), ...args], new Date());
 
 let runs: Awaited<ReturnType<typeof certified>>[];
 beforeAll(async () => {
@@ -101,18 +101,16 @@ describe.each(["client", "receiver", "tools"] as const)("the certificate of the 
 
   test("is valid for its kind, its target and its report", async () => {
     const { baseUrl } = JSON.parse(readFileSync(report(), "utf8")) as { baseUrl: string };
-    const expected = ["--kind", kind, "--profile", kind, "--target", baseUrl, "--report", report(), "--max-age", "1h"];
+    const expected = ["--profile", kind, "--target", baseUrl, "--report", report(), "--max-age", "1h"];
     const { exitCode, text } = await verify(kind, ...expected);
     expect(exitCode).toBe(0);
-    expect(text).toMatch(new RegExp(`^VALID[^]*^Kind +${kind}$[^]*matches the given report`, "m"));
+    expect(text).toMatch(new RegExp(`^VALID[^]*^Profile +${kind}$[^]*matches the given report`, "m"));
   });
 
   test.each(kinds.filter((other) => other !== kind))("is refused in place of one of the kind %s", async (other) => {
-    const inPlace = await verify(kind, "--kind", other);
-    expect(inPlace).toMatchObject({ exitCode: 1, text: expect.stringContaining(`--kind: it states ${kind};`) });
-    const profile = other === "service" ? "core" : other;
-    expect(await verify(kind, "--profile", profile)).toMatchObject({ exitCode: 1 });
-    expect(await verify(other, "--kind", kind)).toMatchObject({ exitCode: 1 });
+    const inPlace = await verify(kind, "--profile", other === "service" ? "core" : other);
+    expect(inPlace).toMatchObject({ exitCode: 1, text: expect.stringContaining(`--profile: it states ${kind};`) });
+    expect(await verify(other, "--profile", kind)).toMatchObject({ exitCode: 1 });
     expect(await verify(other, "--report", report())).toMatchObject({ exitCode: 1 });
   });
 });

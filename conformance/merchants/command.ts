@@ -1,41 +1,38 @@
 // What the commands that judge merchants' programs have in common: their options, and what they write.
-import type { ParseArgsConfig } from "node:util";
-import { didYouMean } from "../cli/nearest.ts";
 import { createInterruption } from "../cli/interruption.ts";
-import { createReader, parseFlags, readOnly, readSeed } from "../cli/options.ts";
-import { CannotRun } from "../cli/probe.ts";
-import { makeFolder, readReporting, writeReports, type Reporting } from "../cli/reporting.ts";
+import { didYouMean, names, type Options, type Values } from "../cli/flags.ts";
+import { onlyIn, reportingOf, reportOptions, seedIn, seedOptions } from "../cli/options.ts";
+import { makeFolder, writeReports, type Reporting } from "../cli/reporting.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { oneLine } from "../report/visible.ts";
 import { complain, print } from "../report/print.ts";
-import type { Report, Side } from "../results.ts";
+import { CannotRun, type Report, type Side } from "../results.ts";
 import type { CheckReport } from "../run/verdicts.ts";
 
-/** The options of every side, in the form that `parseArgs` of node:util expects. */
-export const sideFlags = {
-  only: { type: "string", multiple: true },
-  scenario: { type: "string", multiple: true },
-  "fail-fast": { type: "boolean", default: false },
-  seed: { type: "string" },
-  challenge: { type: "string" },
-  report: { type: "string", default: "./certify-report" },
-  baseline: { type: "string" },
-  sign: { type: "string" },
-  "valid-days": { type: "string", default: "90" },
-} satisfies ParseArgsConfig["options"];
-
-/** Returns what `--help` says about these options. */
-export const sideUsage = (side: Side) => `\
-  --scenario ID,…             run only these scenarios
-  --only ID,…                 judge only these requirements (see certify list --profile ${side})
-  --fail-fast                 end the run at the first scenario that fails
-  --seed N                    repeat the random values of an earlier run
-  --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
-  --report DIR                directory for the report (default: ./certify-report)
-  --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
-  --sign KEYFILE              sign certificate.jws with this key if the verdict is certified
-  --valid-days N              validity of that certificate in days (default: 90)`;
+/** The options of every side. */
+export const sideOptions = (side: Side) =>
+  ({
+    scenario: {
+      value: "ID,…",
+      meaning: "run only these scenarios",
+      otherwise: "all",
+      many: true,
+      read: names,
+      repeat: false,
+    },
+    only: {
+      value: "ID,…",
+      meaning: `judge only these requirements (see \`certify list --profile ${side}\`)`,
+      otherwise: "all",
+      many: true,
+      read: names,
+      repeat: false,
+    },
+    "fail-fast": { meaning: "ends the run at the first scenario that fails", repeat: false },
+    ...seedOptions,
+    ...reportOptions(requirementsOf(side).map(({ id }) => id)),
+  }) as const satisfies Options;
 
 export type SideOptions = {
   /** The ids of the requirements to judge; undefined for all. */
@@ -49,39 +46,29 @@ export type SideOptions = {
   reporting: Reporting;
 };
 
-function readScenarios(values: readonly string[] | undefined, ids: readonly string[], faults: string[]) {
-  if (values === undefined) return undefined;
-  const named = values.flatMap((value) => value.split(",")).map((id) => id.trim());
-  for (const id of named.filter((each) => !ids.includes(each))) {
-    faults.push(`--scenario: there is no scenario ${JSON.stringify(id)}.${didYouMean(id, ids)}`);
-  }
-  return named;
-}
-
 /**
- * Reads the values of `sideFlags`. Adds what is wrong with them to `faults`.
+ * Returns the options of every side from their values. Adds what is wrong with them to `faults`.
  * @param scenarioIds the ids of all scenarios of the command
  * @param newSeed returns the seed to use if `--seed` was not given
  */
-export function readSideOptions(
+export function sideOptionsOf(
   side: Side,
-  values: ReturnType<typeof parseFlags<typeof sideFlags>>,
+  values: Values<ReturnType<typeof sideOptions>>,
   scenarioIds: readonly string[],
   newSeed: () => number,
   faults: string[],
 ): SideOptions {
-  const read = createReader(faults);
-  const only = readOnly(values.only, side, faults);
-  const scenarios = readScenarios(values.scenario, scenarioIds, faults);
-  const validDays = read.whole("valid-days", values["valid-days"], 1, 3650);
-  const ids = requirementsOf(side).map(({ id }) => id);
-  const { report: folder, baseline: baselineFile, sign: keyFile } = values;
+  const only = onlyIn(values.only, side, faults);
+  const scenarios = values.scenario?.flat();
+  for (const id of scenarios?.filter((each) => !scenarioIds.includes(each)) ?? []) {
+    faults.push(`--scenario: there is no scenario ${JSON.stringify(id)}.${didYouMean(id, scenarioIds)}`);
+  }
   return {
     ...(only ? { only } : {}),
     ...(scenarios ? { scenarios } : {}),
-    ...readSeed(values, read, newSeed),
+    ...seedIn(values, newSeed, faults),
     failFast: values["fail-fast"],
-    reporting: readReporting({ folder, baselineFile, keyFile, validDays, ids }, faults),
+    reporting: reportingOf(values),
   };
 }
 

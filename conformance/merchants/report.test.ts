@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Prerequisite } from "../check.ts";
 import { explain, list } from "../cli/catalogue.ts";
+import { readFlags } from "../cli/flags.ts";
 import { sideCatalogues } from "../contract/requirements.ts";
 import { readReport } from "../report/read.ts";
 import { renderTerminal } from "../report/terminal.ts";
-import { parseFlags } from "../cli/options.ts";
 import { exitCodeOf } from "../results.ts";
-import { readSideOptions, runSide, sideFlags } from "./command.ts";
+import { runSide, sideOptions, sideOptionsOf } from "./command.ts";
 import { scenarioReport, sideReport, type ScenarioRun } from "./report.ts";
 
 const ids = sideCatalogues.client.map(({ id }) => id);
@@ -122,14 +122,14 @@ describe("the files", () => {
     expect(html).toContain("what a program that pays must do");
     expect(html).not.toContain("<dt>Money</dt>");
     expect(readFileSync(join(folder, "junit.xml"), "utf8")).toContain('classname="client.pays-once"');
-    expect(readFileSync(join(folder, "badge.svg"), "utf8")).toContain("client: failed, 16 of 17 musts");
+    expect(readFileSync(join(folder, "summary.md"), "utf8")).toContain("client: failed, 16 of 17 musts");
     rmSync(folder, { recursive: true });
   });
 });
 
 const read = (...args: string[]) => {
-  const faults: string[] = [];
-  const options = readSideOptions("client", parseFlags(args, sideFlags), ["lost", "late"], () => 9, faults);
+  const { values, faults } = readFlags(args, sideOptions("client"));
+  const options = sideOptionsOf("client", values, ["lost", "late"], () => 9, faults);
   return { options, faults };
 };
 
@@ -159,23 +159,23 @@ describe("the options of a side", () => {
   });
 
   test("an unknown option is refused", () => {
-    expect(() => parseFlags(["--sceanrio", "x"], sideFlags)).toThrow("Did you mean --scenario?");
+    expect(() => readFlags(["--sceanrio", "x"], sideOptions("client"))).toThrow("Did you mean --scenario?");
   });
 });
 
 test("list and explain know the requirements of a side", () => {
   expect(list(["--profile", "client"]).text).toContain("client.pays-once");
   expect(list([]).text).not.toContain("client.pays-once");
-  const { text } = explain(["client.pays-once"]);
+  const { text } = explain("client.pays-once");
   expect(text).toContain("No entry is paid more than once");
   expect(text).toContain("certify client --command CMD --only client.pays-once");
   expect(text).toMatch(/In \d+ of \d+ scenarios: calm, /);
 });
 
 test("explain knows the scenarios of a side", () => {
-  const { text } = explain(["sent-twice"]);
+  const { text } = explain("sent-twice");
   expect(text).toContain("The network delivers the first request twice");
   expect(text).toContain("client.pays-once");
   expect(text).toContain("certify client --command CMD --scenario sent-twice");
-  expect(explain(["at-once"]).text).toContain("certify receiver --url URL --effects-url URL --scenario at-once");
+  expect(explain("at-once").text).toContain("certify receiver --url URL --effects-url URL --scenario at-once");
 });

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { OptionsError } from "../../cli/options.ts";
+import { OptionsError } from "../../cli/flags.ts";
 import { good, programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
 import { attacher } from "./attach.ts";

@@ -1,21 +1,12 @@
 // Implements `certify client`, which judges a program that pays.
 import { createInterface } from "node:readline";
-import { createReader, OptionsError, parseFlags } from "../../cli/options.ts";
+import { helpOf, readFlags, refuse, repeatWords, whole, type Options } from "../../cli/flags.ts";
 import { print } from "../../report/print.ts";
 import { counted } from "../../report/words.ts";
 import type { Report } from "../../results.ts";
 import { createProgress, type Output } from "../../run/progress.ts";
 import type { CheckReport } from "../../run/verdicts.ts";
-import { quoted } from "../../target/shell.ts";
-import {
-  isFailure,
-  mostProgressLines,
-  readSideOptions,
-  runSide,
-  sideFlags,
-  sideUsage,
-  type SideOptions,
-} from "../command.ts";
+import { isFailure, mostProgressLines, runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
 import { scenarioReport, sideReport } from "../report.ts";
 import { attacher } from "./attach.ts";
 import { launcher } from "./launch.ts";
@@ -24,30 +15,39 @@ import { scenarios } from "./scenarios.ts";
 
 const side = "client";
 
-/** The options of `certify client`, in the form that `parseArgs` of node:util expects. */
+/** The options of `certify client`. */
 export const clientFlags = {
-  ...sideFlags,
-  command: { type: "string" },
-  attach: { type: "boolean", default: false },
-  timeout: { type: "string", default: "2000" },
-  "time-limit": { type: "string", default: "120" },
-  jobs: { type: "string", default: "16" },
-} as const;
+  command: { value: "CMD", meaning: "the shell command that starts the program" },
+  attach: { meaning: "start the program yourself, for example in a debugger; needs one `--scenario`", repeat: false },
+  timeout: {
+    value: "MS",
+    meaning: "time limit for a request that the program is told in `TIMEOUT_MS`",
+    initial: "2000",
+    read: whole(50, 60_000),
+  },
+  "time-limit": {
+    value: "SECONDS",
+    meaning: "how long one start of the program may take",
+    initial: "120",
+    read: whole(1, 3600),
+  },
+  jobs: {
+    value: "N",
+    meaning: "how many scenarios run at the same time",
+    initial: "16",
+    read: whole(1, 64),
+    repeat: false,
+  },
+  ...sideOptions(side),
+} as const satisfies Options;
 
-/** The text that `certify client --help` prints. */
-export const clientUsage = `Usage: certify client --command CMD [options]
-
-Judges a program that pays. The suite plays the service on this machine, and no money moves.
+/** What `certify client --help` says. */
+export const clientHelp = `The suite plays the service on this machine, and no money moves.
 PROTOCOL.md in the package says what the program must do, such as limit the size of a response and the time to read it.
 The program gets BASE_URL, API_KEY, TIMEOUT_MS and STATE_DIR, and entries as JSON lines on stdin.
 It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unknown"} for each to stdout.
 
-  --command CMD               the shell command that starts the program
-  --attach                    start the program yourself, for example in a debugger; needs one --scenario
-  --timeout MS                time limit for a request that the program is told (default: 2000)
-  --time-limit SECONDS        how long one start of the program may take (default: 120)
-  --jobs N                    how many scenarios run at the same time (default: 16)
-${sideUsage(side)}`;
+${helpOf(clientFlags)}`;
 
 const hour = 3_600_000;
 
@@ -57,6 +57,8 @@ export type ClientOptions = SideOptions &
     command?: string;
     /** How many scenarios run at the same time. */
     jobs: number;
+    /** The options, as shell words, that repeat the run. */
+    repeatFlags: string[];
   };
 
 const scenarioIds = scenarios.map(({ id }) => id);
@@ -66,24 +68,23 @@ const scenarioIds = scenarios.map(({ id }) => id);
  * @throws OptionsError with every fault found
  */
 export function readClientOptions(args: readonly string[], newSeed: () => number): ClientOptions {
-  const values = parseFlags(args, clientFlags);
-  const faults: string[] = [];
-  const read = createReader(faults);
+  const { values, given, faults } = readFlags(args, clientFlags);
   const { command, attach } = values;
   if ((command === undefined) === !attach) {
     faults.push("give the client with --command CMD, or start it by hand with --attach");
   }
   const options: ClientOptions = {
-    ...readSideOptions(side, values, scenarioIds, newSeed, faults),
+    ...sideOptionsOf(side, values, scenarioIds, newSeed, faults),
     ...(command === undefined ? {} : { command }),
-    timeoutMs: read.whole("timeout", values.timeout, 50, 60_000),
-    limitMs: attach ? hour : read.whole("time-limit", values["time-limit"], 1, 3600) * 1000,
-    jobs: attach ? 1 : read.whole("jobs", values.jobs, 1, 64),
+    timeoutMs: values.timeout,
+    limitMs: attach ? hour : values["time-limit"] * 1000,
+    jobs: attach ? 1 : values.jobs,
+    repeatFlags: [...(attach ? ["--command", "CMD"] : []), ...repeatWords(clientFlags, given)],
   };
   if (attach && options.scenarios?.length !== 1) {
     faults.push("--attach needs one --scenario ID, because you start the client yourself");
   }
-  if (faults.length > 0) throw new OptionsError(faults);
+  refuse(faults);
   return options;
 }
 
@@ -120,7 +121,7 @@ export async function judgeClient(
   output: Output,
   interrupted: AbortSignal,
 ): Promise<Report> {
-  const { command, only, seed, challenge, scenarios: chosen, timeoutMs, limitMs } = options;
+  const { command, only, seed, challenge, scenarios: chosen, timeoutMs, limitMs, repeatFlags } = options;
   const startedAt = new Date();
   const settings: Settings = { launch, seed, timeoutMs, limitMs };
   output.write(
@@ -135,7 +136,7 @@ export async function judgeClient(
     seed,
     ...(challenge === undefined ? {} : { challenge }),
     waits: { responseMs: timeoutMs },
-    repeatFlags: ["--command", command === undefined ? "CMD" : quoted(command)],
+    repeatFlags,
     ...(leftOut > 0 && !interrupted.aborted
       ? { leftOut: `${counted(leftOut, "scenario")} that ${chosen ? "--scenario" : "--fail-fast"} leaves out` }
       : {}),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CannotRun } from "../../cli/probe.ts";
+import { CannotRun } from "../../results.ts";
 import { createRandom } from "../../generate/random.ts";
 import type { ScenarioRun } from "../report.ts";
 import { entries, type PlannedEntry } from "./entries.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { OptionsError } from "../../cli/options.ts";
+import { OptionsError } from "../../cli/flags.ts";
 import { readReceiverOptions } from "./command.ts";
 
 const secret = "whsec_cmVjZWl2ZXItdHJpYWwtc2VjcmV0LTAwMDAwMDE=";

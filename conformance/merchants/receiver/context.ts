@@ -1,6 +1,6 @@
 // What a run gives to its scenarios: events, requests that are recorded, and judgements.
 import { setTimeout as sleep } from "node:timers/promises";
-import { CannotRun } from "../../cli/probe.ts";
+import { CannotRun } from "../../results.ts";
 import { createRandom } from "../../generate/random.ts";
 import type { Exchange, NotJudged } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";

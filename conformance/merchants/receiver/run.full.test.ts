@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { book, soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
 import { brokenReceivers } from "../../broken/receivers/variants.ts";
-import { CannotRun } from "../../cli/probe.ts";
+import { CannotRun } from "../../results.ts";
 import { renderJson } from "../../report/json.ts";
 import { repeatOf } from "../../report/repeat.ts";
 import { exitCodeOf, type Report } from "../../results.ts";

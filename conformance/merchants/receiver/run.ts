@@ -1,5 +1,5 @@
 // Runs scenarios against a receiver and turns their findings into one report.
-import { CannotRun } from "../../cli/probe.ts";
+import { CannotRun } from "../../results.ts";
 import type { NotJudged, Report } from "../../results.ts";
 import { createProgress, type Output } from "../../run/progress.ts";
 import type { CheckReport, Finding } from "../../run/verdicts.ts";

@@ -3,7 +3,7 @@ import { createServer, type OutgoingHttpHeaders, type RequestListener } from "no
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
-import { CannotRun } from "../../cli/probe.ts";
+import { CannotRun } from "../../results.ts";
 import { outageOf, startSubject } from "./process.ts";
 import { effectsFromCommand, effectsFromUrl, parseEffects } from "./subject.ts";
 

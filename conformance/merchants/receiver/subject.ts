@@ -1,7 +1,7 @@
 // The receiver under test, and the probe that says what it did.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { CannotRun } from "../../cli/probe.ts";
+import { CannotRun } from "../../results.ts";
 
 /** What the receiver did once because of an event. */
 export type Effect = {

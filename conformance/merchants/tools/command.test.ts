@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { goodParts, mapOf, toolsOf } from "../../broken/tools/good.ts";
 import { inProcess } from "../../broken/tools/trial.ts";
-import { OptionsError } from "../../cli/options.ts";
+import { OptionsError } from "../../cli/flags.ts";
 import { reservePort } from "../../target/reserve-port.ts";
 import { certifyTools, judgeTools, readToolsOptions } from "./command.ts";
 import { opener } from "./host.ts";

@@ -1,21 +1,13 @@
 // Implements `certify tools`, which judges tools with which agents pay.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { createReader, OptionsError, parseFlags } from "../../cli/options.ts";
+import { helpOf, OptionsError, readFlags, refuse, whole, type Options } from "../../cli/flags.ts";
 import { print } from "../../report/print.ts";
 import { counted } from "../../report/words.ts";
 import type { Report } from "../../results.ts";
 import { createProgress, type Output } from "../../run/progress.ts";
 import type { CheckReport } from "../../run/verdicts.ts";
 import { quoted } from "../../target/shell.ts";
-import {
-  isFailure,
-  mostProgressLines,
-  readSideOptions,
-  runSide,
-  sideFlags,
-  sideUsage,
-  type SideOptions,
-} from "../command.ts";
+import { isFailure, mostProgressLines, runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
 import { scenarioReport, sideReport } from "../report.ts";
 import { opener, type Open } from "./host.ts";
 import { propose, renderMap } from "./init.ts";
@@ -25,39 +17,21 @@ import { scenarios } from "./scenarios.ts";
 
 const side = "tools";
 
-/** The options of `certify tools`, in the form that `parseArgs` of node:util expects. */
+/** The options of `certify tools`. */
 export const toolsFlags = {
-  ...sideFlags,
-  command: { type: "string" },
-  url: { type: "string" },
-  port: { type: "string" },
-  map: { type: "string", default: "./tools.yaml" },
-  init: { type: "boolean", default: false },
-  timeout: { type: "string", default: "2000" },
-  "time-limit": { type: "string", default: "60" },
-  jobs: { type: "string", default: "8" },
-} as const;
+  command: { value: "CMD", meaning: "the shell command that starts the server" },
+  url: { value: "URL", meaning: "the server's URL for streamable HTTP" },
+  port: { value: "PORT", meaning: "the port of the service, for a server that you started", read: whole(1, 65_535) },
+  map: { value: "FILE", meaning: "the map of the tools", initial: "./tools.yaml" },
+  init: { meaning: "propose the map, and write it to its file" },
+  timeout: { value: "MS", meaning: "time limit for a request", initial: "2000", read: whole(50, 60_000) },
+  "time-limit": { value: "SECONDS", meaning: "time limit for a call", initial: "60", read: whole(1, 3600) },
+  jobs: { value: "N", meaning: "how many scenarios run at the same time", initial: "8", read: whole(1, 64) },
+  ...sideOptions(side),
+} as const satisfies Options;
 
-/** The text that `certify tools --help` prints. */
-export const toolsUsage = `Usage: certify tools --command CMD [options]
-       certify tools --command CMD --init
-
-Judges tools with which agents pay (Model Context Protocol). The suite plays the service on this machine, the host and the
-model, and no money moves. tools.yaml says which tool prepares, pays and reads; the README of the package explains it.
-The server of tools gets BASE_URL, API_KEY, API_KEY_FILE, TIMEOUT_MS, STATE_DIR (also as JOURNAL) and PORT.
-
-  --command CMD               the shell command that starts the server, on standard input and output unless --url is given
-  --url URL                   the server's URL for streamable HTTP; $PORT in it is the environment variable. Without
-                              --command, a person has started it with BASE_URL=http://127.0.0.1:PORT and API_KEY
-  --port PORT                 the port of the service, for a server that a person has started
-  --map FILE                  the map of the tools (default: ./tools.yaml)
-  --init                      propose the map from the tools' schemas, and write it to FILE; judges nothing
-  --timeout MS                time limit for a request that the server is told (default: 2000)
-  --time-limit SECONDS        how long one call of a tool may take (default: 60)
-  --jobs N                    how many scenarios run at the same time (default: 8)
-${sideUsage(side)}
-
-Environment: TOOLS_TOKEN, the bearer token of requests to --url; API_KEY, only with --port.`;
+/** What `certify tools --help` says. */
+export const toolsHelp = helpOf(toolsFlags);
 
 export type ToolsOptions = SideOptions & {
   command?: string;
@@ -79,9 +53,7 @@ export function readToolsOptions(
   env: Readonly<Record<string, string | undefined>>,
   newSeed: () => number,
 ): ToolsOptions {
-  const values = parseFlags(args, toolsFlags);
-  const faults: string[] = [];
-  const read = createReader(faults);
+  const { values, faults } = readFlags(args, toolsFlags);
   const { command, url, port, init, map: mapFile } = values;
   if (command === undefined && (url === undefined || port === undefined))
     faults.push(
@@ -93,17 +65,17 @@ export function readToolsOptions(
   if (port !== undefined && !key) faults.push("API_KEY must be the key with which you have started the server");
   const scenarioIds = scenarios.map(({ id }) => id);
   const options: ToolsOptions = {
-    ...readSideOptions(side, values, scenarioIds, newSeed, faults),
+    ...sideOptionsOf(side, values, scenarioIds, newSeed, faults),
     ...(command === undefined ? {} : { command }),
     ...(url === undefined ? {} : { url }),
     mapFile,
     init,
-    timeoutMs: read.whole("timeout", values.timeout, 50, 60_000),
-    limitMs: read.whole("time-limit", values["time-limit"], 1, 3600) * 1000,
-    jobs: port === undefined ? read.whole("jobs", values.jobs, 1, 64) : 1,
-    ...(port === undefined ? {} : { fixed: { port: read.whole("port", port, 1, 65_535), key: key ?? "" } }),
+    timeoutMs: values.timeout,
+    limitMs: values["time-limit"] * 1000,
+    jobs: port === undefined ? values.jobs : 1,
+    ...(port === undefined ? {} : { fixed: { port: port, key: key ?? "" } }),
   };
-  if (faults.length > 0) throw new OptionsError(faults);
+  refuse(faults);
   return options;
 }
 

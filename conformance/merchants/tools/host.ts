@@ -2,7 +2,7 @@
 // the protocol.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonSchemaType, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
-import { CannotRun } from "../../cli/probe.ts";
+import { CannotRun } from "../../results.ts";
 import { startGroup } from "../client/launch.ts";
 import type { Environment as ClientEnvironment } from "../client/protocol.ts";
 import { reservePort } from "../../target/reserve-port.ts";

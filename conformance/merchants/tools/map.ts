@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parse } from "yaml";
-import { OptionsError } from "../../cli/options.ts";
+import { OptionsError } from "../../cli/flags.ts";
 import type { Entry } from "../client/entries.ts";
 
 /** What a result says about the payment. `error` is a failed call without one of the other words. */

@@ -34,20 +34,15 @@ const operations: [control: Control, method: string, path: string][] = [
   ["chaos", "GET", "/sandbox/chaos"],
 ];
 
-const badSteps: [string, unknown, number][] = [
-  ["-1", -1, 422],
-  ["more than a year", 31_536_001, 422],
-  ["1.5", 1.5, 400],
-  ["the string 60", "60", 400],
-  ["missing", undefined, 400],
-];
-
 const advanceRequest = { method: "POST", path: "/sandbox/clock/advance", effect: "must-be-rejected" } as const;
 
 const invalidAdvances: [advance: Record<string, unknown>, status: number, fields: string[]][] = [
   [{}, 400, ["seconds", "to"]],
   [{ seconds: 1, to: "2030-01-01T00:00:00.000Z" }, 400, ["seconds", "to"]],
   [{ seconds: -1 }, 422, ["seconds"]],
+  [{ seconds: 31_536_001 }, 422, ["seconds"]],
+  [{ seconds: 1.5 }, 400, ["seconds"]],
+  [{ seconds: "60" }, 400, ["seconds"]],
   [{ to: 1 }, 400, ["to"]],
   [{ to: "2030-01-01" }, 422, ["to"]],
   // Lenient parsers read 30 February as 2 March.
@@ -124,17 +119,6 @@ export const checks = define([
     },
   },
   {
-    name: "Invalid clock advances are refused",
-    ids: ["sandbox.clock-bounds"],
-    needs: ["clock"],
-    async run(context) {
-      for (const [what, seconds, expected] of badSteps) {
-        const response = await context.target.send({ ...advanceRequest, json: { seconds } });
-        expectStatus(context, "sandbox.clock-bounds", response, expected, `for seconds: ${what}`);
-      }
-    },
-  },
-  {
     name: "Advancing the clock processes everything that falls due",
     ids: ["sandbox.clock"],
     pays: 1,
@@ -193,7 +177,7 @@ export const checks = define([
     },
   },
   {
-    name: "Refusals of clock advances name the invalid fields",
+    name: "Invalid clock advances are refused, and the refusals name the invalid fields",
     ids: ["sandbox.clock-bounds", "error-code.fields", "error-body.names-fields"],
     needs: ["clock"],
     async run(context) {

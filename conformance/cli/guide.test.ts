@@ -3,46 +3,18 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { checks } from "../topics/index.ts";
 import { fieldNames, readDeclaration } from "../allowances/declaration.ts";
-import { clientFlags, clientUsage } from "../merchants/client/command.ts";
-import { receiverFlags, receiverUsage } from "../merchants/receiver/command.ts";
-import { toolsFlags, toolsUsage } from "../merchants/tools/command.ts";
-import { flags, help } from "./flags.ts";
-import { readOptions } from "./options.ts";
+import { readOptions, serviceOptions } from "./options.ts";
 import { allControls, defaultMaxTotal, type RunOptions } from "../run-options.ts";
 import { worstCase } from "../run/plan.ts";
 import { readBaseline } from "../report/baseline.ts";
 import { catalogue } from "../contract/requirements.ts";
 import { plannedChecks } from "../run/run.ts";
 
-const whole = await readFile(new URL("../README.md", import.meta.url), "utf8");
-const [clientSection = ""] = /^## Certify a client\n[^]*?(?=^## )/m.exec(whole) ?? [];
-const [receiverSection = ""] = /^## Certify a receiver\n[^]*?(?=^## )/m.exec(whole) ?? [];
-const [toolsSection = ""] = /^## Certify tools\n[^]*?(?=^## )/m.exec(whole) ?? [];
-const readme = whole.replace(clientSection, "").replace(receiverSection, "").replace(toolsSection, "");
-const namedIn = (text: string) => new Set(Array.from(text.matchAll(/^(?:\| `|  )--([\w-]+)/gm), ([, flag]) => flag));
-
-test.each([
-  ["the README", readme],
-  ["--help", help],
-])("%s explains every option and nothing else", (_where, text) => {
-  expect([...namedIn(text)].toSorted()).toEqual(Object.keys(flags).toSorted());
-});
-
-test.each([
-  ["the README", "client", clientSection, clientFlags],
-  ["--help", "client", clientUsage, clientFlags],
-  ["the README", "receiver", receiverSection, receiverFlags],
-  ["--help", "receiver", receiverUsage, receiverFlags],
-  ["the README", "tools", toolsSection, toolsFlags],
-  ["--help", "tools", toolsUsage, toolsFlags],
-])("%s explains every option of certify %s and nothing else", (_where, _side, text, options) => {
-  expect([...namedIn(text)].toSorted()).toEqual(Object.keys(options).toSorted());
-});
-
-const [declaration, known, workflow] = Array.from(
-  readme.matchAll(/```yaml\n([\s\S]*?)```/g),
-  ([, block = ""]) => block,
-);
+// What the guide shows must work. `npm run generate` writes its tables of options.
+const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
+const blocks = Array.from(readme.matchAll(/```yaml\n([\s\S]*?)```/g), ([, block = ""]) => block);
+const blockWith = (start: string) => blocks.find((block) => block.startsWith(start));
+const [declaration, known, workflow] = ["largestAmount", "- id", "name: Conformance"].map(blockWith);
 
 test("the README's example of a declaration is valid and shows every field", () => {
   expect(Object.keys(readDeclaration(declaration!)).toSorted()).toEqual(fieldNames.toSorted());
@@ -61,7 +33,7 @@ const commands = jobs.certify.steps.map(({ run = "" }) => run).join("\n");
 
 test("the README's workflow is valid YAML and uses existing options", () => {
   const passed = Array.from(commands.matchAll(/ --(?!no )([\w-]+)/g), ([, flag = ""]) => flag);
-  expect(passed.filter((flag) => flag !== "no-save" && !Object.hasOwn(flags, flag))).toEqual([]);
+  expect(passed.filter((flag) => flag !== "no-save" && !Object.hasOwn(serviceOptions, flag))).toEqual([]);
   expect(passed.length).toBeGreaterThan(5);
 });
 
