@@ -65,20 +65,6 @@ export default defineConfig({
     }),
     without("client", ["server", "conformance", "scripts"], "The client shares no code with the server or the suite."),
     without("conformance", ["server", "client", "scripts"], "The suite knows a target by its URL alone."),
-    // Beside this folder is one that has the name of the client as well.
-    {
-      files: ["conformance/merchants/tools/**"],
-      rules: {
-        "no-restricted-imports": [
-          "error",
-          {
-            patterns: [
-              { regex: "^(\\.\\./){3}(server|client|scripts)/", message: "The suite knows a target by its URL alone." },
-            ],
-          },
-        ],
-      },
-    },
     {
       files: ["{server,client,conformance}/**"],
       rules: { "no-restricted-properties": ["error", { object: "process", property: "exit", message: NO_EXIT }] },

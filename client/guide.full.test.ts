@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { stripTypeScriptTypes } from "node:module";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { PlannedEntry } from "../conformance/merchants/client/entries.ts";
-import type { Scenario } from "../conformance/merchants/client/scenario.ts";
-import { startService } from "../conformance/merchants/client/service.ts";
+import type { PlannedEntry } from "../conformance/programs/client/entries.ts";
+import type { Scenario } from "../conformance/programs/client/scenario.ts";
+import { startService } from "../conformance/programs/client/service.ts";
 import { installPacked, type Project } from "../scripts/testing/packed.ts";
 
 const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");

@@ -26,15 +26,10 @@ const firstGrowth = 4;
 const leastGrowth = 0.001;
 // After the n-th accepted request since a refusal, the growth is at least this much times n.
 const acceleration = 1e-5;
-// A refusal is sporadic, and not about the rate, if two things are true. The rate is below this share of the rate at
-// the last refusal about the rate. The refusal is alone: this many requests were accepted before it, or this many
-// requests are in flight and not refused.
+// A refusal is sporadic, and not about the rate, if the rate is below this share of the rate at the last refusal about
+// the rate, and this many requests were accepted since the last refusal.
 const belowCeiling = 0.99;
 const manyAccepted = 40;
-const manyInFlight = 8;
-// Sporadic refusals show that the rate was lowered for no reason. Each sporadic refusal doubles the growth, up to this
-// factor.
-const mostRegrowth = 0.05;
 // A 429 holds back the other calls of the client for at most so long, in ms. A mistaken `Retry-After` would stop them
 // for days.
 const longestPause = 30_000;
@@ -120,7 +115,7 @@ export function createLimiter(runtime: Runtime): Limiter {
         // too, the reason is the rate.
         const isFirst = entered > refusedAt;
         if (isFirst) {
-          isSporadic = (count >= manyAccepted || inFlight >= manyInFlight) && rate <= ceiling * belowCeiling;
+          isSporadic = count >= manyAccepted && rate <= ceiling * belowCeiling;
           refusedAt = now;
         }
         if (isFirst ? !isSporadic : isSporadic) {
@@ -133,7 +128,7 @@ export function createLimiter(runtime: Runtime): Limiter {
             decrease * ceiling,
           );
           growth = Math.max(leastGrowth, growth / 8);
-        } else if (isFirst && rate < Infinity) growth = Math.max(growth, Math.min(mostRegrowth, growth * 2));
+        }
         if (isFirst) {
           count = 0;
           since = now + pause;

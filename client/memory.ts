@@ -8,9 +8,9 @@ export interface Memory {
   end(reference: string, isRecorded: boolean | undefined): void;
 }
 
-// The client remembers the references of at least this many existing records and of at most twice as many, so that a
-// client which runs for months stays small.
-const leastRecorded = 5000;
+// The client remembers the references of the latest so many existing records, so that a client which runs for months
+// stays small.
+const mostRecorded = 5000;
 
 /**
  * Creates the memory of a client. Without it, a refusal of the second create of a reference would seem to prove that
@@ -19,19 +19,18 @@ const leastRecorded = 5000;
 export function createMemory(): Memory {
   // The creates of each reference that are in progress or have an unknown outcome. They are never forgotten.
   const open = new Map<string, number>();
-  let recorded = new Set<string>();
-  let older = recorded;
+  const recorded = new Set<string>();
   return {
     begin: (reference) => void open.set(reference, (open.get(reference) ?? 0) + 1),
-    mayExist: (reference) => recorded.has(reference) || older.has(reference) || open.get(reference)! > 1,
+    mayExist: (reference) => recorded.has(reference) || open.get(reference)! > 1,
     end(reference, isRecorded) {
       if (isRecorded === undefined) return;
       const others = isRecorded ? 0 : open.get(reference)! - 1;
-      // Stryker disable next-line ConditionalExpression: a reference with 0 creates only needs memory.
       if (others) open.set(reference, others);
       else open.delete(reference);
       if (isRecorded) recorded.add(reference);
-      if (recorded.size === leastRecorded) [older, recorded] = [recorded, new Set()];
+      // A set has its values in the order in which they were added.
+      if (recorded.size > mostRecorded) recorded.delete(recorded.values().next().value!);
     },
   };
 }

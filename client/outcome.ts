@@ -87,9 +87,7 @@ export function outcomeOfFailure(
   // The new error does not get `thrown` as its cause, because `thrown` can contain the request, and with it the key.
   const { message, code, cause } = Object(thrown) as Failure;
   const reasonCode = code ?? cause?.code ?? "";
-  // undici, which is Node's fetch, calls an informational response that it does not read a bad one.
-  const hint = cause?.message === "bad response" && "unsolicited 100 Continue?";
-  const reason = withoutSecrets([message, cause?.message, reasonCode, hint].filter(isText).join(", "));
+  const reason = withoutSecrets([message, cause?.message, reasonCode].filter(isText).join(", "));
   if (!sent) return { error: new UsageError(`The request cannot be sent: ${reason}.`) };
   return {
     error: new ConnectionError(`Connection to ${baseUrl} failed: ${reason}.`),

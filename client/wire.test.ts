@@ -78,16 +78,6 @@ describe("caches, such as that of Next.js 14, never answer a read", () => {
   });
 });
 
-test("names an unsolicited 100 Continue, which fetch does not read", async () => {
-  listener = (_, response) => {
-    response.writeContinue();
-    respondWith(record)(_, response);
-  };
-  const error = await rejectionOf(connect().disbursements.verify(record.reference));
-  expect(error).toBeInstanceOf(ConnectionError);
-  expect((error as Error).message).toContain("unsolicited 100 Continue?");
-});
-
 test("sets a timer for a moment that has just passed to 0, because Node warns of a negative delay", () => {
   const warn = vi.spyOn(process, "emitWarning").mockReturnValue(undefined);
   system.after(-3, () => {})();

@@ -1,64 +1,30 @@
-// The entry point. The exit code is 0 if everything selected passed, 1 if something failed, and 2 if the suite could
-// not do its work. Each command imports its own parts, since it takes a second to load all parts.
+// The entry point. The exit code is 0 if everything selected passed, 1 if something failed, and 2 if the suite could not
+// do its work.
 import { randomInt } from "node:crypto";
-import { helpOf } from "./cli/help.ts";
-import { OptionsError, readOptions } from "./cli/options.ts";
-import { CannotRun } from "./cli/probe.ts";
-import { isSubcommand, runSubcommand, unknownCommand } from "./cli/subcommands.ts";
+import { commandOf, fullHelp, usageOf } from "./cli/commands.ts";
+import { OptionsError } from "./cli/flags.ts";
 import { NoDredd } from "./contract/dredd.ts";
 import { NoPrism } from "./contract/prism.ts";
 import { complain, print } from "./report/print.ts";
-
-/** The time limit of `certify doctor`, including the start of the process. */
-const examinationMs = 9500;
+import { CannotRun } from "./results.ts";
 
 const newSeed = () => randomInt(2 ** 31);
 
-async function subcommand(name: Parameters<typeof runSubcommand>[0], args: readonly string[]): Promise<number> {
-  const { exitCode, text } = await runSubcommand(name, [...args], new Date());
-  (exitCode === 2 ? complain : print)(text.replace(/\n$/, ""));
-  return exitCode;
-}
-
-async function examine(args: readonly string[]): Promise<number> {
-  const options = readOptions(args, process.env, () => 1);
-  // `performance.now()` counts from the start of the process.
-  const overdue = AbortSignal.timeout(Math.max(0, examinationMs - Math.round(performance.now())));
-  const { doctor } = await import("./cli/doctor.ts");
-  const { exitCode, text } = await doctor(options, overdue);
-  print(text.replace(/\n$/, ""));
-  return exitCode;
-}
-
-async function initialise(args: readonly string[]): Promise<number> {
-  const { init } = await import("./cli/init.ts");
-  await init(args, process.env, newSeed, print);
-  return 0;
-}
-
-/** The commands that run programs or send requests, by name. */
-const commands: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
-  doctor: examine,
-  init: initialise,
-  client: async (args) => (await import("./merchants/client/command.ts")).certifyClient(args, newSeed),
-  receiver: async (args) => (await import("./merchants/receiver/command.ts")).certifyReceiver(args, newSeed),
-  tools: async (args) => (await import("./merchants/tools/command.ts")).certifyTools(args, process.env, newSeed),
-};
-
 async function main(args: readonly string[]): Promise<number> {
   const [name, ...rest] = args;
-  if (args.includes("--help") || args.includes("-h")) {
-    print(await helpOf(name));
-    return 0;
-  }
   try {
-    const command = Object.hasOwn(commands, name ?? "") ? commands[name!] : undefined;
-    if (command) return await command(rest);
-    if (isSubcommand(name)) return await subcommand(name, rest);
-    if (name !== undefined && /^\w/.test(name)) throw new OptionsError([unknownCommand(name, Object.keys(commands))]);
-    return await (await import("./cli/certify-service.ts")).certifyService(args, newSeed);
+    if (args.includes("--help") || args.includes("-h")) {
+      print(await fullHelp(name));
+      return 0;
+    }
+    const command = commandOf(name);
+    if (!command) return await (await import("./cli/certify-service.ts")).certifyService(args, newSeed);
+    const { exitCode, text } = await command.run(rest, { env: process.env, now: new Date(), newSeed });
+    if (text !== "") print(text.replace(/\n$/, ""));
+    return exitCode;
   } catch (error) {
-    if (error instanceof OptionsError) complain(`${error.faults.join("\n")}\n\nRun with --help to see every option.`);
+    if (error instanceof OptionsError)
+      complain(`${error.faults.join("\n")}\n\n${usageOf(name)}. Run with --help to see every option.`);
     else if ([CannotRun, NoDredd, NoPrism].some((known) => error instanceof known)) complain((error as Error).message);
     else complain(error);
     return 2;

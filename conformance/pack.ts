@@ -4,7 +4,6 @@ import { execFileSync } from "node:child_process";
 import { cpSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { writeManifest } from "./certificate/hashes.ts";
 import { catalogueFile } from "./contract/contract.ts";
 import { sides } from "./results.ts";
 
@@ -20,11 +19,9 @@ for (const file of ["LICENSE", ...catalogues, "generated/openapi.json"]) {
 }
 for (const data of [
   "allowances/certify.schema.json",
-  "merchants/client/protocol.schema.json",
-  "merchants/tools/map.schema.json",
+  "programs/client/protocol.schema.json",
   "vectors/webhooks.json",
 ]) {
   cpSync(join(here, data), join(dist, "conformance", data));
 }
 cpSync(join(here, "report/templates"), join(dist, "conformance/report/templates"), { recursive: true });
-writeManifest(join(dist, "conformance"));

@@ -5,7 +5,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { suiteSha256 } from "./certificate/hashes.ts";
 import { installPacked, type Project } from "../scripts/testing/packed.ts";
 import { installedWeight } from "./testing/weight.ts";
 
@@ -63,14 +62,14 @@ test("tells an old Node what it lacks, before anything is sent", async () => {
   expect(text).toMatch(/^certify needs Node 22\.12 or later\. This is Node 20\.20\.0, and nothing was sent\. /);
 });
 
-test("has the same digest as the checkout from which it was built, until a file of it is edited", async () => {
+test("has another digest once a file of it is edited", async () => {
   const dist = join(project.folder, "node_modules/@disbursement-checkout/conformance/dist/conformance");
-  const built = (await import(join(dist, "certificate/hashes.js"))) as { suiteSha256(): string };
-  expect(built.suiteSha256()).toBe(suiteSha256());
+  const { suiteSha256 } = (await import(join(dist, "certificate/hashes.js"))) as { suiteSha256(): string };
+  const before = suiteSha256();
   const file = join(dist, "run/verdicts.js");
   const text = readFileSync(file, "utf8");
   writeFileSync(file, `${text}// edited\n`);
-  expect(built.suiteSha256()).not.toBe(suiteSha256());
+  expect(suiteSha256()).not.toBe(before);
   writeFileSync(file, text);
 });
 
@@ -84,7 +83,7 @@ test(
     expect({ exitCode, output }).toEqual({ exitCode: 0, output: expect.stringContaining("PASSED IN PART") });
     const report = JSON.parse(readFileSync(join(project.folder, "certify-report/report.json"), "utf8"));
     expect(report).toMatchObject({ suiteVersion: "1.0.0", counts: { pass: 3, fail: 0, "could-not-run": 0 } });
-    for (const name of ["report.html", "junit.xml", "badge.svg"]) {
+    for (const name of ["report.html", "junit.xml", "summary.md"]) {
       expect(existsSync(join(project.folder, "certify-report", name))).toBe(true);
     }
   },

@@ -1,8 +1,11 @@
 /**
- * The results of a run. report.json, report.html, junit.xml, badge, certificate and exit code are derived from a
+ * The results of a run. report.json, report.html, junit.xml, certificate and exit code are derived from a
  * `Report` alone. Amounts are whole numbers in the lowest denomination. Times are ISO 8601 in UTC.
  */
 import type { Declaration } from "./allowances/declaration.ts";
+
+/** Thrown if the suite cannot do its work. The message says why and what to do. The exit code is then 2. */
+export class CannotRun extends Error {}
 
 /** The verdict on a requirement, or on a requirement by a single check. */
 export type Verdict = "pass" | "fail" | "warn" | "observed" | "not-applicable" | "could-not-run";
@@ -22,10 +25,13 @@ export type Profile = "core" | "extended";
 
 /**
  * What the suite judges on a merchant's side: `client` is a program that pays (`certify client`), `receiver` a program
- * that receives webhooks (`certify receiver`), `tools` are tools with which agents pay (`certify tools`).
+ * that receives webhooks (`certify receiver`).
  */
-export const sides = ["client", "receiver", "tools"] as const;
+export const sides = ["client", "receiver"] as const;
 export type Side = (typeof sides)[number];
+
+/** Everything that can be judged: a service by one of two profiles, or a merchant's side. */
+export const profiles = ["core", "extended", ...sides] as const;
 
 /** Returns true for the profile of a merchant's side. No run of such a profile can move money. */
 export const isSide = (profile: Profile | Side): profile is Side => (sides as readonly string[]).includes(profile);
@@ -38,7 +44,7 @@ export type Effect = (typeof effects)[number];
 export type EffectsAllowed = "none" | "reject" | "money";
 
 /**
- * One entry of `spec/requirements.yaml`, or of the file beside it for a merchant's client, receiver or tools. It is based on a
+ * One entry of `spec/requirements.yaml`, or of the file beside it for a merchant's client or receiver. It is based on a
  * `section` of the interface document or on a `decision`.
  */
 export type Requirement = {
@@ -75,8 +81,6 @@ export type Exchange = {
   /** The reason why no response was received; undefined if there was a response. */
   failure?: string;
   durationMs: number;
-  /** Set if headers and bodies were left out, because this requirement has the full record of the same exchange. */
-  fullAt?: string;
   /**
    * A shell command that repeats the request. It reads keys from variables such as `${API_KEY}`. It lets the shell make
    * a new merchant's reference, unless an earlier request used this reference. If no command can contain the body, it

@@ -1,11 +1,12 @@
 // Generates all files in generated/ from spec/openapi.yaml, and the files in generated/docs/ also from the guides. Also
-// generates the suite's copy of the theme of the server's pages, and the table of the client's README that says what is
-// proven. With --check it writes nothing and fails if a file is stale.
+// generates the suite's copy of the theme of the server's pages, and the tables of the READMEs that code decides. With
+// --check it writes nothing and fails if a file is stale.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
 import { withKnownTable } from "./docs/known.ts";
 import { docsFiles } from "./docs/files.ts";
+import { withOptionTables } from "./docs/options.ts";
 import type { Document } from "./docs/tables.ts";
 import { modelsOf, type Schema } from "./models.ts";
 import { phonesModule } from "./phones.ts";
@@ -78,11 +79,16 @@ const files: Record<string, string> = {
 };
 
 const check = process.argv.includes("--check");
-const readme = new URL("client/README.md", root);
-const page = await readFile(readme, "utf8");
-files["client/README.md"] = await withKnownTable(page);
-// The guide of the client is made from its README.
-if (!check) await writeFile(readme, files["client/README.md"]);
+// The guides of client and suite are made from these files.
+for (const [name, complete] of [
+  ["client/README.md", withKnownTable],
+  ["conformance/README.md", withOptionTables],
+] as const) {
+  const file = new URL(name, root);
+  const text = await complete(await readFile(file, "utf8"));
+  files[name] = text;
+  if (!check) await writeFile(file, text);
+}
 for (const [name, text] of Object.entries(await docsFiles(bundled))) files[`generated/docs/${name}`] = text;
 
 const docs = new URL("generated/docs/", root);

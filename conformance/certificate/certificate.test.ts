@@ -1,193 +1,235 @@
 import { generateKeyPairSync } from "node:crypto";
 import { SignJWT, UnsecuredJWT } from "jose";
-import { expect, test } from "vitest";
-import { hostile, sampleReport, requirement } from "../testing/sample-report.ts";
-import type { Report } from "../results.ts";
+import { describe, expect, test } from "vitest";
+import { check, hostile, requirement, sampleReport } from "../testing/sample-report.ts";
+import type { Conditions, Report } from "../results.ts";
+import { referencesOf, seedOf } from "./challenge.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
-import { thumbprint } from "./keys.ts";
-import { NotCertified, signCertificate } from "./sign.ts";
-import { verifyCertificate } from "./verify.ts";
+import { NotCertified, signCertificate, weakenedBy } from "./sign.ts";
+import { verifyCertificate, type Expectations } from "./verify.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const other = generateKeyPairSync("ed25519");
 const now = new Date("2026-11-20T12:00:00Z");
-const full = sampleReport([
-  requirement("create.echo", "pass"),
-  requirement("phone.422", "warn", { level: "should" }),
-  requirement("split", "observed"),
-  requirement("webhook.failed", "not-applicable", { section: "§6" }),
-]);
-const json = JSON.stringify(full);
-const bytes = Buffer.from(json);
-const signed = (report = full, text = json) => signCertificate(report, text, { key: privateKey, now, validDays: 90 });
+const challenge = "9f1c-partner-nonce";
+const passed = [requirement("create.echo", "pass"), requirement("phone.422", "warn", { level: "should" })];
+const created: Report["created"] = [
+  { kind: "disbursement", at: "2026-11-20T10:00:01Z", merchantsReference: referencesOf(challenge)[0]! },
+];
+const sound = (over: Partial<Report> = {}, results = passed) =>
+  sampleReport(results, { challenge, seed: seedOf(challenge), created, ...over });
 
-/** Signs a token with the certificate's key, but with another header or other claims. */
-async function token(change: { header?: object; claims?: object }): Promise<string> {
-  const claims = JSON.parse(Buffer.from((await signed()).split(".")[1]!, "base64url").toString());
-  const header = { alg: "Ed25519", typ: "conformance-certificate+jwt", kid: await thumbprint(privateKey) };
-  return new SignJWT({ ...claims, ...change.claims })
-    .setProtectedHeader({ ...header, ...change.header })
-    .sign(privateKey);
-}
+const signed = (report = sound(), key = privateKey, text = JSON.stringify(report)) =>
+  signCertificate(report, text, { key, now, validDays: 90 });
 
-test("states target, profile, effects, times, what was not judged, and every hash", async () => {
-  const verification = await verifyCertificate({ jws: await signed(), key: publicKey, now, reportJson: bytes });
-  expect(verification).toEqual({
+test("a certificate states what was judged, when and with what, and what weakened the run", async () => {
+  const report = sound({}, [...passed, requirement("webhook.failed", "not-applicable", { section: "§6" })]);
+  const reportJson = Buffer.from(JSON.stringify(report));
+  expect(await verifyCertificate({ jws: await signed(report), key: publicKey, now, reportJson })).toEqual({
     valid: true,
     certificate: {
-      ...full.conditions,
-      jti: expect.stringMatching(/^[0-9a-f]{32}$/),
-      kind: "service",
-      seed: 42,
-      challenge: null,
-      budget: full.budget,
-      judged: { core: { musts: 2, passed: 1, notApplicable: 1 } },
-      declared: {},
-      foundLimits: {},
       sub: "https://sandbox.example",
       iat: now.getTime() / 1000,
       nbf: Date.parse("2026-11-20T10:00:18Z") / 1000,
       exp: Date.parse("2027-02-18T12:00:00Z") / 1000,
       verdict: "certified",
       scope: "core · effects money · 1 of 2 musts · 1 not applicable: webhook.failed",
+      weakenedBy: ["webhook.failed (§6) was not judged: The target has no payment page to finish."],
       profile: "core",
       effects: "money",
-      startedAt: full.startedAt,
-      finishedAt: full.finishedAt,
+      startedAt: report.startedAt,
+      finishedAt: report.finishedAt,
       suiteVersion: "1.0.0",
-      counts: full.counts,
-      notApplicable: [
-        {
-          id: "webhook.failed",
-          source: "§6",
-          level: "must",
-          profile: "core",
-          why: "The target has no payment page to finish.",
-        },
-      ],
+      seed: seedOf(challenge),
+      challenge,
+      counts: report.counts,
       hashes: {
-        spec: full.specSha256,
+        spec: report.specSha256,
         suite: suiteSha256(),
-        results: resultsSha256(full),
-        report: sha256(json),
-        exchanges: full.exchangesSha256,
+        results: resultsSha256(report),
+        report: sha256(reportJson),
+        exchanges: report.exchangesSha256,
       },
     },
   });
 });
 
-const leftOut = (code: "effects" | "only" | "stopped") =>
+const leftOut = (code: "effects" | "only" | "stopped" | "caller") =>
   sampleReport([requirement("a", "not-applicable", { reason: { code, text: "Not now." } })]);
 
 test.each<[string, Report, RegExp]>([
   ["failed", sampleReport([requirement("create.echo", "fail")]), /verdict is failed.*create.echo: fail/],
   ["passed in part", sampleReport([], { verdict: "passed-partially" }), /verdict is passed-partially/],
-  [
-    "was not completed",
-    sampleReport([], { verdict: "error", errors: ["unreachable"] }),
-    /verdict is error.*the suite reported errors/,
-  ],
+  ["was not completed", sampleReport([], { verdict: "error", errors: ["unreachable"] }), /the suite reported errors/],
   ["selected a part", sampleReport([], { only: ["create.echo"] }), /--only/],
   ["could not run something", sampleReport([requirement("a", "could-not-run")]), /a: could-not-run/],
-  [
-    "claims to be certified but contains a failure",
-    sampleReport([requirement("a", "fail")], { verdict: "certified" }),
-    /a: fail/,
-  ],
+  ["hides a failure", sampleReport([requirement("a", "fail")], { verdict: "certified" }), /a: fail/],
   ["has a must with a warning", sampleReport([requirement("a", "warn")]), /a: warn/],
-  ["did not judge what --effects forbids", leftOut("effects"), /a was not fully judged/],
-  ["did not judge what was not selected", leftOut("only"), /a was not fully judged/],
+  ...(["effects", "only", "stopped", "caller"] as const).map((code): [string, Report, RegExp] => {
+    return [`left something out (${code})`, leftOut(code), /a was not fully judged/];
+  }),
   [
     "judged something partially",
     sampleReport([requirement("a", "pass", { reason: { code: "effects", text: "Not now." } })]),
     /a was not fully judged/,
   ],
-  [
-    "gives no reason for what it did not judge",
-    sampleReport([requirement("a", "not-applicable", { reason: undefined })]),
-    /without a reason/,
-  ],
-  ["ended early", leftOut("stopped"), /a was not fully judged/],
+  ["gives no reason", sampleReport([requirement("a", "not-applicable", { reason: undefined })]), /without a reason/],
   [
     "tolerates a known failure",
     sampleReport([requirement("a", "warn", { knownFailure: { reason: "r", expires: "2026-12-31" } })]),
     /a is a tolerated failure/,
   ],
   ["has a stale list of known failures", sampleReport([], { baselineProblems: ["a"] }), /list of known failures/],
-])("refuses a certificate to a run that %s", async (_what, report, reason) => {
+  ["was not recorded", sampleReport([], { exchangesSha256: undefined }), /exchanges were not recorded/],
+])("a run that %s gets no certificate", async (_what, report, reason) => {
   await expect(signed(report)).rejects.toThrow(NotCertified);
   await expect(signed(report)).rejects.toThrow(reason);
 });
 
-/** Returns a certificate whose content was changed after it was signed. */
-async function tampered(): Promise<string> {
-  const [header, payload, signature] = (await signed()).split(".");
-  const claims = JSON.parse(Buffer.from(payload!, "base64url").toString());
-  const changed = Buffer.from(JSON.stringify({ ...claims, sub: "https://other.example" })).toString("base64url");
-  return [header, changed, signature].join(".");
+const { conditions } = sampleReport([]);
+const under = (over: Partial<Conditions>): Partial<Report> => ({ conditions: { ...conditions, ...over } });
+const client = { profile: "client", effects: "none", baseUrl: "node pay.js" } as const;
+
+/** What weakens a run, and how a certificate states it. */
+const weaker: [string, Partial<Report>, RegExp][] = [
+  ["a declared limit", { declared: { largestAmount: 10_000 } }, /a limit: amounts up to 10000/],
+  ["a limit that was found", { foundLimits: { currencies: ["XOF"] } }, /currencies: XOF/],
+  ["declared waits", { declared: { notificationSeconds: 600 } }, /at most 600 s/],
+  ["replicas", { declared: { replicas: true, readAfterWriteMs: 9000 } }, /a read may return an older state/],
+  ["a long time limit", under({ waits: { responseMs: 60_000 } }), /up to 1 min 0 s for a response/],
+  ["a long wait for a status", under({ waits: { responseMs: 1, settleMs: 90_001 } }), /1 min 30 s for a final status/],
+  ["a slow run", under({ rate: 3 }), /slowed down to 3 requests per second/],
+  ["an added header", under({ headers: ["x-pilot-tenant"] }), /added to every request: x-pilot-tenant/],
+  ["a small budget", under({ untriedAmounts: 4 }), /4 amounts above 10000 were not tried/],
+  ["a selection of events", under({ events: ["checkout.failed"] }), /some types of events were sent: checkout.failed/],
+  [
+    "a target without a sandbox",
+    under({ sandbox: { environment: "live", missing: ["POST /sandbox/reset"] } }),
+    /the target has no POST \/sandbox\/reset/,
+  ],
+];
+
+test("nothing weakens a usual run, and a client has no sandbox and a shorter time limit", () => {
+  expect(weakenedBy(sound())).toEqual([]);
+  expect(weakenedBy(sound({ declared: { httpsWebhooks: false } }))).toEqual([]);
+  const missing = ["POST /sandbox/reset"];
+  const given = under({ waits: { responseMs: 2000 }, sandbox: { environment: null, missing } });
+  expect(weakenedBy(sound({ ...client, ...given }))).toEqual([]);
+  expect(weakenedBy(sound({ ...client, ...under({ waits: { responseMs: 2001 } }) }))).toHaveLength(1);
+});
+
+/** Everything that a careful reader expects. */
+const careful: Expectations = {
+  target: "https://sandbox.example/",
+  profile: "core",
+  contract: "ab".repeat(32),
+  maxAge: 12 * 3_600_000,
+  challenge,
+  require: "full",
+};
+
+const refused = async (jws: string, over: Partial<Parameters<typeof verifyCertificate>[0]> = {}) => {
+  const verification = await verifyCertificate({ jws, key: publicKey, now, expected: careful, ...over });
+  return verification.valid ? "valid" : verification.reason;
+};
+
+test("a certificate that is all that its reader expects is valid", async () => {
+  expect(await refused(await signed())).toBe("valid");
+});
+
+test.each<[string, Partial<Report>, RegExp]>([
+  [
+    "of staging",
+    { baseUrl: "https://staging.example" },
+    /--target: it states https:\/\/staging.example; expected: http/,
+  ],
+  ["of another path", { baseUrl: "https://sandbox.example/old" }, /--target: /],
+  ["of another profile", { profile: "extended" }, /--profile: it states extended; expected: core/],
+  ["of a client", client, /--profile: it states client; expected: core/],
+  ["of another contract", { specSha256: "cd".repeat(32) }, /--contract: it states (cd)+; /],
+  ["of an earlier run", { finishedAt: "2026-11-19T10:00:00Z" }, /--max-age: .* 26 h 0 min ago; expected: at most 12 h/],
+  ["without a challenge", { challenge: undefined }, /--challenge: it states no challenge; /],
+  ["with another challenge", { challenge: "other", seed: seedOf("other") }, /it states other; expected: 9f1c/],
+  ["with a chosen seed", { seed: 7 }, /but a seed that was not derived from it; expected: 9f1c/],
+  ...weaker.map(([what, over, text]): [string, Partial<Report>, RegExp] => {
+    return [`weakened by ${what}`, over, new RegExp(`--require: it states .*${text.source}.*; expected: that nothing`)];
+  }),
+])("a certificate %s is refused", async (_what, over, reason) => {
+  expect(await refused(await signed(sound(over)))).toMatch(reason);
+});
+
+const decoded = (part = "") => JSON.parse(Buffer.from(part, "base64url").toString()) as Record<string, unknown>;
+const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+/** Returns a certificate that was edited after it was signed. */
+async function edited(change: object, header?: object): Promise<string> {
+  const [head, payload, signature] = (await signed()).split(".");
+  return [header ? encoded(header) : head, encoded({ ...decoded(payload), ...change }), signature].join(".");
 }
 
-const at = (time: string) => new Date(time);
+/** Signs a token with the certificate's key, but with another header or other claims. */
+async function forged(claims: object, header: object = {}): Promise<string> {
+  const [head, payload] = (await signed())
+    .split(".")
+    .slice(0, 2)
+    .map((part) => decoded(part));
+  return new SignJWT({ ...payload, ...claims })
+    .setProtectedHeader({ ...head, ...header } as { alg: string })
+    .sign(privateKey);
+}
 
-test.each<[string, () => string | Promise<string>, Partial<Parameters<typeof verifyCertificate>[0]>, RegExp]>([
-  ["changed afterwards", tampered, {}, /changed after it was signed/],
-  [
-    "with its signature cut off",
-    async () => (await signed()).replace(/\.[^.]*$/, "."),
-    {},
-    /changed after it was signed/,
-  ],
-  [
-    "verified with another key",
-    () => signed(),
-    { key: other.publicKey },
-    /signed with a different key: .+ instead of /,
-  ],
-  ["that has expired", () => signed(), { now: at("2027-02-18T12:00:00Z") }, /expired on 2027-02-18T12:00:00.000Z/],
-  [
-    "that is not yet valid",
-    () => signed(),
-    { now: at("2026-11-20T10:00:17Z") },
-    /not valid before 2026-11-20T10:00:18/,
-  ],
-  ["without a signature", () => new UnsecuredJWT({ sub: "x" }).encode(), {}, /algorithm none; only Ed25519/],
+test.each<[string, () => Promise<string> | string, RegExp, Date?]>([
+  ["edited: another target", () => edited({ sub: "https://a.example" }), /changed after it was signed/],
+  ["edited: a longer validity", () => edited({ exp: 4e9 }), /changed after it was signed/],
+  ["edited: nothing weakened it", () => edited({ weakenedBy: undefined }), /changed after it was signed/],
+  ["edited: no signature", () => edited({}, { alg: "none" }), /algorithm none; only Ed25519/],
+  ["with its signature cut off", async () => (await signed()).replace(/\.[^.]*$/, "."), /changed after it was signed/],
+  ["of another signer", () => signed(sound(), other.privateKey), /signed with a different key: .+ instead of /],
+  ["without a signature", () => new UnsecuredJWT({ sub: "x" }).encode(), /algorithm none; only Ed25519/],
   [
     "signed with a shared secret",
     () => new SignJWT({}).setProtectedHeader({ alg: "HS256" }).sign(Buffer.alloc(32)),
-    {},
     /algorithm HS256; only Ed25519/,
   ],
-  ["that is another kind of token", () => token({ header: { typ: "JWT" } }), {}, /not a conformance certificate/],
-  ["without an expiry", () => token({ claims: { exp: undefined } }), {}, /"exp" is missing/],
-  ["that states another verdict", () => token({ claims: { verdict: "failed" } }), {}, /states the verdict failed/],
-  ["that is not a token", () => hostile, {}, /not a readable signed token/],
-  ["that is empty", () => "", {}, /not a readable signed token/],
-])("rejects a certificate %s", async (_what, jws, change, reason) => {
-  const verification = await verifyCertificate({ jws: await jws(), key: publicKey, now, ...change });
-  expect(verification).toEqual({ valid: false, reason: expect.stringMatching(reason) });
+  ["that is another kind of token", () => forged({}, { typ: "JWT" }), /not a conformance certificate/],
+  ["that leaves the weaknesses out", () => forged({ weakenedBy: undefined }), /"weakenedBy" is missing or invalid/],
+  ["whose weaknesses are no texts", () => forged({ weakenedBy: {} }), /"weakenedBy" is missing or invalid/],
+  ["that leaves the expiry out", () => forged({ exp: undefined }), /"exp" is missing/],
+  ["that leaves the challenge out", () => forged({ challenge: undefined }), /"challenge" is missing/],
+  ["of a failed run", () => forged({ verdict: "failed" }), /states the verdict failed/],
+  ["that is not a token", () => hostile, /not a readable signed token/],
+  ["that is empty", () => "", /not a readable signed token/],
+  ["that has expired", () => signed(), /expired on 2027-02-18T12:00:00.000Z/, new Date("2027-02-18T12:00:00Z")],
+  ["that is not yet valid", () => signed(), /not valid before 2026-11-20T10:00:18/, new Date("2026-11-20T10:00:17Z")],
+])("a certificate %s is refused", async (_what, jws, reason, time = now) => {
+  expect(await refused(await jws(), { now: time })).toMatch(reason);
 });
 
-test.each([
-  ["a verdict", json.replace(`"verdict":"pass"`, `"verdict":"fail"`), /its verdicts differ/],
-  ["something else", json.replace("sandbox.example", "other.example"), /verdicts are the same, but other content/],
-  ["its layout", JSON.stringify(full, null, 2), /verdicts are the same/],
-  ["everything", hostile.toWellFormed(), /not a readable report/],
-])("rejects a report in which %s was changed", async (_what, changed, reason) => {
-  const reportJson = Buffer.from(changed);
-  const verification = await verifyCertificate({ jws: await signed(), key: publicKey, now, reportJson });
-  expect(verification).toEqual({
-    valid: false,
-    reason: expect.stringMatching(/The report is not the certified report/),
+describe("the report that is given with a certificate", () => {
+  const json = JSON.stringify(sound());
+  test.each([
+    ["a verdict", json.replace(`"verdict":"pass"`, `"verdict":"fail"`), /its verdicts differ/],
+    ["something else", json.replace("sandbox.example", "other.example"), /verdicts are the same, but other content/],
+    ["its layout", JSON.stringify(sound(), null, 2), /verdicts are the same/],
+    ["everything", hostile.toWellFormed(), /not a readable report/],
+  ])("must be the same: %s was changed", async (_what, changed, reason) => {
+    const text = await refused(await signed(), { reportJson: Buffer.from(changed) });
+    expect(text).toMatch(/^The report is not the certified report/);
+    expect(text).toMatch(reason);
   });
-  expect(verification).toEqual({ valid: false, reason: expect.stringMatching(reason) });
-});
 
-const report = (...results: Parameters<typeof requirement>[]) =>
-  sampleReport(results.map((each) => requirement(...each)));
+  test("must have a payout with a reference of the challenge", async () => {
+    const report = sound({ created: [{ ...created[0]!, merchantsReference: "R-1" }] });
+    const reportJson = Buffer.from(JSON.stringify(report));
+    expect(await refused(await signed(report), { reportJson })).toContain(`such as ${created[0]!.merchantsReference}`);
+  });
+});
 
 test("the hash of the results depends on verdicts and checks, not on times, wording or order", () => {
-  const hash = resultsSha256(report(["a", "pass"], ["b", "warn"]));
-  expect(resultsSha256(report(["b", "warn"], ["a", "pass", { text: "Other words." }]))).toBe(hash);
-  expect(resultsSha256(report(["a", "pass"], ["b", "pass"]))).not.toBe(hash);
-  expect(resultsSha256(report(["a", "pass", { checks: [] }], ["b", "warn"]))).not.toBe(hash);
+  const hash = (...results: Parameters<typeof requirement>[]) =>
+    resultsSha256(sampleReport(results.map((each) => requirement(...each))));
+  const same = hash(["a", "pass"], ["b", "warn"]);
+  expect(hash(["b", "warn"], ["a", "pass", { text: "Other words." }])).toBe(same);
+  expect(hash(["a", "pass"], ["b", "pass"])).not.toBe(same);
+  expect(hash(["a", "pass", { checks: [check(), check()] }], ["b", "warn"])).not.toBe(same);
 });

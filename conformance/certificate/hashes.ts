@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { catalogueText } from "../contract/contract.ts";
 import { sides, type Report } from "../results.ts";
@@ -24,51 +24,16 @@ const code = /\.(ts|js|eta|css)$/;
 const notJudging = /^(broken|examples|vectors)\/|(^|\/)(node_modules|dist|testing)\/|\.test\.ts$|^(pack\.ts|bin\.js)$/;
 
 const root = join(import.meta.dirname, "..");
-/** The file of the package that has the hash of each source, and of what was built from it. */
-const manifestFile = "suite.json";
-type Manifest = Record<string, { source: string; built: string }>;
-
-const hashOf = (folder: string, file: string) => sha256(readFileSync(join(folder, file)));
-/** Returns the name of what is built from a source. */
-const builtName = (file: string) => file.replace(/\.ts$/, ".js");
-
-/** Returns the hash of each source that judges targets. */
-const sources = (): Record<string, string> =>
-  Object.fromEntries(
-    readdirSync(root, { recursive: true, encoding: "utf8" })
-      .map((file) => file.replaceAll("\\", "/"))
-      .filter((file) => code.test(file) && !notJudging.test(file))
-      .map((file) => [file, hashOf(root, file)]),
-  );
-
-/** Writes the manifest into the folder of a package that was built from these sources. */
-export function writeManifest(folder: string): void {
-  const entries = Object.entries(sources()).map(([file, source]) => [
-    file,
-    { source, built: hashOf(folder, builtName(file)) },
-  ]);
-  writeFileSync(join(folder, manifestFile), JSON.stringify(Object.fromEntries(entries)));
-}
-
-/** Returns the hash of each source of a package. A file that was edited after the build has another hash. */
-function sourcesOfPackage(): Record<string, string> {
-  const manifest = JSON.parse(readFileSync(join(root, manifestFile), "utf8")) as Manifest;
-  return Object.fromEntries(
-    Object.entries(manifest).map(([file, { source, built }]) => {
-      const found = hashOf(root, builtName(file));
-      return [file, found === built ? source : found];
-    }),
-  );
-}
 
 /**
- * Returns a hash of what judges targets: code, templates and the catalogues of requirements. It is the same for a
- * checkout and for the package that was built from it.
+ * Returns a hash of what judges targets: code, templates and the catalogues of requirements. A package, which has the
+ * compiled code, has another hash than the checkout from which it was built.
  */
 export function suiteSha256(): string {
-  const hashes = existsSync(join(root, manifestFile)) ? sourcesOfPackage() : sources();
-  const lines = Object.keys(hashes)
-    .toSorted()
-    .map((file) => `${file} ${hashes[file]}`);
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" })
+    .map((file) => file.replaceAll("\\", "/"))
+    .filter((file) => code.test(file) && !notJudging.test(file))
+    .toSorted();
+  const lines = files.map((file) => `${file} ${sha256(readFileSync(join(root, file)))}`);
   return sha256([...lines, ...[undefined, ...sides].map((side) => sha256(catalogueText(side)))].join("\n"));
 }

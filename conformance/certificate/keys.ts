@@ -2,10 +2,12 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:cry
 import type { KeyObject } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { calculateJwkThumbprint, exportJWK } from "jose";
+import { CannotRun } from "../results.ts";
 
 /** Thrown for a key file that cannot be read, written or used. The message names the file or the cause. */
-export class KeyError extends Error {
-  override name = "KeyError";
+export class KeyError extends CannotRun {
+  /** What `certify` says about the option that named the file. */
+  readonly problems = [this.message];
 }
 
 /** Returns the path of the public key that belongs to a private key file. */

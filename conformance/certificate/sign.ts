@@ -1,10 +1,9 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
-import type { Declaration } from "../allowances/declaration.ts";
-import { isSide, type Conditions, type Level, type Profile, type Report, type Side } from "../results.ts";
+import { limitPhrases } from "../allowances/table.ts";
+import { CannotRun, isSide, type Report } from "../results.ts";
 import { scopeLine } from "../report/scope.ts";
-import { tallyOf } from "../report/tally.ts";
-import { sourceOf } from "../report/words.ts";
+import { counted, duration, sourceOf } from "../report/words.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
@@ -15,15 +14,8 @@ import { thumbprint } from "./keys.ts";
 export const certificateType = "conformance-certificate+jwt";
 export const algorithm = "Ed25519";
 
-/** How many musts of a part of the catalogue there are, how many passed, and how many are not applicable. */
-export type Judged = { musts: number; passed: number; notApplicable: number };
-
 /** The claims of a certificate. Hashes are SHA-256 in hexadecimal. `iat`, `nbf` and `exp` are seconds since 1970. */
-export type Certificate = Conditions & {
-  /** The id of the certificate, by which it is revoked. */
-  jti: string;
-  /** What was judged. */
-  kind: "service" | Side;
+export type Certificate = {
   /**
    * The target's base URL. If a merchant's program was judged: what was judged instead of a service, such as the
    * command of a client.
@@ -35,6 +27,8 @@ export type Certificate = Conditions & {
   verdict: "certified";
   /** How far the verdict reaches, in one line for people, with the id of every requirement that is not applicable. */
   scope: string;
+  /** What weakened the run, one sentence each. A run that nothing weakened has an empty list. */
+  weakenedBy: string[];
   profile: Report["profile"];
   effects: Report["effects"];
   startedAt: string;
@@ -43,19 +37,32 @@ export type Certificate = Conditions & {
   seed: number;
   /** The text of a partner from which the seed and the references were derived; null without `--challenge`. */
   challenge: string | null;
-  budget: Report["budget"];
   counts: Report["counts"];
-  /**
-   * How many of all musts were judged, by the profile of the requirements. `core` has what the interface states, and
-   * `extended` the decisions where the interface is silent.
-   */
-  judged: Partial<Record<Profile | Side, Judged>>;
-  /** The limits that the deployment declared, and the limits that the run found (§8). */
-  declared: Declaration;
-  foundLimits: Declaration;
-  /** The requirements that were not judged, because they are not applicable to the target. */
-  notApplicable: { id: string; source: string; level: Level; profile: Profile | Side; why: string }[];
   hashes: { spec: string; suite: string; results: string; report: string; exchanges?: string };
+};
+
+const isText = (value: unknown) => typeof value === "string";
+const isNumber = (value: unknown) => typeof value === "number";
+const isObject = (value: unknown) => typeof value === "object" && value !== null;
+
+/** The form of each claim. A certificate that could leave a claim out could hide what weakened the run. */
+export const claimForms: Record<keyof Certificate, (value: unknown) => boolean> = {
+  sub: isText,
+  iat: isNumber,
+  nbf: isNumber,
+  exp: isNumber,
+  verdict: isText,
+  scope: isText,
+  weakenedBy: (value) => Array.isArray(value) && value.every(isText),
+  profile: isText,
+  effects: isText,
+  startedAt: isText,
+  finishedAt: isText,
+  suiteVersion: isText,
+  seed: isNumber,
+  challenge: (value) => value === null || isText(value),
+  counts: isObject,
+  hashes: isObject,
 };
 
 /** Describes everything that prevents a certificate; an empty array if the report passes its profile in full. */
@@ -77,28 +84,42 @@ function obstacles(report: Report): string[] {
   return found;
 }
 
-const shown = 5;
+const mostShown = 5;
 
-/** Thrown for a report that does not earn a certificate. `obstacles` lists the reasons. */
-export class NotCertified extends Error {
-  override name = "NotCertified";
-  readonly obstacles: string[];
+/** Thrown for a report that does not earn a certificate. */
+export class NotCertified extends CannotRun {
   constructor(found: string[]) {
-    const more = found.length - shown;
-    super(`No certificate: ${found.slice(0, shown).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`);
-    this.obstacles = found;
+    const more = found.length - mostShown;
+    super(`No certificate: ${found.slice(0, mostShown).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`);
   }
 }
 
-/** Counts how many of all musts were judged, by the profile of the requirements. */
-function judgedOf({ requirements }: Report): Certificate["judged"] {
-  const groups = Map.groupBy(requirements, ({ profile }) => profile);
-  return Object.fromEntries(
-    [...groups].map(([profile, members]): [string, Judged] => {
-      const { total: musts, passed, notApplicable } = tallyOf({ requirements: members }).must;
-      return [profile, { musts, passed, notApplicable }];
-    }),
-  );
+/** The waits of a run without options that prolong them, in milliseconds. */
+const usualWaits = {
+  service: { responseMs: 10_000, settleMs: 90_000 },
+  client: { responseMs: 2000, settleMs: 0 },
+  receiver: { responseMs: 15_000, settleMs: 5000 },
+};
+
+/** Describes everything that made a run more lenient than a run of the whole profile against a target without limits. */
+export function weakenedBy({ profile, conditions, budget, declared, foundLimits, requirements }: Report): string[] {
+  const { headers, rate, waits, sandbox, untriedAmounts, events } = conditions;
+  const { responseMs, settleMs = 0 } = waits;
+  const usual = usualWaits[profile as keyof typeof usualWaits] ?? usualWaits.service;
+  const missing = isSide(profile) ? [] : sandbox.missing;
+  const limits = Object.entries({ ...declared, ...foundLimits }).filter(([, value]) => value !== false);
+  const open = requirements.filter(({ level, verdict }) => level === "must" && verdict === "not-applicable");
+  return [
+    ...limitPhrases(Object.fromEntries(limits)).map((limit) => `the target has a limit: ${limit}`),
+    ...(responseMs > usual.responseMs ? [`waited up to ${duration(responseMs)} for a response`] : []),
+    ...(settleMs > usual.settleMs ? [`waited up to ${duration(settleMs)} for a final status`] : []),
+    ...(rate === null ? [] : [`slowed down to ${counted(rate, "request")} per second (--rate)`]),
+    ...(headers.length > 0 ? [`headers were added to every request: ${headers.join(", ")}`] : []),
+    ...(untriedAmounts > 0 ? [`${untriedAmounts} amounts above ${budget.largestAmount} were not tried`] : []),
+    ...(events === null ? [] : [`only some types of events were sent: ${events.join(", ")}`]),
+    ...missing.map((operation) => `the target has no ${operation}`),
+    ...open.map((result) => `${result.id} (${sourceOf(result)}) was not judged: ${result.reason?.text ?? ""}`),
+  ];
 }
 
 export type SignOptions = { key: KeyObject; now: Date; validDays: number };
@@ -112,41 +133,29 @@ export async function signCertificate(report: Report, reportJson: string, option
   const found = obstacles(report);
   if (found.length > 0) throw new NotCertified(found);
   const issued = Math.floor(options.now.getTime() / 1000);
-  const reportSha256 = sha256(reportJson);
+  const { profile, effects, startedAt, finishedAt, suiteVersion, seed, challenge = null, counts } = report;
   const certificate: Certificate = {
-    ...report.conditions,
-    jti: sha256(`${reportSha256} ${issued}`).slice(0, 32),
-    kind: isSide(report.profile) ? report.profile : "service",
     sub: report.baseUrl,
     iat: issued,
     // The certificate is valid from the end of the run, so that verifiers whose clocks are slightly behind accept it.
-    nbf: Math.min(issued, Math.floor(Date.parse(report.finishedAt) / 1000)),
+    nbf: Math.min(issued, Math.floor(Date.parse(finishedAt) / 1000)),
     exp: issued + options.validDays * 86_400,
     verdict: "certified",
     scope: scopeLine(report, Number.POSITIVE_INFINITY),
-    profile: report.profile,
-    effects: report.effects,
-    startedAt: report.startedAt,
-    finishedAt: report.finishedAt,
-    suiteVersion: report.suiteVersion,
-    seed: report.seed,
-    challenge: report.challenge ?? null,
-    budget: report.budget,
-    counts: report.counts,
-    judged: judgedOf(report),
-    declared: report.declared ?? {},
-    foundLimits: report.foundLimits ?? {},
-    notApplicable: report.requirements
-      .filter(({ verdict }) => verdict === "not-applicable")
-      .map((result) => {
-        const { id, level, profile, reason } = result;
-        return { id, source: sourceOf(result), level, profile, why: reason?.text ?? "" };
-      }),
+    weakenedBy: weakenedBy(report),
+    profile,
+    effects,
+    startedAt,
+    finishedAt,
+    suiteVersion,
+    seed,
+    challenge,
+    counts,
     hashes: {
       spec: report.specSha256,
       suite: suiteSha256(),
       results: resultsSha256(report),
-      report: reportSha256,
+      report: sha256(reportJson),
       ...(report.exchangesSha256 === undefined ? {} : { exchanges: report.exchangesSha256 }),
     },
   };

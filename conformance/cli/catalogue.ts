@@ -2,15 +2,12 @@
 import type { Check } from "../check.ts";
 import { checks, watches } from "../topics/index.ts";
 import { catalogue, requirementsOf, sideCatalogues } from "../contract/requirements.ts";
-import { guides } from "../merchants/guides.ts";
+import { guides } from "../programs/guides.ts";
 import { needs } from "../run/needs.ts";
 import { wrapped } from "../report/visible.ts";
-import { counted, levels, sourceOf, titleOf } from "../report/words.ts";
-import { isSide, sides, type Effect, type Requirement, type Side } from "../results.ts";
-import { parsed, UsageError, type CommandResult } from "./command.ts";
-import { profiles } from "./expected.ts";
-import { didYouMean } from "./nearest.ts";
-import { createReader } from "./options.ts";
+import { counted, levels, sourceOf, topicOf } from "../report/words.ts";
+import { isSide, profiles, sides, type Effect, type Requirement, type Side } from "../results.ts";
+import { didYouMean, oneOf, OptionsError, readFlags, refuse, type CommandResult, type Options } from "./flags.ts";
 
 const effects: Record<Effect, string> = {
   none: "none: only reads",
@@ -20,21 +17,22 @@ const effects: Record<Effect, string> = {
 /** The value of `--effects` that allows checks with an effect. */
 const allowing = { none: "none", "must-be-rejected": "reject", "moves-money": "money" };
 
-const groupOf = ({ id }: Requirement) => id.split(".")[0] ?? id;
-
 /** Renders a label and a text, which is wrapped and indented. */
 const field = (label: string, text: string) =>
   wrapped(text, 90).map((line, index) => `${(index === 0 ? label : "").padEnd(10)}${line}`);
 
+const listOptions = {
+  profile: { value: profiles.join("|"), meaning: "the profile", initial: "extended", read: oneOf(...profiles) },
+} as const satisfies Options;
+
 /** Lists the requirements of a profile, grouped by the first part of their ids. */
-export function list(args: string[]): CommandResult {
-  const { values } = parsed(args, 0, { profile: { type: "string", default: "extended" } }, "argument");
-  const faults: string[] = [];
-  const profile = createReader(faults).oneOf("profile", values.profile, profiles);
-  if (faults[0] !== undefined) throw new UsageError(`${faults[0]}.`);
+export function list(args: readonly string[]): CommandResult {
+  const { values, faults } = readFlags(args, listOptions);
+  refuse(faults);
+  const { profile } = values;
   const listed = requirementsOf(profile);
   const width = Math.max(...listed.map(({ id }) => id.length)) + 2;
-  const groups = [...Map.groupBy(listed, groupOf)].map(([name, members]) => {
+  const groups = [...Map.groupBy(listed, topicOf)].map(([name, members]) => {
     const rows = members.flatMap(({ id, level, profile: from, effect, text }) => [
       `  ${id.padEnd(width)}${level.padEnd(9)}${from.padEnd(10)}${effect}`,
       ...wrapped(text, 90).map((line) => `      ${line}`),
@@ -118,26 +116,24 @@ const rendered = (lines: readonly string[]): CommandResult => ({
  * Describes a requirement: what it says, why it matters, how it is checked, and how to check only it. Describes a
  * scenario of `certify client` or `certify receiver` in the same way.
  */
-export function explain(args: string[]): CommandResult {
-  const [id = ""] = parsed(args, 1, {}, "id").positionals;
+export function explain(id: string): CommandResult {
   const all = [...catalogue, ...Object.values(sideCatalogues).flat()];
   const requirement = all.find((each) => each.id === id);
   if (!requirement) {
     const scenario = scenarioLines(id);
     if (scenario.length > 0) return rendered([id, ...scenario]);
     const names = [...all, ...sides.flatMap((side) => guides[side].scenarios)].map((each) => each.id);
-    throw new UsageError(
+    throw new OptionsError([
       `There is no requirement or scenario ${JSON.stringify(id)}.${didYouMean(id, names)} See certify list.`,
-    );
+    ]);
   }
-  const source = sourceOf(requirement);
   const { profile } = requirement;
   return rendered([
     id,
     "",
     ...field("", requirement.text),
     "",
-    ...field("source", `${source} ${titleOf(source)}`.trim()),
+    ...field("source", sourceOf(requirement)),
     ...field("level", levels[requirement.level]),
     ...field("profile", profile),
     ...(requirement.matters === undefined ? [] : field("matters", requirement.matters)),

@@ -6,12 +6,12 @@ import { createRecording } from "../recording/recording.ts";
 import { complain, print } from "../report/print.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { oneLine } from "../report/visible.ts";
-import type { Report } from "../results.ts";
+import { CannotRun, type Report } from "../results.ts";
 import { checksBeyondBudget, missingLines, needsConsent, planLines } from "../run/plan.ts";
 import { plannedChecks } from "../run/run.ts";
 import { createInterruption } from "./interruption.ts";
 import { readOptions, type CertifyOptions } from "./options.ts";
-import { CannotRun, probe } from "./probe.ts";
+import { probe } from "./probe.ts";
 import { exchangesOf, runChecks } from "./recorded.ts";
 import { makeFolder, writeReports } from "./reporting.ts";
 

@@ -13,7 +13,7 @@ import { openTarget } from "../run/open.ts";
 import { checksBeyondBudget, needsConsent, worstCase } from "../run/plan.ts";
 import { plannedChecks } from "../run/run.ts";
 import { median, slowMs } from "../run/side-by-side.ts";
-import type { CommandResult } from "./command.ts";
+import type { CommandResult } from "./flags.ts";
 import { findControls } from "./controls.ts";
 import type { CertifyOptions } from "./options.ts";
 import { environmentOf, runOptions } from "./probe.ts";

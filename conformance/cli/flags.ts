@@ -1,117 +1,232 @@
-import type { parseArgs, ParseArgsOptionsConfig } from "node:util";
+// Tables of options. A table makes the parser of a command, its --help, its table in the guide, and the command that
+// repeats a run.
+import { parseArgs } from "node:util";
+import { distance } from "fastest-levenshtein";
+import { wrapped } from "../report/visible.ts";
+import { counted } from "../report/words.ts";
+import { quoted } from "../target/shell.ts";
 
-/** The text that `--help` prints. */
-export const help = `Usage: certify --base-url URL [options]
+export type Option = {
+  /** A placeholder for the value in texts, such as "URL"; undefined for a switch. */
+  value?: string;
+  meaning: string;
+  /** The value if the option is not given. */
+  initial?: string;
+  /** What happens if the option is not given, in words, where `initial` does not say it. */
+  otherwise?: string;
+  /** What to give, if the option must be given. */
+  required?: string;
+  /** True if the option may be given more than once. */
+  many?: true;
+  /** Returns what the value means. Throws `InvalidValue`, or an error of a file; by default the value is a text. */
+  read?: (value: string) => unknown;
+  /**
+   * Returns the shell word that gives the value to a command that repeats the run; by default the value itself. `false`
+   * if the command needs no such option, because the report has its value or the option does not change the verdicts.
+   */
+  repeat?: false | ((value: string) => string);
+};
 
-Target:
-  --base-url URL              the target, including any path before /v1
-  --api-key-file FILE         read the API key from this file instead of API_KEY
-  --header 'Name: value'      send this header with every request; may be repeated
-  --ca FILE                   trust the certificates in this file too (PEM), for a private CA or a self-signed server
-  --cert FILE                 client certificate for a target that requires one (PEM); needs --key
-  --key FILE                  private key of that certificate (PEM)
-  --timeout MS                time limit for a response (default: 10000)
-  --settle-timeout SECONDS    how long to wait for a payout to settle (default: 90; 10 if the sandbox's clock moves)
-  --linger SECONDS            age of the first payouts when every record and reference is checked for the last time (default: 16)
-  --rate PER_SECOND           maximum requests per second
+export type Options = Readonly<Record<string, Option>>;
 
-What to judge:
-  --profile core|extended     which requirements to judge (default: core)
-  --only ID,…                 judge only these requirements
-  --declare FILE              limits of the target that the interface leaves open (YAML, see README)
-  --interactive               ask a person on this terminal to finish checkouts where the target has no control for it
-  --seed N                    reproduce the generated inputs of an earlier run
-  --challenge TEXT            derive the seed and the references from a text that a partner chose; it is on the certificate
-  --through-prism             let Prism validate every response too, and show where it disagrees
+type Meaning<O> = O extends { read: (value: string) => infer T } ? T : string;
+type Value<O> = O extends { value: string }
+  ? O extends { many: true }
+    ? Meaning<O>[] | undefined
+    : O extends { initial: string } | { required: string }
+      ? Meaning<O>
+      : Meaning<O> | undefined
+  : boolean;
 
-Money:
-  --effects none|reject|money what the run may do (default: money for a sandbox on loopback, otherwise none)
-  --recipient PHONE           phone number that receives the payouts (default: 2257038102473; made up in a sandbox)
-  --failing-recipient PHONE   phone number whose payouts fail (default for a sandbox: one like 2250000000089)
-  --max-payouts N             maximum number of payouts (default: 500)
-  --max-total AMOUNT          maximum sum of payouts, in the lowest denomination (default: 50000000;
-                              no limit for a sandbox on loopback)
-  --yes                       confirm payouts on a target that is not on loopback
+/** The values of the options of a table. */
+export type Values<T extends Options> = { -readonly [Name in keyof T]: Value<T[Name]> };
 
-Webhooks:
-  --webhook-listen HOST:PORT  address on which to receive webhooks (default for a loopback target: 127.0.0.1:0)
-  --webhook-url URL           URL under which the target reaches that address
+/** Invalid options, arguments or environment variables, one line each. */
+export class OptionsError extends Error {
+  readonly faults: readonly string[];
+  constructor(faults: readonly string[]) {
+    super(faults.join("\n"));
+    this.faults = faults;
+  }
+}
 
-Report:
-  --report DIR                directory for the report (default: ./certify-report)
-  --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
-  --sign KEYFILE              sign certificate.jws with this key if the run is certified (see keygen)
-  --valid-days N              validity of that certificate in days (default: 90)
+/** Thrown for an invalid value. The message continues the name of the option, such as " must be a URL". */
+export class InvalidValue extends Error {}
 
-Commands:
-  certify doctor --base-url URL [options]
-                              examine address, keys, clock and webhooks for a run with these options; creates nothing
-  certify init --base-url URL [options] [--output FILE]
-                              write the limits of the target to FILE (default: ./certify.yaml) for --declare; finds
-                              them with payouts, so only with --effects money; never overwrites a file
-  certify client --command CMD [options]
-                              judge a program that pays; see certify client --help
-  certify receiver --url URL --effects-url URL [options]
-                              judge a program that receives webhooks; see certify receiver --help
-  certify tools --command CMD [options]
-                              judge tools with which agents pay; see certify tools --help
-  certify list [--profile core|extended|client|receiver|tools]
-                              list the requirements
-  certify explain ID          what a requirement says, how it is checked, and how to check only it; the same for a
-                              scenario of a client, receiver or tools
-  certify keygen FILE         create a signing key in FILE (mode 0600) and its public key in FILE.pub
-  certify verify CERTIFICATE --key FILE.pub [options]
-                              verify a certificate offline: --report FILE, --revocations FILE, --target URL,
-                              --kind service|client|receiver|tools, --profile NAME, --contract FILE|SHA256,
-                              --suite VERSION|SHA256, --max-age DURATION, --challenge TEXT, --require NAME,…
-  certify registry FOLDER     verify a folder of certificates against its index.json and revocations.json
-  certify rejudge FOLDER      judge the run of a report again, offline, from its exchanges.jsonl.gz
-  certify diff A.json B.json  compare two reports
+/** Returns true for an error of the operating system, such as a file that does not exist. */
+export const isSystemError = (error: unknown): error is Error => error instanceof Error && "syscall" in error;
 
-Environment:
-  API_KEY                     the merchant's API key
-  API_KEY_2                   a second merchant's API key
-  WEBHOOK_SECRET              the secret that signs the merchant's webhooks`;
+/** Returns what is wrong with a value, each problem as the end of a sentence that starts with the option's name. */
+function problemsOf(error: unknown): string[] {
+  if (error instanceof InvalidValue) return [error.message];
+  if (isSystemError(error)) return [`: ${error.message}`];
+  if (error instanceof Error && "problems" in error) return (error.problems as string[]).map((text) => `: ${text}`);
+  throw error;
+}
 
-/** Returns what `--help` says about a command. */
-export const usageOf = (command: string) =>
-  help
-    .split(/\n\n|\n {2}(?=certify )/)
-    .filter((part) => part.startsWith(`certify ${command} `))
-    .join("\n");
+/** Returns at most three names that are similar to `word` or contain it, the most similar first. */
+function nearest(word: string, known: readonly string[]): string[] {
+  const wanted = word.toLowerCase();
+  const most = Math.max(2, Math.floor(wanted.length / 4));
+  return known
+    .map((name) => ({ name, away: distance(wanted, name), contains: wanted.length > 3 && name.includes(wanted) }))
+    .filter(({ away, contains }) => away <= most || contains)
+    .toSorted((a, b) => a.away - b.away)
+    .slice(0, 3)
+    .map(({ name }) => name);
+}
 
-/** The options of a run, in the form that `parseArgs` of node:util expects. */
-export const flags = {
-  "base-url": { type: "string" },
-  profile: { type: "string", default: "core" },
-  effects: { type: "string" },
-  report: { type: "string", default: "./certify-report" },
-  only: { type: "string", multiple: true },
-  declare: { type: "string" },
-  baseline: { type: "string" },
-  sign: { type: "string" },
-  "valid-days": { type: "string", default: "90" },
-  "webhook-url": { type: "string" },
-  "webhook-listen": { type: "string" },
-  recipient: { type: "string" },
-  "failing-recipient": { type: "string" },
-  "max-payouts": { type: "string", default: "500" },
-  "max-total": { type: "string" },
-  timeout: { type: "string", default: "10000" },
-  "settle-timeout": { type: "string" },
-  linger: { type: "string", default: "16" },
-  rate: { type: "string" },
-  header: { type: "string", multiple: true, default: [] },
-  ca: { type: "string" },
-  cert: { type: "string" },
-  key: { type: "string" },
-  seed: { type: "string" },
-  challenge: { type: "string" },
-  "api-key-file": { type: "string" },
-  "through-prism": { type: "boolean", default: false },
-  interactive: { type: "boolean", default: false },
-  yes: { type: "boolean", default: false },
-} satisfies ParseArgsOptionsConfig;
+/** Returns a question that names what a mistyped word may mean, with a leading space; "" if no name is near. */
+export function didYouMean(word: string, known: readonly string[]): string {
+  const similar = nearest(word, known);
+  return similar.length === 0 ? "" : ` Did you mean ${similar.join(" or ")}?`;
+}
 
-/** The values of these options on a command line. */
-export type Values = ReturnType<typeof parseArgs<{ options: typeof flags }>>["values"];
+/** Describes an error of `parseArgs` in one sentence, and suggests the nearest option for an unknown one. */
+function argumentFault(error: unknown, options: Options): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const [first = message] = message.split(/\. To specify|\. This command/);
+  const unknown = code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" ? /'--?([^']+)'/.exec(message)?.[1] : undefined;
+  const known = Object.keys(options).map((name) => `--${name}`);
+  return unknown === undefined ? first : `${first}.${didYouMean(`--${unknown}`, known)}`;
+}
+
+/** What a command prints at its end. */
+export type CommandResult = { exitCode: 0 | 1 | 2; text: string };
+
+/** What was given for the options of a table, before it is read. */
+type Given = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
+
+function parse(args: readonly string[], options: Options, allowPositionals: boolean) {
+  const config = Object.entries(options).map(([name, { value, many = false }]) => {
+    return [name, { type: value === undefined ? "boolean" : "string", multiple: many }] as const;
+  });
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: Object.fromEntries(config),
+      allowPositionals,
+      strict: true,
+    });
+    return { given: values as Given, positionals };
+  } catch (error) {
+    throw new OptionsError([argumentFault(error, options)]);
+  }
+}
+
+/**
+ * Reads a command line.
+ * @param count the number of arguments that are not options
+ * @param noun what these arguments are
+ * @returns the values, and what is wrong with them. An invalid value is undefined, so the caller must throw the faults
+ * @throws OptionsError if there is no table of these options
+ */
+export function readFlags<T extends Options>(args: readonly string[], options: T, count = 0, noun = "file") {
+  const { given, positionals } = parse(args, options, count > 0);
+  if (positionals.length !== count)
+    throw new OptionsError([`Expected ${counted(count, noun)}, received ${positionals.length}.`]);
+  const faults: string[] = [];
+  function meaningOf(name: string, { read }: Option, value: string): unknown {
+    try {
+      return read ? read(value) : value;
+    } catch (error) {
+      faults.push(...problemsOf(error).map((problem) => `--${name}${problem}`));
+      return undefined;
+    }
+  }
+  const values = Object.entries<Option>(options).map(([name, option]) => {
+    const value = given[name] ?? option.initial;
+    if (option.value === undefined) return [name, value === true];
+    if (value === undefined && option.required !== undefined) faults.push(`--${name} is missing: ${option.required}`);
+    if (Array.isArray(value)) return [name, value.map((each) => meaningOf(name, option, String(each)))];
+    return [name, typeof value === "string" ? meaningOf(name, option, value) : undefined];
+  });
+  return { values: Object.fromEntries(values) as Values<T>, given, positionals, faults };
+}
+
+/** @throws OptionsError if there are any faults */
+export function refuse(faults: readonly string[]): void {
+  if (faults.length > 0) throw new OptionsError(faults);
+}
+
+/** Returns the options, as shell words, that a command needs to repeat a run with what was given. */
+export function repeatWords(options: Options, given: Given): string[] {
+  return Object.entries(options).flatMap(([name, { initial, repeat = quoted }]) => {
+    if (repeat === false) return [];
+    return [given[name] ?? []]
+      .flat()
+      .filter((value) => value !== initial && value !== false)
+      .flatMap((value) => (typeof value === "string" ? [`--${name}`, repeat(value)] : [`--${name}`]));
+  });
+}
+
+const labelOf = (name: string, { value }: Option) => `--${name}${value === undefined ? "" : ` ${value}`}`;
+const withoutMarks = (text: string) => text.replaceAll("`", "");
+const withDefault = ({ meaning, initial, otherwise = initial }: Option) =>
+  otherwise === undefined ? meaning : `${meaning} (default: ${otherwise})`;
+
+const labelWidth = 30;
+const textWidth = 88;
+
+/** Renders a table of options for --help. */
+export function helpOf(options: Options): string {
+  const lines = Object.entries(options).flatMap(([name, option]) => {
+    const label = `  ${labelOf(name, option)}`;
+    const [first = "", ...rest] = wrapped(withoutMarks(withDefault(option)), textWidth);
+    const start = label.length < labelWidth ? [label.padEnd(labelWidth) + first] : [label, indented(first)];
+    return [...start, ...rest.map(indented)];
+  });
+  return lines.join("\n");
+}
+
+const indented = (text: string) => " ".repeat(labelWidth) + text;
+
+/** Renders a table of options in Markdown, for the guide. */
+export function guideOf(options: Options): string {
+  const rows = Object.entries(options).map(([name, option]) => {
+    const {
+      value,
+      meaning,
+      required,
+      initial,
+      otherwise = initial === undefined ? undefined : `\`${initial}\``,
+    } = option;
+    const missing = required !== undefined ? "required" : value === undefined ? "off" : "none";
+    return [`\`${labelOf(name, option)}\``, meaning, otherwise ?? missing];
+  });
+  const cells = [["option", "meaning", "default"], ["---", "---", "---"], ...rows];
+  return cells.map((row) => `| ${row.map((cell) => cell.replaceAll("|", String.raw`\|`)).join(" | ")} |`).join("\n");
+}
+
+/** Returns a reader of a value that must be one of these. */
+export const oneOf =
+  <T extends string>(...allowed: readonly T[]) =>
+  (value: string): T => {
+    const found = allowed.find((each) => each === value);
+    if (found === undefined) throw new InvalidValue(` must be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
+    return found;
+  };
+
+/** Returns a reader of a whole number. */
+export const whole =
+  (least: number, most: number) =>
+  (value: string): number => {
+    const number = Number(value);
+    if (/^\d+$/.test(value) && number >= least && number <= most) return number;
+    throw new InvalidValue(` must be a whole number from ${least} to ${most}, not ${JSON.stringify(value)}`);
+  };
+
+/** Reads a comma-separated list. */
+export const names = (value: string): string[] =>
+  value
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+
+/** Reads a URL without user, query or fragment, and returns it without slashes at its end. */
+export function plainUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash)
+    return value.replace(/\/+$/, "");
+  throw new InvalidValue(" must be an http or https URL without user, query or fragment");
+}

@@ -1,12 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { fieldNames, readDeclaration } from "../allowances/declaration.ts";
 import { startSoundTarget, type ServiceReply } from "../testing/sound-target.ts";
 import { init } from "./init.ts";
-import { OptionsError, readOptions } from "./options.ts";
-import { CannotRun } from "./probe.ts";
+import { CannotRun } from "../results.ts";
+import { OptionsError } from "./flags.ts";
+import { readOptions } from "./options.ts";
 
 const key = "key-of-the-tests";
 type Fields = Record<string, unknown>;
@@ -16,6 +17,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "certify-"));
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   await stop?.();
   stop = undefined;
   rmSync(folder, { recursive: true });
@@ -45,15 +47,10 @@ const file = () => join(folder, "certify.yaml");
 
 /** Runs `init`. Returns the file's content and what was printed. */
 async function written(url: string, ...args: string[]) {
-  const lines: string[] = [];
+  const printed = vi.spyOn(console, "log").mockImplementation(() => undefined);
   const all = ["--base-url", url, "--output", file(), ...args];
-  await init(
-    all,
-    { API_KEY: key },
-    () => 7,
-    (line) => lines.push(line),
-  );
-  return { text: readFileSync(file(), "utf8"), printed: lines.join("\n") };
+  await init(all, { API_KEY: key }, () => 7);
+  return { text: readFileSync(file(), "utf8"), printed: printed.mock.calls.flat().join("\n") };
 }
 
 /** Returns the comments above a field as one text. */
@@ -218,14 +215,7 @@ describe("no file is written", () => {
   test("into a folder that does not exist", async () => {
     const { url } = await targetThat();
     const args = ["--base-url", url, "--effects", "none", "--declare", join(folder, "none", "certify.yaml")];
-    await expect(
-      init(
-        args,
-        { API_KEY: key },
-        () => 7,
-        () => undefined,
-      ),
-    ).rejects.toThrow(/--output: ENOENT/);
+    await expect(init(args, { API_KEY: key }, () => 7)).rejects.toThrow(/--output: ENOENT/);
   });
 
   test("for two names", async () => {

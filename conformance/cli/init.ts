@@ -7,24 +7,25 @@ import { findLimits, NothingToTry } from "../allowances/find.ts";
 import { limitPhrases } from "../allowances/table.ts";
 import { largestTried } from "../topics/create/checks.ts";
 import { counted } from "../report/words.ts";
+import { print } from "../report/print.ts";
 import { oneLine } from "../report/visible.ts";
+import { CannotRun } from "../results.ts";
 import { openTarget } from "../run/open.ts";
 import { limitText } from "../run/plan.ts";
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 import { BudgetExceeded } from "../target/budget.ts";
 import { RunStopped } from "../target/ledger.ts";
 import { maskPhone } from "../target/redact.ts";
-import { flags } from "./flags.ts";
-import { OptionsError, parseFlags, readValues } from "./options.ts";
-import { CannotRun, probe } from "./probe.ts";
-import { isSystemError } from "./reporting.ts";
+import { isSystemError, OptionsError, readFlags, type Options } from "./flags.ts";
+import { optionsOf, serviceOptions } from "./options.ts";
+import { probe } from "./probe.ts";
 
 /** `--declare` may name the file to write too, so that the options of the later run can be given unchanged. */
-const initFlags = {
-  ...flags,
-  output: { type: "string", multiple: true },
-  declare: { type: "string", multiple: true },
-} as const;
+const initOptions = {
+  ...serviceOptions,
+  output: { value: "FILE", meaning: "file to write" },
+  declare: { value: "FILE", meaning: "file to write" },
+} as const satisfies Options;
 
 /** Says what `init` is about to do. */
 function planOf(options: RunOptions): string[] {
@@ -77,21 +78,16 @@ function write(file: string, text: string) {
 }
 
 /**
- * Writes a declaration of the target's limits.
- * @param print receives the plan before the first payout
+ * Writes a declaration of the target's limits, and prints the plan before the first payout.
  * @throws OptionsError, CannotRun
  */
-export async function init(
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-  newSeed: () => number,
-  print: (line: string) => void,
-): Promise<void> {
-  const { output = [], declare = [], ...values } = parseFlags(args, initFlags);
-  const [file = "./certify.yaml", ...more] = [...output, ...declare];
-  if (more.length > 0 || file === "")
+export async function init(args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number): Promise<void> {
+  const { values: all, ...read } = readFlags(args, initOptions);
+  const { output, declare, ...values } = all;
+  const file = output ?? declare ?? "./certify.yaml";
+  if ((output !== undefined && declare !== undefined) || file === "")
     throw new OptionsError(["name the file to write once, with --output or --declare"]);
-  const given = readValues(values, env, newSeed);
+  const given = optionsOf({ ...read, values: { ...values, declare: undefined } }, env, newSeed);
   if (given.challenge !== undefined)
     throw new OptionsError(["--challenge is for a run: init would use up the references that are derived from it"]);
   if (existsSync(file)) {

@@ -1,21 +1,31 @@
-// Reads the command line and the environment, and reports all faults together.
+// The options of a run against a service, and those that runs against merchants' programs share with it.
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { parseArgs, type ParseArgsConfig } from "node:util";
 import { runIdOf, seedOf } from "../certificate/challenge.ts";
-import { DeclarationError, readDeclaration } from "../allowances/declaration.ts";
+import { readPrivateKey } from "../certificate/keys.ts";
+import { readDeclaration } from "../allowances/declaration.ts";
 import { inRanges } from "../allowances/table.ts";
 import { maskPhone } from "../target/redact.ts";
-import { argumentFault } from "./command.ts";
-import { flags, type Values } from "./flags.ts";
-import { didYouMean } from "./nearest.ts";
-import { curlFlags, repeatFlags } from "./repeat-flags.ts";
-import { isSystemError, readReporting } from "./reporting.ts";
+import { readBaseline } from "../report/baseline.ts";
 import type { Reporting } from "./reporting.ts";
 import { catalogue, sideCatalogues } from "../contract/requirements.ts";
 import { isSide, type EffectsAllowed, type Profile, type Side } from "../results.ts";
 import { readTls } from "../target/tls.ts";
+import { headerVariable, quoted } from "../target/shell.ts";
 import { defaultRecipients, type RunOptions } from "../run-options.ts";
+import {
+  didYouMean,
+  InvalidValue,
+  names,
+  oneOf,
+  plainUrl,
+  readFlags,
+  refuse,
+  repeatWords,
+  whole,
+  type Options,
+  type Values,
+} from "./flags.ts";
 
 /** The caller's options. If `effects` or `maxTotal` is undefined, the probe decides it. */
 export type CertifyOptions = Omit<
@@ -31,112 +41,252 @@ export type CertifyOptions = Omit<
   throughPrism: boolean;
 };
 
-/** Invalid options or environment variables, one line each. */
-export class OptionsError extends Error {
-  readonly faults: readonly string[];
-  constructor(faults: readonly string[]) {
-    super(faults.join("\n"));
-    this.faults = faults;
-  }
+function target(value: string): string {
+  const url = plainUrl(value);
+  if (!/\/v1(\/(disbursements|checkouts))?$/.test(url)) return url;
+  const without = url.replace(/\/v1(\/\w+)?$/, "");
+  throw new InvalidValue(` must not include /v1, with which every path of the interface starts: use ${without}`);
 }
 
-export const when = <T>(value: string | undefined, read: (value: string) => T) =>
-  value === undefined ? undefined : read(value);
-
-/**
- * Returns functions that each read one value. They add what is wrong with a value to `faults`.
- * @param prefix what precedes the name of a value in `oneOf`
- */
-export function createReader(faults: string[], prefix = "--") {
-  return {
-    fault: (text: string) => void faults.push(text),
-    oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
-      const found = allowed.find((one) => one === value);
-      if (found === undefined)
-        faults.push(`${prefix}${flag} must be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
-      return found ?? (allowed[0] as T);
-    },
-    whole(flag: string, value: string, least: number, most: number): number {
-      const number = Number(value);
-      if (/^\d+$/.test(value) && number >= least && number <= most) return number;
-      faults.push(`--${flag} must be a whole number from ${least} to ${most}, not ${JSON.stringify(value)}`);
-      return least;
-    },
-    phone(flag: string, value: string): string {
-      if (!/^[0-9]{10,15}$/.test(value)) {
-        faults.push(`--${flag} must be 10 to 15 digits without a plus sign (§2.1)`);
-      }
-      return value;
-    },
-    target(flag: string, value: string): string {
-      const url = this.url(flag, value);
-      if (/\/v1(\/(disbursements|checkouts))?$/.test(url)) {
-        const without = url.replace(/\/v1(\/\w+)?$/, "");
-        faults.push(`--${flag} must not include /v1, with which every path of the interface starts: use ${without}`);
-      }
-      return url;
-    },
-    url(flag: string, value: string): string {
-      const url = URL.canParse(value) ? new URL(value) : undefined;
-      const fits = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
-      if (!fits) {
-        faults.push(`--${flag} must be an http or https URL without user, query or fragment`);
-      }
-      return value.replace(/\/+$/, "");
-    },
-    key(name: string, value: string | undefined): string | undefined {
-      if (value === undefined || value === "") return undefined;
-      if (!/^[\x21-\x7e]+$/.test(value)) faults.push(`${name} must be printable ASCII without spaces`);
-      return value;
-    },
-  };
+function phone(value: string): string {
+  if (/^[0-9]{10,15}$/.test(value)) return value;
+  throw new InvalidValue(" must be 10 to 15 digits without a plus sign (§2.1)");
 }
 
-/** Reads `--seed` and `--challenge`, from which a seed can be derived. Without both options, the run has a new seed. */
-export function readSeed(
-  { seed, challenge }: { seed?: string; challenge?: string },
-  read: ReturnType<typeof createReader>,
-  newSeed: () => number,
-): { seed: number; challenge?: string } {
-  if (challenge !== undefined) {
-    if (seed !== undefined) read.fault("--challenge and --seed exclude each other: the challenge determines the seed");
-    if (!/^[\x20-\x7e]{1,200}$/.test(challenge)) read.fault("--challenge must be 1 to 200 printable ASCII characters");
-    return { seed: seedOf(challenge), challenge };
-  }
-  return { seed: when(seed, (value) => read.whole("seed", value, 0, 2 ** 31 - 1)) ?? newSeed() };
+function header(line: string): [name: string, value: string] {
+  const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*([\x20-\x7e]*)$/.exec(line) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidValue(" must look like 'Name: value'");
+  if (name.toLowerCase() === "x-api-key") throw new InvalidValue(" cannot set x-api-key: set the key in API_KEY");
+  return [name, value];
 }
 
-function readHeaders(lines: readonly string[], faults: string[]): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const line of lines) {
-    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*([\x20-\x7e]*)$/.exec(line) ?? [];
-    if (name === undefined || value === undefined) faults.push("--header must look like 'Name: value'");
-    else if (name.toLowerCase() === "x-api-key") faults.push("--header cannot set x-api-key: set the key in API_KEY");
-    else headers[name] = value;
-  }
-  return headers;
-}
-
-function readListen(value: string | undefined, faults: string[]) {
-  if (value === undefined) return undefined;
+function listener(value: string) {
   const [, host, port] = /^\[?([^[\]]+?)\]?:(\d{1,5})$/.exec(value) ?? [];
-  if (host === undefined || Number(port) > 65535) {
-    faults.push(`--webhook-listen must look like HOST:PORT, not ${JSON.stringify(value)}`);
-    return undefined;
-  }
-  return { host, port: Number(port) };
+  if (host !== undefined && Number(port) <= 65535) return { host, port: Number(port) };
+  throw new InvalidValue(` must look like HOST:PORT, not ${JSON.stringify(value)}`);
 }
 
-/** Returns the names in values such as "a,b". */
-export const namesIn = (values: readonly string[]) =>
-  values.flatMap((value) => value.split(",")).map((name) => name.trim());
+function challenge(value: string): string {
+  if (/^[\x20-\x7e]{1,200}$/.test(value)) return value;
+  throw new InvalidValue(" must be 1 to 200 printable ASCII characters");
+}
 
-/** Reads the ids in `--only`, which must be requirements of the profile; undefined if the option was not given. */
-export function readOnly(values: readonly string[] | undefined, profile: Profile | Side, faults: string[]) {
-  if (values === undefined) return undefined;
+const seconds = (least: number) => (value: string) => whole(least, 86_400)(value) * 1000;
+const amount = whole(0, Number.MAX_SAFE_INTEGER);
+const text = (file: string) => readFileSync(file, "utf8");
+
+/** The variables from which a repeated command reads the phone numbers of real people. */
+const unlessPublished = (variable: string) => (value: string) =>
+  Object.values(defaultRecipients).includes(value) ? quoted(value) : `"\${${variable}:?}"`;
+
+/** The options about the seed of every kind of run. */
+export const seedOptions = {
+  seed: {
+    value: "N",
+    meaning: "reproduces the generated inputs of an earlier run",
+    otherwise: "random",
+    read: whole(0, 2 ** 31 - 1),
+    repeat: false,
+  },
+  challenge: {
+    value: "TEXT",
+    meaning:
+      "derives the seed from a text that a partner chose, which the certificate states; for a service, the references too",
+    read: challenge,
+    repeat: false,
+  },
+} as const satisfies Options;
+
+/** The options about the report of every kind of run. `ids` are those of all requirements. */
+export const reportOptions = (ids: readonly string[]) =>
+  ({
+    report: { value: "DIR", meaning: "directory for the report", initial: "./certify-report", repeat: false },
+    baseline: {
+      value: "FILE",
+      meaning: "known failures to tolerate until they expire (YAML: id, reason, expires)",
+      read: (file: string) => readBaseline(text(file), ids),
+      repeat: false,
+    },
+    sign: {
+      value: "KEYFILE",
+      meaning: "signs certificate.jws with this key if the run is certified (see `certify keygen`)",
+      read: readPrivateKey,
+      repeat: false,
+    },
+    "valid-days": {
+      value: "N",
+      meaning: "validity of that certificate in days",
+      initial: "90",
+      read: whole(1, 3650),
+      repeat: false,
+    },
+  }) as const satisfies Options;
+
+/** Where the reports go, from the values of `reportOptions`. */
+export const reportingOf = (values: Values<ReturnType<typeof reportOptions>>): Reporting => ({
+  folder: values.report,
+  baseline: values.baseline ?? [],
+  ...(values.sign ? { signing: { key: values.sign, validDays: values["valid-days"] } } : {}),
+});
+
+/** The options of a run against a service, in groups as --help shows them. */
+export const serviceGroups = {
+  Target: {
+    "base-url": {
+      value: "URL",
+      meaning: "the target, including any path before `/v1`, but without `/v1`",
+      required: "give the URL of the target",
+      read: target,
+      repeat: false,
+    },
+    "api-key-file": { value: "FILE", meaning: "file with the API key, instead of `API_KEY`" },
+    header: {
+      value: "'Name: value'",
+      meaning: "header to send with every request; may be repeated",
+      many: true,
+      read: header,
+      repeat: (line: string) => {
+        const name = line.slice(0, line.indexOf(":"));
+        return `"${name}: \${${headerVariable(name)}:?}"`;
+      },
+    },
+    ca: {
+      value: "FILE",
+      meaning:
+        "certificates to trust in addition to the usual ones (PEM), for a private CA or a self-signed certificate",
+    },
+    cert: {
+      value: "FILE",
+      meaning: "client certificate for a target that requires one (mTLS, PEM). It is shown to the target only",
+    },
+    key: { value: "FILE", meaning: "private key of that certificate, not encrypted (PEM)" },
+    timeout: { value: "MS", meaning: "time limit for a response", initial: "10000", read: whole(1, 3_600_000) },
+    "settle-timeout": {
+      value: "SECONDS",
+      meaning: "how long to wait for a payout to settle. A payout that is still pending then is not judged further",
+      otherwise: "90; 10 if the sandbox's clock moves",
+      read: seconds(1),
+    },
+    linger: {
+      value: "SECONDS",
+      meaning: "least age of the first payouts when every record and reference is checked for the last time",
+      initial: "16",
+      read: whole(0, 86_400),
+    },
+    rate: {
+      value: "PER_SECOND",
+      meaning: "maximum requests per second. The suite waits after a 429 in any case",
+      otherwise: "no limit",
+      read: whole(1, 100_000),
+    },
+  },
+  "What to judge": {
+    profile: {
+      value: "core|extended",
+      meaning:
+        "`core`: what the interface document states. `extended`: also this project's decisions where the document is silent",
+      initial: "core",
+      read: oneOf<Profile>("core", "extended"),
+      repeat: false,
+    },
+    only: {
+      value: "ID,…",
+      meaning: "judge only these requirements",
+      otherwise: "all",
+      many: true,
+      read: names,
+      repeat: false,
+    },
+    declare: {
+      value: "FILE",
+      meaning: "limits of the target that the interface leaves open (YAML, see the guide)",
+      read: (file: string) => readDeclaration(text(file)),
+    },
+    interactive: {
+      meaning: "asks a person on the terminal to pay, fail or cancel checkouts that the suite cannot finish itself",
+    },
+    ...seedOptions,
+    "through-prism": {
+      meaning:
+        "lets Prism (`npm install @stoplight/prism-cli`) validate every response too, and shows where it disagrees",
+      repeat: false,
+    },
+  },
+  Money: {
+    effects: {
+      value: "none|reject|money",
+      meaning: "what the run may do to money",
+      otherwise: "`money` for a sandbox on loopback, otherwise `none`",
+      read: oneOf<EffectsAllowed>("none", "reject", "money"),
+      repeat: false,
+    },
+    recipient: {
+      value: "PHONE",
+      meaning: "phone number that receives the payouts; its calling code decides their country and currency",
+      otherwise: `\`${defaultRecipients.recipient}\`; made-up numbers for a sandbox or loopback`,
+      read: phone,
+      repeat: unlessPublished("RECIPIENT"),
+    },
+    "failing-recipient": {
+      value: "PHONE",
+      meaning: "phone number whose payouts fail",
+      otherwise: `a made-up number like \`${defaultRecipients.failingRecipient}\` for a sandbox, otherwise none`,
+      read: phone,
+      repeat: unlessPublished("FAILING_RECIPIENT"),
+    },
+    "max-payouts": { value: "N", meaning: "maximum number of payouts", initial: "500", read: amount },
+    "max-total": {
+      value: "AMOUNT",
+      meaning: "maximum sum of payouts, in the lowest denomination",
+      otherwise: "50000000; no limit for a sandbox on loopback",
+      read: amount,
+    },
+    yes: { meaning: "confirms payouts on a target that is not on loopback" },
+  },
+  Webhooks: {
+    "webhook-listen": {
+      value: "HOST:PORT",
+      meaning: "address on which to receive webhooks",
+      otherwise: "`127.0.0.1:0` for a loopback target, otherwise no receiver",
+      read: listener,
+    },
+    "webhook-url": {
+      value: "URL",
+      meaning: "URL under which the target reaches that address",
+      otherwise: "the address itself",
+      read: plainUrl,
+    },
+  },
+  Report: reportOptions(catalogue.map(({ id }) => id)),
+} as const satisfies Record<string, Options>;
+
+export const serviceOptions = {
+  ...serviceGroups.Target,
+  ...serviceGroups["What to judge"],
+  ...serviceGroups.Money,
+  ...serviceGroups.Webhooks,
+  ...serviceGroups.Report,
+};
+
+type ServiceValues = Values<typeof serviceOptions>;
+
+/** Returns the seed of a run. Without `--seed` and `--challenge`, the run has a new seed. */
+export function seedIn(
+  { seed, challenge: chosen }: Values<typeof seedOptions>,
+  newSeed: () => number,
+  faults: string[],
+): { seed: number; challenge?: string } {
+  if (chosen === undefined) return { seed: seed ?? newSeed() };
+  if (seed !== undefined) faults.push("--challenge and --seed exclude each other: the challenge determines the seed");
+  return { seed: seedOf(chosen), challenge: chosen };
+}
+
+/** Returns the ids in `--only`, which must be requirements of the profile; undefined if the option was not given. */
+export function onlyIn(given: readonly string[][] | undefined, profile: Profile | Side, faults: string[]) {
+  if (given === undefined) return undefined;
   const known = isSide(profile) ? sideCatalogues[profile] : catalogue;
   const allIds = known.map(({ id }) => id);
-  const only = namesIn(values).filter((id) => id !== "");
+  const only = given.flat();
   if (only.length === 0) faults.push("--only is empty: name at least one requirement");
   for (const id of only) {
     const found = known.find((requirement) => requirement.id === id);
@@ -148,28 +298,29 @@ export function readOnly(values: readonly string[] | undefined, profile: Profile
   return only;
 }
 
-/** Reads certify.yaml. The recipients must be inside the declared number ranges, because checks pay to them. */
-function readDeclare(file: string, recipients: Record<string, string | undefined>, faults: string[]) {
-  try {
-    const declared = readDeclaration(readFileSync(file, "utf8"));
-    for (const [flag, phone] of Object.entries(recipients)) {
-      if (phone === undefined || !declared.numberRanges || inRanges(declared.numberRanges, phone)) continue;
-      faults.push(`--${flag} ${maskPhone(phone)} is outside numberRanges in ${file}: give a number inside them`);
-    }
-    return declared;
-  } catch (error) {
-    if (!(error instanceof DeclarationError || isSystemError(error))) throw error;
-    const problems = error instanceof DeclarationError ? error.problems : [error.message];
-    faults.push(...problems.map((problem) => `--declare: ${file}: ${problem}`));
-    return undefined;
-  }
+/** Finds recipients outside the declared number ranges. Checks pay to the recipients, so they must be inside. */
+function outsideRanges(values: ServiceValues): string[] {
+  const { declare, recipient = defaultRecipients.recipient, "failing-recipient": failing } = values;
+  const ranges = declare?.numberRanges;
+  if (!ranges) return [];
+  return Object.entries({ recipient, "failing-recipient": failing }).flatMap(([flag, number]) =>
+    number === undefined || inRanges(ranges, number)
+      ? []
+      : [`--${flag} ${maskPhone(number)} is outside numberRanges in --declare: give a number inside them`],
+  );
 }
 
-function readKey(values: Values, env: NodeJS.ProcessEnv, faults: string[]): string {
-  const file = values["api-key-file"];
+/** Returns a key or a secret of the environment; undefined if it is not set. */
+function secretIn(name: string, value: string | undefined, faults: string[]): string | undefined {
+  if (value === undefined || value === "") return undefined;
+  if (!/^[\x21-\x7e]+$/.test(value)) faults.push(`${name} must be printable ASCII without spaces`);
+  return value;
+}
+
+function keyIn(file: string | undefined, env: NodeJS.ProcessEnv, faults: string[]): string {
   try {
-    const key = file === undefined ? env["API_KEY"] : readFileSync(file, "utf8").trim();
-    if (key) return createReader(faults).key(file === undefined ? "API_KEY" : "the key in --api-key-file", key) ?? "";
+    const key = file === undefined ? env["API_KEY"] : text(file).trim();
+    if (key) return secretIn(file === undefined ? "API_KEY" : "the key in --api-key-file", key, faults) ?? "";
     faults.push("no API key: set API_KEY, or name a file with --api-key-file");
   } catch {
     faults.push(`--api-key-file: cannot read ${file}`);
@@ -177,82 +328,68 @@ function readKey(values: Values, env: NodeJS.ProcessEnv, faults: string[]): stri
   return "";
 }
 
-/**
- * Parses a command line.
- * @throws OptionsError
- */
-export function parseFlags<T extends NonNullable<ParseArgsConfig["options"]>>(args: readonly string[], options: T) {
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: false, strict: true }).values;
-  } catch (error) {
-    throw new OptionsError([argumentFault(error, Object.keys(options))]);
-  }
+/** Returns the options, as shell words, with which curl uses the same certificates. */
+function curlFlags({ ca, cert, key }: Pick<ServiceValues, "ca" | "cert" | "key">): string[] {
+  return [
+    ...(ca === undefined ? [] : ["--cacert", quoted(ca)]),
+    // After a colon, curl expects the password of the certificate.
+    ...(cert === undefined ? [] : ["--cert", quoted(cert.replaceAll(":", String.raw`\:`))]),
+    ...(key === undefined ? [] : ["--key", quoted(key)]),
+  ];
 }
 
-/** Reads the options of a run as `readValues` does. */
-export const readOptions = (args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number): CertifyOptions =>
-  readValues(parseFlags(args, flags), env, newSeed);
-
 /**
- * Reads the options of a run from the values on the command line and the environment.
+ * Reads the options of a run from a command line and the environment.
  * @param newSeed returns the seed to use if `--seed` was not given
  * @throws OptionsError with every fault found
  */
-export function readValues(values: Values, env: NodeJS.ProcessEnv, newSeed: () => number): CertifyOptions {
-  const faults: string[] = [];
-  const read = createReader(faults);
-  if (values["base-url"] === undefined) faults.push("--base-url is missing: give the URL of the target");
-  const profile = read.oneOf("profile", values.profile, ["core", "extended"]);
-  const most = Number.MAX_SAFE_INTEGER;
+export const readOptions = (args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number): CertifyOptions =>
+  optionsOf(readFlags(args, serviceOptions), env, newSeed);
+
+/** Returns the options of a run from the values of `serviceOptions`, as `readOptions` does. */
+export function optionsOf(
+  { values, given, faults }: Pick<ReturnType<typeof readFlags<typeof serviceOptions>>, "values" | "given" | "faults">,
+  env: NodeJS.ProcessEnv,
+  newSeed: () => number,
+): CertifyOptions {
   const options: CertifyOptions = {
-    baseUrl: read.target("base-url", values["base-url"] ?? "http://missing"),
-    profile,
-    effects: when(values.effects, (value) => read.oneOf("effects", value, ["none", "reject", "money"])),
-    reporting: readReporting(
-      {
-        folder: values.report,
-        baselineFile: values.baseline,
-        keyFile: values.sign,
-        validDays: read.whole("valid-days", values["valid-days"], 1, 3650),
-        ids: catalogue.map(({ id }) => id),
-      },
-      faults,
-    ),
-    only: readOnly(values.only, profile, faults),
-    webhookUrl: when(values["webhook-url"], (value) => read.url("webhook-url", value)),
-    webhookListen: readListen(values["webhook-listen"], faults),
-    declared: when(values.declare, (file) => {
-      const { recipient = defaultRecipients.recipient, "failing-recipient": failing } = values;
-      return readDeclare(file, { recipient, "failing-recipient": failing }, faults);
-    }),
-    recipient: read.phone("recipient", values.recipient ?? defaultRecipients.recipient),
+    baseUrl: values["base-url"],
+    profile: values.profile,
+    effects: values.effects,
+    reporting: reportingOf(values),
+    only: onlyIn(values.only, values.profile, faults),
+    webhookUrl: values["webhook-url"],
+    webhookListen: values["webhook-listen"],
+    declared: values.declare,
+    recipient: values.recipient ?? defaultRecipients.recipient,
     assumed: values.recipient === undefined ? ["recipient"] : [],
-    failingRecipient: when(values["failing-recipient"], (value) => read.phone("failing-recipient", value)),
-    maxPayouts: read.whole("max-payouts", values["max-payouts"], 0, most),
-    maxTotal: when(values["max-total"], (value) => read.whole("max-total", value, 0, most)),
-    timeoutMs: read.whole("timeout", values.timeout, 1, 3_600_000),
-    settleTimeoutMs: when(values["settle-timeout"], (value) => read.whole("settle-timeout", value, 1, 86_400) * 1000),
-    linger: read.whole("linger", values.linger, 0, 86_400),
-    rate: when(values.rate, (value) => read.whole("rate", value, 1, 100_000)),
-    headers: readHeaders(values.header, faults),
+    failingRecipient: values["failing-recipient"],
+    maxPayouts: values["max-payouts"],
+    maxTotal: values["max-total"],
+    timeoutMs: values.timeout,
+    settleTimeoutMs: values["settle-timeout"],
+    linger: values.linger,
+    rate: values.rate,
+    headers: Object.fromEntries(values.header?.filter(Boolean) ?? []),
     tls: readTls({ ca: values.ca, cert: values.cert, key: values.key }, new Date(), faults),
     ...(values.interactive ? { interactive: true } : {}),
     yes: values.yes,
     throughPrism: values["through-prism"],
-    repeatFlags: repeatFlags(values),
+    repeatFlags: repeatWords(serviceOptions, given),
     curlFlags: curlFlags(values),
-    ...readSeed(values, read, newSeed),
+    ...seedIn(values, newSeed, faults),
     runId: values.challenge === undefined ? randomBytes(5).toString("hex") : runIdOf(values.challenge),
-    key: readKey(values, env, faults),
-    secondKey: read.key("API_KEY_2", env["API_KEY_2"]),
-    webhookSecret: read.key("WEBHOOK_SECRET", env["WEBHOOK_SECRET"]),
+    key: keyIn(values["api-key-file"], env, faults),
+    secondKey: secretIn("API_KEY_2", env["API_KEY_2"], faults),
+    webhookSecret: secretIn("WEBHOOK_SECRET", env["WEBHOOK_SECRET"], faults),
   };
+  faults.push(...outsideRanges(values));
   if (options.secondKey !== undefined && options.secondKey === options.key) {
     faults.push("API_KEY_2 is the same key as API_KEY: set a second merchant's key, or leave it unset");
   }
   if (options.webhookUrl !== undefined && options.webhookListen === undefined) {
     faults.push("--webhook-url needs --webhook-listen, the address on which the suite receives the webhooks");
   }
-  if (faults.length > 0) throw new OptionsError(faults);
+  refuse(faults);
   return options;
 }

@@ -8,11 +8,9 @@ import { createRandom } from "../generate/random.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
 import type { Target } from "../target/target.ts";
+import { CannotRun } from "../results.ts";
 import { defaultMaxTotal, defaultRecipients, type RunOptions } from "../run-options.ts";
 import { dataOf, type TargetResponse } from "../target/exchange.ts";
-
-/** Thrown if the suite cannot do its work. The message says why and what to do. */
-export class CannotRun extends Error {}
 
 /** Returns true for the name or the address of this machine. */
 export const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);

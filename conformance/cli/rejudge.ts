@@ -9,11 +9,11 @@ import { unpacked, type Tape } from "../recording/tape.ts";
 import { readReport } from "../report/read.ts";
 import { counted } from "../report/words.ts";
 import type { Report } from "../results.ts";
-import { parsed, type CommandResult } from "./command.ts";
+import { isSystemError, type CommandResult } from "./flags.ts";
 import type { CertifyOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 import { runChecks } from "./recorded.ts";
-import { exchangesFile, isSystemError, renderReports } from "./reporting.ts";
+import { exchangesFile, renderReports } from "./reporting.ts";
 import { read } from "./verify.ts";
 
 const mostShown = 10;
@@ -80,8 +80,7 @@ function filesThatDiffer(folder: string, contents: Record<string, string>): stri
  * Judges the run in a folder again. The exit code is 0 if everything agrees, 1 if anything differs, and 2 if the files
  * cannot be read.
  */
-export async function rejudge(args: string[]): Promise<CommandResult> {
-  const [folder = ""] = parsed(args, 1, {}).positionals;
+export async function rejudge(folder: string): Promise<CommandResult> {
   const report = readReport(join(folder, "report.json"));
   const json = read(join(folder, "report.json"));
   const exchanges = read(join(folder, exchangesFile));

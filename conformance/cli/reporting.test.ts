@@ -1,14 +1,13 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readPublicKey, writeKeyPair } from "../certificate/keys.ts";
+import { readPrivateKey, readPublicKey, writeKeyPair } from "../certificate/keys.ts";
 import { verifyCertificate } from "../certificate/verify.ts";
-import { sampleReport, requirement } from "../testing/sample-report.ts";
-import { writeReports, makeFolder, readReporting } from "./reporting.ts";
+import { check, exchange, hostile, requirement, sampleReport } from "../testing/sample-report.ts";
+import { makeFolder, renderReports, writeReports } from "./reporting.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
-const ids = ["create.echo"];
 let folder: string;
 const at = (name: string) => join(folder, name);
 beforeEach(() => {
@@ -17,24 +16,21 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const signing = () => readReporting({ folder: at("report"), keyFile: at("key"), validDays: 90, ids }, []);
+const signing = () => {
+  const reporting = { folder: at("report"), baseline: [], signing: { key: readPrivateKey(at("key")), validDays: 90 } };
+  makeFolder(reporting);
+  return reporting;
+};
 
 test("writes every file, and a certificate that verifies against the written report.json", async () => {
-  const reporting = signing();
-  makeFolder(reporting);
-  const { files, exitCode, refusal } = await writeReports(
-    sampleReport([requirement("create.echo", "pass")]),
-    reporting,
-    now,
-  );
+  const report = sampleReport([requirement("create.echo", "pass")]);
+  const { files, exitCode, refusal } = await writeReports(report, signing(), now);
   expect({ exitCode, refusal }).toEqual({ exitCode: 0, refusal: undefined });
   expect(files).toEqual(
-    ["report.html", "report.json", "junit.xml", "badge.svg", "test-result.json", "certificate.jws"].map((name) =>
-      join(at("report"), name),
-    ),
+    ["report.html", "report.json", "junit.xml", "summary.md", "certificate.jws"].map((name) => at(`report/${name}`)),
   );
-  const jws = readFileSync(join(at("report"), "certificate.jws"), "utf8").trim();
-  const reportJson = readFileSync(join(at("report"), "report.json"));
+  const jws = readFileSync(at("report/certificate.jws"), "utf8").trim();
+  const reportJson = readFileSync(at("report/report.json"));
   const verification = await verifyCertificate({ jws, key: readPublicKey(at("key.pub")), now, reportJson });
   expect(verification).toMatchObject({ valid: true, certificate: { exp: now.getTime() / 1000 + 90 * 86_400 } });
 });
@@ -45,57 +41,55 @@ test.each([
   ["was not completed", sampleReport([], { verdict: "error" }), 2],
 ] as const)("a run that %s leaves no certificate, not even an earlier one", async (_what, report, exitCode) => {
   const reporting = signing();
-  makeFolder(reporting);
-  writeFileSync(join(at("report"), "certificate.jws"), "of an earlier run");
+  writeFileSync(at("report/certificate.jws"), "of an earlier run");
   const finished = await writeReports(report, reporting, now);
   expect(finished).toMatchObject({ exitCode, refusal: expect.stringMatching(/^No certificate: the verdict is/) });
-  expect(readdirSync(at("report")).toSorted()).toEqual([
-    "badge.svg",
-    "junit.xml",
-    "report.html",
-    "report.json",
-    "test-result.json",
-  ]);
+  expect(readdirSync(at("report")).toSorted()).toEqual(["junit.xml", "report.html", "report.json", "summary.md"]);
 });
 
-test("tolerates a known failure in report.json too", async () => {
-  writeFileSync(at("known.yaml"), "- {id: create.echo, reason: Repaired in 4.2, expires: 2026-12-31}");
-  const reporting = readReporting({ folder: at("report"), baselineFile: at("known.yaml"), validDays: 90, ids }, []);
-  makeFolder(reporting);
-  const { exitCode } = await writeReports(sampleReport([requirement("create.echo", "fail")]), reporting, now);
-  expect(exitCode).toBe(0);
-  const written = JSON.parse(readFileSync(join(at("report"), "report.json"), "utf8"));
-  expect(written).toMatchObject({
-    verdict: "passed-partially",
-    requirements: [{ knownFailure: { reason: "Repaired in 4.2" } }],
+test("tolerates a known failure in every file", async () => {
+  const known = [{ id: "create.echo", reason: "Repaired in 4.2", expires: "2026-12-31" }];
+  const { report, json } = renderReports(sampleReport([requirement("create.echo", "fail")]), known, now);
+  expect(report.verdict).toBe("passed-partially");
+  expect(JSON.parse(json)).toMatchObject({ requirements: [{ knownFailure: { reason: "Repaired in 4.2" } }] });
+});
+
+test("refuses a folder that cannot be created", () => {
+  expect(() => makeFolder({ folder: at("key/report"), baseline: [] })).toThrow("ENOTDIR");
+});
+
+test("keeps the exchange that shows a failure, and a part of the others", () => {
+  const exchanges = Array.from({ length: 30 }, (_, id) => exchange({ id, responseBody: "x".repeat(4000) }));
+  const checks = [check({ verdict: "fail", exchanges, shownBy: 20, contradictedBy: 25 })];
+  const { report } = renderReports(sampleReport([requirement("a", "fail", { checks })]), [], now);
+  const [kept] = report.requirements[0]!.checks;
+  expect(kept?.exchanges.map(({ id }) => id)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 20, 25]);
+  expect(kept?.exchangesLeftOut).toBe(20);
+  expect(kept?.exchanges[0]?.responseBody).toHaveLength(2001);
+});
+
+test("report.json has what the other files derive, beside the results", () => {
+  const failed = requirement("a", "fail", {
+    checks: [check({ verdict: "fail", exchanges: [exchange({ status: 301, curl: "curl it" })], shownBy: 1 })],
+  });
+  const { json } = renderReports(sampleReport([failed, requirement("b", "not-applicable")]), [], now);
+  expect(JSON.parse(json)).toMatchObject({
+    counts: { fail: 1, "not-applicable": 1 },
+    levels: { must: { total: 2, passed: 0, failed: 1, notApplicable: 1, notJudged: 0 } },
+    causes: [{ requirements: ["a"], title: expect.stringContaining("redirects") }],
+    requirements: [{ checks: [{ repeat: "curl it" }] }, {}],
   });
 });
 
-test("reports all problems with the given files together, before the run", () => {
-  writeFileSync(at("known.yaml"), "- {id: nope, expires: tomorrow}");
-  const faults: string[] = [];
-  readReporting(
-    { folder: at("report"), baselineFile: at("known.yaml"), keyFile: at("key.pub"), validDays: 90, ids },
-    faults,
+test("summary.md has a badge, the causes and how to repeat them, and no markup of the target's", () => {
+  const checks = [check({ verdict: "fail", actual: hostile, exchanges: [exchange({ status: 500 })], shownBy: 1 })];
+  const report = sampleReport([requirement("a.b", "fail", { checks })], { baseUrl: hostile });
+  const text = renderReports(report, [], now).contents["summary.md"]!;
+  expect(text.split("\n")[0]).toBe(
+    "![conformance: core: failed, 0 of 1 musts](https://img.shields.io/badge/conformance-core%3A%20failed%2C%200%20of%201%20musts-red)",
   );
-  expect(faults).toEqual([
-    '--baseline: Entry 1 (nope): there is no requirement "nope".',
-    "--baseline: Entry 1 (nope): reason is missing: say why the failure is tolerated.",
-    '--baseline: Entry 1 (nope): expires must be a day such as "2026-12-31".',
-    expect.stringContaining("--sign: "),
-  ]);
-  expect(existsSync(at("report"))).toBe(false);
-});
-
-test.each([
-  ["baseline", { baselineFile: "/nowhere/known.yaml" }],
-  ["sign", { keyFile: "/nowhere/key" }],
-])("a file for --%s that is not there is a fault", (flag, given) => {
-  const faults: string[] = [];
-  readReporting({ folder: at("report"), validDays: 90, ids, ...given }, faults);
-  expect(faults).toEqual([expect.stringMatching(`^--${flag}: .*ENOENT`)]);
-});
-
-test("rejects a folder that cannot be created", () => {
-  expect(() => makeFolder({ folder: at("key/report"), baseline: [] })).toThrow("ENOTDIR");
+  expect(text).toContain("| `a.b` | §4.1 |");
+  expect(text).toContain("--only a.b --seed 42");
+  const shown = text.replace(/```sh\n[^]*?\n```/, "");
+  expect(shown).not.toMatch(/(?<!\\)<script|(?<!\\)&amp;|\p{Cc}(?<!\n)/u);
 });

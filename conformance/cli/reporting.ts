@@ -1,20 +1,17 @@
-// Turns the results of a run into files. The baseline, the signing key and the directory are validated before the run,
-// so that the run does not pay and then fail because of them.
+// Turns the results of a run into files.
 import type { KeyObject } from "node:crypto";
-import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../certificate/hashes.ts";
-import { KeyError, readPrivateKey } from "../certificate/keys.ts";
 import { NotCertified, signCertificate } from "../certificate/sign.ts";
-import { renderBadge } from "../report/badge.ts";
-import { applyBaseline, BaselineError, readBaseline } from "../report/baseline.ts";
+import { applyBaseline } from "../report/baseline.ts";
 import type { KnownFailure } from "../report/baseline.ts";
-import { compact } from "../report/compact.ts";
+import { withoutExcess } from "../report/evidence.ts";
 import { renderHtml } from "../report/html.ts";
 import { renderJson } from "../report/json.ts";
 import { renderJunit } from "../report/junit.ts";
-import { renderTestResult } from "../report/test-result.ts";
+import { renderSummary } from "../report/summary.ts";
 import { exitCodeOf } from "../results.ts";
 import type { Report } from "../results.ts";
 
@@ -28,33 +25,6 @@ export type Reporting = {
 };
 
 /**
- * Reads the list of known failures and the signing key. Adds what is wrong with them to `faults`.
- * @param given.ids the ids of all requirements
- */
-export function readReporting(
-  given: { folder: string; baselineFile?: string; keyFile?: string; validDays: number; ids: Iterable<string> },
-  faults: string[],
-): Reporting {
-  const reporting: Reporting = { folder: given.folder, baseline: [] };
-  const use = (flag: string, file: string | undefined, readFrom: (file: string) => void) => {
-    try {
-      if (file !== undefined) readFrom(file);
-    } catch (error) {
-      const problems = error instanceof BaselineError ? error.problems : [(error as Error).message];
-      if (!(error instanceof BaselineError || error instanceof KeyError || isSystemError(error))) throw error;
-      faults.push(...problems.map((problem) => `--${flag}: ${problem}`));
-    }
-  };
-  use("baseline", given.baselineFile, (file) => {
-    reporting.baseline = readBaseline(readFileSync(file, "utf8"), given.ids);
-  });
-  use("sign", given.keyFile, (file) => {
-    reporting.signing = { key: readPrivateKey(file), validDays: given.validDays };
-  });
-  return reporting;
-}
-
-/**
  * Creates the directory for the files.
  * @throws Error if the directory cannot be created or is not writable
  */
@@ -62,9 +32,6 @@ export function makeFolder({ folder }: Reporting): void {
   mkdirSync(folder, { recursive: true });
   accessSync(folder, constants.W_OK);
 }
-
-/** Returns true for an error of the operating system, such as a file that does not exist. */
-export const isSystemError = (error: unknown): error is Error => error instanceof Error && "syscall" in error;
 
 export type WrittenReports = {
   /** The results after the baseline was applied. */
@@ -80,17 +47,15 @@ export type WrittenReports = {
 /** The name of the file with everything that the run learned from outside. */
 export const exchangesFile = "exchanges.jsonl.gz";
 
-/** Applies the baseline and renders report.html, report.json, junit.xml, badge.svg and test-result.json. */
+/** Applies the baseline and renders report.html, report.json, junit.xml and summary.md. */
 export function renderReports(found: Report, baseline: readonly KnownFailure[], now: Date) {
-  const { report: complete } = applyBaseline(found, baseline, now);
-  const { report, files: pages } = compact(complete, (each): [string, string] => [renderHtml(each), renderJson(each)]);
-  const [html, json] = pages;
+  const report = withoutExcess(applyBaseline(found, baseline, now).report);
+  const json = renderJson(report);
   const contents: Record<string, string> = {
-    "report.html": html,
+    "report.html": renderHtml(report),
     "report.json": json,
     "junit.xml": renderJunit(report),
-    "badge.svg": renderBadge(report),
-    "test-result.json": renderTestResult(report),
+    "summary.md": renderSummary(report),
   };
   return { report, json, contents };
 }

@@ -1,24 +1,20 @@
-// Signs the certificates of real runs of `certify client` and `certify receiver`, as their users do, and of a run against
-// tools within this process, and verifies them.
+// Signs the certificates of real runs of `certify client` and `certify receiver`, as their users do,
+// and verifies them.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readPrivateKey, writeKeyPair } from "../certificate/keys.ts";
 import { signCertificate } from "../certificate/sign.ts";
-import { goodParts, mapOf } from "../broken/tools/good.ts";
-import { inProcess } from "../broken/tools/trial.ts";
-import { runSubcommand } from "../cli/subcommands.ts";
-import { judgeTools, readToolsOptions } from "../merchants/tools/command.ts";
+import { verify as verifyFile } from "../cli/verify.ts";
 import type { Report } from "../results.ts";
 import { startCertify } from "../testing/command-line.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
-import { examples, isMissing, withCommand } from "./examples.ts";
+import { examples, isMissing, outage, withCommand } from "./examples.ts";
 import { reservePort } from "../target/reserve-port.ts";
-import { outage } from "./receivers.ts";
 
 const timeout = 600_000;
-const kinds = ["service", "client", "receiver", "tools"] as const;
+const kinds = ["service", "client", "receiver"] as const;
 type Kind = (typeof kinds)[number];
 
 let folder: string;
@@ -52,16 +48,6 @@ const runReceiver = () =>
     return certified("receiver", [...where, "--command", command, "--outage-command", outageCommand]);
   });
 
-/** Judges tools within this process, because starting a server of tools for each scenario takes a minute of CPU time. */
-const runTools = () =>
-  judgeTools(
-    readToolsOptions(["--command", "good", "--timeout", "5000", "--jobs", "64"], {}, () => 1),
-    mapOf(goodParts),
-    inProcess(goodParts),
-    { write: () => undefined },
-    new AbortController().signal,
-  );
-
 /** Signs a report as a run with `--sign` does. */
 async function sign(kind: Kind, report: Report) {
   const json = JSON.stringify(report);
@@ -75,15 +61,13 @@ async function sign(kind: Kind, report: Report) {
 const reportOf = (kind: Kind) => join(at(kind), "report.json");
 const fileOf = (kind: Kind) => join(at(kind), "certificate.jws");
 const verify = (kind: Kind, ...args: string[]) =>
-  runSubcommand("verify", [fileOf(kind), "--key", at("key.pub"), ...args], new Date());
+  verifyFile([fileOf(kind), "--key", at("key.pub"), ...args], new Date());
 
 let runs: Awaited<ReturnType<typeof certified>>[];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "certificates-"));
   writeKeyPair(at("key"));
-  const [client, receiver, tools] = await Promise.all([runClient(), runReceiver(), runTools()]);
-  runs = [client, receiver];
-  await sign("tools", tools);
+  runs = await Promise.all([runClient(), runReceiver()]);
   await sign("service", sampleReport([requirement("create.echo", "pass")]));
 }, timeout);
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -96,23 +80,21 @@ test("a client and a receiver that pass all musts get a certificate", () => {
   ]);
 });
 
-describe.each(["client", "receiver", "tools"] as const)("the certificate of the kind %s", (kind) => {
+describe.each(["client", "receiver"] as const)("the certificate of the kind %s", (kind) => {
   const report = () => reportOf(kind);
 
   test("is valid for its kind, its target and its report", async () => {
     const { baseUrl } = JSON.parse(readFileSync(report(), "utf8")) as { baseUrl: string };
-    const expected = ["--kind", kind, "--profile", kind, "--target", baseUrl, "--report", report(), "--max-age", "1h"];
+    const expected = ["--profile", kind, "--target", baseUrl, "--report", report(), "--max-age", "1h"];
     const { exitCode, text } = await verify(kind, ...expected);
     expect(exitCode).toBe(0);
-    expect(text).toMatch(new RegExp(`^VALID[^]*^Kind +${kind}$[^]*matches the given report`, "m"));
+    expect(text).toMatch(new RegExp(`^VALID[^]*^Profile +${kind}$[^]*matches the given report`, "m"));
   });
 
   test.each(kinds.filter((other) => other !== kind))("is refused in place of one of the kind %s", async (other) => {
-    const inPlace = await verify(kind, "--kind", other);
-    expect(inPlace).toMatchObject({ exitCode: 1, text: expect.stringContaining(`--kind: it states ${kind};`) });
-    const profile = other === "service" ? "core" : other;
-    expect(await verify(kind, "--profile", profile)).toMatchObject({ exitCode: 1 });
-    expect(await verify(other, "--kind", kind)).toMatchObject({ exitCode: 1 });
+    const inPlace = await verify(kind, "--profile", other === "service" ? "core" : other);
+    expect(inPlace).toMatchObject({ exitCode: 1, text: expect.stringContaining(`--profile: it states ${kind};`) });
+    expect(await verify(other, "--profile", kind)).toMatchObject({ exitCode: 1 });
     expect(await verify(other, "--report", report())).toMatchObject({ exitCode: 1 });
   });
 });

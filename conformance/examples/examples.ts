@@ -1,10 +1,13 @@
-// The example programs, and the tables of the requirements that each fails.
+// The example programs, the requirements that each fails, and how to judge them.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, parse, resolve } from "node:path";
-import { requirementsOf } from "../contract/requirements.ts";
-import type { Report, Side, Verdict } from "../results.ts";
+import { judgeClient, readClientOptions } from "../programs/client/command.ts";
+import { launcher } from "../programs/client/launch.ts";
+import { judgeReceiver, readReceiverOptions } from "../programs/receiver/command.ts";
+import type { Report } from "../results.ts";
+import { reservePort } from "../target/reserve-port.ts";
 
 type Toolchain = {
   /** What to install. */
@@ -50,48 +53,49 @@ export const toolchains = {
 } satisfies Record<string, Toolchain>;
 
 export type Example = {
-  side: Side;
   /** The path of the program, seen from this folder. */
   file: string;
   toolchain: Toolchain;
-  about: string;
+  /** The requirements that it fails; none if it is certified. */
+  fails: readonly string[];
 };
 
-const of =
-  (side: Side) =>
-  (file: string, language: keyof typeof toolchains, about: string): Example => ({
-    side,
-    file: `${side === "tools" ? side : `${side}s`}/${file}`,
-    toolchain: toolchains[language],
-    about,
-  });
-const client = of("client");
-const receiver = of("receiver");
-const tools = of("tools");
+const example = (file: string, language: keyof typeof toolchains, fails = ""): Example => ({
+  file,
+  toolchain: toolchains[language],
+  fails: fails.split(" ").flatMap((id) => (id === "" ? [] : `${file.split("s/")[0]}.${id}`)),
+});
 
 export const examples: readonly Example[] = [
-  client("our-client.ts", "node", "this repository's client, with its journal"),
-  client("careful.py", "python", "Python's standard library, with the care that payments need"),
-  client("careful.go", "go", "the same in Go, with its standard library"),
-  client("Careful.java", "java", "the same in Java, with its standard library"),
-  client("backoff.php", "php-program", "PHP's standard library, with delays of 1, 2, 4 and 8 seconds"),
-  client("ordinary.py", "python", "Python's standard library, as it is often used"),
-  client("naive.mjs", "node", "`fetch`, with a new reference for each attempt"),
-  receiver("express.ts", "node", "Express with this repository's client"),
-  receiver("hono.ts", "node", "Hono with this repository's client"),
-  receiver("standard.py", "python", "Python's standard library"),
-  receiver("with_django.py", "django", "Django, with a model and its ORM"),
-  receiver("standard.go", "go", "Go's standard library, with a file for each event instead of a database"),
-  receiver("standard.php", "php", "PHP's own server and standard library"),
-  receiver("laravel-style.php", "php", "the structure of a Laravel application, with PHP's standard library"),
-  receiver(
-    "naive.mjs",
-    "node",
-    "Express, with a body that was parsed before it is verified, and a memory in a variable",
+  example("clients/our-client.ts", "node"),
+  example("clients/careful.py", "python"),
+  example("clients/careful.go", "go"),
+  example("clients/Careful.java", "java"),
+  example("clients/backoff.php", "php-program"),
+  example(
+    "clients/ordinary.py",
+    "python",
+    "loses-nothing paid-is-true failed-is-true refused-is-true no-redirect key-stays bounded-time waits-as-told",
   ),
-  tools("our-server.ts", "node", "this repository's tools, with a policy"),
-  tools("careful.py", "python", "one tool that pays, with a mandatory reference, in Python's standard library"),
-  tools("naive.mjs", "node", "one tool, with a new reference for each call, and an error for whatever went wrong"),
+  example(
+    "clients/naive.mjs",
+    "node",
+    "pays-once loses-nothing same-reference paid-is-true refused-is-true contract no-redirect key-stays bounded-time",
+  ),
+  example("receivers/express.ts", "node"),
+  example("receivers/hono.ts", "node"),
+  example("receivers/standard.py", "python"),
+  example("receivers/with_django.py", "django"),
+  example("receivers/standard.go", "go"),
+  example("receivers/standard.php", "php"),
+  example("receivers/laravel-style.php", "php"),
+  example(
+    "receivers/naive.mjs",
+    "node",
+    "unknown-event told-apart bytes-covered stale-refused future-refused any-signature rotation leaks-nothing " +
+      "headers-required survives-strangers once-at-once lost-response failure-retried remembers-after-restart " +
+      "keeps-acknowledged survives-crash",
+  ),
 ];
 
 /** Returns true if an example cannot run on this machine. */
@@ -118,52 +122,45 @@ export async function withCommand<T>(
   }
 }
 
-/** An example's column in a table: a cell for each requirement, and a cell for the verdict. */
-export type Column = ReadonlyMap<string, string>;
+export const outage = join(import.meta.dirname, "receivers/outage.mjs");
 
-const cells: Partial<Record<Verdict, string>> = { pass: "✓", fail: "✗", warn: "(✗)" };
-const notJudged = "?";
-const verdictRow = "**verdict**";
+/** The webhook secrets of the examples. They need not be kept secret. */
+const secrets = {
+  WEBHOOK_SECRET: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDE=",
+  WEBHOOK_SECRET_OLD: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDI=",
+};
 
-/** Returns the column of an example that was judged. */
-export const columnOf = ({ requirements, verdict }: Report): Column =>
-  new Map([...requirements.map((each) => [each.id, cells[each.verdict] ?? notJudged] as const), [verdictRow, verdict]]);
+const quiet = { write: () => undefined };
 
-/** Reads the columns of the tables in a page, by the file of their example. */
-export function readColumns(page: string): Map<string, Column> {
-  const columns = new Map<string, Map<string, string>>();
-  let files: string[] = [];
-  const tables = page.split("\n\n").filter((part) => part.startsWith("| requirement"));
-  for (const line of tables.flatMap((table) => table.trim().split("\n"))) {
-    const [name = "", , ...values] = line.split("|").slice(1, -1);
-    if (name.trim() === "requirement") {
-      files = values.map((value) => /\((.+)\)/.exec(value)?.[1] ?? "");
-      for (const file of files) columns.set(file, new Map());
-    }
-    const row = name.trim().replaceAll("`", "");
-    for (const [index, file] of files.entries()) columns.get(file)!.set(row, values[index]!.trim());
+/**
+ * Returns the report on an example. A receiver gets a free port and an empty database.
+ * @param args further options of `certify client` or `certify receiver`
+ */
+export async function judgeExample(given: Example, seed: number, args: readonly string[] = []): Promise<Report> {
+  const never = new AbortController().signal;
+  const folder = await mkdtemp(join(tmpdir(), "example-"));
+  const env = { ...process.env, ...secrets, BOOKINGS: join(folder, "bookings") };
+  try {
+    return await withCommand(given, async (command) => {
+      if (given.file.startsWith("clients/")) {
+        const options = readClientOptions(["--command", command, ...args], () => seed);
+        return judgeClient(options, launcher(command), quiet, never);
+      }
+      const origin = `http://127.0.0.1:${await reservePort()}`;
+      const urls = ["--url", `${origin}/webhooks`, "--effects-url", `${origin}/effects`];
+      const commands = ["--command", command, "--outage-command", `${process.execPath} ${outage}`];
+      return judgeReceiver(
+        readReceiverOptions([...urls, ...commands, ...args], env, () => seed),
+        env,
+        quiet,
+        never,
+      );
+    });
+  } finally {
+    await rm(folder, { recursive: true });
   }
-  return columns;
 }
 
-/** Renders the table of the example programs of one kind, as Markdown. */
-export function tableOf(side: Side, columns: ReadonlyMap<string, Column>): string {
-  const files = examples.filter((example) => example.side === side).map(({ file }) => file);
-  const cellsOf = (row: string) => files.map((file) => columns.get(file)?.get(row) ?? notJudged);
-  const rows = requirementsOf(side).map(({ id, level }) => [`\`${id}\``, level, ...cellsOf(id)]);
-  const head = ["requirement", "level", ...files.map((file) => `[${file.split("/").at(-1)}](${file})`)];
-  const last = [verdictRow, "", ...cellsOf(verdictRow)];
-  return [head, head.map(() => "---"), ...rows, last].map((row) => `| ${row.join(" | ")} |`).join("\n");
-}
-
-/** Returns the requirements that an example fails; requirements that are not a must are in brackets. */
+/** Returns the ids of the requirements that a program violates. */
 export const failuresOf = ({ requirements }: Report): string[] =>
-  requirements.flatMap(({ id, verdict }) =>
-    verdict === "fail" ? `\`${id}\`` : verdict === "warn" ? `(\`${id}\`)` : [],
-  );
-
-/** Says in how many scenarios an example violated a requirement. */
-export function violations({ requirements }: Report, id: string): number {
-  const { checks } = requirements.find((requirement) => requirement.id === id)!;
-  return checks.filter(({ verdict }) => verdict === "fail").length;
-}
+  requirements.flatMap(({ id, verdict }) => (verdict === "fail" || verdict === "warn" ? id : []));

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import type { Exchange, RequirementResult } from "../results.ts";
 import { check, exchange, requirement, sampleReport } from "../testing/sample-report.ts";
 import { causesOf } from "./causes.ts";
-import { likelyCause } from "./likely.ts";
 
 let ids = 0;
 type Over = Partial<RequirementResult> & { expected?: string; actual?: string };
@@ -37,8 +36,15 @@ test("what a route returns instead of 401 is one cause, which names the middlewa
   ];
   expect(grouped(requirements)).toEqual([["auth.a", "auth.b"], ["auth.c"], ["verify.a"]]);
   const [first] = causesOf(sampleReport(requirements));
-  expect(first?.title).toMatch(/^GET \/v1\/disbursements\/{reference} responds with 404 instead of 401: this route is/);
-  expect(first?.failures[0]?.likely).toMatch(/^This route is outside the middleware that checks the key/);
+  expect(first?.title).toMatch(/^GET \/v1\/disbursements\/{reference} responds with 404 instead of 401. This route is/);
+});
+
+test("a 5xx for a valid request comes first, and explains the others", () => {
+  const invalid = failed("a", { status: 500, responseBody: errorBody("DSB1") }, { expected: "400 or 422" });
+  const valid = failed("b", { status: 500, responseBody: errorBody("DSB2") });
+  const [cause, ...others] = causesOf(sampleReport([invalid, valid]));
+  expect([cause?.failures.map(({ requirement: { id } }) => id), others]).toEqual([["b", "a"], []]);
+  expect(cause?.title).toContain("The target fails for valid requests too");
 });
 
 test("the same exchange is one cause, and different faults of accepted requests are not", () => {
@@ -99,7 +105,7 @@ test("a known failure needs no attention", () => {
 });
 
 const dsb = "https://sandbox.example/v1/disbursements/DSB1";
-test.each<[string, string, Partial<Exchange>, Over, RegExp | undefined]>([
+test.each<[string, string, Partial<Exchange>, Over, RegExp]>([
   [
     "a 500 for a duplicate",
     "create.duplicate-refused",
@@ -121,17 +127,21 @@ test.each<[string, string, Partial<Exchange>, Over, RegExp | undefined]>([
     "verify.unknown-404",
     { status: 404, method: "GET", url: dsb },
     { expected: "404" },
-    undefined,
+    /^The target responds with 404$/,
   ],
   ["a page", "errors.shape", { status: 400, responseHeaders: { "content-type": "text/html" } }, {}, /proxy/],
   ["a redirect", "create.accepted", { status: 301 }, {}, /--base-url/],
   ["a timeout", "create.accepted", { status: undefined, failure: "no complete response within 9 ms" }, {}, /--timeout/],
   ["a 500 for a bad value", "create.amount-type", { status: 500 }, { expected: "400 or 422" }, /Validate the body/],
   ["a converted value", "create.amount-type", { status: 200 }, { expected: "400 or 422" }, /converts the value/],
-  ["a wrong amount", "create.amount-echoed", { status: 200 }, { expected: "amount 5" }, undefined],
+  [
+    "a wrong amount",
+    "create.amount-echoed",
+    { status: 200 },
+    { expected: "amount 5" },
+    /^What create.amount-echoed promises\.$/,
+  ],
 ])("the likely cause of %s", (_, id, response, over, cause) => {
-  const result = failed(id, response, over);
-  const found = likelyCause(result, result.checks[0]!);
-  if (cause) expect(found).toMatch(cause);
-  else expect(found).toBeUndefined();
+  const [found] = causesOf(sampleReport([failed(id, response, over)]));
+  expect(found?.title).toMatch(cause);
 });

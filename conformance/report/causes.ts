@@ -1,15 +1,14 @@
-// Groups failures that have one cause, and sorts the groups by what a reader should fix first.
-import type { CheckResult, Report, RequirementResult } from "../results.ts";
-import { expectsSuccess, isUnprotected, likelyCause, outsideMiddleware, shownBy } from "./likely.ts";
+// Groups failures that have one cause, says what the cause probably is, and sorts the groups by what a reader should fix
+// first. An explanation is given only where the evidence supports it.
+import { isSide, type CheckResult, type Exchange, type Report, type RequirementResult } from "../results.ts";
 
 export type Failure = {
   requirement: RequirementResult;
   /** The check that shows the failure. */
   check: CheckResult;
-  likely?: string;
 };
 
-/** What several failures have in common. */
+/** What one or several failures have in common, in words. The most urgent failure comes first. */
 export type Cause = { title: string; failures: Failure[] };
 
 /**
@@ -20,6 +19,128 @@ export const needsAttention = ({ verdict, checks, knownFailure, reason }: Requir
   verdict === "fail" ||
   (verdict === "warn" && !knownFailure) ||
   (verdict === "could-not-run" && checks.length > 0 && reason?.code !== "stopped");
+
+/** Returns the exchange that shows the failure of a check; undefined if no single exchange shows it. */
+export const shownBy = (check: CheckResult): Exchange | undefined =>
+  check.exchanges.find(({ id }) => id === check.shownBy);
+
+/** Describes the request with which the target first contradicted the requirement; undefined if no request shows it. */
+export function firstRequest({ exchanges, contradictedBy }: CheckResult): string | undefined {
+  const exchange = exchanges.find(({ id }) => id === contradictedBy);
+  return exchange && `#${exchange.id} ${exchange.method} ${exchange.url}, ${exchange.status ?? "no response"}`;
+}
+
+/** What the rules know about a failure. */
+type Evidence = {
+  id: string;
+  expected: string;
+  actual: string;
+  exchange: Exchange | undefined;
+  /** The status of the exchange that shows the failure; 0 without one. */
+  status: number;
+  /** True if the request was valid, so that a conforming service accepts it. */
+  isValid: boolean;
+  wasAccepted: boolean;
+};
+
+function evidenceOf({ requirement: { id }, check }: Failure): Evidence {
+  const exchange = shownBy(check);
+  const { expected, actual } = check;
+  const status = exchange?.status ?? 0;
+  const wasAccepted = status >= 200 && status < 300;
+  return { id, expected, actual, exchange, status, isValid: /^(a )?(200|2xx)\b/.test(expected), wasAccepted };
+}
+
+/**
+ * True if the target handles a request that it must refuse with 401. A 5xx does not show that: the target may fail for
+ * every request.
+ */
+const isUnprotected = ({ expected, exchange, status }: Evidence) =>
+  exchange !== undefined && /^401\b/.test(expected) && status > 0 && status < 500 && status !== 401 && status !== 429;
+
+const isDuplicate = ({ id }: Evidence) => /duplicate|reference-unique|failed-counts|lost-answer/.test(id);
+const isRead = ({ exchange }: Evidence) =>
+  exchange?.method === "GET" && /\/v1\/(disbursements|checkouts)\/[^/]+$/.test(exchange.url);
+const hasBody = ({ exchange }: Evidence) => exchange?.method !== "GET" && exchange?.requestBody !== undefined;
+const isPage = ({ exchange, status }: Evidence) =>
+  status > 0 && /html/i.test(exchange?.responseHeaders?.["content-type"] ?? "");
+const lostBy = (text: RegExp) => (evidence: Evidence) =>
+  evidence.exchange !== undefined && evidence.status === 0 && text.test(evidence.exchange.failure ?? "");
+const refuses = (ids: RegExp) => (evidence: Evidence) => ids.test(evidence.id) && evidence.wasAccepted;
+
+/** Explanations of failures. The first whose condition is true holds. */
+const explanations: [when: (evidence: Evidence) => boolean, explanation: string][] = [
+  [
+    (evidence) =>
+      isUnprotected(evidence) ||
+      refuses(/^(auth|lists\.needs-key|sandbox\.needs-key|checkout-record\.needs-key)/)(evidence),
+    "This route is outside the middleware that checks the key, or the key is not compared as a whole.",
+  ],
+  [
+    lostBy(/no complete response/),
+    "The target did not respond within --timeout. A handler may wait for something that never happens, such as a lock or another service.",
+  ],
+  [
+    lostBy(/closed without/),
+    "The process or a proxy closed the connection. A crash in the handler does this; see the target's log.",
+  ],
+  [
+    (evidence) => isDuplicate(evidence) && evidence.status >= 500,
+    "The unique constraint of the database works, but its error is not turned into 409. Catch the violation and respond with 409.",
+  ],
+  [
+    ({ id, actual }) => id.includes("race") && /\d × 200.*\d × 5\d\d/.test(actual),
+    "Concurrent inserts violate the unique constraint, and the error of the losers is not turned into 409.",
+  ],
+  [
+    ({ id, actual }) => id.includes("race") && /^([2-9]|\d\d+) × 200/.test(actual),
+    "The reference is looked up first and inserted later. Concurrent requests all find nothing. Only a unique constraint in the database prevents this.",
+  ],
+  [
+    refuses(/^create\.duplicate-refused/),
+    "There is no unique constraint on merchant and reference, or it covers more fields, such as amount, phone number or country.",
+  ],
+  [
+    ({ status }) => status === 502 || status === 503 || status === 504,
+    "A gateway in front of the service could not reach it in time, or the service is overloaded.",
+  ],
+  [
+    (evidence) => evidence.status === 404 && isRead(evidence) && evidence.isValid,
+    "The record is not found right after it was created: a read replica that lags behind, a lookup by another reference or merchant, or a create that responds before its commit.",
+  ],
+  [
+    ({ status, isValid }) => status === 401 && isValid,
+    "The key is valid for some requests only. Check its permissions and the environment that it belongs to.",
+  ],
+  [({ status }) => status === 429, "The target limits the rate of requests. Set --rate to what it allows."],
+  [
+    ({ status }) => status >= 300 && status < 400,
+    "The target redirects. Give the final address as --base-url, with https and everything before /v1.",
+  ],
+  [isPage, "A proxy or the error page of a framework responds, not the service itself."],
+  [
+    ({ id, status }) => /malformed|body-required|object-required/.test(id) && status >= 500,
+    "The error of the JSON parser is not turned into 400.",
+  ],
+  [
+    (evidence) => evidence.status >= 500 && hasBody(evidence) && !evidence.isValid,
+    "The value reaches code or a database column that cannot take it. Validate the body before using it.",
+  ],
+  [
+    refuses(/-type$|\.types$|wrong-type/),
+    "The validator or the language converts the value to the expected type instead of rejecting it.",
+  ],
+  [
+    ({ id, status }) => id === "json.charset-accepted" && status >= 400,
+    "The Content-Type is compared as text, so that a parameter such as charset makes it unknown.",
+  ],
+  [
+    refuses(/-pattern$|\.patterns$/),
+    "The pattern is missing or not anchored at both ends, or a newline at the end slips through.",
+  ],
+];
+
+const outage = "The target fails for valid requests too, so fix this failure first. The target's log shows the error.";
 
 /** Returns the text without the parts that differ between two occurrences of the same error. */
 const withoutDetails = (text: string) =>
@@ -44,38 +165,32 @@ function errorIn(body: string): string {
 const longestTitle = 120;
 const refusal = /^(?:a )?((?:4\d\d|4xx)(?:(?:, | or )\d{3})*)/;
 
-function routeOf(method: string, url: string): string {
+function routeOf({ method, url }: Exchange): string {
   const path = URL.canParse(url) ? new URL(url).pathname : url;
   return `${method} ${path.replace(/(\/v1\/\w+\/).+$/, "$1{reference}")}`;
 }
 
-/** Describes the request with which the target first contradicted the requirement; undefined if no request shows it. */
-export function firstRequest({ exchanges, contradictedBy }: CheckResult): string | undefined {
-  const exchange = exchanges.find(({ id }) => id === contradictedBy);
-  return exchange && `#${exchange.id} ${exchange.method} ${exchange.url}, ${exchange.status ?? "no response"}`;
-}
-
-/** Describes what the failure of a check has in common with other failures of the same cause. */
-function causeOf({ id, text }: RequirementResult, check: CheckResult): { key: string; title: string } {
-  const exchange = shownBy(check);
+/** Returns what a failure has in common with other failures of the same cause: a key, and a description of it. */
+function symptomOf(evidence: Evidence, text: string): { key: string; symptom: string } {
+  const { id, exchange, status, expected, actual } = evidence;
   if (!exchange) {
-    const about = withoutDetails(check.actual);
-    return about === "" ? { key: id, title: text } : { key: about, title: check.actual.slice(0, longestTitle) };
+    const about = withoutDetails(actual);
+    return about === "" ? { key: id, symptom: text } : { key: about, symptom: actual.slice(0, longestTitle) };
   }
-  const { status, method, url, failure = "unknown reason" } = exchange;
-  if (isUnprotected(check)) {
-    const route = routeOf(method, url);
-    return { key: `${route} 401`, title: `${route} responds with ${status} instead of 401: ${outsideMiddleware}` };
+  if (isUnprotected(evidence)) {
+    const symptom = `${routeOf(exchange)} responds with ${status} instead of 401`;
+    return { key: `${routeOf(exchange)} 401`, symptom };
   }
-  if (status === undefined) return { key: `none ${withoutDetails(failure)}`, title: `No response: ${failure}` };
+  const { failure = "unknown reason", responseBody = "" } = exchange;
+  if (status === 0) return { key: `none ${withoutDetails(failure)}`, symptom: `No response: ${failure}` };
   if (status >= 300) {
-    const error = errorIn(exchange.responseBody ?? "");
-    return { key: `${status} ${error}`, title: `The target responds with ${status} ${error}`.trim() };
+    const symptom = `The target responds with ${status} ${errorIn(responseBody)}`.trim();
+    return { key: symptom, symptom };
   }
-  const [, refused] = refusal.exec(check.expected) ?? [];
-  if (refused === undefined) return { key: `exchange ${exchange.id}`, title: text };
-  const title = `${routeOf(method, url)} is accepted with ${status} instead of refused with ${refused}`;
-  return { key: title, title };
+  const [, refused] = refusal.exec(expected) ?? [];
+  if (refused === undefined) return { key: `exchange ${exchange.id}`, symptom: text };
+  const symptom = `${routeOf(exchange)} is accepted with ${status} instead of refused with ${refused}`;
+  return { key: symptom, symptom };
 }
 
 /** 0 for musts that failed, then musts that could not be judged, then the rest. */
@@ -99,44 +214,46 @@ const inOrder = (a: Failure, b: Failure) =>
   placeOf(a.check) - placeOf(b.check) ||
   Number(isAboutStatus(b)) - Number(isAboutStatus(a));
 
-/**
- * If a target responds with a 5xx to valid requests too, replaces the likely causes of all failures with this cause.
- */
-function explainOutage({ failures }: Cause) {
-  const valid = failures.find(({ check }) => expectsSuccess(check) && (shownBy(check)?.status ?? 0) >= 500);
-  if (!valid || failures.length === 1) return;
-  for (const failure of failures) delete failure.likely;
-  valid.likely =
-    "The target fails for valid requests too, so fix this failure first. The target's log shows the error.";
-  failures.splice(failures.indexOf(valid), 1);
-  failures.unshift(valid);
-}
-
 /** Returns the check that shows a requirement's failure: the first failed check that has the requirement's verdict. */
 const shownCheck = ({ checks, verdict }: RequirementResult) =>
   checks.filter((check) => check.verdict === verdict).toSorted((a, b) => placeOf(a) - placeOf(b))[0] ?? checks[0];
+
+/** Explains what a group of failures has in common; undefined if the evidence does not support an explanation. */
+function explanationOf([first, ...others]: readonly Failure[]): string | undefined {
+  const { profile, verdict } = first!.requirement;
+  // The rules are about services.
+  if (isSide(profile) || verdict === "could-not-run") return undefined;
+  const evidence = evidenceOf(first!);
+  if (others.length > 0 && evidence.isValid && evidence.status >= 500) return outage;
+  return explanations.find(([when]) => when(evidence))?.[1];
+}
+
+/** Puts failures in order. A 5xx for a valid request comes first, because it explains the others. */
+function sorted(failures: readonly Failure[]): Failure[] {
+  const isOutage = (failure: Failure) => evidenceOf(failure).isValid && evidenceOf(failure).status >= 500;
+  return failures.toSorted((a, b) => Number(isOutage(b)) - Number(isOutage(a)) || inOrder(a, b));
+}
 
 /**
  * Groups the requirements that need attention by cause. Causes of failed musts come in the order in which their
  * requests contradicted the contract, because later failures may follow from earlier failures.
  */
 export function causesOf({ requirements }: Pick<Report, "requirements">): Cause[] {
-  const causes = new Map<string, Cause>();
+  const groups = new Map<string, { symptom: string; failures: Failure[] }>();
   for (const requirement of requirements.filter(needsAttention)) {
     const check = shownCheck(requirement);
     if (!check) continue;
-    const { key, title } = causeOf(requirement, check);
-    const likely = requirement.verdict === "could-not-run" ? undefined : likelyCause(requirement, check);
-    const cause = causes.get(key) ?? { title, failures: [] };
-    cause.failures.push({ requirement, check, ...(likely === undefined ? {} : { likely }) });
-    causes.set(key, cause);
-  }
-  for (const cause of causes.values()) {
-    cause.failures.sort(inOrder);
-    explainOutage(cause);
+    const { key, symptom } = symptomOf(evidenceOf({ requirement, check }), requirement.text);
+    const group = groups.get(key) ?? { symptom, failures: [] };
+    group.failures.push({ requirement, check });
+    groups.set(key, group);
   }
   const firstOf = ({ failures }: Cause) => failures.toSorted(inOrder)[0]!;
-  return [...causes.values()].toSorted(
-    (a, b) => inOrder(firstOf(a), firstOf(b)) || b.failures.length - a.failures.length,
-  );
+  return [...groups.values()]
+    .map(({ symptom, failures: found }): Cause => {
+      const failures = sorted(found);
+      const explanation = explanationOf(failures);
+      return { title: explanation === undefined ? symptom : `${symptom.replace(/\.$/, "")}. ${explanation}`, failures };
+    })
+    .toSorted((a, b) => inOrder(firstOf(a), firstOf(b)) || b.failures.length - a.failures.length);
 }

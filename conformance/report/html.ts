@@ -13,18 +13,9 @@ import * as words from "./words.ts";
 const read = (name: string) => readFileSync(join(import.meta.dirname, "templates", name), "utf8").trim();
 const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-const rank = (source: string) => (source.startsWith("§") ? 0 : 1);
-
-/**
- * Groups requirements by source. The sections of the interface document come first, in their order, then the decisions.
- */
-function bySource(requirements: readonly RequirementResult[]) {
-  const groups = Map.groupBy(requirements, words.sourceOf);
-  const order = new Intl.Collator("en", { numeric: true });
-  return [...groups]
-    .toSorted(([a], [b]) => rank(a) - rank(b) || order.compare(a, b))
-    .map(([source, members]) => ({ source, title: words.titleOf(source), requirements: members }));
-}
+/** Groups requirements by topic, in the order in which the topics occur. */
+const byTopic = (requirements: readonly RequirementResult[]) =>
+  [...Map.groupBy(requirements, words.topicOf)].map(([topic, members]) => ({ topic, requirements: members }));
 
 /** Groups the requirements that were not judged, or only in part, by reason. */
 function notJudged(requirements: readonly RequirementResult[]) {
@@ -59,11 +50,12 @@ export function renderHtml(report: Report): string {
     script,
     style,
     policy: `default-src 'none'; style-src ${hash(style)}; script-src ${hash(script)}; base-uri 'none'; form-action 'none'`,
+    conditions: words.conditionEntries({ ...report, ...report.conditions }),
     causes: causesOf(report),
     tally: tallyPhrases(report),
     paid: paidOf(report.created),
     known: report.requirements.filter(({ knownFailure }) => knownFailure),
-    groups: bySource(report.requirements),
+    groups: byTopic(report.requirements),
     observed: observationsOf(report),
     notJudged: notJudged(report.requirements),
     took: words.duration(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),

@@ -1,6 +1,5 @@
 import type { CheckResult, Report, RequirementResult } from "../results.ts";
 import { causesOf, type Cause } from "./causes.ts";
-import { likelyCause } from "./likely.ts";
 import { repeatOf } from "./repeat.ts";
 import { render } from "./templates.ts";
 import { scopeLine } from "./scope.ts";
@@ -17,27 +16,23 @@ type TestCase = {
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
 
-/**
- * Renders the text of a failure: the requirement, what was expected and received, why it matters, its likely cause, and
- * the command that repeats it.
- */
+/** Renders the text of a failure: the requirement, what was expected and received, why it matters, and its repetition. */
 function evidence(report: Report, requirement: RequirementResult, check: CheckResult): string {
-  const likely = check.verdict === "fail" ? likelyCause(requirement, check) : undefined;
   return [
     `Requirement: ${requirement.text} (${words.sourceOf(requirement)}, ${words.levels[requirement.level]})`,
     `Expected: ${check.expected}`,
     `Received: ${check.actual}`,
     ...(requirement.matters === undefined ? [] : [`Why it matters: ${requirement.matters}`]),
-    ...(likely === undefined ? [] : [`Likely cause: ${likely}`]),
     `Repeat: ${repeatOf(report, requirement, check)}`,
   ].join("\n");
 }
 
-/** Returns the message of a failure. If other failures have the same cause, the text names them. */
-function messageOf(cause: Cause | undefined, check: CheckResult): string {
-  const others = (cause?.failures.length ?? 1) - 1;
-  if (!cause || others === 0) return check.actual;
-  return `${check.actual} (same cause as ${words.counted(others, "other requirement")}: ${cause.title})`;
+/** Returns the message of a failure, with its cause, and how many other failures have the same. */
+function messageOf(cause: Cause | undefined, { text }: RequirementResult, check: CheckResult): string {
+  if (!cause || cause.title === text) return check.actual;
+  const others = cause.failures.length - 1;
+  const same = others === 0 ? "" : `same cause as ${words.counted(others, "other requirement")}: `;
+  return `${check.actual} (${same}${cause.title})`;
 }
 
 function checkCase(report: Report, requirement: RequirementResult, check: CheckResult, cause?: Cause): TestCase {
@@ -55,7 +50,7 @@ function checkCase(report: Report, requirement: RequirementResult, check: CheckR
   if (check.verdict === "fail" && knownFailure && requirement.verdict !== "fail") {
     return outcome("skipped", `Known failure until ${knownFailure.expires}: ${knownFailure.reason}`);
   }
-  if (check.verdict === "fail") return outcome("failure", messageOf(cause, check));
+  if (check.verdict === "fail") return outcome("failure", messageOf(cause, requirement, check));
   if (check.verdict === "could-not-run") return outcome("error", check.actual);
   if (check.verdict === "not-applicable") return outcome("skipped", check.actual);
   return check.verdict === "pass" ? base : { ...base, output: `${words.verdicts[check.verdict]}. ${text}` };
@@ -94,22 +89,22 @@ const problemCase = (element: "failure" | "error", name: string) => (problem: st
 });
 
 /**
- * Renders the report as JUnit XML, with a test suite for each section or decision and a test case for each check.
+ * Renders the report as JUnit XML, with a test suite for each topic and a test case for each check.
  * Failed checks are failures. Checks that could not run, and errors of the suite, are errors. Requirements that are not
  * applicable are skipped.
  */
 export function renderJunit(report: Report): string {
-  const groups = Map.groupBy(report.requirements, words.sourceOf);
+  const groups = Map.groupBy(report.requirements, words.topicOf);
   const causes = new Map(
     causesOf(report).flatMap((cause) => cause.failures.map(({ requirement }) => [requirement.id, cause] as const)),
   );
-  const suites = [...groups].map(([source, requirements]) => {
+  const suites = [...groups].map(([topic, requirements]) => {
     const cases = requirements.flatMap((requirement) =>
       requirement.checks.length > 0
         ? requirement.checks.map((check) => checkCase(report, requirement, check, causes.get(requirement.id)))
         : [unjudgedCase(requirement)],
     );
-    return suite(`${source} ${words.titleOf(source)}`.trim(), cases);
+    return suite(topic, cases);
   });
   const problems = [
     ...report.errors.map(problemCase("error", "The suite runs without errors")),

@@ -11,7 +11,7 @@ const others = /^(broken|examples|testing|vectors|node_modules|dist)\/|\.test\.t
 /** Files whose output is not a line, or has escape sequences of their own, and the texts that they print. */
 const own = {
   "cli/certify-service.ts": ["console.log(`\\n${renderTerminal("],
-  "merchants/command.ts": ["console.log(`\\n${renderTerminal("],
+  "programs/command.ts": ["console.log(`\\n${renderTerminal("],
   "report/print.ts": ["console.log(visible(", "console.error(visible("],
   "run/progress.ts": [],
 };

@@ -2,7 +2,7 @@
 import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
 import { quoted } from "../target/shell.ts";
 import { raceCommand } from "../target/recorder.ts";
-import { shownBy } from "./likely.ts";
+import { shownBy } from "./causes.ts";
 
 /**
  * Returns the command that re-runs the checks of `ids`, or all checks, with the same inputs. The command reads keys from

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { NotCertified, signCertificate } from "../certificate/sign.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
-import { completingCommand, followedFor, scopeInShort, scopeLine } from "./scope.ts";
+import { completingCommand, followedFor, scopeLine } from "./scope.ts";
 
 const apart = (id: string) => requirement(id, "not-applicable");
 const left = (id: string, code: "caller" | "effects" | "only") =>
@@ -12,7 +12,6 @@ test("names what is not applicable, and keeps it in the total", () => {
   const report = sampleReport([requirement("a.b", "pass"), ...["c.d", "e.f", "g.h", "i.j"].map(apart)]);
   expect(scopeLine(report)).toBe("core · effects money · 1 of 5 musts · 4 not applicable: c.d, e.f, g.h and 1 more");
   expect(scopeLine(report, 9)).toContain("4 not applicable: c.d, e.f, g.h, i.j");
-  expect(scopeInShort(report)).toBe("1 of 5 musts, 4 not applicable");
 });
 
 test("names what the caller did not provide, and the command that adds it, without keys", () => {

@@ -4,7 +4,7 @@ import { repeatCommand } from "./repeat.ts";
 import { tallyOf } from "./tally.ts";
 
 /** Returns the ids of the requirements that are not applicable to the target. */
-export const notApplicableIds = ({ requirements }: Pick<Report, "requirements">) =>
+const notApplicableIds = ({ requirements }: Pick<Report, "requirements">) =>
   requirements
     .filter(({ verdict, reason }) => verdict === "not-applicable" && reason?.code === "target")
     .map(({ id }) => id);
@@ -31,19 +31,6 @@ export function scopeLine(report: Report, most = 3): string {
     ...(ids.length > 0 ? [`${ids.length} not applicable: ${named}`] : []),
     ...(missing.length > 0 ? [`not provided: ${missing.join("; ")}`] : []),
   ].join(" · ");
-}
-
-/** Returns the scope in few words, for the badge: "76 of 79 musts, 3 not applicable". */
-export function scopeInShort(report: Report): string {
-  const { total, passed } = tallyOf(report).must;
-  const [apart, missing] = [notApplicableIds(report).length, report.notProvided.length];
-  return [
-    `${passed} of ${total} musts`,
-    ...(report.effects === "money" ? [] : effectsOf(report)),
-    ...(report.only ? ["--only"] : []),
-    ...(apart > 0 ? [`${apart} not applicable`] : []),
-    ...(missing > 0 ? [`${missing} not provided`] : []),
-  ].join(", ");
 }
 
 /**

@@ -47,9 +47,9 @@ function othersOf({ checks, verdict }: RequirementResult, shown: CheckResult): s
 }
 
 /** Renders a requirement with its source, and what the first of its failed checks expected and received. */
-function failureLines(report: Report, { requirement, check, likely }: Failure, paint: Paint): string[] {
+function failureLines(report: Report, { requirement, check }: Failure, paint: Paint, cause?: string): string[] {
   const [mark, style] = marks[requirement.verdict] ?? ["·", "dim"];
-  const source = `${words.sourceOf(requirement)} ${words.titleOf(words.sourceOf(requirement))}`.trim();
+  const source = words.sourceOf(requirement);
   const request = firstRequest(check);
   return [
     `${paint(style, mark)} ${paint("bold", oneLine(requirement.id))}  ${oneLine(source)}, ${words.levels[requirement.level]}`,
@@ -62,7 +62,7 @@ function failureLines(report: Report, { requirement, check, likely }: Failure, p
     ...(request === undefined ? [] : [field("request", oneLine(request))]),
     field("expected", check.expected),
     field("received", check.actual),
-    ...(likely === undefined ? [] : [field("likely", likely)]),
+    ...(cause === undefined || cause === requirement.text ? [] : [field("likely", oneLine(cause))]),
     field("repeat", repeatOf(report, requirement, check)),
   ];
 }
@@ -71,7 +71,7 @@ function failureLines(report: Report, { requirement, check, likely }: Failure, p
 function causeLines(report: Report, { title, failures }: Cause, paint: Paint): string[] {
   const [first, ...others] = failures;
   if (!first) return [];
-  if (others.length === 0) return [...failureLines(report, first, paint), ""];
+  if (others.length === 0) return [...failureLines(report, first, paint, title), ""];
   const ids = others.map(({ requirement }) => oneLine(requirement.id)).join(", ");
   return [
     `${paint("bold", `${failures.length} requirements, one cause:`)} ${oneLine(title)}`,

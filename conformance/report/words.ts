@@ -39,7 +39,6 @@ export const profiles: Record<Profile | Side, string> = {
   extended: "what the interface document states, and this project's decisions where it is silent",
   client: "what a program that pays must do, whatever happens to its requests",
   receiver: "what a program that receives webhooks must do, whatever arrives",
-  tools: "what tools with which agents pay must do, whatever the model, the host and the network do",
 };
 
 export const effects: Record<EffectsAllowed, string> = {
@@ -56,50 +55,6 @@ export const whyNotJudged: Record<NotJudged["code"], string> = {
   stopped: "The run ended before these checks",
 };
 
-const sections: Record<string, string> = {
-  "1": "The service",
-  "2.1": "Disbursement request",
-  "2.2": "Create response",
-  "2.3": "Disbursement record",
-  "2.4": "Checkout request",
-  "3": "States",
-  "4": "Endpoints",
-  "4.1": "Create a disbursement",
-  "4.2": "Verify a disbursement",
-  "4.3": "Create a checkout",
-  "5": "Authentication",
-  "6": "Webhooks",
-  "7": "Errors",
-  "8": "Limits",
-  "9": "Versioning",
-};
-
-const decisions: Record<string, string> = {
-  D1: "Error statuses and their order",
-  D2: "Error texts and codes",
-  D3: "Transitions of statuses",
-  D4: "Uniqueness of references",
-  D5: "Recovery from a lost response",
-  D6: "Checkouts",
-  D7a: "URLs given by merchants",
-  D10: "Payment page",
-  D11: "Webhook events",
-  D12: "Webhook signatures",
-  D13: "Attempts and replays of webhooks",
-  D14: "Amounts and fees",
-  D15: "Limits and inexact input",
-  D17: "Forced outcomes",
-  D18: "Sandbox controls",
-  D19: "References and ids",
-  D20: "Request ids",
-  D26: "HEAD, OPTIONS and other methods",
-  D42: "Lists of records",
-  D53: "Unknown fields and values",
-  D71: "Clients and receivers",
-  D75: "Why a payment failed",
-  D87: "Balances and statements",
-};
-
 /**
  * Returns what a requirement is based on: a section of the interface document such as "§4.1", or a decision such as
  * "D5".
@@ -109,14 +64,8 @@ export function sourceOf({ section, decision }: Requirement): string {
   return section.startsWith("§") ? section : `§${section}`;
 }
 
-/**
- * Returns the title of a source's first section or decision; "" if it is unknown. The title of "§4.1, §7" is "Create a
- * disbursement".
- */
-export function titleOf(source: string): string {
-  const first = /^§?([\w.]+)/.exec(source)?.[1] ?? "";
-  return sections[first] ?? decisions[first] ?? "";
-}
+/** Returns the topic of a requirement: the first part of its id. */
+export const topicOf = ({ id }: Pick<Requirement, "id">) => id.split(".")[0] ?? id;
 
 /**
  * Returns what the report says about the limits of the target: label and text; no entries if the target has no limits.

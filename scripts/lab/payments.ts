@@ -39,7 +39,7 @@ export const FINAL = "2257038102001";
 /** Ordinary numbers, and some that make the server fail, drop the connection after recording, or refuse at first (D17). */
 const NUMBERS = ["102473", "102473", "102473", "102473", "102001", "102002", "102089", "102503", "102504"];
 /** Nothing was recorded: the storage cannot be written, or too many of the merchant's requests are in progress. */
-const BUSY = [503, 429];
+const BUSY = new Set([503, 429]);
 /** A request whose result is unknown is repeated for this long after the last fault. */
 const GIVE_UP_MS = 60_000;
 
@@ -63,7 +63,7 @@ export function createPayments({ caller, random, receivers, violate }: Options):
     const { path, request } = made;
     const response = await caller.send("POST", path, { body: { ...request, country: "CI", currency: "XOF" } });
     if (!response || response.status === 500) return "unknown";
-    if (BUSY.includes(response.status)) return "refused";
+    if (BUSY.has(response.status)) return "refused";
     if (response.status !== 200 && !(response.status === 409 && unknown)) {
       violate(`${path} ${request.reference} got ${response.status} ${response.text}`);
       return "refused";
@@ -98,9 +98,9 @@ export function createPayments({ caller, random, receivers, violate }: Options):
       const path = `/sandbox/checkouts/${made.acknowledged}/finish`;
       const response = await caller.send("POST", path, { body: { outcome } });
       if (response?.status === 200 || (response?.status === 409 && unknown)) break;
-      if (response && response.status < 500 && !BUSY.includes(response.status))
+      if (response && response.status < 500 && !BUSY.has(response.status))
         return violate(`${path} returned ${response.status} ${response.text}`);
-      unknown ||= !BUSY.includes(response?.status ?? 0);
+      unknown ||= !BUSY.has(response?.status ?? 0);
       await sleep(100);
     }
     made.outcome = outcome;
@@ -124,7 +124,7 @@ export function createPayments({ caller, random, receivers, violate }: Options):
       const path = `${made.path}/${made.acknowledged}`;
       const response = await caller.send("GET", path);
       if (response?.status === 200) return compare(known, response.body.data, violate);
-      if (response && response.status < 500 && !BUSY.includes(response.status))
+      if (response && response.status < 500 && !BUSY.has(response.status))
         violate(`GET ${path} returned ${response.status} for an acknowledged payment`);
     },
   };

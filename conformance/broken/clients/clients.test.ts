@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { sideCatalogues } from "../../contract/requirements.ts";
-import { idsOf } from "../../merchants/client/judge.ts";
-import { scenarios } from "../../merchants/client/scenarios.ts";
+import { idsOf } from "../../programs/client/judge.ts";
+import { scenarios } from "../../programs/client/scenarios.ts";
 import { brokenClients } from "./broken.ts";
 import { soundClients } from "./sound.ts";
 import { alarms, breaches } from "./trial.ts";

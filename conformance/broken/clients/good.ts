@@ -1,7 +1,7 @@
 // A small client that does everything right. The broken clients and the other sound clients replace a part of this
 // client.
-import type { Entry } from "../../merchants/client/entries.ts";
-import type { Outcome } from "../../merchants/client/protocol.ts";
+import type { Entry } from "../../programs/client/entries.ts";
+import type { Outcome } from "../../programs/client/protocol.ts";
 import type { Host, Program } from "./host.ts";
 
 /** A response that was read to its end. `body` is undefined if it is no JSON. */

@@ -1,8 +1,8 @@
 // Runs clients within this process, so that the self-test can try many of them. A client gets everything from its host,
 // so a client that was killed can have no effect any more.
-import type { Ended, Launch } from "../../merchants/client/launch.ts";
-import type { Entry } from "../../merchants/client/entries.ts";
-import type { Environment } from "../../merchants/client/protocol.ts";
+import type { Ended, Launch } from "../../programs/client/launch.ts";
+import type { Entry } from "../../programs/client/entries.ts";
+import type { Environment } from "../../programs/client/protocol.ts";
 
 /** What a program has: environment, input, output, network, timers, and files that outlive it. */
 export type Host = {

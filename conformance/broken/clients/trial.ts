@@ -1,10 +1,10 @@
 // Tries clients within this process on the scenarios of `certify client`.
 import type { CheckResult } from "../../results.ts";
-import { crossedWith } from "../../merchants/client/crossed.ts";
-import { runScenario } from "../../merchants/client/run.ts";
-import type { Scenario } from "../../merchants/client/scenario.ts";
-import { scenarios } from "../../merchants/client/scenarios.ts";
-import { scenarioReport } from "../../merchants/report.ts";
+import { crossedWith } from "../../programs/client/crossed.ts";
+import { runScenario } from "../../programs/client/run.ts";
+import type { Scenario } from "../../programs/client/scenario.ts";
+import { scenarios } from "../../programs/client/scenarios.ts";
+import { scenarioReport } from "../../programs/report.ts";
 import type { BrokenClient } from "./broken.ts";
 import { inProcess, type Program } from "./host.ts";
 

@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import { requirementsOf } from "../../contract/requirements.ts";
 import { createValidators } from "../../contract/validate.ts";
 import { createRandom } from "../../generate/random.ts";
-import { createEvents, eventNames } from "../../merchants/receiver/events.ts";
-import { scenarios } from "../../merchants/receiver/scenarios.ts";
+import { createEvents, eventNames } from "../../programs/receiver/events.ts";
+import { scenarios } from "../../programs/receiver/scenarios.ts";
+import { brokenReceivers } from "./broken.ts";
 import { soundReceivers } from "./sound.ts";
 import { tryVariant } from "./trial.ts";
-import { brokenReceivers, receiverVariants } from "./variants.ts";
 
 const ids = requirementsOf("receiver").map(({ id }) => id);
 
@@ -32,11 +32,6 @@ describe("scenarios", () => {
 
 describe("variants", () => {
   const broken = new Set(brokenReceivers.flatMap(({ violates }) => violates));
-
-  test("have a unique id and a sentence", () => {
-    expect(new Set(receiverVariants.map(({ id }) => id)).size).toBe(receiverVariants.length);
-    expect(receiverVariants.filter(({ does }) => !/^\S.*\.$/.test(does)).map(({ id }) => id)).toEqual([]);
-  });
 
   test.each(ids)("at least one broken receiver violates %s", (id) => {
     expect(broken.has(id)).toBe(true);

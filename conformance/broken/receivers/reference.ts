@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventNames, type Data } from "../../merchants/receiver/events.ts";
-import type { Stamp } from "../../merchants/receiver/scenario.ts";
-import { keyOf, macOf } from "../../merchants/receiver/signature.ts";
-import type { Effect, Subject } from "../../merchants/receiver/subject.ts";
+import { eventNames, type Data } from "../../programs/receiver/events.ts";
+import type { Limits, Stamp } from "../../programs/receiver/scenario.ts";
+import { keyOf, macOf } from "../../programs/receiver/signature.ts";
+import type { Effect, Subject } from "../../programs/receiver/subject.ts";
 
 export type Parsed = { event: string; data: Data };
 
@@ -58,6 +58,15 @@ export type Pieces = {
   handle(event: Authentic): Promise<Reply>;
   /** Responds to a request that is not authentic. */
   refuse(received: Received): Reply;
+};
+
+/** The sound receiver with other pieces. */
+export type Variant = {
+  id: string;
+  /** The ids of the requirements that it violates; an empty array for a sound receiver. */
+  violates: readonly string[];
+  pieces: Partial<Pieces>;
+  limits?: Partial<Limits>;
 };
 
 const largest = 1024 * 1024;

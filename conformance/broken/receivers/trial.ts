@@ -1,10 +1,9 @@
 // Runs the suite against a variant of the reference receiver.
 import type { Level, Verdict } from "../../results.ts";
 import { requirementsOf } from "../../contract/requirements.ts";
-import { startReceiver } from "./reference.ts";
-import { runReceiver } from "../../merchants/receiver/run.ts";
-import type { Limits } from "../../merchants/receiver/scenario.ts";
-import type { Variant } from "./variant.ts";
+import { startReceiver, type Variant } from "./reference.ts";
+import { runReceiver } from "../../programs/receiver/run.ts";
+import type { Limits } from "../../programs/receiver/scenario.ts";
 
 const secrets = [
   "whsec_cmVjZWl2ZXItdHJpYWwtc2VjcmV0LTAwMDAwMDE=",

@@ -200,7 +200,7 @@ export const faults: Faults = {
   },
   "reads.pay-nothing": {
     "GET with the body of a create pays.": caughtOnlyBy(
-      ["reads.pay-nothing", "refused.no-webhook"],
+      ["reads.pay-nothing", "refused.no-webhook", "create.references-apart"],
       pays(ordered("GET")),
     ),
     "GET with the fields of a create in its query pays.": pays(
@@ -210,7 +210,7 @@ export const faults: Faults = {
   },
   "reads.verify-creates-nothing": {
     "Verifying an unknown reference uses it up.": caughtOnlyBy(
-      "reads.verify-creates-nothing",
+      ["reads.verify-creates-nothing", "create.references-apart"],
       reserves(({ method }) => method === "GET"),
     ),
   },

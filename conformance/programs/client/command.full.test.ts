@@ -1,0 +1,302 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { OptionsError } from "../../cli/flags.ts";
+import { good, programOf } from "../../broken/clients/good.ts";
+import { inProcess } from "../../broken/clients/host.ts";
+import { judgeClient, readClientOptions } from "./command.ts";
+import { launcher, type Ended, type Launch } from "./launch.ts";
+import { asInput, entries } from "./entries.ts";
+import { renderTerminal } from "../../report/terminal.ts";
+import { scenarioReport } from "../report.ts";
+import { runScenario } from "./run.ts";
+import { scenarios } from "./scenarios.ts";
+import { startService } from "./service.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "certify-client-test-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const read = (...args: string[]) => readClientOptions(args, () => 4);
+const quiet = { write: () => undefined };
+const never = new AbortController().signal;
+const scenario = (id: string) => scenarios.find((each) => each.id === id)!;
+
+/** Returns the command that runs a program, given as the text of a module. */
+function programFile(name: string, text: string): string {
+  const file = join(folder, `${name}.mjs`);
+  writeFileSync(file, text);
+  return `"${process.execPath}" "${file}"`;
+}
+
+/** Returns a program that pays each entry once. `outcomeOf` is the JavaScript expression of the reported outcome. */
+const pays = (outcomeOf: string) => `
+  import { createInterface } from "node:readline";
+  for await (const line of createInterface({ input: process.stdin })) {
+    const headers = { "x-api-key": process.env.API_KEY, "content-type": "application/json" };
+    const response = await fetch(process.env.BASE_URL + "/v1/disbursements", { method: "POST", headers, body: line });
+    const { status } = (await response.json()).data;
+    const { reference } = JSON.parse(line);
+    const outcome = ${outcomeOf};
+    console.log(JSON.stringify({ reference, outcome }));
+  }`;
+
+/** A client that waits, and then reports an outcome without a request. */
+function gaveUp(outcome = "unknown"): Launch {
+  const giveUp = async (input: string): Promise<Ended> => {
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+    const references = input
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { reference: string }).reference);
+    const stdout = references.map((reference) => JSON.stringify({ reference, outcome })).join("\n");
+    return { code: 0, stdout, stderr: "" };
+  };
+  return (_environment, input) => ({ ended: giveUp(input), kill: () => undefined });
+}
+
+describe("a machine that is too busy", () => {
+  const plain = { id: "plain", name: "Nothing happens", entries: entries("success") };
+  const run = (launch: Launch, timeoutMs = 2000) => runScenario(plain, { launch, seed: 1, timeoutMs, limitMs: 60_000 });
+
+  test("judges neither that outcomes are unknown nor that entries are not paid", async () => {
+    const { findings, notRun } = await run(gaveUp());
+    expect(findings.filter(({ ok }) => !ok)).toEqual([]);
+    expect(Object.keys(notRun!)).toEqual(["client.finds-out", "client.loses-nothing"]);
+    expect(notRun!["client.finds-out"]).toMatch(/^the machine was too busy: the suite waited \d+ ms for a processor/);
+  });
+
+  test("is not the reason that a program calls refused what nobody refused", async () => {
+    const { findings } = await run(gaveUp("refused"));
+    expect(findings.flatMap(({ id, ok }) => (ok ? [] : id))).toEqual(["client.loses-nothing"]);
+  });
+
+  test("is not the reason if the program had time enough", async () => {
+    const { findings } = await run(gaveUp(), 60_000);
+    expect(findings.flatMap(({ id, ok }) => (ok ? [] : id))).toEqual(["client.finds-out", "client.loses-nothing"]);
+  });
+});
+
+describe("the options of certify client", () => {
+  test("have defaults", () => {
+    expect(read("--command", "node pay.js")).toMatchObject({
+      command: "node pay.js",
+      seed: 4,
+      timeoutMs: 2000,
+      limitMs: 120_000,
+      jobs: 16,
+    });
+  });
+
+  test.each([
+    [[], "give the client with --command CMD"],
+    [["--command", "x", "--timeout", "0"], "--timeout must be a whole number from 50"],
+    [["--command", "x", "--time-limit", "soon"], "--time-limit must be a whole number from 1"],
+    [["--command", "x", "--jobs", "0"], "--jobs must be a whole number from 1"],
+    [["--comand", "x"], "Did you mean --command?"],
+  ])("%j are refused", (args, message) => {
+    expect(() => read(...args)).toThrow(OptionsError);
+    expect(() => read(...args)).toThrow(message);
+  });
+});
+
+const options = (...args: string[]) => read("--command", "good", ...args);
+
+/** Returns how the requests of a correct client end in bad weather. */
+async function weather(seed: number): Promise<string[]> {
+  const settings = { ...options(), launch: inProcess(programOf({ concurrency: 1 })), seed };
+  const { exchanges = [] } = await runScenario(scenario("weather-bad"), settings);
+  return exchanges.map(({ url, status, failure }) => `${url} ${status ?? failure}`);
+}
+
+describe("a run", () => {
+  const launch = inProcess(programOf());
+
+  test("with some scenarios passes in part, and the report has the command that repeats it", async () => {
+    const report = await judgeClient(options("--scenario", "calm,exists"), launch, quiet, never);
+    expect(report).toMatchObject({ verdict: "passed-partially", profile: "client", baseUrl: "good", seed: 4 });
+    expect(report.repeatFlags).toEqual(["--command", "good"]);
+    const [check] = report.requirements.find(({ id }) => id === "client.pays-once")!.checks;
+    expect(check).toMatchObject({ verdict: "pass", name: "2 scenarios" });
+  });
+
+  const wrong = inProcess(programOf({ report: (job) => good.report(job, "paid") }));
+
+  test("names each failed scenario by its id, and says before that bodies need a limit", async () => {
+    const lines: string[] = [];
+    await judgeClient(options("--scenario", "calm"), wrong, { write: (line) => lines.push(line) }, never);
+    expect(lines.join("")).toMatch(/^Some response bodies never end: .*\nFAIL {6}calm: Every request is answered/);
+  });
+
+  test("is repeated in the scenarios that failed", async () => {
+    const report = await judgeClient(options("--scenario", "calm,exists,nothing"), wrong, quiet, never);
+    const text = renderTerminal(report, { color: false, mostLines: 1 });
+    expect(text).toContain("Re-run these: npx --no -- certify client --only client.paid-is-true --seed 4");
+    expect(text).toMatch(/ --command good --scenario (calm,exists|exists,calm)\n/);
+    expect(text).toContain("Also (see report.html): client.paid-is-true");
+  });
+
+  test("ends at the first failure with --fail-fast", async () => {
+    const chosen = options("--jobs", "1", "--fail-fast");
+    const report = await judgeClient(chosen, wrong, quiet, never);
+    const [check, ...others] = report.requirements.find(({ id }) => id === "client.paid-is-true")!.checks;
+    expect([check!.verdict, others]).toEqual(["fail", []]);
+    expect(report.verdict).toBe("failed");
+  });
+
+  test("does not wait for programs that still run with --fail-fast", async () => {
+    let starts = 0;
+    /** The programs after the first never end by themselves. */
+    const stuck: Launch = (environment, input) => {
+      if ((starts += 1) === 1) return wrong(environment, input);
+      const { promise: ended, resolve } = Promise.withResolvers<Ended>();
+      return { ended, kill: () => resolve({ code: null, stdout: "", stderr: "" }) };
+    };
+    const report = await judgeClient(options("--fail-fast"), stuck, quiet, never);
+    expect(starts).toBe(16);
+    const { checks } = report.requirements.find(({ id }) => id === "client.bounded-time")!;
+    expect(checks.map(({ verdict }) => verdict)).toEqual(["pass"]);
+  });
+
+  test("that is interrupted is not completed", async () => {
+    const interrupted = AbortSignal.abort();
+    const report = await judgeClient(options(), launch, quiet, interrupted);
+    expect(report).toMatchObject({ verdict: "error", errors: ["The run was interrupted."] });
+  });
+
+  test("shows the requests of a scenario without the key and the phone numbers", async () => {
+    const { exchanges = [] } = await runScenario(scenario("exists"), { ...options(), launch });
+    const text = JSON.stringify(exchanges);
+    expect(text).toContain("salary-1");
+    expect(text).not.toMatch(/key-\w+-of-the-merchant|2257038102400/);
+    expect(exchanges[0]).toMatchObject({ method: "POST", url: "/v1/disbursements" });
+  });
+
+  test("repeats random faults with the same seed", async () => {
+    const first = await weather(1);
+    expect(await weather(1)).toEqual(first);
+    expect(await weather(2)).not.toEqual(first);
+  });
+});
+
+describe("a program", () => {
+  const settings = { seed: 1, timeoutMs: 1000, limitMs: 60_000 };
+  const verdicts = async (name: string, text: string, id = "calm", limitMs = settings.limitMs) => {
+    const launch = launcher(programFile(name, text));
+    const { findings, thrown } = await runScenario(scenario(id), { ...settings, limitMs, launch });
+    const failed = findings.filter(({ ok }) => !ok).map((finding) => `${finding.id}: ${finding.actual}`);
+    return [...failed, ...(thrown instanceof Error ? [thrown.message] : [])].join("\n");
+  };
+
+  test("that does nothing and fails is told what it wrote last", async () => {
+    const text = await verdicts("silent", 'console.error("starting"); console.error("no key"); process.exit(3)');
+    expect(text).toMatch(/sends requests and reports outcomes; instead: .*exit code 3; last line of stderr: "no key"/);
+  });
+
+  test.each(["/nonexistent/client", import.meta.filename])(
+    "that cannot be started ends the run: %s",
+    async (command) => {
+      const launch = launcher(command);
+      const { errors } = await judgeClient(options(), launch, quiet, never);
+      expect(errors).toEqual([
+        expect.stringMatching(/^The program could not be started: .*(not found|denied).* Check --command/),
+      ]);
+    },
+  );
+
+  test("is shown the requests for the entries that it got wrong", async () => {
+    const wrong = pays('reference === "salary-2" ? "unknown" : status === "success" ? "paid" : status');
+    const launch = launcher(programFile("one-unknown", wrong));
+    const { findings, exchanges = [] } = await runScenario(scenario("calm"), { ...settings, launch });
+    const found = findings.find(({ id }) => id === "client.finds-out")!;
+    expect(found).toMatchObject({ ok: false, actual: 'unknown: "salary-2"' });
+    expect(exchanges.length).toBeGreaterThan(1);
+    expect(found.exchanges?.map(({ requestBody }) => JSON.parse(requestBody!))).toMatchObject([
+      { reference: "salary-2" },
+    ]);
+  });
+
+  test("that ends early is told so before the entries that it lost", async () => {
+    const text = await verdicts("crashes", pays("process.exit(3)"));
+    expect(text).toContain('client.loses-nothing: the program ended with exit code 3; "salary-2" was never recorded');
+  });
+
+  test("that is killed takes what it started with it, and finds its files again", async () => {
+    const text = await verdicts(
+      "parent",
+      `import { spawn } from "node:child_process";
+       import { appendFileSync, readFileSync } from "node:fs";
+       if (process.argv[2] === "child") {
+         const file = process.env.STATE_DIR + "/starts";
+         appendFileSync(file, "x");
+         const starts = readFileSync(file, "utf8").length;
+         const body = '{"reference":"salary-1","amount":150000,"phoneNumber":"2257038102400","country":"CI","currency":"XOF"}';
+         const headers = { "x-api-key": process.env.API_KEY, "content-type": "application/json" };
+         await fetch(process.env.BASE_URL + "/v1/disbursements", { method: "POST", headers, body });
+         console.log(JSON.stringify({ reference: "salary-" + starts, outcome: "unknown" }));
+       } else {
+         spawn(process.execPath, [process.argv[1], "child"], { stdio: "inherit" });
+       }`,
+      "killed-first-received",
+    );
+    // The first start was killed before it reported anything, and the second start saw its file.
+    expect(text).toContain('unknown: \\"salary-2\\"'.replaceAll("\\", ""));
+    expect(text).not.toContain('unknown: "salary-1"');
+  });
+
+  test("that the suite ended is too slow, and not judged by the entries that it had no time for", async () => {
+    const launch = launcher(programFile("endless", 'console.log("{}"); setInterval(() => {}, 1000)'));
+    const run = await runScenario(scenario("calm"), { ...settings, limitMs: 1500, launch });
+    const failed = run.findings.filter(({ ok }) => !ok).map(({ id, actual }) => `${id}: ${actual}`);
+    expect(failed).toEqual([
+      'client.reports-all: stdout has a line that is no report: "{}"',
+      "client.bounded-time: too slow: still running after 2 s, so the suite ended it. --time-limit allows more",
+    ]);
+    const { results } = scenarioReport("client", run);
+    expect(results["client.loses-nothing"]).toMatchObject({
+      verdict: "could-not-run",
+      actual: "the suite ended the program after 2 s; see client.bounded-time",
+    });
+  });
+
+  test("that breaks off a request, as one that is killed can, does not end the run", async () => {
+    const text = await verdicts(
+      "broken-off",
+      `import { once } from "node:events";
+       import { connect } from "node:net";
+       const { hostname, port } = new URL(process.env.BASE_URL);
+       const socket = connect(port, hostname);
+       socket.write("POST /v1/disbursements HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 9\\r\\n\\r\\n{", () => socket.end());
+       await once(socket.resume(), "close");
+       for (const n of [1, 2, 3, 4]) console.log(JSON.stringify({ reference: "salary-" + n, outcome: "unknown" }));`,
+    );
+    expect(text).toContain("client.finds-out: ");
+    expect(text).not.toContain("client.contract");
+  });
+
+  test("that gave up a read before the service came to it was told nothing", async () => {
+    const [entry] = entries("settles");
+    const service = await startService(scenario("calm"), [entry!], { ...settings, key: "key" });
+    try {
+      const headers = { "x-api-key": "key", "content-type": "application/json" };
+      const body = JSON.stringify(asInput(entry!));
+      await fetch(`${service.url}/v1/disbursements`, { method: "POST", headers, body });
+      const [payout] = service.ledger.payouts;
+      payout!.status = "pending";
+      const path = `/v1/disbursements/${payout!.reference}`;
+      const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
+      await once(socket, "connect");
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: key\r\n\r\n`);
+      socket.destroy();
+      await expect.poll(() => service.calls[1]?.sent).toBeDefined();
+      const response = await fetch(service.url + path, { headers });
+      expect(service.calls[1]!.sent).toEqual({ failure: "the program had closed the connection" });
+      expect(await response.json()).toMatchObject({ data: { status: "pending" } });
+    } finally {
+      await service.close();
+    }
+  });
+});

@@ -1,0 +1,111 @@
+// Implements `certify client`, which judges a program that pays.
+import { helpOf, readFlags, refuse, repeatWords, whole, type Options } from "../../cli/flags.ts";
+import type { Report } from "../../results.ts";
+import type { Output } from "../../run/progress.ts";
+import { judgeProgram, runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
+import { idsOf } from "./judge.ts";
+import { launcher } from "./launch.ts";
+import { runScenario, type Settings } from "./run.ts";
+import { scenarios } from "./scenarios.ts";
+
+const side = "client";
+
+/** The options of `certify client`. */
+export const clientFlags = {
+  command: {
+    value: "CMD",
+    meaning: "the shell command that starts the program",
+    required: "give the client with --command CMD",
+  },
+  timeout: {
+    value: "MS",
+    meaning: "time limit for a request that the program is told in `TIMEOUT_MS`",
+    initial: "2000",
+    read: whole(50, 60_000),
+  },
+  "time-limit": {
+    value: "SECONDS",
+    meaning: "how long one start of the program may take",
+    initial: "120",
+    read: whole(1, 3600),
+  },
+  jobs: {
+    value: "N",
+    meaning: "how many scenarios run at the same time",
+    initial: "16",
+    read: whole(1, 64),
+    repeat: false,
+  },
+  ...sideOptions(side),
+} as const satisfies Options;
+
+/** What `certify client --help` says. */
+export const clientHelp = `The suite plays the service on this machine, and no money moves.
+PROTOCOL.md in the package says what the program must do, such as limit the size of a response and the time to read it.
+The program gets BASE_URL, API_KEY, TIMEOUT_MS and STATE_DIR, and entries as JSON lines on stdin.
+It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unknown"} for each to stdout.
+
+${helpOf(clientFlags)}`;
+
+export type ClientOptions = SideOptions &
+  Pick<Settings, "timeoutMs" | "limitMs"> & {
+    /** The command line that starts the client. */
+    command: string;
+    /** How many scenarios run at the same time. */
+    jobs: number;
+    /** The options, as shell words, that repeat the run. */
+    repeatFlags: string[];
+  };
+
+const scenarioIds = scenarios.map(({ id }) => id);
+
+/**
+ * Reads the options of `certify client`.
+ * @throws OptionsError with every fault found
+ */
+export function readClientOptions(args: readonly string[], newSeed: () => number): ClientOptions {
+  const { values, given, faults } = readFlags(args, clientFlags);
+  const options: ClientOptions = {
+    ...sideOptionsOf(side, values, scenarioIds, newSeed, faults),
+    command: values.command,
+    timeoutMs: values.timeout,
+    limitMs: values["time-limit"] * 1000,
+    jobs: values.jobs,
+    repeatFlags: repeatWords(clientFlags, given),
+  };
+  refuse(faults);
+  return options;
+}
+
+/** Judges a client and returns the report. `interrupted` ends the run early. */
+export async function judgeClient(
+  options: ClientOptions,
+  launch: Settings["launch"],
+  output: Output,
+  interrupted: AbortSignal,
+): Promise<Report> {
+  const { command, seed, timeoutMs, limitMs, jobs, repeatFlags } = options;
+  output.write(
+    "Some response bodies never end: the program needs a limit of their size, and of the time to read them.\n",
+  );
+  return judgeProgram({
+    side,
+    target: command,
+    scenarios: scenarios.map((scenario) => ({ ...scenario, ids: idsOf(scenario) })),
+    jobs,
+    options,
+    waits: { responseMs: timeoutMs },
+    repeatFlags,
+    run: (scenario, ended) => runScenario(scenario, { launch, seed, timeoutMs, limitMs, ended }),
+    output,
+    interrupted,
+  });
+}
+
+/** Runs `certify client` and returns its exit code. */
+export async function certifyClient(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
+  const options = readClientOptions(args, newSeed);
+  return runSide(options.reporting, (interrupted) =>
+    judgeClient(options, launcher(options.command), process.stdout, interrupted),
+  );
+}

@@ -1,0 +1,160 @@
+// Runs one scenario: starts the hostile service and the client, kills and restarts it, and has the result judged.
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CannotRun } from "../../results.ts";
+import { createRandom } from "../../generate/random.ts";
+import type { ScenarioRun } from "../report.ts";
+import { entries, type PlannedEntry } from "./entries.ts";
+import { judge, type Run } from "./judge.ts";
+import type { Launch } from "./launch.ts";
+import { inputOf, readClaims, type Environment } from "./protocol.ts";
+import type { Kill, Scenario, Start } from "./scenario.ts";
+import { startService, type HostileService } from "./service.ts";
+
+export type Settings = {
+  launch: Launch;
+  seed: number;
+  /** The time limit for one request that the client is told, in ms. */
+  timeoutMs: number;
+  /** How long one start of the program may take, in ms. */
+  limitMs: number;
+  /** How long the service is watched after the end of the program, in scenarios that say so, in ms. */
+  watchMs?: number;
+  /** Ends the programs when it is aborted. The findings of an aborted scenario are meaningless. */
+  ended?: AbortSignal;
+};
+
+const defaultWatchMs = 10_000;
+
+/** A random kill comes at most this long after the first request. */
+const latestKillMs = 250;
+
+const defaultEntries = entries("success", "failed", "pending", "settles");
+
+/** The entries that a scenario gives to the client. */
+export const entriesOf = ({ entries: planned = defaultEntries }: Scenario) => planned;
+
+/** Returns the hook of the service that kills the program at the moment that a scenario names. */
+function killer(
+  kill: Kill,
+  { calls }: HostileService,
+  planned: readonly PlannedEntry[],
+  delayMs: number,
+  killNow: () => Promise<void>,
+): HostileService["onCreate"] {
+  const earlier = calls.filter(({ body }) => body !== undefined).length;
+  if (kill.on === "random") {
+    return async (moment, { number }) => {
+      if (moment === "received" && number === earlier + 1) setTimeout(() => void killNow(), delayMs);
+    };
+  }
+  const { on, create, entryIndex } = kill;
+  return async (moment, { number, entry, ofEntry }) => {
+    const isCounted = entryIndex === undefined ? number === earlier + create : entry === planned[entryIndex];
+    if (moment === on && isCounted && (entryIndex === undefined || ofEntry >= create)) await killNow();
+  };
+}
+
+/** Starts the program, in as many copies as the scenario says, and waits for its end. */
+async function runStart(
+  { kill, workers = 1 }: Start,
+  service: HostileService,
+  planned: readonly PlannedEntry[],
+  input: string,
+  environmentOf: (worker: number) => Environment,
+  { launch, limitMs, delayMs, ended: runEnded }: Settings & { delayMs: number },
+): Promise<Run[]> {
+  let stopped: "killed" | "overdue" | undefined;
+  const startedAt = performance.now();
+  const stop = async (why: "killed" | "overdue") => {
+    stopped ??= why;
+    for (const { kill: killOne } of programs) killOne();
+    await Promise.all(programs.map(({ ended }) => ended));
+  };
+  service.onCreate = kill ? killer(kill, service, planned, delayMs, () => stop("killed")) : async () => undefined;
+  const programs = Array.from({ length: workers }, (_, worker) => launch(environmentOf(worker), input));
+  const timer = setTimeout(() => void stop("overdue"), limitMs);
+  const endRun = () => void stop("killed");
+  runEnded?.addEventListener("abort", endRun);
+  const runs = programs.map(async ({ ended }): Promise<Run> => {
+    const end = await ended;
+    const durationMs = performance.now() - startedAt;
+    return { ...end, ...readClaims(end.stdout, stopped !== undefined), start: service.start, stopped, durationMs };
+  });
+  const all = await Promise.all(runs);
+  clearTimeout(timer);
+  runEnded?.removeEventListener("abort", endRun);
+  return all;
+}
+
+/** The exit codes of a shell for a command that cannot be executed, or is not found. */
+const notStarted = new Set<number | null>([126, 127]);
+
+/** @throws CannotRun if there is no program to judge */
+function checkStarted(runs: readonly Run[], { calls }: HostileService) {
+  const [first] = runs;
+  if (calls.length > 0 || !first || !notStarted.has(first.code)) return;
+  const reason = first.stderr.trim().split("\n").at(-1)!;
+  throw new CannotRun(`The program could not be started: ${reason}. Check --command; nothing was judged.`);
+}
+
+/** A client that pays one entry after the other needs time for the attempts of each. */
+const entriesInLimit = 6;
+
+/** Returns how long one start may take, in ms: longer if many entries have faults of their own. */
+const limitOf = (planned: readonly PlannedEntry[], { limitMs }: Settings) =>
+  limitMs * Math.max(1, planned.filter(({ story }) => story).length / entriesInLimit);
+
+/**
+ * Runs a scenario against a client and judges it.
+ * @throws CannotRun if the client cannot be started
+ */
+export async function runScenario(scenario: Scenario, given: Settings): Promise<ScenarioRun> {
+  const began = performance.now();
+  const delays = monitorEventLoopDelay({ resolution: 20 });
+  delays.enable();
+  const planned = entriesOf(scenario);
+  const settings = { ...given, limitMs: limitOf(planned, given) };
+  const random = createRandom(settings.seed, `${scenario.id} key and kills`);
+  const key = `key-${random(1e11, 9e11).toString(36)}-of-the-merchant`;
+  const state = await mkdtemp(join(tmpdir(), "certify-client-"));
+  const service = await startService(scenario, planned, { key, ...settings });
+  const runs: Run[] = [];
+  try {
+    for (const [index, start] of (scenario.starts ?? [{}]).entries()) {
+      if (settings.ended?.aborted) break;
+      const folderOf = (worker: number) => join(state, `${start.freshState ? index : 0}-${worker}`);
+      for (let worker = 0; worker < (start.workers ?? 1); worker += 1)
+        await mkdir(folderOf(worker), { recursive: true });
+      const environmentOf = (worker: number): Environment => ({
+        BASE_URL: service.url,
+        API_KEY: key,
+        TIMEOUT_MS: String(settings.timeoutMs),
+        STATE_DIR: start.withoutState ? "" : folderOf(worker),
+      });
+      service.start = index;
+      service.during = start;
+      const delayMs = random(0, latestKillMs);
+      const ordered = start.reversed ? planned.toReversed() : planned;
+      const input = inputOf(scenario.repeated ? [...ordered, ...ordered] : ordered);
+      runs.push(...(await runStart(start, service, planned, input, environmentOf, { ...settings, delayMs })));
+    }
+    if (scenario.watched) {
+      service.during = { creates: { process: "now", answer: "honest" } };
+      const { ended: signal } = settings;
+      await sleep(settings.watchMs ?? defaultWatchMs, undefined, signal && { signal }).catch(() => undefined);
+    }
+  } finally {
+    await service.close();
+    await rm(state, { recursive: true, force: true });
+    // Read it only now: the last delay is measured in the turn after it.
+    delays.disable();
+  }
+  checkStarted(runs, service);
+  service.ledger.settle();
+  const durationMs = performance.now() - began;
+  return judge({ scenario, planned, service, runs, key, settings, durationMs, heldUpMs: delays.max / 1e6 });
+}

@@ -1,0 +1,205 @@
+// Implements `certify receiver`, which judges a program that receives webhooks.
+import { randomBytes } from "node:crypto";
+import { isLoopback } from "../../cli/probe.ts";
+import { helpOf, InvalidValue, names, readFlags, refuse, repeatWords, whole, type Options } from "../../cli/flags.ts";
+import type { Report } from "../../results.ts";
+import type { Output } from "../../run/progress.ts";
+import { runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
+import { outageOf, startSubject } from "./process.ts";
+import { defaultLimits, runReceiver } from "./run.ts";
+import type { Limits } from "./scenario.ts";
+import { scenarios } from "./scenarios.ts";
+import { eventNames } from "./events.ts";
+import { effectsFromCommand, effectsFromUrl, type Subject } from "./subject.ts";
+
+function receiverUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.hash) return value;
+  throw new InvalidValue(" must be an http or https URL without user or fragment");
+}
+
+/** Reads types of events, each a name or a product followed by `.*`. */
+function events(value: string): string[] {
+  return names(value).flatMap((pattern) => {
+    const start = pattern.endsWith(".*") ? pattern.slice(0, -1) : undefined;
+    const meant = eventNames.filter((name) => name === pattern || (start !== undefined && name.startsWith(start)));
+    if (meant.length > 0) return meant;
+    const known = eventNames.join(", ");
+    throw new InvalidValue(`: no event of the contract is ${JSON.stringify(pattern)}. Its events: ${known}`);
+  });
+}
+
+/** The options of `certify receiver`. */
+export const receiverFlags = {
+  url: {
+    value: "URL",
+    meaning: "the URL that receives the webhooks",
+    required: "give the URL that receives the webhooks",
+    read: receiverUrl,
+  },
+  "effects-url": {
+    value: "URL",
+    meaning: "a URL that returns what the receiver did",
+    read: receiverUrl,
+  },
+  "effects-command": {
+    value: "CMD",
+    meaning: "a shell command that prints what the receiver did, instead of `--effects-url`",
+  },
+  command: {
+    value: "CMD",
+    meaning:
+      "a shell command that starts the receiver, so that the run can kill it and start it again. It gets `WEBHOOK_SECRET` and `PORT`, the port of `--url`",
+  },
+  "outage-command": {
+    value: "CMD",
+    meaning: "a shell command that makes effects fail for as long as it runs. It prints a line once they fail",
+  },
+  timeout: {
+    value: "MS",
+    meaning: "how long a response may take",
+    initial: String(defaultLimits.timeoutMs),
+    read: whole(1, 600_000),
+  },
+  "settle-timeout": {
+    value: "SECONDS",
+    meaning: "how long an effect may take after the response",
+    initial: String(defaultLimits.settleMs / 1000),
+    read: whole(0, 3600),
+  },
+  events: {
+    value: "TYPE,…",
+    meaning: "the types of events that the receiver gets, such as `disbursement.*`; the certificate says so",
+    otherwise: "all",
+    many: true,
+    read: events,
+  },
+  serial: {
+    meaning:
+      "the receiver reads one request at a time, because it is tried without the proxy that reads requests for it; the certificate names what cannot be judged then",
+  },
+  yes: { meaning: "confirms that events may take effect on a receiver that is not on loopback" },
+  ...sideOptions("receiver"),
+} as const satisfies Options;
+
+/** What `certify receiver --help` says. */
+export const receiverHelp = `The suite plays the service and sends genuine, forged, repeated and broken events.
+Genuine events take effect, so use a test installation.
+What the receiver did is a JSON array with an entry for each effect:
+{"id": webhook-id, "reference": …, "merchantsReference": …, "amount": …}
+
+${helpOf(receiverFlags)}
+
+Environment:
+  WEBHOOK_SECRET              the receiver's secret; with --command, a new one by default
+  WEBHOOK_SECRET_OLD          a second secret that the receiver accepts`;
+
+export type ReceiverOptions = SideOptions & {
+  url: string;
+  /** Starts the receiver; undefined if it runs already. */
+  command?: string;
+  effects: { url: string } | { command: string };
+  outageCommand?: string;
+  secret: string;
+  oldSecret?: string;
+  limits: Limits;
+  events?: string[];
+  isSerial: boolean;
+  /** The options, as shell words, that repeat the run. */
+  repeatFlags: string[];
+};
+
+const secretForm = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
+
+function readSecret(name: string, value: string | undefined, faults: string[]): string | undefined {
+  if (value === undefined || value === "") return undefined;
+  if (!secretForm.test(value)) faults.push(`${name} must be whsec_ followed by the base64 of 24 to 64 bytes`);
+  return value;
+}
+
+const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
+
+/**
+ * Reads the options of `certify receiver`.
+ * @throws OptionsError with every fault found
+ */
+export function readReceiverOptions(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  newSeed: () => number,
+): ReceiverOptions {
+  const { values, given, faults } = readFlags(args, receiverFlags);
+  const { url, command, "outage-command": outageCommand } = values;
+  const { "effects-url": effectsUrl, "effects-command": effectsCommand } = values;
+  const knownSecret = readSecret("WEBHOOK_SECRET", env["WEBHOOK_SECRET"], faults);
+  const oldSecret = readSecret("WEBHOOK_SECRET_OLD", env["WEBHOOK_SECRET_OLD"], faults);
+  if (knownSecret === undefined && command === undefined) {
+    faults.push("no secret: set WEBHOOK_SECRET to the receiver's secret, or let --command start the receiver");
+  }
+  if ((given["effects-url"] === undefined) === (effectsCommand === undefined)) {
+    faults.push("say what the receiver did, with either --effects-url URL or --effects-command COMMAND");
+  }
+  if (faults.length === 0 && !isLoopback(new URL(url).hostname) && !values.yes) {
+    faults.push(
+      "--url is not on loopback: genuine events take effect there, although their payments do not exist. " +
+        "Use a test installation and add --yes to confirm",
+    );
+  }
+  const scenarioIds = scenarios.map(({ id }) => id);
+  const options: ReceiverOptions = {
+    ...sideOptionsOf("receiver", values, scenarioIds, newSeed, faults),
+    url,
+    ...(command === undefined ? {} : { command }),
+    effects: effectsUrl === undefined ? { command: effectsCommand ?? "" } : { url: effectsUrl },
+    ...(values.events ? { events: eventNames.filter((name) => values.events?.flat().includes(name)) } : {}),
+    isSerial: values.serial,
+    ...(outageCommand === undefined ? {} : { outageCommand }),
+    secret: knownSecret ?? newSecret(),
+    ...(oldSecret === undefined ? {} : { oldSecret }),
+    limits: { ...defaultLimits, timeoutMs: values.timeout, settleMs: values["settle-timeout"] * 1000 },
+    repeatFlags: repeatWords(receiverFlags, given),
+  };
+  refuse(faults);
+  return options;
+}
+
+/** Starts the receiver if the run has to, and returns it as the run sees it. */
+async function openSubject(options: ReceiverOptions, env: NodeJS.ProcessEnv): Promise<Subject> {
+  const { url, command, effects, outageCommand, secret, oldSecret } = options;
+  const secrets = { WEBHOOK_SECRET: secret, ...(oldSecret === undefined ? {} : { WEBHOOK_SECRET_OLD: oldSecret }) };
+  return {
+    url,
+    effects: "url" in effects ? effectsFromUrl(effects.url) : effectsFromCommand(effects.command, env),
+    ...(command === undefined ? {} : { restart: await startSubject(command, url, { ...env, ...secrets }) }),
+    ...(outageCommand === undefined ? {} : { outage: outageOf(outageCommand, env) }),
+  };
+}
+
+/**
+ * Judges a receiver and returns the report. Ends the receiver if the run has started it.
+ * @param env the environment of the commands
+ * @param interrupted ends the run early when it is aborted
+ * @throws CannotRun if the receiver does not start or the probe does not work
+ */
+export async function judgeReceiver(
+  options: ReceiverOptions,
+  env: NodeJS.ProcessEnv,
+  output: Output,
+  interrupted: AbortSignal,
+): Promise<Report> {
+  const subject = await openSubject(options, env);
+  try {
+    // A probe that does not work would otherwise show only after the first events.
+    await subject.effects();
+    const runId = randomBytes(16).toString("hex");
+    return await runReceiver({ ...options, subject, runId, output, interrupted });
+  } finally {
+    await subject.restart?.kill();
+  }
+}
+
+/** Runs `certify receiver` and returns its exit code. */
+export async function certifyReceiver(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
+  const options = readReceiverOptions(args, process.env, newSeed);
+  return runSide(options.reporting, (interrupted) => judgeReceiver(options, process.env, process.stdout, interrupted));
+}

@@ -1,0 +1,92 @@
+// Runs scenarios against a receiver and turns their findings into one report.
+import { CannotRun } from "../../results.ts";
+import type { NotJudged, Report } from "../../results.ts";
+import type { Finding } from "../../run/verdicts.ts";
+import { judgeProgram, type Judging } from "../command.ts";
+import type { ScenarioRun } from "../report.ts";
+import { countText, createContext, newShared, type Settings, type Shared } from "./context.ts";
+import { eventNames } from "./events.ts";
+import type { Limits, Need, Scenario } from "./scenario.ts";
+import { scenarios as allScenarios } from "./scenarios.ts";
+
+export type ReceiverRun = Settings &
+  Judging<Scenario>["options"] &
+  Pick<Judging<Scenario>, "output"> &
+  Partial<Pick<Judging<Scenario>, "repeatFlags">>;
+
+export const defaultLimits: Limits = { timeoutMs: 15_000, settleMs: 5000, pieceMs: 150, repeatMs: 31_000 };
+
+const lacking: Record<Need, NotJudged> = {
+  restart: { code: "caller", text: "a command that starts the receiver, to kill it", provide: "--command COMMAND" },
+  outage: { code: "caller", text: "a command that makes effects fail", provide: "--outage-command COMMAND" },
+  parallel: { code: "target", text: "the receiver reads one request at a time (--serial)" },
+  // A receiver with one secret survives a rotation too, because the service signs with both for a day.
+  "old-secret": { code: "target", text: "the receiver has one secret (WEBHOOK_SECRET_OLD is not set)" },
+};
+
+const has: Record<Need, (run: Settings) => boolean> = {
+  restart: ({ subject }) => subject.restart !== undefined,
+  outage: ({ subject }) => subject.outage !== undefined,
+  "old-secret": ({ oldSecret }) => oldSecret !== undefined,
+  parallel: ({ isSerial }) => !isSerial,
+};
+
+const timed = async (work: () => Promise<void>): Promise<number> => {
+  const start = performance.now();
+  await work();
+  return Math.round(performance.now() - start);
+};
+
+/** Runs one scenario. Its errors are recorded, but an unusable probe or receiver ends the run. */
+async function runScenario(run: ReceiverRun, scenario: Scenario, shared: Shared): Promise<ScenarioRun> {
+  const { id, name, ids, needs = [] } = scenario;
+  const selectFlags = ["--scenario", id];
+  const unmet = needs.find((need) => !has[need](run));
+  if (unmet !== undefined) {
+    const notApplicable = Object.fromEntries(ids.map((each) => [each, lacking[unmet]]));
+    return { name, ids, findings: [], notApplicable, durationMs: 0, selectFlags };
+  }
+  const { context, notes } = createContext(run, scenario, shared);
+  let thrown: unknown;
+  const durationMs = await timed(() => scenario.run(context).catch((error: unknown) => void (thrown = error)));
+  if (thrown instanceof CannotRun) throw thrown;
+  // A failure is reported even if the rest of the requirement could not be judged.
+  for (const finding of notes.findings) if (!finding.ok) delete notes.notApplicable[finding.id];
+  return { name, ids, ...notes, durationMs, selectFlags, ...(thrown === undefined ? {} : { thrown }) };
+}
+
+/** Judges the effects of all events again, because a receiver may act after it has responded. */
+async function judgeEnd({ subject }: Settings, { expectations }: Shared): Promise<ScenarioRun> {
+  const findings: Finding[] = [];
+  const durationMs = await timed(async () => {
+    const counts = Map.groupBy(await subject.effects(), ({ id }) => id);
+    for (const { requirement, event, wanted } of expectations.values()) {
+      const found = counts.get(event.id)?.length ?? 0;
+      const texts = { expected: countText(wanted), actual: countText(found) };
+      findings.push({ id: requirement, ok: found === wanted, ...texts, exchanges: [] });
+    }
+  });
+  const ids = [...new Set(findings.map(({ id }) => id))];
+  return { name: "The effects at the end of the run", ids, findings, durationMs, selectFlags: [] };
+}
+
+/** Judges a receiver and returns the report. */
+export async function runReceiver(run: ReceiverRun): Promise<Report> {
+  const shared = newShared();
+  const { subject, limits, events, repeatFlags = [], output, interrupted, ...options } = run;
+  const received = events ?? eventNames;
+  return judgeProgram({
+    side: "receiver",
+    target: subject.url,
+    scenarios: allScenarios.filter((scenario) => (scenario.events ?? []).every((each) => received.includes(each))),
+    jobs: 1,
+    options,
+    waits: { responseMs: limits.timeoutMs, settleMs: limits.settleMs },
+    ...(events ? { events } : {}),
+    repeatFlags,
+    run: (scenario) => runScenario(run, scenario, shared),
+    judgeEnd: () => judgeEnd(run, shared),
+    ...(output ? { output } : {}),
+    ...(interrupted ? { interrupted } : {}),
+  });
+}

@@ -1,0 +1,51 @@
+import type { Report, RunVerdict } from "../results.ts";
+import { causesOf } from "./causes.ts";
+import { repeatFailures } from "./repeat.ts";
+import { scopeLine } from "./scope.ts";
+import { tallyOf, tallyPhrases } from "./tally.ts";
+import { oneLine, shortened } from "./visible.ts";
+import { runVerdicts, sourceOf } from "./words.ts";
+
+const colours: Record<RunVerdict, string> = {
+  certified: "brightgreen",
+  "passed-partially": "blue",
+  failed: "red",
+  error: "orange",
+};
+
+/** Escapes a text that the target or the caller determines, so that Markdown and HTML show it as text on one line. */
+const escaped = (text: string) =>
+  oneLine(shortened(text, 300)).replaceAll(/[\\`*_{}[\]<>()#+!|~&$@]/g, String.raw`\$&`);
+
+/** Returns a badge as one line of Markdown, such as "conformance | core: certified, 76 of 79 musts". */
+function badge(report: Report): string {
+  const { total, passed } = tallyOf(report).must;
+  const message = `${report.profile}: ${runVerdicts[report.verdict].toLowerCase()}, ${passed} of ${total} musts`;
+  const path = `conformance-${encodeURIComponent(message)}-${colours[report.verdict]}`;
+  return `![conformance: ${message}](https://img.shields.io/badge/${path})`;
+}
+
+/** Renders the summary of a run in Markdown, for the page of a job of a CI system and for a README. */
+export function renderSummary(report: Report): string {
+  const causes = causesOf(report).map(({ title, failures }) => {
+    const [first] = failures;
+    const ids = failures.map(({ requirement }) => `\`${requirement.id}\``).join(", ");
+    const source = first === undefined ? "" : sourceOf(first.requirement);
+    return `| ${escaped(title)} | ${ids} | ${escaped(source)} | ${escaped(first?.check.actual ?? "")} |`;
+  });
+  return [
+    badge(report),
+    "",
+    `**${runVerdicts[report.verdict]}**: ${escaped(scopeLine(report))} · ${escaped(report.baseUrl)}`,
+    "",
+    escaped(report.summary),
+    "",
+    ...[...report.errors, ...(report.baselineProblems ?? [])].map((problem) => `- ${escaped(problem)}`),
+    ...(causes.length > 0
+      ? ["| cause | requirements | source | received |", "| --- | --- | --- | --- |", ...causes, ""]
+      : []),
+    ...(report.counts.fail > 0 ? ["```sh", oneLine(repeatFailures(report)).replaceAll("`", "'"), "```", ""] : []),
+    `${tallyPhrases(report).join("; ")}.`,
+    "",
+  ].join("\n");
+}
