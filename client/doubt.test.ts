@@ -2,6 +2,7 @@
 // nothing was paid.
 import { describe, expect, test } from "vitest";
 import { AbortedError, OutcomeUnknownError } from "./index.ts";
+import { createMemory } from "./memory.ts";
 import {
   checkoutCreated,
   checkoutRequest,
@@ -88,11 +89,6 @@ describe("after a create whose outcome is unknown", () => {
   });
 });
 
-const created: Step = ({ body }) => {
-  const { reference } = body as typeof disbursementRequest;
-  return ok({ ...disbursementCreated, merchantsReference: reference });
-};
-
 describe("a create while another one has or had the same reference", () => {
   test("takes no refusal for proof while the other is in progress", async () => {
     let fail!: () => void;
@@ -146,21 +142,18 @@ describe("a create while another one has or had the same reference", () => {
     const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toMatchObject({ name: "DuplicateReferenceError", matches: true });
   });
+});
 
-  test("forgets the oldest of many created payouts, and no doubt", async () => {
-    const count = 10_000;
-    const refusals = [refusal(422), refusal(422), list(), refusal(422), list()];
-    const steps = [...lost, ...Array<Step>(count).fill(created), ...refusals];
-    const { client, time } = await reachedClient(steps, once);
-    await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
-    const pay = (index: number) => client.disbursements.create({ ...disbursementRequest, reference: `r${index}` });
-    await time.run(Promise.all(Array.from({ length: count }, (_, index) => pay(index))));
-    expect(await time.run(pay(4999).result())).toMatchObject({ outcome: "refused" });
-    expect(await time.run(pay(5000).result())).toMatchObject({ outcome: "unknown" });
-    expect(await time.run(client.disbursements.create(disbursementRequest).result())).toMatchObject({
-      outcome: "unknown",
-    });
-  });
+test("a client's memory forgets the oldest of many created payouts, and no doubt", () => {
+  const memory = createMemory();
+  const pay = (reference: string, isRecorded: boolean | undefined) => {
+    memory.begin(reference);
+    memory.end(reference, isRecorded);
+  };
+  pay("in doubt", undefined);
+  for (let n = 0; n <= 5000; n++) pay(`r${n}`, true);
+  memory.begin("in doubt");
+  expect(["r0", "r1", "r5000", "in doubt"].map(memory.mayExist)).toEqual([false, true, true, true]);
 });
 
 describe("resume", () => {
