@@ -34,26 +34,16 @@ const ordinaryLength = leastOf("longestReference");
 /** References up to this length are tried. No requirement of profile core needs a longer reference. */
 const longestTried = 1024;
 
-/** Kinds of characters that a target may refuse in a reference. */
+/** Kinds of characters that a target may refuse in a reference, each with one at which a reference may begin or end. */
 export const kinds = [
-  { range: "_", sample: "a_b" },
-  { range: ".", sample: "a.b" },
-  { range: " ", sample: "a  b c" },
-  { range: String.raw`!-,/:-@[-\^${"`"}{-~`, sample: String.raw`a"'\/&<%+#` },
-  { range: String.raw`\u{80}-\u{ffff}`, sample: "Zoë–支付a\u0301" },
-  { range: String.raw`\u{10000}-\u{10ffff}`, sample: "a💸" },
+  { range: "_", sample: "a_b", sign: "_" },
+  { range: ".", sample: "a.b", sign: "." },
+  { range: " ", sample: "a  b c", sign: " " },
+  { range: String.raw`!-,/:-@[-\^${"`"}{-~`, sample: String.raw`a"'\/&<%+#`, sign: "#" },
+  { range: String.raw`\u{80}-\u{ffff}`, sample: "Zoë–支付a\u0301", sign: "\u00eb" },
+  { range: String.raw`\u{10000}-\u{10ffff}`, sample: "a💸", sign: "💸" },
 ];
-
-/** Characters of each kind, with which a target may not let a reference begin or end. */
-export const signs = [
-  { range: "-", sign: "-" },
-  { range: "_", sign: "_" },
-  { range: ".", sign: "." },
-  { range: " ", sign: " " },
-  { range: kinds[3]!.range, sign: "#" },
-  { range: kinds[4]!.range, sign: "\u00eb" },
-  { range: kinds[5]!.range, sign: "💸" },
-];
+export const signs = [{ range: "-", sign: "-" }, ...kinds];
 
 /** Returns the round numbers 1, 2 and 5 times a power of ten below `limit`, the largest first. */
 function roundNumbers(limit: number): number[] {
@@ -106,12 +96,22 @@ export async function largestAmount({ attempt, safe, largest }: Search): Promise
   return undefined;
 }
 
+/**
+ * Returns the largest size that the target accepts; undefined if it accepts `most`, or refuses what every target accepts,
+ * so that it is broken and not limited.
+ */
+async function largestSize(
+  [least, most]: [number, number],
+  accepts: (size: number) => Promise<boolean>,
+  acceptsUsual: () => Promise<boolean>,
+): Promise<number | undefined> {
+  return (await accepts(most)) || !(await acceptsUsual()) ? undefined : bisect(least, most, accepts);
+}
+
 /** Returns the largest amount of a checkout, if it is smaller than that of a payout. Checkouts cost nothing. */
-export async function largestCheckout({ checkout }: Search, known: Declaration): Promise<number | undefined> {
-  const most = known.largestAmount ?? Number.MAX_SAFE_INTEGER;
+export function largestCheckout({ checkout }: Search, { largestAmount: most = Number.MAX_SAFE_INTEGER }: Declaration) {
   const accepts = (amount: number) => checkout({ amount });
-  if (!(await accepts(ordinaryAmount)) || (await accepts(most))) return undefined;
-  return bisect(ordinaryAmount, most, accepts);
+  return largestSize([ordinaryAmount, most], accepts, () => accepts(ordinaryAmount));
 }
 
 /** Returns a payee in each currency but the recipient's. */
@@ -152,19 +152,17 @@ const padded = (reference: unknown, length: number) => textOf(reference).padEnd(
 /** Returns a reference of this length. */
 export const ofLength = ({ ordinary }: Search, length: number) => padded(ordinary()["reference"], length);
 
-/**
- * Returns true if the target accepts an ordinary reference with capitals. If it does not, the target is broken, and not
- * limited.
- */
+/** Returns true if the target accepts an ordinary reference with capitals, as every target must. */
 const acceptsOrdinary = ({ ordinary, attempt }: Search) =>
   attempt({ reference: padded(`${textOf(ordinary()["reference"])}-Aa`, ordinaryLength) });
 
 /** Returns the length of the longest reference that the target accepts, if it is a limit. */
-export async function longestReference(search: Search): Promise<number | undefined> {
-  const accepts = (length: number) => search.attempt({ reference: ofLength(search, length) });
-  if ((await accepts(longestTried)) || !(await acceptsOrdinary(search))) return undefined;
-  return bisect(ordinaryLength, longestTried, accepts);
-}
+export const longestReference = (search: Search) =>
+  largestSize(
+    [ordinaryLength, longestTried],
+    (length) => search.attempt({ reference: ofLength(search, length) }),
+    () => acceptsOrdinary(search),
+  );
 
 /** Returns a fresh reference after these characters; only the end of the reference if the whole is too long. */
 export function spelled({ ordinary }: Search, text: string, longest = ordinaryLength): string {
@@ -212,8 +210,7 @@ export async function longestReferenceBytes(search: Search, known: Declaration):
   const longest = known.longestReference ?? longestTried;
   const most = 12 + (longest - 12) * Buffer.byteLength(character);
   const accepts = (bytes: number) => search.attempt({ reference: ofBytes(search, bytes, character) });
-  if ((await accepts(most)) || !(await acceptsOrdinary(search))) return undefined;
-  return bisect(ordinaryLength, most, accepts);
+  return largestSize([ordinaryLength, most], accepts, () => acceptsOrdinary(search));
 }
 
 /** Returns the first and the last character of a reference. */

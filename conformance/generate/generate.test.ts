@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createValidators, inlined } from "../contract/validate.ts";
-import { anyValueFor, sample } from "./arbitraries.ts";
 import { combinationsIn, covering, pairsOf } from "./covering.ts";
 import { conditionsOf, coverageOf, rowCount, usual, valuesOf } from "./inputs.ts";
-import { mutations } from "./mutations.ts";
+import { anyValueFor, mutations, sample } from "./mutations.ts";
 
 const valid = { reference: "certify-1", amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
 

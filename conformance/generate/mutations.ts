@@ -1,8 +1,9 @@
-// Generates mutations of a valid request. Each changes one field. The caller decides with a validator which mutations
-// are invalid.
+// Generates mutations of a valid request, and random values for its fields. Each mutation changes one field. The caller
+// decides with a validator which mutations are invalid.
+import * as fc from "fast-check";
 import type { Schema } from "../contract/contract.ts";
 
-export type Mutation = {
+type Mutation = {
   /** A description of the change, for people. */
   what: string;
   field: string;
@@ -136,3 +137,14 @@ export function mutations(schema: Schema, valid: Record<string, unknown>, host: 
     ];
   });
 }
+
+/** Generates pairs of one of the fields and an arbitrary value for it. */
+export const anyValueFor = (fields: readonly string[]) =>
+  fc.tuple(fc.constantFrom(...fields), fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.string(), fc.double(), fc.integer()));
+
+/**
+ * Returns `count` values, which are the same for the same seed. Values are never shrunk, because that would send more
+ * requests.
+ */
+export const sample = <T>(arbitrary: fc.Arbitrary<T>, count: number, seed: number): T[] =>
+  fc.sample(arbitrary, { numRuns: count, seed });

@@ -4,7 +4,14 @@ import { createHistories, type Histories } from "./histories.ts";
 import { routeOf } from "../contract/contract.ts";
 import { fieldsOf } from "../target/ledger.ts";
 import type { Receiver } from "../target/receiver.ts";
-import { isAccepted, isRefused, isUnknown, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
+import {
+  dataOf,
+  isAccepted,
+  isRefused,
+  isUnknown,
+  type TargetRequest,
+  type TargetResponse,
+} from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 
 /** A request to create something, with its response. */
@@ -73,12 +80,6 @@ function isPlain({ request, status = 0 }: TargetResponse): boolean {
   return !Buffer.isBuffer(body) && others.length === 0 && hasOwnKey && forced === status >= 500 && !mayChange;
 }
 
-/** Returns the service's reference in a response to create or verify; undefined if the response has no reference. */
-function referenceIn({ json }: TargetResponse): string | undefined {
-  const reference = (json as { data?: { reference?: unknown } | null } | null | undefined)?.data?.reference;
-  return typeof reference === "string" ? reference : undefined;
-}
-
 /** Starts to remember what the target does from now on. */
 export function collectFacts(target: Target, receiver: Receiver | undefined, now: () => Date): Facts {
   const records: RecordFact[] = [];
@@ -102,8 +103,9 @@ export function collectFacts(target: Target, receiver: Receiver | undefined, now
     if (!isCreate(request)) return;
     if (isUnknown(response)) uncertain.push(attempt);
     if (!isAccepted(response)) return;
-    const reference = attempt.kind === "disbursement" ? referenceIn(response) : undefined;
-    records.push({ ...attempt, ...(reference === undefined ? {} : { reference }) });
+    const { reference } = dataOf(response);
+    const isKnown = attempt.kind === "disbursement" && typeof reference === "string";
+    records.push({ ...attempt, ...(isKnown ? { reference } : {}) });
   });
   const histories = createHistories(now);
   target.onResponse(histories.see);

@@ -16,14 +16,11 @@ export type Histories = {
   see(response: TargetResponse): void;
 };
 
-const operations: Record<string, { does: "create" | "verify" | "list"; kind: Kind }> = {
-  createDisbursement: { does: "create", kind: "disbursement" },
-  createCheckout: { does: "create", kind: "checkout" },
-  verifyDisbursement: { does: "verify", kind: "disbursement" },
-  verifyCheckout: { does: "verify", kind: "checkout" },
-  listDisbursements: { does: "list", kind: "disbursement" },
-  listCheckouts: { does: "list", kind: "checkout" },
-};
+/** Returns what an operation does, and with which kind of record; undefined if it returns no records. */
+function meaningOf(operation: string): { does: string; kind: Kind } | undefined {
+  const [, does, kind] = /^(create|verify|list)(Disbursement|Checkout)s?$/.exec(operation) ?? [];
+  return does === undefined ? undefined : { does, kind: kind === "Checkout" ? "checkout" : "disbursement" };
+}
 
 const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -127,7 +124,7 @@ export function createHistories(now: () => Date): Histories {
     contradictions,
     find: (...which) => histories.get(nameOf(...which)),
     see(response) {
-      const operation = operations[operationOf(response)];
+      const operation = meaningOf(operationOf(response));
       const merchant = merchantOf(response);
       const { status = 0 } = response;
       if (!operation || merchant === undefined) return;

@@ -43,23 +43,12 @@ function mentions({ json, body }: Notification, attempt: Attempt): boolean {
   return identities(attempt).some((text) => stated.has(text) || body.includes(text));
 }
 
-/** The creates whose webhookURL leads to a mailbox. Only `owners` may have created something. */
-type Mailbox = { owners: Attempt[]; refused: Attempt[] };
+/** Returns the creates that may have created something. */
+const createdIn = ({ records, uncertain }: Facts): Attempt[] => [...records, ...uncertain];
 
-function mailboxesOf({ records, uncertain, refusals }: Facts): Map<string, Mailbox> {
-  const boxes = new Map<string, Mailbox>();
-  const add = (role: keyof Mailbox, attempts: readonly Attempt[]) => {
-    for (const attempt of attempts) {
-      if (attempt.mailbox === undefined) continue;
-      const box = boxes.get(attempt.mailbox) ?? { owners: [], refused: [] };
-      box[role].push(attempt);
-      boxes.set(attempt.mailbox, box);
-    }
-  };
-  add("owners", [...records, ...uncertain]);
-  add("refused", refusals);
-  return boxes;
-}
+/** Returns the attempts whose webhookURL leads to the mailbox at which a webhook arrived. */
+const withMailboxOf = ({ box }: Notification, attempts: readonly Attempt[]) =>
+  attempts.filter(({ mailbox }) => mailbox === box);
 
 /** Returns the history of a create; undefined if its outcome is unknown or the response has no reference. */
 export function historyOf({ histories }: Facts, { kind, response }: Attempt): History | undefined {
@@ -72,11 +61,11 @@ export function historyOf({ histories }: Facts, { kind, response }: Attempt): Hi
 const describe = ({ box, body }: Notification) => `at ${box}: ${body.slice(0, 120)}`;
 
 /** Returns the creates that may have created something, by each text that identifies the record. */
-function attemptsByIdentity({ records, uncertain }: Facts): Map<string, Attempt[]> {
-  const all = [...records, ...uncertain].flatMap((attempt) => identities(attempt).map((text) => ({ text, attempt })));
-  return new Map(
-    [...Map.groupBy(all, ({ text }) => text)].map(([text, group]) => [text, group.map((each) => each.attempt)]),
-  );
+function attemptsByIdentity(facts: Facts): Map<string, Attempt[]> {
+  const byText = new Map<string, Attempt[]>();
+  for (const attempt of createdIn(facts))
+    for (const text of identities(attempt)) byText.set(text, [...(byText.get(text) ?? []), attempt]);
+  return byText;
 }
 
 /**
@@ -96,10 +85,10 @@ const isAsGiven = ({ path }: Notification, owners: readonly Attempt[]) =>
 
 /** Returns the webhooks that arrived at an address to which they do not belong, with the requests that named it. */
 export function misdirected(facts: Facts, notifications: readonly Notification[]) {
-  const boxes = mailboxesOf(facts);
   const byIdentity = attemptsByIdentity(facts);
   return notifications.flatMap((notification) => {
-    const { owners, refused } = boxes.get(notification.box) ?? { owners: [], refused: [] };
+    const owners = withMailboxOf(notification, createdIn(facts));
+    const refused = withMailboxOf(notification, facts.refusals);
     const evidence = [...owners, ...refused].map(({ response }) => response);
     if (owners.length === 0) {
       const actual = `for a request refused with ${refused[0]?.status}, ${describe(notification)}`;
@@ -130,10 +119,9 @@ function subject(object: Fields, owners: readonly Attempt[]): Attempt | undefine
  * addresses was sent to the wrong address, and says nothing about a record with this address.
  */
 export function statements(facts: Facts, notifications: readonly Notification[]): Statement[] {
-  const boxes = mailboxesOf(facts);
   const byIdentity = attemptsByIdentity(facts);
   return notifications.flatMap((notification) => {
-    const owners = boxes.get(notification.box)?.owners ?? [];
+    const owners = withMailboxOf(notification, createdIn(facts));
     const named = strings(notification.json).flatMap(([, text]) => byIdentity.get(text) ?? []);
     if (named.length > 0 && !named.some((record) => owners.includes(record))) return [];
     return objects(notification.json).flatMap((fields) => {

@@ -1,26 +1,24 @@
 // Records everything that a run learns from outside.
 import { randomBytes } from "node:crypto";
-import type { Prompt } from "../target/person.ts";
 import type { HttpFailure, HttpResponse } from "../target/http.ts";
-import type { Incoming } from "../target/receiver.ts";
-import { bodyText, createDescriber, type HttpRequest } from "./asked.ts";
-import type { Outside } from "./outside.ts";
 import type { SecretOptions } from "../target/redact.ts";
+import { bodyText, createDescriber } from "./asked.ts";
+import type { Outside } from "./outside.ts";
 import { createStandIns, type StandIns } from "./stand-ins.ts";
 import type { Asked, Event, Line, RecordedResponse } from "./tape.ts";
 
-type Result = HttpResponse | HttpFailure;
-
-/** The lines that are kept in memory until the run has ended. All secrets are known only at the end. */
-type Kept =
-  | { kind: "http"; op: number; request: HttpRequest; result?: Result; error?: string }
-  | { kind: "prompt"; op: number; text: string; result?: unknown; error?: string }
-  | { kind: "webhook"; incoming: Incoming }
-  | { kind: "other"; event: Event };
+type Describer = ReturnType<typeof createDescriber>;
+/** Writes an event without secrets. This happens at the end of the run, because only then all secrets are known. */
+type Write<Written = Event> = (describe: Describer, standIns: StandIns) => Written;
+/** The end of something that was asked; empty if it has not ended. */
+type End<T> = { result?: T; error?: string };
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-function responseOf(result: Result, standIns: StandIns): RecordedResponse {
+/** Leaves out how a listener or Prism is ended. */
+const addressOf = ({ url }: { url: string }) => ({ url });
+
+function responseOf(result: HttpResponse | HttpFailure, standIns: StandIns): RecordedResponse {
   if ("failure" in result) return { ...result, failure: standIns.text(result.failure) };
   const { body, headers, ...others } = result;
   return { ...others, headers: standIns.headers(headers), body: standIns.text(body.toString("utf8")) };
@@ -28,15 +26,16 @@ function responseOf(result: Result, standIns: StandIns): RecordedResponse {
 
 /** Wraps the outside of a run, so that everything is recorded. */
 export function createRecording(inner: Outside) {
-  const kept: { entry: Kept; clock: number[] }[] = [];
-  const unfinished = new Map<number, Kept>();
+  const events: { write: Write; clock: number[] }[] = [];
+  const unfinished = new Map<number, Write<{ op: number } & Asked>>();
+  const bodies: Parameters<StandIns["learn"]>[0][] = [];
   let clock: number[] = [];
   let ops = 0;
   const waiting: (() => void)[] = [];
   let isBusy = false;
 
-  function keep(entry: Kept) {
-    kept.push({ entry, clock });
+  function record(write: Write) {
+    events.push({ write, clock });
     clock = [];
   }
 
@@ -58,17 +57,26 @@ export function createRecording(inner: Outside) {
     setImmediate(next);
   }
 
-  /** Records what is asked, and its result. `entry` describes it. */
+  /** Records what is asked, and its end. */
   function ask<T>(
-    entry: (op: number, end: { result?: T; error?: string }) => Kept,
+    asked: Asked | ((describe: Describer) => Asked),
     work: () => Promise<T>,
+    shown: (result: T, standIns: StandIns) => unknown = (result) => result,
   ): Promise<T> {
     const op = (ops += 1);
-    unfinished.set(op, entry(op, {}));
-    const end = (outcome: { result?: T; error?: string }, learn: () => void) =>
+    const written =
+      ({ result, error }: End<T>): Write<{ op: number } & Asked> =>
+      (describe, standIns) => ({
+        op,
+        ...(typeof asked === "function" ? asked(describe) : asked),
+        ...(result === undefined ? {} : { result: shown(result, standIns) }),
+        ...(error === undefined ? {} : { error: standIns.text(error) }),
+      });
+    unfinished.set(op, written({}));
+    const end = (outcome: End<T>, learn: () => void) =>
       deliver(() => {
         unfinished.delete(op);
-        keep(entry(op, outcome));
+        record(written(outcome));
         learn();
       });
     return new Promise<T>((resolve, reject) => {
@@ -78,99 +86,70 @@ export function createRecording(inner: Outside) {
       );
     });
   }
-  const plain =
-    <T>(asked: Asked, shown: (result: T) => unknown = (result) => result) =>
-    (op: number, { result, error }: { result?: T; error?: string }): Kept => ({
-      kind: "other",
-      event: {
-        ...asked,
-        op,
-        ...(result === undefined ? {} : { result: shown(result) }),
-        ...(error === undefined ? {} : { error }),
-      },
-    });
 
   const interrupted = new AbortController();
   const interrupt = () =>
     deliver(() => {
-      keep({ kind: "other", event: { interrupted: true } });
+      record(() => ({ interrupted: true }));
       interrupted.abort();
     });
   inner.interrupted.addEventListener("abort", interrupt, { once: true });
 
-  const prompt: Prompt = (text, timeoutMs) =>
-    ask(
-      (op, end) => ({ kind: "prompt", op, text, ...end }),
-      () => inner.prompt(text, timeoutMs),
-    );
   const outside: Outside = {
     now() {
       const time = inner.now();
       clock.push(time.getTime());
       return time;
     },
-    sleep: (ms) => ask(plain({ sleep: ms }), () => inner.sleep(ms)),
+    sleep: (ms) => ask({ sleep: ms }, () => inner.sleep(ms)),
     connect(origin, tls) {
       const client = inner.connect(origin, tls);
       return {
         send(request) {
-          const { beforeLastByte } = request;
+          const { beforeLastByte, body } = request;
           const op = ops + 1;
           const announced =
             beforeLastByte &&
             (() =>
               new Promise<void>((resolve, reject) => {
                 deliver(() => {
-                  keep({ kind: "other", event: { sent: op } });
+                  record(() => ({ sent: op }));
                   beforeLastByte().then(resolve, reject);
                 });
               }));
-          return ask(
-            (_, end) => ({ kind: "http", op, request, ...end }),
-            () => client.send({ ...request, beforeLastByte: announced }),
-          );
+          async function send() {
+            const result = await client.send({ ...request, beforeLastByte: announced });
+            if ("body" in result) bodies.push({ response: result.body.toString("utf8") });
+            return result;
+          }
+          bodies.push({ request: body && bodyText(body) });
+          return ask((describe) => describe.http(request), send, responseOf);
         },
         close: () => client.close(),
       };
     },
-    lookup: (name) => ask(plain({ lookup: name }), () => inner.lookup(name)),
+    lookup: (name) => ask({ lookup: name }, () => inner.lookup(name)),
     listen: (address, receive) =>
       ask(
-        plain({ listen: address }, ({ url }: { url: string }) => ({ url })),
+        { listen: address },
         () =>
           inner.listen(address, (incoming, response) =>
             deliver(() => {
-              keep({ kind: "webhook", incoming });
+              record((_, standIns) => ({ webhook: standIns.webhook(incoming) }));
               receive(incoming, response);
             }),
           ),
+        addressOf,
       ),
-    prompt,
-    startPrism: (target) =>
+    prompt: (text, timeoutMs) =>
       ask(
-        plain({ prism: target }, ({ url }: { url: string }) => ({ url })),
-        () => inner.startPrism(target),
+        (describe) => describe.prompt(text),
+        () => inner.prompt(text, timeoutMs),
       ),
+    startPrism: (target) => ask({ prism: target }, () => inner.startPrism(target), addressOf),
     notice: (text) => inner.notice(text),
     interrupted: interrupted.signal,
   };
-
-  function eventOf(entry: Kept, describe: ReturnType<typeof createDescriber>, standIns: StandIns): Event {
-    if (entry.kind === "other") return entry.event;
-    if (entry.kind === "webhook") return { webhook: standIns.webhook(entry.incoming) };
-    const { op, error } = entry;
-    const failed = error === undefined ? {} : { error: standIns.text(error) };
-    if (entry.kind === "prompt")
-      return {
-        op,
-        ...describe.prompt(entry.text),
-        ...(entry.result === undefined ? {} : { result: entry.result }),
-        ...failed,
-      };
-    const { request, result } = entry;
-    const ended = result === undefined ? {} : { result: responseOf(result, standIns) };
-    return { op, ...describe.http(request), ...ended, ...failed };
-  }
 
   /**
    * Returns what was recorded, without secrets.
@@ -179,17 +158,9 @@ export function createRecording(inner: Outside) {
   function finish<Options extends SecretOptions>(options: Options, ranges: readonly string[]) {
     const standIns = createStandIns(options, randomBytes(32), ranges);
     const describe = createDescriber(options);
-    for (const { entry } of kept) {
-      if (entry.kind !== "http") continue;
-      const { request, result } = entry;
-      standIns.learn({
-        request: request.body && bodyText(request.body),
-        response: result && "body" in result ? result.body.toString("utf8") : undefined,
-      });
-    }
-    const lines = kept.map(({ entry, clock: read }): Line => ({ ...eventOf(entry, describe, standIns), clock: read }));
-    const open = [...unfinished.values()].map((entry) => eventOf(entry, describe, standIns));
-    lines.push({ unfinished: open as Extract<Event, { unfinished: unknown }>["unfinished"], clock });
+    for (const each of bodies) standIns.learn(each);
+    const lines = events.map(({ write, clock: read }): Line => ({ ...write(describe, standIns), clock: read }));
+    lines.push({ unfinished: [...unfinished.values()].map((write) => write(describe, standIns)), clock });
     return { lines, options: standIns.options };
   }
 

@@ -1,8 +1,9 @@
 // Records exchanges. It redacts them before they are stored, so that no later step can leak a secret into a report.
 import type { Merchant } from "../generate/merchant.ts";
+import { alteredKeys } from "../generate/bypasses.ts";
 import { escaped } from "../generate/serialisations.ts";
 import type { HttpResponse, HttpFailure } from "./http.ts";
-import { redactHeaders, type Redact } from "./redact.ts";
+import { masked, redactHeaders, secretHeaders as keyHeaders, type Redact } from "./redact.ts";
 import { curlLine, headerVariable, type CurlRequest, type Substitute } from "./shell.ts";
 import type { Exchange } from "../results.ts";
 import type { TargetRequest } from "./exchange.ts";
@@ -72,6 +73,16 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     secretHeaders.map((name) => [name.toLowerCase(), `\${${headerVariable(name)}:?}`]),
   );
 
+  /** Parts of the key, which a redactor leaves as they are where they may be ordinary numbers. */
+  const parts = new Set(alteredKeys.map(({ of }) => of(key)).filter((value) => value !== "" && !value.includes(key)));
+  const withoutParts = (headers: CurlRequest["headers"]) =>
+    Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [
+        name,
+        keyHeaders.has(name.toLowerCase()) && parts.has(String(value)) ? masked : value,
+      ]),
+    );
+
   function commandOf({ request, url, headers, body, flags }: Sent, bodyText: string): string {
     if (request.together) return raceCommand;
     // A create can be repeated only with a new reference, and a duplicate only with the same reference.
@@ -81,7 +92,7 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     const isNew = own !== undefined && !used.has(use);
     used.add(use);
     const replaced = isNew ? [...substitutes, newReference(own, bodyText)] : substitutes;
-    const shown = { method: request.method, url, headers: merchant.withoutUsual(headers), body, flags };
+    const shown = { method: request.method, url, headers: withoutParts(merchant.withoutUsual(headers)), body, flags };
     return redact(curlLine(shown, replaced, headerVariables));
   }
 

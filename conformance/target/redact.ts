@@ -42,8 +42,14 @@ const encodings: ((secret: string) => string)[] = [
   (secret) => Buffer.from(secret.slice(0, secret.length - (secret.length % 3))).toString("base64"),
 ];
 
-/** Returns true if a text may occur in a run by chance: a short text, a number, or a word of the contract. */
-const isOrdinary = (text: string) => text.length < 8 || /^\d{1,16}$/.test(text) || contractText.includes(text);
+/** Shorter numbers are ordinary: timestamps, phone numbers. */
+const shortestNumber = 14;
+/** A shorter part of a key may be an amount, which JSON represents exactly. */
+const shortestPartOfNumber = 17;
+
+/** Returns true if a text may occur in a run by chance: a short text, a short number, or a word of the contract. */
+const isOrdinary = (text: string, fewestDigits = shortestNumber) =>
+  text.length < 8 || (text.length < fewestDigits && /^\d+$/.test(text)) || contractText.includes(text);
 
 /** Returns a function that removes secrets, also as URLs and JSON write them. */
 export function secretsRemover(secrets: readonly string[]): (text: string) => string {
@@ -141,7 +147,7 @@ export const areUnusual = ({ key, secondKey, webhookSecret }: SecretOptions): bo
  */
 export function hiddenIn(options: SecretOptions): { secrets: string[]; phones: string[] } {
   const { key, secondKey, webhookSecret = "" } = options;
-  const altered = alteredKeys.map(({ of }) => of(key)).filter((value) => !isOrdinary(value));
+  const altered = alteredKeys.map(({ of }) => of(key)).filter((value) => !isOrdinary(value, shortestPartOfNumber));
   return {
     secrets: [
       ...[key, secondKey ?? "", webhookSecret, webhookSecret.replace(/^whsec_/, "")].filter((secret) => secret !== ""),

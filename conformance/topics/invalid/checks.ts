@@ -3,9 +3,8 @@
 import { define, type Context } from "../../check.ts";
 import type { Schema } from "../../contract/contract.ts";
 import { createValidators, inlined } from "../../contract/validate.ts";
-import { anyValueFor, sample } from "../../generate/arbitraries.ts";
 import { payeeIn, commonPairs } from "../../generate/countries.ts";
-import { mutations } from "../../generate/mutations.ts";
+import { anyValueFor, mutations, sample } from "../../generate/mutations.ts";
 import { usualAmount } from "../../generate/plan.ts";
 import { allowsMadeUpNumbers } from "../../run-options.ts";
 import { expectStatus } from "../../steps/expect.ts";
