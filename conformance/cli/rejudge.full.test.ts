@@ -41,7 +41,9 @@ const offline = `
     return connect.apply(this, args);
   };
   require("node:dgram").createSocket = refuse("dgram");
-  require("node:dns").lookup = refuse("lookup");
+  const dns = require("node:dns");
+  const { lookup } = dns;
+  dns.lookup = (host, ...rest) => (host === "127.0.0.1" ? lookup(host, ...rest) : refuse("lookup")());
   require("node:dns/promises").lookup = refuse("lookup");
 `;
 
