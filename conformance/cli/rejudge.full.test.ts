@@ -25,12 +25,21 @@ let folder = "";
 const certify = (args: readonly string[], node: readonly string[] = []) =>
   startCertify(args, { env: { API_KEY: server.key, API_KEY_2: server.secondKey }, node }).ended;
 
-/** Makes a process end as soon as it opens a socket or resolves a name. */
+/** Makes a process end as soon as it resolves a name, or connects to another process. Dredd connects to its own. */
 const offline = `
   const { Socket, Server } = require("node:net");
   const refuse = (what) => () => { console.log("it opens a socket:", what); process.exit(9); };
-  Socket.prototype.connect = refuse("connect");
-  Server.prototype.listen = refuse("listen");
+  const { connect } = Socket.prototype;
+  const { listen } = Server.prototype;
+  const own = new Set();
+  Server.prototype.listen = function (...args) {
+    return listen.apply(this, args).once("listening", () => own.add(this.address().port));
+  };
+  Socket.prototype.connect = function (...args) {
+    const { host, port } = [args[0]].flat()[0];
+    if (host !== "127.0.0.1" || !own.has(Number(port))) refuse("connect")();
+    return connect.apply(this, args);
+  };
   require("node:dgram").createSocket = refuse("dgram");
   require("node:dns").lookup = refuse("lookup");
   require("node:dns/promises").lookup = refuse("lookup");
