@@ -148,7 +148,7 @@ const cases = programs.flatMap((program) =>
 );
 
 test.concurrent.for(cases)(
-  "$name.ts tells the truth if $what",
+  "$name: tells the truth if $what",
   async ({ name, runsAgain, entries, lineOf, says, conditions, index }) => {
     const { what, exists, ...more } = conditions;
     const planned = entries.map((each) => (exists ? { ...each, exists } : each));
