@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Notification } from "../target/receiver.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Attempt, Facts } from "./facts.ts";
-import { createHistories } from "./histories.ts";
+import { createHistories } from "./history.ts";
 import { claimedEnd, falseStatements, lastEnds, misdirected, notNotified, statements, unreadable } from "./webhooks.ts";
 
 type Fields = Record<string, unknown>;
