@@ -2,12 +2,11 @@
 // nothing was paid.
 import { describe, expect, test } from "vitest";
 import { AbortedError, OutcomeUnknownError } from "./index.ts";
-import type { DisbursementClient } from "./index.ts";
+import { createMemory } from "./memory.ts";
 import {
   checkoutCreated,
   checkoutRequest,
   connectionLost,
-  connectionRefused,
   disbursementCreated,
   disbursementRequest,
   duplicate,
@@ -28,30 +27,18 @@ const once = { retry: { tries: 1 } };
 const lost = [connectionLost(), connectionLost()];
 
 describe("after a create whose outcome is unknown", () => {
-  const refusals: [string, Step][] = [
-    ...[400, 401, 403, 404, 422, 429].map((status) => [`${status}`, () => refusal(status)] as [string, Step]),
-    ["a refused connection", connectionRefused()],
-  ];
-  const calls: [string, (client: DisbursementClient) => Promise<unknown>][] = [
-    ["create", ({ disbursements }) => disbursements.create(disbursementRequest)],
-    ["resume", ({ disbursements }) => disbursements.resume(disbursementRequest)],
-  ];
-  test.each(calls.flatMap(([name, call]) => refusals.map(([what, step]) => [name, what, call, step] as const)))(
-    "a %s that meets %s proves nothing",
-    async (_name, _what, call, step) => {
-      const { client, time } = await reachedClient([...lost, step, list()], once);
-      await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
-      const error = await time.run(rejectionOf(call(client)));
-      expect(error).toBeInstanceOf(OutcomeUnknownError);
-      expect(error).toMatchObject({
-        operation: "createDisbursement",
-        reference: "payroll-1",
-        message: expect.stringMatching(/^Perhaps recorded by an earlier request\. (Received|Connection)/),
-      });
-    },
-  );
+  test("a call says that the doubt comes from an earlier request", async () => {
+    const { client, time } = await reachedClient([...lost, refusal(422), list()], once);
+    await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
+    expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))).toMatchObject({
+      name: "OutcomeUnknownError",
+      operation: "createDisbursement",
+      reference: "payroll-1",
+      message: expect.stringMatching(/^Perhaps recorded by an earlier request\. Received 422/),
+    });
+  });
 
-  test("neither does a call that was aborted before it sent anything, nor one with an invalid option", async () => {
+  test("a call that was aborted before it sent anything proves nothing, nor one with an invalid option", async () => {
     const { client, time } = await reachedClient([...lost, list(), list()], once);
     await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     const aborted = client.disbursements.create(disbursementRequest, { signal: AbortSignal.abort("enough") });
@@ -101,11 +88,6 @@ describe("after a create whose outcome is unknown", () => {
     expect(sent[2]!.body).toEqual(sent[0]!.body);
   });
 });
-
-const created: Step = ({ body }) => {
-  const { reference } = body as typeof disbursementRequest;
-  return ok({ ...disbursementCreated, merchantsReference: reference });
-};
 
 describe("a create while another one has or had the same reference", () => {
   test("takes no refusal for proof while the other is in progress", async () => {
@@ -160,21 +142,18 @@ describe("a create while another one has or had the same reference", () => {
     const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toMatchObject({ name: "DuplicateReferenceError", matches: true });
   });
+});
 
-  test("forgets the oldest of many created payouts, and no doubt", async () => {
-    const count = 10_000;
-    const refusals = [refusal(422), refusal(422), list(), refusal(422), list()];
-    const steps = [...lost, ...Array<Step>(count).fill(created), ...refusals];
-    const { client, time } = await reachedClient(steps, once);
-    await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
-    const pay = (index: number) => client.disbursements.create({ ...disbursementRequest, reference: `r${index}` });
-    await time.run(Promise.all(Array.from({ length: count }, (_, index) => pay(index))));
-    expect(await time.run(pay(4999).result())).toMatchObject({ outcome: "refused" });
-    expect(await time.run(pay(5000).result())).toMatchObject({ outcome: "unknown" });
-    expect(await time.run(client.disbursements.create(disbursementRequest).result())).toMatchObject({
-      outcome: "unknown",
-    });
-  });
+test("a client's memory forgets the oldest of many created payouts, and no doubt", () => {
+  const memory = createMemory();
+  const pay = (reference: string, isRecorded: boolean | undefined) => {
+    memory.begin(reference);
+    memory.end(reference, isRecorded);
+  };
+  pay("in doubt", undefined);
+  for (let n = 0; n <= 5000; n++) pay(`r${n}`, true);
+  memory.begin("in doubt");
+  expect(["r0", "r1", "r5000", "in doubt"].map(memory.mayExist)).toEqual([false, true, true, true]);
 });
 
 describe("resume", () => {

@@ -10,7 +10,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { installPacked, tsc, type Project } from "../scripts/testing/packed.ts";
 import { createClient } from "./index.ts";
 import type { Disbursement } from "./index.ts";
-import { format } from "./money.ts";
 import { measureSizes } from "./size.ts";
 import { key } from "./testing/fakes.ts";
 import { startServer } from "./testing/processes.ts";
@@ -329,14 +328,6 @@ describe("the command disbursement-pay", () => {
     project.write("key", `${key}\n`);
   });
 
-  test("shows what it would pay", async () => {
-    const { code, output } = await runCommand(["--journal", "payroll.journal"]);
-    expect(code).toBe(0);
-    expect(output).toContain(`payroll.csv: ${count} payments, to be sent to ${server.baseUrl}`);
-    expect(output).toContain(`${count} × XOF: ${format(sum, "XOF")} (`);
-    expect(await recorded()).toEqual([0, 0, 0]);
-  });
-
   test("pays each line once, though it is killed and stopped on the way", async () => {
     const args = ["--journal", "payroll.journal", "--yes"];
     expect((await runCommand(args, { name: "SIGKILL", after: 200 })).code).toBe(null);
@@ -359,16 +350,6 @@ describe("the command disbursement-pay", () => {
       expect(output).toMatch(/\n\d+ created, \d+ existed, 0 refused, 0 unknown, 0 not tried\n/);
     }
     expect(await recorded()).toEqual([count, count, sum]);
-  });
-
-  test("pays nobody if a line is wrong, and names the line", async () => {
-    project.write("payroll.csv", csv.replace("2026-11-7,", "2026-11-8,"));
-    const { code, output } = await runCommand(["--journal", "other.journal", "--yes"]);
-    expect(code).toBe(2);
-    expect(output).toBe(
-      "payroll.csv, line 9: the reference is also on line 8: give each payment a reference of its own.\nNothing was paid.\n",
-    );
-    project.write("payroll.csv", csv);
   });
 });
 

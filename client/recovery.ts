@@ -159,13 +159,11 @@ function isSamePayment(record: ExistingRecord, body: CreateRequest): boolean | u
     [record.country, body.country],
     [phoneNumber && record.customer?.phoneNumber, phoneNumber],
   ];
-  return facts.reduce<boolean | undefined>(
-    (isSame, [value, wanted], i) => {
-      if (value === wanted || isSame === false) return isSame;
-      return typeof value === typeof wanted && forms[i]!.test(`${value}`) ? false : undefined;
-    },
-    isRecord(record) || undefined,
+  const differs = facts.some(
+    ([value, wanted], i) => value !== wanted && typeof value === typeof wanted && forms[i]!.test(`${value}`),
   );
+  if (differs) return false;
+  return (isRecord(record) && facts.every(([value, wanted]) => value === wanted)) || undefined;
 }
 
 /**

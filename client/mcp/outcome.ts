@@ -16,6 +16,18 @@ const amounts = {
   amountText: z.string().describe("The same amount as people write it"),
 };
 
+const payout = z.object({
+  reference: z.string(),
+  merchantsReference: outside,
+  status: outside,
+  ...amounts,
+  /** The service's list may leave it out. */
+  fee: z.int().optional(),
+  recipient: outside,
+  failure: outside.optional(),
+  createdAt: z.string(),
+});
+
 export const outcomeSchema = z.object({
   result: z
     .enum(["pending", "success", "failed", "refused", "needs_approval", "unknown"])
@@ -41,30 +53,9 @@ export const outcomeSchema = z.object({
       leftToday: z.int().optional().describe("What the policy leaves for today, in the lowest denomination"),
     })
     .optional(),
-  payout: z
-    .object({
-      reference: z.string(),
-      merchantsReference: outside,
-      status: outside,
-      ...amounts,
-      fee: z.int(),
-      recipient: outside.optional(),
-      failure: outside.optional(),
-      createdAt: z.string().optional(),
-    })
-    .optional(),
+  payout: payout.optional(),
   checkout: z.object({ reference: z.string(), ...amounts, url: z.string().optional(), status: outside }).optional(),
-  payouts: z
-    .array(
-      z.object({
-        reference: z.string(),
-        merchantsReference: outside,
-        status: outside,
-        ...amounts,
-        createdAt: z.string(),
-      }),
-    )
-    .optional(),
+  payouts: z.array(payout).optional(),
   reason: outside.optional(),
 });
 export type Outcome = z.infer<typeof outcomeSchema>;
@@ -111,13 +102,13 @@ export const moneyOf = ({ amount, currency }: { amount: number; currency: string
   amountText: amountText(amount, currency),
 });
 
-export function payoutOf(payout: Disbursement): NonNullable<Outcome["payout"]> {
-  const { reference, merchantsReference, status, fee, customer, failure, createdAt } = payout;
+export function payoutOf(record: Disbursement): z.infer<typeof payout> {
+  const { reference, merchantsReference, status, fee, customer, failure, createdAt = "" } = record;
   return {
     reference: fromOutside(reference).data,
     merchantsReference: fromOutside(merchantsReference),
     status: fromOutside(status),
-    ...moneyOf(payout),
+    ...moneyOf(record),
     fee,
     recipient: fromOutside(`${customer?.name ?? ""} …${`${customer?.phoneNumber ?? ""}`.slice(-3)}`),
     ...(failure && { failure: fromOutside(`${failure.code}: ${failure.message}`) }),

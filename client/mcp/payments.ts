@@ -166,19 +166,7 @@ export class Payments {
     try {
       const filters = definite({ ...wanted, createdAfter, pageSize: 10 });
       const { items, nextCursor } = await this.context.client.disbursements.list(filters).page();
-      const payouts = items.map((item) => {
-        const { reference, merchantsReference, status, ...money } = payoutOf(item);
-        const { amount, currency, amountText: text } = money;
-        return {
-          reference,
-          merchantsReference,
-          status,
-          amount,
-          currency,
-          amountText: text,
-          createdAt: money.createdAt ?? "",
-        };
-      });
+      const payouts = items.map(payoutOf);
       const lines = payouts.map(({ reference, status, amountText: text }) => `${reference}: ${text}, ${status.data}`);
       const more = nextCursor ? " There are more: narrow the search." : "";
       return outcome("success", `The list was read: ${payouts.length} payouts.${more}\n${lines.join("\n")}`, {

@@ -236,8 +236,8 @@ describe("the preview", () => {
     expect(code).toBe(0);
     expect(printed.split("\n").slice(0, 4)).toEqual([
       `${at("payroll.csv")}: 3 payments, to be sent to https://fake.example`,
-      "  2 × XOF: 27 000 FCFA (twenty-seven thousand), from 12 000 FCFA to 15 000 FCFA each",
-      "  1 × NGN: NGN 4,500.50 (four thousand five hundred and 50/100), from NGN 4,500.50 to NGN 4,500.50 each",
+      "  2 × XOF: 27 000 FCFA (twenty-seven thousand)",
+      "  1 × NGN: NGN 4,500.50 (four thousand five hundred and 50/100)",
       `The journal ${at("payroll.journal")} is new.`,
     ]);
     expect(printed).toContain("Nothing was paid. To pay, run the same command with --yes.");

@@ -88,38 +88,22 @@ function readTask(args: string[], env: NodeJS.ProcessEnv): Task | undefined {
   const apiKey = keyFile ? readFile(keyFile).trim() : env["API_KEY"];
   if (!baseUrl) throw new UsageError("Name the service's URL: --base-url URL, or the environment variable BASE_URL.");
   if (!apiKey) throw new UsageError("Give the API key in the environment variable API_KEY, or in --api-key-file FILE.");
-  return {
-    path,
-    journal: values.journal,
-    pays: values.yes,
-    baseUrl,
-    apiKey,
-  };
+  return { path, journal: values.journal, pays: values.yes, baseUrl, apiKey };
 }
 
 /** The sums of payments by currency. */
 class Sums {
-  private readonly amounts = new Map<string, number[]>();
+  private readonly amounts: Partial<Record<string, number[]>> = {};
 
   add(amount: number, currency: string) {
-    const known = this.amounts.get(currency);
-    if (known) known.push(amount);
-    else this.amounts.set(currency, [amount]);
+    (this.amounts[currency] ??= []).push(amount);
   }
 
   /** A line for each currency. @throws UsageError if a sum is too large for a number */
   lines(): string[] {
-    return [...this.amounts].map(([currency, amounts]) => {
+    return Object.entries(this.amounts).map(([currency, amounts = []]) => {
       const sum = amounts.reduce((all, amount) => all + amount);
       return `${amounts.length} × ${currency}: ${format(sum, currency)} (${inWords(sum)})`;
-    });
-  }
-
-  /** The smallest and the largest payment in each currency. */
-  ranges(): string[] {
-    return [...this.amounts].map(([currency, amounts]) => {
-      const [least, most] = [Math.min, Math.max].map((pick) => amounts.reduce((a, b) => pick(a, b)));
-      return `from ${format(least!, currency)} to ${format(most!, currency)} each`;
     });
   }
 }
@@ -127,9 +111,8 @@ class Sums {
 function preview({ path, journal, baseUrl }: Task, rows: Row[], { out }: Terminal) {
   const sums = new Sums();
   for (const { request } of rows) sums.add(request.amount, request.currency);
-  const ranges = sums.ranges();
   out(`${path}: ${rows.length} payments, to be sent to ${baseUrl}`);
-  sums.lines().forEach((line, i) => out(`  ${line}, ${ranges[i]}`));
+  for (const line of sums.lines()) out(`  ${line}`);
   const has = existsSync(journal) ? "exists: what it has is not sent again" : "is new";
   out(`The journal ${journal} ${has}.`);
 }

@@ -76,7 +76,7 @@ describe("a fake service", () => {
     ["currency", "XOFA", "pattern"],
   ])("refuses %s %j as the service does", async (path, value, code) => {
     const { service, send } = connect();
-    const message = `${path} is not valid.`;
+    const message = expect.stringMatching(`^${path} must be `);
     const error = { statusCode: 422, error: "Refused", message, code: "invalid_value" };
     const body = { ...error, fields: [{ path, code, message }] };
     expect(await send("disbursements", { ...request, [path]: value })).toEqual({ status: 422, body });

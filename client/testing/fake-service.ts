@@ -1,4 +1,5 @@
 // `@disbursement-checkout/client/testing`: a service in memory, for the unit tests of a merchant's program.
+import { refusedFields } from "../../generated/payout-rules.ts";
 import type { Fetch } from "../options.ts";
 import type { Checkout, Disbursement, DisbursementRequest, FieldError, WebhookEvent } from "../types.ts";
 import { signWebhook } from "../webhooks/webhooks.ts";
@@ -46,15 +47,6 @@ type Kind = "disbursements" | "checkouts";
 type FakeRecord = Disbursement & Checkout;
 type Body = Partial<DisbursementRequest>;
 
-// What each field of a request must be, as JSON.
-const rules: Partial<Record<keyof DisbursementRequest, RegExp>> = {
-  reference: /^"(\\["\\]|[^\\]){1,64}"$/u,
-  amount: /^[1-9]\d{0,15}$/,
-  phoneNumber: /^"\d{10,15}"$/,
-  country: /^"[A-Z]{2}"$/,
-  currency: /^"[A-Z]{3}"$/,
-};
-
 function respond(status: number, rest: object, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify({ statusCode: status, ...rest }), {
     status,
@@ -89,12 +81,12 @@ export function fakeService(): FakeService {
     const isCheckout = kind === "checkouts";
     const isNeeded = (name: string) =>
       !isCheckout || (name !== "phoneNumber" && (name !== "reference" || name in body));
-    const fields = Object.entries(rules)
-      .filter(([name, rule]) => isNeeded(name) && !rule.test(`${JSON.stringify(body[name as keyof Body])}`))
-      .map(([path]): FieldError => ({
-        path,
-        code: path in body ? "pattern" : "required",
-        message: `${path} is not valid.`,
+    const fields = refusedFields(body)
+      .filter(({ field }) => isNeeded(field))
+      .map(({ field, expects }): FieldError => ({
+        path: field,
+        code: field in body ? "pattern" : "required",
+        message: `${field} must be ${expects}.`,
       }));
     if (fields.length > 0)
       return refuse(422, "invalid_value", fields.map(({ message }) => message).join(" "), { fields });

@@ -8,9 +8,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { receiveWebhooks } from "./express.ts";
 import { receiveWebhooks as receiveFastify } from "./fastify.ts";
 import { memoryStore } from "./receiver.ts";
-import type { EventStore } from "./receiver.ts";
+import type { EventStore, ReceiverOptions } from "./receiver.ts";
 import { rejectionOf } from "../testing/fakes.ts";
-import { receivers, recordingReceiver } from "./receivers.ts";
+import { receivers } from "./receivers.ts";
 import { signWebhook, UsageError } from "./webhooks.ts";
 import type { WebhookEvent } from "./webhooks.ts";
 
@@ -54,9 +54,22 @@ async function startExpress(...before: express.RequestHandler[]) {
 }
 
 describe.each(Object.keys(receivers))("%s", (framework) => {
-  const { handled, errors, start, stop, clear } = recordingReceiver(framework, () => secrets);
-  beforeEach(clear);
-  afterEach(stop);
+  let handled: WebhookEvent[];
+  let errors: unknown[];
+  let stop = async () => {};
+  /** Starts a receiver with these options. */
+  async function start(options: Partial<ReceiverOptions> = {}) {
+    const onEvent = (event: WebhookEvent) => handled.push(event);
+    const onError = (error: unknown) => errors.push(error);
+    const running = await receivers[framework]!({ secret: secrets, onEvent, onError, ...options });
+    stop = running.stop;
+    return running;
+  }
+  beforeEach(() => void ([handled, errors] = [[], []]));
+  afterEach(async () => {
+    await stop();
+    stop = async () => {};
+  });
 
   test("refuses forged and stale webhooks with 400", async () => {
     const { url } = await start();

