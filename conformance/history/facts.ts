@@ -1,6 +1,6 @@
 // Remembers every request of the run that created a payout or checkout, and every request that was refused, whichever
 // check sent it.
-import { createHistories, type Histories } from "./histories.ts";
+import { createHistories, type Histories } from "./history.ts";
 import { routeOf } from "../contract/contract.ts";
 import { fieldsOf } from "../target/ledger.ts";
 import type { Receiver } from "../target/receiver.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Notification } from "../target/receiver.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Attempt, Facts } from "./facts.ts";
-import { createHistories } from "./histories.ts";
+import { createHistories } from "./history.ts";
 import { claimedEnd, falseStatements, lastEnds, misdirected, notNotified, statements, unreadable } from "./webhooks.ts";
 
 type Fields = Record<string, unknown>;
@@ -12,33 +12,22 @@ const created = { reference: "DSB-00000001", merchantsReference: "order-0001", a
 
 /** Returns the facts of a run in which these payouts were accepted or refused. */
 function factsOf(attempts: { mailbox?: string; number?: string; status?: string; refused?: number }[]): Facts {
-  const histories = createHistories(() => new Date(0));
-  const made = attempts.map(({ mailbox, number = "1", status = "success", refused = 200 }): Attempt => {
+  const at = new Date(0);
+  const histories = createHistories(() => at);
+  const made = attempts.map(({ mailbox, number = "1", status = "success", refused = 200 }) => {
     const json = { ...sent, reference: `order-000${number}`, webhookURL: `https://shop.example/${mailbox}?a=1` };
     const data = { ...created, reference: `DSB-0000000${number}`, merchantsReference: json.reference, status };
-    const request = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json } as const;
-    const exchange = { at: new Date(0).toISOString() };
+    const request = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json };
+    const exchange = { at: at.toISOString() };
     const response = { request, status: refused, json: { data }, exchange } as unknown as TargetResponse;
     histories.see(response);
-    const box = mailbox === undefined ? {} : { mailbox };
-    return {
-      kind: "disbursement",
-      request,
-      sent: json,
-      key: "own",
-      response,
-      status: refused,
-      at: new Date(0),
-      ...box,
-    };
+    const attempt = { kind: "disbursement", request, sent: json, key: "own", response, status: refused, at, mailbox };
+    return attempt as Attempt & { status: number };
   });
-  return {
-    records: made.filter(({ status }) => status === 200),
-    refusals: made.filter(({ status }) => status !== 200) as Facts["refusals"],
-    uncertain: [],
-    histories,
-    answered: () => undefined,
-  };
+  const { records = [], refusals = [] } = Object.groupBy(made, ({ status }) =>
+    status === 200 ? "records" : "refusals",
+  );
+  return { records, refusals, uncertain: [], histories, answered: () => undefined };
 }
 
 const notification = (box: string, json: unknown, path = `/hooks/${box}?a=1`): Notification =>

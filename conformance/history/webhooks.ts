@@ -3,8 +3,7 @@
 // in an object that belongs to one record.
 import type { Notification } from "../target/receiver.ts";
 import type { Attempt, Facts, RecordFact } from "./facts.ts";
-import { merchantOf } from "./histories.ts";
-import { isFinal, type Fields, type History } from "./history.ts";
+import { isFinal, merchantOf, type Fields, type History } from "./history.ts";
 import { textOf } from "../target/values.ts";
 
 /** The shortest text that identifies a record. Shorter texts may occur in a payload by chance. */

@@ -2,10 +2,9 @@
 import { randomBytes } from "node:crypto";
 import type { HttpFailure, HttpResponse } from "../target/http.ts";
 import type { SecretOptions } from "../target/redact.ts";
-import { bodyText, createDescriber } from "./asked.ts";
 import type { Outside } from "./outside.ts";
 import { createStandIns, type StandIns } from "./stand-ins.ts";
-import type { Asked, Event, Line, RecordedResponse } from "./tape.ts";
+import { bodyText, createDescriber, type Asked, type Event, type Line, type RecordedResponse } from "./tape.ts";
 
 type Describer = ReturnType<typeof createDescriber>;
 /** Writes an event without secrets. This happens at the end of the run, because only then all secrets are known. */

@@ -2,10 +2,9 @@
 // order. The run must ask for the same things as the recorded run.
 import type { HttpFailure, HttpResponse } from "../target/http.ts";
 import type { Incoming, Reply } from "../target/receiver.ts";
-import { createDescriber } from "./asked.ts";
 import type { Outside } from "./outside.ts";
 import type { SecretOptions } from "../target/redact.ts";
-import type { Asked, Line, RecordedResponse } from "./tape.ts";
+import { createDescriber, type Asked, type Line, type RecordedResponse } from "./tape.ts";
 
 /** Thrown if a repetition differs from the recording. */
 export class Disagreement extends Error {}

@@ -4,7 +4,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { CertifyOptions } from "../cli/options.ts";
 import type { KnownFailure } from "../report/baseline.ts";
+import type { HttpClient } from "../target/http.ts";
 import type { Incoming } from "../target/receiver.ts";
+import { createRedactor, hiddenIn, redactHeaders, type SecretOptions } from "../target/redact.ts";
 
 /** The first line. */
 export type Start = {
@@ -60,4 +62,40 @@ export function unpacked(content: Uint8Array): Tape {
     .map((line) => JSON.parse(line) as unknown);
   if ((start as Start | undefined)?.format !== "certify exchanges 1") throw new Error("it is not a file of exchanges");
   return { start: start as Start, lines: lines as Line[] };
+}
+
+type HttpRequest = Parameters<HttpClient["send"]>[0];
+
+/** Returns a body as text, or as base64 if it is not text. */
+export function bodyText(body: Buffer): string {
+  const text = body.toString("utf8");
+  return Buffer.from(text, "utf8").equals(body) ? text : `base64:${body.toString("base64")}`;
+}
+
+/**
+ * Creates functions that describe what a run with these options asks, without secrets, so that a recording can be compared
+ * with a repetition.
+ */
+export function createDescriber(options: SecretOptions) {
+  const { secrets, phones } = hiddenIn(options);
+  const redact = createRedactor(secrets, phones);
+  const secretHeaders = Object.keys(options.headers);
+  return {
+    http({ origin, path, method, headers, body }: HttpRequest): Asked {
+      const compared = Object.fromEntries(
+        Object.entries(headers).filter(([name]) => name.toLowerCase() !== "content-length"),
+      );
+      const text = body && bodyText(body);
+      if (text !== undefined) redact.learn(text);
+      return {
+        http: {
+          method,
+          url: redact(origin.origin + path),
+          headers: redactHeaders(compared, redact, secretHeaders),
+          ...(text === undefined ? {} : { body: redact(text) }),
+        },
+      };
+    },
+    prompt: (text: string): Asked => ({ prompt: redact(text) }),
+  };
 }

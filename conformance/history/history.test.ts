@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
-import { createHistories, merchantOf } from "./histories.ts";
+import { createHistories, merchantOf } from "./history.ts";
 
 const sent = { reference: "order 1", amount: 100, country: "CI", currency: "XOF", phoneNumber: "2257038102473" };
 const created = { reference: "DSB 1", merchantsReference: "order 1", amount: 100, fee: 1, status: "pending" };
