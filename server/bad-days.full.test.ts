@@ -123,7 +123,7 @@ describe("its disk", () => {
 
 describe("its database", () => {
   const CALLERS = 60;
-  /** The limit for the storage's part of a request, and a margin for a busy machine. Callers wait 15 seconds. */
+  /** The limit for the storage's part of a request, and a margin for a busy machine. The client's time-out is 15 seconds. */
   const LONGEST_MS = 12_000;
 
   interface Created extends HttpResponse {
@@ -234,7 +234,7 @@ describe("its callers", () => {
   ])("%s keep no merchant out, and leave nothing behind", async (_, openFiles, sends, env) => {
     const server = await startTestServer(env, { openFiles });
     const handles = () => readdirSync(`/proc/${server.pid}/fd`).length;
-    // The payment page reads no file at its first use.
+    // Opened once before open files are counted, so that nothing that it keeps open counts as left behind.
     const page = async () => (await server.createCheckout({}, { headers: { connection: "close" } })).body.data.url;
     const bytes = sends(server, new URL(await page()).pathname);
     const before = handles();

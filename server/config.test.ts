@@ -239,7 +239,7 @@ describe("the address of a running server", () => {
   });
 
   test.each(["", "4100", "https://127.0.0.1:4100", "http://192.0.2.1:4100", "http://pay.example", "\0"])(
-    "is not used if the file contains %j, which no server of this machine notes",
+    "is not used if the file contains %j, which no server of this machine writes",
     (text) => {
       note(text);
       expect(urlOf()).toBe("http://127.0.0.1:3000");

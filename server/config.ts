@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 import { readAddress } from "./own-files.ts";
 import { readAmounts } from "./domain/limits.ts";
 import type { Balances } from "./domain/ledger.ts";
-import { otherModeOf, modeOf, type AskedMode } from "./domain/keys.ts";
+import { modeProblemOf, modeOf, type AskedMode } from "./domain/keys.ts";
 import { ROLES, roleOf } from "./domain/sign-in.ts";
 import type { Grant, OpenIdSettings } from "./openid/provider.ts";
 import { BASE_URL, baseUrl, secretIn, singleRail, textIn, toRails, type RailsSettings } from "./rails/settings.ts";
@@ -33,7 +33,7 @@ function reader(env: Env, report: Report): Read {
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
-/** The variables of the only rail, by the field of the file of rails. */
+/** The variables of a single rail. The keys are the fields of a rail in the file of rails. */
 const RAIL = { url: "RAIL_URL", apiKeyFile: "RAIL_API_KEY_FILE", webhookSecretFile: "RAIL_WEBHOOK_SECRET_FILE" };
 /** The variables that a sandbox refuses. */
 export const RAIL_VARIABLES = [...Object.values(RAIL), "RAILS"];
@@ -138,8 +138,8 @@ export function readConfig(env: Env, { server = false } = {}) {
     openId: readOpenId(read, env, report),
   };
   const { sandboxApiKey, drainDelayMs, shutdownTimeoutMs } = config;
-  const otherMode = server && sandboxApiKey !== undefined && otherModeOf(sandboxApiKey, modeOf({ sandbox }));
-  if (otherMode) report(`SANDBOX_API_KEY ${otherMode} (its value is not shown)`);
+  const modeProblem = server && sandboxApiKey !== undefined && modeProblemOf(sandboxApiKey, modeOf({ sandbox }));
+  if (modeProblem) report(`SANDBOX_API_KEY ${modeProblem} (its value is not shown)`);
   if (config.role !== "all" && database.kind === "sqlite")
     report("ROLE must be all with SQLite, which only one process can serve");
   if (!sandbox && database.kind === "sqlite" && database.path === ":memory:")

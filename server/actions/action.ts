@@ -153,7 +153,7 @@ export const aReason = field(
  * from a secret of the session. Undefined for a form without an id.
  * @param names of inputs; if one of them has another value, the bytes differ
  */
-export const sameBytes = (...names: string[]): Field<Random | undefined> => ({
+export const repeatableRandom = (...names: string[]): Field<Random | undefined> => ({
   inputs: { id: { type: "once" } },
   read(sent) {
     const [id = "", secret = "", ...values] = ["id", "csrf", ...names].map((name) => typed(sent, name));

@@ -11,7 +11,7 @@ import {
   choice,
   field,
   refused,
-  sameBytes,
+  repeatableRandom,
   someLimits,
   someTerms,
 } from "./action.ts";
@@ -56,7 +56,7 @@ export const merchantActions = {
   "merchant.create": action({
     at: "/merchants",
     needs: "change settings",
-    input: { name: aName("name"), random: sameBytes("name") },
+    input: { name: aName("name"), random: repeatableRandom("name") },
     style: "primary",
     run: ({ context, actor }, { name, random }) =>
       createMerchant({ ...context, actor, ...(random && { ids: createIds(random) }) }, name),

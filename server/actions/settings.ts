@@ -12,7 +12,7 @@ import {
   field,
   missing,
   refused,
-  sameBytes,
+  repeatableRandom,
   someLimits,
   typed,
   type Doer,
@@ -66,7 +66,7 @@ export const settingsActions = {
   "key.create": action({
     at: "/m/:merchant/settings/keys",
     ...SETTINGS,
-    input: { name: aName("nameNewKey", { placeholder: "whichProgramUses" }), scopes, random: sameBytes() },
+    input: { name: aName("nameNewKey", { placeholder: "whichProgramUses" }), scopes, random: repeatableRandom() },
     style: "primary",
     async run({ context, actor, merchant }, { random, ...input }) {
       const id = random && { id: v4({ random: random(16) }) };
@@ -135,7 +135,7 @@ export const settingsActions = {
       }),
     },
     run({ context: { storage, config }, actor, merchant }, { url }) {
-      // The server would not send to another address.
+      // The server would send nothing to an address that is refused here.
       if (url !== "") parseTarget(url, config.webhookAllowInsecure);
       return storage.setDefaultWebhook(merchant.id, url === "" ? undefined : url, actor);
     },

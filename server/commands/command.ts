@@ -31,7 +31,7 @@ export class FailedAfterChange extends Error {
   override name = "FailedAfterChange";
 }
 
-/** The names of errors whose message tells who called a command, or started a server, what to do. */
+/** The names of errors whose message tells the person who called a command, or started a server, what to do. */
 const EXPECTED = new Set([
   "ListenError",
   "RailsError",
@@ -57,8 +57,8 @@ type NameOf<Word> = Word extends `[${infer Inner}]`
   : Word extends `--${infer Name}`
     ? Camel<Name>
     : Camel<Lowercase<Word & string>>;
-type Meant<Word> = Word extends `[${infer Inner}]`
-  ? Meant<Inner>
+type OptionOf<Word> = Word extends `[${infer Inner}]`
+  ? OptionOf<Inner>
   : Word extends `--${infer Name}`
     ? Name extends keyof typeof OPTIONS
       ? (typeof OPTIONS)[Name]
@@ -67,14 +67,14 @@ type Meant<Word> = Word extends `[${infer Inner}]`
       ? { parse(): Merchant }
       : { value: string };
 type Optional<Word> = Word extends `[${string}]`
-  ? Meant<Word> extends { otherwise(): unknown }
+  ? OptionOf<Word> extends { otherwise(): unknown }
     ? never
     : Word
   : never;
 /** What a command gets, from how it is called: `MERCHANT [--yes]` becomes `{ merchant, yes?, json? }`. */
 export type Input<Takes extends string> = {
-  readonly [Word in Exclude<Words<Takes>, "" | Optional<Words<Takes>>> as NameOf<Word>]: ValueOf<Meant<Word>>;
-} & { readonly [Word in Optional<Words<Takes> | "[--json]"> as NameOf<Word>]?: ValueOf<Meant<Word>> };
+  readonly [Word in Exclude<Words<Takes>, "" | Optional<Words<Takes>>> as NameOf<Word>]: ValueOf<OptionOf<Word>>;
+} & { readonly [Word in Optional<Words<Takes> | "[--json]"> as NameOf<Word>]?: ValueOf<OptionOf<Word>> };
 
 /** How a command is called, and what its help says. */
 export interface Syntax {
@@ -99,9 +99,9 @@ function wordsOf({ takes }: Syntax) {
     const isOption = bare.startsWith("--");
     const name = isOption ? bare.slice(2) : bare;
     const key = (isOption ? name : name.toLowerCase()).replace(/[-_](.)/g, (_, letter: string) => letter.toUpperCase());
-    const meant: Option = isOption ? all[name]! : { value: name, meaning: "" };
-    const text = isOption ? flag(name, meant) : name;
-    return { name, key, isOption, meant, isOptional: word !== bare, text: word === bare ? text : `[${text}]` };
+    const option: Option = isOption ? all[name]! : { value: name, meaning: "" };
+    const text = isOption ? flag(name, option) : name;
+    return { name, key, isOption, option, isOptional: word !== bare, text: word === bare ? text : `[${text}]` };
   });
 }
 
@@ -109,19 +109,19 @@ function wordsOf({ takes }: Syntax) {
 const synopsis = (name: string, syntax: Syntax): string =>
   [name, ...wordsOf(syntax).map(({ text }) => text)].slice(0, -1).join(" ");
 
-const called = (group: string, rest: string) => ["Usage:", PROGRAM, group, rest].filter(Boolean).join(" ");
+const usageLine = (group: string, rest: string) => ["Usage:", PROGRAM, group, rest].filter(Boolean).join(" ");
 
 /** What `--help` prints after a group, or after one of its commands. @param group empty for a command without a group */
 export function usageOf(group: string, commands: SyntaxTable, one = ""): string {
   const command = Object.hasOwn(commands, one) ? commands[one] : undefined;
   const words = (command ? [command] : Object.values(commands)).flatMap(wordsOf).filter(({ isOption }) => isOption);
-  const meanings = new Map(words.map(({ name, meant }) => [flag(name, meant), meant.meaning]));
+  const meanings = new Map(words.map(({ name, option }) => [flag(name, option), option.meaning]));
   const width = Math.max(...[...meanings.keys()].map((text) => text.length));
   const options = [...meanings].map(([text, meaning]) => `  ${text.padEnd(width)}  ${meaning}`).join("\n");
   const entries = Object.entries(commands).map(([name, each]) => `  ${synopsis(name, each)}\n      ${each.summary}`);
   const parts = command
-    ? [called(group, synopsis(one, command)), command.summary, options]
-    : [called(group, "COMMAND"), entries.join("\n"), options];
+    ? [usageLine(group, synopsis(one, command)), command.summary, options]
+    : [usageLine(group, "COMMAND"), entries.join("\n"), options];
   return parts.filter((part) => part !== "").join("\n\n");
 }
 
@@ -141,21 +141,21 @@ export function parseCommand<C extends Syntax>(
     return { command, input: inputOf(wordsOf(command), args) };
   } catch (error) {
     const problem = (error as Error).message;
-    throw new UsageError([problem, called(group, synopsis(name, command))].filter(Boolean).join("\n"));
+    throw new UsageError([problem, usageLine(group, synopsis(name, command))].filter(Boolean).join("\n"));
   }
 }
 
 /** @throws Error that says what is wrong, with no text for a wrong number of arguments */
 function inputOf(words: ReturnType<typeof wordsOf>, args: string[]): Record<string, unknown> {
-  const [options, places] = [words.filter(({ isOption }) => isOption), words.filter(({ isOption }) => !isOption)];
-  const types = options.map(({ name, meant: { value, multiple = false } }) => {
+  const [options, positions] = [words.filter(({ isOption }) => isOption), words.filter(({ isOption }) => !isOption)];
+  const types = options.map(({ name, option: { value, multiple = false } }) => {
     return [name, { type: value === undefined ? "boolean" : "string", multiple }] as const;
   });
   const { positionals, values } = parseArgs({ args, options: Object.fromEntries(types), allowPositionals: true });
-  const required = places.filter(({ isOptional }) => !isOptional);
-  if (positionals.length < required.length || positionals.length > places.length) throw new Error("");
-  const given = { ...values, ...Object.fromEntries(positionals.map((text, at) => [places[at]!.name, text])) };
-  const input = words.flatMap(({ name, key, text, isOptional, isOption, meant: { parse, otherwise, meaning } }) => {
+  const required = positions.filter(({ isOptional }) => !isOptional);
+  if (positionals.length < required.length || positionals.length > positions.length) throw new Error("");
+  const given = { ...values, ...Object.fromEntries(positionals.map((text, at) => [positions[at]!.name, text])) };
+  const input = words.flatMap(({ name, key, text, isOptional, isOption, option: { parse, otherwise, meaning } }) => {
     const typed = given[name];
     if (typed === undefined && isOption && !isOptional) throw new Error(`Give ${text}: ${meaning}.`);
     if (typed === undefined) return otherwise ? [[key, otherwise()]] : [];

@@ -87,7 +87,7 @@ async function* listOf({ config, clock }: Context, name: string, period: Period)
   try {
     const setting = config.rails?.rails.find((each) => each.name === name);
     if (!setting) throw new Error("the configuration does not name it. Set RAIL_URL or RAILS as for the server");
-    // This module resolves the imports of modules, and is loaded only if it is used.
+    // `open.ts` hooks the resolution of imports, and is loaded only if it is used.
     const { openRails } = await import("../rails/open.ts");
     rails = await openRails({ rails: [setting], routes: [] }, { clock, warn: () => undefined });
     const { list } = rails.get(name)!;

@@ -109,7 +109,7 @@ export const keyCommands = commands({
   "rotate-secret MERCHANT": { action: "secret.rotate", says: secretView },
   "default-webhook MERCHANT URL": {
     action: "default-webhook.set",
-    summary: "Set the address for webhooks of records without a webhookURL, or with the URL none remove it.",
+    summary: "Set the address for webhooks of records without a webhookURL. The URL none removes it.",
     sends: ({ url }) => ({ url: url === "none" ? "" : url }),
   },
   "events MERCHANT [--reference] [--since] [--limit] [--cursor]": {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startReceiver } from "../testing/receiver.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { testFolder } from "../testing/resources.ts";
-import { cursorFile, followEvents, forwardTo, type FollowEvent } from "./listen.ts";
+import { cursorFile, followEvents, forwardTo, type FollowProgress } from "./listen.ts";
 import { createRemote, RemoteError, type Remote } from "./remote.ts";
 
 let server: TestServer;
@@ -42,7 +42,7 @@ async function aReceiver() {
 
 /** Follows the merchant's events, without pauses. */
 function listen(send: Send, options: Partial<Options> = {}) {
-  const told: FollowEvent[] = [];
+  const told: FollowProgress[] = [];
   const stopping = new AbortController();
   const ended = followEvents({
     remote: remoteOf(),
@@ -200,7 +200,7 @@ test("every event arrives at least once and in order, through 50 cuts", async ()
   expect(cuts).toBe(50);
 });
 
-test("tells of a lost connection once, and of its end", async () => {
+test("tells once that the connection is lost, and when it is back", async () => {
   const remote = remoteOf();
   let cuts = 3;
   const send: Remote["send"] = async (...sent) => {

@@ -49,7 +49,7 @@ function introduction(url: string, baseUrl: string, path: string): string {
 }
 
 /** What happens, for people. A failed attempt says what follows. */
-export function lineOf(event: FollowEvent, now: Date): string {
+export function lineOf(event: FollowProgress, now: Date): string {
   switch (event.type) {
     case "attempt": {
       const { event: name, reference, httpStatus, error, latencyMs, attempt, status, nextInMs } = event;
@@ -73,7 +73,8 @@ export function lineOf(event: FollowEvent, now: Date): string {
 }
 
 /** The same for programs: a JSON object. */
-export const jsonOf = (event: FollowEvent, now: Date): string => printableJson({ time: now.toISOString(), ...event });
+export const jsonOf = (event: FollowProgress, now: Date): string =>
+  printableJson({ time: now.toISOString(), ...event });
 
 type Schemas = components["schemas"];
 
@@ -84,7 +85,7 @@ interface ListedEvent extends Pick<Message, "id" | "body"> {
 }
 
 /** What happens while events are followed, for people and programs. */
-export type FollowEvent =
+export type FollowProgress =
   /** At the beginning, and again after a connection was lost. */
   | { type: "connected" }
   | ({
@@ -105,7 +106,7 @@ interface Options {
   cursor: { read(): string | undefined; write(id: string): void };
   /** Sends only these events. */
   wanted?: readonly string[] | undefined;
-  tell(event: FollowEvent): void;
+  tell(event: FollowProgress): void;
   /** Resolves after so many milliseconds, or when the signal is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<unknown>;
   /** Ends after the request or attempt in progress. */

@@ -11,7 +11,7 @@ import { serve } from "../testing/http.ts";
 import { startProcess } from "../testing/process.ts";
 import { reservePort } from "../../conformance/target/reserve-port.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
-import { followEvents, jsonOf, lineOf, type FollowEvent } from "./listen.ts";
+import { followEvents, jsonOf, lineOf, type FollowProgress } from "./listen.ts";
 import { createRemote } from "./remote.ts";
 
 let server: TestServer;
@@ -142,10 +142,10 @@ describe("a wrong or hostile server", () => {
     createTerminal({ API_KEY: "key" }).run(`trigger ${typed} --base-url ${hostile.url}`, code);
 
   /** Follows the events until an attempt is made. */
-  async function listen(): Promise<FollowEvent[]> {
-    const told: FollowEvent[] = [];
+  async function listen(): Promise<FollowProgress[]> {
+    const told: FollowProgress[] = [];
     const stopping = new AbortController();
-    const tell = (event: FollowEvent) => {
+    const tell = (event: FollowProgress) => {
       told.push(event);
       if (event.type === "attempt") stopping.abort();
     };
@@ -159,7 +159,7 @@ describe("a wrong or hostile server", () => {
   test("no event, delivery or refusal gets an escape sequence to the terminal, also as JSON", async () => {
     answers[EVENTS] = { data: { items: [{ id: ESCAPES, reference: ESCAPES, body: { event: ESCAPES } }] } };
     answers["GET /sandbox/deliveries"] = { data: { items: [{ url: ESCAPES }] } };
-    const told: FollowEvent[] = [...(await listen()), { type: "lost", reason: ESCAPES }];
+    const told: FollowProgress[] = [...(await listen()), { type: "lost", reason: ESCAPES }];
     expect(told.map(({ type }) => type)).toEqual(["connected", "attempt", "lost"]);
     const json = [jsonOf(told[1]!, now), await triggered("disbursement.completed --json")];
     // JSON still says exactly what the server sent.

@@ -27,8 +27,7 @@ export const actorName = (actor: Actor): ActorName => (typeof actor === "string"
 export const personOf = (name: ActorName): string => name.slice(name.indexOf(" ") + 1);
 
 /**
- * What two names of one person may have in common: what follows an @ does not count, so that `command ada@host` is
- * `dashboard Ada`. A person who may be the same does not count as a second person.
+ * The part of a name that is compared: without what follows an @, so that `command ada@host` is `dashboard Ada`. A person who may be the same does not count as a second person.
  */
 const ownName = (name: ActorName) => personOf(name).replace(/(?<=.)@.*$/s, "");
 
@@ -55,7 +54,7 @@ export function areTwoPeople(one: AccessChain, other: AccessChain): boolean {
   return !namesIn(one).some((name) => namesIn(other).some((each) => looksSame(name, each)));
 }
 
-/** What was done: the name of an action, or of what is no action of a form, such as `dashboard.sign-in`. */
+/** What was done: the name of a form's action, or of something without a form, such as `dashboard.sign-in`. */
 export type AuditAction = `${string}.${string}`;
 
 /** An entry of the audit trail (D41), written in the same transaction as the action. */

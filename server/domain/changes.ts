@@ -16,7 +16,7 @@ export const collectChanges = <T>(changes: Change[], work: () => T): T => curren
 /** The changes of the request or command that calls this; undefined if nobody asks for them, as in a worker. */
 export const currentChanges = (): Change[] | undefined => current.getStore();
 
-/** Codes of refusals that promise that nothing was recorded, also to people. */
+/** Codes that promise programs that nothing was recorded. The message then says so to people. */
 const PROMISING = new Set<ErrorCode>([
   "merchant_suspended",
   "insufficient_funds",

@@ -72,7 +72,7 @@ export interface DeliveryQueue extends Pick<Queue<ClaimedDelivery>, "promoteDue"
     attempt: Omit<Attempt, "number">,
     next: NextStep,
     retries?: number,
-  ): Promise<{ isValid: boolean; hasAdvanced: boolean }>;
+  ): Promise<{ isValid: boolean; hasMadeReady: boolean }>;
 }
 
 /** A status of a delivery; `failed` stands for both statuses in which the server has given up (`ended`, `exhausted`). */
@@ -97,7 +97,7 @@ export interface EventQuery extends Pick<DeliverySearch, "reference" | "createdA
   cursor?: string;
 }
 
-/** The deliveries that a replay sends again: not everything. */
+/** The deliveries that a replay sends again. */
 export interface Replay {
   merchantId: string;
   filter: DeliverySearch;

@@ -67,7 +67,7 @@ test.each(cases)("$state: $who reports $word", ({ who, word, before, event }) =>
   const holds = before.isClaimed && who === "the latest attempt";
   const isUnknown = word === "unknown" || isRefusal;
   const isAccepted = before.state === "accepted" || word === "pending";
-  const asksNow = who === "a notification" && word !== "pending" && !before.isClaimed;
+  const isDueNow = who === "a notification" && word !== "pending" && !before.isClaimed;
   // A rail that has a payment never loses it, and only this ends doubt.
   expect(open.state).toBe(isAccepted ? "accepted" : "waiting");
   expect(open.askedAt).toBe(isAccepted ? undefined : isUnknown ? TIMES.leased : before.askedAt);
@@ -76,12 +76,12 @@ test.each(cases)("$state: $who reports $word", ({ who, word, before, event }) =>
   );
   // Who does not hold the claim changes nothing of it.
   expect(open.isClaimed).toBe(before.isClaimed && !holds);
-  expect(askAt).toBe(holds ? NOW + LATER : asksNow ? NOW : undefined);
+  expect(askAt).toBe(holds ? NOW + LATER : isDueNow ? NOW : undefined);
   expect(open.token).toBe(TOKEN);
   // Attempts count from 1 in a new state, and from 0 when a person or the rail wants the rail to be asked.
   const counted = before.step + (holds && event.report.exchanges.length > 0 ? 1 : 0);
   const isNew = word === "pending" && before.state === "waiting";
-  expect(open.step).toBe(asksNow ? 0 : isNew ? 1 : counted);
+  expect(open.step).toBe(isDueNow ? 0 : isNew ? 1 : counted);
 });
 
 test("a payout cannot be cancelled: a rail that says so has not paid it", () => {

@@ -16,8 +16,8 @@ export interface HandoverFacts {
   /** The number of attempts since the state last changed. */
   step: number;
   /**
-   * Doubt: when, on the counter of leases, the rail may last have been asked to pay, if nothing has shown that it has
-   * the payment. A claim that expires without a report begins doubt too (`HANDOVERS` of the storage).
+   * Doubt: the latest time, on the counter of leases, at which the rail may have been asked to pay, while nothing shows
+   * that it has the payment. A claim that expires without a report begins doubt too (`HANDOVERS` of the storage).
    */
   askedAt?: number | undefined;
   unknownSince?: number | undefined;
@@ -83,18 +83,18 @@ export function next(before: HandoverFacts, { report, token }: HandoverEvent, ti
   }
   if (isClosed) return { recorded: "recorded", after: before };
   const holds = before.isClaimed && token === before.token;
-  const asksNow = token === undefined && !answer && !before.isClaimed;
+  const isDueNow = token === undefined && !answer && !before.isClaimed;
   const isUnknown = report.isUnknown === true;
   const after: HandoverFacts = {
     ...before,
-    step: asksNow ? 0 : before.step + (holds ? Math.min(1, exchanges.length) : 0),
+    step: isDueNow ? 0 : before.step + (holds ? Math.min(1, exchanges.length) : 0),
     ...(isUnknown && { unknownSince: before.unknownSince ?? now }),
     ...(isUnknown && before.state === "waiting" && { askedAt: leased }),
     ...(answer && { state: "accepted", askedAt: undefined, unknownSince: undefined }),
     ...(answer && before.state === "waiting" && { step: 1 }),
     ...(holds && { isClaimed: false }),
   };
-  const askAt = holds ? now + Math.round(askAgainAfterMs) : asksNow ? now : undefined;
+  const askAt = holds ? now + Math.round(askAgainAfterMs) : isDueNow ? now : undefined;
   return { recorded: "recorded", after, askAt, answer };
 }
 

@@ -90,7 +90,7 @@ describe("what has no room waits", () => {
 });
 
 describe("nobody has more in progress than there is room left", () => {
-  test("receivers that never respond leave room to the merchant's others, and to others at their host", () => {
+  test("receivers that never respond leave room to the merchant's other receivers, and to other merchants at their host", () => {
     const [one, many] = [new InProgress(limits, clock), new InProgress(limits, clock)];
     expect(fill(one, [lane("ada", "dead")])).toHaveLength(56);
     expect(fill(one, [lane("ada", "healthy")])).toHaveLength(56);
@@ -125,7 +125,7 @@ describe("nobody has more in progress than there is room left", () => {
   });
 });
 
-test("a list begins when the list before has ended and requests have run, longer while payments are in progress", async () => {
+test("a list waits until the list before has ended and requests have run, and longer while payments are in progress", async () => {
   const payments = new InProgress({ total: 8 }, clock);
   const lists = new InProgress({ total: 1, first: payments }, clock);
   let begun = 0;

@@ -15,7 +15,7 @@ export interface RoomLimits {
   total: number;
   /** Of the work that has a host. */
   perHost?: number;
-  /** What goes first: after the work of `run`, its room is free when this had time. */
+  /** Work that goes first: room that `run` has used becomes free only after this had a chance to run. */
   first?: InProgress;
 }
 
@@ -191,7 +191,7 @@ const LISTS = [
 type List = (query: string | { merchantId?: string }, ...more: unknown[]) => Promise<unknown>;
 
 /**
- * Returns the storage with lists that wait for room, also for pages and exports. If a test later replaces a method of the
+ * Returns the storage with lists that wait for room, also those that the dashboard and exports read. If a test later replaces a method of the
  * given storage, the new method is used here too.
  */
 export function withLimitedLists(storage: Storage, lists: InProgress): Storage {

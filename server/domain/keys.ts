@@ -32,7 +32,7 @@ export interface ApiKey {
 export const KEY_PREFIX: Readonly<Record<Mode, string>> = { sandbox: "test_", live: "live_" };
 
 /** Returns why a key cannot belong to a service of this mode; undefined if it can. */
-export function otherModeOf(key: string, mode: Mode): string | undefined {
+export function modeProblemOf(key: string, mode: Mode): string | undefined {
   if (mode === "live" && key.startsWith(KEY_PREFIX.sandbox))
     return "is a key for a sandbox, because it begins with test_, and this is a live service. Use a live key";
   if (mode === "sandbox" && key.startsWith(KEY_PREFIX.live))

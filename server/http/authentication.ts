@@ -1,6 +1,6 @@
 import type { operations } from "../../generated/openapi.ts";
 import { ServiceError } from "../domain/errors.ts";
-import { hashKey, otherModeOf, type Scope, type Mode } from "../domain/keys.ts";
+import { hashKey, modeProblemOf, type Scope, type Mode } from "../domain/keys.ts";
 import { beingReset, type KeyOwner, type MerchantStore } from "../domain/merchants.ts";
 
 /**
@@ -15,8 +15,8 @@ export async function authenticate(
   mode: Mode,
 ): Promise<KeyOwner> {
   if (!key) throw new ServiceError("unauthorized", "Send your API key in the x-api-key header.");
-  const otherMode = otherModeOf(key, mode);
-  if (otherMode !== undefined) throw new ServiceError("unauthorized", `This API key ${otherMode}.`);
+  const modeProblem = modeProblemOf(key, mode);
+  if (modeProblem !== undefined) throw new ServiceError("unauthorized", `This API key ${modeProblem}.`);
   const found = await storage.findMerchantByKey(hashKey(key));
   if (!found) throw new ServiceError("unauthorized", "This API key is not valid.");
   if (found.merchant.isResetting) throw beingReset();

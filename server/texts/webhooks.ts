@@ -39,7 +39,7 @@ export const webhooks = {
   pace: ["Pace", "Rythme"],
   endedAt: ["Ended (UTC)", "Fin (UTC)"],
   lastInARow: [
-    "The last of {count} alike, since {since} UTC.",
+    "The last of {count} similar requests, since {since} UTC.",
     "La dernière de {count} de suite, depuis le {since} UTC.",
   ],
   request: ["Request", "Requête"],

@@ -70,8 +70,8 @@ async function makeAttempt(
   // The delivery may have been claimed again meanwhile. Nothing is recorded if the claim has ended.
   const isBack = next.status === "delivered" && (step > 0 || recovered.has(lane));
   const retries = isBack ? READY_WITH_SUCCESS : 0;
-  const { isValid, hasAdvanced } = await storage.recordAttempt(entry.claim, { at, ...result }, next, retries);
-  if (hasAdvanced) recovered.add(lane);
+  const { isValid, hasMadeReady } = await storage.recordAttempt(entry.claim, { at, ...result }, next, retries);
+  if (hasMadeReady) recovered.add(lane);
   else recovered.delete(lane);
   emit("attempt", {
     eventId: id,

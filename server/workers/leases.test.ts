@@ -47,7 +47,7 @@ beforeEach(() => {
     renewClaims: async () => undefined,
     recordAttempt: async () => {
       recorded += 1;
-      return { isValid: true, hasAdvanced: false };
+      return { isValid: true, hasMadeReady: false };
     },
   };
   worker = createDeliveryWorker({

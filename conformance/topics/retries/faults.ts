@@ -77,7 +77,7 @@ export const faults: Faults = {
       storage: (inner) => ({
         recordAttempt: async (claim, attempt, next) =>
           attempt.httpStatus === undefined
-            ? { isValid: true, hasAdvanced: false }
+            ? { isValid: true, hasMadeReady: false }
             : inner.recordAttempt(claim, attempt, next),
       }),
     }),

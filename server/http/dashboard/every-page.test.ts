@@ -141,7 +141,7 @@ describe.each([
 });
 
 const unknown = `${live.area}/disbursements/${live.attention[1]}`;
-const lookups = /Looked the payment up at the rail: no result is known[^]* The last of \d+ alike/;
+const lookups = /Looked the payment up at the rail: no result is known[^]* The last of \d+ similar requests/;
 const conflicts = ["XOF 100.00 as “success”. The rail now says “failed”", "XOF 25,000.00 as “cancelled”."];
 test.each<[visitor: Visitor, path: string, ...said: Parameters<typeof says>[2][]]>([
   [sandbox.kofi, "/m/:merchant/disbursements/:id", /Created.* success.* Event disbursement\.completed.* Attempt 1: no/],

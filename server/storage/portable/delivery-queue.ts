@@ -116,7 +116,7 @@ function* recordAttempts(
     ...[...advances.values()].map((values) => ({ text: ADVANCE, values })),
   ];
   const ready = new Set([...advances.keys()].filter((_, index) => advanced[index]!.count > 0));
-  return items.map(([{ lane }], index) => ({ isValid: areValid[index]!, hasAdvanced: ready.has(laneOf(lane)) }));
+  return items.map(([{ lane }], index) => ({ isValid: areValid[index]!, hasMadeReady: ready.has(laneOf(lane)) }));
 }
 
 export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, "replayAll"> {

@@ -252,7 +252,7 @@ export function replayByFilterTests(current: Current): void {
   async function succeeds(merchantId: string, retries: number): Promise<boolean> {
     const { id } = await delivery(merchantId, B);
     const claim = (await claims({ merchantId })).find((each) => each.id === id)!;
-    return (await storage.recordAttempt(claim, ATTEMPT, DELIVERED, retries)).hasAdvanced;
+    return (await storage.recordAttempt(claim, ATTEMPT, DELIVERED, retries)).hasMadeReady;
   }
 
   test("makes the retries of one receiver due earlier, those first that are due first, and counts no attempt", async () => {
@@ -273,7 +273,7 @@ export function replayByFilterTests(current: Current): void {
     const [first, second] = await claims();
     await report(first!, retryAt(START + HOUR));
     pass(2 * HOUR);
-    expect(await storage.recordAttempt(second!, ATTEMPT, DELIVERED, 1)).toMatchObject({ hasAdvanced: false });
+    expect(await storage.recordAttempt(second!, ATTEMPT, DELIVERED, 1)).toMatchObject({ hasMadeReady: false });
     await storage.promoteDue(10);
     expect(await claims()).toMatchObject([{ step: 1, dueAt: START + HOUR }]);
   });
