@@ -58,7 +58,8 @@ describe("Prism as a second opinion", () => {
     expect([code, report?.verdict]).toEqual([0, "passed-partially"]);
     // Prism judges each response, also the responses to the search for limits, and agrees with the suite about all of
     // them.
-    expect(report?.secondOpinion).toEqual({ answers: 64, disagreements: [] });
+    expect(report?.secondOpinion?.disagreements).toEqual([]);
+    expect(report?.secondOpinion?.answers).toBeGreaterThan(50);
   });
 
   test.each([
