@@ -31,6 +31,13 @@ describe("the redactor", () => {
     expect(result.length).toBeLessThan(40);
   });
 
+  test.each([key, `${key}u`, `${key}uv`])(
+    "hides Basic authentication wholly, whatever the length of the key",
+    (odd) => {
+      expect(redactorOf({ key: odd })(`Basic ${btoa(`${odd}:`)}'`)).toBe("Basic [redacted]'");
+    },
+  );
+
   test.each([
     ["an amount", "1234567890123456"],
     ["a word of the contract", "payments"],

@@ -30,7 +30,7 @@ export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*"
 /** A phone number in a field of that name. */
 export const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
-/** The ways in which a URL, JSON and Basic authentication write a secret. Base64 of more text begins like this. */
+/** The ways in which a URL and JSON write a secret. */
 const encodings: ((secret: string) => string)[] = [
   (secret) => secret,
   encodeURIComponent,
@@ -39,8 +39,11 @@ const encodings: ((secret: string) => string)[] = [
     JSON.stringify(secret)
       .slice(1, -1)
       .replaceAll("/", String.raw`\/`),
-  (secret) => Buffer.from(secret.slice(0, secret.length - (secret.length % 3))).toString("base64"),
 ];
+/** Base64 of a secret, without the last group, in which more text may follow, as in Basic authentication. */
+const base64Of = (secret: string) =>
+  Buffer.from(secret.slice(0, secret.length - (secret.length % 3))).toString("base64");
+const LAST_GROUP = "[A-Za-z0-9+/=]{0,4}";
 
 /** Shorter numbers are ordinary: timestamps, phone numbers. */
 const shortestNumber = 14;
@@ -53,10 +56,12 @@ const isOrdinary = (text: string, fewestDigits = shortestNumber) =>
 
 /** Returns a function that removes secrets, also as URLs and JSON write them. */
 export function secretsRemover(secrets: readonly string[]): (text: string) => string {
-  const texts = secrets.flatMap((secret) => encodings.map((encode) => encode(secret))).filter((text) => text !== "");
-  if (texts.length === 0) return (text) => text;
-  const longestFirst = [...new Set(texts)].toSorted((a, b) => b.length - a.length);
-  const escaped = longestFirst.map((text) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`));
+  const patterns = new Map(secrets.flatMap((secret) => encodings.map((encode) => [encode(secret), ""])));
+  for (const secret of secrets) patterns.set(base64Of(secret), LAST_GROUP);
+  patterns.delete("");
+  if (patterns.size === 0) return (text) => text;
+  const longestFirst = [...patterns].toSorted(([a], [b]) => b.length - a.length);
+  const escaped = longestFirst.map(([text, more]) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`) + more);
   const pattern = new RegExp(escaped.join("|"), "gi");
   return (text) => text.replaceAll(pattern, masked);
 }
