@@ -1,32 +1,11 @@
 // Defines a broken server: a description, the requirements it violates, and the code that makes it violate them.
-import type { IncomingHttpHeaders } from "node:http";
+import type { Ask, Call, Reply } from "../model/messages.ts";
 import type { Profile } from "../results.ts";
 import type { ClaimedDelivery } from "../../server/domain/deliveries.ts";
 import type { Rails } from "../../server/domain/rails.ts";
 import type { Storage } from "../../server/domain/storage.ts";
 
-/** A request to the sound server. */
-export type Call = {
-  method: string;
-  /** The request target, including the query. */
-  path: string;
-  headers: Record<string, string | string[]>;
-  body: Buffer;
-  /** Set if the body was sent in chunks. */
-  chunked?: boolean;
-};
-
-/** A response from the sound server. */
-export type Reply = {
-  status: number;
-  headers: IncomingHttpHeaders;
-  text: string;
-  /** Set to send a 100 Continue first. */
-  continued?: true;
-};
-
-/** Forwards a request to the sound server. Resolves with undefined if that server does not respond. */
-export type Ask = (call: Call) => Promise<Reply | undefined>;
+export type { Ask, Call, Reply } from "../model/messages.ts";
 
 /** An outgoing webhook. */
 export type Message = {

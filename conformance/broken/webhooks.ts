@@ -70,6 +70,7 @@ export const changesOutcome =
   (change: (outcome: Outcome, attempt: Attempt) => Outcome): How =>
   () => ({
     storage: (inner) => ({
-      recordAttempt: (id, attempt, outcome) => inner.recordAttempt(id, attempt, change(outcome, attempt)),
+      recordAttempt: (id, attempt, outcome, retries) =>
+        inner.recordAttempt(id, attempt, change(outcome, attempt), retries),
     }),
   });

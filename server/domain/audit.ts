@@ -27,7 +27,8 @@ export const actorName = (actor: Actor): ActorName => (typeof actor === "string"
 export const personOf = (name: ActorName): string => name.slice(name.indexOf(" ") + 1);
 
 /**
- * The part of a name that is compared: without what follows an @, so that `command ada@host` is `dashboard Ada`. A person who may be the same does not count as a second person.
+ * The part of a name that is compared: without what follows an @, so that `command ada@host` is `dashboard Ada`. A person
+ * who may be the same does not count as a second person.
  */
 const ownName = (name: ActorName) => personOf(name).replace(/(?<=.)@.*$/s, "");
 

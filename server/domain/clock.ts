@@ -24,7 +24,10 @@ export interface Clock {
 /** What a process has noticed about its clock or the clock of the database. */
 export interface ClockReport {
   clock: "process" | "database";
-  /** By how much the process's clock differs from the server's time: positive if it is ahead, 0 if it is right, and in each report of a jump. */
+  /**
+   * By how much the process's clock differs from the server's time: positive if it is ahead, 0 if it is right, and in each
+   * report of a jump.
+   */
   aheadMs: number;
   /** By how much the clock that the server follows has jumped; absent if it has not. */
   steppedMs?: number;

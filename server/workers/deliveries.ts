@@ -67,9 +67,9 @@ async function makeAttempt(
   const { httpStatus, latencyMs } = result;
   if ((stopping.aborted || entry.hasLapsed) && httpStatus === undefined) return;
   const next = nextStep(step + 1, at, { ...result, retryAfter }, chance);
-  // The delivery may have been claimed again meanwhile. Nothing is recorded if the claim has ended.
   const isBack = next.status === "delivered" && (step > 0 || recovered.has(lane));
   const retries = isBack ? READY_WITH_SUCCESS : 0;
+  // The delivery may have been claimed again meanwhile. Nothing is recorded if the claim has ended.
   const { isValid, hasMadeReady } = await storage.recordAttempt(entry.claim, { at, ...result }, next, retries);
   if (hasMadeReady) recovered.add(lane);
   else recovered.delete(lane);

@@ -75,10 +75,10 @@ export const faults: Faults = {
     ),
     "An attempt without a response is not recorded.": () => ({
       storage: (inner) => ({
-        recordAttempt: async (claim, attempt, next) =>
+        recordAttempt: async (claim, attempt, next, retries) =>
           attempt.httpStatus === undefined
             ? { isValid: true, hasMadeReady: false }
-            : inner.recordAttempt(claim, attempt, next),
+            : inner.recordAttempt(claim, attempt, next, retries),
       }),
     }),
   },
