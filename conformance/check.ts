@@ -98,8 +98,6 @@ export type Check = {
    * their list, all others in a random order that the run's seed determines.
    */
   phase?: "limits" | "opening" | "closing";
-  /** Set if no other check may run at the same time, because the other check would change what this check measures. */
-  alone?: true;
   /** Set if the check sends no requests. A check without requests is executed even after the run was stopped. */
   offline?: true;
   /**

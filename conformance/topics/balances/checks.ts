@@ -60,7 +60,6 @@ export const checks = define([
     leaves: "entries in the statement of one currency, XUA if the target serves it, for the balance that it sets",
     // If a target serves few currencies, other checks use this currency too, and the target refuses their payouts
     // meanwhile.
-    alone: true,
     async run(context) {
       const id = "balances.insufficient-funds";
       const body = disbursementBody(context, { currency: CURRENCIES.refused });

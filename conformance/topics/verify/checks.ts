@@ -119,7 +119,6 @@ export const checks = define([
     name: "Records the statuses that a disbursement goes through",
     ids: ["verify.transitions"],
     pays: 1,
-    alone: true,
     async *run(context) {
       const { data, reference } = await paid(context);
       const { data: early } = await verified(context, reference);

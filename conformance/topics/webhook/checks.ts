@@ -155,7 +155,6 @@ export const checks = define([
     name: "Records whether a refused notification is repeated",
     ids: ["webhook.retries"],
     pays: 1,
-    alone: true,
     needs: ["receiver"],
     async *run(context) {
       const box = mailbox(context, respondWith(500));
