@@ -2,8 +2,7 @@
 // type, and a request that is accepted although one of its fields is missing, of another type or out of its bounds.
 import { openapi, type Schema } from "../contract/contract.ts";
 import { accepts, data } from "./changes.ts";
-import { without, type Operation } from "./calls.ts";
-import { type Fields } from "./calls.ts";
+import { without, type Operation, type Fields } from "./calls.ts";
 import { forEach, through, type Faults, type How } from "./fault.ts";
 import { changesRecord } from "./webhooks.ts";
 

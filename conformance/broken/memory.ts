@@ -10,8 +10,9 @@ import {
   textIn,
   withFields,
   withKey,
+  type Fields,
+  type Operations,
 } from "./calls.ts";
-import type { Fields, Operations } from "./calls.ts";
 import { handles, responses } from "./changes.ts";
 import type { Ask, Call, How, Reply, World } from "./fault.ts";
 import { createAsk } from "./proxy.ts";

@@ -1,9 +1,8 @@
 // Servers that mishandle the limits of values (D15), or add limits of their own that violate §8 (D45).
-import { forEach, type Faults, type How } from "../../broken/fault.ts";
+import { forEach, type Faults, type How, type Reply } from "../../broken/fault.ts";
 import { accepts, data, forwards, refuses, responses } from "../../broken/changes.ts";
 import { creates, fieldsOf, isText, withFields } from "../../broken/calls.ts";
 import { refusal } from "../../broken/replies.ts";
-import type { Reply } from "../../broken/fault.ts";
 
 const length = (text: unknown) => (isText(text) ? [...text].length : 0);
 const references = (isInvalid: (value: string) => boolean, valid: (value: string) => string) =>
