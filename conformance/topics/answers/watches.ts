@@ -5,7 +5,7 @@ import { differences, operationOf, routeOfResponse, schemaName } from "../../con
 import { fieldsOf } from "../../target/ledger.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import type { Validator } from "../../contract/validate.ts";
-import { is2xx } from "../../steps/requests.ts";
+import { is2xx } from "../../steps/responses.ts";
 import { equal, textOf } from "../../target/values.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
