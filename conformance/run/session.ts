@@ -12,6 +12,7 @@ import { createContext, openLimit, type Shared } from "./context.ts";
 import { unmetNeed } from "./needs.ts";
 import { redactReport } from "../target/redact.ts";
 import { selectedRequirements } from "./selection.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { conclude, type CheckReport, type Notes } from "./verdicts.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
 
@@ -33,7 +34,7 @@ type Attempt = {
 
 /** Runs a check step by step. A check that does not wait has one step. */
 async function* stepsOf(check: Check, context: Context): AsyncGenerator<void, void> {
-  const running = check.run(context);
+  const running = check.run(context, check.ids[0] as RequirementId);
   if ("then" in running) await running;
   else yield* running;
 }

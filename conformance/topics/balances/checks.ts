@@ -1,8 +1,10 @@
 // Checks balances and statements (D87). Each check uses a currency of its own, so that no other check changes its sums.
 import { define, type Context } from "../../check.ts";
 import { expectStatus, shows } from "../../steps/expect.ts";
-import { dataOf, disbursementBody, get, paid, pay } from "../../steps/requests.ts";
-import { listed } from "../../steps/sandbox-controls.ts";
+import { dataOf, listed } from "../../steps/responses.ts";
+import { disbursementBody } from "../../steps/bodies.ts";
+import { get, pay } from "../../steps/requests.ts";
+import { paid } from "../../steps/records.ts";
 import { numberOf, textOf } from "../../target/values.ts";
 
 const CURRENCIES = { sums: "XTS", refused: "XUA" };
