@@ -110,7 +110,7 @@ export type Check = {
 };
 
 /** What a topic states of a check. The rest follows from its requirements and from what it pays. */
-type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "alone" | "offline">> & {
+type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "offline">> & {
   /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
   pays?: number;
   /** The largest amount of each of them, or a function that returns all amounts. The default is the usual amount. */
