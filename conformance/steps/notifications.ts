@@ -7,7 +7,9 @@ import type { Notification, Receiver, Responder } from "../target/receiver.ts";
 import { eventually } from "./eventually.ts";
 import { same } from "./expect.ts";
 import { isAccepted } from "../target/exchange.ts";
-import { dataOf, disbursementBody, get, pay } from "./requests.ts";
+import { dataOf } from "./responses.ts";
+import { disbursementBody } from "./bodies.ts";
+import { get, pay } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 

@@ -2,7 +2,6 @@
 import { given, type Context } from "../check.ts";
 import { forcedStart } from "../generate/countries.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { dataOf } from "./requests.ts";
 
 /**
  * Returns a phone number that ends in `suffix`, and so forces an outcome (D17). A disbursement gets a similar number.
@@ -37,10 +36,3 @@ export async function advance(context: Context, seconds: number): Promise<Target
 /** Finishes a checkout without a browser. */
 export const finishCheckout = (context: Context, reference: string, outcome: string): Promise<TargetResponse> =>
   control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome });
-
-/** Returns true if the response is a page of a list, which may be empty. */
-export const isPage = (response: TargetResponse) => response.status === 200 && Array.isArray(dataOf(response)["items"]);
-
-/** Returns the items of a page; an empty array if the response contains no list. */
-export const listed = (response: TargetResponse): Record<string, unknown>[] =>
-  isPage(response) ? (dataOf(response)["items"] as Record<string, unknown>[]) : [];

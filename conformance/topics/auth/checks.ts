@@ -3,7 +3,10 @@
 import { define, type Context, given } from "../../check.ts";
 import { expectStatus } from "../../steps/expect.ts";
 import { type Probe, probesOf, sendProbe, wrongKey } from "../../steps/probes.ts";
-import { checkoutBody, disbursementBody, get, is2xx, paid } from "../../steps/requests.ts";
+import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
+import { get } from "../../steps/requests.ts";
+import { is2xx } from "../../steps/responses.ts";
+import { paid } from "../../steps/records.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
 import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";

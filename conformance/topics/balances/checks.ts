@@ -1,8 +1,10 @@
 // Checks balances and statements (D87). Each check uses a currency of its own, so that no other check changes its sums.
 import { define, type Context } from "../../check.ts";
 import { expectStatus, shows } from "../../steps/expect.ts";
-import { dataOf, disbursementBody, get, paid, pay } from "../../steps/requests.ts";
-import { listed } from "../../steps/sandbox-controls.ts";
+import { dataOf, listed } from "../../steps/responses.ts";
+import { disbursementBody } from "../../steps/bodies.ts";
+import { get, pay } from "../../steps/requests.ts";
+import { paid } from "../../steps/records.ts";
 import { numberOf, textOf } from "../../target/values.ts";
 
 const CURRENCIES = { sums: "XTS", refused: "XUA" };
@@ -60,7 +62,6 @@ export const checks = define([
     leaves: "entries in the statement of one currency, XUA if the target serves it, for the balance that it sets",
     // If a target serves few currencies, other checks use this currency too, and the target refuses their payouts
     // meanwhile.
-    alone: true,
     async run(context) {
       const id = "balances.insufficient-funds";
       const body = disbursementBody(context, { currency: CURRENCIES.refused });

@@ -2,8 +2,10 @@
 import { define, type Context } from "../../check.ts";
 import { expectData, expectStatus, same, shows } from "../../steps/expect.ts";
 import { arrived, type Box, expectAttempts, first, idOf, mailbox } from "../../steps/notifications.ts";
-import { dataOf, get, paid } from "../../steps/requests.ts";
-import { advance, forcing, isPage, listed } from "../../steps/sandbox-controls.ts";
+import { dataOf, isPage, listed } from "../../steps/responses.ts";
+import { get } from "../../steps/requests.ts";
+import { paid } from "../../steps/records.ts";
+import { advance, forcing } from "../../steps/sandbox-controls.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import type { Responder } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";

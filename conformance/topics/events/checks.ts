@@ -10,13 +10,14 @@ import {
   mailbox,
   secretOf,
 } from "../../steps/notifications.ts";
-import { dataOf, paid, verified, verifyDisbursement } from "../../steps/requests.ts";
+import { dataOf } from "../../steps/responses.ts";
+import { paid, verified, started } from "../../steps/records.ts";
+import { verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
 import { advance, finishCheckout, forcing, moveClock } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import type { Notification } from "../../target/receiver.ts";
 import { equal, textOf } from "../../target/values.ts";
-import { started, verifyCheckout } from "../../steps/checkouts.ts";
 import { delivered, respondWith } from "../deliveries/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 

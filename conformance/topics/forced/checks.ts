@@ -3,8 +3,11 @@
 import { define, type Check, type Context, given } from "../../check.ts";
 import { expectStatus, same, shows } from "../../steps/expect.ts";
 import { first, mailbox } from "../../steps/notifications.ts";
-import { dataOf, disbursementBody, get, paid, pay, verified } from "../../steps/requests.ts";
-import { advance, forcing, listed } from "../../steps/sandbox-controls.ts";
+import { dataOf, listed } from "../../steps/responses.ts";
+import { disbursementBody } from "../../steps/bodies.ts";
+import { get, pay } from "../../steps/requests.ts";
+import { paid, verified } from "../../steps/records.ts";
+import { advance, forcing } from "../../steps/sandbox-controls.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
 import { otherStatus } from "../webhook/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";

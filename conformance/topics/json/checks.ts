@@ -2,17 +2,9 @@
 // (§1, §4, §7, D15, D53).
 import { define, type Context } from "../../check.ts";
 import { bothRefused, expectData, expectNoFaults, expectStatus } from "../../steps/expect.ts";
-import {
-  asJson,
-  checkoutBody,
-  disbursementBody,
-  paid,
-  pay,
-  payInvalid,
-  startCheckout,
-  verified,
-  withAmount,
-} from "../../steps/requests.ts";
+import { asJson, checkoutBody, disbursementBody, withAmount } from "../../steps/bodies.ts";
+import { paid, verified } from "../../steps/records.ts";
+import { pay, payInvalid, startCheckout } from "../../steps/requests.ts";
 import { textOf } from "../../target/values.ts";
 
 /**

@@ -6,20 +6,11 @@ import { shuffled } from "../../generate/random.ts";
 import type { CheckOptions } from "../../run-options.ts";
 import { bothRefused, expectStatus, same, shows } from "../../steps/expect.ts";
 import { findDelay } from "../../steps/notifications.ts";
-import {
-  asJson,
-  checkoutBody,
-  dataOf,
-  disbursementBody,
-  paid,
-  pay,
-  payInvalid,
-  someAddress,
-  startCheckout,
-  usualAmount,
-  verified,
-  withAmount,
-} from "../../steps/requests.ts";
+import { asJson, checkoutBody, disbursementBody, someAddress, withAmount } from "../../steps/bodies.ts";
+import { dataOf } from "../../steps/responses.ts";
+import { paid, verified } from "../../steps/records.ts";
+import { pay, payInvalid, startCheckout } from "../../steps/requests.ts";
+import { usualAmount } from "../../generate/plan.ts";
 import { largestTried } from "../create/checks.ts";
 
 const controls = ["\0", "\n", "\t", "\u007f", "\u0085"];

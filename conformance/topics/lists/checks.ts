@@ -1,11 +1,13 @@
 // Checks the lists of records: their order, pages and filters, and that they leave out no status (D1, D6, D42).
 import { define, type Context, describeResponse, given } from "../../check.ts";
 import { expectStatus, same, shows } from "../../steps/expect.ts";
-import { atOnce, dataOf, disbursementBody, get, paid } from "../../steps/requests.ts";
-import { advance, finishCheckout, forcing, isPage, listed } from "../../steps/sandbox-controls.ts";
+import { atOnce, get, verifyCheckout } from "../../steps/requests.ts";
+import { dataOf, isPage, listed } from "../../steps/responses.ts";
+import { disbursementBody } from "../../steps/bodies.ts";
+import { paid, started } from "../../steps/records.ts";
+import { advance, finishCheckout, forcing } from "../../steps/sandbox-controls.ts";
 import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
-import { started, verifyCheckout } from "../../steps/checkouts.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 type Kind = "disbursements" | "checkouts";

@@ -3,17 +3,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { define, type Context, describeResponse } from "../../check.ts";
 import { bothRefused, expectStatus, shows } from "../../steps/expect.ts";
-import {
-  siteOf,
-  asJson,
-  disbursementBody,
-  get,
-  is4xx,
-  paid,
-  payInvalid,
-  startInvalidCheckout,
-  verifyDisbursement,
-} from "../../steps/requests.ts";
+import { siteOf, asJson, disbursementBody } from "../../steps/bodies.ts";
+import { get, payInvalid, startInvalidCheckout, verifyDisbursement } from "../../steps/requests.ts";
+import { is4xx } from "../../steps/responses.ts";
+import { paid } from "../../steps/records.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
 import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";

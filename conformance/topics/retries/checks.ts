@@ -4,7 +4,7 @@ import { define } from "../../check.ts";
 import { eventually } from "../../steps/eventually.ts";
 import { expectData, expectNoFaults, same } from "../../steps/expect.ts";
 import { arrived, expectAttempts, first, idOf, mailbox } from "../../steps/notifications.ts";
-import { paid, verified } from "../../steps/requests.ts";
+import { paid, verified } from "../../steps/records.ts";
 import { advance, forcing } from "../../steps/sandbox-controls.ts";
 import { settledByClock } from "../../steps/settlement.ts";
 import { textOf } from "../../target/values.ts";

@@ -4,21 +4,14 @@ import { define, type Context, Prerequisite } from "../../check.ts";
 import { type Control, hasControl } from "../../run-options.ts";
 import { expectStatus, holds, same, shows } from "../../steps/expect.ts";
 import { mailbox } from "../../steps/notifications.ts";
-import {
-  checkoutBody,
-  dataOf,
-  disbursementBody,
-  get,
-  paid,
-  startCheckout,
-  verified,
-  verifyDisbursement,
-} from "../../steps/requests.ts";
-import { advance, forcing, listed, moveClock } from "../../steps/sandbox-controls.ts";
+import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
+import { dataOf, listed } from "../../steps/responses.ts";
+import { get, startCheckout, verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
+import { paid, verified, started } from "../../steps/records.ts";
+import { advance, forcing, moveClock } from "../../steps/sandbox-controls.ts";
 import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { expectKeyNeeded } from "../auth/checks.ts";
-import { started, verifyCheckout } from "../../steps/checkouts.ts";
 import { delivered, deliveryOf, respondWith } from "../deliveries/checks.ts";
 
 const operations: [control: Control, method: string, path: string][] = [

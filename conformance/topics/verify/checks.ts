@@ -2,19 +2,10 @@
 import { exceeded } from "../../allowances/table.ts";
 import { define, type Context } from "../../check.ts";
 import { expectStatus, holds, same, shows } from "../../steps/expect.ts";
-import {
-  disbursementBody,
-  checkoutBody,
-  dataOf,
-  get,
-  is2xx,
-  paid,
-  pay,
-  someAddress,
-  startCheckout,
-  verified,
-  verifyDisbursement,
-} from "../../steps/requests.ts";
+import { disbursementBody, checkoutBody, someAddress } from "../../steps/bodies.ts";
+import { dataOf, is2xx } from "../../steps/responses.ts";
+import { get, pay, startCheckout, verifyDisbursement } from "../../steps/requests.ts";
+import { paid, verified } from "../../steps/records.ts";
 import { settled } from "../../steps/settlement.ts";
 import { textOf } from "../../target/values.ts";
 import { referencesOf } from "../../steps/checkouts.ts";
@@ -119,7 +110,6 @@ export const checks = define([
     name: "Records the statuses that a disbursement goes through",
     ids: ["verify.transitions"],
     pays: 1,
-    alone: true,
     async *run(context) {
       const { data, reference } = await paid(context);
       const { data: early } = await verified(context, reference);

@@ -3,11 +3,13 @@
 import { define, type Context } from "../../check.ts";
 import { hasControl } from "../../run-options.ts";
 import type { Notification } from "../../target/receiver.ts";
-import { shapeOf } from "../../steps/checkouts.ts";
+import { shapeOf, checkoutStatus, ended, noneEnded } from "../../steps/checkouts.ts";
 import { respondWith } from "../deliveries/checks.ts";
-import { checkoutStatus, ended, noneEnded } from "../../steps/checkouts.ts";
 import { arrived, eventName, expectArrival, expectNotification, first, mailbox } from "../../steps/notifications.ts";
-import { checkoutBody, dataOf, paid, startCheckout, verified } from "../../steps/requests.ts";
+import { checkoutBody } from "../../steps/bodies.ts";
+import { dataOf } from "../../steps/responses.ts";
+import { paid, verified } from "../../steps/records.ts";
+import { startCheckout } from "../../steps/requests.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
@@ -155,7 +157,6 @@ export const checks = define([
     name: "Records whether a refused notification is repeated",
     ids: ["webhook.retries"],
     pays: 1,
-    alone: true,
     needs: ["receiver"],
     async *run(context) {
       const box = mailbox(context, respondWith(500));
