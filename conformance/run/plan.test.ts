@@ -117,7 +117,6 @@ test.each<[string, readonly Check[], Partial<RunOptions>, expected: RegExp, not:
   ["that time moves by minutes", [paying, rotating], sandbox, /Sandbox .*forward by minutes/, /rotated|already/],
   ["that time moves by weeks", [paying], { ...sandbox, profile: "extended" }, /forward by weeks/, /rotated/],
   ["what a check leaves", [rotating], { ...sandbox, secondKey: "k" }, /forward.*\n +A secret is rotated\./, /by weeks/],
-  ["payments from before", [paying], { ...sandbox, hadPayments: true }, /This merchant has payments already/, none],
   ["no change to a target that is no sandbox", [paying, rotating], { secondKey: "k" }, /Money/, /forward|rotated/],
   ["the amounts beyond a budget", allChecks, { maxTotal: 5e7 }, /Amounts above 167,772\.17 are not tried/, none],
   ["no amounts without a limit", allChecks, { maxTotal: Infinity }, /Money/, /not tried/],
