@@ -208,38 +208,6 @@ const pays = (name: string, count: number, over: Partial<Check> = {}) =>
     { name, ids: [must], payouts: count, amount: 10 * count, ...over },
   );
 
-test("checks that run side by side on a slow target have exchanges, records and payouts of their own", async () => {
-  let [time, inTransit, most] = [0, 0, 0];
-  const slowHttp: HttpClient = {
-    async send(request) {
-      most = Math.max(most, (inTransit += 1));
-      await new Promise((resolve) => setImmediate(resolve));
-      time += 100;
-      inTransit -= 1;
-      return http.send(request);
-    },
-    close() {},
-  };
-  const slow = session({}, 50, 5000, slowHttp, () => new Date(time));
-  const reports = await runAll(
-    [pays("limits", 3, { phase: "limits" }), pays("a", 1), pays("b", 3), pays("c", 2)],
-    slow,
-  );
-  expect(most).toBe(3);
-  const owned = reports.map(({ name, report }) => [
-    name,
-    report.created.map(({ merchantsReference }) => merchantsReference),
-    report.results[must]?.exchanges.length,
-  ]);
-  expect(owned).toEqual([
-    ["limits", ["limits-0", "limits-1", "limits-2"], 3],
-    ["a", ["a-0"], 1],
-    ["b", ["b-0", "b-1", "b-2"], 3],
-    ["c", ["c-0", "c-1"], 2],
-  ]);
-  expect(reports.at(-1)?.report).toMatchObject({ payouts: 9, total: 90 });
-});
-
 describe("checks that wait for payouts to settle", () => {
   /** A check that creates a payout, waits, and finds something before and after. */
   const waiting = (name: string, log: string[], more?: (context: Context) => Promise<unknown>): Check => ({

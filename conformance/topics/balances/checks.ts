@@ -48,9 +48,6 @@ export const checks: readonly Check[] = [
     {
       pays: 2,
       leaves: "entries in the statement of one currency, XUA if the target serves it, for the balance that it sets",
-      // If a target serves few currencies, other checks use this currency too, and the target refuses their payouts
-      // meanwhile.
-      alone: true,
     },
     async (context, id) => {
       const body = disbursementBody(context, { currency: CURRENCIES.refused });

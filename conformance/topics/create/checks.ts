@@ -206,7 +206,6 @@ export const checks = define([
     name: `Records of ${concurrency} concurrent disbursements have the values of their requests`,
     ids: ["records.concurrent"],
     pays: earlier + concurrency,
-    alone: true,
     async run(context) {
       const bodies = differentBodies(context, earlier + concurrency);
       const payAll = async (some: readonly Body[]) =>

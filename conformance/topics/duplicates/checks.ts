@@ -104,7 +104,6 @@ export const checks = define([
     name: `Of ${concurrency} concurrent requests with the same reference, one is accepted`,
     ids: ["create.duplicate-race"],
     pays: gaps.length + concurrency,
-    alone: true,
     async run(context) {
       for (const gapMs of gaps) {
         const body = disbursementBody(context);
@@ -118,7 +117,6 @@ export const checks = define([
     name: `Of ${racers} concurrent disbursements with the same reference and different other fields, one is accepted`,
     ids: ["create.duplicate-race-any-field"],
     pays: gaps.length + racers,
-    alone: true,
     async run(context) {
       for (const gapMs of gaps) if (!(await judgeDifferent(context, gapMs))) return;
     },

@@ -497,7 +497,6 @@ export const checks = define([
     ids: [unchanged, "refused.no-webhook"],
     pays: racers,
     upTo: usualAmount + racers,
-    alone: true,
     async *run(context) {
       const reference = context.fresh();
       const least = usualAmount - context.random(0, 900);
