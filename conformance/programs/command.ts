@@ -2,12 +2,9 @@
 import { createInterruption } from "../cli/interruption.ts";
 import { didYouMean, names, refuse, type Options, type Values } from "../cli/flags.ts";
 import { onlyIn, reportingOf, reportOptions, seedIn, seedOptions } from "../cli/options.ts";
-import { makeFolder, writeReports, type Reporting } from "../cli/reporting.ts";
+import { makeFolder, publish, type Reporting } from "../cli/reporting.ts";
 import { requirementsOf } from "../contract/requirements.ts";
-import { renderTerminal } from "../report/terminal.ts";
-import { oneLine } from "../report/visible.ts";
-import { complain, print } from "../report/print.ts";
-import { CannotRun, type Report, type Side } from "../results.ts";
+import type { Report, Side } from "../results.ts";
 import type { Described } from "./run.ts";
 
 /** The options of every side. */
@@ -74,17 +71,8 @@ export async function runSide(
   reporting: Reporting,
   judge: (interrupted: AbortSignal) => Promise<Report>,
 ): Promise<0 | 1 | 2> {
-  try {
-    makeFolder(reporting);
-  } catch (error) {
-    throw new CannotRun(`--report: ${(error as Error).message}`);
-  }
+  makeFolder(reporting);
   const { interrupted, listen, unlisten } = createInterruption();
   listen();
-  const found = await judge(interrupted).finally(unlisten);
-  const { report, files, refusal, exitCode } = await writeReports(found, reporting, new Date());
-  console.log(`\n${renderTerminal(report, process.stdout.isTTY ? { color: true } : { color: false, mostLines: 20 })}`);
-  print(`Written: ${oneLine(files.join(", "))}`);
-  if (refusal !== undefined) complain(refusal);
-  return exitCode;
+  return publish(await judge(interrupted).finally(unlisten), reporting, new Date());
 }

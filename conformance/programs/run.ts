@@ -130,7 +130,7 @@ export async function judgeProgram<Scenario extends Described>(judging: Judging<
   const judged = scenarios.filter(({ ids }) => only === undefined || ids.some((id) => only.includes(id)));
   const waiting = judged.filter(({ id }) => chosen?.includes(id) ?? true);
   const left = judged.length - waiting.length;
-  const progress = output && createProgress(output, waiting.length, { mostLines: mostProgressLines });
+  const progress = output && createProgress(output, waiting.length, mostProgressLines);
   const stopping = new AbortController();
   const ended = AbortSignal.any([stopping.signal, ...(interrupted ? [interrupted] : [])]);
   const checks: CheckReport[] = [];

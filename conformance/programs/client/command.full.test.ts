@@ -107,7 +107,7 @@ describe("a run", () => {
     expect(lines.join("")).toMatch(
       /^Some response bodies never end: .*\n(.*\n)*FAIL {6}calm: Every request is answered/,
     );
-    const text = renderTerminal(report, { color: false, mostLines: 1 });
+    const text = renderTerminal(report, { color: false });
     expect(text).toContain("Re-run these: npx --no -- certify client --only client.paid-is-true --seed 4");
     expect(text).toMatch(/ --command good --scenario (calm,exists|exists,calm)\n/);
   });
