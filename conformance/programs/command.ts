@@ -109,7 +109,7 @@ export async function judgeProgram<Scenario extends { id: string; name: string; 
   const startedAt = new Date();
   const judged = scenarios.filter(({ ids }) => only === undefined || ids.some((id) => only.includes(id)));
   const waiting = judged.filter(({ id }) => chosen?.includes(id) ?? true);
-  const progress = output && createProgress(output, waiting.length, { mostLines: mostProgressLines });
+  const progress = output && createProgress(output, waiting.length, mostProgressLines);
   const stopping = new AbortController();
   const ended = AbortSignal.any([stopping.signal, ...(interrupted ? [interrupted] : [])]);
   const reports: CheckReport[] = [];
