@@ -119,14 +119,14 @@ type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "offli
 
 const requirements = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
 
-/** Returns the first sentence of a requirement: the name of a check without a name of its own. */
+/** Returns the first sentence of a requirement, which is the name of a check without a name of its own. */
 export const titleOf = (id: string) => requirements.get(id)!.text.split(/\.(?:\s|$)/)[0]!;
 
 /**
  * Defines a check of one or more requirements. Its effect is the least that one of them permits. A check needs a name only
- * to tell it from other checks of the same requirement.
+ * to tell it from another check whose first requirement is the same.
  */
-export function check(
+export function judges(
   judged: RequirementId | readonly RequirementId[],
   { name, pays = 0, upTo = usualAmount, ...rest }: Stated,
   run: Check["run"],
@@ -135,7 +135,6 @@ export function check(
   return {
     ...rest,
     name: name ?? titleOf(ids[0]!),
-    ...(name === undefined ? { names: Object.fromEntries(ids.map((id) => [id, titleOf(id)])) } : {}),
     ids,
     effect: effects.find((effect) => ids.some((id) => requirements.get(id)?.effect === effect)) ?? "none",
     payouts: pays,
@@ -149,7 +148,7 @@ export const define = (
   checks: readonly (Stated & Pick<Check, "names" | "run"> & { ids: readonly RequirementId[] })[],
 ): Check[] =>
   checks.map(({ ids, names, run, ...stated }) => ({
-    ...check(ids, stated, run),
+    ...judges(ids, stated, run),
     ...(names ? { names } : {}),
   }));
 
