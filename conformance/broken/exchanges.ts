@@ -2,7 +2,6 @@
 import { isUtf8 } from "node:buffer";
 import { routeOf } from "../contract/contract.ts";
 import type { Ask, Call, How, Reply, World } from "./fault.ts";
-import { createAsk } from "./proxy.ts";
 
 export type Fields = Record<string, unknown>;
 
@@ -371,9 +370,6 @@ export const reserves =
 /** Sends a webhook that looks to the merchant like the webhook of a failed payout. */
 export async function notify(url: string | undefined) {
   if (url === undefined || !URL.canParse(url)) return;
-  const { origin, pathname, search } = new URL(url);
-  const { ask, close } = createAsk(new URL(origin));
-  const call = { method: "POST", path: pathname + search, headers: {}, body: Buffer.alloc(0) };
-  await ask(asJson(withFields(call, { event: "disbursement.failed" })));
-  close();
+  const body = JSON.stringify({ event: "disbursement.failed" });
+  await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body }).catch(() => undefined);
 }

@@ -93,9 +93,9 @@ test("a sound service passes", async () => {
   expect(await probing(sound.url)).toMatchObject({ loopback: true });
 });
 
-describe("the wrong protocol", () => {
-  const certificate = makeCertificate({ name: "server", hosts: ["127.0.0.1"] });
+const certificate = await makeCertificate({ name: "server", hosts: ["127.0.0.1"] });
 
+describe("the wrong protocol", () => {
   test("plain http to a port of TLS gets the URL to use", async () => {
     const host = await start(createSecureServer(certificate));
     await expect(probing(`http://${host}/api`)).rejects.toThrow(

@@ -19,9 +19,9 @@ function write(name: string, text: string): string {
 }
 
 test("a command reaches a target with a private CA that requires a client certificate", async () => {
-  const ca = makeCertificate({ name: "ca" });
-  const own = makeCertificate({ name: "server", hosts: ["127.0.0.1"], issuer: ca });
-  const client = makeCertificate({ name: "client", issuer: ca });
+  const ca = await makeCertificate({ name: "ca" });
+  const own = await makeCertificate({ name: "server", hosts: ["127.0.0.1"], issuer: ca });
+  const client = await makeCertificate({ name: "client", issuer: ca });
   const tls = { ca: ca.cert, cert: own.cert, key: own.key, requestCert: true };
   const server = createServer(tls, (_, response) => void response.writeHead(404).end("{}"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,22 +1,13 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { runTrial } from "../../broken/trial.ts";
-import { probe } from "../../cli/probe.ts";
-import { readOptions } from "../../cli/options.ts";
 import { startSoundTarget } from "../../testing/sound-target.ts";
 
 const key = "key-of-the-tests";
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((close) => close()));
-});
 
 /** Judges requirements with `--effects none` on a target whose statuses `alter` may change. */
 async function dreddOn(only: string[], alter?: Parameters<typeof startSoundTarget>[0]["alter"]) {
   const target = await startSoundTarget({ key, ...(alter ? { alter } : {}) });
-  closing.push(target.stop);
-  const args = ["--base-url", target.url, "--effects", "none"];
-  const { dredd } = await runTrial(await probe(readOptions(args, { API_KEY: key }, () => 1)), { only });
-  return dredd;
+  return (await runTrial(target, ["--effects", "none"], { only })).dredd;
 }
 
 const ids = ["verify.unknown-404", "auth.verify-needs-key"];
