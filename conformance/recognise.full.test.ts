@@ -1,7 +1,7 @@
 // A service must not be able to tell the suite from its other merchants, because it could behave well only while it is
 // judged. Two runs therefore have nothing in common but what programs of all merchants send.
 import { beforeAll, expect, test } from "vitest";
-import { disbursementIn, sent, withFields } from "./broken/exchanges.ts";
+import { disbursementIn, sent, withFields } from "./broken/calls.ts";
 import type { Call } from "./model/messages.ts";
 import { startModel } from "./model/server.ts";
 import { runCertify } from "./testing/command-line.ts";

@@ -3,11 +3,11 @@ import { expect, test } from "vitest";
 import { runCertify } from "../testing/command-line.ts";
 import { joined, type Call, type How } from "./fault.ts";
 import { startBroken } from "./server.ts";
-import { createCheckout, requests } from "./exchanges.ts";
+import { requests } from "./changes.ts";
 
 const sound: How = () => ({});
 /** Accepts any country and currency of a checkout, which only a `should` refuses. */
-const lenient = requests(createCheckout, (fields) => {
+const lenient = requests("createCheckout", (fields) => {
   const { country, currency } = fields;
   return {
     ...fields,

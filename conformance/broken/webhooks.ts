@@ -1,6 +1,6 @@
 // Building blocks for webhook faults.
 import { signatureOf, type Attempted, type Delivery } from "../model/webhooks.ts";
-import { fieldsOf, without, type Fields } from "./exchanges.ts";
+import { fieldsOf, without, type Fields } from "./calls.ts";
 import type { Deliver, How, Message, Reply } from "./fault.ts";
 
 export const noContent: Reply = { status: 204, headers: {}, text: "" };

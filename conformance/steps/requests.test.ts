@@ -3,7 +3,7 @@ import type { Context } from "../check.ts";
 import type { Declaration } from "../allowances/declaration.ts";
 import { createLimits } from "../allowances/limits.ts";
 import { createRandom } from "../generate/random.ts";
-import { checkoutBody } from "./requests.ts";
+import { checkoutBody } from "./bodies.ts";
 
 /** Returns what the checkouts of a run have in a field. */
 function values(field: string, { seed = 1, declared = {} as Declaration, loopback = true, recipient = "2347" } = {}) {

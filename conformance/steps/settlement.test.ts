@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { Context } from "../check.ts";
-import { OutOfTime } from "../check.ts";
+import { type Context, OutOfTime } from "../check.ts";
 import { settled } from "./settlement.ts";
 
 /** A target whose payouts settle at a time, in milliseconds from the start. The target's clock is the test's clock. */

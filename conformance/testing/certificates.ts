@@ -34,5 +34,5 @@ export async function makeCertificate(settings: {
       ...(altNames.length > 0 ? [{ name: "subjectAltName" as const, altNames }] : []),
     ],
   });
-  return { cert, key };
+  return { cert: `${cert.trim()}\n`, key };
 }

@@ -1,6 +1,8 @@
 // Servers that retry webhooks too often, too rarely or at the wrong time, or misread a receiver's response (D13).
 import { also, type Faults } from "../../broken/fault.ts";
-import { items, refusal, withHeader, type Fields } from "../../broken/exchanges.ts";
+import type { Fields } from "../../broken/calls.ts";
+import { items } from "../../broken/changes.ts";
+import { refusal, withHeader } from "../../broken/replies.ts";
 import { changesBody, changesOutcome, delivers, receives, receivesStatus } from "../../broken/webhooks.ts";
 
 const day = 86_400_000;
