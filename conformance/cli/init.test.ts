@@ -60,54 +60,31 @@ function commentsOn(text: string, field: string): string {
 }
 
 describe("a declaration of a limited target", () => {
-  test.each<[string, (fields: Fields) => boolean, object, string]>([
-    [
-      "largestAmount",
-      ({ amount }) => Number(amount) > 123_456,
-      { largestAmount: 123_456 },
-      "amount 123456 → 200; amount 123457 → 422",
-    ],
-    ["smallestAmount", ({ amount }) => Number(amount) < 40, { smallestAmount: 40 }, "amount 40 → 200; amount 39 → 422"],
-    ["smallestAmount", ({ amount }) => Number(amount) < 2000, { smallestAmount: 2000 }, "amount 1999 → 422"],
-    [
-      "longestReference",
-      ({ reference }) => [...String(reference)].length > 35,
-      { longestReference: 35 },
-      "35 characters → 200; a reference of 36 characters → 422",
-    ],
+  test.each<[string, (fields: Fields) => boolean, object]>([
+    ["largestAmount", ({ amount }) => Number(amount) > 123_456, { largestAmount: 123_456 }],
+    ["smallestAmount", ({ amount }) => Number(amount) < 40, { smallestAmount: 40 }],
+    ["smallestAmount", ({ amount }) => Number(amount) < 2000, { smallestAmount: 2000 }],
+    ["longestReference", ({ reference }) => [...String(reference)].length > 35, { longestReference: 35 }],
     [
       "referenceCharacters",
       ({ reference }) => !/^[\w. -]*$/.test(String(reference)),
       { referenceCharacters: "A-Za-z0-9_. -" },
-      " → 422",
     ],
-    [
-      "countries",
-      ({ country }) => !["CI", "GH", "SN"].includes(String(country)),
-      { countries: ["CI", "GH", "SN"] },
-      "NG and NGN → 422",
-    ],
+    ["countries", ({ country }) => !["CI", "GH", "SN"].includes(String(country)), { countries: ["CI", "GH", "SN"] }],
     [
       "currencies",
       ({ currency }) => currency === "USD",
       { currencies: ["XOF", "NGN", "GHS", "KES", "ISK", "EUR", "ZAR", "UGX", "INR", "BRL", "IDR"] },
-      "US and XOF → 200",
     ],
-    [
-      "numberRanges",
-      ({ phoneNumber }) => /^225(?!70)/.test(String(phoneNumber)),
-      {},
-      "shares 4 leading digits with --recipient → 422",
-    ],
-    ["httpsWebhooks", ({ webhookURL }) => String(webhookURL).startsWith("http:"), { httpsWebhooks: true }, "https://"],
-  ])("names %s and the requests that show it", async (field, refuses, limits, evidence) => {
+    ["numberRanges", ({ phoneNumber }) => /^225(?!70)/.test(String(phoneNumber)), {}],
+    ["httpsWebhooks", ({ webhookURL }) => String(webhookURL).startsWith("http:"), { httpsWebhooks: true }],
+  ])("names %s", async (field, refuses, limits) => {
     const { url } = await targetThat((fields) => (refuses(fields) ? refusal(422) : undefined));
     const { text } = await written(url);
     const { numberRanges, ...declared } = readDeclaration(text);
     expect(declared).toEqual(limits);
     expect(numberRanges?.slice(0, 2)).toEqual(field === "numberRanges" ? ["22570", "234"] : undefined);
-    expect(commentsOn(text, field)).toContain("Found: ");
-    expect(commentsOn(text, field)).toContain(evidence);
+    expect(commentsOn(text, field)).toContain("Found.");
   });
 
   test("is accepted by --declare", async () => {
@@ -132,7 +109,7 @@ describe("nothing is declared", () => {
     const { url } = await targetThat();
     const { text } = await written(url);
     expect(readDeclaration(text)).toEqual({});
-    expect(commentsOn(text, "largestAmount")).toContain("No limit found: POST /v1/disbursements with amount 9007199");
+    expect(commentsOn(text, "largestAmount")).toContain("No limit found.");
     expect(commentsOn(text, "notificationSeconds")).toContain("If the deployment has such a limit, fill this in");
   });
 
