@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DuplicateReferenceError, OutcomeUnknownError, UsageError, ValidationError } from "../index.ts";
+import { OutcomeUnknownError, UsageError, ValidationError } from "../index.ts";
 import type { DisbursementRequest } from "../index.ts";
 import { createAll } from "./payroll.ts";
 import type { CreateAllOptions, Journal, JournalEntry, Payroll, PayoutResult, Progress } from "./payroll.ts";
@@ -127,33 +127,17 @@ describe("createAll", () => {
       throw new Error("of the caller");
     };
     const results = await pay([a, b, c, entry("a", { amount: 2 })], { onProgress, journal: fakeJournal().journal });
-    expect(short(results)).toEqual([
-      [0, "a", "created"],
-      [1, "b", "refused"],
-      [2, "c", "unknown"],
-      [3, "a", "repeated"],
+    expect(results.map(({ outcome, error }) => [outcome, error?.constructor])).toEqual([
+      ["created", undefined],
+      ["refused", ValidationError],
+      ["unknown", OutcomeUnknownError],
+      ["repeated", UsageError],
     ]);
-    const kinds = [undefined, ValidationError, OutcomeUnknownError, UsageError];
-    expect(results.map(({ error }) => error?.constructor)).toEqual(kinds);
-    expect(results[3]!.error!.message).toBe(
-      'An earlier entry has the reference "a". This entry was not sent: if it is another payment, give it a reference of its own.',
+    expect(results[3]!.error!.message).toMatch(
+      /^An earlier entry has the reference "a"\. This entry was not sent: if it/,
     );
-    expect(seen).toEqual([
-      { ...none, done: 1, created: 1 },
-      { ...none, done: 2, created: 1, refused: 1 },
-      { ...none, done: 3, created: 1, refused: 1, unknown: 1 },
-      { ...none, done: 4, created: 1, refused: 1, unknown: 1, repeated: 1 },
-    ]);
-  });
-
-  test("says of an existing payout that matches that it existed, and refuses one that differs", async () => {
-    const { pay } = fakeService();
-    await pay([a, b]);
-    const results = await pay([a, entry("b", { amount: 1 })]);
-    expect(results).toMatchObject([
-      { outcome: "existed", data: { reference: "DSB-a", recovered: true } },
-      { outcome: "refused", error: expect.any(DuplicateReferenceError) },
-    ]);
+    expect(seen.map(({ done }) => done)).toEqual([1, 2, 3, 4]);
+    expect(seen[3]).toEqual({ done: 4, created: 1, existed: 0, refused: 1, unknown: 1, repeated: 1 });
   });
 
   test.each([
@@ -334,14 +318,6 @@ describe("createAll with a journal", () => {
     Object.assign(broken, journal);
     expect(short(await pay([a], { journal: broken }))).toEqual([[0, "a", "created"]]);
   });
-
-  test("in another month with the same references and a new journal creates nothing, and says so", async () => {
-    const { client, time, pay } = fakeService();
-    await pay([a, b], { journal: fakeJournal().journal });
-    const { journal } = fakeJournal();
-    const summary = await time.run(createAll(client, [a, b], { journal }).run());
-    expect(summary).toEqual({ ...none, done: 2, existed: 2 });
-  });
 });
 
 describe("createAll without a loop", () => {
@@ -372,24 +348,4 @@ describe("createAll without a loop", () => {
     const { done } = await time.run(run());
     expect([done, payouts.size]).toEqual([count, count]);
   });
-});
-
-test.each([
-  ["existed", true],
-  ["unknown", false],
-])("run again without a journal, refusals of paid entries prove nothing: %s", async (outcome, hasList) => {
-  const { pay, payouts } = fakeService();
-  await pay([a, b]);
-  // Another process, whose requests the service refuses, for example for lack of balance.
-  const handle: Step = ({ method, url }) => {
-    if (method === "POST") return refusal(422);
-    const reference = new URL(url).searchParams.get("merchantsReference");
-    return hasList ? ok({ items: [payouts.get(reference!)] }) : refusal(404);
-  };
-  const second = scriptedClient(Array<Step>(20).fill(handle));
-  const results = await second.time.run(all(createAll(second.client, [a, b], { concurrency: 1 })));
-  expect(short(results)).toEqual([
-    [0, "a", outcome],
-    [1, "b", outcome],
-  ]);
 });

@@ -87,7 +87,7 @@ describe("beside the test vectors of the conformance suite", () => {
 });
 
 /** A UsageError asks for a fix of the program, a WebhookError says that the webhook must not be trusted. */
-const refuses = async (call: Promise<unknown>, kind: typeof WebhookError | typeof UsageError, message: RegExp) => {
+const says = async (call: Promise<unknown>, kind: typeof WebhookError | typeof UsageError, message: RegExp) => {
   const error = (await rejectionOf(call)) as Error;
   expect(error).toBeInstanceOf(kind);
   expect(error.message).toMatch(message);
@@ -106,8 +106,8 @@ describe("verifyWebhook", () => {
     ),
   ];
   test.each(messages)("reports %s %j", async (message, { body: given = text, headers: sent = headers() }) => {
-    await refuses(verifyWebhook(given, sent, secret), WebhookError, message);
-    await refuses(verifyWebhook(given, new Headers(sent), secret), WebhookError, message);
+    await says(verifyWebhook(given, sent, secret), WebhookError, message);
+    await says(verifyWebhook(given, new Headers(sent), secret), WebhookError, message);
   });
 
   test.each([
@@ -133,8 +133,8 @@ describe("verifyWebhook", () => {
   test.each([{}, [], 7, null, undefined, { event: "x" }])(
     "rejects the parsed body %j and says how to get the raw one, unless the request is no webhook at all",
     async (given) => {
-      await refuses(verifyWebhook(given as never, headers(), secret), UsageError, /express\.raw.*request\.text/);
-      await refuses(verifyWebhook(given as never, {}, secret), WebhookError, /missing/);
+      await says(verifyWebhook(given as never, headers(), secret), UsageError, /express\.raw.*request\.text/);
+      await says(verifyWebhook(given as never, {}, secret), WebhookError, /missing/);
     },
   );
 
@@ -143,8 +143,8 @@ describe("verifyWebhook", () => {
     "throws a UsageError for the secret %j without showing it, whatever is received",
     async (given) => {
       const message = malformed.includes(given as string) ? /secret must be whsec_/ : /secret is not set/;
-      await refuses(verifyWebhook(text, headers(), given as never), UsageError, message);
-      await refuses(verifyWebhook("", {}, given as never), UsageError, message);
+      await says(verifyWebhook(text, headers(), given as never), UsageError, message);
+      await says(verifyWebhook("", {}, given as never), UsageError, message);
       await expect(signWebhook(event, given as never)).rejects.toBeInstanceOf(UsageError);
     },
   );
