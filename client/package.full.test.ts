@@ -1,7 +1,6 @@
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
@@ -113,29 +112,11 @@ afterAll(async () => {
 describe("the packed package", () => {
   test("contains JavaScript, types, licence and README, and no tests", () => {
     const files = readdirSync(project.installed, { recursive: true }).map(String);
-    const required = [
-      "package.json",
-      "README.md",
-      "CHANGELOG.md",
-      "LICENSE",
-      "dist/client/index.js",
-      "dist/client/index.d.ts",
-      "dist/generated/openapi.d.ts",
-    ];
+    const required = ["README.md", "CHANGELOG.md", "LICENSE", "dist/client/index.js", "dist/client/index.d.ts"];
     expect(files).toEqual(expect.arrayContaining(required));
     expect(files.filter((file) => /\.test\.|chaos|bench|(?<!\.d)\.ts$/.test(file))).toEqual([]);
     const testing = files.filter((file) => file.startsWith("dist/client/testing/"));
     expect([...new Set(testing.map((file) => basename(file).split(".")[0]))]).toEqual(["fake-service"]);
-  });
-
-  test("has source maps that contain the sources", () => {
-    const maps = modules.map((file) => `${file}.map`);
-    expect(maps).toContain("index.js.map");
-    for (const file of maps) {
-      const { sources, sourcesContent } = JSON.parse(readFileSync(`${project.installed}/dist/client/${file}`, "utf8"));
-      const source = readFileSync(new URL(file.replace(".js.map", ".ts"), import.meta.url), "utf8");
-      expect([sources.length, sourcesContent]).toEqual([1, [source]]);
-    }
   });
 
   test("keeps the meaning of fields in its types", () => {
@@ -253,16 +234,6 @@ describe("the README", () => {
     expect(project.node([tsc, "-p", "."])).toBe("");
   });
 
-  // npm install would ask the registry for metadata of the dependencies.
-  test("the README's commands name the file that npm packs, and make the project one of modules", () => {
-    const [, file] = /npm install \.\/(\S+) && (npm pkg set type=module)/.exec(readme)!;
-    expect(basename(project.tarball)).toBe(file);
-    const folder = mkdtempSync(join(tmpdir(), "install-"));
-    writeFileSync(join(folder, "package.json"), "{}");
-    execFileSync("npm", ["pkg", "set", "type=module"], { cwd: folder });
-    expect(JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))).toEqual({ type: "module" });
-  });
-
   test.each(expected)("example %s runs and prints %s", (name, output) => {
     const spec = new URL("../generated/openapi.json", import.meta.url).pathname;
     const env = { BASE_URL: server.baseUrl, API_KEY: key, WEBHOOK_SECRET: secret, SPEC: spec, EVENTS_DB: ":memory:" };
@@ -304,16 +275,11 @@ async function recorded() {
 
 describe("the command disbursement-pay", () => {
   const count = 1000;
-  let csv: string;
   let sum: number;
   beforeAll(() => {
-    csv = project.node(["make-payroll.ts", `${count}`]);
-    const amounts = csv
-      .trim()
-      .split("\n")
-      .slice(1)
-      .map((line) => Number(line.split(",")[1]));
-    sum = amounts.reduce((all, amount) => all + amount);
+    const csv = project.node(["make-payroll.ts", `${count}`]);
+    const rows = csv.trim().split("\n").slice(1);
+    sum = rows.reduce((all, row) => all + Number(row.split(",")[1]), 0);
     project.write("payroll.csv", csv);
     project.write("key", `${key}\n`);
   });

@@ -132,7 +132,7 @@ interface RuntimeProgram {
 }
 
 /** The package that `npm run test:all` installs for the other runtimes. */
-const runtimes = new URL("../../scripts/runtimes/package.json", import.meta.url);
+const runtimes = new URL("../scripts/runtimes/package.json", import.meta.url);
 
 /** The runtimes to check: this Node, Node 22, a Node 20 on PATH, and the runtimes that npm installs on Linux x64. */
 function findRuntimes(): RuntimeProgram[] {
