@@ -1,4 +1,5 @@
 // Reading one record, once or until its status is final: retries, delays, time limits, signals and response bodies.
+import { Readable } from "node:stream";
 import { describe, expect, test, vi } from "vitest";
 import type { ClientError, ClientOptions, RetryOptions, TimeoutError, WaitOptions } from "./index.ts";
 import {
@@ -51,21 +52,17 @@ describe("a verify", () => {
     ["429", () => refusal(429), "RateLimitError", 429],
     ["a page with 429", () => page(429), "RateLimitError", 429],
     ["500", () => refusal(500), "ServerError", 500],
-    ["502", () => respond(502), "ServerError", 502],
     ["a page", () => page(200), "UnexpectedAnswerError", 200],
     ["another record", () => ok({ ...record, reference: "DSB2" }), "UnexpectedAnswerError", 200],
     ["404 with a page", () => page(404), "UnexpectedAnswerError", 404],
     ["a gateway's 404", () => respond(404, { message: "Not Found" }), "UnexpectedAnswerError", 404],
     ["404 with an error that is no text", () => respond(404, { error: { code: 1 } }), "UnexpectedAnswerError", 404],
-    ["404 with another status in its body", () => respond(404, { statusCode: 400 }), "UnexpectedAnswerError", 404],
     ["a redirect", () => respond(307, "", { location: "https://x.example" }), "UnexpectedAnswerError", 307],
     ["no content", () => new Response(null, { status: 204 }), "UnexpectedAnswerError", 204],
     ["null", () => respond(200, "null"), "UnexpectedAnswerError", 200],
-    ["null for 404", () => respond(404, "null"), "UnexpectedAnswerError", 404],
     ["null as data", () => ok(null), "UnexpectedAnswerError", 200],
     ["an amount that is a text", () => ok({ ...record, amount: "1500000" }), "UnexpectedAnswerError", 200],
     ["no status", () => ok({ ...record, status: undefined }), "UnexpectedAnswerError", 200],
-    ["no body", () => new Response(null, { status: 503 }), "ServerError", 503],
   ])("is retried after %s, and fails with the last error", async (_, step, name, status) => {
     const failed = await verify(times(3, step), { retry: { tries: 3 } });
     expect(failed.result).toMatchObject({ outcome: "unknown", error: { name } });
@@ -135,7 +132,6 @@ describe("delays", () => {
     ["a date in the past", "Fri, 20 Nov 2026 09:00:00 GMT", 0],
     ["nonsense", "soon", 0],
     ["a negative number", "-5", 0],
-    ["nothing", "", 0],
   ])("are added to Retry-After: %s", async (_, value, expected) => {
     for (const status of [429, 503]) {
       const steps = [refusal(status, { "retry-after": value }), refusal(404)];
@@ -199,11 +195,10 @@ describe("waitFor", () => {
 
   test("retries transient failures and records that do not exist yet", async () => {
     const limited = refusal(429, { "retry-after": "2" });
-    const script = scriptedClient([refusal(404), connectionLost(), limited, refusal(500), page(200), ended("success")]);
-    script.time.randomValue = 0.5;
-    const { result, delays } = await resultOf(script, ({ disbursements }) => disbursements.waitFor("DSB1"));
+    const steps = [refusal(404), connectionLost(), limited, refusal(500), page(200), ended("success")];
+    const { result, delays } = await waitFor(steps);
     expect(result).toMatchObject(found("success"));
-    expect(delays).toEqual([500, 1000, 4000, 4000, 5000]);
+    expect(delays).toEqual([1000, 2000, 6000, 8000, 10_000]);
   });
 
   test.each([0, -10_000, 3_600_000])("keeps its time if the system clock jumps by %i ms", async (jump) => {
@@ -249,11 +244,6 @@ describe("waitFor", () => {
     expect(JSON.stringify(error)).not.toContain(record.customer.phoneNumber);
   });
 
-  test("keeps the record if the key is refused meanwhile", async () => {
-    const { error } = await waitFor([ok(record), refusal(401)]);
-    expect([error.name, error.last]).toEqual(["AuthenticationError", record]);
-  });
-
   test.each([{ timeout: 0 }, { timeout: "1" }, { minDelay: -1 }, { maxDelay: NaN }, { until: "success" }])(
     "refuses the options %j",
     async (options) => {
@@ -295,11 +285,10 @@ describe("a signal", () => {
     expect([call.sent.length, call.took, call.waiting]).toEqual([1, 0, 0]);
   });
 
-  test.each([0, 1])("of the client or of the call (%i) ends waitFor, which keeps what it read", async (which) => {
-    const controllers = [new AbortController(), new AbortController()];
-    const hooks = { onRetry: () => controllers[which]!.abort("enough") };
-    const options = { signal: controllers[0]!.signal, hooks };
-    const { error } = await waitFor([ok(record)], { signal: controllers[1]!.signal }, options);
+  test("ends waitFor, which keeps what it read", async () => {
+    const controller = new AbortController();
+    const hooks = { onRetry: () => controller.abort("enough") };
+    const { error } = await waitFor([ok(record)], { signal: controller.signal }, { hooks });
     expect([error.name, error.cause, error.last]).toEqual(["AbortedError", "enough", record]);
   });
 
@@ -380,12 +369,7 @@ describe("a response body", () => {
   test("is decoded as a whole, even if a character is split between two chunks", async () => {
     const data = { ...record, customer: { ...record.customer, name: "Zoé 🙂" } };
     const bytes = new TextEncoder().encode(JSON.stringify({ statusCode: 200, data }));
-    const stream = new ReadableStream({
-      start(controller) {
-        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
-        controller.close();
-      },
-    });
+    const stream = Readable.toWeb(Readable.from([...bytes].map((byte) => Uint8Array.of(byte)))) as ReadableStream;
     expect((await verify([new Response(stream)])).result).toMatchObject({ data });
   });
 
