@@ -98,37 +98,58 @@ export type Check = {
    * their list, all others in a random order that the run's seed determines.
    */
   phase?: "limits" | "opening" | "closing";
-  /** Set if no other check may run at the same time, because the other check would change what this check measures. */
-  alone?: true;
   /** Set if the check sends no requests. A check without requests is executed even after the run was stopped. */
   offline?: true;
   /**
    * Runs the check. If the check waits for payouts to settle, this function is a generator that yields once after it
    * has created the payouts. If the target's clock cannot be moved, a run starts all these checks first, so that their
    * payouts settle together.
+   * @param id the first requirement that the check judges
    */
-  run(context: Context): Promise<void> | AsyncGenerator<void, void>;
+  run(context: Context, id: RequirementId): Promise<void> | AsyncGenerator<void, void>;
 };
 
-/** A check as its topic states it. The rest follows from its requirements and from what it pays. */
-type Stated = Omit<Check, "ids" | "effect" | "payouts" | "amount"> & {
-  /** The ids of the requirements that the check judges. */
-  ids: readonly RequirementId[];
+/** What a topic states of a check. The rest follows from its requirements and from what it pays. */
+type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "offline">> & {
   /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
   pays?: number;
   /** The largest amount of each of them, or a function that returns all amounts. The default is the usual amount. */
   upTo?: number | ((options: CheckOptions) => readonly number[]);
 };
 
-const effectsById = new Map<string, Effect>(catalogue.map(({ id, effect }) => [id, effect]));
+const requirements = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
 
-/** Defines the checks of a topic. The effect of a check is the least that one of its requirements permits. */
-export const define = (checks: readonly Stated[]): Check[] =>
-  checks.map(({ pays = 0, upTo = usualAmount, ...check }) => ({
-    ...check,
-    effect: effects.find((effect) => check.ids.some((id) => effectsById.get(id) === effect)) ?? "none",
+/** Returns the first sentence of a requirement, which is the name of a check without a name of its own. */
+export const titleOf = (id: string) => requirements.get(id)!.text.split(/\.(?:\s|$)/)[0]!;
+
+/**
+ * Defines a check of one or more requirements. Its effect is the least that one of them permits. A check needs a name only
+ * to tell it from another check whose first requirement is the same.
+ */
+export function judges(
+  judged: RequirementId | readonly RequirementId[],
+  { name, pays = 0, upTo = usualAmount, ...rest }: Stated,
+  run: Check["run"],
+): Check {
+  const ids = [judged].flat();
+  return {
+    ...rest,
+    name: name ?? titleOf(ids[0]!),
+    ids,
+    effect: effects.find((effect) => ids.some((id) => requirements.get(id)?.effect === effect)) ?? "none",
     payouts: pays,
     amount: typeof upTo === "number" ? pays * upTo : upTo,
+    run,
+  };
+}
+
+/** Defines the checks of a topic from their descriptions. */
+export const define = (
+  checks: readonly (Stated & Pick<Check, "names" | "run"> & { ids: readonly RequirementId[] })[],
+): Check[] =>
+  checks.map(({ ids, names, run, ...stated }) => ({
+    ...judges(ids, stated, run),
+    ...(names ? { names } : {}),
   }));
 
 const asyncGenerator = Object.getPrototypeOf(async function* () {}) as object;
@@ -193,7 +214,6 @@ export function given(ok: unknown, expected: string, response: TargetResponse): 
 /** A rule for every response of a run, whichever check sent the request. */
 export type Watch = {
   id: RequirementId;
-  name: string;
   /** Describes, for people, a response that follows the rule. */
   expected: string;
   applies(response: TargetResponse): boolean;

@@ -1,16 +1,8 @@
 // Servers whose fault the contract's schemas can say: a response or an event that lacks a field or has it with another
 // type, and a request that is accepted although one of its fields is missing, of another type or out of its bounds.
 import { openapi, type Schema } from "../contract/contract.ts";
-import {
-  accepts,
-  createCheckout,
-  createDisbursement,
-  data,
-  verifyCheckout,
-  verifyDisbursement,
-  without,
-} from "./exchanges.ts";
-import type { Fields } from "./exchanges.ts";
+import { accepts, data } from "./changes.ts";
+import { without, type Operation, type Fields } from "./calls.ts";
 import { forEach, through, type Faults, type How } from "./fault.ts";
 import { changesRecord } from "./webhooks.ts";
 
@@ -49,11 +41,11 @@ function replaced(within: unknown, path: string, change: (value: unknown) => unk
 const ofAnotherType = (value: unknown) => (typeof value === "string" ? 7 : JSON.stringify(value));
 
 /** The responses, each with the requirement about its shape, and the requirement whose checks provoke it. */
-const responses: [operation: string, schema: string, shape: string, provokedBy: string, absent?: string][] = [
-  [createDisbursement, "DisbursementCreated", "create.result-shape", "create.accepted"],
-  [verifyDisbursement, "Disbursement", "verify.record-shape", "verify.webhook-address", "verify.webhook-address"],
-  [createCheckout, "CheckoutCreated", "checkout-body.shape", "checkout-body.shape"],
-  [verifyCheckout, "Checkout", "checkout-record.shape", "checkout-record.shape", "checkout-record.agrees"],
+const responses: [operation: Operation, schema: string, shape: string, provokedBy: string, absent?: string][] = [
+  ["createDisbursement", "DisbursementCreated", "create.result-shape", "create.accepted"],
+  ["verifyDisbursement", "Disbursement", "verify.record-shape", "verify.webhook-address", "verify.webhook-address"],
+  ["createCheckout", "CheckoutCreated", "checkout-body.shape", "checkout-body.shape"],
+  ["verifyCheckout", "Checkout", "checkout-record.shape", "checkout-record.shape", "checkout-record.agrees"],
   ["readClock", "Clock", "answers.exact", "sandbox.clock"],
   ["readWebhookSecret", "WebhookSecret", "answers.exact", "signature.rotation"],
   ["listEvents", "SandboxEventList", "answers.exact", "sandbox.events"],
@@ -121,28 +113,31 @@ const keywords: Record<string, (schema: Schema, isRequired: boolean) => ((value:
 };
 
 /** The requirement about a keyword of a field. A field or keyword without an entry has a requirement of its own topic. */
-const requests: [operation: string, schema: string, judges: (field: string, keyword: string) => string | undefined][] =
+const requests: [
+  operation: Operation,
+  schema: string,
+  judges: (field: string, keyword: string) => string | undefined,
+][] = [
   [
-    [
-      createDisbursement,
-      "DisbursementRequest",
-      (field, keyword) => {
-        if (field === "reference" && keyword === "pattern") return undefined;
-        return `create.${{ phoneNumber: "phone", webhookURL: "webhook" }[field] ?? field}-${keyword}`;
-      },
-    ],
-    [
-      createCheckout,
-      "CheckoutRequest",
-      (field, keyword) => {
-        if (keyword === "required") return `checkout.${field}-required`;
-        if (keyword === "type") return field === "reference" || field === "locale" ? undefined : "checkout.types";
-        if (keyword === "minimum") return "checkout-request.amount";
-        if (keyword === "pattern" && field !== "reference") return "checkout-request.patterns";
-        return undefined;
-      },
-    ],
-  ];
+    "createDisbursement",
+    "DisbursementRequest",
+    (field, keyword) => {
+      if (field === "reference" && keyword === "pattern") return undefined;
+      return `create.${{ phoneNumber: "phone", webhookURL: "webhook" }[field] ?? field}-${keyword}`;
+    },
+  ],
+  [
+    "createCheckout",
+    "CheckoutRequest",
+    (field, keyword) => {
+      if (keyword === "required") return `checkout.${field}-required`;
+      if (keyword === "type") return field === "reference" || field === "locale" ? undefined : "checkout.types";
+      if (keyword === "minimum") return "checkout-request.amount";
+      if (keyword === "pattern" && field !== "reference") return "checkout-request.patterns";
+      return undefined;
+    },
+  ],
+];
 
 const ofRequests = requests.flatMap(([operation, schema, judges]) => {
   const { properties = {}, required = [] } = resolved(schemas[schema]);

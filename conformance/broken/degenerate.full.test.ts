@@ -1,7 +1,8 @@
 // A requirement must not pass if the event that its check watches for could not happen. Each server here lacks what
 // some requirements need, and these requirements must not pass.
 import { expect, test } from "vitest";
-import { data, lists, refuses } from "./exchanges.ts";
+import { data, refuses } from "./changes.ts";
+import { lists } from "./calls.ts";
 import type { How } from "./fault.ts";
 import { startBroken } from "./server.ts";
 import { optionsFor, runTrial } from "./trial.ts";

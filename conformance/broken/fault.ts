@@ -123,8 +123,10 @@ export const caughtOnlyBy = (ids: Ids, fault: How | Declared, profile: Profile =
 });
 
 /** Makes faults that differ in one value. */
-export const forEach = <T>(values: readonly T[], fault: (value: T) => readonly [defect: string, how: How | Declared]) =>
-  Object.fromEntries(values.map(fault));
+export const forEach = <const T>(
+  values: readonly T[],
+  fault: (value: T) => readonly [defect: string, how: How | Declared],
+) => Object.fromEntries(values.map(fault));
 
 /** Returns the faults of a topic as a list. */
 export const listed = (faults: Faults): Fault[] =>

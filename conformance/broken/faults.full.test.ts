@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { causesOf } from "../report/causes.ts";
 import { catalogue } from "../contract/requirements.ts";
 import { findKillers, observeSound, runAgainst, tryFault, type Baseline, type SoleCatch } from "./catch.ts";
-import { records } from "./exchanges.ts";
+import { records } from "./changes.ts";
 import { faults } from "./faults.ts";
 import { seeds, triesAll } from "./self-test.ts";
 

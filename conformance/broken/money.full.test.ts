@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import { runCertify } from "../testing/command-line.ts";
 import { joined, type Call, type How } from "./fault.ts";
 import { startBroken, type Running } from "./server.ts";
-import { createCheckout, requests } from "./exchanges.ts";
+import { requests } from "./changes.ts";
 
 const timeout = 300_000;
 let server: Running;
@@ -55,7 +55,7 @@ test("--effects reject creates nothing on a sound server", { timeout }, async ()
 });
 
 test("--effects reject creates nothing on a server that accepts what only a should refuses", { timeout }, async () => {
-  const lenient = requests(createCheckout, (fields) => {
+  const lenient = requests("createCheckout", (fields) => {
     const { country, currency } = fields;
     const fixed = {
       ...(typeof country === "string" && country.length === 2 ? { country: "CI" } : {}),

@@ -5,40 +5,23 @@ import type { Rail } from "../../server/domain/rails.ts";
 import { railsOf } from "../../server/testing/rail.ts";
 import type { Declaration } from "../allowances/declaration.ts";
 import {
-  createCheckout,
-  createDisbursement,
   creates,
-  dataOf,
   described,
   disbursementIn,
-  errors,
   extraIn,
   fieldsOf,
-  handles,
-  html,
-  isAccepted,
-  isError,
   isOf,
   isText,
   keyOf,
   lastPart,
-  otherReferences,
-  pages,
-  readsLate,
-  records,
-  refusal,
-  refuses,
-  requests,
-  responses,
-  statuses,
-  verifyDisbursement,
-  withBody,
   withFields,
-  withHeader,
   without,
-  withStatus,
   type Fields,
-} from "./exchanges.ts";
+  type Operations,
+} from "./calls.ts";
+import { dataOf, html, isAccepted, isError, refusal, withBody, withHeader, withStatus } from "./replies.ts";
+import { errors, handles, pages, records, refuses, requests, responses, statuses } from "./changes.ts";
+import { otherReferences, readsLate } from "./memory.ts";
 import type { Ask, Call, How, Reply } from "./fault.ts";
 import { changesMessage, delivers, noContent } from "./webhooks.ts";
 
@@ -106,7 +89,7 @@ async function refusedKey(call: Call, ask: Ask, fields: Fields) {
 /** Refuses a request with a key and valid fields if one of its values is outside a limit. */
 const limits = (
   exceeds: (fields: Fields) => boolean,
-  operations: string | readonly string[] = createDisbursement,
+  operations: Operations = "createDisbursement",
   status = 422,
 ): How =>
   handles(async (call, ask) => {
@@ -145,11 +128,11 @@ const replicas =
   () => {
     const known = new Map<unknown, { now?: Reply; before: Reply; until: number }>();
     let count = 0;
-    return responses([createDisbursement, verifyDisbursement], (reply, call) => {
+    return responses(["createDisbursement", "verifyDisbursement"], (reply, call) => {
       if (!isAccepted(reply)) return reply;
       const until = performance.now() + ms;
-      if (isOf(call, createDisbursement)) known.set(dataOf(reply)["reference"], { before: refusal(404), until });
-      const record = isOf(call, verifyDisbursement) ? known.get(lastPart(call)) : undefined;
+      if (isOf(call, "createDisbursement")) known.set(dataOf(reply)["reference"], { before: refusal(404), until });
+      const record = isOf(call, "verifyDisbursement") ? known.get(lastPart(call)) : undefined;
       if (!record) return reply;
       if (record.now && dataOf(record.now)["status"] !== dataOf(reply)["status"])
         Object.assign(record, { before: record.now, until });
@@ -192,7 +175,7 @@ const dotted: How = () => ({
 const duplicatesFirst: How = () => {
   const used = new Set<string>();
   return handles(async (call, ask) => {
-    if (!isOf(call, createDisbursement)) return ask(call);
+    if (!isOf(call, "createDisbursement")) return ask(call);
     const name = JSON.stringify([keyOf(call), fieldsOf(call.body)?.["reference"]]);
     if (used.has(name)) return refusal(409);
     const reply = await ask(call);
@@ -235,7 +218,7 @@ export const limitedServers: readonly SoundServer[] = [
   ),
   sound(
     "Checkouts above 500,000 are refused, payouts are not.",
-    limits(({ amount }) => Number(amount) > 500_000, createCheckout),
+    limits(({ amount }) => Number(amount) > 500_000, "createCheckout"),
   ),
   sound(
     "References of more than 40 bytes are refused.",
@@ -287,7 +270,7 @@ export const limitedServers: readonly SoundServer[] = [
 const otherServers: readonly SoundServer[] = [
   sound(
     "Creating a checkout returns 201 and a body of another shape.",
-    responses(createCheckout, (reply) => {
+    responses("createCheckout", (reply) => {
       if (!isAccepted(reply)) return reply;
       const { url, reference } = dataOf(reply);
       return { ...withBody(reply, { session: reference, links: [{ rel: "pay", href: url }] }), status: 201 };
@@ -295,7 +278,7 @@ const otherServers: readonly SoundServer[] = [
   ),
   sound(
     "A checkout's country and currency may be in lower case, since §2.4 shows no pattern for them.",
-    requests(createCheckout, (fields) => ({
+    requests("createCheckout", (fields) => ({
       ...fields,
       ...(isLowerCase(fields["country"], 2) ? { country: "CI" } : {}),
       ...(isLowerCase(fields["currency"], 3) ? { currency: "XOF" } : {}),
@@ -409,7 +392,7 @@ const otherServers: readonly SoundServer[] = [
   ),
   sound(
     "A phone number of another country is refused. A common country's foreign currency is also refused.",
-    requests(createDisbursement, (fields) => (ofOneCountry(fields) ? fields : { ...fields, phoneNumber: "0" })),
+    requests("createDisbursement", (fields) => (ofOneCountry(fields) ? fields : { ...fields, phoneNumber: "0" })),
   ),
   sound("Requests are limited to 100 per second.", () => ({ env: { RATE_LIMIT: "100" } })),
   sound(

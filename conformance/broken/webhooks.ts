@@ -1,7 +1,7 @@
 // Building blocks for webhook faults.
 import { sign } from "../../server/webhooks/send.ts";
 import type { Storage } from "../../server/domain/storage.ts";
-import { fieldsOf, without, type Fields } from "./exchanges.ts";
+import { fieldsOf, without, type Fields } from "./calls.ts";
 import type { Deliver, How, Message, Reply } from "./fault.ts";
 
 export const noContent: Reply = { status: 204, headers: {}, text: "" };

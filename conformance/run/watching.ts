@@ -1,5 +1,5 @@
 // Judges every response of a run, whichever check sent the request.
-import type { Check, Context, Watch } from "../check.ts";
+import { titleOf, type Check, type Context, type Watch } from "../check.ts";
 import { differences } from "../contract/documented.ts";
 import { createValidators, type Validator } from "../contract/validate.ts";
 import { describeRequest } from "../history/history.ts";
@@ -30,7 +30,7 @@ export function watchAll(watches: readonly Watch[], { target, validator, selecte
   });
   return {
     name: "Every response of the run",
-    names: Object.fromEntries(watches.map((watch) => [watch.id, `Every response: ${watch.name}`])),
+    names: Object.fromEntries(watches.map((watch) => [watch.id, `Every response: ${titleOf(watch.id)}`])),
     ids: watches.map((watch) => watch.id),
     effect: "none",
     offline: true,

@@ -3,8 +3,9 @@
 // Ends checkouts: with the sandbox control, or by a person if the target has no such control (`--interactive`).
 import { type Context, given } from "../check.ts";
 import { hasControl } from "../run-options.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
-import { checkoutBody, dataOf, get, is2xx, startCheckout } from "./requests.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import { dataOf, is2xx } from "./responses.ts";
+import { verifyCheckout } from "./requests.ts";
 import { finishCheckout } from "./sandbox-controls.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
@@ -56,27 +57,6 @@ export async function follow(context: Context, link: string): Promise<TargetResp
     if (location === undefined || status < 300 || status > 399 || hops === 5) return response;
     url = new URL(location, url).href;
   }
-}
-
-export const verifyCheckout = (
-  context: Context,
-  reference: string,
-  more: Partial<TargetRequest> = {},
-): Promise<TargetResponse> => get(context, `/v1/checkouts/${encodeURIComponent(reference)}`, more);
-
-/**
- * Creates a checkout that a check builds on. Throws `Prerequisite` unless the response is a 200 with `data.reference`.
- */
-export async function started(context: Context, over: Record<string, unknown> = {}) {
-  const body = checkoutBody(context, over);
-  const response = await startCheckout(context, body);
-  const data = dataOf(response);
-  given(
-    response.status === 200 && typeof data["reference"] === "string",
-    "200 with data.reference for a valid checkout",
-    response,
-  );
-  return { body, response, data, reference: data["reference"] };
 }
 
 const tasks: Record<string, string> = {

@@ -3,7 +3,9 @@
 import { describeResponse, type Context, type Evidence } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { equal } from "../target/values.ts";
-import { checkoutBody, dataOf, disbursementBody, payInvalid, startInvalidCheckout } from "./requests.ts";
+import { checkoutBody, disbursementBody } from "./bodies.ts";
+import { dataOf } from "./responses.ts";
+import { payInvalid, startInvalidCheckout } from "./requests.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 type Status = number | "2xx" | "4xx";

@@ -7,7 +7,9 @@ import type { Notification, Receiver, Responder } from "../target/receiver.ts";
 import { eventually } from "./eventually.ts";
 import { same } from "./expect.ts";
 import { isAccepted } from "../target/exchange.ts";
-import { dataOf, disbursementBody, get, pay } from "./requests.ts";
+import { dataOf } from "./responses.ts";
+import { disbursementBody } from "./bodies.ts";
+import { get, pay } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
@@ -24,6 +26,9 @@ const silent = new WeakSet<Receiver>();
 /** Returns how long to wait for a notification that is due. */
 export const patienceOf = ({ limits }: Context): number =>
   Math.max(leastPatienceMs, (limits.all.notificationSeconds ?? 0) * 1000);
+
+/** What checks need that judge the webhook of a payout with a forced outcome. */
+export const webhooks = ["receiver", "forced-outcomes"] as const;
 
 export type Box = ReturnType<Receiver["openMailbox"]>;
 

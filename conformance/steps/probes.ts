@@ -3,7 +3,7 @@ import type { Context } from "../check.ts";
 import { alteredKeys, otherTypes, spellings, trusted, wildcards, words } from "../generate/bypasses.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { shows } from "./expect.ts";
-import { is2xx } from "./requests.ts";
+import { is2xx } from "./responses.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 /**

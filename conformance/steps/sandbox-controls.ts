@@ -2,7 +2,6 @@
 import { given, type Context } from "../check.ts";
 import { forcedStart } from "../generate/countries.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { dataOf } from "./requests.ts";
 
 /**
  * Returns a phone number that ends in `suffix`, and so forces an outcome (D17). A disbursement gets a similar number.
@@ -15,7 +14,8 @@ export const forcing = (suffix: string) => `${forcedStart}${suffix}`;
  */
 const longestMoveMs = 60_000;
 
-function control(context: Context, path: string, json?: unknown, key: "own" | "second" = "own") {
+/** Sends a POST request to a control of the sandbox. */
+export function control(context: Context, path: string, json?: unknown, key: "own" | "second" = "own") {
   const { clockTimeoutMs: timeoutMs = longestMoveMs } = context.options;
   return context.target.send({ method: "POST", path: `/sandbox/${path}`, effect: "moves-money", key, json, timeoutMs });
 }
@@ -35,12 +35,8 @@ export async function advance(context: Context, seconds: number): Promise<Target
 }
 
 /** Finishes a checkout without a browser. */
-export const finishCheckout = (context: Context, reference: string, outcome: string): Promise<TargetResponse> =>
-  control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome });
+export const finishCheckout = (context: Context, reference: string, outcome: string, key?: "own" | "second") =>
+  control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome }, key);
 
-/** Returns true if the response is a page of a list, which may be empty. */
-export const isPage = (response: TargetResponse) => response.status === 200 && Array.isArray(dataOf(response)["items"]);
-
-/** Returns the items of a page; an empty array if the response contains no list. */
-export const listed = (response: TargetResponse): Record<string, unknown>[] =>
-  isPage(response) ? (dataOf(response)["items"] as Record<string, unknown>[]) : [];
+/** Rotates the webhook secret of the second merchant, because the caller's receivers may rely on the first merchant's. */
+export const rotateSecond = (context: Context) => control(context, "webhook-secret/rotate", undefined, "second");

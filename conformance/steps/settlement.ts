@@ -2,7 +2,7 @@
 import { OutOfTime, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Target } from "../target/target.ts";
-import { verified, type Disbursement } from "./requests.ts";
+import { verified, type Disbursement } from "./records.ts";
 import { advance } from "./sandbox-controls.ts";
 
 /**

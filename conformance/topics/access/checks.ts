@@ -5,27 +5,26 @@ import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
 import { expectData, expectHidden, expectStatus, shows } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
 import { probesOf, sendProbe, wrongKey } from "../../steps/probes.ts";
-import {
-  checkoutBody,
-  dataOf,
-  get,
-  is2xx,
-  paid,
-  pay,
-  startCheckout,
-  verified,
-  verifyDisbursement,
-} from "../../steps/requests.ts";
-import { advance, listed } from "../../steps/sandbox-controls.ts";
+import { checkoutBody } from "../../steps/bodies.ts";
+import { dataOf, is2xx, listed } from "../../steps/responses.ts";
+import { get, pay, startCheckout, verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
+import { paid, verified, started } from "../../steps/records.ts";
+import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { several } from "../../steps/several.ts";
 import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import type { Notification, Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
-import { finishAny, started, verifyCheckout } from "../../steps/checkouts.ts";
-import { pageLink } from "../../steps/checkouts.ts";
-import { costOf, sameRecord } from "../refused/checks.ts";
-import { addressOf, awaitWebhook, judgeAddresses, type Refusable, refuseThenPay } from "../refused/checks.ts";
+import { finishAny, pageLink } from "../../steps/checkouts.ts";
+import {
+  costOf,
+  sameRecord,
+  addressOf,
+  awaitWebhook,
+  judgeAddresses,
+  type Refusable,
+  refuseThenPay,
+} from "../refused/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const effect = "must-be-rejected";

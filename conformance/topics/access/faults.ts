@@ -2,31 +2,10 @@
 // servers on which a request that only reads pays, uses a reference up or changes a record.
 import { unescape } from "node:querystring";
 import { also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
-import {
-  caches,
-  createDisbursement,
-  dataOf,
-  forwards,
-  handles,
-  hasNoKey,
-  isAccepted,
-  isError,
-  isOf,
-  keyOf,
-  lastPart,
-  lists,
-  opens,
-  pathOf,
-  payFrom,
-  refusal,
-  responses,
-  textIn,
-  verifyCheckout,
-  verifyDisbursement,
-  withBody,
-  withKey,
-  withStatus,
-} from "../../broken/exchanges.ts";
+import { caches, payFrom } from "../../broken/memory.ts";
+import { dataOf, isAccepted, isError, refusal, withBody, withStatus } from "../../broken/replies.ts";
+import { forwards, handles, opens, responses } from "../../broken/changes.ts";
+import { hasNoKey, isOf, keyOf, lastPart, lists, pathOf, textIn, withKey } from "../../broken/calls.ts";
 
 /** Returns true if the key in a request stands for a reference: the requested one and a known one. */
 type Match = (asked: string, reference: string) => boolean;
@@ -38,7 +17,8 @@ const finds =
     const known: string[] = [];
     return handles(async (call, ask) => {
       const reply = await ask(call);
-      if (reply && isAccepted(reply) && isOf(call, createDisbursement)) known.push(String(dataOf(reply)["reference"]));
+      if (reply && isAccepted(reply) && isOf(call, "createDisbursement"))
+        known.push(String(dataOf(reply)["reference"]));
       const [, part] = /^\/v1\/disbursements\/([^?]+)$/.exec(call.path) ?? [];
       if (reply?.status !== 404 || part === undefined) return reply;
       const asked = unescape(part);
@@ -60,7 +40,7 @@ const filters =
   () => {
     const known: string[] = [];
     return forwards((call) => {
-      if (isOf(call, [createDisbursement, "createCheckout"])) known.push(textIn(call, "reference") ?? "");
+      if (isOf(call, ["createDisbursement", "createCheckout"])) known.push(textIn(call, "reference") ?? "");
       const url = new URL(call.path, "http://x");
       const asked = url.searchParams.get("merchantsReference");
       const found = asked && isOf(call, lists) && known.find((reference) => match(asked, reference));
@@ -75,7 +55,7 @@ const mixes =
   (missing: boolean): How =>
   () => {
     const last = new Map<string, { by: string; status: number; text: string }>();
-    return responses([verifyDisbursement, verifyCheckout], (reply, call, world) => {
+    return responses(["verifyDisbursement", "verifyCheckout"], (reply, call, world) => {
       if (![world.key, world.secondKey].includes(keyOf(call))) return reply;
       const other = last.get(call.path);
       if (other && other.by !== keyOf(call)) return { ...reply, status: other.status, text: other.text };
@@ -105,9 +85,9 @@ const reserves =
   () => {
     const used = new Set<string>();
     return handles(async (call, ask, world) => {
-      if (isOf(call, createDisbursement) && keyOf(call) === world.key && used.has(textIn(call, "reference") ?? ""))
+      if (isOf(call, "createDisbursement") && keyOf(call) === world.key && used.has(textIn(call, "reference") ?? ""))
         return refusal(409);
-      if (isOf({ ...call, method: "GET" }, verifyDisbursement) && fits(call)) used.add(lastPart(call));
+      if (isOf({ ...call, method: "GET" }, "verifyDisbursement") && fits(call)) used.add(lastPart(call));
       return ask(call);
     });
   };
@@ -118,22 +98,22 @@ export const faults: Faults = {
   "access.record-hidden-after-owner": {
     "Records are cached by path, for all keys.": caughtOnlyBy(
       "access.record-hidden-after-owner",
-      caches(verifyDisbursement, pathOf),
+      caches("verifyDisbursement", pathOf),
     ),
     "Records are cached by path and the first half of the key.": caches(
-      verifyDisbursement,
+      "verifyDisbursement",
       (call, world) => pathOf(call) + keyOf(call).slice(0, world.key.length / 2),
     ),
     "HEAD of a cached record needs no key.": () => {
       const seen = new Set<string>();
       return handles(async (call, ask, world) => {
         const reply = await ask(call);
-        if (reply && isAccepted(reply) && isOf(call, verifyDisbursement)) seen.add(pathOf(call));
+        if (reply && isAccepted(reply) && isOf(call, "verifyDisbursement")) seen.add(pathOf(call));
         const isShown = reply?.status === 401 && call.method === "HEAD" && seen.has(pathOf(call));
         return isShown ? ask(withKey(call, world.key)) : reply;
       });
     },
-    "A cached record is shown to a request with the key in its query.": caches(verifyDisbursement, (call, { key }) =>
+    "A cached record is shown to a request with the key in its query.": caches("verifyDisbursement", (call, { key }) =>
       call.path.includes(encodeURIComponent(key)) || keyOf(call) === key ? pathOf(call) : undefined,
     ),
     "The first half of the key is accepted.": also(
@@ -144,7 +124,7 @@ export const faults: Faults = {
   "access.create-refused-after-owner": {
     "A create that is repeated without a key gets the cached response.": caughtOnlyBy(
       "access.create-refused-after-owner",
-      caches(createDisbursement, (call, { key }) =>
+      caches("createDisbursement", (call, { key }) =>
         keyOf(call) === key || hasNoKey(call) ? call.body.toString() : undefined,
       ),
     ),
@@ -152,7 +132,7 @@ export const faults: Faults = {
       "access.create-refused-after-owner",
       () => {
         const used = new Set<string>();
-        return responses(createDisbursement, (reply, call) => {
+        return responses("createDisbursement", (reply, call) => {
           const reference = textIn(call, "reference") ?? "";
           if (isAccepted(reply)) used.add(reference);
           return reply.status === 401 && used.has(reference) ? withStatus(reply, 409) : reply;
@@ -164,7 +144,7 @@ export const faults: Faults = {
     "If a request has two keys, the first key counts.": forwards((call) => withKey(call, two(call)[0] ?? "")),
   },
   "access.others-hidden-after-owner": {
-    "Checkout records are cached by path, for all keys.": caches(verifyCheckout, pathOf),
+    "Checkout records are cached by path, for all keys.": caches("verifyCheckout", pathOf),
     "Lists are cached by path and query, for all keys.": caches(lists, ({ path }) => path),
   },
   "access.merchants-apart-after-owner": {
@@ -219,7 +199,7 @@ export const faults: Faults = {
       ["reads.verify-changes-nothing", "life.facts-kept"],
       () => {
         const changed = new Map<string, number>();
-        return responses(verifyDisbursement, (reply, call) => {
+        return responses("verifyDisbursement", (reply, call) => {
           const amount = new URL(call.path, "http://x").searchParams.get("amount");
           if (amount !== null) changed.set(lastPart(call), Number(amount));
           const other = changed.get(lastPart(call));

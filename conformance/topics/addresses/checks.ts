@@ -1,7 +1,9 @@
 // Checks which addresses are accepted as webhookURL and redirectURL (D7a, D15).
 import { define, type Context } from "../../check.ts";
 import { bothRefused, expectStatus, holds, same } from "../../steps/expect.ts";
-import { checkoutBody, paid, siteOf, startInvalidCheckout, verified } from "../../steps/requests.ts";
+import { checkoutBody, siteOf } from "../../steps/bodies.ts";
+import { paid, verified } from "../../steps/records.ts";
+import { startInvalidCheckout } from "../../steps/requests.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const badAddresses = (site: string) => [

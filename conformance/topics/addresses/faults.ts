@@ -1,10 +1,11 @@
 // Servers that mishandle webhookURL and redirectURL (D7a).
 import type { Faults, How } from "../../broken/fault.ts";
-import { accepts, createCheckout, creates, isText, records } from "../../broken/exchanges.ts";
+import { accepts, records } from "../../broken/changes.ts";
+import { creates, isText } from "../../broken/calls.ts";
 
 const ignores = (fits: (address: string) => boolean, field = "webhookURL"): How =>
   accepts(
-    field === "webhookURL" ? creates : createCheckout,
+    field === "webhookURL" ? creates : "createCheckout",
     field,
     (value) => isText(value) && fits(value),
     () => undefined,

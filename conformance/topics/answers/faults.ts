@@ -1,18 +1,8 @@
 // Servers whose responses have the wrong form (D2, D6, D15, D20).
 import { also, through, type Faults } from "../../broken/fault.ts";
-import {
-  described,
-  fieldsOf,
-  isAccepted,
-  isError,
-  records,
-  responses,
-  statuses,
-  verifyDisbursement,
-  withBody,
-  withHeader,
-  type Fields,
-} from "../../broken/exchanges.ts";
+import { described, fieldsOf, type Fields } from "../../broken/calls.ts";
+import { isAccepted, isError, withBody, withHeader } from "../../broken/replies.ts";
+import { records, responses, statuses } from "../../broken/changes.ts";
 
 /** Changes the envelope of successful responses. */
 const envelopes = (change: (body: Fields) => Fields) =>
@@ -23,7 +13,7 @@ const onErrors = (name: string, value?: string) =>
 
 export const faults: Faults = {
   "answers.exact": {
-    "An unknown reference returns 418.": statuses(verifyDisbursement, 404, 418),
+    "An unknown reference returns 418.": statuses("verifyDisbursement", 404, 418),
     "A failure has a code that the contract does not list.": through(
       "forced.089-fails-later",
       records((record) =>

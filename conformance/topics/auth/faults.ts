@@ -1,29 +1,14 @@
 // Servers that fail to authenticate requests (§5).
 import { forEach, type Call, type Faults, type How } from "../../broken/fault.ts";
-import {
-  asJson,
-  createCheckout,
-  createDisbursement,
-  described,
-  forwards,
-  handles,
-  hasNoKey,
-  isAccepted,
-  isOf,
-  keyOf,
-  opens,
-  typeOf,
-  verifyDisbursement,
-  withKey,
-} from "../../broken/exchanges.ts";
+import { asJson, described, hasNoKey, isOf, keyOf, typeOf, withKey, type Operations } from "../../broken/calls.ts";
+import { forwards, handles, opens } from "../../broken/changes.ts";
+import { isAccepted } from "../../broken/replies.ts";
 
 const hasKey = (call: Call) => keyOf(call) !== "";
 
 /** Accepts a key that compares equal to the right one in this way. */
-const compares = (
-  equals: (given: string, key: string) => boolean,
-  operations: string | readonly string[] = described,
-) => opens(operations, (call, { key }) => !hasNoKey(call) && equals(keyOf(call), key));
+const compares = (equals: (given: string, key: string) => boolean, operations: Operations = described) =>
+  opens(operations, (call, { key }) => !hasNoKey(call) && equals(keyOf(call), key));
 /** Accepts the right key in another place. */
 const finds = (place: (call: Call, key: string) => boolean): How =>
   opens(described, (call, { key }) => hasNoKey(call) && place(call, key));
@@ -74,7 +59,7 @@ const pathInLowerCase = (call: Call) => ({
 const pathResolved = (call: Call) => ({ ...call, path: new URL(call.path, "http://x").pathname });
 const pathDecoded = (call: Call) => ({ ...call, path: decodeURIComponent(call.path) });
 
-const opensAround = (operation: string, around: WayAround): How =>
+const opensAround = (operation: Operations, around: WayAround): How =>
   forwards((call, { key }) => {
     const meant = hasNoKey(call) ? around(call) : undefined;
     return meant && isOf(meant, operation) ? withKey(meant, key) : call;
@@ -84,19 +69,19 @@ const isOfCreates = ([what]: (typeof waysAround)[number]) => what !== "by a moni
 
 export const faults: Faults = {
   "auth.create-needs-key": {
-    "A create without a key is accepted.": opens(createDisbursement, hasNoKey),
+    "A create without a key is accepted.": opens("createDisbursement", hasNoKey),
   },
-  "auth.create-refuses-wrong-key": { "A create with any key is accepted.": opens(createDisbursement, hasKey) },
-  "auth.verify-needs-key": { "Verify needs no key.": opens(verifyDisbursement, hasNoKey) },
-  "auth.verify-refuses-wrong-key": { "Verify accepts any key.": opens(verifyDisbursement, hasKey) },
-  "auth.checkout-needs-key": { "A checkout without a key is accepted.": opens(createCheckout, hasNoKey) },
-  "auth.checkout-refuses-wrong-key": { "A checkout with any key is accepted.": opens(createCheckout, hasKey) },
+  "auth.create-refuses-wrong-key": { "A create with any key is accepted.": opens("createDisbursement", hasKey) },
+  "auth.verify-needs-key": { "Verify needs no key.": opens("verifyDisbursement", hasNoKey) },
+  "auth.verify-refuses-wrong-key": { "Verify accepts any key.": opens("verifyDisbursement", hasKey) },
+  "auth.checkout-needs-key": { "A checkout without a key is accepted.": opens("createCheckout", hasNoKey) },
+  "auth.checkout-refuses-wrong-key": { "A checkout with any key is accepted.": opens("createCheckout", hasKey) },
   "auth.whole-key-compared": {
     "An empty key is accepted.": compares((given) => given === ""),
     "A prefix of the key is accepted.": compares((given, key) => given !== "" && key.startsWith(given)),
     "Only the first 8 characters of a key are compared.": compares(
       (given, key) => given.slice(0, 8) === key.slice(0, 8),
-      createCheckout,
+      "createCheckout",
     ),
     "Characters after the key are ignored.": compares((given, key) => given.startsWith(key)),
     "The last character of a key is not compared.": compares(
@@ -140,22 +125,22 @@ export const faults: Faults = {
     },
     ...forEach(waysAround.filter(isOfCreates), ([what, around]) => [
       `A create ${what} needs no key.`,
-      opensAround(createDisbursement, around),
+      opensAround("createDisbursement", around),
     ]),
     ...forEach(waysAround.filter(isOfCreates), ([what, around]) => [
       `A checkout ${what} needs no key.`,
-      opensAround(createCheckout, around),
+      opensAround("createCheckout", around),
     ]),
   },
   "auth.record-hidden-without-key": {
     "An existing disbursement can be verified without a key.": handles(async (call, ask, world) => {
-      if (!isOf(call, verifyDisbursement)) return ask(call);
+      if (!isOf(call, "verifyDisbursement")) return ask(call);
       const shown = await ask(withKey(call, world.key));
       return shown && isAccepted(shown) ? shown : ask(call);
     }),
     ...forEach(waysAround.filter(isOfReads), ([what, around]) => [
       `A verify ${what} needs no key.`,
-      opensAround(verifyDisbursement, around),
+      opensAround("verifyDisbursement", around),
     ]),
   },
 };

@@ -1,9 +1,11 @@
 // Servers with faults in balances and statements (D87).
 import type { Faults, How } from "../../broken/fault.ts";
-import { disbursementIn, fieldsOf, handles, items, refusal, requests, type Fields } from "../../broken/exchanges.ts";
+import { disbursementIn, fieldsOf, type Fields, type Operations } from "../../broken/calls.ts";
+import { handles, items, requests } from "../../broken/changes.ts";
+import { refusal } from "../../broken/replies.ts";
 import type { Reply } from "../../broken/fault.ts";
 
-const changesItems = (operation: string, change: (item: Fields) => Fields): How =>
+const changesItems = (operation: Operations, change: (item: Fields) => Fields): How =>
   items(operation, (all) => all.map(change));
 const isInsufficient = (reply: Reply | undefined) => fieldsOf(reply?.text ?? "")?.["code"] === "insufficient_funds";
 

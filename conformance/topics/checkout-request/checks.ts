@@ -2,18 +2,12 @@
 import { define, type Context, describeResponse } from "../../check.ts";
 import { hasControl } from "../../run-options.ts";
 import { expectData, expectNoFaults, expectOneAccepted, expectStatus, same, shows } from "../../steps/expect.ts";
-import {
-  atOnce,
-  checkoutBody,
-  dataOf,
-  disbursementBody,
-  pay,
-  someAddress,
-  startCheckout,
-  startInvalidCheckout,
-  usualAmount,
-} from "../../steps/requests.ts";
-import { finishAny, started, verifyCheckout } from "../../steps/checkouts.ts";
+import { atOnce, pay, startCheckout, startInvalidCheckout, verifyCheckout } from "../../steps/requests.ts";
+import { checkoutBody, disbursementBody, someAddress } from "../../steps/bodies.ts";
+import { dataOf } from "../../steps/responses.ts";
+import { usualAmount } from "../../generate/plan.ts";
+import { finishAny } from "../../steps/checkouts.ts";
+import { started } from "../../steps/records.ts";
 import { advance, finishCheckout } from "../../steps/sandbox-controls.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 

@@ -1,17 +1,8 @@
 // Servers whose checkouts end in another way, twice or never (D3, D10).
 import { type Faults, type How } from "../../broken/fault.ts";
-import {
-  createCheckout,
-  data,
-  dataOf,
-  handles,
-  isOf,
-  lastPart,
-  requests,
-  sent,
-  verifyCheckout,
-  withData,
-} from "../../broken/exchanges.ts";
+import { data, handles, requests } from "../../broken/changes.ts";
+import { dataOf, withData } from "../../broken/replies.ts";
+import { isOf, lastPart, sent } from "../../broken/calls.ts";
 
 const finish = "finishCheckout";
 const pathOfFinish = /^\/sandbox\/checkouts\/([^/]+)\/finish$/;
@@ -39,7 +30,7 @@ export const faults: Faults = {
     }),
   },
   "checkout-states.outcomes": {
-    "A failed checkout has the status success.": data(verifyCheckout, (record) =>
+    "A failed checkout has the status success.": data("verifyCheckout", (record) =>
       record["status"] === "failed" ? { ...record, status: "success" } : record,
     ),
     "The payment of a checkout ends the oldest open checkout with the same amount.": () => {
@@ -49,7 +40,7 @@ export const faults: Faults = {
         const oldest = [...open].find(([, amount]) => amount === open.get(paid))?.[0];
         open.delete(oldest);
         const reply = await ask(oldest ? { ...call, path: call.path.replace(paid, String(oldest)) } : call);
-        if (reply?.status === 200 && isOf(call, createCheckout))
+        if (reply?.status === 200 && isOf(call, "createCheckout"))
           open.set(dataOf(reply)["reference"], sent(call)["amount"]);
         return reply;
       });
@@ -65,7 +56,7 @@ export const faults: Faults = {
           ended.set(pathOfFinish.exec(call.path)?.[1], sent(call)["outcome"]);
           return { ...reply, status: 200 };
         }
-        const status = isOf(call, verifyCheckout) ? ended.get(lastPart(call)) : undefined;
+        const status = isOf(call, "verifyCheckout") ? ended.get(lastPart(call)) : undefined;
         return status ? withData(reply, { ...dataOf(reply), status }) : reply;
       });
     },
@@ -74,7 +65,7 @@ export const faults: Faults = {
     "An unpaid checkout expires after 10 minutes.": expires(10),
   },
   "checkout-states.updated-at": {
-    "updatedAt of a checkout stays the time of its creation.": data(verifyCheckout, (record) => ({
+    "updatedAt of a checkout stays the time of its creation.": data("verifyCheckout", (record) => ({
       ...record,
       updatedAt: record["createdAt"],
     })),

@@ -4,29 +4,12 @@ import { define, type Context, describeResponse, given, Prerequisite } from "../
 import { commonPairs, pairOf } from "../../generate/countries.ts";
 import { type Planned, planOf } from "../../generate/plan.ts";
 import { hasControl } from "../../run-options.ts";
-import {
-  finishAny,
-  ended,
-  follow,
-  linkOf,
-  noneEnded,
-  pageLink,
-  referencesOf,
-  shapeOf,
-  started,
-  verifyCheckout,
-} from "../../steps/checkouts.ts";
+import { finishAny, ended, follow, linkOf, noneEnded, pageLink, referencesOf, shapeOf } from "../../steps/checkouts.ts";
+import { started } from "../../steps/records.ts";
+import { verifyCheckout, startCheckout, startInvalidCheckout } from "../../steps/requests.ts";
 import { expectStatus, holds, same, shows } from "../../steps/expect.ts";
-import {
-  checkoutBody,
-  dataOf,
-  is2xx,
-  is4xx,
-  siteOf,
-  someAddress,
-  startCheckout,
-  startInvalidCheckout,
-} from "../../steps/requests.ts";
+import { checkoutBody, siteOf, someAddress } from "../../steps/bodies.ts";
+import { dataOf, is2xx, is4xx } from "../../steps/responses.ts";
 import { finishCheckout } from "../../steps/sandbox-controls.ts";
 import { several } from "../../steps/several.ts";
 import type { TargetResponse } from "../../target/exchange.ts";

@@ -1,29 +1,10 @@
 // Servers with faults in checkouts, in their payment pages and in the customer's return (§2.4, §4.3, D6, D10).
 import { also, caughtOnlyBy, forEach, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
-import {
-  asJson,
-  createCheckout,
-  data,
-  dataOf,
-  fieldsOf,
-  handles,
-  html,
-  isAccepted,
-  pages,
-  refuses,
-  responses,
-  sent,
-  statuses,
-  verifyCheckout,
-  withBody,
-  withData,
-  withFields,
-  withHeader,
-  without,
-  type Fields,
-} from "../../broken/exchanges.ts";
+import { asJson, fieldsOf, sent, withFields, without, type Fields } from "../../broken/calls.ts";
+import { data, handles, pages, refuses, responses, statuses } from "../../broken/changes.ts";
+import { dataOf, html, isAccepted, withBody, withData, withHeader } from "../../broken/replies.ts";
 
-const created = (change: (created: Fields) => unknown) => data(createCheckout, change);
+const created = (change: (created: Fields) => unknown) => data("createCheckout", change);
 const instead = (page: Reply) => pages(() => page);
 const page = (change: (text: string) => string) => pages((reply) => ({ ...reply, text: change(reply.text) }));
 const amounts = (change: (digits: string) => string) =>
@@ -34,7 +15,7 @@ const sharesLink =
   (key: (fields: Fields) => string): How =>
   () => {
     const links = new Map<string, unknown>();
-    return responses(createCheckout, (reply, call) => {
+    return responses("createCheckout", (reply, call) => {
       if (!isAccepted(reply)) return reply;
       const name = key(sent(call));
       if (!links.has(name)) links.set(name, dataOf(reply)["url"]);
@@ -82,9 +63,9 @@ export const faults: Faults = {
   "checkout.accepted": {
     "A checkout without redirectURL is refused.": also(
       "checkout.optional-fields",
-      refuses(({ redirectURL }) => redirectURL === undefined, 422, createCheckout),
+      refuses(({ redirectURL }) => redirectURL === undefined, 422, "createCheckout"),
     ),
-    "Creating a checkout returns a redirect to the payment page.": statuses(createCheckout, 200, 303),
+    "Creating a checkout returns a redirect to the payment page.": statuses("createCheckout", 200, 303),
   },
   "checkout.link": {
     "The checkout response has no link.": created((checkout) => without(checkout, "url")),
@@ -135,17 +116,17 @@ export const faults: Faults = {
   "checkout.response-body": {
     "The checkout response has no envelope.": also(
       "checkout-body.shape",
-      responses(createCheckout, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
+      responses("createCheckout", (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
     ),
   },
   "checkout.malformed-refused": {
-    "A malformed checkout body returns 500.": refuses((_, call) => isMalformed(call), 500, createCheckout),
+    "A malformed checkout body returns 500.": refuses((_, call) => isMalformed(call), 500, "createCheckout"),
   },
-  "checkout.error-statuses": { "Every invalid checkout returns 422.": statuses(createCheckout, 400, 422) },
+  "checkout.error-statuses": { "Every invalid checkout returns 422.": statuses("createCheckout", 400, 422) },
   "checkout.states": {
     "A successful checkout has the status paid.": also(
       "checkout-states.outcomes",
-      data(verifyCheckout, (record) => (record["status"] === "success" ? { ...record, status: "paid" } : record)),
+      data("verifyCheckout", (record) => (record["status"] === "success" ? { ...record, status: "paid" } : record)),
     ),
   },
   "checkout.redirect": {

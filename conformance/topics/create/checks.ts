@@ -5,19 +5,11 @@ import { homeOf, pairOf, otherPairs, commonPairs, dollars, type Payee, payeeIn }
 import { shuffled } from "../../generate/random.ts";
 import { allowsMadeUpNumbers, type CheckOptions } from "../../run-options.ts";
 import { expectData, expectStatus, same, shows } from "../../steps/expect.ts";
-import {
-  atOnce,
-  dataOf,
-  disbursementBody,
-  is4xx,
-  paid,
-  pay,
-  permitted,
-  someAddress,
-  usualAmount,
-  verifyDisbursement,
-  withAmount,
-} from "../../steps/requests.ts";
+import { atOnce, pay, verifyDisbursement } from "../../steps/requests.ts";
+import { dataOf, is4xx } from "../../steps/responses.ts";
+import { disbursementBody, permitted, someAddress, withAmount } from "../../steps/bodies.ts";
+import { paid } from "../../steps/records.ts";
+import { usualAmount } from "../../generate/plan.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
@@ -214,7 +206,6 @@ export const checks = define([
     name: `Records of ${concurrency} concurrent disbursements have the values of their requests`,
     ids: ["records.concurrent"],
     pays: earlier + concurrency,
-    alone: true,
     async run(context) {
       const bodies = differentBodies(context, earlier + concurrency);
       const payAll = async (some: readonly Body[]) =>

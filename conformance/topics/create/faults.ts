@@ -4,39 +4,28 @@ import { commonPairs } from "../../generate/countries.ts";
 import { also, caughtOnlyBy, forEach, through, type Faults, type How } from "../../broken/fault.ts";
 import {
   accepts,
-  createDisbursement,
-  dataOf,
-  extraIn,
   handles,
-  isAccepted,
-  isOf,
-  isText,
   records,
-  refusal,
   refuses,
   requests,
   responses,
   results,
-  sent,
   statuses,
   texts,
-  verifyDisbursement,
-  withBody,
-  withData,
-  without,
-  type Fields,
-} from "../../broken/exchanges.ts";
+} from "../../broken/changes.ts";
+import { dataOf, isAccepted, refusal, withBody, withData } from "../../broken/replies.ts";
+import { extraIn, isOf, isText, sent, without, type Fields, type Operations } from "../../broken/calls.ts";
 import { changesRecord, changesUrl, isPayout, rewrites } from "../../broken/webhooks.ts";
 
 /** Changes the merchant's reference in the response. */
 const echoes = (change: (reference: string) => string) =>
   results((created) => ({ ...created, merchantsReference: change(String(created["merchantsReference"])) }));
 /** Changes the merchant's reference before it is stored. */
-const keeps = (change: (reference: string) => string) => texts(createDisbursement, "reference", change);
-const payments = (change: (fields: Fields) => Fields) => requests(createDisbursement, change);
+const keeps = (change: (reference: string) => string) => texts("createDisbursement", "reference", change);
+const payments = (change: (fields: Fields) => Fields) => requests("createDisbursement", change);
 /** Makes payouts, but responds as if they were refused. */
 const pretends = (fits: (fields: Fields) => boolean): How =>
-  responses(createDisbursement, (reply, call) => (isAccepted(reply) && fits(sent(call)) ? refusal(422) : reply));
+  responses("createDisbursement", (reply, call) => (isAccepted(reply) && fits(sent(call)) ? refusal(422) : reply));
 
 const withAmount = (change: (amount: number) => unknown) => (record: Fields) => ({
   ...record,
@@ -71,14 +60,14 @@ const sharesVariable =
     const values = new Map<unknown, unknown>();
     let shared: unknown;
     return handles(async (call, ask, { sleep }) => {
-      if (isOf(call, createDisbursement)) {
+      if (isOf(call, "createDisbursement")) {
         shared = sent(call)[name] ?? shared;
         const [reply] = await Promise.all([ask(call), sleep(20)]);
         if (reply && isAccepted(reply)) values.set(dataOf(reply)["reference"], shared);
         return reply;
       }
       const reply = await ask(call);
-      if (!reply || !isOf(call, verifyDisbursement) || !isAccepted(reply)) return reply;
+      if (!reply || !isOf(call, "verifyDisbursement") || !isAccepted(reply)) return reply;
       const record = dataOf(reply);
       const value = values.get(record["reference"]);
       return value === undefined ? reply : withData(reply, change(record, value));
@@ -91,27 +80,27 @@ const acceptsTexts = (
   what: string,
   valid: () => unknown,
   kinds: Readonly<Record<string, RegExp>>,
-  operation = createDisbursement,
+  operation: Operations = "createDisbursement",
 ) =>
   forEach(Object.entries(kinds), ([kind, pattern]) => [
     `${what} ${kind} is accepted.`,
     accepts(operation, field, (value) => isText(value) && pattern.test(value), valid),
   ]);
 const acceptsAmounts = (isInvalid: (value: unknown) => boolean, valid: (value: unknown) => unknown) =>
-  accepts(createDisbursement, "amount", isInvalid, valid);
+  accepts("createDisbursement", "amount", isInvalid, valid);
 const served = new Set(["CI", "NG", "GH", "KE", "US"]);
 
 export const faults: Faults = {
   "create.accepted": {
-    "A create returns 201.": statuses(createDisbursement, 200, 201),
+    "A create returns 201.": statuses("createDisbursement", 200, 201),
   },
   "create.result-shape": {
-    "The create response has no envelope.": responses(createDisbursement, (reply) =>
+    "The create response has no envelope.": responses("createDisbursement", (reply) =>
       isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply,
     ),
     "The create response is truncated.": also(
       "json.answers",
-      responses(createDisbursement, (reply) =>
+      responses("createDisbursement", (reply) =>
         isAccepted(reply) ? { ...reply, text: reply.text.slice(0, -4) } : reply,
       ),
     ),
@@ -185,8 +174,8 @@ export const faults: Faults = {
   "create.extra-field": {
     "An unknown field is refused.": refuses((fields) => extraIn(fields) !== undefined, 400),
   },
-  "create.phone-422": { "An invalid phone number returns 400.": statuses(createDisbursement, 422, 400) },
-  "create.split-400-422": { "Every invalid create returns 422.": statuses(createDisbursement, 400, 422) },
+  "create.phone-422": { "An invalid phone number returns 400.": statuses("createDisbursement", 422, 400) },
+  "create.split-400-422": { "Every invalid create returns 422.": statuses("createDisbursement", 400, 422) },
   "create.phone-pattern": acceptsTexts("phoneNumber", "A phone number", () => "2257038102473", {
     "with a leading plus sign": /^\+\d+$/,
     "with spaces": /^[\d ]+ \d+$/,
@@ -225,7 +214,7 @@ export const faults: Faults = {
     ),
   },
   "create.phone-type": {
-    "A phone number in an array is accepted.": accepts(createDisbursement, "phoneNumber", Array.isArray, String),
+    "A phone number in an array is accepted.": accepts("createDisbursement", "phoneNumber", Array.isArray, String),
   },
   "create.generated-invalid-refused": {
     "A text with punctuation is accepted as amount.": acceptsAmounts(
@@ -272,7 +261,7 @@ export const faults: Faults = {
       },
     ),
     "The exponent of an amount such as 1.5e1 is ignored, and its fraction is cut off.": requests(
-      createDisbursement,
+      "createDisbursement",
       (fields, { body }) => {
         const [, most = ""] = /"amount":(\d+)(?:\.\d+)?e/.exec(body.toString()) ?? [];
         return Number(most) > 0 ? { ...fields, amount: Number(most) } : fields;
@@ -298,7 +287,7 @@ export const faults: Faults = {
         let waiting: ((reply: Fields) => Fields) | undefined;
         return handles(async (call, ask, { sleep }) => {
           const reply = await ask(call);
-          if (!isOf(call, createDisbursement) || !reply || !isAccepted(reply)) return reply;
+          if (!isOf(call, "createDisbursement") || !reply || !isAccepted(reply)) return reply;
           if (waiting) return withData(reply, waiting(dataOf(reply)));
           let own = dataOf(reply);
           waiting = (other) => {

@@ -7,7 +7,7 @@ import { runDredd, type Transaction } from "../../contract/dredd.ts";
 import { catalogue, inProfile } from "../../contract/requirements.ts";
 import { inlined } from "../../contract/validate.ts";
 import type { Profile } from "../../results.ts";
-import { usualAmount } from "../../steps/requests.ts";
+import { usualAmount } from "../../generate/plan.ts";
 import type { TargetRequest } from "../../target/exchange.ts";
 import { fieldsOf } from "../../target/ledger.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";

@@ -3,24 +3,14 @@
 import { define, type Context, describeResponse, given } from "../../check.ts";
 import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
 import { expectData, expectHidden, expectNoFaults, expectOneAccepted, expectStatus, same } from "../../steps/expect.ts";
-import {
-  atOnce,
-  dataOf,
-  type Disbursement,
-  disbursementBody,
-  get,
-  paid,
-  pay,
-  payInvalid,
-  someAddress,
-  verified,
-  verifyDisbursement,
-} from "../../steps/requests.ts";
-import { advance, forcing, listed } from "../../steps/sandbox-controls.ts";
+import { atOnce, get, pay, payInvalid, verifyDisbursement } from "../../steps/requests.ts";
+import { dataOf, listed } from "../../steps/responses.ts";
+import { type Disbursement, paid, verified, started } from "../../steps/records.ts";
+import { disbursementBody, someAddress } from "../../steps/bodies.ts";
+import { advance, forcing } from "../../steps/sandbox-controls.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
 import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
-import { started } from "../../steps/checkouts.ts";
 import { differentBodies, recordIn, recordOf } from "../create/checks.ts";
 import { otherStatus } from "../webhook/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
@@ -114,7 +104,6 @@ export const checks = define([
     name: `Of ${concurrency} concurrent requests with the same reference, one is accepted`,
     ids: ["create.duplicate-race"],
     pays: gaps.length + concurrency,
-    alone: true,
     async run(context) {
       for (const gapMs of gaps) {
         const body = disbursementBody(context);
@@ -128,7 +117,6 @@ export const checks = define([
     name: `Of ${racers} concurrent disbursements with the same reference and different other fields, one is accepted`,
     ids: ["create.duplicate-race-any-field"],
     pays: gaps.length + racers,
-    alone: true,
     async run(context) {
       for (const gapMs of gaps) if (!(await judgeDifferent(context, gapMs))) return;
     },

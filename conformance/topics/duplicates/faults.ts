@@ -1,36 +1,22 @@
 // Servers that pay a reference twice, confuse references or merchants, or do not let a client recover (§2.1, §7, D3 to
 // D5).
 import { also, caughtOnlyBy, forEach, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
+import { changesRecords, confuses, paysAgain } from "../../broken/memory.ts";
+import { dataOf, isAccepted, itemsOf, refusal, withData, withHeader } from "../../broken/replies.ts";
 import {
-  changesRecords,
-  confuses,
-  createDisbursement,
-  dataOf,
   disbursementIn,
   everyNth,
   extraIn,
-  handles,
-  isAccepted,
   isOf,
   isOfSecond,
   isText,
-  itemsOf,
   keyOf,
-  opens,
-  paysAgain,
-  records,
-  refusal,
-  refuses,
-  responses,
   sent,
-  verifyCheckout,
-  verifyDisbursement,
-  withData,
   withFields,
-  withHeader,
   withKey,
   type Fields,
-} from "../../broken/exchanges.ts";
+} from "../../broken/calls.ts";
+import { handles, opens, records, refuses, responses } from "../../broken/changes.ts";
 
 const others = ["amount", "phoneNumber", "country", "currency", "webhookURL"];
 const differing = (now: Fields, before: Fields) => others.filter((name) => now[name] !== before[name]);
@@ -153,7 +139,7 @@ export const faults: Faults = {
   "create.duplicate-refused": {
     "A duplicate reference returns 200 and the existing record.": handles(async (call, ask, { key }) => {
       const reply = await ask(call);
-      if (!isOf(call, createDisbursement) || reply?.status !== 409 || keyOf(call) !== key) return reply;
+      if (!isOf(call, "createDisbursement") || reply?.status !== 409 || keyOf(call) !== key) return reply;
       return ask({ ...call, method: "GET", path: String(reply.headers["location"]), body: Buffer.alloc(0) });
     }),
     "A duplicate reference is paid again.": also(
@@ -182,7 +168,7 @@ export const faults: Faults = {
   "create.duplicate-invalid-refused": {
     "An invalid request with a duplicate reference returns 200 and the existing record.": () => {
       const made = new Map<unknown, Reply>();
-      return responses(createDisbursement, (reply, call) => {
+      return responses("createDisbursement", (reply, call) => {
         const { reference } = sent(call);
         if (isAccepted(reply)) made.set(reference, reply);
         return [400, 422].includes(reply.status) ? (made.get(reference) ?? reply) : reply;
@@ -220,7 +206,7 @@ export const faults: Faults = {
     ]),
     "Every tenth payout is made, but refused with 429.": () => {
       const isTenth = everyNth(10);
-      return responses(createDisbursement, (reply) =>
+      return responses("createDisbursement", (reply) =>
         isAccepted(reply) && isTenth() ? withHeader(refusal(429), "retry-after", "0") : reply,
       );
     },
@@ -234,7 +220,7 @@ export const faults: Faults = {
   "uniqueness.one-record": {
     "A refused duplicate appears in the list, as a second record.": () => {
       const repeated = new Set<unknown>();
-      return responses([createDisbursement, "listDisbursements"], (reply, call) => {
+      return responses(["createDisbursement", "listDisbursements"], (reply, call) => {
         if (reply.status === 409) repeated.add(sent(call)["reference"]);
         const more = itemsOf(reply).filter((item) => repeated.has(item["merchantsReference"]));
         return more.length > 0 ? withData(reply, { ...dataOf(reply), items: [...itemsOf(reply), ...more] }) : reply;
@@ -273,10 +259,10 @@ export const faults: Faults = {
   "uniqueness.merchants-apart": {
     "A merchant can verify another merchant's payout.": handles(async (call, ask, world) => {
       const own = await ask(call);
-      const isOther = isOf(call, verifyDisbursement) && own?.status === 404 && isOfSecond(call, world);
+      const isOther = isOf(call, "verifyDisbursement") && own?.status === 404 && isOfSecond(call, world);
       return isOther ? ask(withKey(call, world.key)) : own;
     }),
-    ...forEach([verifyCheckout, "finishCheckout", "replayDelivery", "listEvents", "listDeliveries"], (operation) => [
+    ...forEach(["verifyCheckout", "finishCheckout", "replayDelivery", "listEvents", "listDeliveries"], (operation) => [
       `The operation ${operation} is open to another merchant.`,
       opens(operation, isOfSecond),
     ]),
@@ -284,13 +270,13 @@ export const faults: Faults = {
   "recovery.location": {
     "A 409 has no Location.": also(
       "recovery.lost-answer",
-      responses(createDisbursement, (reply) => withHeader(reply, "location")),
+      responses("createDisbursement", (reply) => withHeader(reply, "location")),
     ),
   },
   "recovery.lost-answer": {
     "Location points to another payout.": () => {
       let first: string | undefined;
-      return responses(createDisbursement, (reply) => {
+      return responses("createDisbursement", (reply) => {
         if (isAccepted(reply)) first ??= `/v1/disbursements/${String(dataOf(reply)["reference"])}`;
         return reply.status === 409 ? withHeader(reply, "location", first) : reply;
       });
@@ -321,7 +307,7 @@ export const faults: Faults = {
           underWay.set(call.path, before + 1);
           const reply = await ask(call);
           underWay.set(call.path, (underWay.get(call.path) ?? 1) - 1);
-          const isStale = before > 0 && reply && isOf(call, verifyDisbursement) && isFinal(dataOf(reply));
+          const isStale = before > 0 && reply && isOf(call, "verifyDisbursement") && isFinal(dataOf(reply));
           return isStale ? withData(reply, asPending(dataOf(reply))) : reply;
         });
       }),

@@ -1,24 +1,14 @@
 // Sandboxes that do not produce the outcome that a phone number forces (D17), or show a failure too early or differently
 // in other places (D75).
 import { also, through, type Faults, type How } from "../../broken/fault.ts";
-import {
-  createDisbursement,
-  disbursementIn,
-  handles,
-  isAccepted,
-  items,
-  records,
-  refusal,
-  refuses,
-  texts,
-  withFields,
-  without,
-} from "../../broken/exchanges.ts";
+import { disbursementIn, withFields, without } from "../../broken/calls.ts";
+import { handles, items, records, refuses, texts } from "../../broken/changes.ts";
+import { isAccepted, refusal } from "../../broken/replies.ts";
 import { changesRecord } from "../../broken/webhooks.ts";
 
 /** Treats phone numbers with one suffix like those with another. */
 const forcesLike = (suffix: string, other: string) =>
-  texts(createDisbursement, "phoneNumber", (phone) => (phone.endsWith(suffix) ? phone.slice(0, -3) + other : phone));
+  texts("createDisbursement", "phoneNumber", (phone) => (phone.endsWith(suffix) ? phone.slice(0, -3) + other : phone));
 
 /** Pays a request with this suffix like one with another, and changes the response. */
 const paysLike = (suffix: string, other: string, change: () => ReturnType<typeof refusal> | undefined): How =>

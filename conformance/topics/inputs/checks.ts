@@ -8,19 +8,9 @@ import { places, type Planned, planOf, without } from "../../generate/plan.ts";
 import type { Facts } from "../../history/facts.ts";
 import { allowsMadeUpNumbers, type CheckOptions, hasControl } from "../../run-options.ts";
 import { expectData, expectStatus, same } from "../../steps/expect.ts";
-import {
-  dataOf,
-  disbursementBody,
-  get,
-  is4xx,
-  type More,
-  pay,
-  payInvalid,
-  permitted,
-  someAddress,
-  verifyDisbursement,
-} from "../../steps/requests.ts";
-import { listed } from "../../steps/sandbox-controls.ts";
+import { dataOf, is4xx, listed } from "../../steps/responses.ts";
+import { disbursementBody, permitted, someAddress } from "../../steps/bodies.ts";
+import { get, type More, pay, payInvalid, verifyDisbursement } from "../../steps/requests.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
 import { several } from "../../steps/several.ts";
 import type { TargetResponse } from "../../target/exchange.ts";

@@ -1,6 +1,6 @@
 // Servers that refuse valid inputs of a kind.
 import type { Faults } from "../../broken/fault.ts";
-import { refuses } from "../../broken/exchanges.ts";
+import { refuses } from "../../broken/changes.ts";
 
 export const faults: Faults = {
   "inputs.coverage": {

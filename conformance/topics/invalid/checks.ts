@@ -8,14 +8,8 @@ import { anyValueFor, mutations, sample } from "../../generate/mutations.ts";
 import { usualAmount } from "../../generate/plan.ts";
 import { allowsMadeUpNumbers } from "../../run-options.ts";
 import { expectStatus } from "../../steps/expect.ts";
-import {
-  checkoutBody,
-  disbursementBody,
-  payInvalid,
-  siteOf,
-  startCheckout,
-  startInvalidCheckout,
-} from "../../steps/requests.ts";
+import { checkoutBody, disbursementBody, siteOf } from "../../steps/bodies.ts";
+import { payInvalid, startCheckout, startInvalidCheckout } from "../../steps/requests.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
 import type { Body } from "../create/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";

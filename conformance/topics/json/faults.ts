@@ -1,34 +1,24 @@
 // Servers that mishandle JSON bodies and values, media types and errors (§1, §4, §7, §9, D53).
 import { also, forEach, through, type Call, type Faults, type How } from "../../broken/fault.ts";
+import { accepts, errors, forwards, handles, refuses, responses } from "../../broken/changes.ts";
 import {
-  accepts,
   asJson,
-  createCheckout,
-  createDisbursement,
   creates,
   described,
-  errors,
   extraIn,
   fieldsOf,
-  forwards,
-  handles,
-  html,
-  isError,
   isOf,
   isText,
   lastPart,
-  refusal,
-  refuses,
-  responses,
   typeOf,
-  verifyDisbursement,
   withFields,
-  withHeader,
   without,
   type Fields,
-} from "../../broken/exchanges.ts";
+  type Operations,
+} from "../../broken/calls.ts";
+import { html, isError, refusal, withHeader } from "../../broken/replies.ts";
 
-const payouts = [createDisbursement, verifyDisbursement];
+const payouts = ["createDisbursement", "verifyDisbursement"] as const;
 const valid = { amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
 const textOf = ({ body }: Call) => body.toString("utf8");
 
@@ -43,7 +33,7 @@ function parsed({ body }: Call): unknown {
 /** Parses the bodies of creates with `lenient`. If `lenient` returns undefined, the request is forwarded unchanged. */
 const reads = (lenient: (text: string, call: Call) => unknown): How =>
   forwards((call) => {
-    const value = isOf(call, createDisbursement) ? lenient(textOf(call), call) : undefined;
+    const value = isOf(call, "createDisbursement") ? lenient(textOf(call), call) : undefined;
     return value === undefined ? call : withFields(call, value);
   });
 /** Accepts a text that becomes a JSON object when matches of the pattern are replaced. */
@@ -54,25 +44,25 @@ const replaces = (fits: (call: Call) => boolean): How => {
   return () => {
     let count = 0;
     return forwards((call) =>
-      isOf(call, createDisbursement) && fits(call)
+      isOf(call, "createDisbursement") && fits(call)
         ? asJson(withFields(call, { ...valid, reference: `made-up-${(count += 1)}` }))
         : call,
     );
   };
 };
 /** Parses matching bodies with `JSON.parse`, which keeps the last of two equal keys and rounds long fractions. */
-const parsesLeniently = (operation: string, pattern: RegExp): How =>
+const parsesLeniently = (operation: Operations, pattern: RegExp): How =>
   forwards((call) =>
     isOf(call, operation) && pattern.test(textOf(call)) ? withFields(call, fieldsOf(call.body)) : call,
   );
 
 /** Declares another media type in matching responses. */
-const declares = (operation: string, status: number, type?: string) =>
+const declares = (operation: Operations, status: number, type?: string) =>
   responses(operation, (reply) => (reply.status === status ? withHeader(reply, "content-type", type) : reply));
 /** Changes the body of errors with this status. */
 const onStatus = (status: number, change: (body: Fields) => unknown) =>
   errors(payouts, (body, reply) => (reply.status === status ? change(body) : body));
-const asPages = (operations: string | readonly string[], status: number) =>
+const asPages = (operations: Operations, status: number) =>
   also(
     "errors.shape",
     responses(operations, (reply) => (reply.status === status ? html(status) : reply)),
@@ -81,7 +71,7 @@ const asPages = (operations: string | readonly string[], status: number) =>
 const fails = (fits: (call: Call) => boolean, status = 500): How =>
   handles(async (call, ask) => (fits(call) ? refusal(status) : ask(call)));
 const isMalformed = (call: Call) =>
-  isOf(call, createDisbursement) && call.body.length > 0 && parsed(call) === undefined;
+  isOf(call, "createDisbursement") && call.body.length > 0 && parsed(call) === undefined;
 /** Shows responses in another form to clients that ask for it. */
 const negotiates = (pattern: RegExp, fits: (status: number) => boolean, text: string, type: string): How =>
   responses(payouts, (reply, { headers }) =>
@@ -98,27 +88,27 @@ export const faults: Faults = {
   "json.content-type": {
     "The verify response has no Content-Type.": through(
       "reads.verify-changes-nothing",
-      declares(verifyDisbursement, 200),
+      declares("verifyDisbursement", 200),
     ),
   },
   "json.media-type": {
     "The create response has Content-Type text/html.": also(
       ["json.content-type", "answers.exact"],
-      declares(createDisbursement, 200, "text/html"),
+      declares("createDisbursement", 200, "text/html"),
     ),
     "The 409 for a duplicate reference is JSON with Content-Type text/html.": through(
       "create.duplicate-refused",
-      declares(createDisbursement, 409, "text/html; charset=utf-8"),
+      declares("createDisbursement", 409, "text/html; charset=utf-8"),
     ),
   },
   "json.no-unasked-continue": {
-    "A 100 Continue precedes each record.": responses(verifyDisbursement, (reply) => ({ ...reply, continued: true })),
+    "A 100 Continue precedes each record.": responses("verifyDisbursement", (reply) => ({ ...reply, continued: true })),
   },
   "json.answers": {
-    "An unknown reference returns an HTML page.": asPages(verifyDisbursement, 404),
+    "An unknown reference returns an HTML page.": asPages("verifyDisbursement", 404),
     "The 409 for a duplicate reference has no body.": also(
       "errors.shape",
-      responses(createDisbursement, (reply) => (reply.status === 409 ? { ...reply, text: "" } : reply)),
+      responses("createDisbursement", (reply) => (reply.status === 409 ? { ...reply, text: "" } : reply)),
     ),
     "A client that accepts text/html gets errors as HTML.": through(
       "records.as-requested",
@@ -128,7 +118,7 @@ export const faults: Faults = {
   "json.charset-accepted": {
     "A charset in Content-Type is refused.": refuses((_, call) => typeOf(call).includes("charset"), 415),
     "A charset in Content-Type makes the server decode the body as Latin-1.": forwards((call) =>
-      isOf(call, createDisbursement) && typeOf(call).includes("charset")
+      isOf(call, "createDisbursement") && typeOf(call).includes("charset")
         ? { ...call, body: Buffer.from(call.body.toString("latin1")) }
         : call,
     ),
@@ -151,7 +141,7 @@ export const faults: Faults = {
     "A malformed body returns 500.": fails(isMalformed),
     "A reference with a NUL character returns 500.": also(
       "verify.odd-references-404",
-      fails((call) => isOf(call, verifyDisbursement) && lastPart(call).includes("\0")),
+      fails((call) => isOf(call, "verifyDisbursement") && lastPart(call).includes("\0")),
     ),
   },
   "errors.shape": {
@@ -169,7 +159,7 @@ export const faults: Faults = {
     onStatus(status, (body) => ({ ...body, statusCode: 500 })),
   ]),
   "errors.checkout-shape": {
-    "Checkout errors are HTML pages.": responses(createCheckout, (reply) =>
+    "Checkout errors are HTML pages.": responses("createCheckout", (reply) =>
       isError(reply) ? html(reply.status) : reply,
     ),
   },
@@ -183,12 +173,12 @@ export const faults: Faults = {
     "A checkout with an unknown field is refused.": refuses(
       (fields) => extraIn(fields) !== undefined,
       400,
-      createCheckout,
+      "createCheckout",
     ),
   },
   "json-values.lone-surrogate": {
     "Half of a surrogate pair in a reference becomes a replacement character.": accepts(
-      createDisbursement,
+      "createDisbursement",
       "reference",
       (value) => isText(value) && !value.isWellFormed(),
       (value) => String(value).toWellFormed(),

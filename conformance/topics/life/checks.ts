@@ -20,17 +20,10 @@ import { eventually } from "../../steps/eventually.ts";
 import { expectNone, expectStatus, holds, shows } from "../../steps/expect.ts";
 import { lookAt, retrievable } from "../../steps/looks.ts";
 import { eventName, patienceOf, requestsBehind } from "../../steps/notifications.ts";
-import {
-  checkoutBody,
-  dataOf,
-  disbursementBody,
-  isRefusal,
-  pay,
-  payInvalid,
-  startCheckout,
-  usualAmount,
-  verifyDisbursement,
-} from "../../steps/requests.ts";
+import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
+import { dataOf, isRefusal } from "../../steps/responses.ts";
+import { pay, payInvalid, startCheckout, verifyDisbursement } from "../../steps/requests.ts";
+import { usualAmount } from "../../generate/plan.ts";
 import { moveClock } from "../../steps/sandbox-controls.ts";
 import { settledByClock } from "../../steps/settlement.ts";
 import { several } from "../../steps/several.ts";

@@ -1,25 +1,10 @@
 // Servers whose records, references, webhooks or checkouts change, vanish or mix up long after the create (§2.1, §2.3,
 // §4.2, §4.3, §6, D3, D6, D15).
 import { also, caughtOnlyBy, forEach, hooksOf, through, type Faults, type How } from "../../broken/fault.ts";
-import {
-  ageing,
-  confuses,
-  createCheckout,
-  data,
-  dataOf,
-  everyNth,
-  isAccepted,
-  paysAgain,
-  records,
-  refusal,
-  responses,
-  results,
-  sent,
-  shifted,
-  verifyCheckout,
-  verifyDisbursement,
-  type Fields,
-} from "../../broken/exchanges.ts";
+import { ageing, confuses, paysAgain } from "../../broken/memory.ts";
+import { data, records, responses, results } from "../../broken/changes.ts";
+import { dataOf, isAccepted, refusal } from "../../broken/replies.ts";
+import { everyNth, sent, shifted, type Fields, type Operations } from "../../broken/calls.ts";
 import {
   changesRecord,
   changesUrl,
@@ -38,7 +23,7 @@ const paid = (fault: Parameters<typeof through>[1]) => through("records.as-reque
 
 /** Changes old records. */
 const whenOld =
-  (change: (record: Fields) => unknown, operation = verifyDisbursement): How =>
+  (change: (record: Fields) => unknown, operation: Operations = "verifyDisbursement"): How =>
   (world) => {
     const isOld = ageing(world);
     return data(operation, (record) => (isOld(record["reference"]) ? change(record) : record));
@@ -47,7 +32,7 @@ const vanishes =
   (fits: (record: Fields) => boolean): How =>
   (world) => {
     const isOld = ageing(world);
-    return responses(verifyDisbursement, (reply) => {
+    return responses("verifyDisbursement", (reply) => {
       const record = dataOf(reply);
       return isAccepted(reply) && isOld(record["reference"]) && fits(record) ? refusal(404) : reply;
     });
@@ -76,7 +61,7 @@ const shares =
   (...fields: string[]): How =>
   () => {
     const made: Fields[] = [];
-    return data(createCheckout, (checkout) => {
+    return data("createCheckout", (checkout) => {
       made.push(checkout);
       const source = (made.length % 3 === 0 ? made.at(-2) : undefined) ?? checkout;
       return { ...checkout, ...Object.fromEntries(fields.map((field) => [field, source[field]])) };
@@ -321,7 +306,10 @@ export const faults: Faults = {
   },
   "life.checkouts-kept": {
     "A failed checkout is pending again two seconds later.": kept(
-      whenOld((record) => (record["status"] === "failed" ? { ...record, status: "pending" } : record), verifyCheckout),
+      whenOld(
+        (record) => (record["status"] === "failed" ? { ...record, status: "pending" } : record),
+        "verifyCheckout",
+      ),
     ),
   },
   "webhook.only-with-address": {

@@ -1,26 +1,13 @@
 // Servers that mishandle the limits of values (D15), or add limits of their own that violate §8 (D45).
-import { forEach, type Faults, type How } from "../../broken/fault.ts";
-import {
-  accepts,
-  createCheckout,
-  createDisbursement,
-  creates,
-  data,
-  fieldsOf,
-  forwards,
-  isText,
-  refusal,
-  refuses,
-  responses,
-  verifyDisbursement,
-  withFields,
-} from "../../broken/exchanges.ts";
-import type { Reply } from "../../broken/fault.ts";
+import { forEach, type Faults, type How, type Reply } from "../../broken/fault.ts";
+import { accepts, data, forwards, refuses, responses } from "../../broken/changes.ts";
+import { creates, fieldsOf, isText, withFields } from "../../broken/calls.ts";
+import { refusal } from "../../broken/replies.ts";
 
 const length = (text: unknown) => (isText(text) ? [...text].length : 0);
 const references = (isInvalid: (value: string) => boolean, valid: (value: string) => string) =>
   accepts(
-    createDisbursement,
+    "createDisbursement",
     "reference",
     (value) => isText(value) && isInvalid(value),
     (value) => valid(String(value)),
@@ -31,7 +18,7 @@ const toFifthVerify =
   (reply: () => Reply): How =>
   () => {
     let count = 0;
-    return responses(verifyDisbursement, (sound) => ((count += 1) === 5 ? reply() : sound));
+    return responses("verifyDisbursement", (sound) => ((count += 1) === 5 ? reply() : sound));
   };
 
 export const faults: Faults = {
@@ -80,7 +67,7 @@ export const faults: Faults = {
     ),
   },
   "limits.amount-maximum-kept": {
-    "A checkout's amount overflows at 32 bits.": data(createCheckout, (created) => ({
+    "A checkout's amount overflows at 32 bits.": data("createCheckout", (created) => ({
       ...created,
       amount: Number(created["amount"]) | 0,
     })),

@@ -1,22 +1,10 @@
 // Servers with faults in lists of records (D42).
 import { also, forEach, type Faults, type How } from "../../broken/fault.ts";
-import {
-  forwards,
-  handles,
-  hasNoKey,
-  ignoresQuery,
-  isOf,
-  isOfSecond,
-  items,
-  itemsOf,
-  lists,
-  opens,
-  responses,
-  withBody,
-  withData,
-} from "../../broken/exchanges.ts";
+import { forwards, handles, ignoresQuery, items, opens, responses } from "../../broken/changes.ts";
+import { hasNoKey, isOf, isOfSecond, lists, type Operations } from "../../broken/calls.ts";
+import { itemsOf, withBody, withData } from "../../broken/replies.ts";
 
-const leavesOut = (list: string, left: string) => items(list, (all) => all.filter(({ status }) => status !== left));
+const leavesOut = (list: Operations, left: string) => items(list, (all) => all.filter(({ status }) => status !== left));
 /** Replaces an invalid filter before the server judges it. */
 const reads = (invalid: RegExp, as: string): How =>
   forwards((call) => (isOf(call, lists) ? { ...call, path: call.path.replace(invalid, as) } : call));

@@ -6,17 +6,10 @@ import { define, type Context, describeResponse } from "../../check.ts";
 import { differentReferences, lookalikes, missingWords } from "../../generate/references.ts";
 import { counted } from "../../report/words.ts";
 import { expectData, expectNone, expectStatus, holds, same } from "../../steps/expect.ts";
-import {
-  disbursementBody,
-  checkoutBody,
-  dataOf,
-  get,
-  isRefusal,
-  paid,
-  pay,
-  startCheckout,
-  verified,
-} from "../../steps/requests.ts";
+import { disbursementBody, checkoutBody } from "../../steps/bodies.ts";
+import { dataOf, isRefusal } from "../../steps/responses.ts";
+import { get, pay, startCheckout } from "../../steps/requests.ts";
+import { paid, verified } from "../../steps/records.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { pageLink } from "../../steps/checkouts.ts";

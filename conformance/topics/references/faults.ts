@@ -1,23 +1,16 @@
 // Servers with incorrect fees, references, ids or customers (D14, D19).
 import { also, type Faults } from "../../broken/fault.ts";
-import {
-  createCheckout,
-  createDisbursement,
-  data,
-  otherReferences,
-  records,
-  verifyCheckout,
-  verifyDisbursement,
-  type Fields,
-} from "../../broken/exchanges.ts";
+import { data, records } from "../../broken/changes.ts";
+import { otherReferences } from "../../broken/memory.ts";
+import { type Fields, type Operations } from "../../broken/calls.ts";
 
 /** Changes the fee in the responses to these operations. */
 const fees = (
   change: (amount: number, fee: number) => unknown,
-  operations: readonly string[] = [createDisbursement, verifyDisbursement],
+  operations: Operations = ["createDisbursement", "verifyDisbursement"],
 ) => data(operations, (each) => ({ ...each, fee: change(Number(each["amount"]), Number(each["fee"])) }));
 const checkoutReferences = (make: (reference: string) => string) =>
-  data(createCheckout, (created) => ({ ...created, reference: make(String(created["reference"])) }));
+  data("createCheckout", (created) => ({ ...created, reference: make(String(created["reference"])) }));
 const customers = (change: (customer: Fields, record: Fields) => Fields) =>
   records((record) => {
     const customer = record["customer"] as Fields;
@@ -29,7 +22,7 @@ export const faults: Faults = {
     "Fees are not rounded.": fees((amount) => amount / 100 + 0.5),
     "The record's fee differs from the fee in the create response.": also(
       "verify.agrees-with-create",
-      fees((_, fee) => fee + 1, [verifyDisbursement]),
+      fees((_, fee) => fee + 1, ["verifyDisbursement"]),
     ),
   },
   "fee.default-rates": {
@@ -44,7 +37,7 @@ export const faults: Faults = {
     "Service references are sequential.": otherReferences((before) => `DSB${String(before + 1).padStart(18, "0")}`),
   },
   "references.record-ids": {
-    "Record ids are UUIDs of version 4.": data([verifyDisbursement, verifyCheckout], (record) => ({
+    "Record ids are UUIDs of version 4.": data(["verifyDisbursement", "verifyCheckout"], (record) => ({
       ...record,
       id: String(record["id"]).replace(/^(.{14})7/, "$14"),
     })),

@@ -1,24 +1,9 @@
 // Servers that refuse with the wrong status, check a request in the wrong order (D1), or explain a refusal badly (D2), and
 // servers that misread paths and methods (D26).
 import { also, through, type Call, type Faults, type How } from "../../broken/fault.ts";
-import {
-  asJson,
-  createCheckout,
-  createDisbursement,
-  creates,
-  errors,
-  forwards,
-  handles,
-  hasNoKey,
-  isOf,
-  refusal,
-  responses,
-  statuses,
-  typeOf,
-  withHeader,
-  without,
-  type Fields,
-} from "../../broken/exchanges.ts";
+import { asJson, creates, hasNoKey, isOf, typeOf, without, type Fields } from "../../broken/calls.ts";
+import { errors, forwards, handles, responses, statuses } from "../../broken/changes.ts";
+import { refusal, withHeader } from "../../broken/replies.ts";
 
 const required = ["reference", "amount", "phoneNumber", "country", "currency"];
 const lacksField = (body: Fields) => required.some((field) => body[field] === undefined);
@@ -27,7 +12,7 @@ const before = (fits: (call: Call) => boolean, status: number): How =>
   handles(async (call, ask) => (fits(call) ? refusal(status) : ask(call)));
 const isKnown = (path: string) => /^\/(v1|sandbox|healthz|readyz|checkouts)\b/.test(path);
 const isPlain = (call: Call) => typeOf(call) === "text/plain";
-const isWithoutFields = (call: Call) => isOf(call, createCheckout) && call.body.toString() === "{}";
+const isWithoutFields = (call: Call) => isOf(call, "createCheckout") && call.body.toString() === "{}";
 
 /** Changes the body of every error response, whatever the path and method of its request. */
 const everyError = (change: (body: Fields, status: number) => unknown): How =>
@@ -43,12 +28,12 @@ export const faults: Faults = {
     "A malformed body returns 422.": statuses(creates, 400, 422, (body) => body === undefined),
   },
   "refusal.missing-field-400": {
-    "A missing field returns 422.": statuses(createDisbursement, 400, 422, (body) => !!body && lacksField(body)),
-    "A missing checkout field returns 422.": statuses(createCheckout, 400, 422, (body) => body !== undefined),
+    "A missing field returns 422.": statuses("createDisbursement", 400, 422, (body) => !!body && lacksField(body)),
+    "A missing checkout field returns 422.": statuses("createCheckout", 400, 422, (body) => body !== undefined),
   },
   "refusal.wrong-type-400": {
     "A field of the wrong type returns 422.": statuses(
-      createDisbursement,
+      "createDisbursement",
       400,
       422,
       (body) => !!body && !lacksField(body),

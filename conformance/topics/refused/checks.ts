@@ -7,30 +7,26 @@ import { expectNone, expectStatus, same, shows } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
 import { alteredKeys } from "../../generate/bypasses.ts";
 import { wrongKey } from "../../steps/probes.ts";
+import { asJson, checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import {
-  asJson,
   atOnce,
-  checkoutBody,
-  dataOf,
-  type Disbursement,
-  disbursementBody,
   get,
-  is2xx,
-  paid,
   pay,
   payInvalid,
   startCheckout,
   startInvalidCheckout,
-  usualAmount,
-  verified,
+  verifyCheckout,
 } from "../../steps/requests.ts";
-import { advance, listed } from "../../steps/sandbox-controls.ts";
+import { dataOf, is2xx, listed } from "../../steps/responses.ts";
+import { type Disbursement, paid, verified, started } from "../../steps/records.ts";
+import { usualAmount } from "../../generate/plan.ts";
+import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
 import { isRefused, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
 import type { Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
-import { finishAny, started, verifyCheckout } from "../../steps/checkouts.ts";
+import { finishAny } from "../../steps/checkouts.ts";
 import { malformed } from "../json/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
@@ -501,7 +497,6 @@ export const checks = define([
     ids: [unchanged, "refused.no-webhook"],
     pays: racers,
     upTo: usualAmount + racers,
-    alone: true,
     async *run(context) {
       const reference = context.fresh();
       const least = usualAmount - context.random(0, 900);

@@ -1,30 +1,12 @@
 // Servers that refuse a request, but pay it, use its reference up, send a webhook, change a record or remember it (§5 to
 // §7).
 import { also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
-import {
-  afterRefusal,
-  changesRecords,
-  createCheckout,
-  createDisbursement,
-  disbursementIn,
-  handles,
-  hasNoKey,
-  isAccepted,
-  isError,
-  isOf,
-  itemsOf,
-  notify,
-  payFrom,
-  reserves,
-  sent,
-  textIn,
-  typeOf,
-  withData,
-  type Fields,
-  type Fits,
-} from "../../broken/exchanges.ts";
+import { afterRefusal, changesRecords, notify, payFrom, reserves, type Fits } from "../../broken/memory.ts";
+import { disbursementIn, hasNoKey, isOf, sent, textIn, typeOf, type Fields } from "../../broken/calls.ts";
+import { handles } from "../../broken/changes.ts";
+import { isAccepted, isError, itemsOf, withData } from "../../broken/replies.ts";
 
-const isCreate = (call: Call) => isOf(call, createDisbursement);
+const isCreate = (call: Call) => isOf(call, "createDisbursement");
 const withStatus =
   (status: number, fits: (call: Call) => boolean = () => true): Fits =>
   (call, reply) =>
@@ -92,7 +74,7 @@ export const faults: Faults = {
     "A create without a reference returns 400 and sends a webhook.": notifies(withStatus(400, lacks("reference"))),
     "A checkout without a key returns 401 and is reported as failed.": caughtOnlyBy(
       ["refused.no-webhook", "life.webhooks-addressed"],
-      notifies((call, { status }) => status === 401 && isOf(call, createCheckout)),
+      notifies((call, { status }) => status === 401 && isOf(call, "createCheckout")),
     ),
     "A request that loses a race for its reference is reported as failed.": () => {
       const running = new Map<string, number>();
@@ -117,7 +99,7 @@ export const faults: Faults = {
     ),
   },
   "refused.checkout-leaves-nothing": {
-    "A refused checkout uses its reference up.": reserves((call) => isOf(call, createCheckout), createCheckout),
+    "A refused checkout uses its reference up.": reserves((call) => isOf(call, "createCheckout"), "createCheckout"),
   },
   "refused.not-listed": {
     "A list contains the disbursements that were refused.": () => {

@@ -1,6 +1,6 @@
 // Servers that retry webhooks too often, too rarely or at the wrong time, or misread a receiver's response (D13).
 import { also, type Faults } from "../../broken/fault.ts";
-import { refusal, withHeader } from "../../broken/exchanges.ts";
+import { refusal, withHeader } from "../../broken/replies.ts";
 import { changesBody, changesOutcome, delivers, receives, receivesStatus } from "../../broken/webhooks.ts";
 
 type Outcome = Parameters<Parameters<typeof changesOutcome>[0]>[0];

@@ -5,24 +5,15 @@ import {
   accepts,
   data,
   handles,
-  hasNoKey,
   ignoresQuery,
-  isAccepted,
-  isOf,
-  isOfSecond,
-  isText,
   items,
-  keyOf,
   opens,
-  refusal,
   refuses,
   requests,
   responses,
-  withKey,
-  withStatus,
-  without,
-  type Fields,
-} from "../../broken/exchanges.ts";
+} from "../../broken/changes.ts";
+import { hasNoKey, isOf, isOfSecond, isText, keyOf, withKey, without, type Fields } from "../../broken/calls.ts";
+import { isAccepted, refusal, withStatus } from "../../broken/replies.ts";
 
 const advance = "advanceClock";
 const deliveries = (change: (delivery: Fields) => Fields) => items("listDeliveries", (all) => all.map(change));

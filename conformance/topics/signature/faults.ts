@@ -1,6 +1,7 @@
 // Servers whose webhooks are signed incorrectly (D12).
 import { also, type Faults, type Message } from "../../broken/fault.ts";
-import { data, forwards, isOf, withKey, type Fields } from "../../broken/exchanges.ts";
+import { data, forwards } from "../../broken/changes.ts";
+import { isOf, withKey, type Fields } from "../../broken/calls.ts";
 import { changesMessage, losesHeader, signed, timestampOf, withWebhookHeaders } from "../../broken/webhooks.ts";
 
 const otherSecret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";

@@ -1,24 +1,9 @@
 // Servers that return a wrong or malformed record (§2.3, §4.2).
 import { also, through, type Faults, type How } from "../../broken/fault.ts";
-import {
-  createDisbursement,
-  dataOf,
-  handles,
-  isAccepted,
-  isOf,
-  keyOf,
-  lastPart,
-  readsLate,
-  records,
-  refusal,
-  responses,
-  shifted,
-  statuses,
-  success,
-  verifyDisbursement,
-  withBody,
-  type Fields,
-} from "../../broken/exchanges.ts";
+import { dataOf, isAccepted, refusal, success, withBody } from "../../broken/replies.ts";
+import { handles, records, responses, statuses } from "../../broken/changes.ts";
+import { isOf, keyOf, lastPart, shifted, type Fields } from "../../broken/calls.ts";
+import { readsLate } from "../../broken/memory.ts";
 
 const times = (change: (time: string) => unknown) =>
   records((record) => ({
@@ -33,7 +18,9 @@ const phones = (change: (phoneNumber: string) => string) =>
   });
 /** Returns this status and body for an unknown reference. */
 const unknowns = (body: unknown) =>
-  responses(verifyDisbursement, (reply) => (reply.status === 404 ? { ...withBody(reply, body), status: 200 } : reply));
+  responses("verifyDisbursement", (reply) =>
+    reply.status === 404 ? { ...withBody(reply, body), status: 200 } : reply,
+  );
 /** Returns this status when a client verifies a disbursement with a matching reference. */
 const odd = (fits: (reference: string, path: string) => boolean, status = 500): How =>
   handles(async (call, ask) => {
@@ -49,9 +36,9 @@ const looksFirst =
   () => {
     const named = new Map<string, string>();
     return handles(async (call, ask) => {
-      const path = isOf(call, verifyDisbursement) ? pathOf(lastPart(call), named, keyOf(call)) : undefined;
+      const path = isOf(call, "verifyDisbursement") ? pathOf(lastPart(call), named, keyOf(call)) : undefined;
       const reply = await ask(path === undefined ? call : { ...call, path });
-      if (reply && isOf(call, createDisbursement) && isAccepted(reply)) {
+      if (reply && isOf(call, "createDisbursement") && isAccepted(reply)) {
         const { merchantsReference, reference } = dataOf(reply);
         named.set(`${keyOf(call)} ${String(merchantsReference)}`, `/v1/disbursements/${String(reference)}`);
       }
@@ -61,7 +48,7 @@ const looksFirst =
 
 export const faults: Faults = {
   "verify.found": {
-    "Verify returns 203.": statuses(verifyDisbursement, 200, 203),
+    "Verify returns 203.": statuses("verifyDisbursement", 200, 203),
     "Verify looks for the merchant's reference before the service reference.": looksFirst((reference, named, key) =>
       named.get(`${key} ${reference}`),
     ),
@@ -73,7 +60,7 @@ export const faults: Faults = {
     ),
   },
   "verify.record-shape": {
-    "The record has no envelope.": responses(verifyDisbursement, (reply) =>
+    "The record has no envelope.": responses("verifyDisbursement", (reply) =>
       isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply,
     ),
     "The customer is a string instead of an object.": also(
@@ -115,7 +102,7 @@ export const faults: Faults = {
   },
   "verify.unknown-404": {
     "An unknown reference returns 200 with data null.": unknowns({ statusCode: 200, data: null }),
-    "An unknown reference returns 400.": statuses(verifyDisbursement, 404, 400),
+    "An unknown reference returns 400.": statuses("verifyDisbursement", 404, 400),
   },
   "verify.odd-references-404": {
     "A quote in a reference returns 500.": odd((reference) => reference.includes("'")),

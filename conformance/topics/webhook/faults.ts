@@ -1,6 +1,9 @@
 // Servers whose webhooks are lost, misdirected or false (§6).
 import { also, type Faults } from "../../broken/fault.ts";
-import { createDisbursement, handles, isError, isOf, notify, textIn } from "../../broken/exchanges.ts";
+import { handles } from "../../broken/changes.ts";
+import { isError } from "../../broken/replies.ts";
+import { isOf, textIn } from "../../broken/calls.ts";
+import { notify } from "../../broken/memory.ts";
 import {
   changesBody,
   changesMessage,
@@ -27,7 +30,7 @@ export const faults: Faults = {
   "webhook.only-with-address": {
     "A refused request triggers a webhook for a failed payout.": handles(async (call, ask) => {
       const reply = await ask(call);
-      const isRefused = isOf(call, createDisbursement) && reply && isError(reply) && reply.status !== 401;
+      const isRefused = isOf(call, "createDisbursement") && reply && isError(reply) && reply.status !== 401;
       if (isRefused) await notify(textIn(call, "webhookURL"));
       return reply;
     }),

@@ -1,0 +1,192 @@
+// Faults that remember earlier requests, and faults that act on refused requests.
+import {
+  asJson,
+  disbursementIn,
+  fieldsOf,
+  isOf,
+  isText,
+  keyOf,
+  lastPart,
+  textIn,
+  withFields,
+  withKey,
+  type Fields,
+  type Operations,
+} from "./calls.ts";
+import { handles, responses } from "./changes.ts";
+import type { Ask, Call, How, Reply, World } from "./fault.ts";
+import { createAsk } from "./proxy.ts";
+import { dataOf, isAccepted, isError, refusal, withData } from "./replies.ts";
+
+/** The first accepted request with a reference. */
+type First = { fields: Fields; call: Call; at: number; isUnderWay: boolean };
+
+/**
+ * Pays a repeated reference if `when` returns true. Responses and webhooks have the reference of the request, so that
+ * only the second payment is wrong.
+ */
+export const paysAgain =
+  (when: (fields: Fields, first: First, call: Call) => boolean, operation: Operations = "createDisbursement"): How =>
+  () => {
+    const known = new Map<string, First>();
+    const again: unknown[] = [];
+    const asSent = (text: string) => text.replaceAll(/"again-(\d+)"/g, (_, place) => JSON.stringify(again[place]));
+    const pay = async (call: Call, ask: Ask) => {
+      const fields = isOf(call, operation) ? fieldsOf(call.body) : undefined;
+      const reference = fields?.["reference"];
+      if (!fields || !isText(reference)) return ask(call);
+      const name = `${keyOf(call)} ${reference}`;
+      const first = known.get(name);
+      if (first && when(fields, first, call))
+        return ask(withFields(call, { ...fields, reference: `again-${again.push(reference) - 1}` }));
+      const entry = first ?? { fields, call, at: Date.now(), isUnderWay: true };
+      known.set(name, entry);
+      const reply = await ask(call);
+      if (!first && (!reply || !isAccepted(reply))) known.delete(name);
+      if (!first) entry.isUnderWay = false;
+      return reply;
+    };
+    return {
+      async handle(call, ask) {
+        const reply = await pay(call, ask);
+        return reply && { ...reply, text: asSent(reply.text) };
+      },
+      webhook: (message, deliver) => deliver({ ...message, body: asSent(message.body) }),
+    };
+  };
+
+/** Refuses a reference with 409 if another reference of the merchant has the same key. */
+export const confuses =
+  (key: (reference: string) => string, reply: (first: Reply) => Reply = () => refusal(409)): How =>
+  () => {
+    const used = new Map<string, { reference: string; reply: Reply }>();
+    return handles(async (call, ask) => {
+      const reference = disbursementIn(call)?.["reference"];
+      if (!isText(reference)) return ask(call);
+      const name = `${keyOf(call)} ${key(reference)}`;
+      const first = used.get(name);
+      if (first && first.reference !== reference) return reply(first.reply);
+      const own = await ask(call);
+      if (own && isAccepted(own)) used.set(name, { reference, reply: own });
+      return own;
+    });
+  };
+
+/** Shows changed fields in records. `changeOf` returns the fields that a request changes, and the record's reference. */
+export const changesRecords =
+  (changeOf: (call: Call, reply: Reply) => readonly [reference: unknown, change: Fields] | undefined): How =>
+  () => {
+    const changed = new Map<unknown, Fields>();
+    return handles(async (call, ask) => {
+      const reply = await ask(call);
+      if (!reply) return reply;
+      const change = changeOf(call, reply);
+      if (change) changed.set(...change);
+      if (!isOf(call, "verifyDisbursement") || !isAccepted(reply)) return reply;
+      const record = dataOf(reply);
+      const { reference, merchantsReference } = record;
+      return withData(reply, { ...record, ...changed.get(reference), ...changed.get(merchantsReference) });
+    });
+  };
+
+/** Returns true for a record that was first seen at least `oldAge` ago. */
+export const ageing = ({ oldAge }: World) => {
+  const born = new Map<unknown, number>();
+  return (reference: unknown) => {
+    const since = born.get(reference) ?? Date.now();
+    born.set(reference, since);
+    return Date.now() - since > oldAge;
+  };
+};
+
+/** Returns 404 for each new record for a time. */
+export const readsLate =
+  (ms: number): How =>
+  () => {
+    const hidden = new Map<unknown, number>();
+    return responses(["createDisbursement", "verifyDisbursement"], (reply, call) => {
+      if (!isAccepted(reply)) return reply;
+      if (isOf(call, "createDisbursement")) hidden.set(dataOf(reply)["reference"], performance.now() + ms);
+      else if (performance.now() < (hidden.get(lastPart(call)) ?? 0)) return refusal(404);
+      return reply;
+    });
+  };
+
+/**
+ * Gives disbursements other service references, and maps these back to the original references when a client looks them
+ * up. `make` receives the number of references made so far.
+ */
+export const otherReferences =
+  (make: (before: number) => string): How =>
+  () => {
+    const given = new Map<string, string>();
+    return handles(async (call, ask) => {
+      const inner = isOf(call, "verifyDisbursement") ? given.get(lastPart(call)) : undefined;
+      const reply = await ask(inner === undefined ? call : { ...call, path: `/v1/disbursements/${inner}` });
+      if (!reply || !isAccepted(reply) || !isOf(call, ["createDisbursement", "verifyDisbursement"])) return reply;
+      const reference = inner === undefined ? make(given.size) : lastPart(call);
+      if (inner === undefined) given.set(reference, String(dataOf(reply)["reference"]));
+      return withData(reply, { ...dataOf(reply), reference });
+    });
+  };
+
+/**
+ * Caches successful responses, and sends them in response to requests whose key is refused.
+ * @param nameOf returns the name under which a request's response is cached; undefined if it is not cached
+ */
+export const caches =
+  (operations: Operations, nameOf: (call: Call, world: World) => string | undefined): How =>
+  () => {
+    const cached = new Map<string, Reply>();
+    return handles(async (call, ask, world) => {
+      const isRead = isOf({ ...call, method: call.method === "HEAD" ? "GET" : call.method }, operations);
+      const name = isRead ? nameOf(call, world) : undefined;
+      const reply = await ask(call);
+      if (name === undefined || !reply) return reply;
+      if (isAccepted(reply)) cached.set(name, reply);
+      return reply.status === 401 ? (cached.get(name) ?? reply) : reply;
+    });
+  };
+
+/** Returns true for a refused request on which a server nevertheless acts. */
+export type Fits = (call: Call, reply: Reply, world: World) => boolean;
+
+/** Acts on matching requests after the sound server has refused them. */
+export const afterRefusal = (fits: Fits, act: (call: Call, ask: Ask, world: World) => Promise<unknown>): How =>
+  handles(async (call, ask, world) => {
+    const reply = await ask(call);
+    if (reply && isError(reply) && fits(call, reply, world)) await act(call, ask, world);
+    return reply;
+  });
+
+/** Pays a disbursement with the values that can be read from a request. */
+export async function payFrom(call: Call, ask: Ask, world: World) {
+  const given = { reference: textIn(call, "reference"), webhookURL: textIn(call, "webhookURL") };
+  const fields = { amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF", ...given };
+  const create = { method: "POST", path: "/v1/disbursements", headers: {}, body: Buffer.alloc(0) };
+  return ask(withKey(asJson(withFields(create, fields)), world.key));
+}
+
+/** Reserves the reference of matching requests although they are refused. */
+export const reserves =
+  (fits: Fits, operation: Operations = "createDisbursement"): How =>
+  () => {
+    const used = new Set<string>();
+    return handles(async (call, ask, world) => {
+      const reference = textIn(call, "reference") ?? "";
+      if (isOf(call, operation) && keyOf(call) === world.key && used.has(reference)) return refusal(409);
+      const reply = await ask(call);
+      if (reply && isError(reply) && fits(call, reply, world)) used.add(reference);
+      return reply;
+    });
+  };
+
+/** Sends a webhook that looks to the merchant like the webhook of a failed payout. */
+export async function notify(url: string | undefined) {
+  if (url === undefined || !URL.canParse(url)) return;
+  const { origin, pathname, search } = new URL(url);
+  const { ask, close } = createAsk(new URL(origin));
+  const call = { method: "POST", path: pathname + search, headers: {}, body: Buffer.alloc(0) };
+  await ask(asJson(withFields(call, { event: "disbursement.failed" })));
+  close();
+}

@@ -1,0 +1,29 @@
+// Reads responses.
+import { given } from "../check.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+
+/** Returns the `data` of a response's body; `{}` if it is not an object. */
+export function dataOf(response: TargetResponse): Record<string, unknown> {
+  const data = (response.json as { data?: unknown } | undefined)?.data;
+  return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
+}
+
+export const is2xx = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
+
+export const is4xx = ({ status }: TargetResponse) => status !== undefined && status >= 400 && status < 500;
+
+export const isRefusal = ({ status }: TargetResponse) => status === 400 || status === 422;
+
+/** Returns true if the response is a page of a list, which may be empty. */
+export const isPage = (response: TargetResponse) => response.status === 200 && Array.isArray(dataOf(response)["items"]);
+
+/** Returns the items of a page; an empty array if the response contains no list. */
+export const listed = (response: TargetResponse): Record<string, unknown>[] =>
+  isPage(response) ? (dataOf(response)["items"] as Record<string, unknown>[]) : [];
+
+/** Returns the cursor of the next page, for a query. Throws `Prerequisite` if the page has no cursor. */
+export function cursorOf(page: TargetResponse): string {
+  const { nextCursor } = dataOf(page);
+  given(typeof nextCursor === "string", "a page with nextCursor", page);
+  return encodeURIComponent(nextCursor);
+}
