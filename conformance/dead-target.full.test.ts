@@ -16,7 +16,7 @@ afterEach(async () => {
 type Serve = Parameters<typeof listen>[0];
 const json = { "content-type": "application/json" };
 
-// conformance/cli/service.test.ts has targets that respond like another service.
+// conformance/cli/probe.test.ts has targets that respond like another service.
 describe.concurrent("a target is not certified", () => {
   test.each<[what: string, code: number, says: RegExp, serve: Serve]>([
     [
