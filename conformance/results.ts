@@ -135,10 +135,6 @@ export type RequirementResult = Requirement & {
    * did not allow all of the requirement's checks.
    */
   reason?: NotJudged;
-  /**
-   * Set if the failure is tolerated (`--baseline`). The requirement's verdict is then `warn`; its checks still fail.
-   */
-  knownFailure?: { reason: string; expires: string };
   checks: CheckResult[];
 };
 
@@ -247,8 +243,6 @@ export type Report = {
   exchangesSha256?: string;
   /** The errors that prevented the suite from doing its work. */
   errors: string[];
-  /** The problems with the list of known failures (`--baseline`). A single problem fails the run. */
-  baselineProblems?: string[];
 };
 
 /** Returns true for the result of a check that a reader has to act on. */
@@ -266,6 +260,6 @@ export function worstOf(verdicts: readonly Verdict[]): Verdict {
  * its work.
  */
 export function exitCodeOf(report: Report): 0 | 1 | 2 {
-  if (report.counts.fail > 0 || report.baselineProblems?.length || report.falseDeclaration !== undefined) return 1;
+  if (report.counts.fail > 0 || report.falseDeclaration !== undefined) return 1;
   return report.verdict === "certified" || report.verdict === "passed-partially" ? 0 : 2;
 }

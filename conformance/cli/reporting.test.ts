@@ -22,7 +22,7 @@ afterEach(() => {
 });
 
 const signing = () => {
-  const reporting = { folder: at("report"), baseline: [], signing: { key: readPrivateKey(at("key")), validDays: 90 } };
+  const reporting = { folder: at("report"), signingKey: readPrivateKey(at("key")) };
   makeFolder(reporting);
   return reporting;
 };
@@ -50,5 +50,5 @@ test.each([
 });
 
 test("refuses a folder that cannot be created", () => {
-  expect(() => makeFolder({ folder: at("key/report"), baseline: [] })).toThrow("--report: ENOTDIR");
+  expect(() => makeFolder({ folder: at("key/report") })).toThrow("--report: ENOTDIR");
 });

@@ -20,7 +20,6 @@ const errorBody = (reference: string) => JSON.stringify({ error: `lookup of ${re
 const oops = (reference: string) => ({ status: 500, responseBody: errorBody(reference) });
 const dsb = "https://sandbox.example/v1/disbursements/DSB1";
 const unprotected = { expected: "401 and no record for a disbursement without a key" };
-const knownFailure = { reason: "Fixed in 4.2", expires: "2026-12-31" };
 /** Returns the checks of a requirement that the target contradicted with this exchange. */
 const at = (id: number, over: Partial<Exchange> = {}) => [
   check({ verdict: "fail", exchanges: [exchange({ id, ...over })], shownBy: id, contradictedBy: id }),
@@ -87,11 +86,6 @@ test.each<[string, RequirementResult[], string[][]]>([
       }),
     ],
     [["conflict", "accepted"]],
-  ],
-  [
-    "a known failure needs no attention",
-    [requirement("a", "warn", { knownFailure }), requirement("b", "warn", { level: "should" })],
-    [["b"]],
   ],
 ])("%s", (_, requirements, groups) => {
   const causes = causesOf(sampleReport(requirements));

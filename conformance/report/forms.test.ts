@@ -2,18 +2,17 @@
 // behaves in a browser is tested in html.full.test.ts.
 import { XmlDocument, XmlElement } from "libxml2-wasm";
 import { expect, test, vi } from "vitest";
-import { exitCodeOf, type CheckResult, type Exchange, type Report } from "../results.ts";
+import type { CheckResult, Exchange, Report } from "../results.ts";
 import { renderReports } from "../cli/reporting.ts";
 import { raceCommand } from "../target/recorder.ts";
 import { check, exchange, hostile, requirement, sampleReport } from "../testing/sample-report.ts";
 import { renderJunit } from "./junit.ts";
-import { complain, print } from "./print.ts";
+import { complain, print } from "./visible.ts";
 import { renderTerminal } from "./terminal.ts";
 
-const now = new Date("2026-11-20T12:00:00Z");
 const formsOf = (report: Report): Record<string, string> => ({
   terminal: renderTerminal(report, { color: false }),
-  ...renderReports(report, [], now).contents,
+  ...renderReports(report).contents,
 });
 
 /** A check that failed, and the exchanges that show it. */
@@ -157,22 +156,9 @@ Repeat: curl last`,
     },
   ],
   [
-    "an outdated list of known failures and a false declaration",
-    sampleReport([], { baselineProblems: ["a: no longer fails."], falseDeclaration: "--declare: largestAmount" }),
-    {
-      terminal: "✗ a: no longer fails.",
-      "junit.xml": /<failure message="--declare: largestAmount">[^]*<failure message="a: no longer fails\.">/,
-    },
-  ],
-  [
-    "a known failure",
-    sampleReport([
-      requirement("a", "warn", {
-        checks: [failedCheck()],
-        knownFailure: { reason: "Fixed in 4.2", expires: "2026-12-31" },
-      }),
-    ]),
-    { "junit.xml": '<skipped message="Known failure until 2026-12-31: Fixed in 4.2">' },
+    "a false declaration",
+    sampleReport([], { falseDeclaration: "--declare: largestAmount" }),
+    { "junit.xml": '<failure message="--declare: largestAmount">' },
   ],
   [
     "payouts: their sums by currency, and those that the target must refuse",
@@ -258,18 +244,11 @@ test("commands are quoted for a shell", () => {
 test("a report keeps the exchange that shows a failure, and a part of the others", () => {
   const exchanges = Array.from({ length: 30 }, (_, id) => exchange({ id, responseBody: "x".repeat(4000) }));
   const checks = [check({ verdict: "fail", exchanges, shownBy: 20, contradictedBy: 25 })];
-  const { report } = renderReports(sampleReport([requirement("a", "fail", { checks })]), [], now);
+  const { report } = renderReports(sampleReport([requirement("a", "fail", { checks })]));
   const [kept] = report.requirements[0]!.checks;
   expect(kept?.exchanges.map(({ id }) => id)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 20, 25]);
   expect(kept?.exchangesLeftOut).toBe(20);
   expect(kept?.exchanges[0]?.responseBody).toHaveLength(2001);
-});
-
-test("a known failure is tolerated in every form", () => {
-  const known = [{ id: "create.echo", reason: "Repaired in 4.2", expires: "2026-12-31" }];
-  const { report, json } = renderReports(sampleReport([requirement("create.echo", "fail")]), known, now);
-  expect([report.verdict, exitCodeOf(report)]).toEqual(["passed-partially", 0]);
-  expect(JSON.parse(json)).toMatchObject({ requirements: [{ knownFailure: { reason: "Repaired in 4.2" } }] });
 });
 
 /** Returns the attributes and the text of each element that an XPath expression selects in junit.xml. */
@@ -321,7 +300,7 @@ const evil = (): Report => {
       requirement("b", "could-not-run", { checks: [], reason: { code: "stopped", text: hostile } }),
       requirement(`${hostile}.c`, "not-applicable"),
     ],
-    { baseUrl: hostile, summary: hostile, errors: [hostile], baselineProblems: [hostile] },
+    { baseUrl: hostile, summary: hostile, errors: [hostile] },
   );
 };
 
