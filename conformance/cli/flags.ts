@@ -162,7 +162,8 @@ export function repeatWords(options: Options, given: Given): string[] {
   });
 }
 
-const labelOf = (name: string, { value }: Option) => `--${name}${value === undefined ? "" : ` ${value}`}`;
+/** Returns an option with its placeholder, such as "--base-url URL". */
+export const labelOf = (name: string, { value }: Option) => `--${name}${value === undefined ? "" : ` ${value}`}`;
 const withoutMarks = (text: string) => text.replaceAll("`", "");
 const withDefault = ({ meaning, initial, otherwise = initial }: Option) =>
   otherwise === undefined ? meaning : `${meaning} (default: ${otherwise})`;

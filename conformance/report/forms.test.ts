@@ -51,7 +51,6 @@ const paid = (amount: number, currency: string) => ({
   currency,
 });
 const [first, ...rest] = ["a.b", "c.d", "e.f", "g.h", "i.j"];
-const { conditions } = sampleReport([]);
 const repeatDoubled =
   "npx --no -- certify --base-url https://sandbox.example --profile core --effects money --only create.repeated --seed 42";
 
@@ -99,13 +98,6 @@ Repeat: curl last`,
     },
   ],
   [
-    "a failure that several checks show",
-    sampleReport([
-      requirement("x", "fail", { checks: ["a", "b", "c"].map((name) => check({ name, verdict: "fail" })) }),
-    ]),
-    { terminal: "check     a, and 2 more checks\n" },
-  ],
-  [
     "what is not applicable",
     sampleReport([requirement(first!, "pass"), ...rest.map((id) => notApplicable(id))]),
     {
@@ -127,15 +119,6 @@ Repeat: curl last`,
       terminal:
         /not provided: a second merchant's key \(API_KEY_2\); a recipient · [^]*\nTo judge the rest: API_KEY_2=KEY npx --no -- certify --base-url https:\/\/sandbox.example --profile core --effects money --seed 42 --failing-recipient PHONE\n/,
     },
-  ],
-  [
-    "a partial run",
-    sampleReport([requirement("a.b", "pass"), left("c.d", "effects")], {
-      verdict: "passed-partially",
-      effects: "none",
-      only: ["a.b"],
-    }),
-    { terminal: /core · effects none · --only · 1 of 2 musts[^]*To judge the rest: .* --effects money --seed 42\n/ },
   ],
   [
     "a run that ended early",
@@ -164,39 +147,6 @@ Repeat: curl last`,
     "payouts: their sums by currency, and those that the target must refuse",
     sampleReport([], { created: [{ ...paid(100, "GHS"), unintended: true }, paid(10_000, "XOF"), paid(50, "XOF")] }),
     { terminal: /Paid 100\.50 XOF and 1\.00 GHS in 3 of 500[^]*The target created 1 record that it must refuse/ },
-  ],
-  [
-    "what Dredd judged",
-    sampleReport([], { dredd: { transactions: 12, failed: ["GET /a → 200"] } }),
-    {
-      terminal: "\nDredd judged 12 documented responses, each provoked by a request: 1 not as documented",
-      "report.html": "12 documented",
-    },
-  ],
-  [
-    "what Prism disagrees about",
-    sampleReport([], {
-      secondOpinion: { answers: 9, disagreements: [{ exchange: exchange(), suite: [], prism: ["type"] }] },
-    }),
-    { terminal: /Prism validated 9 responses and disagrees .* 1 of them\.\n.* → 200: suite: valid; Prism: type/ },
-  ],
-  [
-    "lenient conditions",
-    sampleReport([], { foundLimits: { largestAmount: 5 }, conditions: { ...conditions, rate: 3 } }),
-    {
-      terminal: "Lenient conditions: the target has a limit: amounts up to 5; slowed down to 3 requests",
-      "report.html": "slowed down",
-    },
-  ],
-  [
-    "observed behaviour",
-    sampleReport([requirement("split", "observed")], {
-      observed: [{ requirement: "split", name: "missing amount", value: { data: { url: "s", none: {} } } }],
-    }),
-    {
-      "report.html": /data → url: <code>&quot;s&quot;<\/code>[^]*data → none: <code>\{\}<\/code>/,
-      terminal: "1 of 1 open questions observed",
-    },
   ],
   [
     "a badge",
@@ -329,10 +279,4 @@ test.each([
   expect(log!.mock.calls).toEqual([[expected]]);
   expect(error!.mock.calls).toEqual([[expected], [expect.stringContaining(expected)]]);
   vi.restoreAllMocks();
-});
-
-test("the terminal has colours only on request", () => {
-  const escape = "\u001b[";
-  expect(renderTerminal(sampleReport([doubled]), { color: true })).toContain(escape);
-  expect(renderTerminal(sampleReport([doubled]), { color: false })).not.toContain(escape);
 });
