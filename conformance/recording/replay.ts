@@ -6,7 +6,6 @@ import type { Outside } from "./outside.ts";
 import type { SecretOptions } from "../target/redact.ts";
 import { createDescriber, type Asked, type Line, type RecordedResponse } from "./tape.ts";
 
-/** Thrown if a repetition differs from the recording. */
 export class Disagreement extends Error {}
 
 /**

@@ -5,7 +5,6 @@ import type { Conditions } from "../results.ts";
 import { allControls, hasControl, type RunOptions } from "../run-options.ts";
 import { controls } from "./needs.ts";
 
-/** Returns the conditions of a run with these options. */
 export function conditionsOf(options: RunOptions): Conditions {
   return {
     headers: Object.keys(options.headers)

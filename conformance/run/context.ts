@@ -14,7 +14,6 @@ import type { Target } from "../target/target.ts";
 import { permitsReceiver } from "./needs.ts";
 import type { Notes } from "./verdicts.ts";
 
-/** What the checks of a run share. */
 export type Shared = Clock & {
   options: RunOptions;
   target: Target;
@@ -24,7 +23,6 @@ export type Shared = Clock & {
   facts: Facts;
   receiver?: Receiver;
   person?: Person;
-  /** Dredd's judgements by transaction. */
   dredd: Record<string, boolean>;
 };
 

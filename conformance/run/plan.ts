@@ -80,13 +80,11 @@ function sandboxLines(checks: readonly Check[], options: RunOptions): string[] {
 export const needsConsent = (checks: readonly Check[], options: RunOptions) =>
   !options.loopback && checks.some((check) => check.effect === "moves-money");
 
-/** Describes the budget. */
 export const limitText = ({ maxPayouts, maxTotal }: RunOptions) =>
   Number.isFinite(maxTotal)
     ? `limit ${maxPayouts} payouts with a total of ${maxTotal} (lowest denomination)`
     : `limit ${maxPayouts} payouts of any total, because the target is a sandbox on loopback`;
 
-/** Returns the lines of the plan. */
 export function planLines(checks: readonly Check[], options: RunOptions): string[] {
   const { payouts, amount } = worstCase(checks, options);
   const total = Number.isFinite(options.maxTotal) ? amount : money(amount);

@@ -16,7 +16,6 @@ import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { conclude, type CheckReport, type Notes } from "./verdicts.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
 
-/** The limits of the target are by default the limits that the options declare. */
 export type SessionDeps = Clock & Pick<Shared, "target" | "receiver" | "person"> & Partial<Pick<Shared, "limits">>;
 
 /** One run of a check, which may be interrupted while payouts settle. */
@@ -91,7 +90,6 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       attempt.thrown = overspent(check, attempt.account, options);
   }
 
-  /** Runs a check and returns its report. If the check throws, the report says so. */
   async function runCheck(check: Check): Promise<CheckReport> {
     const attempt = started.get(check) ?? newAttempt(check);
     started.delete(check);

@@ -17,7 +17,6 @@ import {
   type RequirementResult,
 } from "../results.ts";
 
-/** What the report says about the settings of a run. */
 type Settings = Pick<Report, "baseUrl" | "profile" | "effects" | "only" | "seed" | "challenge" | "repeatFlags"> &
   Pick<RunOptions, "declared" | "maxPayouts" | "maxTotal">;
 
@@ -148,7 +147,6 @@ function runVerdict(
   return { verdict: "certified", summary: `${passed} ${left}` };
 }
 
-/** Returns the largest amount of a payout; 0 if there is no payout. */
 const largestOf = (created: readonly CreatedRecord[]) =>
   created.reduce((most, { kind, amount = 0 }) => (kind === "disbursement" ? Math.max(most, amount) : most), 0);
 
@@ -157,7 +155,6 @@ function dreddOf(judged: CheckReport["dredd"] = {}): Report["dredd"] {
   return names.length > 0 ? { transactions: names.length, failed: names.filter((name) => !judged[name]) } : undefined;
 }
 
-/** Builds the report of a run, whether or not the run was complete. */
 export function buildReport(run: FinishedRun): Report {
   const { options, checks } = run;
   const requirements = requirementsOf(options.profile).map((requirement) => requirementResult(requirement, run));

@@ -16,7 +16,6 @@ import type {
 
 export type Finding = { id: string; ok: boolean; expected: string; actual: string; exchanges?: Exchange[] };
 
-/** What a check has noted so far. */
 export type Notes = {
   findings: Finding[];
   observed: Observation[];
@@ -85,7 +84,6 @@ const placeOf = (finding: Finding) => completing(finding)?.id ?? Infinity;
 
 type Result = Omit<CheckResult, "name" | "durationMs">;
 
-/** Returns the result for a requirement about which the check has findings. */
 function judged({ level }: Requirement, findings: readonly Finding[], all: readonly Exchange[]): Result {
   const failed = findings.filter((finding) => !finding.ok).toSorted((a, b) => placeOf(a) - placeOf(b));
   const shown = failed.length > 0 ? failed : findings;
@@ -119,7 +117,6 @@ export type CheckRun = { readonly [Name in keyof Notes]: Readonly<Notes[Name]> }
   selected: ReadonlyMap<string, Requirement>;
   exchanges: readonly Exchange[];
   durationMs: number;
-  /** What the check threw; undefined if it did not throw. */
   thrown?: unknown;
 };
 

@@ -55,7 +55,6 @@ export type RecorderOptions = {
   now: () => Date;
 };
 
-/** Creates a recorder of requests and their responses. */
 export function createRecorder({ redact, merchant, now, secretHeaders, ...options }: RecorderOptions) {
   const { key, secondKey, people = {} } = options;
   const used = new Set<string>();
@@ -96,7 +95,6 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     return redact(curlLine(shown, replaced, headerVariables));
   }
 
-  /** Records a request that is about to be sent. */
   function begin(
     { account, method }: TargetRequest,
     shown: Pick<Exchange, "url" | "requestHeaders" | "requestBody" | "curl">,
@@ -106,7 +104,6 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     return exchange;
   }
 
-  /** Records the response to a request, or why there was no response. */
   function end(exchange: Exchange, result: HttpResponse | HttpFailure, isForeign = false) {
     exchange.durationMs = now().getTime() - Date.parse(exchange.at);
     if ("failure" in result) {
