@@ -1,7 +1,7 @@
 // Executes the checks of a run one after the other and combines the report of each check into one tree of results.
 import { setFlagsFromString } from "node:v8";
 import { checks, watches } from "../topics/index.ts";
-import { conditionsOf } from "./conditions.ts";
+import { conditionsOf } from "./tree.ts";
 import { openSession } from "./open.ts";
 import type { CheckReport } from "./verdicts.ts";
 import type { RunOptions } from "../run-options.ts";

@@ -1,8 +1,10 @@
 // Assembles the results of all checks into the report.
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { permits } from "../target/ledger.ts";
+import { reachOf } from "../topics/create/checks.ts";
+import { controls } from "./needs.ts";
 import type { CheckReport } from "./verdicts.ts";
-import type { RunOptions } from "../run-options.ts";
+import { allControls, hasControl, type RunOptions } from "../run-options.ts";
 import { counted } from "../report/words.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import {
@@ -201,3 +203,32 @@ export function buildReport(run: FinishedRun): Report {
     errors,
   };
 }
+
+/**
+ * Returns the conditions of a run with these options. A certificate repeats them, because some are more lenient than others.
+ */
+export function conditionsOf(options: RunOptions): Conditions {
+  return {
+    headers: Object.keys(options.headers)
+      .map((name) => name.toLowerCase())
+      .toSorted(),
+    rate: options.rate ?? null,
+    waits: { responseMs: options.timeoutMs, settleMs: options.settleTimeoutMs, lingerMs: options.linger * 1000 },
+    sandbox: {
+      environment: options.environment ?? null,
+      missing: allControls.filter((control) => !hasControl(options, control)).map((control) => controls[control]),
+    },
+    untriedAmounts: reachOf(options).untried,
+    events: null,
+  };
+}
+
+/** Returns the conditions of a run that judges a merchant's side, whose service is the suite itself. */
+export const sideConditions = (waits: Conditions["waits"], events?: readonly string[]): Conditions => ({
+  headers: [],
+  rate: null,
+  waits,
+  sandbox: { environment: null, missing: [] },
+  untriedAmounts: 0,
+  events: events ? [...events] : null,
+});

@@ -58,7 +58,6 @@ export type RecorderOptions = {
 export function createRecorder({ redact, merchant, now, secretHeaders, ...options }: RecorderOptions) {
   const { key, secondKey, people = {} } = options;
   const used = new Set<string>();
-  let exchanges: Exchange[] = [];
   let count = 0;
   const hidden: [variable: string, value: string | undefined][] = [
     ["${API_KEY}", key],
@@ -100,7 +99,7 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     shown: Pick<Exchange, "url" | "requestHeaders" | "requestBody" | "curl">,
   ) {
     const exchange: Exchange = { id: (count += 1), at: now().toISOString(), method, durationMs: 0, ...shown };
-    (account?.exchanges ?? exchanges).push(exchange);
+    account?.exchanges.push(exchange);
     return exchange;
   }
 
@@ -139,11 +138,5 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
         curl: "# A page of another origin than the target's, whose path is not shown. Re-run the check.",
       }),
     endForeign: (exchange: Exchange, result: HttpResponse | HttpFailure) => end(exchange, result, true),
-    /** Returns the exchanges since the last call, without the exchanges of requests that have an account. */
-    take(): Exchange[] {
-      const taken = exchanges;
-      exchanges = [];
-      return taken;
-    },
   };
 }

@@ -309,8 +309,6 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     onResponse(listener: (response: TargetResponse) => void) {
       listeners.push(listener);
     },
-    /** Returns the exchanges since the last call. */
-    takeExchanges: recorder.take,
     ledger,
     merchant,
     /** Removes secrets and masks phone numbers in a text before it is reported. */
