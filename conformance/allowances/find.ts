@@ -1,11 +1,10 @@
 // Finds and proves the limits of a target before anything is judged (D45), with payouts whose values a deployment may
 // refuse. A run starts with this, and `certify init` writes the result to certify.yaml.
-import { describeResponse } from "../check.ts";
 import { homeOf, fieldsFor } from "../generate/countries.ts";
 import { createRandom, shuffled } from "../generate/random.ts";
 import { allowsMadeUpNumbers, defaultRecipients, type CheckOptions } from "../run-options.ts";
 import { BudgetExceeded } from "../target/budget.ts";
-import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
+import { describeResponse, dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import type { Target } from "../target/target.ts";
 import type { Declaration } from "./declaration.ts";

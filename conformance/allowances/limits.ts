@@ -1,8 +1,7 @@
 // Holds the limits of the target: declared by the caller, or found by the run. Recognises a refusal whose reason may be a
 // limit that nobody has declared or found, so that it cannot be judged.
-import { describeResponse } from "../check.ts";
 import { homeOf } from "../generate/countries.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { describeResponse, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { leastOf, type Declaration } from "./declaration.ts";
 import { rendered } from "./file.ts";
 import { allPairs, type Fields } from "./search.ts";

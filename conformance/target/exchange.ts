@@ -67,3 +67,10 @@ export const isUnknown = (response: TargetResponse) => !isAccepted(response) && 
 
 export const dataOf = ({ json }: TargetResponse) =>
   ((json as { data?: unknown } | null | undefined)?.data ?? {}) as Record<string, unknown>;
+
+/** Describes a response in a few words, for people. */
+export function describeResponse(response: Pick<TargetResponse, "status" | "exchange">): string {
+  if (response.status === undefined) return `no response: ${response.exchange.failure ?? ""}`;
+  const body = response.exchange.responseBody?.replaceAll(/\s+/g, " ").trim() ?? "";
+  return `${response.status} ${body === "" ? "with an empty body" : body.length > 200 ? `${body.slice(0, 200)}…` : body}`;
+}
