@@ -230,8 +230,8 @@ describe("a program", () => {
       const body = JSON.stringify(asInput(entry!));
       await fetch(`${service.url}/v1/disbursements`, { method: "POST", headers, body });
       const [payout] = service.ledger.payouts;
-      payout!.status = "pending";
-      const path = `/v1/disbursements/${payout!.reference}`;
+      payout!.record.status = "pending";
+      const path = `/v1/disbursements/${payout!.record.reference}`;
       const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
       await once(socket, "connect");
       socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: key\r\n\r\n`);

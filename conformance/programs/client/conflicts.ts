@@ -1,7 +1,7 @@
 // Scenarios about payouts that exist already, and about strange responses that are true.
 import { entries, entry } from "./entries.ts";
 import type { Scenario } from "./scenario.ts";
-import type { Answer } from "./steps.ts";
+import type { Answer } from "./answers.ts";
 
 const lost = [{ process: "now", answer: "drop" }] as const;
 

@@ -3,10 +3,9 @@
 // Faults of clients show when two of these conditions meet, so every pair of values occurs. A row of values is an
 // entry, and a scenario has many such entries.
 import { covering } from "../../generate/covering.ts";
+import { gateway, type Answer, type Forged, type Step } from "./answers.ts";
 import { entry, type Fate, type PlannedEntry, type Story } from "./entries.ts";
 import type { Scenario, Start } from "./scenario.ts";
-import type { Answer, Forged, Step } from "./steps.ts";
-import { gateway } from "./weather.ts";
 
 /** The error body of widespread frameworks. It has the fields of the service's errors, except the code. */
 const framework = (status: number): Forged => ({
@@ -110,7 +109,7 @@ const locations: Readonly<Record<string, string | null>> = {
   "location-userinfo": "http://127.0.0.1@{foreign-host}/v1/disbursements/X",
   "location-script": "javascript:alert(1)",
   "location-dots": "/v1/disbursements/../../elsewhere/{reference}",
-  "location-somebody": "/v1/disbursements/DSB0001HOSTILE7Q2M9X4T1VK8R3",
+  "location-somebody": "/v1/disbursements/{first}",
   "location-long": `/v1/disbursements/${"x".repeat(6000)}`,
 };
 const leading = new Set(Object.keys(locations).slice(0, 3));

@@ -1,7 +1,7 @@
 // Scenarios about temporary and final refusals.
 import { entries, entry } from "./entries.ts";
 import type { Scenario } from "./scenario.ts";
-import type { Forged } from "./steps.ts";
+import type { Forged } from "./answers.ts";
 
 const limited = (retryAfter: string | undefined, more: Record<string, string> = {}): Forged => ({
   status: 429,

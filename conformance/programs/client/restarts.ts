@@ -1,7 +1,7 @@
 // Scenarios in which the program is killed and started again, or works in several copies.
 import { entries } from "./entries.ts";
 import type { Kill, Scenario, Start } from "./scenario.ts";
-import type { Step } from "./steps.ts";
+import type { Step } from "./answers.ts";
 
 const six = entries("success", "failed", "pending", "success", "failed", "success");
 const lost = [{ process: "now", answer: "drop" }] as const;
