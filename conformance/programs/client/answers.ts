@@ -38,6 +38,17 @@ export const gateway = (status: number): Forged => ({
   body: "<html><body>Something went wrong</body></html>",
 });
 
+/** An error as the service sends it. */
+export const serviceError = (status: number, code: string, headers: Record<string, string> = {}): Forged => ({
+  status,
+  headers,
+  body: { statusCode: status, error: "Error", message: "Try again later.", code },
+});
+
+export const never = (answer: Answer): Step => ({ process: "never", answer });
+/** The payout is recorded, and the connection is closed. */
+export const lost: Step = { process: "now", answer: "drop" };
+
 /** The inputs for sending a response. */
 export type Delivery = {
   response: ServerResponse;
