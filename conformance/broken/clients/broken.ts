@@ -10,6 +10,7 @@ import {
   jobOf,
   outcomeOf,
   programOf,
+  withParts,
   type Client,
   type Found,
   type Job,
@@ -150,7 +151,7 @@ const faults: Readonly<Record<string, Fault>> = {
   "reference-per-start": breaks("pays-once", "killed-third-recorded", {
     ...countingStarts((client, host, earlier) => {
       const referenceOf: Client["referenceOf"] = ({ entry }) => `${entry.reference}-${earlier}`;
-      return good.payAll({ ...client, referenceOf }, host);
+      return good.payAll(withParts(client, { referenceOf }), host);
     }),
     remembered: () => undefined,
   }),
@@ -170,7 +171,7 @@ const faults: Readonly<Record<string, Fault>> = {
     "repeated repeated-lost",
     payEach((job, isRepeated) => {
       const referenceOf: Client["referenceOf"] = ({ entry }) => `${entry.reference}${isRepeated ? "-2" : ""}`;
-      return good.payOne({ ...job, client: { ...job.client, referenceOf, remembered: () => undefined } });
+      return good.payOne({ ...job, client: withParts(job.client, { referenceOf, remembered: () => undefined }) });
     }),
   ),
   "reference-lower-case": reference("same-reference", "references", (text) => text.toLowerCase()),
@@ -346,7 +347,7 @@ const faults: Readonly<Record<string, Fault>> = {
     "killed killed-in-retry",
     countingStarts((client, host, earlier) => {
       const resolve = resolving((_job, found) => outcomeOf(found.status));
-      return good.payAll(earlier > 0 ? { ...client, resolve } : client, host);
+      return good.payAll(earlier > 0 ? withParts(client, { resolve }) : client, host);
     }),
   ),
   "equal-amount-is-mine": readsAs("paid-is-true", "somebody-elses", "paid", (reply, { entry }) => {
@@ -391,7 +392,7 @@ const faults: Readonly<Record<string, Fault>> = {
   "follows-redirects-of-reads": breaks("no-redirect", "reads-redirected", {
     send(job, method, path, text) {
       const redirect = method === "GET" ? "follow" : "manual";
-      return good.send({ ...job, client: { ...job.client, redirect } }, method, path, text);
+      return good.send({ ...job, client: withParts(job.client, { redirect }) }, method, path, text);
     },
   }),
   "forgets-the-last": breaks("reports-all", "calm", {
