@@ -26,7 +26,6 @@ export const faults: Faults = {
       ["create.result-shape", "verify.record-shape"],
       envelopes(({ data }) => ({ data })),
     ),
-    "The statusCode in the envelope is 0.": envelopes((body) => ({ ...body, statusCode: 0 })),
   },
   "answers.headers": {
     "Every error has Retry-After: undefined.": through("refusal.bad-value-422", onErrors("retry-after", "undefined")),

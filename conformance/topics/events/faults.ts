@@ -1,5 +1,5 @@
 // Servers whose events are false, late or repeated (§6, D11).
-import { also, type Faults } from "../../broken/fault.ts";
+import type { Faults } from "../../broken/fault.ts";
 
 import {
   changesBody,
@@ -37,13 +37,6 @@ export const faults: Faults = {
       const reply = await deliver(message);
       await deliver(signed(withWebhookHeaders(message, { "webhook-id": id })));
       return reply;
-    }),
-    "Each attempt has a new webhook-id.": also("retries.after-failure", () => {
-      let count = 0;
-      return changesMessage((message) => {
-        const id = `msg_${String((count += 1)).padStart(32, "0")}`;
-        return signed(withWebhookHeaders(message, { "webhook-id": id }));
-      });
     }),
   },
 };

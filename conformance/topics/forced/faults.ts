@@ -46,7 +46,6 @@ export const faults: Faults = {
     ),
   },
   "forced.failure-codes": {
-    "Suffix 605 succeeds.": forcesLike("605", "473"),
     "Every payout that fails has the same failure code.": also(
       "failure.same-everywhere",
       records((record) => (record["failure"] ? { ...record, failure: { ...declined, code: "other" } } : record)),

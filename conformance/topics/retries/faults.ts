@@ -1,19 +1,10 @@
 // Servers that retry webhooks too often, too rarely or at the wrong time, or misread a receiver's response (D13).
 import { also, type Faults } from "../../broken/fault.ts";
 import { refusal, withHeader } from "../../broken/replies.ts";
-import { changesBody, changesOutcome, delivers, receives, receivesStatus } from "../../broken/webhooks.ts";
+import { changesOutcome, delivers, receives, receivesStatus } from "../../broken/webhooks.ts";
 
 type Outcome = Parameters<Parameters<typeof changesOutcome>[0]>[0];
-const day = 86_400_000;
 
-/** Moves the next attempt. */
-const retriesAfter = (factor: number) =>
-  changesOutcome((outcome, { at }) => {
-    const { nextAttemptAt } = outcome;
-    return nextAttemptAt === undefined
-      ? outcome
-      : { ...outcome, nextAttemptAt: Math.round(at + (nextAttemptAt - at) * factor) };
-  });
 const ended = ({ step }: Outcome): Outcome => ({ status: "exhausted", step });
 
 export const faults: Faults = {
@@ -26,19 +17,16 @@ export const faults: Faults = {
           : outcome,
       ),
     ),
-    "Each attempt has a different body.": () => {
-      let count = 0;
-      return changesBody((body) => ({ ...body, attempt: (count += 1) }));
-    },
   },
   "retries.schedule": {
     "Retries end after three attempts.": changesOutcome((outcome) =>
       outcome.step >= 3 && outcome.status === "pending" ? ended(outcome) : outcome,
     ),
-    "Retries never end.": changesOutcome((outcome, { at }) =>
-      outcome.status === "exhausted" ? { status: "pending", step: 9, nextAttemptAt: at + day } : outcome,
+    "Retries come after half the delay.": changesOutcome((outcome, { at }) =>
+      outcome.nextAttemptAt === undefined
+        ? outcome
+        : { ...outcome, nextAttemptAt: Math.round((at + outcome.nextAttemptAt) / 2) },
     ),
-    "Retries come after half the delay.": retriesAfter(0.5),
   },
   "retries.redirect-fails": {
     "A receiver's redirect is followed.": delivers(async (message, deliver) => {
@@ -73,14 +61,6 @@ export const faults: Faults = {
     "A delivery ends when the receiver closes the connection.": changesOutcome((outcome, { httpStatus }) =>
       httpStatus === undefined ? ended(outcome) : outcome,
     ),
-    "An attempt without a response is not recorded.": () => ({
-      storage: (inner) => ({
-        recordAttempt: async (claim, attempt, next, retries) =>
-          attempt.httpStatus === undefined
-            ? { isValid: true, hasMadeReady: false }
-            : inner.recordAttempt(claim, attempt, next, retries),
-      }),
-    }),
   },
   "retries.slow-receiver": {
     "A receiver that takes longer than a second has failed.": ({ sleep }) => ({
