@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isMissing, toolchains, withCommand } from "../examples/examples.ts";
 import { reservePort } from "../target/reserve-port.ts";
-import { startSubject } from "../programs/receiver/process.ts";
+import { startSubject } from "../programs/receiver/subject.ts";
 import { optionsFor, runTrial } from "./trial.ts";
 
 const programs = [

