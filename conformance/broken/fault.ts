@@ -4,6 +4,7 @@ import type { Profile } from "../results.ts";
 import type { ClaimedDelivery } from "../../server/domain/deliveries.ts";
 import type { Rails } from "../../server/domain/rails.ts";
 import type { Storage } from "../../server/domain/storage.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 export type { Ask, Call, Reply } from "../model/messages.ts";
 
@@ -102,8 +103,10 @@ export const joined =
 type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly string[] };
 type Ids = string | readonly string[];
 
-/** The faults of a topic: by requirement, and by a sentence that describes the defect. */
-export type Faults = Readonly<Record<string, Readonly<Record<string, How | Declared>>>>;
+/** The faults of a topic, each named after the requirement and by a sentence that describes the defect. */
+export type Faults = { readonly [Name in `${RequirementId}: ${string}`]: How | Declared } | Grouped;
+/** Faults by requirement, and by the sentence. */
+type Grouped = Readonly<Record<string, Readonly<Record<string, How | Declared>>>>;
 
 const declared = (fault: How | Declared): Declared => (typeof fault === "function" ? { how: fault } : fault);
 
@@ -130,9 +133,10 @@ export const forEach = <const T>(
 
 /** Returns the faults of a topic as a list. */
 export const listed = (faults: Faults): Fault[] =>
-  Object.entries(faults).flatMap(([id, defects]) =>
-    Object.entries(defects).map(([defect, fault]) => {
-      const { also: others = [], ...rest } = declared(fault);
-      return { id: `${id}: ${defect}`, defect, violates: [id, ...others], ...rest };
-    }),
-  );
+  Object.entries(faults).flatMap(([name, fault]: [string, How | Declared | Grouped[string]]) => {
+    if (typeof fault !== "function" && !("how" in fault))
+      return Object.entries(fault).flatMap(([defect, each]) => listed({ [`${name}: ${defect}`]: each } as Faults));
+    const [id = "", defect = ""] = name.split(/: (.*)/s);
+    const { also: others = [], ...rest } = declared(fault as How | Declared);
+    return [{ id: name, defect, violates: [id, ...others], ...rest }];
+  });

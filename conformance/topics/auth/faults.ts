@@ -75,63 +75,66 @@ const opensAround = (operation: Operations, around: WayAround): How =>
   });
 
 export const faults: Faults = {
-  "auth.create-needs-key": {
-    "A create without a key is accepted.": opens("createDisbursement", hasNoKey),
+  "auth.create-needs-key: A create without a key is accepted.": opens("createDisbursement", hasNoKey),
+  "auth.create-refuses-wrong-key: A create with any key is accepted.": opens("createDisbursement", hasKey),
+  "auth.verify-needs-key: Verify needs no key.": opens("verifyDisbursement", hasNoKey),
+  "auth.verify-refuses-wrong-key: Verify accepts any key.": opens("verifyDisbursement", hasKey),
+  "auth.checkout-needs-key: A checkout without a key is accepted.": opens("createCheckout", hasNoKey),
+  "auth.checkout-refuses-wrong-key: A checkout with any key is accepted.": opens("createCheckout", hasKey),
+  "auth.whole-key-compared: An empty key is accepted.": compares((given) => given === ""),
+  "auth.whole-key-compared: A prefix of the key is accepted.": compares(
+    (given, key) => given !== "" && key.startsWith(given),
+  ),
+  "auth.whole-key-compared: Only the first 8 characters of a key are compared.": compares(
+    (given, key) => given.slice(0, 8) === key.slice(0, 8),
+    "createCheckout",
+  ),
+  "auth.whole-key-compared: Characters after the key are ignored.": compares((given, key) => given.startsWith(key)),
+  "auth.whole-key-compared: Keys are compared without regard to case.": compares(
+    (given, key) => given.toLowerCase() === key.toLowerCase(),
+  ),
+  "auth.whole-key-compared: A key with the prefix Bearer is accepted in x-api-key.": compares(
+    (given, key) => given === `Bearer ${key}`,
+  ),
+  "auth.whole-key-compared: The key constructor is accepted.": compares((given) => given === "constructor"),
+  "auth.key-only-in-header: A key in Authorization is accepted.": finds(({ headers: { authorization = "" } }, key) =>
+    [`Bearer ${key}`, `Basic ${btoa(`${key}:`)}`].includes(String(authorization)),
+  ),
+  "auth.key-only-in-header: A key in a cookie is accepted.": finds(({ headers }, key) =>
+    String(headers["cookie"]).includes(key),
+  ),
+  "auth.key-only-in-header: A key in the query is accepted.": finds(({ path }, key) => path.includes(`api_key=${key}`)),
+  "auth.no-way-around: Above five concurrent requests, authentication fails open.": () => {
+    let busy = 0;
+    return handles(async (call, ask, world) => {
+      busy += 1;
+      await world.sleep(5);
+      const reply = await ask(busy > 5 ? withKey(call, world.key) : call);
+      busy -= 1;
+      return reply;
+    });
   },
-  "auth.create-refuses-wrong-key": { "A create with any key is accepted.": opens("createDisbursement", hasKey) },
-  "auth.verify-needs-key": { "Verify needs no key.": opens("verifyDisbursement", hasNoKey) },
-  "auth.verify-refuses-wrong-key": { "Verify accepts any key.": opens("verifyDisbursement", hasKey) },
-  "auth.checkout-needs-key": { "A checkout without a key is accepted.": opens("createCheckout", hasNoKey) },
-  "auth.checkout-refuses-wrong-key": { "A checkout with any key is accepted.": opens("createCheckout", hasKey) },
-  "auth.whole-key-compared": {
-    "An empty key is accepted.": compares((given) => given === ""),
-    "A prefix of the key is accepted.": compares((given, key) => given !== "" && key.startsWith(given)),
-    "Only the first 8 characters of a key are compared.": compares(
-      (given, key) => given.slice(0, 8) === key.slice(0, 8),
-      "createCheckout",
-    ),
-    "Characters after the key are ignored.": compares((given, key) => given.startsWith(key)),
-    "Keys are compared without regard to case.": compares((given, key) => given.toLowerCase() === key.toLowerCase()),
-    "A key with the prefix Bearer is accepted in x-api-key.": compares((given, key) => given === `Bearer ${key}`),
-    "The key constructor is accepted.": compares((given) => given === "constructor"),
+  "auth.no-way-around: The merchant of the latest request is in a variable that concurrent requests share.": () => {
+    let merchant = "";
+    return handles(async (call, ask, world) => {
+      merchant = keyOf(call);
+      await world.sleep(3);
+      return ask(merchant === "" ? call : withKey(call, merchant));
+    });
   },
-  "auth.key-only-in-header": {
-    "A key in Authorization is accepted.": finds(({ headers: { authorization = "" } }, key) =>
-      [`Bearer ${key}`, `Basic ${btoa(`${key}:`)}`].includes(String(authorization)),
-    ),
-    "A key in a cookie is accepted.": finds(({ headers }, key) => String(headers["cookie"]).includes(key)),
-    "A key in the query is accepted.": finds(({ path }, key) => path.includes(`api_key=${key}`)),
-  },
-  "auth.no-way-around": {
-    "Above five concurrent requests, authentication fails open.": () => {
-      let busy = 0;
-      return handles(async (call, ask, world) => {
-        busy += 1;
-        await world.sleep(5);
-        const reply = await ask(busy > 5 ? withKey(call, world.key) : call);
-        busy -= 1;
-        return reply;
-      });
-    },
-    "The merchant of the latest request is in a variable that concurrent requests share.": () => {
-      let merchant = "";
-      return handles(async (call, ask, world) => {
-        merchant = keyOf(call);
-        await world.sleep(3);
-        return ask(merchant === "" ? call : withKey(call, merchant));
-      });
-    },
-    ...forEach([...ways, ...waysOfCreates], ([what, around]) => [
-      `A create ${what} needs no key.`,
-      opensAround(creates, around),
-    ]),
-  },
-  "auth.record-hidden-without-key": {
-    "An existing disbursement can be verified without a key.": handles(async (call, ask, world) => {
+  ...forEach([...ways, ...waysOfCreates], ([what, around]) => [
+    `auth.no-way-around: A create ${what} needs no key.`,
+    opensAround(creates, around),
+  ]),
+  "auth.record-hidden-without-key: An existing disbursement can be verified without a key.": handles(
+    async (call, ask, world) => {
       if (!isOf(call, "verifyDisbursement")) return ask(call);
       const shown = await ask(withKey(call, world.key));
       return shown && isAccepted(shown) ? shown : ask(call);
-    }),
-    ...forEach(ways, ([what, around]) => [`A verify ${what} needs no key.`, opensAround("verifyDisbursement", around)]),
-  },
+    },
+  ),
+  ...forEach(ways, ([what, around]) => [
+    `auth.record-hidden-without-key: A verify ${what} needs no key.`,
+    opensAround("verifyDisbursement", around),
+  ]),
 };

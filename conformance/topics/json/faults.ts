@@ -47,125 +47,114 @@ const fails = (fits: (call: Call) => boolean, operation: Operations): How =>
 const statuses = [400, 401, 404, 409, 422];
 
 export const faults: Faults = {
-  "json.content-type": {
-    "The verify response has no Content-Type.": through(
-      "reads.verify-changes-nothing",
-      declares("verifyDisbursement", 200),
+  "json.content-type: The verify response has no Content-Type.": through(
+    "reads.verify-changes-nothing",
+    declares("verifyDisbursement", 200),
+  ),
+  "json.media-type: The create response has Content-Type text/html.": also(
+    ["json.content-type", "answers.exact"],
+    declares("createDisbursement", 200, "text/html"),
+  ),
+  "json.media-type: The 409 for a duplicate reference is JSON with Content-Type text/html.": through(
+    "create.duplicate-refused",
+    declares("createDisbursement", 409, "text/html; charset=utf-8"),
+  ),
+  "json.no-unasked-continue: A 100 Continue precedes each record.": responses("verifyDisbursement", (reply) => ({
+    ...reply,
+    continued: true,
+  })),
+  "json.answers: An unknown reference returns an HTML page.": also(
+    "errors.shape",
+    responses("verifyDisbursement", (reply) => (reply.status === 404 ? html(404) : reply)),
+  ),
+  "json.answers: The 409 for a duplicate reference has no body.": also(
+    "errors.shape",
+    responses("createDisbursement", (reply) => (reply.status === 409 ? { ...reply, text: "" } : reply)),
+  ),
+  "json.answers: A client that accepts text/html gets errors as HTML.": through(
+    "records.as-requested",
+    responses(payouts, (reply, { headers }) =>
+      String(headers["accept"]).includes("text/html") && isError(reply) && reply.status !== 401
+        ? html(reply.status)
+        : reply,
     ),
-  },
-  "json.media-type": {
-    "The create response has Content-Type text/html.": also(
-      ["json.content-type", "answers.exact"],
-      declares("createDisbursement", 200, "text/html"),
-    ),
-    "The 409 for a duplicate reference is JSON with Content-Type text/html.": through(
-      "create.duplicate-refused",
-      declares("createDisbursement", 409, "text/html; charset=utf-8"),
-    ),
-  },
-  "json.no-unasked-continue": {
-    "A 100 Continue precedes each record.": responses("verifyDisbursement", (reply) => ({ ...reply, continued: true })),
-  },
-  "json.answers": {
-    "An unknown reference returns an HTML page.": also(
-      "errors.shape",
-      responses("verifyDisbursement", (reply) => (reply.status === 404 ? html(404) : reply)),
-    ),
-    "The 409 for a duplicate reference has no body.": also(
-      "errors.shape",
-      responses("createDisbursement", (reply) => (reply.status === 409 ? { ...reply, text: "" } : reply)),
-    ),
-    "A client that accepts text/html gets errors as HTML.": through(
-      "records.as-requested",
-      responses(payouts, (reply, { headers }) =>
-        String(headers["accept"]).includes("text/html") && isError(reply) && reply.status !== 401
-          ? html(reply.status)
-          : reply,
-      ),
-    ),
-  },
-  "json.charset-accepted": {
-    "A charset in Content-Type is refused.": refuses((_, call) => typeOf(call).includes("charset"), 415),
-    "A charset in Content-Type makes the server decode the body as Latin-1.": forwards((call) =>
-      isOf(call, "createDisbursement") && typeOf(call).includes("charset")
-        ? { ...call, body: Buffer.from(call.body.toString("latin1")) }
-        : call,
-    ),
-  },
-  "json.malformed-refused": {
-    "Single quotes are accepted.": relaxes(/'/g, '"'),
-    "A truncated object is completed.": relaxes(/,$/g, "}"),
-    "Invalid UTF-8 is replaced and the payout made.": reads((text, { body }) =>
-      Buffer.from(text).equals(body) ? undefined : fieldsOf(text),
-    ),
-  },
-  "json.object-required": {
-    "An array with one disbursement is accepted.": reads((text) => fieldsOf(/^\[(.*)\]$/.exec(text)?.[1] ?? "")),
-  },
-  "json.body-required": {
-    "An empty body is accepted.": reads((text) =>
-      text === ""
-        ? { reference: crypto.randomUUID(), amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" }
-        : undefined,
-    ),
-  },
-  "errors.no-5xx": {
-    "A malformed body returns 500.": fails((call) => /^[^{["\dntf]/.test(textOf(call)), "createDisbursement"),
-    "A reference with a NUL character returns 500.": also(
-      "verify.odd-references-404",
-      fails((call) => lastPart(call).includes("\0"), "verifyDisbursement"),
-    ),
-  },
-  "errors.shape": {
-    ...forEach(statuses, (status) => [
-      `A ${status} has no field error.`,
-      onStatus(status, (body) => without(body, "error")),
-    ]),
-    "The statusCode of an error is a string.": also(
-      "errors.status-mirrored",
-      errors(payouts, (body) => ({ ...body, statusCode: String(body["statusCode"]) })),
-    ),
-  },
-  "errors.status-mirrored": forEach(statuses, (status) => [
-    `The body of a ${status} has the statusCode 500.`,
+  ),
+  "json.charset-accepted: A charset in Content-Type is refused.": refuses(
+    (_, call) => typeOf(call).includes("charset"),
+    415,
+  ),
+  "json.charset-accepted: A charset in Content-Type makes the server decode the body as Latin-1.": forwards((call) =>
+    isOf(call, "createDisbursement") && typeOf(call).includes("charset")
+      ? { ...call, body: Buffer.from(call.body.toString("latin1")) }
+      : call,
+  ),
+  "json.malformed-refused: Single quotes are accepted.": relaxes(/'/g, '"'),
+  "json.malformed-refused: A truncated object is completed.": relaxes(/,$/g, "}"),
+  "json.malformed-refused: Invalid UTF-8 is replaced and the payout made.": reads((text, { body }) =>
+    Buffer.from(text).equals(body) ? undefined : fieldsOf(text),
+  ),
+  "json.object-required: An array with one disbursement is accepted.": reads((text) =>
+    fieldsOf(/^\[(.*)\]$/.exec(text)?.[1] ?? ""),
+  ),
+  "json.body-required: An empty body is accepted.": reads((text) =>
+    text === ""
+      ? { reference: crypto.randomUUID(), amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" }
+      : undefined,
+  ),
+  "errors.no-5xx: A malformed body returns 500.": fails(
+    (call) => /^[^{["\dntf]/.test(textOf(call)),
+    "createDisbursement",
+  ),
+  "errors.no-5xx: A reference with a NUL character returns 500.": also(
+    "verify.odd-references-404",
+    fails((call) => lastPart(call).includes("\0"), "verifyDisbursement"),
+  ),
+  ...forEach(statuses, (status) => [
+    `errors.shape: A ${status} has no field error.`,
+    onStatus(status, (body) => without(body, "error")),
+  ]),
+  "errors.shape: The statusCode of an error is a string.": also(
+    "errors.status-mirrored",
+    errors(payouts, (body) => ({ ...body, statusCode: String(body["statusCode"]) })),
+  ),
+  ...forEach(statuses, (status) => [
+    `errors.status-mirrored: The body of a ${status} has the statusCode 500.`,
     onStatus(status, (body) => ({ ...body, statusCode: 500 })),
   ]),
-  "errors.checkout-shape": {
-    "Checkout errors are HTML pages.": responses("createCheckout", (reply) =>
-      isError(reply) ? html(reply.status) : reply,
-    ),
-  },
-  "auth.create-needs-key": {
-    "Errors have the status 200.": also(
-      "verify.unknown-404",
-      responses(described, (reply) => (isError(reply) ? { ...reply, status: 200 } : reply)),
-    ),
-  },
-  "json-values.unknown-ignored": {
-    "A checkout with an unknown field is refused.": refuses(
-      (fields) => extraIn(fields) !== undefined,
-      400,
-      "createCheckout",
-    ),
-  },
-  "json-values.lone-surrogate": {
-    "Half of a surrogate pair in a reference becomes a replacement character.": accepts(
-      "createDisbursement",
-      "reference",
-      (value) => isText(value) && !value.isWellFormed(),
-      (value) => String(value).toWellFormed(),
-    ),
-  },
-  "json-values.duplicate-key": forEach(creates, (operation) => [
-    `If a key has two values, the last value counts (${operation}).`,
+  "errors.checkout-shape: Checkout errors are HTML pages.": responses("createCheckout", (reply) =>
+    isError(reply) ? html(reply.status) : reply,
+  ),
+  "auth.create-needs-key: Errors have the status 200.": also(
+    "verify.unknown-404",
+    responses(described, (reply) => (isError(reply) ? { ...reply, status: 200 } : reply)),
+  ),
+  "json-values.unknown-ignored: A checkout with an unknown field is refused.": refuses(
+    (fields) => extraIn(fields) !== undefined,
+    400,
+    "createCheckout",
+  ),
+  "json-values.lone-surrogate: Half of a surrogate pair in a reference becomes a replacement character.": accepts(
+    "createDisbursement",
+    "reference",
+    (value) => isText(value) && !value.isWellFormed(),
+    (value) => String(value).toWellFormed(),
+  ),
+  ...forEach(creates, (operation) => [
+    `json-values.duplicate-key: If a key has two values, the last value counts (${operation}).`,
     parses(operation, /"(amount|country)":.*"\1":/),
   ]),
-  "json-values.inexact-fraction": forEach(creates, (operation) => [
-    `A tiny fraction in an amount is rounded away (${operation}).`,
+  ...forEach(creates, (operation) => [
+    `json-values.inexact-fraction: A tiny fraction in an amount is rounded away (${operation}).`,
     parses(operation, /"amount":\d+\.0+[1-9]/),
   ]),
-  "json-values.exact-integer": {
-    "An amount of 100.0 is refused.": refuses((_, call) => /"amount":\d+\.0\b/.test(textOf(call)), 400, creates),
-    "An amount of 1e2 is refused.": refuses((_, call) => /"amount":\d+e\d/.test(textOf(call)), 400, creates),
-  },
+  "json-values.exact-integer: An amount of 100.0 is refused.": refuses(
+    (_, call) => /"amount":\d+\.0\b/.test(textOf(call)),
+    400,
+    creates,
+  ),
+  "json-values.exact-integer: An amount of 1e2 is refused.": refuses(
+    (_, call) => /"amount":\d+e\d/.test(textOf(call)),
+    400,
+    creates,
+  ),
 };

@@ -14,56 +14,44 @@ const references = (isInvalid: (value: string) => boolean, valid: (value: string
   );
 
 export const faults: Faults = {
-  "limits.added": {
-    "References of more than 40 characters are refused.": refuses(({ reference }) => length(reference) > 40),
-  },
-  "limits.reference-length": {
-    "An empty reference is accepted.": references(
-      (text) => text === "",
-      () => crypto.randomUUID(),
-    ),
-    "The length of a reference is counted in UTF-16 code units.": refuses(
-      ({ reference }) => isText(reference) && reference.length > 64,
-    ),
-  },
-  "limits.reference-characters": forEach(["\0", "\n", "\t", "\u007f", "\u0085"], (character) => [
-    `A reference that contains ${JSON.stringify(character)} is accepted.`,
+  "limits.added: References of more than 40 characters are refused.": refuses(
+    ({ reference }) => length(reference) > 40,
+  ),
+  "limits.reference-length: An empty reference is accepted.": references(
+    (text) => text === "",
+    () => crypto.randomUUID(),
+  ),
+  "limits.reference-length: The length of a reference is counted in UTF-16 code units.": refuses(
+    ({ reference }) => isText(reference) && reference.length > 64,
+  ),
+  ...forEach(["\0", "\n", "\t", "\u007f", "\u0085"], (character) => [
+    `limits.reference-characters: A reference that contains ${JSON.stringify(character)} is accepted.`,
     references(
       (text) => text.includes(character),
       (text) => text.replaceAll(character, "_"),
     ),
   ]),
-  "limits.address-length": {
-    "A webhookURL of any length is accepted.": accepts(
-      creates,
-      "webhookURL",
-      (value) => length(value) > 2048,
-      () => undefined,
-    ),
-  },
-  "limits.body-size": {
-    "A body of any size is accepted.": forwards((call) =>
-      call.body.length > 16_384 && fieldsOf(call.body) ? withFields(call, fieldsOf(call.body)) : call,
-    ),
-  },
-  "limits.amount-maximum": {
-    "An amount above the maximum is replaced and paid.": accepts(
-      creates,
-      "amount",
-      (value) => Number(value) > Number.MAX_SAFE_INTEGER,
-      () => 1,
-    ),
-  },
-  "limits.amount-maximum-kept": {
-    "A checkout's amount overflows at 32 bits.": data("createCheckout", (created) => ({
-      ...created,
-      amount: Number(created["amount"]) | 0,
-    })),
-  },
-  "limits.retry-after": {
-    "A 429 has no Retry-After.": () => {
-      const isFifth = everyNth(5);
-      return responses("verifyDisbursement", (reply) => (isFifth() ? refusal(429) : reply));
-    },
+  "limits.address-length: A webhookURL of any length is accepted.": accepts(
+    creates,
+    "webhookURL",
+    (value) => length(value) > 2048,
+    () => undefined,
+  ),
+  "limits.body-size: A body of any size is accepted.": forwards((call) =>
+    call.body.length > 16_384 && fieldsOf(call.body) ? withFields(call, fieldsOf(call.body)) : call,
+  ),
+  "limits.amount-maximum: An amount above the maximum is replaced and paid.": accepts(
+    creates,
+    "amount",
+    (value) => Number(value) > Number.MAX_SAFE_INTEGER,
+    () => 1,
+  ),
+  "limits.amount-maximum-kept: A checkout's amount overflows at 32 bits.": data("createCheckout", (created) => ({
+    ...created,
+    amount: Number(created["amount"]) | 0,
+  })),
+  "limits.retry-after: A 429 has no Retry-After.": () => {
+    const isFifth = everyNth(5);
+    return responses("verifyDisbursement", (reply) => (isFifth() ? refusal(429) : reply));
   },
 };

@@ -31,62 +31,45 @@ const looksFirst: How = () => {
 };
 
 export const faults: Faults = {
-  "verify.found": {
-    "Verify returns 203.": statuses("verifyDisbursement", 200, 203),
-    "Verify looks for the merchant's reference before the service reference.": also(
-      "verify.by-merchants-reference",
-      looksFirst,
-    ),
-    "A new record cannot be verified for three seconds.": also("create.service-reference-verifies", readsLate(3000)),
-  },
-  "verify.record-shape": {
-    "The record has no envelope.": responses("verifyDisbursement", (reply) =>
-      isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply,
-    ),
-    "The customer is a string instead of an object.": also(
-      "verify.customer",
-      records((record) => ({ ...record, customer: (record["customer"] as Fields)["phoneNumber"] })),
-    ),
-  },
-  "verify.status-known": {
-    "A pending record has the status settling.": also(
-      "verify.record-shape",
-      records((record) => (record["status"] === "pending" ? { ...record, status: "settling" } : record)),
-    ),
-  },
-  "verify.timestamps": {
-    "Timestamps have no milliseconds.": times((time) => time.replace(/\.\d+/, "")),
-    "Every time is an hour ahead of UTC.": times((time) => shifted(time, 3_600_000)),
-  },
-  "verify.updated-not-before-created": {
-    "updatedAt is before createdAt.": through(
-      "verify.found",
-      records((record) => ({ ...record, updatedAt: shifted(record["createdAt"], -1) })),
-    ),
-  },
-  "verify.agrees-with-create": {
-    "The fee is added to the record's amount.": records((record) => ({
-      ...record,
-      amount: Number(record["amount"]) + Number(record["fee"]),
-    })),
-  },
-  "verify.customer": {
-    "The recipient's phone number has a plus sign.": phones((phone) => `+${phone}`),
-  },
-  "verify.webhook-address": {
-    "A webhookURL that was given is null.": also(
-      "verify.record-shape",
-      records((record) => ({ ...record, webhookURL: null })),
-    ),
-  },
-  "verify.unknown-404": {
-    "An unknown reference returns 200 with data null.": responses("verifyDisbursement", (reply) =>
-      reply.status === 404 ? success(null) : reply,
-    ),
-  },
-  "verify.odd-references-404": {
-    "A quote in a reference returns 500.": handles(async (call, ask) =>
-      call.path.startsWith("/v1/disbursements/") && lastPart(call).includes("'") ? refusal(500) : ask(call),
-    ),
-  },
+  "verify.found: Verify returns 203.": statuses("verifyDisbursement", 200, 203),
+  "verify.found: Verify looks for the merchant's reference before the service reference.": also(
+    "verify.by-merchants-reference",
+    looksFirst,
+  ),
+  "verify.found: A new record cannot be verified for three seconds.": also(
+    "create.service-reference-verifies",
+    readsLate(3000),
+  ),
+  "verify.record-shape: The record has no envelope.": responses("verifyDisbursement", (reply) =>
+    isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply,
+  ),
+  "verify.record-shape: The customer is a string instead of an object.": also(
+    "verify.customer",
+    records((record) => ({ ...record, customer: (record["customer"] as Fields)["phoneNumber"] })),
+  ),
+  "verify.status-known: A pending record has the status settling.": also(
+    "verify.record-shape",
+    records((record) => (record["status"] === "pending" ? { ...record, status: "settling" } : record)),
+  ),
+  "verify.timestamps: Timestamps have no milliseconds.": times((time) => time.replace(/\.\d+/, "")),
+  "verify.timestamps: Every time is an hour ahead of UTC.": times((time) => shifted(time, 3_600_000)),
+  "verify.updated-not-before-created: updatedAt is before createdAt.": through(
+    "verify.found",
+    records((record) => ({ ...record, updatedAt: shifted(record["createdAt"], -1) })),
+  ),
+  "verify.agrees-with-create: The fee is added to the record's amount.": records((record) => ({
+    ...record,
+    amount: Number(record["amount"]) + Number(record["fee"]),
+  })),
+  "verify.customer: The recipient's phone number has a plus sign.": phones((phone) => `+${phone}`),
+  "verify.webhook-address: A webhookURL that was given is null.": also(
+    "verify.record-shape",
+    records((record) => ({ ...record, webhookURL: null })),
+  ),
+  "verify.unknown-404: An unknown reference returns 200 with data null.": responses("verifyDisbursement", (reply) =>
+    reply.status === 404 ? success(null) : reply,
+  ),
+  "verify.odd-references-404: A quote in a reference returns 500.": handles(async (call, ask) =>
+    call.path.startsWith("/v1/disbursements/") && lastPart(call).includes("'") ? refusal(500) : ask(call),
+  ),
 };
