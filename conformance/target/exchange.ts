@@ -55,6 +55,13 @@ export type TargetResponse = {
   prism?: string[];
 };
 
+/** Describes a response in a few words, for people. */
+export function describeResponse(response: Pick<TargetResponse, "status" | "exchange">): string {
+  if (response.status === undefined) return `no response: ${response.exchange.failure ?? ""}`;
+  const body = response.exchange.responseBody?.replaceAll(/\s+/g, " ").trim() ?? "";
+  return `${response.status} ${body === "" ? "with an empty body" : body.length > 200 ? `${body.slice(0, 200)}…` : body}`;
+}
+
 export const isAccepted = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
 
 /** The statuses with which a service refuses a request, as the client reads them: it recorded nothing. */

@@ -77,7 +77,7 @@ export const faults: Faults = {
   "error-body.message: Errors have no message.": everyError((body) => without(body, "message")),
   "error-body.names-fields: Error messages name only the first invalid field.": everyError((body) => ({
     ...body,
-    message: String(body["message"]).split(";")[0],
+    message: String(body["message"]).split(". ")[0],
   })),
   "error-body.everywhere: A 405 has the wrong shape.": through(
     "refusal.wrong-method-405",

@@ -3,26 +3,18 @@ import { also, type Faults } from "../../broken/fault.ts";
 import { refusal, withHeader } from "../../broken/replies.ts";
 import { changesOutcome, delivers, receives, receivesStatus } from "../../broken/webhooks.ts";
 
-type Outcome = Parameters<Parameters<typeof changesOutcome>[0]>[0];
-
-const ended = ({ step }: Outcome): Outcome => ({ status: "exhausted", step });
-
 export const faults: Faults = {
   "retries.after-failure: A successful delivery is retried.": also(
     "events.once",
-    changesOutcome((outcome, { at }) =>
-      outcome.status === "delivered" && outcome.step < 5
-        ? { status: "pending", step: outcome.step, nextAttemptAt: at + 5000 }
-        : outcome,
+    changesOutcome((outcome, _, { failures }) =>
+      outcome.status === "delivered" && failures < 4 ? { status: "pending", waitMs: 5000 } : outcome,
     ),
   ),
-  "retries.schedule: Retries end after three attempts.": changesOutcome((outcome) =>
-    outcome.step >= 3 && outcome.status === "pending" ? ended(outcome) : outcome,
+  "retries.schedule: Retries end after three attempts.": changesOutcome((outcome, _, { failures }) =>
+    failures >= 2 && outcome.status === "pending" ? { status: "exhausted" } : outcome,
   ),
-  "retries.schedule: Retries come after half the delay.": changesOutcome((outcome, { at }) =>
-    outcome.nextAttemptAt === undefined
-      ? outcome
-      : { ...outcome, nextAttemptAt: Math.round((at + outcome.nextAttemptAt) / 2) },
+  "retries.schedule: Retries come after half the delay.": changesOutcome((outcome) =>
+    outcome.waitMs === undefined ? outcome : { ...outcome, waitMs: outcome.waitMs / 2 },
   ),
   "retries.redirect-fails: A receiver's redirect is followed.": delivers(async (message, deliver) => {
     const reply = await deliver(message);
@@ -44,38 +36,49 @@ export const faults: Faults = {
     status >= 200 && status <= 202 ? 500 : status,
   ),
   "retries.no-response: A delivery ends when the receiver closes the connection.": changesOutcome(
-    (outcome, { httpStatus }) => (httpStatus === undefined ? ended(outcome) : outcome),
+    (outcome, { httpStatus }) => (httpStatus === undefined ? { status: "exhausted" } : outcome),
   ),
   "retries.slow-receiver: A receiver that takes longer than a second has failed.": ({ sleep }) => ({
     webhook: (message, deliver) => Promise.race([deliver(message), sleep(1000).then(() => refusal(502))]),
   }),
-  "retries.real-time: Webhooks are repeated only when the clock is moved.": () => ({
-    storage(inner) {
-      let isMoving = false;
-      return {
-        async moveClock(...which) {
+  "retries.real-time: Webhooks are repeated only when the clock is moved.": () => {
+    const sent = new Set<string>();
+    const waiting: (() => void)[] = [];
+    let isMoving = false;
+    return {
+      merchant: (account) => ({
+        async advanceTo(time) {
           isMoving = true;
-          return inner.moveClock(...which);
+          for (const send of waiting.splice(0)) send();
+          await account.advanceTo(time);
+          isMoving = false;
         },
-        promoteDue: async (limit) => (isMoving ? inner.promoteDue(limit) : 0),
-        hasDue: async (...which) => (isMoving = await inner.hasDue(...which)),
-      };
-    },
-  }),
-  "retries.replay-restarts: A delivery that has ended cannot be replayed.": () => ({
-    storage: (inner) => ({
-      async requestReplay(merchantId, id, actor) {
-        const delivery = await inner.findDelivery(merchantId, id);
-        return inner.requestReplay(merchantId, delivery?.status === "ended" ? "unknown" : id, actor);
+      }),
+      async webhook(message, deliver) {
+        const isRepeat = sent.has(message.event.id);
+        sent.add(message.event.id);
+        if (isRepeat && !isMoving) await new Promise<void>((send) => waiting.push(send));
+        return deliver(message);
       },
-    }),
-  }),
+    };
+  },
+  "retries.replay-restarts: A delivery that has ended cannot be replayed.": () => {
+    const ended = new Set<string>();
+    return {
+      merchant: ({ replay }) => ({
+        attempted(_, outcome, { shown }) {
+          if (outcome.status === "ended") ended.add(shown.id);
+          return outcome;
+        },
+        replay: (id) => replay(ended.has(id) ? "unknown" : id),
+      }),
+    };
+  },
   "retries.apart: A success also ends the attempts in progress.": () => {
-    let lastSuccess = 0;
+    let lastSuccess = "";
     return changesOutcome((outcome, { sentAt }) => {
       if (outcome.status === "delivered") lastSuccess = sentAt;
-      const isEnded = outcome.status === "pending" && sentAt < lastSuccess;
-      return isEnded ? { status: "delivered", step: outcome.step } : outcome;
+      return outcome.status === "pending" && sentAt < lastSuccess ? { status: "delivered" } : outcome;
     });
   },
 };
