@@ -13,8 +13,6 @@ import type { RequirementId } from "../generated/requirement-ids.ts";
 import { catalogue } from "./contract/requirements.ts";
 import { usualAmount } from "./generate/plan.ts";
 
-export { describeResponse } from "./target/exchange.ts";
-
 /**
  * Something that a check needs from the target or the caller. If a run does not provide it, the check is not
  * applicable. A sandbox control is named by itself; "forced-outcomes" are the phone numbers that force an outcome

@@ -43,7 +43,7 @@ test("--help explains the options of a run, which needs no command", async () =>
   expect(commandOf(undefined) ?? commandOf("--base-url")).toBeUndefined();
   for (const name of [undefined, "--base-url", "constructor"])
     expect(await fullHelp(name)).toMatch(
-      /^Usage: certify --base-url URL \[options\]\n\nTarget:\n {2}--base-url URL .*\n[^]*\n {2}--timeout MS {15}time limit for a response \(default: 10000\)\n/,
+      /^Usage: certify --base-url URL \[options\]\n\nTarget:\n {2}--base-url URL .*\n[^]*\n {2}--timeout MS {16}time limit for a response \(default: 10000\)\n/,
     );
 });
 

@@ -21,13 +21,9 @@ export type Outside = {
   connect(origin: string, tls?: TlsFiles): HttpClient;
   /** Resolves the hosts of links to other origins. */
   lookup: Lookup;
-  /** Listens for webhooks. */
   listen: Listen;
-  /** Asks the person on the terminal. */
   prompt: Prompt;
-  /** Starts Prism in front of a target. */
   startPrism: typeof startPrism;
-  /** Tells the caller something during a run. */
   notice(text: string): void;
   /** Aborted when the caller ends the run early. */
   interrupted: AbortSignal;

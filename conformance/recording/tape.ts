@@ -8,7 +8,6 @@ import type { HttpClient } from "../target/http.ts";
 import type { Incoming } from "../target/receiver.ts";
 import { createRedactor, hiddenIn, redactHeaders, type SecretOptions } from "../target/redact.ts";
 
-/** The first line. */
 export type Start = {
   format: "certify exchanges 1";
   /** A hash of the suite that recorded, as in certificates. */
@@ -38,7 +37,6 @@ export type Event =
   /** All but the last byte of a request was sent. */
   | { sent: number }
   | { webhook: Incoming }
-  /** The caller ended the run. */
   | { interrupted: true }
   /** The requests that had not ended at the end of the run. */
   | { unfinished: ({ op: number } & Asked)[] };
@@ -53,7 +51,6 @@ export const packed = ({ start, lines }: Tape): Buffer =>
 
 const largestTape = 512 * 1024 * 1024;
 
-/** @throws Error if the content is not a tape */
 export function unpacked(content: Uint8Array): Tape {
   const [start, ...lines] = gunzipSync(content, { maxOutputLength: largestTape })
     .toString("utf8")
