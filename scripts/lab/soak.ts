@@ -5,8 +5,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
 import { API_KEY, atRate, load, payout, quantile, sender, sorted } from "../bench/load.ts";
-import { arrivals, startReceiver, startServer, type Target } from "../bench/target.ts";
-import { DATABASES } from "./database.ts";
+import { arrivals, withServer, type Target } from "../bench/target.ts";
 import { judged, type RunOptions, type Violate } from "./world.ts";
 
 const SHARE = 0.8;
@@ -76,13 +75,16 @@ type SoakOptions = Pick<RunOptions, "print"> & { minutes: number };
 
 /** Runs the load. Returns what did not stay flat. */
 export const runSoak = (options: SoakOptions): Promise<string[]> =>
-  judged(options, (violate) => soak(options, violate));
+  judged(options, (violate) =>
+    withServer({ SETTLE_DELAY_MS: "1000" }, (server, receiver) => soak(server, receiver, options, violate)),
+  );
 
-async function soak({ minutes, print }: SoakOptions, violate: Violate): Promise<void> {
-  const database = await DATABASES.sqlite();
-  const env = { DATABASE_URL: database.url, SANDBOX_API_KEY: API_KEY, SETTLE_DELAY_MS: "1000" };
-  const server = await startServer("server", env);
-  const receiver = await startReceiver();
+async function soak(
+  server: Target,
+  receiver: Target,
+  { minutes, print }: SoakOptions,
+  violate: Violate,
+): Promise<void> {
   const pool = new Pool(server.url, { connections: 64 });
   const limit = (what: string, value: number, most: number) =>
     value <= most ? print(`${what}: ${value.toFixed(2)}`) : violate(`${what}: ${value.toFixed(2)}, at most ${most}`);
@@ -134,7 +136,5 @@ async function soak({ minutes, print }: SoakOptions, violate: Violate): Promise<
     await slowSenders();
   } finally {
     await pool.close();
-    await Promise.all([server.stop(), receiver.stop()]);
-    await database.close();
   }
 }
