@@ -8,11 +8,10 @@ import { describeResponse, dataOf, isAccepted, type TargetRequest, type TargetRe
 import { createTogether } from "../target/together.ts";
 import type { Target } from "../target/target.ts";
 import type { Declaration } from "./declaration.ts";
-import { rendered, type Finding, type Findings } from "./file.ts";
 import { fitted } from "./fit.ts";
 import { isCleanRefusal, type Limits } from "./limits.ts";
 import { allPairs, ordinaryAmount, plainAddress, secureAddress, type Fields, type Search } from "./search.ts";
-import { provable } from "./table.ts";
+import { provable, rendered, type Finding, type Findings } from "./table.ts";
 import { textOf } from "../target/values.ts";
 
 type Limit = (typeof provable)[number];

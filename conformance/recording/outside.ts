@@ -2,7 +2,7 @@
 // here: with the same responses, times and notifications it reaches the same verdicts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { startPrism } from "../contract/prism.ts";
-import { complain } from "../report/print.ts";
+import { complain } from "../report/visible.ts";
 import { publicPart, systemLookup, type Lookup } from "../target/foreign.ts";
 import { createHttpClient, type HttpClient } from "../target/http.ts";
 import { promptOnTerminal, type Prompt } from "../target/person.ts";
