@@ -2,13 +2,11 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readDeclaration } from "../allowances/declaration.ts";
-import { renderDeclaration, type Findings } from "../allowances/file.ts";
 import { findLimits, NothingToTry } from "../allowances/find.ts";
-import { limitPhrases } from "../allowances/table.ts";
+import { limitPhrases, renderDeclaration, type Findings } from "../allowances/table.ts";
 import { largestTried } from "../topics/create/checks.ts";
 import { counted } from "../report/words.ts";
-import { print } from "../report/print.ts";
-import { oneLine } from "../report/visible.ts";
+import { oneLine, print } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
 import { openTarget } from "../run/open.ts";
 import { limitText } from "../run/plan.ts";
@@ -20,11 +18,11 @@ import { isSystemError, OptionsError, readFlags, type Options } from "./flags.ts
 import { optionsOf, serviceOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 
-/** `--declare` may name the file to write too, so that the options of the later run can be given unchanged. */
+/** A declaration is what `init` writes. */
+const { declare: _, ...runOptions } = serviceOptions;
 const initOptions = {
-  ...serviceOptions,
-  output: { value: "FILE", meaning: "file to write" },
-  declare: { value: "FILE", meaning: "file to write" },
+  ...runOptions,
+  output: { value: "FILE", meaning: "file to write", initial: "./certify.yaml" },
 } as const satisfies Options;
 
 /** Says what `init` is about to do. */
@@ -82,12 +80,9 @@ function write(file: string, text: string) {
  * @throws OptionsError, CannotRun
  */
 export async function init(args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number): Promise<void> {
-  const { values: all, ...read } = readFlags(args, initOptions);
-  const { output, declare, ...values } = all;
-  const file = output ?? declare ?? "./certify.yaml";
-  if ((output !== undefined && declare !== undefined) || file === "")
-    throw new OptionsError(["name the file to write once, with --output or --declare"]);
-  const given = optionsOf({ ...read, values: { ...values, declare: undefined } }, env, newSeed);
+  const { values, ...read } = readFlags(args, initOptions);
+  const { output: file, ...others } = values;
+  const given = optionsOf({ ...read, values: { ...others, declare: undefined } }, env, newSeed);
   if (given.challenge !== undefined)
     throw new OptionsError(["--challenge is for a run: init would use up the references that are derived from it"]);
   if (existsSync(file)) {

@@ -42,21 +42,13 @@ function draw(index: number, random: SeededRandom): Payout {
   return { request, reported: { error: undefined } };
 }
 
-/** Reads all records, by merchant's reference, from the events, because each record has exactly one final event. */
-async function readRecords({ raw }: DisbursementClient): Promise<Map<string, Disbursement[]>> {
-  await raw.POST("/sandbox/clock/advance", { body: { seconds: 3600 } });
+/** Reads all records, by the merchant's reference. */
+async function readRecords({ disbursements }: DisbursementClient): Promise<Map<string, Disbursement[]>> {
   const records = new Map<string, Disbursement[]>();
-  for (let cursor: string | undefined; ;) {
-    const query = { limit: 100, ...(cursor && { cursor }) };
-    const { data, error } = await raw.GET("/sandbox/events", { params: { query } });
-    if (error) throw new Error(`Cannot read the events: ${error.message ?? error.error}`);
-    for (const { body } of data!.data.items) {
-      const record = body.data as Disbursement;
-      records.set(record.merchantsReference, [...(records.get(record.merchantsReference) ?? []), record]);
-    }
-    cursor = data!.data.nextCursor;
-    if (!cursor) return records;
+  for await (const record of disbursements.list({ pageSize: 100 })) {
+    records.set(record.merchantsReference, [...(records.get(record.merchantsReference) ?? []), record]);
   }
+  return records;
 }
 
 const isOf = (record: Disbursement, { request }: Payout) =>
