@@ -1,6 +1,6 @@
 // What a program learns of its calls: errors, results, hooks, logs and trace ids. None of it shows a secret.
 import { inspect } from "node:util";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as exported from "./index.ts";
 import { ClientError, UsageError } from "./index.ts";
 import type { DisbursementClient, ResponseInfo } from "./index.ts";
@@ -280,51 +280,5 @@ describe("nothing that a program prints contains", () => {
       const refused = respond(422, { statusCode: 422, error: "Bad", message });
       expect((await printed([refused], { phoneNumber: number })).error.serverMessage).toBe(`Bad: ${expected}`);
     }
-  });
-});
-
-describe("the log", () => {
-  afterEach(() => {
-    vi.restoreAllMocks();
-    vi.unstubAllEnvs();
-  });
-
-  /** What a call with one retry writes to the console: the name of each entry. */
-  async function linesOf(options: object) {
-    const lines: string[] = [];
-    vi.spyOn(console, "log").mockImplementation((line: string, info: object) => {
-      expect(info).toHaveProperty("attempt");
-      lines.push(line.replace("disbursement-checkout ", ""));
-    });
-    await scriptedClient([refusal(500), ok(record)], options).read();
-    return lines;
-  }
-
-  const failed = ["onResponse", "onRetry"];
-  const all = ["onRequest", ...failed, "onRequest", "onResponse"];
-  test.each([
-    [{}, "", []],
-    [{ logLevel: "off" }, "debug", []],
-    [{ logLevel: "warn" }, "", failed],
-    [{ logLevel: "debug" }, "", all],
-    [{}, "warn", failed],
-    [{}, "debug", all],
-  ] as const)("with %j and DISBURSEMENT_CHECKOUT_LOG=%j has these lines", async (options, variable, lines) => {
-    vi.stubEnv("DISBURSEMENT_CHECKOUT_LOG", variable);
-    const onRetry = vi.fn<() => void>();
-    expect(await linesOf({ ...options, hooks: { onRetry } })).toEqual(lines);
-    expect(onRetry).toHaveBeenCalledOnce();
-  });
-
-  test("is off where the environment may not be read, and refuses a level that does not exist", () => {
-    vi.stubGlobal("process", {
-      get env() {
-        throw new Error("Requires env access");
-      },
-    });
-    expect(scriptedClient([]).client).toBeDefined();
-    vi.unstubAllGlobals();
-    vi.stubEnv("DISBURSEMENT_CHECKOUT_LOG", "everything");
-    expect(() => scriptedClient([])).toThrow(/^logLevel must be off, warn or debug\.$/);
   });
 });
