@@ -13,7 +13,6 @@ import {
   duplicate,
   here,
   key,
-  list,
   noResponse,
   ok,
   reachedClient,
@@ -124,21 +123,10 @@ describe("an error", () => {
 });
 
 describe("a call", () => {
-  test.each([
-    ["created", [ok(disbursementCreated)], "POST"],
-    ["read at Location", [connectionLost(), duplicate(here), ok(record)], "GET"],
-    ["found in the list", [connectionLost(), duplicate(), list(record)], "GET"],
-  ])("returns the response with the record: %s", async (_, steps, method) => {
-    const { client, time, sent } = await reachedClient(steps);
-    const { data, response } = await time.run(create(client).withResponse());
-    expect([data.reference, response.status, response.headers.get("x-request-id")]).toEqual(["DSB1", 200, "req_1"]);
-    expect(sent.at(-1)!.method).toBe(method);
-  });
-
-  test("that failed throws the same from withResponse, and may be asked for its result later", async () => {
+  test("that failed may be asked for its result later", async () => {
     const { client, time } = scriptedClient([refusal(422)]);
     const call = create(client);
-    expect(await time.run(rejectionOf(call.withResponse()))).toBe(await rejectionOf(call));
+    expect(await time.run(rejectionOf(call))).toMatchObject({ status: 422 });
     await new Promise(setImmediate);
     expect(await call.result()).toMatchObject({ outcome: "refused", error: { status: 422 } });
   });
@@ -156,7 +144,6 @@ describe("a call", () => {
 
   test.each([
     ["awaits its result", (call: Call) => call.result(), 0],
-    ["awaits its response", (call: Call) => call.withResponse().catch(() => {}), 0],
     ["awaits it", (call: Call) => call.catch(() => {}), 0],
     ["forgets it", async () => {}, 1],
   ] as const)("that failed: who %s has an unhandled rejection %#", async (_, use, expected) => {
@@ -194,12 +181,10 @@ describe("hooks", () => {
   });
 
   test("that throw or reject do not affect the call", async () => {
-    const hooks = {
-      onRequest() {
-        throw new Error("the log is full");
-      },
-      onResponse: async () => Promise.reject(new Error("the log is gone")),
+    const onRequest = () => {
+      throw new Error("the log is full");
     };
+    const hooks = { onRequest, onResponse: () => Promise.reject(new Error("the log is gone")) };
     expect(await scriptedClient([ok(disbursementCreated)], { hooks }).create()).toMatchObject({ outcome: "created" });
   });
 
