@@ -5,7 +5,6 @@ import * as exported from "./index.ts";
 import { ClientError, UsageError } from "./index.ts";
 import type { DisbursementClient, ResponseInfo } from "./index.ts";
 import packageJson from "./package.json" with { type: "json" };
-import { system } from "./runtime.ts";
 import {
   connectionLost,
   disbursementCreated,
@@ -50,12 +49,6 @@ describe("requests", () => {
     const zeros = "0".repeat(15);
     const ofCall = (call: number, id: number) => `00-0${zeros}${zeros}${call}-${zeros}${id}-01`;
     expect(traceparents(script.sent)).toEqual([ofCall(1, 2), ofCall(1, 3), ofCall(1, 4), ofCall(5, 6)]);
-  });
-
-  test("have random ids", () => {
-    const ids = Array.from({ length: 100 }, () => system.id());
-    expect(new Set(ids).size).toBe(100);
-    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/);
   });
 });
 

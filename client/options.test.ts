@@ -111,16 +111,6 @@ describe("options", () => {
     expect([sent, time.waiting]).toEqual([[], 0]);
   });
 
-  test.each<[string, HeadersInit]>([
-    ["a plain object", { "X-Trace": "1" }],
-    ["Headers", new Headers({ "x-trace": "1" })],
-    ["pairs", [["x-trace", "1"]]],
-  ])("accept headers as %s", async (_, headers) => {
-    const { read, sent } = scriptedClient([ok(record)], { headers });
-    await read();
-    expect(sent[0]!.headers.get("x-trace")).toBe("1");
-  });
-
   test("call a custom fetch without a receiver, as browsers require", async () => {
     async function fetch(this: unknown) {
       expect(this).toBeUndefined();
