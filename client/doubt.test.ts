@@ -136,13 +136,11 @@ test("a client's memory forgets the oldest of many created payouts, and no doubt
 describe("resume", () => {
   const facts = { status: 422, code: "refused", serverMessage: "Refused: For a reason." };
   test.each<[string, Step[], object]>([
-    ["pays what was not paid", [ok(disbursementCreated)], { outcome: "created", status: "pending" }],
     [
       "finds a payout",
       [duplicate(here), ok({ ...record, status: "failed" })],
       { outcome: "existed", status: "failed" },
     ],
-    ["finds a payout although it is refused", [refusal(422), list(record)], { outcome: "existed" }],
     [
       "proves that another payout has the reference",
       [duplicate(here), ok({ ...record, amount: 1 })],
