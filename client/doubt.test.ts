@@ -2,7 +2,7 @@
 // nothing was paid. two-calls.test.ts has every pair of faults.
 import { describe, expect, test } from "vitest";
 import type { OutcomeUnknownError } from "./index.ts";
-import { createMemory } from "./memory.ts";
+import { createMemory } from "./recovery.ts";
 import {
   checkoutCreated,
   checkoutRequest,

@@ -1,7 +1,6 @@
 import { ClientError, DuplicateReferenceError } from "./errors.ts";
 import { checkout } from "./job.ts";
 import type { Context, Data, Job, Kind, Trace } from "./job.ts";
-import type { Memory } from "./memory.ts";
 import { demand } from "./options.ts";
 import type { CallOptions, CreateSettings, Settings } from "./options.ts";
 import { isRecord } from "./outcome.ts";
@@ -33,7 +32,7 @@ interface CreateMode {
   /** True if the request may have been sent before. If true, a refusal proves nothing. */
   inDoubt: boolean;
   /** What the client remembers of the references of this kind of record. */
-  memory: Memory;
+  memory: ReturnType<typeof createMemory>;
   /** Sends the same request again, in doubt. */
   resume(request: CreateRequest, options?: CallOptions): Promise<unknown>;
 }
@@ -74,10 +73,7 @@ export async function create(
     throw Object.defineProperty(
       new OutcomeUnknownError(
         `Perhaps recorded${doubt.isAmbiguous ? "" : " by an earlier request"}. ${error.message} Call resume() for ${reference}.`,
-        {
-          ...error,
-          cause: error,
-        },
+        { ...error, cause: error },
       ),
       "resume",
       // The options of this call are not used again: its signal may have ended it.
@@ -200,4 +196,34 @@ async function findExisting(
   // A list may leave fields out.
   if (listed && finding.matches === undefined) await read(() => listed.reference);
   return finding;
+}
+
+// The client remembers the references of the latest so many existing records, so that a client which runs for months
+// stays small.
+const mostRecorded = 5000;
+
+/**
+ * What a client remembers of the references that its creates of a kind of record have used. Without it, a refusal of the
+ * second create of a reference would seem to prove that nothing was paid, although the first create may have paid.
+ */
+export function createMemory() {
+  // The creates of each reference that are in progress or have an unknown outcome. They are never forgotten.
+  const open = new Map<string, number>();
+  const recorded = new Set<string>();
+  return {
+    /** Notes that a create begins. */
+    begin: (reference: string) => void open.set(reference, (open.get(reference) ?? 0) + 1),
+    /** True if another create of the reference, earlier or still in progress, may have created the record. */
+    mayExist: (reference: string) => recorded.has(reference) || open.get(reference)! > 1,
+    /** Notes how a create ended. `isRecorded` is undefined if it is unknown whether the record exists. */
+    end(reference: string, isRecorded: boolean | undefined) {
+      if (isRecorded === undefined) return;
+      const others = isRecorded ? 0 : open.get(reference)! - 1;
+      if (others) open.set(reference, others);
+      else open.delete(reference);
+      if (isRecorded) recorded.add(reference);
+      // A set has its values in the order in which they were added.
+      if (recorded.size > mostRecorded) recorded.delete(recorded.values().next().value!);
+    },
+  };
 }
