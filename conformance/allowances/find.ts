@@ -1,20 +1,17 @@
 // Finds and proves the limits of a target before anything is judged (D45), with payouts whose values a deployment may
 // refuse. A run starts with this, and `certify init` writes the result to certify.yaml.
-import { describeResponse } from "../check.ts";
 import { homeOf, fieldsFor } from "../generate/countries.ts";
 import { createRandom, shuffled } from "../generate/random.ts";
 import { allowsMadeUpNumbers, defaultRecipients, type CheckOptions } from "../run-options.ts";
 import { BudgetExceeded } from "../target/budget.ts";
-import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
+import { describeResponse, dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import type { Target } from "../target/target.ts";
 import type { Declaration } from "./declaration.ts";
-import { rendered, type Finding, type Findings } from "./file.ts";
 import { fitted } from "./fit.ts";
-import { isCleanRefusal } from "./unknown.ts";
-import type { Limits } from "./limits.ts";
+import { isCleanRefusal, type Limits } from "./limits.ts";
 import { allPairs, ordinaryAmount, plainAddress, secureAddress, type Fields, type Search } from "./search.ts";
-import { provable } from "./table.ts";
+import { provable, rendered, type Finding, type Findings } from "./table.ts";
 import { textOf } from "../target/values.ts";
 
 type Limit = (typeof provable)[number];
@@ -38,7 +35,6 @@ type Deps = {
   target: Target;
   limits: Limits;
   fresh: () => string;
-  /** The largest amount to try. */
   largest: number;
   /** True if the budget covers that amount in every currency. */
   reachesCurrencies?: boolean;
@@ -61,22 +57,10 @@ function line({ label, isOfCheckouts }: Limit, { fields, response }: Attempt, re
   return `${isCheckout ? `a checkout with ${what}` : what} → ${response.status ?? "no response"}`;
 }
 
-/** Returns the attempts on both sides of the limit if it is about a size, otherwise all attempts. */
-function evidenceOf(limit: Limit, attempts: readonly Attempt[], recipient: string): string {
-  const { size } = limit;
-  const bySize = size && attempts.toSorted((a, b) => size(a.fields, recipient) - size(b.fields, recipient));
-  const shown = bySize
-    ? [bySize.findLast(isPaid), bySize.find((attempt) => !isPaid(attempt))].filter((attempt) => attempt !== undefined)
-    : attempts;
-  return `POST /v1/disbursements with ${[...new Set(shown.map((attempt) => line(limit, attempt, recipient)))].join("; ")}.`;
-}
-
-/** Says what the attempts prove about a limit. */
-function findingOf(limit: Limit, value: unknown, attempts: readonly Attempt[], recipient: string): Finding {
-  const evidence = evidenceOf(limit, attempts, recipient);
-  if (value !== undefined) return { value, text: `Found: ${evidence} ${limit.note ?? ""}`.trim() };
-  const conclusion = attempts.some(isPaid) ? "No limit found" : "Not declared, because other values are refused too";
-  return { text: `${conclusion}: ${evidence}` };
+function findingOf({ note = "" }: Limit, value: unknown, attempts: readonly Attempt[]): Finding {
+  if (value !== undefined) return { value, text: `Found. ${note}`.trim() };
+  const isFree = attempts.some(isPaid);
+  return { text: isFree ? "No limit found." : "Not declared, because other values are refused too." };
 }
 
 const throttledText =
@@ -96,13 +80,10 @@ function velocityFinding(limited: number, throttled: string | undefined): Findin
   return { velocity: { text } };
 }
 
-/** Describes how late the search could read new records. */
-function delayFinding({ readAfterWriteMs: value }: Declaration): Finding {
-  const request = "GET /v1/disbursements/{reference}";
-  return value === undefined
-    ? { text: `No delay found: ${request} → 200 immediately after a payout, or no 200 within two seconds.` }
-    : { value, text: `Found: ${request} → 404 at first, and 200 after at most ${value} ms.` };
-}
+const delayFinding = ({ readAfterWriteMs: value }: Declaration): Finding =>
+  value === undefined
+    ? { text: "No delay found." }
+    : { value, text: "Found: a new record could not be read at first." };
 
 /** Returns functions that make an ordinary payout with other values, and that remember the attempts. */
 async function createTrials(
@@ -159,7 +140,6 @@ async function createTrials(
     throw new NothingToTry(`the target refuses an ordinary payout: ${why}. Give a --recipient PHONE that it serves.`);
   }
   let reads = 0;
-  /** Reads a new record, to find out whether it can be read immediately. */
   async function read(paid: TargetResponse) {
     if ((reads += 1) > mostReads) return;
     const reference = textOf(dataOf(paid)["reference"]);
@@ -305,7 +285,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     if (attempts.length === 0) return { text: limit.needless! };
     if (flaw !== undefined) return { text: `Not declared, because ${flaw}.` };
     if (found !== undefined) limits.add({ [field]: found });
-    return findingOf(limit, found, attempts, search.recipient);
+    return findingOf(limit, found, attempts);
   }
 
   /**

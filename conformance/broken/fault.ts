@@ -1,47 +1,18 @@
 // Defines a broken server: a description, the requirements it violates, and the code that makes it violate them.
-import type { Ask, Call, Reply } from "../model/messages.ts";
+import type { Hooks } from "../model/merchant.ts";
 import type { Profile } from "../results.ts";
-import type { ClaimedDelivery } from "../../server/domain/deliveries.ts";
-import type { Rails } from "../../server/domain/rails.ts";
-import type { Storage } from "../../server/domain/storage.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
-export type { Ask, Call, Reply } from "../model/messages.ts";
-
-/** An outgoing webhook. */
-export type Message = {
-  url: string;
-  headers: Record<string, string>;
-  body: string;
-  /** The delivery that the server has claimed, with the merchant's webhook secrets. */
-  claimed: ClaimedDelivery;
-};
-
-/** Sends a webhook to its receiver. A failed connection resolves with status 502. */
-export type Deliver = (message: Message) => Promise<Reply>;
+export type { Hooks } from "../model/merchant.ts";
+export type { Ask, Call, Deliver, Message, Reply } from "../model/messages.ts";
 
 /** The properties of the server that a fault may use. */
 export type World = {
   key: string;
   secondKey: string;
-  /** The base URL for clients. */
-  origin: () => string;
   sleep: (ms: number) => Promise<void>;
   /** The age, in milliseconds of real time, from which a record is old. */
   oldAge: number;
-};
-
-/** The functions that a fault can replace. Functions that it omits behave as in the sound server. */
-export type Hooks = {
-  /** Handles each request in place of forwarding it. If it resolves with undefined, the connection is closed. */
-  handle?: (call: Call, ask: Ask) => Promise<Reply | undefined>;
-  /** Returns replacements for storage methods. */
-  storage?: (inner: Storage) => Partial<Storage>;
-  /** Handles each webhook in place of delivering it. */
-  webhook?: (message: Message, deliver: Deliver) => Promise<Reply>;
-  /** Additional environment variables for the server. */
-  env?: Record<string, string>;
-  /** What carries the money of a server whose `env` makes it live. Omit it for payments that succeed immediately. */
-  rails?: Rails;
 };
 
 export type Fault = {
@@ -87,13 +58,13 @@ export const joined =
         return {
           ...inner,
           ...outer,
-          env: { ...inner.env, ...outer.env },
+          settings: { ...inner.settings, ...outer.settings },
           handle: (call, ask) => handle(call, async (each) => (inner.handle ? inner.handle(each, ask) : ask(each))),
           webhook: (message, deliver) =>
             webhook(message, (each) => (inner.webhook ? inner.webhook(each, deliver) : deliver(each))),
-          storage(storage) {
-            const changed = { ...storage, ...inner.storage?.(storage) };
-            return { ...changed, ...outer.storage?.(changed) };
+          merchant(account) {
+            const changed = { ...account, ...inner.merchant?.(account) };
+            return { ...changed, ...outer.merchant?.(changed) };
           },
         };
       });
@@ -102,8 +73,10 @@ export const joined =
 type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly string[] };
 type Ids = string | readonly string[];
 
-/** The faults of a topic: by requirement, and by a sentence that describes the defect. */
-export type Faults = Readonly<Record<string, Readonly<Record<string, How | Declared>>>>;
+/** The faults of a topic, each named after the requirement and by a sentence that describes the defect. */
+export type Faults = { readonly [Name in `${RequirementId}: ${string}`]: How | Declared } | Grouped;
+/** Faults by requirement, and by the sentence. */
+type Grouped = Readonly<Record<string, Readonly<Record<string, How | Declared>>>>;
 
 const declared = (fault: How | Declared): Declared => (typeof fault === "function" ? { how: fault } : fault);
 
@@ -130,9 +103,10 @@ export const forEach = <const T>(
 
 /** Returns the faults of a topic as a list. */
 export const listed = (faults: Faults): Fault[] =>
-  Object.entries(faults).flatMap(([id, defects]) =>
-    Object.entries(defects).map(([defect, fault]) => {
-      const { also: others = [], ...rest } = declared(fault);
-      return { id: `${id}: ${defect}`, defect, violates: [id, ...others], ...rest };
-    }),
-  );
+  Object.entries(faults).flatMap(([name, fault]: [string, How | Declared | Grouped[string]]) => {
+    if (typeof fault !== "function" && !("how" in fault))
+      return Object.entries(fault).flatMap(([defect, each]) => listed({ [`${name}: ${defect}`]: each } as Faults));
+    const [id = "", defect = ""] = name.split(/: (.*)/s);
+    const { also: others = [], ...rest } = declared(fault as How | Declared);
+    return [{ id: name, defect, violates: [id, ...others], ...rest }];
+  });

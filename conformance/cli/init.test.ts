@@ -56,7 +56,7 @@ function commentsOn(text: string, field: string): string {
   return section.replaceAll("\n# ", " ");
 }
 
-test("declares the limits of a target with the requests that show them, as --declare accepts them", async () => {
+test("declares the limits of a target as --declare accepts them", async () => {
   const { url } = await targetThat(({ amount, reference, country, phoneNumber }) => {
     const isLimited = Number(amount) > 123_456 || [...String(reference)].length > 35 || country === "KE";
     return isLimited || /^225(?!0700)/.test(String(phoneNumber)) ? refusal(422) : undefined;
@@ -68,8 +68,7 @@ test("declares the limits of a target with the requests that show them, as --dec
   expect(declared?.countries).not.toContain("KE");
   expect(declared?.numberRanges?.[0]).toBe("2250700");
   expect(text).not.toMatch(/2250700\d/);
-  expect(commentsOn(text, "largestAmount")).toContain("amount 123456 → 200; amount 123457 → 422");
-  expect(commentsOn(text, "numberRanges")).toContain("Found: ");
+  for (const field of ["largestAmount", "numberRanges"]) expect(commentsOn(text, field)).toContain("Found.");
 });
 
 test.each<[string, Parameters<typeof targetThat>[0], string[], Record<string, RegExp>]>([
@@ -77,7 +76,7 @@ test.each<[string, Parameters<typeof targetThat>[0], string[], Record<string, Re
     "a target that accepts everything",
     undefined,
     [],
-    { largestAmount: /No limit found: .* amount 9007199/, notificationSeconds: /If the deployment has such a limit/ },
+    { largestAmount: /No limit found\./, notificationSeconds: /If the deployment has such a limit/ },
   ],
   [
     "what is refused with another status than 400 or 422",

@@ -56,7 +56,7 @@ async function examined(url: string, args: readonly string[] = [], env = {}, ove
 const html = { "content-type": "text/html" };
 const wrongBase =
   /Wrong base URL\? http\S+\/v1\/disbursements\/… returns 404 with and without the key, like any unknown path\. .* a path such as \/api missing/;
-const certificate = makeCertificate({ name: "server", hosts: ["127.0.0.1"] });
+const certificate = await makeCertificate({ name: "server", hosts: ["127.0.0.1"] });
 
 test.each<[string, Replies, RegExp]>([
   ["404 for everything with an empty body", () => [404], wrongBase],

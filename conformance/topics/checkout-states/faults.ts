@@ -10,12 +10,7 @@ const pathOfFinish = /^\/sandbox\/checkouts\/([^/]+)\/finish$/;
 /** Makes an unpaid checkout expire this many minutes after its creation. */
 const expires =
   (minutes: number): How =>
-  () => ({
-    storage: (inner) => ({
-      insertCheckout: (draft) =>
-        inner.insertCheckout({ ...draft, due: { afterMs: minutes * 60_000, status: "cancelled" } }),
-    }),
-  });
+  () => ({ merchant: () => ({ checkoutLifetime: () => minutes * 60_000 }) });
 
 export const faults: Faults = {
   "checkout-states.opened-stays-pending": {
@@ -71,7 +66,12 @@ export const faults: Faults = {
     })),
   },
   "sandbox.finish": {
-    "Finishing a checkout changes nothing.": () => ({ storage: () => ({ finishCheckout: async () => true }) }),
+    "Finishing a checkout changes nothing.": handles((call, ask) => {
+      const [, reference] = pathOfFinish.exec(call.path) ?? [];
+      return ask(
+        reference && "outcome" in sent(call) ? { ...call, method: "GET", path: `/v1/checkouts/${reference}` } : call,
+      );
+    }),
     "Finishing a checkout always makes it succeed.": requests(finish, (fields) => ({ ...fields, outcome: "success" })),
   },
 };

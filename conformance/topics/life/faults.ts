@@ -261,7 +261,7 @@ export const faults: Faults = {
         return {
           async webhook(message, deliver) {
             const url = (first ??= message.url);
-            if (message.url !== url) void sleep(oldAge).then(() => deliver({ ...message, url }));
+            if (message.url !== url) void sleep(oldAge).then(() => deliver({ ...message, url }).catch(() => undefined));
             return deliver(message);
           },
         };
