@@ -181,7 +181,7 @@ describe.each(findRuntimes())("$name", ({ name, program, required, source, args 
     if (!program) throw new Error(`${name} is not installed: ${source}.`);
     const output =
       name === "workerd" ? runInWorkerd(program) : runIn(program, [...args, "script.js", server.baseUrl, key, name]);
-    expect(JSON.parse(await output)).toEqual(Array(6).fill(true));
+    expect(JSON.parse(await output)).toEqual(Array(7).fill(true));
   });
 
   test.skipIf(isMissing || !/Node|Bun/.test(name))("loads the package with require", async () => {
