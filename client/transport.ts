@@ -2,7 +2,6 @@
 import createFetchClient, { type Client } from "openapi-fetch";
 import type { paths } from "../generated/openapi.ts";
 import { UnexpectedAnswerError } from "./errors.ts";
-import type { Job } from "./job.ts";
 import type { Fetch } from "./options.ts";
 import { parse } from "./text.ts";
 
@@ -11,6 +10,14 @@ export type RawClient = Client<paths>;
 
 /** The path that creates records of a kind, and under which they are read by reference, or the path of a list. */
 export type Path = Extract<keyof paths, "/v1/disbursements" | "/v1/checkouts" | "/v1/balances" | "/v1/statements">;
+
+/** A create has a body, a list a query, and a verify the service's reference. */
+interface Message {
+  path: Path;
+  body?: unknown;
+  query?: object;
+  reference?: string | undefined;
+}
 
 /** A response that was read completely. `body` is parsed JSON, or of a response that is no success perhaps a text. */
 export interface Reply {
@@ -32,7 +39,7 @@ const Carrier = function (url: string, init: RequestInit): Carrier {
 
 /** Sends a request. Calls `onSend` immediately before. */
 export type Transport = (
-  job: Job,
+  message: Message,
   options: { headers: Record<string, string>; signal: AbortSignal },
   onSend: () => void,
 ) => Promise<Reply>;
