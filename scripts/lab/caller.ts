@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createHttpClient, type HttpResponse, type RequestOptions } from "../../server/testing/http.ts";
+import { createHttpClient, type RequestOptions } from "../../server/testing/http.ts";
 
 export type Caller = ReturnType<typeof createCaller>;
 
