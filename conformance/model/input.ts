@@ -129,7 +129,6 @@ export type Query = {
   createdBefore?: string;
   from?: string;
   to?: string;
-  format?: "json" | "csv";
 };
 
 /** Reads the query of a list. Unknown parameters are ignored. */
@@ -143,15 +142,10 @@ export function readQuery(call: Call, path: ListPath): Query {
     const [text, ...more] = searchParams.getAll(name);
     if (text === undefined) continue;
     const isNumber = schema.type === "integer" && /^-?\d+$/.test(text);
-    values[name] = more.length > 0 ? [text, ...more] : isNumber ? Number(text) : text;
-    const raw =
-      search
-        .slice(1)
-        .split("&")
-        .find((pair) => pair.startsWith(`${name}=`)) ?? "";
-    if (!allowReserved && /[:/?#[\]@!$'()*+,;=]/.test(raw.slice(name.length + 1))) {
+    const raw = new RegExp(`[?&]${name}=([^&]*)`).exec(search)?.[1] ?? "";
+    if (!allowReserved && /[:/?#[\]@!$'()*+,;=]/.test(raw))
       encoding.push({ path: name, code: "encoding", message: `Percent-encode the value of ${name}.` });
-    }
+    values[name] = more.length > 0 ? [text, ...more] : isNumber ? Number(text) : text;
   }
   if (encoding.length > 0) refuse(encoding);
   check(list.validate, values);

@@ -146,23 +146,6 @@ function pageOf<T extends Item>({ state: { cursors } }: Merchant, list: string, 
   return { ...data, nextCursor };
 }
 
-/** Returns a page of the statement, as JSON or as a table. */
-function listStatements({ call, merchant }: Asked): unknown {
-  const path = "/v1/statements";
-  const query = readQuery(call, path);
-  const page = pageOf(merchant, path, merchant.state.balances.entries, query);
-  if (query.format !== "csv") return page;
-  const columns = ["createdAt", "kind", "reference", "currency", "amount", "balance"] as const;
-  const lines = [columns, ...page.items.map((entry) => columns.map((column) => entry[column]))];
-  const headers: Record<string, string> = { "content-type": "text/csv; charset=utf-8" };
-  if ("nextCursor" in page) {
-    const next = new URL(call.path, "http://model");
-    next.searchParams.set("cursor", page.nextCursor);
-    headers["link"] = `<${next.pathname}${next.search}>; rel="next"`;
-  }
-  return { status: 200, headers, text: lines.map((line) => `${line.join(",")}\r\n`).join("") };
-}
-
 /** Returns the operations, by path and method. */
 const operations = (origin: Origin): Record<string, Record<string, Handler>> => ({
   "/v1/disbursements": {
@@ -178,7 +161,10 @@ const operations = (origin: Origin): Record<string, Record<string, Handler>> => 
   },
   "/v1/checkouts/:id": { GET: ({ merchant, id }) => existing(merchant.state.checkouts.find(id)) },
   "/v1/balances": { GET: ({ merchant }) => merchant.state.balances.list() },
-  "/v1/statements": { GET: listStatements },
+  "/v1/statements": {
+    GET: ({ call, merchant }) =>
+      pageOf(merchant, "/v1/statements", merchant.state.balances.entries, readQuery(call, "/v1/statements")),
+  },
   "/sandbox/balance": { PUT: setBalance },
   "/sandbox/clock": { GET: ({ merchant }) => clockOf(merchant) },
   "/sandbox/clock/advance": { POST: advanceClock },
@@ -202,22 +188,22 @@ const operations = (origin: Origin): Record<string, Record<string, Handler>> => 
 /** Shows and takes the payment of a checkout. The page needs no key, because the customer has no key. */
 async function servePage({ method, body }: Call, merchant: Merchant, reference: string): Promise<Reply | undefined> {
   const checkout = existing(merchant.state.checkouts.find(reference));
-  const locale = merchant.state.locales.get(reference) ?? "en";
   const canPay = checkout.status === "pending" && checkout.customer === undefined;
   if (method !== "POST") {
     const target = checkout.status === "pending" ? undefined : redirectOf(checkout);
-    return target === undefined ? html(200, paymentPage(checkout, locale)) : redirect(target);
+    return target === undefined ? html(200, paymentPage(checkout)) : redirect(target);
   }
   const form = new URLSearchParams(body.toString());
   const phoneNumber = form.get("phoneNumber") ?? "";
   if (canPay && form.get("action") === "cancel") merchant.finish(checkout, "cancelled");
   else if (canPay) {
-    if (!/^[0-9]{10,15}$/.test(phoneNumber)) return html(422, paymentPage(checkout, locale, "invalid"));
+    if (!/^[0-9]{10,15}$/.test(phoneNumber))
+      return html(422, paymentPage(checkout, "Enter 10 to 15 digits, without a plus sign."));
     try {
       refuseByNumber(merchant, phoneNumber, reference);
     } catch (error) {
       if (!(error instanceof Problem) || error.body.code !== "unavailable") throw error;
-      return html(503, paymentPage(checkout, locale, "unavailable"));
+      return html(503, paymentPage(checkout, "The payment was not accepted. Try again."));
     }
     merchant.pay(checkout, phoneNumber);
     if (await losesResponse(merchant, phoneNumber)) return undefined;
