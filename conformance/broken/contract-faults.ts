@@ -52,31 +52,19 @@ const responses: [operation: Operation, schema: string, shape: string, provokedB
   ["listDeliveries", "DeliveryList", "answers.exact", "sandbox.deliveries"],
 ];
 
-const ofResponses = responses.map(([operation, schema, shape, provokedBy, absent = shape]): Faults => {
-  const fields = fieldsOf(schemas[schema]!);
-  const puts = (field: string, change: (value: unknown) => unknown) =>
-    data(operation, (body) => replaced(body, field, change));
-  const lacks = (names: readonly string[], by = provokedBy) =>
-    forEach(names, (field) => [
-      `${operation} leaves ${field} out.`,
-      through(
-        by,
-        puts(field, () => undefined),
-      ),
-    ]);
-  const types = forEach(fields, (field) => [
-    `${operation} returns ${field} with another type.`,
-    through(provokedBy, puts(field, ofAnotherType)),
-  ]);
-  const required = fields.filter((field) => !given.has(field));
-  const optional = lacks(
-    fields.filter((field) => given.has(field)),
-    absent === shape ? provokedBy : absent,
-  );
-  return absent === shape
-    ? { [shape]: { ...lacks(required), ...types, ...optional } }
-    : { [shape]: { ...lacks(required), ...types }, [absent]: optional };
-});
+const ofResponses = responses.flatMap(([operation, schema, shape, provokedBy, absent]) =>
+  fieldsOf(schemas[schema]!).flatMap((field): Faults[] => {
+    const changes = (change: (value: unknown) => unknown) => data(operation, (body) => replaced(body, field, change));
+    const lacks = changes(() => undefined);
+    const [id, by] = absent !== undefined && given.has(field) ? [absent, absent] : [shape, provokedBy];
+    return [
+      { [id]: { [`${operation} leaves ${field} out.`]: through(by, lacks) } },
+      {
+        [shape]: { [`${operation} returns ${field} with another type.`]: through(provokedBy, changes(ofAnotherType)) },
+      },
+    ];
+  }),
+);
 
 const ofEvents: Faults = {
   "events.data-is-the-record": forEach(resolved(schemas["Disbursement"]).required ?? [], (field) => [

@@ -29,18 +29,9 @@ export function parseNumber(text: string): number {
   return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value));
 }
 
-const codes: Record<string, Field["code"]> = {
-  required: "required",
-  oneOf: "one_of",
-  type: "type",
-  pattern: "pattern",
-  format: "format",
-  minLength: "min_length",
-  maxLength: "max_length",
-  minimum: "minimum",
-  maximum: "maximum",
-  enum: "enum",
-};
+/** Returns the code of a rule of JSON Schema: min_length for minLength. */
+const codeOf = (keyword: string) =>
+  keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Field["code"];
 const malformed = new Set<Field["code"]>(["required", "one_of", "type", "encoding"]);
 
 function messageOf(path: string, { keyword, message, parentSchema }: ErrorObject): string {
@@ -58,8 +49,8 @@ function fieldsOf(errors: readonly ErrorObject[]): Field[] {
     const names = error === choice ? ["seconds", "to"] : [String(error.params["missingProperty"] ?? "")];
     for (const name of isPartOfChoice ? [] : names) {
       const path = [...error.instancePath.split("/"), name].filter(Boolean).join(".");
-      const code = codes[error.keyword];
-      if (path && code && !fields.has(path)) fields.set(path, { path, code, message: messageOf(path, error) });
+      const field = { path, code: codeOf(error.keyword), message: messageOf(path, error) };
+      if (path && !fields.has(path)) fields.set(path, field);
     }
   }
   return [...fields.values()];

@@ -146,39 +146,31 @@ function pageOf<T extends Item>({ state: { cursors } }: Merchant, list: string, 
   return { ...data, nextCursor };
 }
 
+const list =
+  (path: Parameters<typeof readQuery>[1], itemsOf: (state: Merchant["state"]) => readonly Item[]): Handler =>
+  ({ call, merchant }) =>
+    pageOf(merchant, path, itemsOf(merchant.state), readQuery(call, path));
+
 /** Returns the operations, by path and method. */
 const operations = (origin: Origin): Record<string, Record<string, Handler>> => ({
   "/v1/disbursements": {
-    GET: ({ call, merchant }) =>
-      pageOf(merchant, "/v1/disbursements", merchant.state.disbursements.records, readQuery(call, "/v1/disbursements")),
+    GET: list("/v1/disbursements", ({ disbursements }) => disbursements.records),
     POST: createDisbursement,
   },
   "/v1/disbursements/:id": { GET: ({ merchant, id }) => existing(merchant.state.disbursements.find(id)) },
   "/v1/checkouts": {
-    GET: ({ call, merchant }) =>
-      pageOf(merchant, "/v1/checkouts", merchant.state.checkouts.records, readQuery(call, "/v1/checkouts")),
+    GET: list("/v1/checkouts", ({ checkouts }) => checkouts.records),
     POST: (asked) => createCheckout(asked, origin),
   },
   "/v1/checkouts/:id": { GET: ({ merchant, id }) => existing(merchant.state.checkouts.find(id)) },
   "/v1/balances": { GET: ({ merchant }) => merchant.state.balances.list() },
-  "/v1/statements": {
-    GET: ({ call, merchant }) =>
-      pageOf(merchant, "/v1/statements", merchant.state.balances.entries, readQuery(call, "/v1/statements")),
-  },
+  "/v1/statements": { GET: list("/v1/statements", ({ balances }) => balances.entries) },
   "/sandbox/balance": { PUT: setBalance },
   "/sandbox/clock": { GET: ({ merchant }) => clockOf(merchant) },
   "/sandbox/clock/advance": { POST: advanceClock },
   "/sandbox/reset": { POST: ({ merchant }) => (merchant.reset(), clockOf(merchant)) },
-  "/sandbox/events": {
-    GET: ({ call, merchant }) =>
-      pageOf(merchant, "/sandbox/events", merchant.state.events, readQuery(call, "/sandbox/events")),
-  },
-  "/sandbox/deliveries": {
-    GET({ call, merchant }) {
-      const shown = merchant.state.deliveries.map((delivery) => delivery.shown);
-      return pageOf(merchant, "/sandbox/deliveries", shown, readQuery(call, "/sandbox/deliveries"));
-    },
-  },
+  "/sandbox/events": { GET: list("/sandbox/events", ({ events }) => events) },
+  "/sandbox/deliveries": { GET: list("/sandbox/deliveries", ({ deliveries }) => deliveries.map(({ shown }) => shown)) },
   "/sandbox/deliveries/:id/replay": { POST: ({ merchant, id }) => merchant.replay(id) },
   "/sandbox/checkouts/:id/finish": { POST: finishCheckout },
   "/sandbox/webhook-secret": { GET: ({ merchant }) => merchant.showSecrets() },
