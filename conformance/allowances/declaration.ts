@@ -43,7 +43,6 @@ export class DeclarationError extends Error {
   }
 }
 
-/** The path of the published JSON Schema. */
 export const schemaFile = fileURLToPath(new URL("certify.schema.json", import.meta.url));
 
 type Property = { description: string; minimum?: number };
@@ -51,10 +50,8 @@ const schema = JSON.parse(readFileSync(schemaFile, "utf8")) as { properties: Rec
 /** Compiles a schema when it is first used, because most runs have no declaration. */
 const ajv = new Ajv2020({ allErrors: true });
 
-/** The names of all fields. */
 export const fieldNames = Object.keys(schema.properties);
 
-/** Returns the description of a field, for people. */
 export const meaningOf = (field: keyof Declaration): string => schema.properties[field].description;
 
 /** Returns the smallest value that a field may have, because every target must accept this value. */

@@ -7,7 +7,6 @@ import { table } from "./table.ts";
 export type Finding = { value?: unknown; text: string };
 export type Findings = { [Name in keyof Declaration]?: Finding };
 
-/** The length of a comment line. */
 const width = 100;
 
 const comment = (text: string) => wrapped(oneLine(text), width - 2).map((line) => `# ${line}`);

@@ -8,7 +8,6 @@ import { textOf } from "../target/values.ts";
 
 /** How payouts prove a limit. The fields replace the fields of an ordinary payout. */
 type Proof<Value> = {
-  /** Describes the value of a payout to which the limit applies. */
   label: (fields: Fields, recipient: string) => string;
   /** What a reader must know about a limit that was found. */
   note?: string;
@@ -28,7 +27,6 @@ type Proof<Value> = {
 
 type Limit<Value> = {
   phrase: (limit: Value) => string;
-  /** The value that a commented field of certify.yaml shows. */
   example: Value;
   /** Says what the target refuses if a request with valid values exceeds the limit, such as "amounts above 1000000". */
   exceeded?: (limit: Value, fields: Fields) => string | undefined;
@@ -40,7 +38,6 @@ type Sized = Omit<Proof<number>, "inside" | "beyond"> &
   Pick<Limit<number>, "phrase" | "example"> & {
     /** The size of the value in a request; no number if the request has no such value. */
     size: (fields: Fields) => unknown;
-    /** Says what is refused. */
     beyond: (limit: number) => string;
     /** False if a value at the edge may be refused for another reason. */
     provesEdge?: boolean;
@@ -59,7 +56,6 @@ const madeOf = (characters: string) => {
 /** Returns true if the fields are those of a checkout, which has no phone number. */
 const isCheckout = (fields: Fields) => "country" in fields && !("phoneNumber" in fields);
 
-/** Returns true if the phone number is in one of the ranges. */
 export const inRanges = (ranges: readonly string[], phoneNumber: string): boolean =>
   ranges.some((range) => {
     const digits = range.replace(/x+$/, "");
@@ -90,7 +86,6 @@ const sized = ({ phrase, example, size, beyond, of, provesEdge = true, ...proof 
   };
 };
 
-/** The entry of the countries or of the currencies. */
 const place = (field: "country" | "currency", plural: string, valid: RegExp, example: string[]): Limit<string[]> => ({
   phrase: (codes) => `${plural}: ${codes.join(", ")}`,
   example,
@@ -282,7 +277,6 @@ export const provable = entries.flatMap(([field, { proof }]) => (proof ? [{ fiel
 const each = (limits: Declaration, text: (limit: Limit<unknown>, value: unknown) => string | undefined) =>
   entries.flatMap(([field, limit]) => (limits[field] === undefined ? [] : (text(limit, limits[field]) ?? [])));
 
-/** Returns one phrase for each limit. */
 export const limitPhrases = (limits: Declaration = {}): string[] => each(limits, ({ phrase }, value) => phrase(value));
 
 /**

@@ -33,7 +33,6 @@ function derived(name: string, alphabet: string, length: number): string {
   return text;
 }
 
-/** Returns a word that can be pronounced. */
 const wordOf = (random: Random, length: number) =>
   Array.from({ length }, (_, index) =>
     pick(random, [...(index % 2 === 0 ? "bdfgklmnprstvz" : "aeiou")] as [string]),
@@ -173,13 +172,11 @@ export function createMerchant(options: MerchantOptions) {
   const made: string[] = [];
   let mailboxes = 0;
   return {
-    /** The merchant's name: a word in lower case. */
     name,
     /** A reference that no record has. */
     unknown: `${name}-${derived(`unknown ${runId}`, letters + digits, 10)}`,
     /** Well-formed keys that no merchant has. */
     keys: ["a", "b"].map((which) => derived(`key ${which} ${runId}`, letters + digits, 32)) as [string, string],
-    /** Returns an unused reference. */
     fresh(): string {
       const reference = referenceOf(options, made.length + 1);
       made.push(reference);
@@ -194,7 +191,6 @@ export function createMerchant(options: MerchantOptions) {
     },
     /** Returns the path of a new mailbox for webhooks. Its last segment is unique. */
     mailbox: () => `${folder}/${derived(`mailbox ${runId} ${(mailboxes += 1)}`, letters + digits, 12)}`,
-    /** The query of the merchant's addresses. */
     query: `${order}=${random(1000, 99_999)}&${origin}=${name}`,
     /** Returns headers as the merchant's program sends them. */
     headers: (given: Headers): Headers => inOrder(program, given),

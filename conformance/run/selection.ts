@@ -27,7 +27,6 @@ function placeOf({ name, effect, phase, offline }: Check, seed: number): readonl
   return [2 * effects[effect] + (phase === "opening" ? 0 : 1), random];
 }
 
-/** Returns the checks in the order in which they run. */
 export function inOrder(checks: readonly Check[], seed: number): Check[] {
   const placed = checks.map((check) => ({ check, place: placeOf(check, seed) }));
   return placed.toSorted((a, b) => a.place[0] - b.place[0] || a.place[1] - b.place[1]).map(({ check }) => check);

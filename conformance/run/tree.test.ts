@@ -3,7 +3,7 @@ import type { RunOptions } from "../run-options.ts";
 import type { CheckReport } from "./verdicts.ts";
 import { catalogue } from "../contract/requirements.ts";
 import { exitCodeOf, type CheckResult, type NotJudged, type Verdict } from "../results.ts";
-import { sideConditions } from "./conditions.ts";
+import { sideConditions } from "./tree.ts";
 import { buildReport } from "./tree.ts";
 
 const options = {

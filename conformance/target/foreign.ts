@@ -4,7 +4,6 @@ import { lookup as dnsLookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 import type { HttpFailure, HttpResponse } from "./http.ts";
 
-/** Resolves a name to all of its addresses. */
 export type Lookup = (name: string) => Promise<readonly string[]>;
 
 export const systemLookup: Lookup = async (name) =>

@@ -1,14 +1,14 @@
 // Lets Dredd judge one example of each documented response. Dredd repeats a request that another check of the run has
 // sent, and compares status and body with the OpenAPI document.
 import { fittedReference } from "../../allowances/fit.ts";
-import { define, type Context, describeResponse } from "../../check.ts";
+import { define, type Context } from "../../check.ts";
 import { responseSchema, routeOf } from "../../contract/contract.ts";
 import { runDredd, type Transaction } from "../../contract/dredd.ts";
 import { catalogue, inProfile } from "../../contract/requirements.ts";
 import { inlined } from "../../contract/validate.ts";
 import type { Profile } from "../../results.ts";
 import { usualAmount } from "../../generate/plan.ts";
-import type { TargetRequest } from "../../target/exchange.ts";
+import { describeResponse, type TargetRequest } from "../../target/exchange.ts";
 import { fieldsOf } from "../../target/ledger.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 

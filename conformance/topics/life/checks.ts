@@ -1,7 +1,8 @@
 // Judges the whole run before the verdict: creates payouts first, lets time pass, reads every record again, uses every
 // reference again, and compares webhooks and checkouts with their records (§2.1 to §2.3, §4.3, §6, §7, D11, D15).
 import { exceeded } from "../../allowances/table.ts";
-import { define, type Context, describeResponse, given } from "../../check.ts";
+import { define, type Context, given } from "../../check.ts";
+import { describeResponse } from "../../target/exchange.ts";
 import type { Facts, RecordFact } from "../../history/facts.ts";
 import { type Contradiction, type Fields, type History, isFinal, sentAt } from "../../history/history.ts";
 import {
