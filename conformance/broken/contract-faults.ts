@@ -1,5 +1,6 @@
 // Servers whose fault the contract's schemas can say: a response or an event that lacks a field or has it with another
 // type, and a request that is accepted although one of its fields is missing, of another type or out of its bounds.
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { openapi, type Schema } from "../contract/contract.ts";
 import { accepts, data } from "./changes.ts";
 import { without, type Operation, type Fields } from "./calls.ts";
@@ -41,7 +42,13 @@ function replaced(within: unknown, path: string, change: (value: unknown) => unk
 const ofAnotherType = (value: unknown) => (typeof value === "string" ? 7 : JSON.stringify(value));
 
 /** The responses, each with the requirement about its shape, and the requirement whose checks provoke it. */
-const responses: [operation: Operation, schema: string, shape: string, provokedBy: string, absent?: string][] = [
+const responses: [
+  operation: Operation,
+  schema: string,
+  shape: RequirementId,
+  provokedBy: RequirementId,
+  absent?: RequirementId,
+][] = [
   ["createDisbursement", "DisbursementCreated", "create.result-shape", "create.accepted"],
   ["verifyDisbursement", "Disbursement", "verify.record-shape", "verify.webhook-address", "verify.webhook-address"],
   ["createCheckout", "CheckoutCreated", "checkout-body.shape", "checkout-body.shape"],
