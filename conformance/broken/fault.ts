@@ -1,7 +1,7 @@
 // Defines a broken server: a description, the requirements it violates, and the code that makes it violate them.
-import type { RequirementId } from "../../generated/requirement-ids.ts";
 import type { Hooks } from "../model/merchant.ts";
 import type { Profile } from "../results.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 export type { Hooks } from "../model/merchant.ts";
 export type { Ask, Call, Deliver, Message, Reply } from "../model/messages.ts";
@@ -73,8 +73,10 @@ export const joined =
 type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly RequirementId[] };
 type Ids = RequirementId | readonly RequirementId[];
 
-/** The faults of a topic: by requirement, and by a sentence that describes the defect. */
-export type Faults = Readonly<Partial<Record<RequirementId, Readonly<Record<string, How | Declared>>>>>;
+/** The faults of a topic, each named after the requirement and by a sentence that describes the defect. */
+export type Faults = { readonly [Name in `${RequirementId}: ${string}`]: How | Declared } | Grouped;
+/** Faults by requirement, and by the sentence. */
+type Grouped = Readonly<Record<string, Readonly<Record<string, How | Declared>>>>;
 
 const declared = (fault: How | Declared): Declared => (typeof fault === "function" ? { how: fault } : fault);
 
@@ -101,9 +103,10 @@ export const forEach = <const T>(
 
 /** Returns the faults of a topic as a list. */
 export const listed = (faults: Faults): Fault[] =>
-  (Object.entries(faults) as [RequirementId, Record<string, How | Declared>][]).flatMap(([id, defects]) =>
-    Object.entries(defects).map(([defect, fault]) => {
-      const { also: others = [], ...rest } = declared(fault);
-      return { id: `${id}: ${defect}`, defect, violates: [id, ...others], ...rest };
-    }),
-  );
+  Object.entries(faults).flatMap(([name, fault]: [string, How | Declared | Grouped[string]]) => {
+    if (typeof fault !== "function" && !("how" in fault))
+      return Object.entries(fault).flatMap(([defect, each]) => listed({ [`${name}: ${defect}`]: each } as Faults));
+    const [id = "", defect = ""] = name.split(/: (.*)/s);
+    const { also: others = [], ...rest } = declared(fault as How | Declared);
+    return [{ id: name, defect, violates: [id as RequirementId, ...others], ...rest }];
+  });
