@@ -142,7 +142,7 @@ test.concurrent.for(cases)(
       const lines = output.trim().split("\n");
       for (const { reference, amount, phoneNumber } of entries) {
         const own = service.ledger.payouts.filter(
-          ({ request }) => request.phoneNumber === phoneNumber && request.amount === amount,
+          ({ record }) => record.customer.phoneNumber === phoneNumber && record.amount === amount,
         );
         expect(own.length).toBeLessThanOrEqual(1);
         // Of several entries, each line begins with a reference.

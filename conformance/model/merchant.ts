@@ -64,6 +64,13 @@ export class Ledger<Kind extends Payment> {
     this.#byReference.set(record.reference, record);
     this.#byMerchantsReference.set(record.merchantsReference, record);
   }
+  /** Gives the record with this merchant's reference another one. */
+  rename(from: string, to: string): void {
+    const record = this.duplicateOf(from);
+    if (!record) return;
+    this.#byMerchantsReference.delete(from);
+    this.#byMerchantsReference.set(to, Object.assign(record, { merchantsReference: to }));
+  }
   find(reference: string): Kind | undefined {
     return this.#byReference.get(reference);
   }
