@@ -3,9 +3,8 @@
 import { homeOf } from "../generate/countries.ts";
 import { describeResponse, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { leastOf, type Declaration } from "./declaration.ts";
-import { rendered } from "./file.ts";
 import { allPairs, type Fields } from "./search.ts";
-import { exceeded, table } from "./table.ts";
+import { exceeded, rendered, table } from "./table.ts";
 
 export type Limits = ReturnType<typeof createLimits>;
 

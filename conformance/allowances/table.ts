@@ -1,7 +1,8 @@
 // The limits that a deployment may add to the interface (§8, D45): one entry for each field of certify.yaml. An entry
 // says how people read the limit, which requests exceed it, and with which payouts it is found and proved. The schema
 // says how a limit is declared, and fit.ts keeps requests inside it.
-import type { Declaration, Velocity } from "./declaration.ts";
+import { oneLine, wrapped } from "../report/visible.ts";
+import { fieldNames, meaningOf, type Declaration, type Velocity } from "./declaration.ts";
 import * as find from "./search.ts";
 import type { Fields, Search } from "./search.ts";
 import { textOf } from "../target/values.ts";
@@ -279,9 +280,35 @@ const each = (limits: Declaration, text: (limit: Limit<unknown>, value: unknown)
 
 export const limitPhrases = (limits: Declaration = {}): string[] => each(limits, ({ phrase }, value) => phrase(value));
 
-/**
- * Returns the limit that a request's values exceed, in words, such as "amounts above 1000000"; undefined if they exceed
- * no limit.
- */
+/** Returns the limit that a request's values exceed, in words, such as "amounts above 1000000". */
 export const exceeded = (limits: Declaration, fields: Fields): string | undefined =>
   each(limits, (limit, value) => limit.exceeded?.(value, fields))[0];
+
+/** What the run found out about a field: its value if there is a limit, and the requests that prove it. */
+export type Finding = { value?: unknown; text: string };
+export type Findings = { [Name in keyof Declaration]?: Finding };
+
+const width = 100;
+
+const comment = (text: string) => wrapped(oneLine(text), width - 2).map((line) => `# ${line}`);
+
+/** Renders a value as JSON, which is also YAML, with a space after each comma and colon. */
+export const rendered = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(rendered).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  return `{ ${Object.entries(value)
+    .map(([name, inner]) => `${name}: ${rendered(inner)}`)
+    .join(", ")} }`;
+};
+
+function section(field: keyof Declaration, { value, text }: Finding): string {
+  const shown = value === undefined ? `# ${field}: ${rendered(table[field].example)}` : `${field}: ${rendered(value)}`;
+  return [...comment(meaningOf(field)), ...comment(text), shown, ""].join("\n");
+}
+
+/** @param untried says why nothing was found out about a field */
+export function renderDeclaration(introduction: readonly string[], findings: Findings, untried: string): string {
+  const fields = fieldNames as (keyof Declaration)[];
+  const sections = fields.map((field) => section(field, findings[field] ?? { text: untried }));
+  return [...introduction.flatMap(comment), "", ...sections].join("\n");
+}

@@ -3,7 +3,7 @@ import { createMerchant } from "../generate/merchant.ts";
 import { BudgetExceeded, createBudget } from "./budget.ts";
 import { newAccount } from "./exchange.ts";
 import type { HttpClient, HttpFailure, HttpResponse } from "./http.ts";
-import { EffectNotAllowed, RunStopped } from "./ledger.ts";
+import { EffectNotAllowed } from "./ledger.ts";
 import { createRedactor } from "./redact.ts";
 import { createTarget, type TargetOptions } from "./target.ts";
 
@@ -243,15 +243,8 @@ describe("a target", () => {
     expect(clock).toBeLessThanOrEqual(3500);
   });
 
-  test("that is unreachable stops a run without patience at once", async () => {
-    replies = [gone];
-    await expect(target({ patienceMs: 0 }).send(get)).rejects.toThrow(RunStopped);
-    expect(sent).toHaveLength(1);
-  });
-
   test.each([
     ["fails one request", [lost, reply(404), reply(200)], 2],
-    ["responds 502 once", [reply(502), reply(404), reply(200)], 2],
     ["restarts within the patience", [lost, lost, reply(502), reply(404), reply(200)], 4],
     ["responds 500", [reply(500), reply(200)], 1],
   ])("that %s continues, and the failure counts", async (_, given, requests) => {
@@ -263,25 +256,11 @@ describe("a target", () => {
     expect((await one.send(get)).status).toBe(200);
   });
 
-  test("is not suspected because of a forced outcome", async () => {
-    replies = [reply(503)];
-    await target().send({ ...payout, json: body(5), forced: true });
-    expect(sent).toHaveLength(1);
-  });
-
   test("that dies during a payout leaves it in the list of records, as uncertain", async () => {
     replies = [lost];
     const one = target();
     await expect(one.send({ ...payout, json: body(5) })).rejects.toThrow("stopped responding at request 1");
     expect(one.ledger.created).toMatchObject([{ kind: "disbursement", amount: 5, uncertain: true }]);
-  });
-
-  test("that dies during concurrent requests is probed once for all of them", async () => {
-    replies = [lost];
-    const one = target();
-    const results = await Promise.allSettled([1, 2, 3, 4].map(() => one.send(get)));
-    expect(results.map(({ status }) => status)).toEqual(Array(4).fill("rejected"));
-    expect(pathsOf().filter((path) => path === probe).length).toBeLessThanOrEqual(8);
   });
 
   test("that no longer responds is noticed by a check that only waits", async () => {
