@@ -66,14 +66,6 @@ const throttledText =
 /** The most payouts that a check sends at once. A rule that permits as many does not change the races. */
 export const largestRace = 24;
 
-/** Describes what the statuses of a series of payouts show about the permitted number. */
-function velocityFinding(limited: number, throttled: string | undefined): Findings {
-  if (throttled !== undefined) return { velocity: { text: `Fill this in by hand: ${throttled}` } };
-  if (limited === 0) return {};
-  const text = `The target returned 429 ${limited} times. A run waits and retries after a 429, so this limit need not be declared.`;
-  return { velocity: { text } };
-}
-
 const delayFinding = ({ readAfterWriteMs: value }: Declaration): Finding =>
   value === undefined
     ? { text: "No delay found." }
@@ -315,6 +307,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     if (!(error instanceof BudgetExceeded)) throw error;
     unproved.push("velocity");
   });
-  Object.assign(findings, velocityFinding(limited, throttled), { readAfterWriteMs: delayFinding(limits.found) });
+  if (throttled !== undefined) findings.velocity = { text: `Fill this in by hand: ${throttled}` };
+  Object.assign(findings, { readAfterWriteMs: delayFinding(limits.found) });
   return { findings, unproved, ...(throttled === undefined ? {} : { throttled }) };
 }

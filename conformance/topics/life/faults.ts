@@ -1,5 +1,6 @@
 // Servers whose records, references, webhooks or checkouts change, vanish or mix up long after the create (§2.1, §2.3,
 // §4.2, §4.3, §6, D3, D6, D15).
+import type { RequirementId } from "../../../generated/requirement-ids.ts";
 import { also, caughtOnlyBy, forEach, hooksOf, through, type Faults, type How } from "../../broken/fault.ts";
 import { ageing, confuses, paysAgain } from "../../broken/memory.ts";
 import { data, records, responses, results } from "../../broken/changes.ts";
@@ -82,7 +83,7 @@ const succeedsEarly =
     });
   };
 
-const onlyFacts = ["life.facts-kept", "life.payouts-apart"];
+const onlyFacts: RequirementId[] = ["life.facts-kept", "life.payouts-apart"];
 
 export const faults: Faults = {
   "life.facts-kept": {
