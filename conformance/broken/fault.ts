@@ -99,7 +99,7 @@ export const joined =
       });
 
 /** What a topic declares of a fault, besides the requirement and the defect under which it stands. */
-type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly string[] };
+type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly string[]; isAlone?: true };
 type Ids = string | readonly string[];
 
 /** The faults of a topic: by requirement, and by a sentence that describes the defect. */
@@ -122,6 +122,16 @@ export const caughtOnlyBy = (ids: Ids, fault: How | Declared, profile: Profile =
   onlyBy: { ids: [ids].flat(), profile },
 });
 
+/** Declares that only the requirement under which a fault stands catches it. The interface states this requirement. */
+export const alone = (fault: How | Declared): Declared => ({ ...declared(fault), isAlone: true });
+
+/** Declares that the checks of this requirement provoke all these faults (see `Fault.through`). */
+export const provokedBy = (id: string, faults: Faults): Faults =>
+  mapValues(faults, (defects) => mapValues(defects, (fault) => through(id, fault)));
+
+const mapValues = <From, To>(fields: Readonly<Record<string, From>>, change: (value: From) => To) =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, change(value)]));
+
 /** Makes faults that differ in one value. */
 export const forEach = <const T>(
   values: readonly T[],
@@ -132,7 +142,8 @@ export const forEach = <const T>(
 export const listed = (faults: Faults): Fault[] =>
   Object.entries(faults).flatMap(([id, defects]) =>
     Object.entries(defects).map(([defect, fault]) => {
-      const { also: others = [], ...rest } = declared(fault);
-      return { id: `${id}: ${defect}`, defect, violates: [id, ...others], ...rest };
+      const { also: others = [], isAlone, ...rest } = declared(fault);
+      const onlyBy = { ids: [id], profile: "core" } as const;
+      return { id: `${id}: ${defect}`, defect, violates: [id, ...others], ...(isAlone ? { onlyBy } : {}), ...rest };
     }),
   );

@@ -1,9 +1,23 @@
-// Servers that create checkouts with other values or references than requested, and show others (D6).
-import { forEach, type Faults } from "../../broken/fault.ts";
-import { data, handles, opens, pages, refuses, requests, responses, statuses, texts } from "../../broken/changes.ts";
-import { disbursementIn, hasNoKey, isOf, isText, sent, without } from "../../broken/calls.ts";
+// Servers that create checkouts with other values or references than requested, and whose checkouts end in another way,
+// twice or never (D3, D6, D10).
+import { type Faults, type How, forEach } from "../../broken/fault.ts";
+import { data, handles, requests, opens, pages, refuses, responses, statuses, texts } from "../../broken/changes.ts";
+import { dataOf, withData, refusal, withHeader } from "../../broken/replies.ts";
+import { isOf, lastPart, sent, disbursementIn, hasNoKey, isText, without } from "../../broken/calls.ts";
 import { paysAgain } from "../../broken/memory.ts";
-import { refusal, withHeader } from "../../broken/replies.ts";
+
+const finish = "finishCheckout";
+const pathOfFinish = /^\/sandbox\/checkouts\/([^/]+)\/finish$/;
+
+/** Makes an unpaid checkout expire this many minutes after its creation. */
+const expires =
+  (minutes: number): How =>
+  () => ({
+    storage: (inner) => ({
+      insertCheckout: (draft) =>
+        inner.insertCheckout({ ...draft, due: { afterMs: minutes * 60_000, status: "cancelled" } }),
+    }),
+  });
 
 export const faults: Faults = {
   "checkout-body.shape": { "Creating a checkout returns 201.": statuses("createCheckout", 200, 201) },
@@ -89,5 +103,61 @@ export const faults: Faults = {
       ...reply,
       text: reply.text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"'),
     })),
+  },
+  "checkout-states.opened-stays-pending": {
+    "Opening the link to the payment page lets the checkout fail.": handles(async (call, ask, world) => {
+      const reply = await ask(call);
+      const [, reference] = /^\/checkouts\/([^/?]+)$/.exec(call.path) ?? [];
+      if (reference === undefined) return reply;
+      const headers = { "x-api-key": world.key, "content-type": "application/json" };
+      const body = Buffer.from('{"outcome":"failed"}');
+      await ask({ method: "POST", path: `/sandbox/checkouts/${reference}/finish`, headers, body });
+      return reply;
+    }),
+  },
+  "checkout-states.outcomes": {
+    "A failed checkout has the status success.": data("verifyCheckout", (record) =>
+      record["status"] === "failed" ? { ...record, status: "success" } : record,
+    ),
+    "The payment of a checkout ends the oldest open checkout with the same amount.": () => {
+      const open = new Map<unknown, unknown>();
+      return handles(async (call, ask) => {
+        const [, paid = ""] = pathOfFinish.exec(call.path) ?? [];
+        const oldest = [...open].find(([, amount]) => amount === open.get(paid))?.[0];
+        open.delete(oldest);
+        const reply = await ask(oldest ? { ...call, path: call.path.replace(paid, String(oldest)) } : call);
+        if (reply?.status === 200 && isOf(call, "createCheckout"))
+          open.set(dataOf(reply)["reference"], sent(call)["amount"]);
+        return reply;
+      });
+    },
+  },
+  "checkout-states.final": {
+    "A final checkout can be finished again with another outcome.": () => {
+      const ended = new Map<unknown, unknown>();
+      return handles(async (call, ask) => {
+        const reply = await ask(call);
+        if (!reply) return reply;
+        if (isOf(call, finish) && reply.status === 409) {
+          ended.set(pathOfFinish.exec(call.path)?.[1], sent(call)["outcome"]);
+          return { ...reply, status: 200 };
+        }
+        const status = isOf(call, "verifyCheckout") ? ended.get(lastPart(call)) : undefined;
+        return status ? withData(reply, { ...dataOf(reply), status }) : reply;
+      });
+    },
+  },
+  "checkout-states.expiry": {
+    "An unpaid checkout expires after 10 minutes.": expires(10),
+  },
+  "checkout-states.updated-at": {
+    "updatedAt of a checkout stays the time of its creation.": data("verifyCheckout", (record) => ({
+      ...record,
+      updatedAt: record["createdAt"],
+    })),
+  },
+  "sandbox.finish": {
+    "Finishing a checkout changes nothing.": () => ({ storage: () => ({ finishCheckout: async () => true }) }),
+    "Finishing a checkout always makes it succeed.": requests(finish, (fields) => ({ ...fields, outcome: "success" })),
   },
 };
