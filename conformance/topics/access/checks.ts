@@ -16,7 +16,15 @@ import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import type { Notification, Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
 import { finishAny, pageLink } from "../../steps/checkouts.ts";
-import { addressOf, awaitWebhook, costOf, judgeAddresses, type Refusable, refuseThenPay } from "../refused/checks.ts";
+import {
+  addressOf,
+  awaitWebhook,
+  costOf,
+  judgeAddresses,
+  type Refusable,
+  refuseThenPay,
+  refusing,
+} from "../refused/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const effect = "must-be-rejected";
@@ -275,7 +283,7 @@ export const checks = [
     expectData(context, id, record, { status: "pending" }, when);
   }),
 
-  check(["reads.pay-nothing", "refused.no-webhook"], costOf(reads), async function* (context, id) {
+  refusing("reads.pay-nothing", costOf(reads), async function* (context, id) {
     // A list of disbursements would be a correct response too, so the status does not matter.
     const { paid: valid } = await refuseThenPay(context, id, reads, () => true);
     yield;

@@ -33,11 +33,15 @@ export const checks = [
     const what = "if the request has no reference, merchantsReference";
     same(context, "checkout-body.echo", { what, actual, expected: bare.reference }, bare.response);
   }),
-  check("checkout-request.reference-unique", {}, async (context, id) => {
-    const body = checkoutBody(context, { reference: context.fresh() });
-    const bodies = Array.from({ length: concurrency }, () => body);
-    expectOneAccepted(context, id, await atOnce(context, bodies, { path: "/v1/checkouts" }));
-  }),
+  check(
+    "checkout-request.reference-unique",
+    { name: `Of ${concurrency} concurrent checkouts, one is accepted` },
+    async (context, id) => {
+      const body = checkoutBody(context, { reference: context.fresh() });
+      const bodies = Array.from({ length: concurrency }, () => body);
+      expectOneAccepted(context, id, await atOnce(context, bodies, { path: "/v1/checkouts" }));
+    },
+  ),
   check("checkout-request.reference-apart", { pays: 1 }, async (context, id) => {
     // Checkout and payout also have the same amount, so that life.webhooks-addressed notices if the target confuses
     // the two.

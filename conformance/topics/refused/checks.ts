@@ -1,6 +1,6 @@
 // Sends requests that the target refuses, and shows that they leave nothing behind: their reference is free, no list
 // shows them, no webhook is sent to their address, and existing records stay as they are (§5 to §7, D6, D42).
-import { check, type Context, describeResponse, Prerequisite, titleOf } from "../../check.ts";
+import { type Check, check, type Context, describeResponse, Prerequisite, titleOf } from "../../check.ts";
 import { alteredKeys } from "../../generate/bypasses.ts";
 import { usualAmount } from "../../generate/plan.ts";
 import { counted } from "../../report/words.ts";
@@ -253,7 +253,6 @@ const stated: [id: RequirementId, cases: Refusable[]][] = [
   ["refused.malformed-leaves-nothing", notRequests],
 ];
 
-const unsupported = "refused.unsupported-leaves-nothing";
 const unchanged = "refused.existing-unchanged";
 const racers = 5;
 
@@ -274,6 +273,10 @@ function attempts({ options }: Context, reference: string): Refusable[] {
   ];
 }
 
+/** A check with refused requests, whose addresses must get no webhook either. */
+export const refusing = (id: RequirementId, options: Parameters<typeof check>[1], run: Check["run"]) =>
+  check([id, noWebhook], { name: titleOf(id), ...options }, run);
+
 export const checks = [
   check(noWebhook, { needs: ["receiver"] }, async (context) => {
     await refuseAll(context);
@@ -285,7 +288,7 @@ export const checks = [
     if (box && finished) await arrived(context, box);
     judgeAddresses(context);
   }),
-  check(["refused.checkout-leaves-nothing", noWebhook], { needs: ["clock"] }, async (context, id) => {
+  refusing("refused.checkout-leaves-nothing", { needs: ["clock"] }, async (context, id) => {
     const reference = context.fresh();
     const responses = await refuseAll(context, { reference, amount: 77 });
     await verifyCheckout(context, reference);
@@ -330,7 +333,7 @@ export const checks = [
   ),
 
   ...stated.map(([requirement, cases]) =>
-    check([requirement, noWebhook], { name: titleOf(requirement), ...costOf(cases) }, async function* (context, id) {
+    refusing(requirement, costOf(cases), async function* (context, id) {
       const { judged, paid: last } = await refuseThenPay(context, id, cases);
       if (!judged) throw new Prerequisite("a refusal of an invalid request", "every such request was accepted");
       yield;
@@ -338,7 +341,7 @@ export const checks = [
       judgeAddresses(context);
     }),
   ),
-  check([unsupported, noWebhook], { name: titleOf(unsupported), ...costOf(...open) }, async function* (context, id) {
+  refusing("refused.unsupported-leaves-nothing", costOf(...open), async function* (context, id) {
     const groups = [];
     for (const cases of open) groups.push(await refuseThenPay(context, id, cases));
     const last = groups.findLast((group) => group.paid)?.paid;
@@ -349,30 +352,26 @@ export const checks = [
     judgeAddresses(context);
   }),
 
-  check(
-    [unchanged, noWebhook],
-    { name: titleOf(unchanged), pays: 5, upTo: usualAmount + 9 },
-    async function* (context, id) {
-      const made = await paid(context, addressOf(context.receiver?.openMailbox()));
-      yield;
-      let { data: record } = await settled(context, made.reference);
-      for (const attempt of attempts(context, made.reference)) {
-        const box = context.receiver?.openMailbox();
-        const over = { reference: made.body["reference"], amount: usualAmount + 9, ...addressOf(box) };
-        const response = await sendChanged(context, "disbursements", disbursementBody(context, over), attempt);
-        if (!isRefused(response)) continue;
-        watchAddress(context, attempt[0], box, response);
-        const after = await verified(context, made.reference);
-        const what = `after a refused request with ${attempt[0]}, the record`;
-        sameRecord(context, id, what, [record, after.data], [response, after.response]);
-        record = after.data;
-      }
-      await settled(context, made.reference);
-      judgeAddresses(context);
-    },
-  ),
-  check(
-    [unchanged, noWebhook],
+  refusing(unchanged, { pays: 5, upTo: usualAmount + 9 }, async function* (context, id) {
+    const made = await paid(context, addressOf(context.receiver?.openMailbox()));
+    yield;
+    let { data: record } = await settled(context, made.reference);
+    for (const attempt of attempts(context, made.reference)) {
+      const box = context.receiver?.openMailbox();
+      const over = { reference: made.body["reference"], amount: usualAmount + 9, ...addressOf(box) };
+      const response = await sendChanged(context, "disbursements", disbursementBody(context, over), attempt);
+      if (!isRefused(response)) continue;
+      watchAddress(context, attempt[0], box, response);
+      const after = await verified(context, made.reference);
+      const what = `after a refused request with ${attempt[0]}, the record`;
+      sameRecord(context, id, what, [record, after.data], [response, after.response]);
+      record = after.data;
+    }
+    await settled(context, made.reference);
+    judgeAddresses(context);
+  }),
+  refusing(
+    unchanged,
     {
       name: `Of ${racers} concurrent requests with the same reference, the refused ones leave nothing behind`,
       pays: racers,
