@@ -98,8 +98,6 @@ export type Check = {
    * their list, all others in a random order that the run's seed determines.
    */
   phase?: "limits" | "opening" | "closing";
-  /** Set if no other check may run at the same time, because the other check would change what this check measures. */
-  alone?: true;
   /** Set if the check sends no requests. A check without requests is executed even after the run was stopped. */
   offline?: true;
   /**
@@ -112,7 +110,7 @@ export type Check = {
 };
 
 /** What a topic states of a check. The rest follows from its requirements and from what it pays. */
-type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "alone" | "offline">> & {
+type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "offline">> & {
   /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
   pays?: number;
   /** The largest amount of each of them, or a function that returns all amounts. The default is the usual amount. */
@@ -121,14 +119,14 @@ type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "alone
 
 const requirements = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
 
-/** Returns the first sentence of a requirement: the name of a check without a name of its own. */
+/** Returns the first sentence of a requirement, which is the name of a check without a name of its own. */
 export const titleOf = (id: string) => requirements.get(id)!.text.split(/\.(?:\s|$)/)[0]!;
 
 /**
  * Defines a check of one or more requirements. Its effect is the least that one of them permits. A check needs a name only
- * to tell it from other checks of the same requirement.
+ * to tell it from another check whose first requirement is the same.
  */
-export function check(
+export function judges(
   judged: RequirementId | readonly RequirementId[],
   { name, pays = 0, upTo = usualAmount, ...rest }: Stated,
   run: Check["run"],
@@ -137,7 +135,6 @@ export function check(
   return {
     ...rest,
     name: name ?? titleOf(ids[0]!),
-    ...(name === undefined ? { names: Object.fromEntries(ids.map((id) => [id, titleOf(id)])) } : {}),
     ids,
     effect: effects.find((effect) => ids.some((id) => requirements.get(id)?.effect === effect)) ?? "none",
     payouts: pays,
@@ -151,7 +148,7 @@ export const define = (
   checks: readonly (Stated & Pick<Check, "names" | "run"> & { ids: readonly RequirementId[] })[],
 ): Check[] =>
   checks.map(({ ids, names, run, ...stated }) => ({
-    ...check(ids, stated, run),
+    ...judges(ids, stated, run),
     ...(names ? { names } : {}),
   }));
 

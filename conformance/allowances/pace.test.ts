@@ -51,12 +51,6 @@ test("a period counts from the response, because the target may have counted the
   expect(sent).toEqual([0, 13]);
 });
 
-test("a read and a checkout do not wait and do not count", async () => {
-  const { pay, sent } = pacer([perRecipient]);
-  for (const over of [{}, { method: "GET" }, { method: "GET" }, { path: "/v1/checkouts" }] as const) await pay(over);
-  expect(sent).toEqual([0, 0, 0, 0]);
-});
-
 test("a request that must be refused waits, but does not count once it was refused", async () => {
   const { pay, sent } = pacer([perRecipient]);
   await pay({ effect: "must-be-rejected" });

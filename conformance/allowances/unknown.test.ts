@@ -23,9 +23,7 @@ test.each<[json: Fields, line: string, known?: (keyof Declaration)[], request?: 
   [{ amount: 90_000 }, "largestAmount: 89999"],
   [{ amount: 29 }, "smallestAmount: 30"],
   [{ reference: "a".repeat(41) }, "longestReference: 40"],
-  [{ amount: 90_000, currency: "KES", country: "KE" }, "largestAmount: 89999"],
   [{ reference: "é" }, 'referenceCharacters: "A-Za-z0-9_-"'],
-  [{ country: "KE" }, 'countries: ["CI", "GH"]'],
   [{ currency: "USD" }, 'currencies: ["XOF", "GHS"]'],
   [{ phoneNumber: "254712345678" }, 'numberRanges: ["22507", "233xxxxxxxxx"]'],
   [{ webhookURL: "http://a.example" }, "httpsWebhooks: true"],
@@ -52,7 +50,6 @@ test.each<[string, object, object?]>([
   ["with another status", { status: 500, json: { statusCode: 500, error: "Oops" } }],
   ["with another merchant's key", {}, { key: "second" }],
   ["that must be refused", {}, { effect: "must-be-rejected" }],
-  ["with a body as text", {}, { body: "{}" }],
   ["that forces an outcome", {}, { forced: true }],
 ])("a refusal counts for a create %s", (_, over, request) => {
   expect(unknown({ amount: 90_000 }, [], over, request)).toBeUndefined();
@@ -64,10 +61,8 @@ describe("a clean refusal", () => {
     ["422 with the fields of §7", "/v1/disbursements", 422, fields, true],
     ["400", "/v1/disbursements", 400, { ...fields, statusCode: 400 }, true],
     ["another statusCode", "/v1/disbursements", 422, { ...fields, statusCode: 400 }, false],
-    ["no error", "/v1/disbursements", 422, { statusCode: 422 }, false],
     ["a message that is no text", "/v1/disbursements", 422, { ...fields, message: 1 }, false],
     ["a duplicate reference", "/v1/disbursements", 409, { ...fields, statusCode: 409 }, false],
-    ["a missing key", "/v1/disbursements", 401, { ...fields, statusCode: 401 }, false],
     ["an error of the server", "/v1/disbursements", 500, { ...fields, statusCode: 500 }, false],
     [
       "403 for a checkout, whose errors the interface leaves open",
@@ -76,7 +71,6 @@ describe("a clean refusal", () => {
       { statusCode: 403, error: "e" },
       true,
     ],
-    ["404 for a checkout", "/v1/checkouts", 404, { ...fields, statusCode: 404 }, false],
     ["a body that is not JSON", "/v1/disbursements", 422, undefined, false],
   ])("%s", (_, path, status, json, expected) => {
     expect(isCleanRefusal({ status, json, request: { path } } as unknown as TargetResponse)).toBe(expected);

@@ -69,13 +69,6 @@ test("a list waits until the last record can be read, and so does a checkout", (
   expect(visibility.before(verify)).toBe(400);
 });
 
-test("a record that is found immediately shows no delay, and is not read again once it was found", () => {
-  const { limits, visibility } = after();
-  expect(visibility.again(response(verify, 200), 0)).toBeUndefined();
-  expect(visibility.again(response(verify, 404), 0)).toBeUndefined();
-  expect(limits.found).toEqual({});
-});
-
 test("once a record has been lost, no other is waited for", () => {
   const { clock, visibility } = after();
   clock.ms = 2000;
@@ -83,14 +76,6 @@ test("once a record has been lost, no other is waited for", () => {
   visibility.created(response(create, 200, "DSB2"));
   const other = { ...verify, path: "/v1/disbursements/DSB2" };
   expect(visibility.again(response(other, 404), 0)).toBeUndefined();
-});
-
-test("a declared delay is awaited before the first read only", () => {
-  const { clock, visibility } = after({ readAfterWriteMs: 500 });
-  clock.ms = 200;
-  expect(visibility.before(verify)).toBe(300);
-  visibility.again(response(verify, 200), 0);
-  expect(visibility.before(verify)).toBe(0);
 });
 
 test.each<[string, Partial<TargetRequest>, number?]>([

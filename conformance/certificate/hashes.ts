@@ -2,21 +2,11 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { catalogueText } from "../contract/contract.ts";
-import { sides, type Report } from "../results.ts";
+import { sides } from "../results.ts";
 
 /** Returns the SHA-256 hash of the content in hexadecimal. */
 export function sha256(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
-}
-
-/**
- * Returns a hash of the verdicts on all requirements and checks. Two runs with the same verdicts have the same hash.
- */
-export function resultsSha256({ requirements }: Pick<Report, "requirements">): string {
-  const results = requirements
-    .map(({ id, verdict, checks }) => [id, verdict, checks.map((check) => [check.name, check.verdict])])
-    .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
-  return sha256(JSON.stringify(results));
 }
 
 const code = /\.(ts|js|eta|css)$/;

@@ -4,31 +4,25 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 import { CannotRun } from "../results.ts";
 
-/** Thrown for a key file that cannot be read, written or used. The message names the file or the cause. */
-export class KeyError extends CannotRun {
-  /** What `certify` says about the option that named the file. */
-  readonly problems = [this.message];
-}
-
 /** Returns the path of the public key that belongs to a private key file. */
 export const publicKeyFile = (file: string) => `${file}.pub`;
 
 /**
  * Creates an Ed25519 key pair and writes it as PEM. The private key is written to `file` with mode 0600, the public key
  * to `file`.pub. Existing files are not overwritten.
- * @throws KeyError if either file exists or cannot be written
+ * @throws CannotRun if either file exists or cannot be written
  */
 export function writeKeyPair(file: string): void {
   for (const path of [file, publicKeyFile(file)]) {
     if (existsSync(path))
-      throw new KeyError(`${path} already exists. Keys are never overwritten; choose another name.`);
+      throw new CannotRun(`${path} already exists. Keys are never overwritten; choose another name.`);
   }
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   try {
     writeFileSync(file, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600, flag: "wx" });
     writeFileSync(publicKeyFile(file), publicKey.export({ type: "spki", format: "pem" }), { mode: 0o644, flag: "wx" });
   } catch (error) {
-    throw new KeyError(`Cannot write the key: ${(error as Error).message}`, { cause: error });
+    throw new CannotRun(`Cannot write the key: ${(error as Error).message}`, { cause: error });
   }
 }
 
@@ -37,30 +31,30 @@ function readKey(file: string, kind: "private" | "public"): KeyObject {
   try {
     pem = readFileSync(file, "utf8");
   } catch (error) {
-    throw new KeyError(`Cannot read the ${kind} key: ${(error as Error).message}`, { cause: error });
+    throw new CannotRun(`Cannot read the ${kind} key: ${(error as Error).message}`, { cause: error });
   }
   if (kind === "public" && pem.includes("PRIVATE KEY")) {
-    throw new KeyError(`${file} is a private key. Keep it secret, and pass the public key (.pub) here.`);
+    throw new CannotRun(`${file} is a private key. Keep it secret, and pass the public key (.pub) here.`);
   }
   let key: KeyObject;
   try {
     key = kind === "private" ? createPrivateKey(pem) : createPublicKey(pem);
   } catch {
-    throw new KeyError(`${file} is not a ${kind} key in PEM format. Create a key pair with \`certify keygen FILE\`.`);
+    throw new CannotRun(`${file} is not a ${kind} key in PEM format. Create a key pair with \`certify keygen FILE\`.`);
   }
   if (key.asymmetricKeyType === "ed25519") return key;
-  throw new KeyError(`${file} is a key of type ${key.asymmetricKeyType}; certificates need Ed25519.`);
+  throw new CannotRun(`${file} is a key of type ${key.asymmetricKeyType}; certificates need Ed25519.`);
 }
 
 /**
  * Reads an Ed25519 private key (PKCS #8, PEM).
- * @throws KeyError if the file is not such a key
+ * @throws CannotRun if the file is not such a key
  */
 export const readPrivateKey = (file: string): KeyObject => readKey(file, "private");
 
 /**
  * Reads an Ed25519 public key (SPKI, PEM).
- * @throws KeyError if the file is not such a key
+ * @throws CannotRun if the file is not such a key
  */
 export const readPublicKey = (file: string): KeyObject => readKey(file, "public");
 

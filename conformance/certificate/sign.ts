@@ -1,10 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
-import { limitPhrases } from "../allowances/table.ts";
 import { CannotRun, isSide, type Report } from "../results.ts";
-import { scopeLine } from "../report/scope.ts";
-import { counted, duration, sourceOf } from "../report/words.ts";
-import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
+import { scopeLine, weakenedBy } from "../report/scope.ts";
+import { sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
 /**
@@ -38,7 +36,7 @@ export type Certificate = {
   /** The text of a partner from which the seed and the references were derived; null without `--challenge`. */
   challenge: string | null;
   counts: Report["counts"];
-  hashes: { spec: string; suite: string; results: string; report: string; exchanges?: string };
+  hashes: { spec: string; suite: string; report: string; exchanges?: string };
 };
 
 const isText = (value: unknown) => typeof value === "string";
@@ -94,34 +92,6 @@ export class NotCertified extends CannotRun {
   }
 }
 
-/** The waits of a run without options that prolong them, in milliseconds. */
-const usualWaits = {
-  service: { responseMs: 10_000, settleMs: 90_000 },
-  client: { responseMs: 2000, settleMs: 0 },
-  receiver: { responseMs: 15_000, settleMs: 5000 },
-};
-
-/** Describes everything that made a run more lenient than a run of the whole profile against a target without limits. */
-export function weakenedBy({ profile, conditions, budget, declared, foundLimits, requirements }: Report): string[] {
-  const { headers, rate, waits, sandbox, untriedAmounts, events } = conditions;
-  const { responseMs, settleMs = 0 } = waits;
-  const usual = usualWaits[profile as keyof typeof usualWaits] ?? usualWaits.service;
-  const missing = isSide(profile) ? [] : sandbox.missing;
-  const limits = Object.entries({ ...declared, ...foundLimits }).filter(([, value]) => value !== false);
-  const open = requirements.filter(({ level, verdict }) => level === "must" && verdict === "not-applicable");
-  return [
-    ...limitPhrases(Object.fromEntries(limits)).map((limit) => `the target has a limit: ${limit}`),
-    ...(responseMs > usual.responseMs ? [`waited up to ${duration(responseMs)} for a response`] : []),
-    ...(settleMs > usual.settleMs ? [`waited up to ${duration(settleMs)} for a final status`] : []),
-    ...(rate === null ? [] : [`slowed down to ${counted(rate, "request")} per second (--rate)`]),
-    ...(headers.length > 0 ? [`headers were added to every request: ${headers.join(", ")}`] : []),
-    ...(untriedAmounts > 0 ? [`${untriedAmounts} amounts above ${budget.largestAmount} were not tried`] : []),
-    ...(events === null ? [] : [`only some types of events were sent: ${events.join(", ")}`]),
-    ...missing.map((operation) => `the target has no ${operation}`),
-    ...open.map((result) => `${result.id} (${sourceOf(result)}) was not judged: ${result.reason?.text ?? ""}`),
-  ];
-}
-
 export type SignOptions = { key: KeyObject; now: Date; validDays: number };
 
 /**
@@ -154,7 +124,6 @@ export async function signCertificate(report: Report, reportJson: string, option
     hashes: {
       spec: report.specSha256,
       suite: suiteSha256(),
-      results: resultsSha256(report),
       report: sha256(reportJson),
       ...(report.exchangesSha256 === undefined ? {} : { exchanges: report.exchangesSha256 }),
     },

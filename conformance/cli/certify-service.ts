@@ -3,17 +3,15 @@ import { checks as dreddChecks } from "../topics/dredd/checks.ts";
 import { requireDredd } from "../contract/dredd.ts";
 import { thisMachine, type Outside } from "../recording/outside.ts";
 import { createRecording } from "../recording/recording.ts";
-import { complain, print } from "../report/print.ts";
-import { renderTerminal } from "../report/terminal.ts";
-import { oneLine } from "../report/visible.ts";
-import { CannotRun, type Report } from "../results.ts";
+import { print } from "../report/print.ts";
+import { CannotRun } from "../results.ts";
 import { checksBeyondBudget, missingLines, needsConsent, planLines } from "../run/plan.ts";
 import { plannedChecks } from "../run/run.ts";
 import { createInterruption } from "./interruption.ts";
 import { readOptions, type CertifyOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 import { exchangesOf, runChecks } from "./recorded.ts";
-import { makeFolder, writeReports } from "./reporting.ts";
+import { makeFolder, publish } from "./reporting.ts";
 
 /**
  * Certifies a service and returns the exit code.
@@ -60,34 +58,8 @@ async function certify(given: CertifyOptions, machine: Outside, listen: () => vo
       "This run creates payouts on a target that is not on loopback. Nothing was paid. Add --yes to confirm.",
     );
   }
-  try {
-    makeFolder(given.reporting);
-  } catch (error) {
-    throw new CannotRun(`--report: ${(error as Error).message}`);
-  }
+  makeFolder(given.reporting);
   listen();
   const { results, now } = await runChecks(given, options, process.stdout, outside);
-  const exchanges = exchangesOf(recording, given, results);
-  const { report, files, refusal, exitCode } = await writeReports(results, given.reporting, now, exchanges);
-  console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
-  for (const line of secondOpinionLines(report)) print(line);
-  print(`Written: ${files.join(", ")}`);
-  if (refusal !== undefined) complain(refusal);
-  return exitCode;
-}
-
-const judgement = (faults: readonly string[]) => faults.join(", ") || "valid";
-
-/** Describes the responses about which Prism and the suite disagree; no lines if the run did not use Prism. */
-function secondOpinionLines({ secondOpinion }: Report): string[] {
-  if (!secondOpinion) return [];
-  const { answers, disagreements } = secondOpinion;
-  return [
-    `Prism validated ${answers} responses and disagrees with the suite about ${disagreements.length} of them.`,
-    ...disagreements.slice(0, 5).map(({ exchange, suite, prism }) => {
-      return oneLine(
-        `  ${exchange.method} ${exchange.url} → ${exchange.status}: suite: ${judgement(suite)}; Prism: ${judgement(prism)}`,
-      );
-    }),
-  ];
+  return publish(results, given.reporting, now, exchangesOf(recording, given, results));
 }

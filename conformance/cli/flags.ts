@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { distance } from "fastest-levenshtein";
 import { wrapped } from "../report/visible.ts";
 import { counted } from "../report/words.ts";
+import { CannotRun } from "../results.ts";
 import { quoted } from "../target/shell.ts";
 
 export type Option = {
@@ -59,6 +60,7 @@ export const isSystemError = (error: unknown): error is Error => error instanceo
 /** Returns what is wrong with a value, each problem as the end of a sentence that starts with the option's name. */
 function problemsOf(error: unknown): string[] {
   if (error instanceof InvalidValue) return [error.message];
+  if (error instanceof CannotRun) return error.message.split("\n").map((text) => `: ${text}`);
   if (isSystemError(error)) return [`: ${error.message}`];
   if (error instanceof Error && "problems" in error) return (error.problems as string[]).map((text) => `: ${text}`);
   throw error;

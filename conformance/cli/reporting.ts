@@ -5,15 +5,15 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../certificate/hashes.ts";
 import { NotCertified, signCertificate } from "../certificate/sign.ts";
-import { applyBaseline } from "../report/baseline.ts";
-import type { KnownFailure } from "../report/baseline.ts";
+import { applyBaseline, type KnownFailure } from "../report/baseline.ts";
 import { withoutExcess } from "../report/evidence.ts";
 import { renderHtml } from "../report/html.ts";
 import { renderJson } from "../report/json.ts";
 import { renderJunit } from "../report/junit.ts";
+import { complain, print } from "../report/print.ts";
 import { renderSummary } from "../report/summary.ts";
-import { exitCodeOf } from "../results.ts";
-import type { Report } from "../results.ts";
+import { renderTerminal } from "../report/terminal.ts";
+import { CannotRun, exitCodeOf, type Report } from "../results.ts";
 
 export type Reporting = {
   /** The directory for the files. */
@@ -26,30 +26,23 @@ export type Reporting = {
 
 /**
  * Creates the directory for the files.
- * @throws Error if the directory cannot be created or is not writable
+ * @throws CannotRun if the directory cannot be created or is not writable
  */
 export function makeFolder({ folder }: Reporting): void {
-  mkdirSync(folder, { recursive: true });
-  accessSync(folder, constants.W_OK);
+  try {
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    throw new CannotRun(`--report: ${(error as Error).message}`);
+  }
 }
-
-export type WrittenReports = {
-  /** The results after the baseline was applied. */
-  report: Report;
-  /** The paths of the written files, report.html first. */
-  files: string[];
-  /** The reason why a requested certificate was not issued; undefined otherwise. */
-  refusal?: string;
-  /** The result of `exitCodeOf`, except that it is 1 instead of 0 if a requested certificate was not issued. */
-  exitCode: 0 | 1 | 2;
-};
 
 /** The name of the file with everything that the run learned from outside. */
 export const exchangesFile = "exchanges.jsonl.gz";
 
 /** Applies the baseline and renders report.html, report.json, junit.xml and summary.md. */
 export function renderReports(found: Report, baseline: readonly KnownFailure[], now: Date) {
-  const report = withoutExcess(applyBaseline(found, baseline, now).report);
+  const report = withoutExcess(applyBaseline(found, baseline, now));
   const json = renderJson(report);
   const contents: Record<string, string> = {
     "report.html": renderHtml(report),
@@ -61,15 +54,16 @@ export function renderReports(found: Report, baseline: readonly KnownFailure[], 
 }
 
 /**
- * Writes the files of `renderReports`, the recorded exchanges and, if earned, certificate.jws.
+ * Writes the files of `renderReports`, the recorded exchanges and, if earned, certificate.jws. Prints the report.
  * @param exchanges the content of `exchangesFile`; undefined if nothing was recorded
+ * @returns the exit code of the run; 1 instead of 0 if a requested certificate was not issued
  */
-export async function writeReports(
+export async function publish(
   found: Report,
   { folder, baseline, signing }: Reporting,
   now: Date,
   exchanges?: Buffer,
-): Promise<WrittenReports> {
+): Promise<0 | 1 | 2> {
   const recorded = exchanges && { exchangesSha256: sha256(exchanges) };
   const { report, json, contents: texts } = renderReports({ ...found, ...recorded }, baseline, now);
   const contents: Record<string, string | Buffer> = { ...texts, ...(exchanges && { [exchangesFile]: exchanges }) };
@@ -83,7 +77,13 @@ export async function writeReports(
   // Remove what an earlier run wrote here, because it does not belong to this report.
   for (const name of ["certificate.jws", exchangesFile]) await rm(join(folder, name), { force: true });
   for (const [name, content] of Object.entries(contents)) await writeFile(join(folder, name), content);
-  const files = Object.keys(contents).map((name) => join(folder, name));
-  const exitCode = refusal !== undefined && exitCodeOf(report) === 0 ? 1 : exitCodeOf(report);
-  return { report, files, exitCode, ...(refusal === undefined ? {} : { refusal }) };
+  process.stdout.write(`\n${renderTerminal(report, { color: process.stdout.isTTY })}\n`);
+  print(
+    `Written: ${Object.keys(contents)
+      .map((name) => join(folder, name))
+      .join(", ")}`,
+  );
+  if (refusal === undefined) return exitCodeOf(report);
+  complain(refusal);
+  return exitCodeOf(report) || 1;
 }

@@ -2,11 +2,8 @@
 import { createInterruption } from "../cli/interruption.ts";
 import { didYouMean, names, type Options, type Values } from "../cli/flags.ts";
 import { onlyIn, reportingOf, reportOptions, seedIn, seedOptions } from "../cli/options.ts";
-import { makeFolder, writeReports, type Reporting } from "../cli/reporting.ts";
+import { makeFolder, publish, type Reporting } from "../cli/reporting.ts";
 import { requirementsOf } from "../contract/requirements.ts";
-import { renderTerminal } from "../report/terminal.ts";
-import { oneLine } from "../report/visible.ts";
-import { complain, print } from "../report/print.ts";
 import { counted } from "../report/words.ts";
 import { CannotRun, type Conditions, type Report, type Side } from "../results.ts";
 import { createProgress, type Output } from "../run/progress.ts";
@@ -112,7 +109,7 @@ export async function judgeProgram<Scenario extends { id: string; name: string; 
   const startedAt = new Date();
   const judged = scenarios.filter(({ ids }) => only === undefined || ids.some((id) => only.includes(id)));
   const waiting = judged.filter(({ id }) => chosen?.includes(id) ?? true);
-  const progress = output && createProgress(output, waiting.length, { mostLines: mostProgressLines });
+  const progress = output && createProgress(output, waiting.length, mostProgressLines);
   const stopping = new AbortController();
   const ended = AbortSignal.any([stopping.signal, ...(interrupted ? [interrupted] : [])]);
   const reports: CheckReport[] = [];
@@ -171,17 +168,8 @@ export async function runSide(
   reporting: Reporting,
   judge: (interrupted: AbortSignal) => Promise<Report>,
 ): Promise<0 | 1 | 2> {
-  try {
-    makeFolder(reporting);
-  } catch (error) {
-    throw new CannotRun(`--report: ${(error as Error).message}`);
-  }
+  makeFolder(reporting);
   const { interrupted, listen, unlisten } = createInterruption();
   listen();
-  const found = await judge(interrupted).finally(unlisten);
-  const { report, files, refusal, exitCode } = await writeReports(found, reporting, new Date());
-  console.log(`\n${renderTerminal(report, process.stdout.isTTY ? { color: true } : { color: false, mostLines: 20 })}`);
-  print(`Written: ${oneLine(files.join(", "))}`);
-  if (refusal !== undefined) complain(refusal);
-  return exitCode;
+  return publish(await judge(interrupted).finally(unlisten), reporting, new Date());
 }

@@ -1,5 +1,6 @@
-import { LineCounter, parseDocument } from "yaml";
-import type { Report, RequirementResult } from "../results.ts";
+import { Ajv, type ErrorObject } from "ajv";
+import { parseDocument } from "yaml";
+import { CannotRun, type Report, type RequirementResult } from "../results.ts";
 import { counted } from "./words.ts";
 
 /** A failure that is tolerated until the end of the day `expires` ("2026-12-31", UTC). */
@@ -11,102 +12,81 @@ export type KnownFailure = {
   expires: string;
 };
 
-/** Thrown for an invalid file of known failures. `problems` lists everything that must be fixed. */
-export class BaselineError extends Error {
-  readonly problems: string[];
-  constructor(problems: string[]) {
-    super(problems.join("\n"));
-    this.name = "BaselineError";
-    this.problems = problems;
-  }
-}
+const dayMs = 86_400_000;
+const isDay = (text: string) => {
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString() === `${text}T00:00:00.000Z`;
+};
 
-const fields = new Set(["id", "checks", "reason", "expires"]);
-const isText = (value: unknown): value is string => typeof value === "string" && value.trim() !== "";
+/** Returns the schema of the file. `ids` are those of all requirements, also of those that the run does not judge. */
+const schemaFor = (ids: readonly string[]) => ({
+  type: "array",
+  items: {
+    type: "object",
+    required: ["id", "reason", "expires"],
+    additionalProperties: false,
+    properties: {
+      id: { enum: ids },
+      checks: { type: "array", minItems: 1, items: { type: "string" } },
+      reason: { type: "string", pattern: String.raw`\S` },
+      expires: { type: "string", format: "day" },
+    },
+  },
+});
 
-function isDay(value: unknown): value is string {
-  if (typeof value !== "string" || !/^\d{4}-\d{2}-\d{2}$/.test(value)) return false;
-  const day = new Date(`${value}T00:00:00Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(value);
-}
-
-/** Describes the problems of one entry. */
-function problemsOf(entry: unknown, ids: ReadonlySet<string>): string[] {
-  if (typeof entry !== "object" || entry === null || Array.isArray(entry)) {
-    return ["must be a mapping with id, reason and expires"];
-  }
-  const { id, checks, reason, expires } = entry as Record<string, unknown>;
-  const problems = Object.keys(entry)
-    .filter((key) => !fields.has(key))
-    .map((key) => `unknown field "${key}"; the fields are id, reason, expires and optionally checks`);
-  if (!isText(id)) problems.push("id is missing: name the requirement that fails");
-  else if (!ids.has(id)) problems.push(`there is no requirement "${id}"`);
-  if (!isText(reason)) problems.push("reason is missing: say why the failure is tolerated");
-  if (!isDay(expires)) problems.push('expires must be a day such as "2026-12-31"');
-  if (checks !== undefined && !(Array.isArray(checks) && checks.length > 0 && checks.every(isText))) {
-    problems.push("checks must be a list of check names, or be omitted");
-  }
-  return problems;
+function problemOf({ keyword, instancePath, message, params }: ErrorObject, entries: unknown): string {
+  const [, index, ...path] = instancePath.split("/");
+  if (index === undefined) return "The file must be a list of entries, each with id, reason and expires.";
+  const { id } = ((entries as unknown[])[Number(index)] ?? {}) as { id?: unknown };
+  const place = [`Entry ${Number(index) + 1}${typeof id === "string" ? ` (${id})` : ""}`, ...path].join(" ");
+  if (keyword === "enum") return `${place}: there is no such requirement.`;
+  if (keyword === "format") return `${place} must be a day such as "2026-12-31".`;
+  const extra: unknown = params["additionalProperty"];
+  return `${place} ${message}${typeof extra === "string" ? `: ${extra}` : ""}.`;
 }
 
 /**
  * Reads a YAML list of known failures.
  * @param ids the ids of all requirements, including the requirements that the run does not judge
- * @throws BaselineError that lists everything that is wrong with the file
+ * @throws CannotRun that lists everything that is wrong with the file, one line each
  */
-export function readBaseline(text: string, ids: Iterable<string>): KnownFailure[] {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: true });
-  if (document.errors.length > 0) throw new BaselineError(document.errors.map(({ message }) => message.trim()));
+export function readBaseline(text: string, ids: readonly string[]): KnownFailure[] {
+  const document = parseDocument(text);
+  if (document.errors.length > 0) throw new CannotRun(document.errors.map(({ message }) => message.trim()).join("\n"));
   const entries: unknown = document.toJS({ maxAliasCount: 0 }) ?? [];
-  if (!Array.isArray(entries)) {
-    throw new BaselineError(["The file must be a list of entries, each with id, reason and expires."]);
+  const ajv = new Ajv({ allErrors: true, formats: { day: isDay } });
+  if (!ajv.validate<KnownFailure[]>(schemaFor(ids), entries)) {
+    throw new CannotRun((ajv.errors ?? []).map((error) => problemOf(error, entries)).join("\n"));
   }
-  const known = new Set(ids);
-  const problems = entries.flatMap((entry, index) =>
-    problemsOf(entry, known).map((problem) => `Entry ${index + 1}${nameOf(entry)}: ${problem}.`),
-  );
-  const repeated = entries.map((entry) => entry?.id).filter((id, index, all) => isText(id) && all.indexOf(id) < index);
-  problems.push(
-    ...new Set(repeated.map((id) => `"${id}" is listed more than once. Use one entry with all its checks.`)),
-  );
-  if (problems.length > 0) throw new BaselineError(problems);
-  return entries as KnownFailure[];
+  const repeated = entries.map(({ id }) => id).filter((id, index, all) => all.indexOf(id) < index);
+  if (repeated.length > 0) throw new CannotRun(`${repeated.join(", ")}: use one entry with all its checks.`);
+  return entries;
 }
 
-function nameOf(entry: unknown): string {
-  const id = (entry as { id?: unknown } | null)?.id;
-  return isText(id) ? ` (${id})` : "";
-}
+/** An entry expires at the end of its last day. */
+const hasExpired = ({ expires }: KnownFailure, now: Date) =>
+  now.getTime() >= Date.parse(`${expires}T00:00:00Z`) + dayMs;
 
-/** Returns the time at which an entry expires, which is the end of its last day. */
-const end = ({ expires }: KnownFailure) => Date.parse(`${expires}T00:00:00Z`) + 86_400_000;
+const failingChecks = ({ checks }: RequirementResult) =>
+  checks.filter(({ verdict }) => verdict === "fail").map(({ name }) => name);
 
-/**
- * Returns true if the run judged the requirement. Without such a result, it is unknown whether the entry's known
- * failure still exists.
- */
-const wasJudged = ({ verdict }: RequirementResult) => verdict !== "not-applicable" && verdict !== "could-not-run";
-
+/** Says why an entry is out of date. If the requirement was not judged, its known failure may still exist. */
 function problemWith(entry: KnownFailure, result: RequirementResult | undefined, now: Date): string | undefined {
-  if (now.getTime() >= end(entry)) {
+  if (hasExpired(entry, now)) {
     return `${entry.id}: the entry expired on ${entry.expires}. Fix the failure, or extend the entry after a review.`;
   }
-  if (!result || !wasJudged(result)) return undefined;
+  if (!result || result.verdict === "not-applicable" || result.verdict === "could-not-run") return undefined;
   if (result.verdict !== "fail") return `${entry.id}: no longer fails. Remove the entry.`;
-  const failing = new Set(result.checks.filter(({ verdict }) => verdict === "fail").map(({ name }) => name));
-  const passing = (entry.checks ?? []).filter((name) => !failing.has(name));
+  const failing = failingChecks(result);
+  const passing = (entry.checks ?? []).filter((name) => !failing.includes(name));
   if (passing.length === 0) return undefined;
   return `${entry.id}: ${passing.map((name) => `"${name}"`).join(", ")} no longer fails. Remove it from the entry.`;
 }
 
-/** Returns true if the entry covers every failing check of the requirement. */
-function covers(entry: KnownFailure, { checks }: RequirementResult): boolean {
-  return checks.every(({ name, verdict }) => verdict !== "fail" || !entry.checks || entry.checks.includes(name));
-}
-
+/** Returns the result as a warning if the entry covers every failing check of the requirement. */
 function tolerated(result: RequirementResult, entry: KnownFailure | undefined, now: Date): RequirementResult {
-  if (!entry || result.verdict !== "fail" || now.getTime() >= end(entry) || !covers(entry, result)) return result;
+  if (!entry || result.verdict !== "fail" || hasExpired(entry, now)) return result;
+  if (failingChecks(result).some((name) => entry.checks?.includes(name) === false)) return result;
   return { ...result, verdict: "warn", knownFailure: { reason: entry.reason, expires: entry.expires } };
 }
 
@@ -114,18 +94,11 @@ function tolerated(result: RequirementResult, entry: KnownFailure | undefined, n
  * Turns known failures into warnings with their reason and last day. The best verdict on a run with a known failure is
  * `passed-partially`, never `certified`. An entry that has expired, or whose failure no longer occurs, is a problem.
  * Any problem fails the run.
- * @returns the adjusted report, and the problems, which the report also contains as `baselineProblems`
  */
-export function applyBaseline(
-  report: Report,
-  baseline: readonly KnownFailure[],
-  now: Date,
-): { report: Report; problems: string[] } {
+export function applyBaseline(report: Report, baseline: readonly KnownFailure[], now: Date): Report {
   const entries = new Map(baseline.map((entry) => [entry.id, entry]));
   const results = new Map(report.requirements.map((result) => [result.id, result]));
-  const problems = baseline
-    .map((entry) => problemWith(entry, results.get(entry.id), now))
-    .filter((text) => text !== undefined);
+  const problems = baseline.flatMap((entry) => problemWith(entry, results.get(entry.id), now) ?? []);
   const requirements = report.requirements.map((result) => tolerated(result, entries.get(result.id), now));
   const known = requirements.filter(({ knownFailure }) => knownFailure).length;
   const adjusted = {
@@ -134,7 +107,7 @@ export function applyBaseline(
     counts: { ...report.counts, fail: report.counts.fail - known, warn: report.counts.warn + known },
     ...(problems.length > 0 ? { baselineProblems: problems } : {}),
   };
-  return { report: { ...adjusted, ...verdictWithBaseline(adjusted, known) }, problems };
+  return { ...adjusted, ...verdictWithBaseline(adjusted, known) };
 }
 
 /**
@@ -142,17 +115,16 @@ export function applyBaseline(
  * @param known the number of these failures
  */
 function verdictWithBaseline(report: Report, known: number): Pick<Report, "verdict" | "summary"> {
-  if (report.baselineProblems) {
-    const summary = `The list of known failures is out of date (${counted(report.baselineProblems.length, "problem")}).`;
-    return { verdict: "failed", summary: report.verdict === "failed" ? `${report.summary} ${summary}` : summary };
+  const { counts, errors, baselineProblems, falseDeclaration, summary } = report;
+  if (baselineProblems) {
+    const outdated = `The list of known failures is out of date (${counted(baselineProblems.length, "problem")}).`;
+    return { verdict: "failed", summary: report.verdict === "failed" ? `${summary} ${outdated}` : outdated };
   }
   if (known === 0) return report;
-  const summary = `${counted(known, "known failure")} tolerated for now`;
-  if (report.counts.fail > 0) {
-    return { verdict: "failed", summary: `${counted(report.counts.fail, "requirement")} failed; ${summary}.` };
-  }
-  if (report.falseDeclaration !== undefined) return { verdict: "failed", summary: `${report.summary} ${summary}.` };
-  const unfinished = report.errors.length > 0 || report.counts["could-not-run"] > 0;
-  if (unfinished) return { verdict: "error", summary: `Part of the run could not be judged; ${summary}.` };
-  return { verdict: "passed-partially", summary: `Nothing else failed; ${summary}.` };
+  const also = `${counted(known, "known failure")} tolerated for now.`;
+  if (counts.fail > 0) return { verdict: "failed", summary: `${counted(counts.fail, "requirement")} failed; ${also}` };
+  if (falseDeclaration !== undefined) return { verdict: "failed", summary: `${summary} ${also}` };
+  if (errors.length > 0 || counts["could-not-run"] > 0)
+    return { verdict: "error", summary: `Part of the run could not be judged; ${also}` };
+  return { verdict: "passed-partially", summary: `Nothing else failed; ${also}` };
 }

@@ -101,10 +101,6 @@ const explanations: [when: (evidence: Evidence) => boolean, explanation: string]
     "There is no unique constraint on merchant and reference, or it covers more fields, such as amount, phone number or country.",
   ],
   [
-    ({ status }) => status === 502 || status === 503 || status === 504,
-    "A gateway in front of the service could not reach it in time, or the service is overloaded.",
-  ],
-  [
     (evidence) => evidence.status === 404 && isRead(evidence) && evidence.isValid,
     "The record is not found right after it was created: a read replica that lags behind, a lookup by another reference or merchant, or a create that responds before its commit.",
   ],
@@ -119,20 +115,12 @@ const explanations: [when: (evidence: Evidence) => boolean, explanation: string]
   ],
   [isPage, "A proxy or the error page of a framework responds, not the service itself."],
   [
-    ({ id, status }) => /malformed|body-required|object-required/.test(id) && status >= 500,
-    "The error of the JSON parser is not turned into 400.",
-  ],
-  [
     (evidence) => evidence.status >= 500 && hasBody(evidence) && !evidence.isValid,
     "The value reaches code or a database column that cannot take it. Validate the body before using it.",
   ],
   [
     refuses(/-type$|\.types$|wrong-type/),
     "The validator or the language converts the value to the expected type instead of rejecting it.",
-  ],
-  [
-    ({ id, status }) => id === "json.charset-accepted" && status >= 400,
-    "The Content-Type is compared as text, so that a parameter such as charset makes it unknown.",
   ],
   [
     refuses(/-pattern$|\.patterns$/),
@@ -171,67 +159,62 @@ function routeOf({ method, url }: Exchange): string {
 }
 
 /** Returns what a failure has in common with other failures of the same cause: a key, and a description of it. */
-function symptomOf(evidence: Evidence, text: string): { key: string; symptom: string } {
-  const { id, exchange, status, expected, actual } = evidence;
+function symptomOf({ requirement, check }: Failure): { key: string; symptom: string } {
+  const evidence = evidenceOf({ requirement, check });
+  const { exchange, status, actual } = evidence;
   if (!exchange) {
     const about = withoutDetails(actual);
-    return about === "" ? { key: id, symptom: text } : { key: about, symptom: actual.slice(0, longestTitle) };
+    return about === ""
+      ? { key: requirement.id, symptom: requirement.text }
+      : { key: about, symptom: actual.slice(0, longestTitle) };
   }
-  if (isUnprotected(evidence)) {
-    const symptom = `${routeOf(exchange)} responds with ${status} instead of 401`;
-    return { key: `${routeOf(exchange)} 401`, symptom };
-  }
+  const route = routeOf(exchange);
+  if (isUnprotected(evidence))
+    return { key: `${route} 401`, symptom: `${route} responds with ${status} instead of 401` };
   const { failure = "unknown reason", responseBody = "" } = exchange;
   if (status === 0) return { key: `none ${withoutDetails(failure)}`, symptom: `No response: ${failure}` };
-  if (status >= 300) {
-    const symptom = `The target responds with ${status} ${errorIn(responseBody)}`.trim();
-    return { key: symptom, symptom };
-  }
-  const [, refused] = refusal.exec(expected) ?? [];
-  if (refused === undefined) return { key: `exchange ${exchange.id}`, symptom: text };
-  const symptom = `${routeOf(exchange)} is accepted with ${status} instead of refused with ${refused}`;
+  const [, refused] = refusal.exec(check.expected) ?? [];
+  if (status < 300 && refused === undefined) return { key: `exchange ${exchange.id}`, symptom: requirement.text };
+  const symptom =
+    status < 300
+      ? `${route} is accepted with ${status} instead of refused with ${refused}`
+      : `The target responds with ${status} ${errorIn(responseBody)}`.trim();
   return { key: symptom, symptom };
 }
 
 /** 0 for musts that failed, then musts that could not be judged, then the rest. */
-function urgencyOf({ requirement }: Failure): number {
-  if (requirement.level !== "must") return 2;
-  return requirement.verdict === "fail" ? 0 : 1;
-}
+const urgencyOf = ({ level, verdict }: RequirementResult) => (level !== "must" ? 2 : verdict === "fail" ? 0 : 1);
 
 /** Returns true if the requirement is about the status that was received, and not about another status. */
-const isAboutStatus = ({ check }: Failure) => check.expected.startsWith(String(shownBy(check)?.status));
+const isAboutStatus = (check: CheckResult) => check.expected.startsWith(String(shownBy(check)?.status));
 
 /** Returns the id of the request that showed the failure. A failure that no request shows comes last. */
 const placeOf = ({ contradictedBy = Number.MAX_SAFE_INTEGER }: CheckResult) => contradictedBy;
 
-/**
- * Puts the most urgent failures first. Failures that are equally urgent are in the order in which the target's requests
- * showed them.
- */
+/** Puts the most urgent failures first, and equally urgent ones in the order in which the target's requests showed them. */
 const inOrder = (a: Failure, b: Failure) =>
-  urgencyOf(a) - urgencyOf(b) ||
+  urgencyOf(a.requirement) - urgencyOf(b.requirement) ||
   placeOf(a.check) - placeOf(b.check) ||
-  Number(isAboutStatus(b)) - Number(isAboutStatus(a));
+  Number(isAboutStatus(b.check)) - Number(isAboutStatus(a.check));
 
 /** Returns the check that shows a requirement's failure: the first failed check that has the requirement's verdict. */
 const shownCheck = ({ checks, verdict }: RequirementResult) =>
   checks.filter((check) => check.verdict === verdict).toSorted((a, b) => placeOf(a) - placeOf(b))[0] ?? checks[0];
+
+/** Returns true if the target failed for a valid request, which explains its other failures with the same error. */
+function isOutage(failure: Failure): boolean {
+  const { isValid, status } = evidenceOf(failure);
+  return isValid && status >= 500;
+}
 
 /** Explains what a group of failures has in common; undefined if the evidence does not support an explanation. */
 function explanationOf([first, ...others]: readonly Failure[]): string | undefined {
   const { profile, verdict } = first!.requirement;
   // The rules are about services.
   if (isSide(profile) || verdict === "could-not-run") return undefined;
+  if (others.length > 0 && isOutage(first!)) return outage;
   const evidence = evidenceOf(first!);
-  if (others.length > 0 && evidence.isValid && evidence.status >= 500) return outage;
   return explanations.find(([when]) => when(evidence))?.[1];
-}
-
-/** Puts failures in order. A 5xx for a valid request comes first, because it explains the others. */
-function sorted(failures: readonly Failure[]): Failure[] {
-  const isOutage = (failure: Failure) => evidenceOf(failure).isValid && evidenceOf(failure).status >= 500;
-  return failures.toSorted((a, b) => Number(isOutage(b)) - Number(isOutage(a)) || inOrder(a, b));
 }
 
 /**
@@ -239,21 +222,17 @@ function sorted(failures: readonly Failure[]): Failure[] {
  * requests contradicted the contract, because later failures may follow from earlier failures.
  */
 export function causesOf({ requirements }: Pick<Report, "requirements">): Cause[] {
-  const groups = new Map<string, { symptom: string; failures: Failure[] }>();
-  for (const requirement of requirements.filter(needsAttention)) {
+  const found = requirements.filter(needsAttention).flatMap((requirement): Failure[] => {
     const check = shownCheck(requirement);
-    if (!check) continue;
-    const { key, symptom } = symptomOf(evidenceOf({ requirement, check }), requirement.text);
-    const group = groups.get(key) ?? { symptom, failures: [] };
-    group.failures.push({ requirement, check });
-    groups.set(key, group);
-  }
-  const firstOf = ({ failures }: Cause) => failures.toSorted(inOrder)[0]!;
+    return check ? [{ requirement, check }] : [];
+  });
+  const groups = Map.groupBy(found.toSorted(inOrder), (failure) => symptomOf(failure).key);
   return [...groups.values()]
-    .map(({ symptom, failures: found }): Cause => {
-      const failures = sorted(found);
+    .toSorted((a, b) => inOrder(a[0]!, b[0]!) || b.length - a.length)
+    .map((members) => {
+      const failures = members.toSorted((a, b) => Number(isOutage(b)) - Number(isOutage(a)));
+      const { symptom } = symptomOf(failures[0]!);
       const explanation = explanationOf(failures);
       return { title: explanation === undefined ? symptom : `${symptom.replace(/\.$/, "")}. ${explanation}`, failures };
-    })
-    .toSorted((a, b) => inOrder(firstOf(a), firstOf(b)) || b.failures.length - a.failures.length);
+    });
 }

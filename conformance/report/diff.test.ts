@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { compareReports, renderComparison } from "./diff.ts";
+import type { Report } from "../results.ts";
 import { hostile, sampleReport, requirement } from "../testing/sample-report.ts";
+import { compareReports } from "./diff.ts";
 
 const a = sampleReport([requirement("create.echo", "pass"), requirement("webhook.failed", "pass")], {
   observed: [
@@ -9,100 +10,95 @@ const a = sampleReport([requirement("create.echo", "pass"), requirement("webhook
   ],
 });
 
-test("finds no differences between runs that differ only in times and order", () => {
+test("runs that differ only in times and order have no differences", () => {
   const again = structuredClone(a);
   again.requirements.reverse();
   again.observed.reverse();
   again.observed[0]!.value = { names: ["a", "b"], id: "webhook-id" };
   again.startedAt = "2027-01-01T00:00:00.000Z";
-  expect(compareReports(a, again)).toEqual({ differences: [], apart: 0, notes: [], compared: 5 });
+  expect(compareReports(a, again)).toEqual({
+    differences: 0,
+    text: "A  https://sandbox.example\nB  https://sandbox.example\n\nNo differences; 5 verdicts and observations compared.\n",
+  });
 });
 
-test("finds verdicts and observations that differ or exist in only one run", () => {
+test("names both targets, and the values of each where they differ", () => {
   const b = sampleReport([requirement("create.echo", "fail"), requirement("new.one", "pass")], {
+    baseUrl: "https://live.example",
     observed: [
       { requirement: "split", name: "missing amount", value: 422 },
-      { requirement: "split", name: "empty body", value: null },
       { requirement: "signing", name: "headers", value: { id: "webhook-id" } },
     ],
   });
-  expect(compareReports(a, b).differences).toEqual([
-    { kind: "verdict", requirement: "create.echo", a: "pass", b: "fail" },
-    { kind: "verdict", requirement: "webhook.failed", a: "pass", b: undefined },
-    { kind: "verdict", requirement: "new.one", a: undefined, b: "pass" },
-    { kind: "observed", requirement: "split", name: "missing amount", a: "400", b: "422" },
-    { kind: "observed", requirement: "signing", name: "headers, names", a: '["a","b"]', b: undefined },
-    { kind: "observed", requirement: "split", name: "empty body", a: undefined, b: "null" },
-  ]);
-});
+  expect(compareReports(a, b)).toEqual({
+    differences: 5,
+    text: `A  https://sandbox.example
+B  https://live.example
 
-test.each([
-  ["profile", { profile: "extended" }, /The profiles differ: core and extended/],
-  ["effects", { effects: "none" }, /The allowed effects differ: money and none/],
-  ["contract", { specSha256: "0" }, /The contracts differ/],
-  ["version of the suite", { suiteVersion: "2.0.0" }, /The suite versions differ: 1.0.0 and 2.0.0/],
-] as const)("another %s is noted, and is no difference by itself", (_what, over, note) => {
-  const comparison = compareReports(a, { ...a, ...over });
-  expect(comparison.differences).toEqual([]);
-  expect(comparison.notes).toEqual([expect.stringMatching(note)]);
+Verdicts that differ
+  create.echo
+    A  Passed
+    B  Failed
+  webhook.failed
+    A  Passed
+    B  not in this run
+  new.one
+    A  not in this run
+    B  Passed
+
+Differences where the interface leaves the behaviour open
+  split: missing amount
+    A  400
+    B  422
+  signing: headers, names
+    A  ["a","b"]
+    B  not observed
+
+5 differences; 6 verdicts and observations compared.
+`,
+  });
 });
 
 const left = (id: string, code: "effects" | "only") =>
   requirement(id, "not-applicable", { reason: { code, text: "left out" } });
-
-test("counts what only one run was configured to judge, instead of calling it a difference", () => {
-  const core = sampleReport([requirement("create.echo", "pass"), left("create.accepted", "effects")], {
-    effects: "reject",
-  });
-  const extended = sampleReport(
-    [
-      requirement("create.echo", "fail"),
-      requirement("create.accepted", "pass"),
-      requirement("forced.001-success", "pass"),
-      requirement("fees.shown", "observed"),
-    ],
-    { profile: "extended", observed: [{ requirement: "fees.shown", name: "fee", value: 3 }] },
-  );
-  const comparison = compareReports(core, extended);
-  expect(comparison.differences).toEqual([{ kind: "verdict", requirement: "create.echo", a: "pass", b: "fail" }]);
-  expect(comparison.apart).toBe(3);
-  const text = renderComparison(core, extended, comparison);
-  expect(text.indexOf("The profiles differ: core and extended.")).toBeLessThan(text.indexOf("create.echo"));
-  expect(text.indexOf("The effects allowed differ: reject and money.")).toBeLessThan(text.indexOf("create.echo"));
-  expect(text).toContain("Not compared: 3 requirements that only one of the two runs was configured to judge.");
-  expect(text).not.toContain("forced.001-success");
-  expect(text).not.toContain("not in this run");
+const core = sampleReport([requirement("create.echo", "pass"), left("create.accepted", "effects")], {
+  effects: "reject",
+});
+const extended = sampleReport(
+  [
+    requirement("create.echo", "fail"),
+    requirement("create.accepted", "pass"),
+    requirement("forced.001-success", "pass"),
+    requirement("fees.shown", "observed"),
+  ],
+  { profile: "extended", observed: [{ requirement: "fees.shown", name: "fee", value: 3 }] },
+);
+const chosen = sampleReport([requirement("create.echo", "pass"), left("webhook.failed", "only")], {
+  observed: a.observed,
+  only: ["create.echo"],
 });
 
-test("counts what --only excluded from one run", () => {
-  const b = sampleReport([requirement("create.echo", "pass"), left("webhook.failed", "only")], {
-    only: ["create.echo"],
-    observed: a.observed,
-  });
-  const comparison = compareReports(a, b);
-  expect(comparison).toMatchObject({ differences: [], apart: 1 });
-  expect(comparison.notes).toEqual(["The selections (--only) differ: everything and create.echo."]);
-});
-
-test("the text names both targets and the values of each", () => {
-  const b = sampleReport([requirement("create.echo", "fail")], {
-    baseUrl: "https://live.example",
-    observed: [{ requirement: "split", name: "missing amount", value: 422 }],
-  });
-  const text = renderComparison(a, b, compareReports(a, b));
-  expect(text).toContain("A  https://sandbox.example\nB  https://live.example\n");
-  expect(text).toContain("  create.echo\n    A  Passed\n    B  Failed\n");
-  expect(text).toContain("  webhook.failed\n    A  Passed\n    B  not in this run\n");
-  expect(text).toContain("  split: missing amount\n    A  400\n    B  422\n");
-  expect(text).toContain("5 differences; 5 verdicts and observations compared.");
+test.each<[string, Report, Report, number, string]>([
+  ["profiles", core, extended, 1, "The profiles differ: core and extended."],
+  [
+    "requirements that only one run judged",
+    core,
+    extended,
+    1,
+    "Not compared: 3 requirements that only one of the two runs",
+  ],
+  ["selections", a, chosen, 0, "The selections (--only) differ: everything and create.echo."],
+  ["contracts", a, { ...a, specSha256: "0" }, 0, "The contracts differ"],
+  ["versions of the suite", a, { ...a, suiteVersion: "2.0.0" }, 0, "The suite versions differ: 1.0.0 and 2.0.0"],
+])("other %s are noted first, and are no difference by themselves", (_what, one, other, differences, note) => {
+  const comparison = compareReports(one, other);
+  expect(comparison.differences).toBe(differences);
+  expect(comparison.text).toContain(`\n!  ${note}`);
+  expect(comparison.text).not.toContain("not in this run");
 });
 
 test("escapes control sequences in a report", () => {
-  const b = sampleReport([requirement(hostile, "pass")], {
-    baseUrl: hostile,
-    suiteVersion: hostile,
-    observed: [{ requirement: hostile, name: hostile, value: { [hostile]: hostile } }],
-  });
-  const text = renderComparison(a, b, compareReports(a, b)).replaceAll("\n", "");
-  expect(text).not.toMatch(/[\p{Control}\p{Surrogate}\u202a-\u202e]/u);
+  const observed = [{ requirement: hostile, name: hostile, value: { [hostile]: hostile } }];
+  const b = sampleReport([requirement(hostile, "pass")], { baseUrl: hostile, suiteVersion: hostile, observed });
+  expect(compareReports(a, b).text.replaceAll("\n", "")).not.toMatch(/[\p{Control}\p{Surrogate}\u202a-\u202e]/u);
 });

@@ -6,7 +6,7 @@ import { causesOf, firstRequest, needsAttention } from "./causes.ts";
 import { observationsOf } from "./observed.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
-import { followedFor, scopeLine } from "./scope.ts";
+import { lenientConditions, scopeLine } from "./scope.ts";
 import { render } from "./templates.ts";
 import * as words from "./words.ts";
 
@@ -46,11 +46,10 @@ export function renderHtml(report: Report): string {
     isSide: isSide(report.profile),
     about: words.profiles[report.profile],
     scope: scopeLine(report),
-    followed: followedFor(report),
     script,
     style,
     policy: `default-src 'none'; style-src ${hash(style)}; script-src ${hash(script)}; base-uri 'none'; form-action 'none'`,
-    conditions: words.conditionEntries({ ...report, ...report.conditions }),
+    conditions: lenientConditions(report),
     causes: causesOf(report),
     tally: tallyPhrases(report),
     paid: paidOf(report.created),

@@ -1,4 +1,4 @@
-import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import type { CheckResult, Report, RequirementResult, Verdict } from "../results.ts";
 import { causesOf, type Cause } from "./causes.ts";
 import { repeatOf } from "./repeat.ts";
 import { render } from "./templates.ts";
@@ -6,12 +6,19 @@ import { scopeLine } from "./scope.ts";
 import { oneLine } from "./visible.ts";
 import * as words from "./words.ts";
 
+type Element = "failure" | "error" | "skipped";
 type TestCase = {
   name: string;
   className: string;
-  seconds: string;
-  outcome?: { element: "failure" | "error" | "skipped"; message: string; text: string };
+  durationMs: number;
+  outcome?: { element: Element; message: string; text: string };
   output?: string;
+};
+
+const elements: Partial<Record<Verdict, Element>> = {
+  fail: "failure",
+  "could-not-run": "error",
+  "not-applicable": "skipped",
 };
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
@@ -27,66 +34,55 @@ function evidence(report: Report, requirement: RequirementResult, check: CheckRe
   ].join("\n");
 }
 
-/** Returns the message of a failure, with its cause, and how many other failures have the same. */
-function messageOf(cause: Cause | undefined, { text }: RequirementResult, check: CheckResult): string {
-  if (!cause || cause.title === text) return check.actual;
+/** Returns the message of a check: what was received, with its cause, and how many other failures have the same. */
+function messageOf({ text, knownFailure }: RequirementResult, check: CheckResult, cause?: Cause): string {
+  if (knownFailure) return `Known failure until ${knownFailure.expires}: ${knownFailure.reason}`;
+  if (check.verdict !== "fail" || !cause || cause.title === text) return check.actual;
   const others = cause.failures.length - 1;
   const same = others === 0 ? "" : `same cause as ${words.counted(others, "other requirement")}: `;
   return `${check.actual} (${same}${cause.title})`;
 }
 
+/** Returns the test case of a check. A known failure is skipped. */
 function checkCase(report: Report, requirement: RequirementResult, check: CheckResult, cause?: Cause): TestCase {
-  const { knownFailure } = requirement;
+  const { name, verdict, durationMs } = check;
+  const base = { name, className: requirement.id, durationMs };
+  if (verdict === "pass") return base;
   const text = evidence(report, requirement, check);
-  const base = {
-    name: oneLine(check.name),
-    className: oneLine(requirement.id),
-    seconds: seconds(check.durationMs),
-  };
-  const outcome = (element: "failure" | "error" | "skipped", message: string) => ({
-    ...base,
-    outcome: { element, message: oneLine(message), text },
-  });
-  if (check.verdict === "fail" && knownFailure && requirement.verdict !== "fail") {
-    return outcome("skipped", `Known failure until ${knownFailure.expires}: ${knownFailure.reason}`);
-  }
-  if (check.verdict === "fail") return outcome("failure", messageOf(cause, requirement, check));
-  if (check.verdict === "could-not-run") return outcome("error", check.actual);
-  if (check.verdict === "not-applicable") return outcome("skipped", check.actual);
-  return check.verdict === "pass" ? base : { ...base, output: `${words.verdicts[check.verdict]}. ${text}` };
+  const element = verdict === "fail" && requirement.knownFailure ? "skipped" : elements[verdict];
+  if (element === undefined) return { ...base, output: `${words.verdicts[verdict]}. ${text}` };
+  return { ...base, outcome: { element, message: messageOf(requirement, check, cause), text } };
 }
 
-/** Returns the test case of a requirement whose checks were not started, so that every requirement has a test case. */
-function unjudgedCase(requirement: RequirementResult): TestCase {
-  const why = requirement.reason?.text ?? words.verdicts[requirement.verdict];
-  const element = requirement.verdict === "could-not-run" ? "error" : "skipped";
-  return {
-    name: oneLine(requirement.text),
-    className: oneLine(requirement.id),
-    seconds: seconds(0),
-    outcome: { element, message: oneLine(why), text: requirement.text },
-  };
+/** Returns the test cases of a requirement: one for each check, or one that says why no check was started. */
+function casesOf(report: Report, requirement: RequirementResult, cause?: Cause): TestCase[] {
+  const { id, text, verdict, reason, checks } = requirement;
+  if (checks.length > 0) return checks.map((check) => checkCase(report, requirement, check, cause));
+  const outcome = { element: elements[verdict] ?? "skipped", message: reason?.text ?? words.verdicts[verdict], text };
+  return [{ name: text, className: id, durationMs: 0, outcome }];
 }
 
-function suite(name: string, cases: TestCase[]) {
-  const count = (element: string) => cases.filter(({ outcome }) => outcome?.element === element).length;
-  return {
-    name: oneLine(name),
-    cases,
-    tests: cases.length,
-    failures: count("failure"),
-    errors: count("error"),
-    skipped: count("skipped"),
-    seconds: cases.reduce((total, test) => total + Number(test.seconds), 0).toFixed(3),
-  };
+/** Returns the test cases that fail because of the run itself. */
+function problemCases({ errors, falseDeclaration, baselineProblems = [] }: Report): TestCase[] {
+  const problems: [name: string, element: Element, texts: readonly string[]][] = [
+    ["The suite runs without errors", "error", errors],
+    [
+      "The declared limits are those of the target",
+      "failure",
+      falseDeclaration === undefined ? [] : [falseDeclaration],
+    ],
+    ["The list of known failures is up to date", "failure", baselineProblems],
+  ];
+  return problems.flatMap(([name, element, texts]) =>
+    texts.map((text) => ({ name, className: "certify", durationMs: 0, outcome: { element, message: text, text } })),
+  );
 }
 
-const problemCase = (element: "failure" | "error", name: string) => (problem: string) => ({
-  name,
-  className: "certify",
-  seconds: seconds(0),
-  outcome: { element, message: oneLine(problem), text: problem },
-});
+/** Returns what a suite and the whole report state about their test cases. */
+function totalsOf(cases: readonly TestCase[]) {
+  const count = (element: Element) => cases.filter(({ outcome }) => outcome?.element === element).length;
+  return { tests: cases.length, failures: count("failure"), errors: count("error"), skipped: count("skipped") };
+}
 
 /**
  * Renders the report as JUnit XML, with a test suite for each topic and a test case for each check.
@@ -94,36 +90,26 @@ const problemCase = (element: "failure" | "error", name: string) => (problem: st
  * applicable are skipped.
  */
 export function renderJunit(report: Report): string {
-  const groups = Map.groupBy(report.requirements, words.topicOf);
   const causes = new Map(
     causesOf(report).flatMap((cause) => cause.failures.map(({ requirement }) => [requirement.id, cause] as const)),
   );
-  const suites = [...groups].map(([topic, requirements]) => {
-    const cases = requirements.flatMap((requirement) =>
-      requirement.checks.length > 0
-        ? requirement.checks.map((check) => checkCase(report, requirement, check, causes.get(requirement.id)))
-        : [unjudgedCase(requirement)],
-    );
-    return suite(topic, cases);
+  const topics = [...Map.groupBy(report.requirements, words.topicOf)].map(([topic, requirements]) => {
+    const cases = requirements.flatMap((requirement) => casesOf(report, requirement, causes.get(requirement.id)));
+    return [topic, cases] as const;
   });
-  const problems = [
-    ...report.errors.map(problemCase("error", "The suite runs without errors")),
-    ...[report.falseDeclaration ?? []]
-      .flat()
-      .map(problemCase("failure", "The declared limits are those of the target")),
-    ...(report.baselineProblems ?? []).map(problemCase("failure", "The list of known failures is up to date")),
-  ];
-  if (problems.length > 0) suites.unshift(suite("The run", problems));
-  const total = (key: "tests" | "failures" | "errors" | "skipped") =>
-    suites.reduce((sum, { [key]: count }) => sum + count, 0);
+  const suites = [["The run", problemCases(report)] as const, ...topics].filter(([, cases]) => cases.length > 0);
   return render("junit", {
-    name: oneLine(`certify ${report.baseUrl}: ${words.runVerdicts[report.verdict]}, ${scopeLine(report)}`),
+    ...totalsOf(suites.flatMap(([, cases]) => cases)),
+    name: `certify ${report.baseUrl}: ${words.runVerdicts[report.verdict]}, ${scopeLine(report)}`,
     report,
-    suites,
-    tests: total("tests"),
-    failures: total("failures"),
-    errors: total("errors"),
-    skipped: total("skipped"),
+    suites: suites.map(([name, cases]) => ({
+      ...totalsOf(cases),
+      name,
+      cases,
+      seconds: seconds(cases.reduce((total, { durationMs }) => total + durationMs, 0)),
+    })),
     seconds: seconds(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
+    inSeconds: seconds,
+    oneLine,
   });
 }

@@ -1,3 +1,4 @@
+/* oxlint-disable no-console */
 // The only module that prints lines, apart from the progress of a run and its rendered report. What it prints may contain
 // texts of the target or of a program under test, which a terminal must not obey.
 import { inspect } from "node:util";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
-import { sides, type Report } from "../results.ts";
+import { CannotRun, sides, type Report } from "../results.ts";
 
 const verdict = { enum: ["pass", "fail", "warn", "observed", "not-applicable", "could-not-run"] };
 const text = { type: "string" };
@@ -28,26 +28,19 @@ const schema = {
     observed: list(["requirement", "name", "value"], { requirement: text, name: text }),
   },
 };
-/** Compiles the schema when it is first used, because most commands read no report. */
-const ajv = new Ajv({ allErrors: true });
-
-/** Thrown for a file that is not a report. The message says which file it is and what is wrong with it. */
-export class ReportError extends Error {
-  override name = "ReportError";
-}
-
 /**
  * Reads a report.json.
- * @throws ReportError if the file cannot be read or is not a report
+ * @throws CannotRun if the file cannot be read or is not a report
  */
 export function readReport(file: string): Report {
   let report: unknown;
   try {
     report = JSON.parse(readFileSync(file, "utf8"));
   } catch (error) {
-    throw new ReportError(`${file} is not a readable report: ${(error as Error).message}`, { cause: error });
+    throw new CannotRun(`${file} is not a readable report: ${(error as Error).message}`, { cause: error });
   }
+  const ajv = new Ajv({ allErrors: true });
   if (ajv.validate<Report>(schema, report)) return report;
   const faults = (ajv.errors ?? []).map(({ instancePath, message }) => `${instancePath || "the document"} ${message}`);
-  throw new ReportError(`${file} is not a report of certify: ${faults.slice(0, 5).join("; ")}.`);
+  throw new CannotRun(`${file} is not a report of certify: ${faults.slice(0, 5).join("; ")}.`);
 }

@@ -9,19 +9,10 @@ import { shownBy } from "./causes.ts";
  * the environment.
  */
 export function repeatCommand(report: Report, ids?: readonly string[]): string {
-  const { baseUrl, profile, effects } = report;
+  const { baseUrl, profile, effects, seed, repeatFlags = [] } = report;
   const target = isSide(profile) ? [profile] : ["--base-url", baseUrl, "--profile", profile, "--effects", effects];
-  const words = [
-    "npx",
-    "--no",
-    "--",
-    "certify",
-    ...target,
-    ...(ids ? ["--only", ids.join(",")] : []),
-    "--seed",
-    String(report.seed),
-  ].map(quoted);
-  return [...words, ...(report.repeatFlags ?? [])].join(" ");
+  const words = [...target, ...(ids ? ["--only", ids.join(",")] : []), "--seed", String(seed)];
+  return ["npx --no -- certify", ...words.map(quoted), ...repeatFlags].join(" ");
 }
 
 /**
@@ -30,31 +21,27 @@ export function repeatCommand(report: Report, ids?: readonly string[]): string {
  */
 export function repeatFailures(report: Report): string {
   const failed = report.requirements.filter(({ verdict }) => verdict === "fail");
+  const command = repeatCommand(
+    report,
+    failed.map(({ id }) => id),
+  );
   const flags = failed.flatMap(({ checks }) =>
     checks.flatMap(({ verdict, selectFlags = [] }) => (verdict === "fail" ? [selectFlags] : [])),
   );
   const [name] = flags.flat();
   const values = [...new Set(flags.map(([, value]) => value))];
   // A requirement that is judged at the end of a run needs the whole run.
-  const scenarios = name === undefined || values.includes(undefined) ? [] : [name, values.join(",")];
-  return [
-    repeatCommand(
-      report,
-      failed.map(({ id }) => id),
-    ),
-    ...scenarios,
-  ].join(" ");
+  return name === undefined || values.includes(undefined) ? command : `${command} ${name} ${values.join(",")}`;
 }
 
 /**
  * Returns the command that repeats what a check found about a requirement: the request, if a single request shows it,
  * else the check.
  */
-export function repeatOf(report: Report, requirement: Pick<RequirementResult, "id">, check: CheckResult): string {
-  const { selectFlags } = check;
-  if (selectFlags) return [repeatCommand(report, [requirement.id]), ...selectFlags].join(" ");
-  const curl = shownBy(check)?.curl;
-  const hasRace = check.exchanges.some((exchange) => exchange.curl === raceCommand);
-  if (curl === undefined || curl.startsWith("#") || hasRace) return repeatCommand(report, [requirement.id]);
-  return curl;
+export function repeatOf(report: Report, { id }: Pick<RequirementResult, "id">, check: CheckResult): string {
+  const { selectFlags = [], exchanges } = check;
+  const curl = shownBy(check)?.curl ?? "#";
+  const hasRace = exchanges.some((exchange) => exchange.curl === raceCommand);
+  if (selectFlags.length === 0 && !curl.startsWith("#") && !hasRace) return curl;
+  return [repeatCommand(report, [id]), ...selectFlags].join(" ");
 }

@@ -1,47 +1,66 @@
-// States how far a verdict reaches. Every place that shows a verdict shows this too.
+// States how far a verdict reaches, and what made the run more lenient than another.
+import { limitPhrases } from "../allowances/table.ts";
 import { isSide, type Report } from "../results.ts";
 import { repeatCommand } from "./repeat.ts";
 import { tallyOf } from "./tally.ts";
-
-/** Returns the ids of the requirements that are not applicable to the target. */
-const notApplicableIds = ({ requirements }: Pick<Report, "requirements">) =>
-  requirements
-    .filter(({ verdict, reason }) => verdict === "not-applicable" && reason?.code === "target")
-    .map(({ id }) => id);
-
-const effectsOf = ({ profile, effects }: Report) => (isSide(profile) ? [] : [`effects ${effects}`]);
+import { counted, duration, sourceOf } from "./words.ts";
 
 /**
  * Returns the scope as one line: "core · effects money · 76 of 79 musts · 3 not applicable: …". Requirements that were
- * not judged stay part of the total.
+ * not judged stay part of the total. Every place that shows a verdict shows this line too.
  * @param most the largest number of ids to name
  */
 export function scopeLine(report: Report, most = 3): string {
+  const { profile, effects, only, requirements, notProvided } = report;
   const { total, passed } = tallyOf(report).must;
-  const ids = notApplicableIds(report);
+  const ids = requirements
+    .filter(({ verdict, reason }) => verdict === "not-applicable" && reason?.code === "target")
+    .map(({ id }) => id);
   const named = ids.slice(0, most).join(", ") + (ids.length > most ? ` and ${ids.length - most} more` : "");
-  const missing = report.notProvided.map(({ what }) => what);
   const { headers } = report.conditions;
   return [
-    report.profile,
-    ...effectsOf(report),
-    ...(report.only ? ["--only"] : []),
+    profile,
+    ...(isSide(profile) ? [] : [`effects ${effects}`]),
+    ...(only ? ["--only"] : []),
     ...(headers.length > 0 ? [`added headers: ${headers.join(", ")}`] : []),
     `${passed} of ${total} musts`,
     ...(ids.length > 0 ? [`${ids.length} not applicable: ${named}`] : []),
-    ...(missing.length > 0 ? [`not provided: ${missing.join("; ")}`] : []),
+    ...(notProvided.length > 0 ? [`not provided: ${notProvided.map(({ what }) => what).join("; ")}`] : []),
   ].join(" · ");
 }
 
-/**
- * Says for how long the run followed its records, because it cannot see later changes. Undefined if it created no
- * records.
- */
-export function followedFor({ created, finishedAt }: Report): string | undefined {
-  const first = created[0]?.at;
-  if (first === undefined) return undefined;
-  const seconds = Math.max(0, Math.round((Date.parse(finishedAt) - Date.parse(first)) / 1000));
-  return `Followed the records for ${seconds} s; to see what changes later, add --linger SECONDS`;
+/** The waits of a run without options that prolong them, in milliseconds. */
+const usualWaits = {
+  service: { responseMs: 10_000, settleMs: 90_000 },
+  client: { responseMs: 2000, settleMs: 0 },
+  receiver: { responseMs: 15_000, settleMs: 5000 },
+};
+
+/** Describes the conditions that made a run more lenient than one with the default options and a target without limits. */
+export function lenientConditions({ profile, conditions, budget, declared, foundLimits }: Report): string[] {
+  const { headers, rate, waits, sandbox, untriedAmounts, events } = conditions;
+  const { responseMs, settleMs = 0 } = waits;
+  const usual = isSide(profile) ? usualWaits[profile] : usualWaits.service;
+  const limits = Object.entries({ ...declared, ...foundLimits }).filter(([, value]) => value !== false);
+  return [
+    ...limitPhrases(Object.fromEntries(limits)).map((limit) => `the target has a limit: ${limit}`),
+    ...(responseMs > usual.responseMs ? [`waited up to ${duration(responseMs)} for a response`] : []),
+    ...(settleMs > usual.settleMs ? [`waited up to ${duration(settleMs)} for a final status`] : []),
+    ...(rate === null ? [] : [`slowed down to ${counted(rate, "request")} per second (--rate)`]),
+    ...(headers.length > 0 ? [`headers were added to every request: ${headers.join(", ")}`] : []),
+    ...(untriedAmounts > 0 ? [`${untriedAmounts} amounts above ${budget.largestAmount} were not tried`] : []),
+    ...(events === null ? [] : [`only some types of events were sent: ${events.join(", ")}`]),
+    ...(isSide(profile) ? [] : sandbox.missing.map((operation) => `the target has no ${operation}`)),
+  ];
+}
+
+/** Describes everything that weakens the verdict of a run: its lenient conditions, and the musts that it did not judge. */
+export function weakenedBy(report: Report): string[] {
+  const open = report.requirements.filter(({ level, verdict }) => level === "must" && verdict === "not-applicable");
+  return [
+    ...lenientConditions(report),
+    ...open.map((result) => `${result.id} (${sourceOf(result)}) was not judged: ${result.reason?.text ?? ""}`),
+  ];
 }
 
 /**
@@ -51,9 +70,9 @@ export function followedFor({ created, finishedAt }: Report): string | undefined
 export function completingCommand(report: Report): string | undefined {
   if (report.verdict !== "passed-partially") return undefined;
   const needsMoney = report.requirements.some(({ reason }) => reason?.code === "effects");
-  const provide = report.notProvided.flatMap(({ provide: one }) => one ?? []);
-  const variables = provide.filter((one) => !one.startsWith("--"));
-  const flags = provide.filter((one) => one.startsWith("--"));
+  const provide = report.notProvided.flatMap(({ provide: word }) => word ?? []);
+  const variables = provide.filter((word) => !word.startsWith("--"));
+  const flags = provide.filter((word) => word.startsWith("--"));
   const command = repeatCommand({ ...report, ...(needsMoney ? { effects: "money" } : {}) });
   return [...variables, command, ...flags].join(" ");
 }

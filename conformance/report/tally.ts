@@ -2,7 +2,7 @@
 import { levels as levelNames, type Level, type Report, type RequirementResult } from "../results.ts";
 
 /** The results of the requirements of one level. `total` is the sum of the other counts. */
-export type Tally = {
+type Tally = {
   total: number;
   /** Judged in full, without a failure. A requirement of level `observe` counts if its behaviour was recorded. */
   passed: number;
@@ -55,21 +55,14 @@ export function tallyPhrases(report: Pick<Report, "requirements">): string[] {
     });
 }
 
-/** The payouts of a run in one currency. Amounts are in the lowest denomination. */
-export type Paid = { currency: string; payouts: number; total: number; largest: number };
-
 /** Sums payouts by currency. A payout whose response was lost counts, because the target may have made it. */
-export function paidOf(created: Report["created"]): Paid[] {
-  const paid = new Map<string, Paid>();
-  for (const { kind, amount = 0, currency = "no currency" } of created) {
-    if (kind !== "disbursement") continue;
-    const sum = paid.get(currency) ?? { currency, payouts: 0, total: 0, largest: 0 };
-    paid.set(currency, {
+export function paidOf(created: Report["created"]): { currency: string; payouts: number; total: number }[] {
+  const payouts = created.filter(({ kind }) => kind === "disbursement");
+  return [...Map.groupBy(payouts, ({ currency = "no currency" }) => currency)]
+    .map(([currency, paid]) => ({
       currency,
-      payouts: sum.payouts + 1,
-      total: sum.total + amount,
-      largest: Math.max(sum.largest, amount),
-    });
-  }
-  return [...paid.values()].toSorted((a, b) => b.payouts - a.payouts);
+      payouts: paid.length,
+      total: paid.reduce((sum, { amount = 0 }) => sum + amount, 0),
+    }))
+    .toSorted((a, b) => b.payouts - a.payouts);
 }

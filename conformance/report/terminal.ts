@@ -10,11 +10,12 @@ import {
 import { causesOf, firstRequest, type Cause, type Failure } from "./causes.ts";
 import { repeatFailures, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
-import { completingCommand, followedFor, scopeLine } from "./scope.ts";
+import { completingCommand, lenientConditions, scopeLine } from "./scope.ts";
 import { oneLine, shortened, visible } from "./visible.ts";
 import * as words from "./words.ts";
 
 type Style = Parameters<typeof styleText>[0];
+type Paint = (style: Style, text: string) => string;
 
 const longestText = 2_000;
 const longestList = 400;
@@ -31,39 +32,41 @@ const marks: Partial<Record<Verdict, [string, Style]>> = {
   warn: ["~", "yellow"],
 };
 
-/** Renders a label and a text, whose lines are indented. Terminal control characters are escaped. */
-function field(label: string, text: string): string {
-  const [first = "", ...rest] = visible(shortened(text, longestText)).split("\n");
-  return [`    ${label.padEnd(10)}${first}`, ...rest.map((line) => " ".repeat(14) + line)].join("\n");
+const listed = (ids: readonly string[]) => shortened(oneLine(ids.join(", ")), longestList);
+
+/** Renders a label and a text, whose lines are indented; no line without a text. Control characters are escaped. */
+function field(label: string, text: string | undefined): string[] {
+  if (text === undefined) return [];
+  const lines = visible(shortened(text, longestText)).split("\n");
+  return lines.map((line, index) => `    ${(index === 0 ? label : "").padEnd(10)}${line}`);
 }
+
+/** Renders a label and a text on one line; no line without a text. */
+const line = (label: string, text: string | undefined) => (text === undefined ? [] : [`${label}${oneLine(text)}`]);
 
 /** Counts the other checks that have the requirement's verdict, and names the checks that can be repeated alone. */
 function othersOf({ checks, verdict }: RequirementResult, shown: CheckResult): string {
   const others = checks.filter((check) => check !== shown && check.verdict === verdict);
   if (others.length === 0) return "";
   const ids = others.flatMap(({ selectFlags = [] }) => selectFlags.at(-1) ?? []);
-  const named = ids.length > 0 ? `: ${shortened(oneLine(ids.join(", ")), longestList)}` : "";
-  return `, and ${words.counted(others.length, "more check")}${named}`;
+  return `, and ${words.counted(others.length, "more check")}${ids.length > 0 ? `: ${listed(ids)}` : ""}`;
 }
 
 /** Renders a requirement with its source, and what the first of its failed checks expected and received. */
 function failureLines(report: Report, { requirement, check }: Failure, paint: Paint, cause?: string): string[] {
-  const [mark, style] = marks[requirement.verdict] ?? ["·", "dim"];
-  const source = words.sourceOf(requirement);
-  const request = firstRequest(check);
+  const { id, text, level, verdict, matters, reason } = requirement;
+  const [mark, style] = marks[verdict] ?? ["·", "dim"];
   return [
-    `${paint(style, mark)} ${paint("bold", oneLine(requirement.id))}  ${oneLine(source)}, ${words.levels[requirement.level]}`,
-    field("", oneLine(requirement.text)).replace(/^ +/, "    "),
-    ...(requirement.reason && requirement.verdict !== "fail"
-      ? [field("reason", oneLine(requirement.reason.text))]
-      : []),
-    ...(requirement.matters === undefined ? [] : [field("why", oneLine(requirement.matters))]),
-    field("check", oneLine(check.name) + othersOf(requirement, check)),
-    ...(request === undefined ? [] : [field("request", oneLine(request))]),
-    field("expected", check.expected),
-    field("received", check.actual),
-    ...(cause === undefined || cause === requirement.text ? [] : [field("likely", oneLine(cause))]),
-    field("repeat", repeatOf(report, requirement, check)),
+    `${paint(style, mark)} ${paint("bold", oneLine(id))}  ${oneLine(words.sourceOf(requirement))}, ${words.levels[level]}`,
+    `    ${oneLine(text)}`,
+    ...field("reason", verdict === "fail" ? undefined : reason?.text),
+    ...field("why", matters),
+    ...field("check", oneLine(check.name) + othersOf(requirement, check)),
+    ...field("request", firstRequest(check)),
+    ...field("expected", check.expected),
+    ...field("received", check.actual),
+    ...field("likely", cause === text ? undefined : cause),
+    ...field("repeat", repeatOf(report, requirement, check)),
   ];
 }
 
@@ -72,84 +75,65 @@ function causeLines(report: Report, { title, failures }: Cause, paint: Paint): s
   const [first, ...others] = failures;
   if (!first) return [];
   if (others.length === 0) return [...failureLines(report, first, paint, title), ""];
-  const ids = others.map(({ requirement }) => oneLine(requirement.id)).join(", ");
   return [
     `${paint("bold", `${failures.length} requirements, one cause:`)} ${oneLine(title)}`,
     ...failureLines(report, first, paint),
-    field("also", shortened(ids, longestList)),
+    ...field("also", listed(others.map(({ requirement }) => requirement.id))),
     "",
   ];
 }
 
-/** Renders the most urgent causes that fit into `mostLines`, and names the requirements of the other causes. */
-function allCauseLines(report: Report, paint: Paint, mostLines = Infinity): string[] {
-  const lines: string[] = [];
-  const left: string[] = [];
-  for (const cause of causesOf(report)) {
-    const next = causeLines(report, cause, paint).flatMap((line) => line.split("\n"));
-    if (left.length === 0 && lines.length + next.length <= mostLines) lines.push(...next);
-    else left.push(...cause.failures.map(({ requirement }) => oneLine(requirement.id)));
-  }
-  return left.length === 0 ? lines : [...lines, `Also (see report.html): ${left.join(", ")}`, ""];
-}
-
-type Paint = (style: Style, text: string) => string;
-
-/** Returns true if one reason, which is shown once, says all about the requirement. */
-const isGrouped = ({ reason, checks }: RequirementResult) =>
-  reason && (checks.length === 0 || reason.code === "stopped");
-
-/** Says what the run paid; no line for a merchant's program, whose payouts are simulated. */
-function paidLines({ profile, created, budget }: Report): string[] {
-  if (isSide(profile)) return [];
-  const allowed = words.counted(budget.maxPayouts, "allowed payout");
-  return [`Paid ${oneLine(words.sums(paidOf(created)))} in ${budget.payouts} of ${allowed}`];
-}
-
-/** Renders the requirements that were not judged, grouped by reason. */
+/** Renders the requirements that were not judged, grouped by a reason that says all about each. */
 function notJudgedLines({ requirements, summary }: Report): string[] {
-  const unstarted = requirements.filter(isGrouped);
-  const groups = Map.groupBy(unstarted, ({ reason }) => reason!.text);
-  return [...groups].map(([why, members]) => {
-    const ids = shortened(members.map(({ id }) => oneLine(id)).join(", "), longestList);
-    return `Not judged (${members.length}): ${ids}\n    ${why === summary ? words.whyNotJudged.stopped : oneLine(why)}`;
+  const unstarted = requirements.filter(
+    ({ reason, checks }) => reason && (checks.length === 0 || reason.code === "stopped"),
+  );
+  return [...Map.groupBy(unstarted, ({ reason }) => reason!.text)].map(
+    ([why, members]) =>
+      `Not judged (${members.length}): ${listed(members.map(({ id }) => id))}\n` +
+      `    ${why === summary ? words.whyNotJudged.stopped : oneLine(why)}`,
+  );
+}
+
+const judgement = (faults: readonly string[]) => faults.join(", ") || "valid";
+
+/** Describes the responses about which Prism and the suite disagree; no lines if the run did not use Prism. */
+function secondOpinionLines({ secondOpinion }: Report): string[] {
+  if (!secondOpinion) return [];
+  const { answers, disagreements } = secondOpinion;
+  const shown = disagreements.slice(0, 5).map(({ exchange: { method, url, status }, suite, prism }) => {
+    return `  ${method} ${url} → ${status}: suite: ${judgement(suite)}; Prism: ${judgement(prism)}`;
   });
+  const about = `about ${disagreements.length} of them.`;
+  return [`Prism validated ${answers} responses and disagrees with the suite ${about}`, ...shown.map(oneLine)];
 }
 
 /**
  * Renders the report for a terminal: the verdict, its reason, the failures by cause, and the counts. Escape sequences
  * that the target sent are shown as text.
  * @param options.color true if the terminal supports colours
- * @param options.mostLines the number of lines for causes; the others are named by the ids of their requirements
  */
-export function renderTerminal(report: Report, options: { color: boolean; mostLines?: number }): string {
+export function renderTerminal(report: Report, options: { color: boolean }): string {
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
-  const verdict = paint(runStyles[report.verdict], words.runVerdicts[report.verdict].toUpperCase());
-  const dredd = words.dreddText(report);
-  const completing = completingCommand(report);
-  const unintended = report.created.filter((record) => record.unintended).length;
+  const { verdict, summary, errors, baselineProblems = [], counts, created, budget, profile } = report;
+  const unintended = created.filter((record) => record.unintended).length;
+  const paid = `${words.sums(paidOf(created))} in ${budget.payouts} of ${words.counted(budget.maxPayouts, "allowed payout")}`;
   return [
-    `${verdict}  ${oneLine(scopeLine(report))} · ${oneLine(report.baseUrl)}`,
-    visible(report.summary),
-    ...report.errors
-      .filter((error) => error !== report.summary)
-      .map((error) => `${paint("yellow", "!")} ${visible(error)}`),
-    ...(report.baselineProblems ?? []).map((problem) => `${paint("red", "✗")} ${visible(problem)}`),
+    `${paint(runStyles[verdict], words.runVerdicts[verdict].toUpperCase())}  ${oneLine(scopeLine(report))} · ${oneLine(report.baseUrl)}`,
+    visible(summary),
+    ...errors.filter((error) => error !== summary).map((error) => `${paint("yellow", "!")} ${visible(error)}`),
+    ...baselineProblems.map((problem) => `${paint("red", "✗")} ${visible(problem)}`),
     "",
-    ...allCauseLines(report, paint, options.mostLines),
-    ...(report.requirements.some((requirement) => requirement.verdict === "fail")
-      ? [`Re-run these: ${oneLine(repeatFailures(report))}`]
-      : []),
+    ...causesOf(report).flatMap((cause) => causeLines(report, cause, paint)),
+    ...line("Re-run these: ", counts.fail > 0 ? repeatFailures(report) : undefined),
     ...notJudgedLines(report),
-    ...(completing === undefined ? [] : [`To judge the rest: ${oneLine(completing)}`]),
-    ...words.limitEntries(report).map(([label, text]) => `${label} limits of the target: ${oneLine(text)}`),
-    ...(report.conditions.rate === null
-      ? []
-      : [`Rate: at most ${words.counted(report.conditions.rate, "request")} per second`]),
-    `${tallyPhrases(report).join("; ")}`,
-    ...paidLines(report),
-    ...(dredd === undefined ? [] : [`Dredd judged ${oneLine(dredd)}`]),
-    ...[followedFor(report) ?? []].flat(),
+    ...line("To judge the rest: ", completingCommand(report)),
+    ...line("Lenient conditions: ", lenientConditions(report).join("; ") || undefined),
+    tallyPhrases(report).join("; "),
+    // The payouts of a merchant's program are simulated.
+    ...line("Paid ", isSide(profile) ? undefined : paid),
+    ...line("Dredd judged ", words.dreddText(report)),
+    ...secondOpinionLines(report),
     ...(unintended > 0
       ? [paint("red", `The target created ${words.counted(unintended, "record")} that it must refuse`)]
       : []),

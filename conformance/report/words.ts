@@ -1,7 +1,5 @@
 // Defines the words that reports use for the terms of `results.ts`. Every renderer takes its words from this file.
-import { limitPhrases } from "../allowances/table.ts";
 import type {
-  Conditions,
   EffectsAllowed,
   Level,
   NotJudged,
@@ -67,17 +65,6 @@ export function sourceOf({ section, decision }: Requirement): string {
 /** Returns the topic of a requirement: the first part of its id. */
 export const topicOf = ({ id }: Pick<Requirement, "id">) => id.split(".")[0] ?? id;
 
-/**
- * Returns what the report says about the limits of the target: label and text; no entries if the target has no limits.
- */
-export function limitEntries({ declared, foundLimits }: Pick<Report, "declared" | "foundLimits">): [string, string][] {
-  const entries: [string, string[]][] = [
-    ["Declared", limitPhrases(declared)],
-    ["Found", limitPhrases(foundLimits)],
-  ];
-  return entries.filter(([, phrases]) => phrases.length > 0).map(([label, phrases]) => [label, phrases.join("; ")]);
-}
-
 /** Renders a duration in milliseconds, seconds, minutes, hours or days, depending on its length. */
 export function duration(milliseconds: number): string {
   const tenths = Math.round(milliseconds / 100);
@@ -90,44 +77,15 @@ export function duration(milliseconds: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days ${hours % 24} h`;
 }
 
-type Judging = Conditions & Pick<Report, "profile" | "seed"> & { challenge?: string | null };
-
-const environments = { sandbox: "the target reports a sandbox", live: "the target reports that it is live" };
-
-/** Says which sandbox a service has. */
-function sandboxText({ sandbox: { environment, missing } }: Conditions): string {
-  const reported = environment === null ? "the target reports no environment" : environments[environment];
-  return missing.length === 0 ? `${reported} and has every operation` : `${reported}, without ${missing.join(", ")}`;
-}
-
-/** Returns what decides how much the verdict means, apart from the limits of the target: label and text. */
-export function conditionEntries(given: Judging): [string, string][] {
-  const { headers, rate, waits, events, profile, seed, challenge } = given;
-  const { responseMs, settleMs, lingerMs } = waits;
-  const times = [
-    `up to ${duration(responseMs)} for a response`,
-    ...(settleMs === undefined ? [] : [`${duration(settleMs)} for a final status`]),
-    ...(lingerMs ? [`the last checks ${duration(lingerMs)} or more after the first payouts`] : []),
-  ];
-  return [
-    ...(headers.length > 0 ? [["Headers", `added to every request: ${headers.join(", ")}`] as [string, string]] : []),
-    ...(rate === null ? [] : [["Rate", `at most ${counted(rate, "request")} per second`] as [string, string]]),
-    ["Waits", times.join(", ")],
-    ...(events === null ? [] : [["Events", `only ${events.join(", ")}`] as [string, string]]),
-    ...(profile === "core" || profile === "extended" ? [["Sandbox", sandboxText(given)] as [string, string]] : []),
-    ["Seed", challenge == null ? String(seed) : `${seed}, derived from the challenge ${challenge}`],
-  ];
-}
-
-const mostTransactions = 5;
+/** Says from what the inputs of a run were made. */
+export const seedText = ({ seed, challenge }: { seed: number; challenge?: string | null }) =>
+  challenge == null ? String(seed) : `${seed}, derived from the challenge ${challenge}`;
 
 /** Says what Dredd judged; undefined if no check of Dredd's ran. */
 export function dreddText({ dredd }: Pick<Report, "dredd">): string | undefined {
   if (!dredd) return undefined;
   const { transactions, failed } = dredd;
-  const shown = failed.slice(0, mostTransactions).join(", ");
-  const more = failed.length > mostTransactions ? `, and ${failed.length - mostTransactions} more` : "";
-  const result = failed.length === 0 ? "all as documented" : `${failed.length} not as documented: ${shown}${more}`;
+  const result = failed.length === 0 ? "all as documented" : `${failed.length} not as documented`;
   return `${counted(transactions, "documented response")}, each provoked by a request: ${result}`;
 }
 

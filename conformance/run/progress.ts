@@ -1,10 +1,8 @@
-// Shows the progress of a run: counts, time left and money spent. A terminal shows them in one line, which is overwritten.
-// Any other output gets one line per check, and the same counts now and then.
+// Shows the progress of a run. A terminal shows the current check in one line, which is overwritten. Any other output gets
+// one line per check.
 import type { CheckReport } from "./verdicts.ts";
-import { paidOf } from "../report/tally.ts";
 import { oneLine } from "../report/visible.ts";
-import { sums } from "../report/words.ts";
-import { worstOf, type CreatedRecord, type Verdict } from "../results.ts";
+import { worstOf, type Verdict } from "../results.ts";
 
 export type Output = { write(text: string): unknown; isTTY?: boolean; columns?: number };
 
@@ -20,31 +18,16 @@ const marks = {
 /** A longer list of requirements is left out. */
 const mostIds = 8;
 
-/** The number of checks after which an output that is not a terminal shows the counts. */
-const checksBetweenCounts = 25;
-
-/** Renders the expected time. Rounded up: finishing early is better than late. */
-function timeLeft(ms: number): string {
-  const seconds = Math.ceil(ms / 1000);
-  return seconds < 60 ? `about ${seconds} s left` : `about ${Math.ceil(seconds / 60)} min left`;
-}
-
 const verdictOf = (report: CheckReport | undefined): Verdict =>
   report ? worstOf(Object.values(report.results).map((result) => result.verdict)) : "could-not-run";
 
 /**
  * Creates functions that show when a check starts, when it finishes, and when the run ends.
  * @param total the number of checks in the run
- * @param settings.mostLines on an output that is not a terminal, only failures get a line, and no more than these
+ * @param mostLines on an output that is not a terminal, only failures get a line, and no more than these
  */
-export function createProgress(
-  output: Output,
-  total: number,
-  { now = Date.now, mostLines }: { now?: () => number; mostLines?: number } = {},
-) {
+export function createProgress(output: Output, total: number, mostLines?: number) {
   const live = output.isTTY === true;
-  const startedAt = now();
-  const created: CreatedRecord[] = [];
   let done = 0;
   let failed = 0;
   let lines = 0;
@@ -52,23 +35,12 @@ export function createProgress(
   const clear = () => {
     if (live) output.write("\r\u001B[2K");
   };
-  const counts = () => {
-    const paid = paidOf(created);
-    return [
-      failed > 0 ? `${failed} failed` : "",
-      paid.length > 0 ? `paid ${oneLine(sums(paid))}` : "",
-      done === 0 || done === total ? "" : timeLeft(((now() - startedAt) / done) * (total - done)),
-    ]
-      .filter((part) => part !== "")
-      .join(", ");
-  };
   return {
     started(name: string) {
       if (!live) return;
       clear();
-      const width = (output.columns || 80) - 1;
-      const text = [`[${done + 1}/${total}]`, counts(), oneLine(name)].filter((part) => part !== "").join("  ");
-      output.write(text.slice(0, width));
+      const text = `[${done + 1}/${total}]  ${failed > 0 ? `${failed} failed  ` : ""}${oneLine(name)}`;
+      output.write(text.slice(0, (output.columns || 80) - 1));
     },
     finished(name: string, report: CheckReport | undefined) {
       done += 1;
@@ -81,17 +53,14 @@ export function createProgress(
         return;
       }
       if (verdict === "fail") failed += 1;
-      created.push(...(report?.created ?? []));
       const needsAttention = verdict !== "pass" && verdict !== "observed" && verdict !== "not-applicable";
       // On a terminal, only the checks that need attention get a line that stays.
-      const hasLine = needsAttention || (!live && mostLines === undefined);
-      if (hasLine) lines += 1;
-      if (hasLine && (live || lines <= (mostLines ?? Infinity))) {
-        const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
-        const which = ids.length > 0 && ids.length <= mostIds ? `  [${ids.map(([id]) => id).join(", ")}]` : "";
-        output.write(`${marks[verdict].padEnd(10)}${oneLine(name)}${which}\n`);
-      }
-      if (!live && done % checksBetweenCounts === 0) output.write(`[${done}/${total}]  ${counts()}\n`);
+      if (!needsAttention && (live || mostLines !== undefined)) return;
+      lines += 1;
+      if (!live && lines > (mostLines ?? Infinity)) return;
+      const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
+      const which = ids.length > 0 && ids.length <= mostIds ? `  [${ids.map(([id]) => id).join(", ")}]` : "";
+      output.write(`${marks[verdict].padEnd(10)}${oneLine(name)}${which}\n`);
     },
     ended: clear,
   };

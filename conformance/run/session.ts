@@ -14,7 +14,6 @@ import { redactReport } from "../target/redact.ts";
 import { selectedRequirements } from "./selection.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { conclude, type CheckReport, type Notes } from "./verdicts.ts";
-import { inLanes, isSlow, sideBySide } from "./side-by-side.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
 
 /** The limits of the target are by default the limits that the options declare. */
@@ -42,8 +41,6 @@ async function* stepsOf(check: Check, context: Context): AsyncGenerator<void, vo
 
 export function createSession(options: RunOptions, deps: SessionDeps) {
   const { receiver, limits = createLimits(options.declared) } = deps;
-  /** True if the search for limits showed that the target responds slowly. */
-  let isTargetSlow = false;
   /** The checks that were started, and wait for payouts to settle. `runCheck` continues them. */
   const started = new Map<Check, Attempt>();
   const pace = createPacer(() => limits.all.velocity ?? [], deps);
@@ -101,7 +98,6 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     if (!attempt.isDone) await proceed(attempt, true);
     const { notes, account } = attempt;
     const { exchanges, created } = account;
-    if (check.phase === "limits") isTargetSlow = isSlow(exchanges);
     const { payouts, total } = target.budget;
     const report = {
       ...conclude({ ...attempt, ...notes, selected, exchanges }),
@@ -122,31 +118,23 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   }
 
   /**
-   * Runs checks one after the other and yields their reports. Against a slow target, some checks run side by side.
+   * Runs checks one after the other and yields their reports.
    * @param announce called with what is about to run
    */
   async function* runAll(checks: readonly Check[], announce: (name: string) => void = () => undefined) {
     let isStarted = hasControl(options, "clock");
-    const run = (check: Check) => {
-      announce(check.name);
-      return runCheck(check);
-    };
-    let left = checks;
-    for (let [check] = left; check; [check] = left) {
+    for (const [index, check] of checks.entries()) {
       if (!isStarted && check.effect === "moves-money" && check.phase === undefined) {
         isStarted = true;
         announce("Payouts that later checks wait for");
-        for (const waiting of left.filter(waits)) {
+        for (const waiting of checks.slice(index).filter(waits)) {
           const attempt = newAttempt(waiting);
           started.set(waiting, attempt);
           await proceed(attempt, false);
         }
       }
-      const sharing = isTargetSlow ? sideBySide(left, options, target.budget) : [];
-      if (sharing.length > 0) yield* inLanes(sharing, run);
-      else yield { check, report: await run(check) };
-      const done = new Set(sharing.length > 0 ? sharing : [check]);
-      left = left.filter((next) => !done.has(next));
+      announce(check.name);
+      yield { check, report: await runCheck(check) };
     }
   }
 

@@ -27,6 +27,9 @@ const silent = new WeakSet<Receiver>();
 export const patienceOf = ({ limits }: Context): number =>
   Math.max(leastPatienceMs, (limits.all.notificationSeconds ?? 0) * 1000);
 
+/** What checks need that judge the webhook of a payout with a forced outcome. */
+export const webhooks = ["receiver", "forced-outcomes"] as const;
+
 export type Box = ReturnType<Receiver["openMailbox"]>;
 
 /** Opens a mailbox of the run's receiver. A check that calls this must list `receiver` among its needs. */

@@ -2,9 +2,10 @@
 import { NoRace, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
+import { cursorOf, dataOf } from "./responses.ts";
 
-/** What a request has in addition. A path replaces the path of its operation. */
-export type More = Omit<TargetRequest, "method" | "path"> & { path?: string };
+/** What a request has in addition. A method or a path replaces that of its operation. */
+export type More = Partial<TargetRequest>;
 
 /** Sends a GET request. */
 export const get = (context: Context, path: string, more: More = {}): Promise<TargetResponse> =>
@@ -25,6 +26,19 @@ export const startCheckout = (context: Context, body: unknown, more: More = {}):
 /** Sends a checkout that the target must refuse. */
 export const startInvalidCheckout = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   startCheckout(context, body, { effect: "must-be-rejected", ...more });
+
+/**
+ * Requests a list page by page, up to the last page or `most` pages.
+ * @param path the path with a query
+ */
+export async function* pages(context: Context, path: string, most: number): AsyncGenerator<TargetResponse> {
+  for (let count = 0, more = ""; count < most; count += 1) {
+    const page = await get(context, path + more);
+    yield page;
+    if (page.status !== 200 || dataOf(page)["nextCursor"] === undefined) return;
+    more = `&cursor=${cursorOf(page)}`;
+  }
+}
 
 /**
  * Sends one request for each body, so that they race. If the deployment declares how many payouts it accepts in a period,

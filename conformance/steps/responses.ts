@@ -1,4 +1,5 @@
 // Reads responses.
+import { given } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 
 /** Returns the `data` of a response's body; `{}` if it is not an object. */
@@ -19,3 +20,10 @@ export const isPage = (response: TargetResponse) => response.status === 200 && A
 /** Returns the items of a page; an empty array if the response contains no list. */
 export const listed = (response: TargetResponse): Record<string, unknown>[] =>
   isPage(response) ? (dataOf(response)["items"] as Record<string, unknown>[]) : [];
+
+/** Returns the cursor of the next page, for a query. Throws `Prerequisite` if the page has no cursor. */
+export function cursorOf(page: TargetResponse): string {
+  const { nextCursor } = dataOf(page);
+  given(typeof nextCursor === "string", "a page with nextCursor", page);
+  return encodeURIComponent(nextCursor);
+}

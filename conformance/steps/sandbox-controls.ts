@@ -14,7 +14,8 @@ export const forcing = (suffix: string) => `${forcedStart}${suffix}`;
  */
 const longestMoveMs = 60_000;
 
-function control(context: Context, path: string, json?: unknown, key: "own" | "second" = "own") {
+/** Sends a POST request to a control of the sandbox. */
+export function control(context: Context, path: string, json?: unknown, key: "own" | "second" = "own") {
   const { clockTimeoutMs: timeoutMs = longestMoveMs } = context.options;
   return context.target.send({ method: "POST", path: `/sandbox/${path}`, effect: "moves-money", key, json, timeoutMs });
 }
@@ -34,5 +35,8 @@ export async function advance(context: Context, seconds: number): Promise<Target
 }
 
 /** Finishes a checkout without a browser. */
-export const finishCheckout = (context: Context, reference: string, outcome: string): Promise<TargetResponse> =>
-  control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome });
+export const finishCheckout = (context: Context, reference: string, outcome: string, key?: "own" | "second") =>
+  control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome }, key);
+
+/** Rotates the webhook secret of the second merchant, because the caller's receivers may rely on the first merchant's. */
+export const rotateSecond = (context: Context) => control(context, "webhook-secret/rotate", undefined, "second");

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { createMerchant } from "../generate/merchant.ts";
 import { BudgetExceeded, createBudget } from "./budget.ts";
-import { looksDead } from "./breaker.ts";
 import type { HttpClient, HttpFailure, HttpResponse } from "./http.ts";
 import { EffectNotAllowed, RunStopped } from "./ledger.ts";
 import { createRedactor } from "./redact.ts";
@@ -73,15 +72,6 @@ describe("sending", () => {
     await target({ headers: { "x-team": "a" } }).send({ ...get, path: "/v1/disbursements/../a%2Fb?x=1" });
     expect(pathsOf()).toEqual(["GET /pay/v1/disbursements/../a%2Fb?x=1"]);
     expect(headersOf(sent[0]!)).toMatchObject({ "x-api-key": "the-key-1", "x-team": "a" });
-  });
-
-  test.each([
-    ["none", undefined],
-    ["second", "the-key-2"],
-    [{ value: "other" }, "other"],
-  ] as const)("sends the key it is told to: %j", async (key, expected) => {
-    await target().send({ ...get, key });
-    expect(headersOf(sent[0]!)["x-api-key"]).toBe(expected);
   });
 
   test("waits as long as a 429 requests", async () => {
@@ -225,19 +215,6 @@ describe("the record of an exchange", () => {
     expect(exchange?.curl).toContain('"phoneNumber":"233201234567"');
     expect(exchange?.responseBody).toBe('{"a":{"phoneNumber":"233201234567"},"b":{"phoneNumber":"*********999"}}');
   });
-});
-
-test.each([
-  [undefined, false, true],
-  [502, false, true],
-  [503, false, true],
-  [504, false, true],
-  [500, false, false],
-  [404, false, false],
-  [undefined, true, false],
-  [503, true, false],
-])("a response with status %s, forced %s, looks dead: %s", (status, forced, expected) => {
-  expect(looksDead({ request: { ...get, forced }, ...(status === undefined ? {} : { status }) })).toBe(expected);
 });
 
 describe("a target", () => {

@@ -1,6 +1,6 @@
 // Checks that a record is seen only with its owner's key and its whole reference, that no cache or kept connection shows
 // it to others, and that reading it or opening a link pays nothing (§4.1 to §4.3, §5, D3, D4, D19, D42).
-import { check, type Context, given } from "../../check.ts";
+import { judges, type Context, given } from "../../check.ts";
 import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
 import { expectData, expectHidden, expectStatus, shows } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
@@ -16,15 +16,7 @@ import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import type { Notification, Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
 import { finishAny, pageLink } from "../../steps/checkouts.ts";
-import {
-  addressOf,
-  awaitWebhook,
-  costOf,
-  judgeAddresses,
-  type Refusable,
-  refuseThenPay,
-  refusing,
-} from "../refused/checks.ts";
+import { addressOf, awaitWebhook, costOf, judgeAddresses, type Refusable, refuseThenPay } from "../refused/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const effect = "must-be-rejected";
@@ -190,11 +182,11 @@ async function ask(context: Context, kind: string, reference: string, variants: 
 }
 
 export const checks = [
-  check("access.record-hidden-after-owner", { pays: 1 }, async (context, id) => {
+  judges("access.record-hidden-after-owner", { pays: 1 }, async (context, id) => {
     const { reference, body } = await paid(context);
     await judgeRead(context, id, pathOf(reference), [textOf(body["reference"])]);
   }),
-  check("access.create-refused-after-owner", { pays: 1 + 2 * probesAtOnce }, async (context, id) => {
+  judges("access.create-refused-after-owner", { pays: 1 + 2 * probesAtOnce }, async (context, id) => {
     const { reference, body } = await paid(context);
     const create: TargetRequest = { method: "POST", path: "/v1/disbursements", effect, json: body };
     let isPaid = false;
@@ -206,7 +198,7 @@ export const checks = [
       isPaid ||= again.status === 200 || response.status === 200;
     });
   }),
-  check("access.two-keys", { pays: 1 }, async (context, id) => {
+  judges("access.two-keys", { pays: 1 }, async (context, id) => {
     const { reference } = await paid(context);
     for (const [name, keys] of [
       ["valid key first", [context.keyAs((key) => key), wrongKey(context).value]],
@@ -216,7 +208,7 @@ export const checks = [
       context.observe(id, name, response.status ?? "no response");
     }
   }),
-  check("access.others-hidden-after-owner", { pays: 1, needs: ["time", "secret"] }, async (context, id) => {
+  judges("access.others-hidden-after-owner", { pays: 1, needs: ["time", "secret"] }, async (context, id) => {
     const fresh = context.fresh();
     const { reference } = await paid(context, { reference: fresh });
     const { reference: checkout } = await started(context, { reference: fresh });
@@ -230,7 +222,7 @@ export const checks = [
     ];
     for (const [path, secret] of paths) await judgeRead(context, id, path, [secret]);
   }),
-  check("access.merchants-apart-after-owner", { pays: 1, needs: ["second-key"] }, async (context, id) => {
+  judges("access.merchants-apart-after-owner", { pays: 1, needs: ["second-key"] }, async (context, id) => {
     const fresh = context.fresh();
     const { reference } = await paid(context, { reference: fresh });
     const { reference: checkout } = await started(context, { reference: fresh });
@@ -249,7 +241,7 @@ export const checks = [
     }
   }),
 
-  check(paysNothing, { needs: ["receiver"] }, async (context) => {
+  judges(paysNothing, { needs: ["receiver"] }, async (context) => {
     const { options } = context;
     const receiver = context.receiver!;
     const box = receiver.openMailbox();
@@ -264,7 +256,7 @@ export const checks = [
     opened.set(receiver, { box, created, provable: paidBox.received.some(statesSuccess) });
     judgeUnpaid(context);
   }),
-  check(
+  judges(
     paysNothing,
     {
       name: "No checkout whose link was only opened was paid by the end of the run",
@@ -274,7 +266,7 @@ export const checks = [
     },
     async (context) => judgeUnpaid(context),
   ),
-  check("checkout-states.opened-stays-pending", { needs: ["clock"] }, async (context, id) => {
+  judges("checkout-states.opened-stays-pending", { needs: ["clock"] }, async (context, id) => {
     const { reference, response } = await started(context);
     await openAll(context, response, []);
     await advance(context, 60);
@@ -283,17 +275,17 @@ export const checks = [
     expectData(context, id, record, { status: "pending" }, when);
   }),
 
-  refusing("reads.pay-nothing", costOf(reads), async function* (context, id) {
+  judges(["reads.pay-nothing", "refused.no-webhook"], costOf(reads), async function* (context, id) {
     // A list of disbursements would be a correct response too, so the status does not matter.
     const { paid: valid } = await refuseThenPay(context, id, reads, () => true);
     yield;
     if (valid) await awaitWebhook(context, valid);
     judgeAddresses(context);
   }),
-  check("reads.verify-creates-nothing", costOf(verifies), async (context, id) => {
+  judges("reads.verify-creates-nothing", costOf(verifies), async (context, id) => {
     await refuseThenPay(context, id, verifies, () => true);
   }),
-  check("reads.verify-changes-nothing", { pays: 1 }, async function* (context, id) {
+  judges("reads.verify-changes-nothing", { pays: 1 }, async function* (context, id) {
     const { reference } = await paid(context);
     yield;
     const { data: before } = await settled(context, reference);
@@ -303,7 +295,7 @@ export const checks = [
     sameRecord(context, id, what, [before, data], [response]);
   }),
 
-  check(["access.whole-reference", "access.reference-spelling"], { pays: 1 }, async (context, id) => {
+  judges(["access.whole-reference", "access.reference-spelling"], { pays: 1 }, async (context, id) => {
     const { reference, body } = await paid(context);
     await verified(context, reference);
     const further: Variant = ["with a further path segment", String, "/x"];
@@ -315,7 +307,7 @@ export const checks = [
     for (const [what, { status }] of await ask(context, "disbursements", reference, spellings))
       context.observe("access.reference-spelling", what, status ?? "no response");
   }),
-  check("access.exact-reference", { pays: 1 }, async (context, id) => {
+  judges("access.exact-reference", { pays: 1 }, async (context, id) => {
     const { reference } = await paid(context);
     const { reference: checkout } = await started(context);
     const asked = [
@@ -327,7 +319,7 @@ export const checks = [
       expectStatus(context, id, response, 404, when);
     }
   }),
-  check("access.exact-filter", { pays: 1 }, async (context, id) => {
+  judges("access.exact-filter", { pays: 1 }, async (context, id) => {
     // No reference of another check is the start of this one.
     const fresh = `${context.fresh()}-ex`;
     await paid(context, { reference: fresh });

@@ -1,5 +1,5 @@
 // Checks which addresses are accepted as webhookURL and redirectURL (D7a, D15).
-import { check, type Context } from "../../check.ts";
+import { judges, type Context } from "../../check.ts";
 import { bothRefused, expectStatus, holds, same } from "../../steps/expect.ts";
 import { checkoutBody, siteOf } from "../../steps/bodies.ts";
 import { paid, verified } from "../../steps/records.ts";
@@ -28,18 +28,18 @@ const refuse = (context: Context, id: RequirementId, address: string, what: stri
   bothRefused(context, id, 422, what, (valid) => ({ json: { ...valid, webhookURL: address } }));
 
 export const checks = [
-  check("addresses.refused", {}, async (context, id) => {
+  judges("addresses.refused", {}, async (context, id) => {
     for (const address of badAddresses(siteOf(context))) {
       await refuse(context, id, address, `webhookURL ${address}`);
       const response = await startInvalidCheckout(context, checkoutBody(context, { redirectURL: address }));
       expectStatus(context, id, response, 422, `for a checkout with redirectURL ${address}`);
     }
   }),
-  check("limits.address-length", {}, async (context, id) => {
+  judges("limits.address-length", {}, async (context, id) => {
     const address = `https://${siteOf(context)}/`.padEnd(2049, "a");
     await refuse(context, id, address, `a webhookURL of ${address.length} characters`);
   }),
-  check(["addresses.kept", "addresses.left-out"], { pays: goodAddresses.length + 2 }, async (context, id) => {
+  judges(["addresses.kept", "addresses.left-out"], { pays: goodAddresses.length + 2 }, async (context, id) => {
     const longest = `http://127.0.0.1:1/${"a".repeat(2048 - 19)}`;
     for (const webhookURL of [...goodAddresses, longest]) {
       const { reference } = await paid(context, { webhookURL });

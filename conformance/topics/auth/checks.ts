@@ -1,14 +1,13 @@
 // Checks authentication: sends every probe of the table to every operation, also while the owner's requests are served
 // (§5).
 import { define, type Context, given } from "../../check.ts";
-import { expectStatus } from "../../steps/expect.ts";
-import { type Probe, probesOf, sendProbe, wrongKey } from "../../steps/probes.ts";
+import { type Probe, probesOf, sendProbe } from "../../steps/probes.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { get } from "../../steps/requests.ts";
 import { is2xx } from "../../steps/responses.ts";
 import { paid } from "../../steps/records.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
-import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
+import type { TargetRequest } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
@@ -16,17 +15,6 @@ const readsAtOnce = 12;
 
 /** This number of probes is sent for each request of the owner. */
 const probesPerRead = 2;
-
-/** Expects 401 for a request without a key, and with an unknown key. */
-export async function expectKeyNeeded(
-  context: Context,
-  id: RequirementId,
-  what: string,
-  send: (key: TargetRequest["key"]) => Promise<TargetResponse>,
-) {
-  expectStatus(context, id, await send("none"), 401, `for ${what} without a key`);
-  expectStatus(context, id, await send(wrongKey(context)), 401, `for ${what} with an unknown key`);
-}
 
 type Operation = {
   name: string;

@@ -1,5 +1,5 @@
 // Checks balances and statements (D87). Each check uses a currency of its own, so that no other check changes its sums.
-import { define, type Context } from "../../check.ts";
+import { judges, type Context, type Check } from "../../check.ts";
 import { expectStatus, shows } from "../../steps/expect.ts";
 import { dataOf, listed } from "../../steps/responses.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
@@ -19,52 +19,37 @@ async function setBalance(context: Context, currency: unknown, available: number
   return response.status === 404 || response.status === 405 ? undefined : response;
 }
 
-export const checks = define([
-  {
-    name: "A statement sums to the balance",
-    ids: ["balances.statement-sums"],
-    pays: 2,
-    async run(context) {
-      const id = "balances.statement-sums";
-      const first = await paid(context, { currency: CURRENCIES.sums });
-      const second = await paid(context, { currency: CURRENCIES.sums });
-      const balances = await get(context, "/v1/balances");
-      const statement = await get(context, "/v1/statements?limit=100");
-      const entries = inCurrency(listed(statement), first.body["currency"]);
-      const [account] = inCurrency(listed(balances), first.body["currency"]);
-      const newest = entries[0]?.["balance"];
-      const isSame = newest !== undefined && newest === account?.["available"];
-      shows(
-        context,
-        id,
-        statement,
-        isSame,
-        `a newest balance of ${textOf(account?.["available"])}, as GET /v1/balances`,
-      );
-      const sums = entries.every(({ amount, balance }, index) => {
-        const older = entries[index + 1]?.["balance"];
-        return older === undefined || balance === numberOf(older) + numberOf(amount);
-      });
-      shows(context, id, statement, sums, "each balance equal to the older balance plus the amount");
-      for (const { reference, data } of [first, second]) {
-        const cost = data.status === "failed" ? 0 : data.amount + data.fee;
-        const own = entries.filter((entry) => entry["reference"] === reference);
-        const spent = own.reduce((sum, { amount }) => sum - numberOf(amount), 0);
-        const what = `entries of ${reference} that take its amount and fee, ${cost}, from the balance`;
-        shows(context, id, statement, own.length > 0 && spent === cost, what);
-      }
+export const checks: readonly Check[] = [
+  judges("balances.statement-sums", { pays: 2 }, async (context, id) => {
+    const first = await paid(context, { currency: CURRENCIES.sums });
+    const second = await paid(context, { currency: CURRENCIES.sums });
+    const balances = await get(context, "/v1/balances");
+    const statement = await get(context, "/v1/statements?limit=100");
+    const entries = inCurrency(listed(statement), first.body["currency"]);
+    const [account] = inCurrency(listed(balances), first.body["currency"]);
+    const newest = entries[0]?.["balance"];
+    const isSame = newest !== undefined && newest === account?.["available"];
+    shows(context, id, statement, isSame, `a newest balance of ${textOf(account?.["available"])}, as GET /v1/balances`);
+    const sums = entries.every(({ amount, balance }, index) => {
+      const older = entries[index + 1]?.["balance"];
+      return older === undefined || balance === numberOf(older) + numberOf(amount);
+    });
+    shows(context, id, statement, sums, "each balance equal to the older balance plus the amount");
+    for (const { reference, data } of [first, second]) {
+      const cost = data.status === "failed" ? 0 : data.amount + data.fee;
+      const own = entries.filter((entry) => entry["reference"] === reference);
+      const spent = own.reduce((sum, { amount }) => sum - numberOf(amount), 0);
+      const what = `entries of ${reference} that take its amount and fee, ${cost}, from the balance`;
+      shows(context, id, statement, own.length > 0 && spent === cost, what);
+    }
+  }),
+  judges(
+    "balances.insufficient-funds",
+    {
+      pays: 2,
+      leaves: "entries in the statement of one currency, XUA if the target serves it, for the balance that it sets",
     },
-  },
-  {
-    name: "A disbursement that the balance does not cover is refused and leaves nothing",
-    ids: ["balances.insufficient-funds"],
-    pays: 2,
-    leaves: "entries in the statement of one currency, XUA if the target serves it, for the balance that it sets",
-    // If a target serves few currencies, other checks use this currency too, and the target refuses their payouts
-    // meanwhile.
-    alone: true,
-    async run(context) {
-      const id = "balances.insufficient-funds";
+    async (context, id) => {
       const body = disbursementBody(context, { currency: CURRENCIES.refused });
       const { currency, amount, reference } = body;
       const [before] = inCurrency(listed(await get(context, "/v1/balances")), currency);
@@ -90,5 +75,5 @@ export const checks = define([
         await setBalance(context, currency, available, before?.["enforced"] === true);
       }
     },
-  },
-]);
+  ),
+];

@@ -1,5 +1,5 @@
 // Checks the response to a checkout, the merchant's reference, and the checkout's record and states (D3, D6).
-import { check, type Context, describeResponse } from "../../check.ts";
+import { judges, type Context, describeResponse } from "../../check.ts";
 import { hasControl } from "../../run-options.ts";
 import { expectData, expectNoFaults, expectOneAccepted, expectStatus, same, shows } from "../../steps/expect.ts";
 import { atOnce, pay, startCheckout, startInvalidCheckout, verifyCheckout } from "../../steps/requests.ts";
@@ -19,7 +19,7 @@ const concurrency = 10;
 const outcomes = ["success", "failed", "cancelled"];
 
 export const checks = [
-  check(["checkout-body.shape", "checkout-body.echo"], {}, async (context, id) => {
+  judges(["checkout-body.shape", "checkout-body.echo"], {}, async (context, id) => {
     const own = context.fresh();
     const response = await startCheckout(context, checkoutBody(context, { amount: 123_456, reference: own }));
     const shape = "200 with url, reference, merchantsReference, amount, fee and status";
@@ -33,7 +33,7 @@ export const checks = [
     const what = "if the request has no reference, merchantsReference";
     same(context, "checkout-body.echo", { what, actual, expected: bare.reference }, bare.response);
   }),
-  check(
+  judges(
     "checkout-request.reference-unique",
     { name: `Of ${concurrency} concurrent checkouts, one is accepted` },
     async (context, id) => {
@@ -42,7 +42,7 @@ export const checks = [
       expectOneAccepted(context, id, await atOnce(context, bodies, { path: "/v1/checkouts" }));
     },
   ),
-  check("checkout-request.reference-apart", { pays: 1 }, async (context, id) => {
+  judges("checkout-request.reference-apart", { pays: 1 }, async (context, id) => {
     // Checkout and payout also have the same amount, so that life.webhooks-addressed notices if the target confuses
     // the two.
     const shared = { reference: context.fresh(), amount: usualAmount };
@@ -52,7 +52,7 @@ export const checks = [
     const when = "for a disbursement with a checkout's reference";
     expectStatus(context, id, response, 200, when, [first, response]);
   }),
-  check("checkout-request.locale", {}, async (context, id) => {
+  judges("checkout-request.locale", {}, async (context, id) => {
     for (const locale of ["en", "fr"]) {
       const response = await startCheckout(context, checkoutBody(context, { locale }));
       expectStatus(context, id, response, 200, `for locale ${locale}`);
@@ -67,7 +67,7 @@ export const checks = [
       expectStatus(context, id, response, expected, `for locale ${JSON.stringify(locale)}`);
     }
   }),
-  check("checkout-record.shape", {}, async (context, id) => {
+  judges("checkout-record.shape", {}, async (context, id) => {
     const address = someAddress(context);
     const addresses = { webhookURL: address, redirectURL: address };
     const { reference } = await started(context, { reference: context.fresh(), ...addresses });
@@ -75,13 +75,13 @@ export const checks = [
     const faults = faultsIn(context, response, "CheckoutEnvelope");
     expectNoFaults(context, id, "200 with the record of a checkout", faults);
   }),
-  check("checkout-record.unknown-404", {}, async (context, id) => {
+  judges("checkout-record.unknown-404", {}, async (context, id) => {
     for (const reference of [context.fresh(), "CHK0000000000000000000000"]) {
       const response = await verifyCheckout(context, reference);
       expectStatus(context, id, response, 404, "for an unknown checkout");
     }
   }),
-  check("checkout-request.reference-per-merchant", { needs: ["second-key"] }, async (context, id) => {
+  judges("checkout-request.reference-per-merchant", { needs: ["second-key"] }, async (context, id) => {
     const { body, reference } = await started(context, { reference: context.fresh() });
     const other = await startCheckout(context, body, { key: "second" });
     expectStatus(context, id, other, 200, "for a reference that only another merchant has used");
@@ -91,7 +91,7 @@ export const checks = [
     same(context, id, { what: "the response's references:", actual, expected }, other);
   }),
 
-  check(
+  judges(
     ["checkout-states.outcomes", "checkout-states.final", "sandbox.finish"],
     { needs: ["finish"] },
     async (context, id) => {
@@ -113,7 +113,7 @@ export const checks = [
       }
     },
   ),
-  check("checkout-states.expiry", { needs: ["clock"] }, async (context, id) => {
+  judges("checkout-states.expiry", { needs: ["clock"] }, async (context, id) => {
     const { reference } = await started(context);
     for (const [minutes, status, when] of [
       [29, "pending", "after 29 minutes"],

@@ -1,6 +1,6 @@
 // Checks checkouts, their payment pages, and the way back to the merchant (§1, §2.4, §4.3, D3, D6, D10).
 import { exceeded } from "../../allowances/table.ts";
-import { check, type Context, describeResponse, given, Prerequisite } from "../../check.ts";
+import { judges, type Context, describeResponse, given, Prerequisite } from "../../check.ts";
 import { commonPairs, pairOf } from "../../generate/countries.ts";
 import { type Planned, planOf } from "../../generate/plan.ts";
 import { hasControl } from "../../run-options.ts";
@@ -205,7 +205,7 @@ async function askForRedirect(context: Context, link: string, redirectURL: strin
 }
 
 export const checks = [
-  check(
+  judges(
     ["checkout.accepted", "checkout.link", "checkout.link-opens", "checkout.page-html"],
     {},
     async (context, id) => {
@@ -222,7 +222,7 @@ export const checks = [
       context.judge("checkout.page-html", isHtml, "Content-Type text/html", `Content-Type ${type ?? "missing"}`, page);
     },
   ),
-  check("checkout.reference", {}, async (context, id) => {
+  judges("checkout.reference", {}, async (context, id) => {
     // The requests are equal, so that the check notices a reference that is derived from their values.
     const body = checkoutBody(context);
     const first = await accepted(context, body);
@@ -231,19 +231,19 @@ export const checks = [
     const expected = "a reference that differs from the other checkout's reference";
     shows(context, id, first, own.length > 0, expected);
   }),
-  check("checkout.malformed-refused", {}, async (context, id) => {
+  judges("checkout.malformed-refused", {}, async (context, id) => {
     for (const [what, body] of [...bodiesOf(checkoutBody(context)), ["an empty object", "{}"] as const])
       expectStatus(context, id, await startInvalidCheckout(context, undefined, asJson(body)), "4xx", `for ${what}`);
     const headers = { "content-type": "application/json", "content-length": "0" };
     expectStatus(context, id, await startInvalidCheckout(context, undefined, { headers }), "4xx", "for no body");
   }),
-  check("checkout.response-body", {}, async (context, id) => {
+  judges("checkout.response-body", {}, async (context, id) => {
     const response = await accepted(context);
     context.observe(id, "status", response.status);
     context.observe(id, "fields", shapeOf(response.json));
   }),
 
-  check([acceptedId, recordId, repeatId], { phase: "opening" }, async (context) => {
+  judges([acceptedId, recordId, repeatId], { phase: "opening" }, async (context) => {
     const made = await several(planOf(context.options), concurrency, (planned) => create(context, planned));
     const all = made.filter(({ response }) => is2xx(response) && linkOf(response) !== undefined);
     given(all.length > 0, "a 2xx with a link for a checkout", made[0]!.response);
@@ -258,7 +258,7 @@ export const checks = [
     });
   }),
 
-  check(["checkout.links-differ", "checkout.page-amount"], {}, async (context, id) => {
+  judges(["checkout.links-differ", "checkout.page-amount"], {}, async (context, id) => {
     const made = await startAll(context);
     const links = made.map(({ link }) => link);
     const differ = new Set(links).size === links.length;
@@ -272,7 +272,7 @@ export const checks = [
     }
     if (!recognised) context.notApplicable("checkout.page-amount", "the page shows no amount that can be recognised");
   }),
-  check("money.page-divides", {}, async (context, id) => {
+  judges("money.page-divides", {}, async (context, id) => {
     for (const payee of [
       { country: "CI", currency: "XOF" },
       { country: "KE", currency: "KES" },
@@ -288,7 +288,7 @@ export const checks = [
       ]);
     }
   }),
-  check("checkout-request.shown-as-text", {}, async (context, id) => {
+  judges("checkout-request.shown-as-text", {}, async (context, id) => {
     const own = context.fresh();
     const { response } = await started(context, { reference: `${own}"><i id=x>` });
     const link = pageLink(response);
@@ -300,7 +300,7 @@ export const checks = [
     holds(context, id, ok, "the reference with its markup escaped", "markup", [response, page]);
   }),
 
-  check("checkout.redirect", { needs: ["finish-or-person"] }, async (context, id) => {
+  judges("checkout.redirect", { needs: ["finish-or-person"] }, async (context, id) => {
     const redirectURL = `https://${siteOf(context)}/orders/${context.fresh()}?step=done&item=2#top`;
     const created = await startCheckout(context, checkoutBody(context, { redirectURL }));
     const link = pageLink(created, [redirectURL]);
@@ -317,7 +317,7 @@ export const checks = [
     const actual = address?.href ?? `no way to the merchant; the page: ${describeResponse(response)}`;
     context.judge(id, led, expected, actual, context.responses);
   }),
-  check("redirect.parameters", { needs: ["finish"] }, async (context, id) => {
+  judges("redirect.parameters", { needs: ["finish"] }, async (context, id) => {
     for (const outcome of ["success", "failed", "cancelled"]) {
       const own = context.fresh();
       const redirectURL = `https://${siteOf(context)}/orders/1?step=done&status=forged&a=1&a=2#top`;

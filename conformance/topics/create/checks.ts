@@ -1,6 +1,6 @@
 // Checks that creates are accepted and recorded exactly as requested, for many amounts and payees (§2.1 to §2.3, §4.1, §8).
 import { exceeded } from "../../allowances/table.ts";
-import { check, type Context, given, Prerequisite } from "../../check.ts";
+import { judges, type Context, given, Prerequisite } from "../../check.ts";
 import { homeOf, pairOf, otherPairs, commonPairs, dollars, type Payee, payeeIn } from "../../generate/countries.ts";
 import { shuffled } from "../../generate/random.ts";
 import { allowsMadeUpNumbers, type CheckOptions } from "../../run-options.ts";
@@ -158,7 +158,7 @@ async function judgeInexact(context: Context) {
 }
 
 export const checks = [
-  check("records.concurrent", { pays: earlier + concurrency, alone: true }, async (context, id) => {
+  judges("records.concurrent", { pays: earlier + concurrency }, async (context, id) => {
     const bodies = differentBodies(context, earlier + concurrency);
     const payAll = async (some: readonly Body[]) =>
       (await atOnce(context, some)).map((response, index) => ({ body: some[index]!, response }));
@@ -176,7 +176,7 @@ export const checks = [
     const [others] = await Promise.all([paying, looking()]);
     await judgeAll(others);
   }),
-  check(
+  judges(
     ["create.phone-lengths-accepted", "create.phone-leading-zeros", "records.phone-digits"],
     { pays: lengths.length + 2, needs: ["safe-numbers"] },
     async (context, id) => {
@@ -205,7 +205,7 @@ export const checks = [
     },
   ),
 
-  check(
+  judges(
     ["create.accepted", "create.status-known", "create.service-reference-verifies"],
     { pays: 1 },
     async (context, id) => {
@@ -221,7 +221,7 @@ export const checks = [
       expectData(context, "create.service-reference-verifies", found, own, when, [response, found]);
     },
   ),
-  check(["create.initial-status", "create.webhook-null", "create.extra-field"], { pays: 3 }, async (context, id) => {
+  judges(["create.initial-status", "create.webhook-null", "create.extra-field"], { pays: 3 }, async (context, id) => {
     const { data } = await paid(context);
     context.observe(id, "status", data.status);
     const unusual = {
@@ -234,7 +234,7 @@ export const checks = [
     }
   }),
 
-  check(
+  judges(
     ["numbers.exact", "numbers.largest-amount"],
     {
       pays: amounts.length + 2,

@@ -1,14 +1,13 @@
 // Checks the lists of events and deliveries, and which deliveries can be replayed, and by whom (D13, D18).
-import { define, type Context } from "../../check.ts";
+import { judges, type Context, type Check } from "../../check.ts";
 import { expectData, expectStatus, same, shows } from "../../steps/expect.ts";
-import { arrived, type Box, expectAttempts, first, idOf, mailbox } from "../../steps/notifications.ts";
-import { dataOf, isPage, listed } from "../../steps/responses.ts";
-import { get } from "../../steps/requests.ts";
+import { arrived, type Box, expectAttempts, first, idOf, mailbox, webhooks } from "../../steps/notifications.ts";
+import { isPage, listed } from "../../steps/responses.ts";
+import { get, pages } from "../../steps/requests.ts";
 import { paid } from "../../steps/records.ts";
-import { advance, forcing } from "../../steps/sandbox-controls.ts";
+import { advance, control, forcing } from "../../steps/sandbox-controls.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import type { Responder } from "../../target/receiver.ts";
-import { textOf } from "../../target/values.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 /** Returns a receiver that responds to the attempts with these statuses in turn, and repeats the last status. */
@@ -39,7 +38,12 @@ export async function delivered(
   return { box, reference, notification, id: idOf(notification) };
 }
 
-const list = (context: Context, what: string, query: string) => get(context, `/sandbox/${what}?${query}`);
+/** Like `delivered`. Also gives the target the time to log the attempt, which it does after the receiver's response. */
+export async function logged(context: Context, reply: Responder) {
+  const made = await delivered(context, reply);
+  await advance(context, 1);
+  return made;
+}
 
 /** An attempt as a delivery's log describes it. */
 type LoggedAttempt = Record<"number" | "httpStatus" | "responseBody" | "error" | "at", unknown>;
@@ -49,7 +53,7 @@ type LoggedAttempt = Record<"number" | "httpStatus" | "responseBody" | "error" |
  * its attempts.
  */
 export async function deliveryOf(context: Context, reference: string) {
-  const response = await list(context, "deliveries", `reference=${reference}`);
+  const response = await get(context, `/sandbox/deliveries?reference=${reference}`);
   const [delivery = {}] = listed(response);
   return { response, delivery, attempts: (delivery["attempts"] ?? []) as LoggedAttempt[] };
 }
@@ -66,8 +70,8 @@ export async function expectDelivery(
   status: string,
 ) {
   const { response, delivery, attempts } = await deliveryOf(context, reference);
-  const logged = attempts.map(({ httpStatus = "none" }) => httpStatus);
-  const actual = { received: box.received.length, responses: logged, status: delivery["status"] };
+  const received = attempts.map(({ httpStatus = "none" }) => httpStatus);
+  const actual = { received: box.received.length, responses: received, status: delivery["status"] };
   const expected = { received: responses.length, responses, status };
   same(context, id, { what: "the delivery:", actual, expected }, response);
   return { response, delivery, attempts };
@@ -78,7 +82,7 @@ export async function expectSteps(
   context: Context,
   id: RequirementId,
   box: Box,
-  ...steps: readonly [seconds: number, attempts: number][]
+  ...steps: readonly (readonly [seconds: number, attempts: number])[]
 ) {
   let passed = 0;
   for (const [seconds, attempts] of steps) {
@@ -92,127 +96,78 @@ export async function expectSteps(
 const mostPages = 30;
 
 export const replay = (context: Context, id: string, key: "own" | "second" = "own") =>
-  context.target.send({ method: "POST", path: `/sandbox/deliveries/${id}/replay`, effect: "moves-money", key });
+  control(context, `deliveries/${id}/replay`, undefined, key);
 
-/** Returns an id of the same form, which no delivery has. */
-const unknownLike = (id: string) => id.slice(0, -1) + (id.endsWith("0") ? "1" : "0");
+const timed = [...webhooks, "clock"] as const;
 
-export const checks = define([
-  {
-    name: "Events are listed by record, newest first and in pages",
-    ids: ["sandbox.events"],
-    pays: 2,
-    needs: ["receiver", "forced-outcomes", "events"],
-    async run(context) {
-      const older = await delivered(context, respondWith(204));
-      const newer = await delivered(context, respondWith(204));
-      const own = await list(context, "events", `reference=${older.reference}`);
-      const [event = {}, ...more] = listed(own);
-      const right = more.length === 0 && event["reference"] === older.reference && event["id"] === older.id;
-      shows(context, "sandbox.events", own, right, "only the event of the record, with its webhook-id");
-      // Payouts of other checks may settle meanwhile, so other events may be listed before and between these two
-      // events.
-      const seen: unknown[] = [];
-      const pages: TargetResponse[] = [];
-      for (let query = "limit=1"; !seen.includes(older.reference) && pages.length < mostPages;) {
-        const page = await list(context, "events", query);
-        pages.push(page);
-        seen.push(...listed(page).map(({ reference }) => reference));
-        query = `limit=1&cursor=${encodeURIComponent(textOf(dataOf(page)["nextCursor"]))}`;
-      }
-      const [earlier, later] = [seen.indexOf(newer.reference), seen.indexOf(older.reference)];
-      const ok = earlier >= 0 && earlier < later && seen.length === pages.length;
-      const expected = `one event per page, and that of ${newer.reference} on a page before that of ${older.reference}`;
-      const actual = `events of ${seen.join(", ")} on ${pages.length} pages`;
-      context.judge("sandbox.events", ok, expected, actual, pages.slice(-2));
-    },
-  },
-  {
-    name: "Deliveries are listed by record and by status",
-    ids: ["sandbox.deliveries"],
-    pays: 2,
-    needs: ["receiver", "forced-outcomes", "deliveries", "clock"],
-    async run(context) {
-      const good = await delivered(context, respondWith(204));
-      const bad = await delivered(context, respondWith(410));
-      // The target records an attempt only after it has received the response. This request gives the target the time
-      // to record the attempt.
-      await advance(context, 1);
-      for (const [{ reference }, status] of [
-        [good, "delivered"],
-        [bad, "ended"],
-      ] as const) {
-        const { response, delivery, attempts } = await deliveryOf(context, reference);
-        const ok = delivery["status"] === status && attempts.length === 1;
-        shows(context, "sandbox.deliveries", response, ok, `a delivery with status ${status} and one attempt`);
-        const other = await list(context, "deliveries", `reference=${reference}&status=pending`);
-        const isEmpty = isPage(other) && listed(other).length === 0;
-        shows(context, "sandbox.deliveries", other, isEmpty, "no delivery of the record with status pending");
-      }
-    },
-  },
-
-  {
-    name: "Delivery can be replayed",
-    ids: ["sandbox.replay"],
-    pays: 1,
-    needs: ["receiver", "forced-outcomes", "replay", "clock"],
-    async run(context) {
-      const { box, id } = await delivered(context, respondWith(204));
-      await advance(context, 1);
-      const response = await replay(context, id);
-      const received = await arrived(context, box, 2);
-      expectStatus(context, "sandbox.replay", response, 200, "for a replay");
-      same(context, "sandbox.replay", { what: "webhook-ids", actual: received.map(idOf), expected: [id, id] });
-    },
-  },
-  {
-    name: "Delivery that waits for its next attempt can be replayed",
-    ids: ["sandbox.replay"],
-    pays: 1,
-    needs: ["receiver", "forced-outcomes", "replay", "clock"],
-    async run(context) {
-      const { box, id } = await delivered(context, (response, attempt) => {
-        // Without this wait the next attempt could be made before the replay.
-        if (attempt < 2) response.writeHead(503, { "retry-after": "3600" }).end();
-        else response.writeHead(204).end();
-      });
-      await advance(context, 1);
-      const response = await replay(context, id);
-      expectData(context, "sandbox.replay", response, { status: "delivered" }, "for a replay between two attempts");
-      expectAttempts(context, "sandbox.replay", box, 2, "received");
-    },
-  },
-  {
-    name: "Replay of a delivery that the merchant does not have sends nothing",
-    ids: ["uniqueness.merchants-apart", "sandbox.replay"],
-    pays: 1,
-    needs: ["receiver", "forced-outcomes", "replay", "clock", "second-key"],
-    async run(context) {
-      const { box, id } = await delivered(context, respondWith(204));
-      await advance(context, 1);
+export const checks: readonly Check[] = [
+  judges("sandbox.events", { pays: 2, needs: [...webhooks, "events"] }, async (context, id) => {
+    const older = await delivered(context, respondWith(204));
+    const newer = await delivered(context, respondWith(204));
+    const own = await get(context, `/sandbox/events?reference=${older.reference}`);
+    const actual = listed(own).map((event) => ({ reference: event["reference"], id: event["id"] }));
+    const expected = [{ reference: older.reference, id: older.id }];
+    same(context, id, { what: "the events of the record:", actual, expected }, own);
+    // Payouts of other checks may settle meanwhile, so other events may be listed before and between these events.
+    const seen: unknown[] = [];
+    const read: TargetResponse[] = [];
+    for await (const page of pages(context, "/sandbox/events?limit=1", mostPages)) {
+      read.push(page);
+      seen.push(...listed(page).map(({ reference }) => reference));
+      if (seen.includes(older.reference)) break;
+    }
+    const [earlier, later] = [seen.indexOf(newer.reference), seen.indexOf(older.reference)];
+    const ok = earlier >= 0 && earlier < later && seen.length === read.length;
+    const order = `one event per page, and that of ${newer.reference} on a page before that of ${older.reference}`;
+    context.judge(id, ok, order, `events of ${seen.join(", ")} on ${read.length} pages`, read.slice(-2));
+  }),
+  judges("sandbox.deliveries", { pays: 2, needs: [...timed, "deliveries"] }, async (context, id) => {
+    for (const [response, status] of [
+      [204, "delivered"],
+      [410, "ended"],
+    ] as const) {
+      const made = await logged(context, respondWith(response));
+      await expectDelivery(context, id, made, [response], status);
+      const other = await get(context, `/sandbox/deliveries?reference=${made.reference}&status=pending`);
+      const isEmpty = isPage(other) && listed(other).length === 0;
+      shows(context, id, other, isEmpty, "no delivery of the record with status pending");
+    }
+  }),
+  judges("sandbox.replay", { pays: 2, needs: [...timed, "replay"] }, async (context, judged) => {
+    const { box, id } = await logged(context, respondWith(204));
+    expectStatus(context, judged, await replay(context, id), 200, "for a replay");
+    const received = await arrived(context, box, 2);
+    same(context, judged, { what: "webhook-ids", actual: received.map(idOf), expected: [id, id] });
+    const waiting = await logged(context, (response, attempt) => {
+      // Without this wait the next attempt could be made before the replay.
+      if (attempt < 2) response.writeHead(503, { "retry-after": "3600" }).end();
+      else response.writeHead(204).end();
+    });
+    const response = await replay(context, waiting.id);
+    expectData(context, judged, response, { status: "delivered" }, "for a replay between two attempts");
+    expectAttempts(context, judged, waiting.box, 2, "received");
+  }),
+  judges(
+    ["uniqueness.merchants-apart", "sandbox.replay"],
+    { name: "Replay of another merchant's delivery is refused", pays: 1, needs: [...timed, "replay", "second-key"] },
+    async (context, apart) => {
+      const { box, id } = await logged(context, respondWith(204));
       const foreign = await replay(context, id, "second");
-      expectStatus(context, "uniqueness.merchants-apart", foreign, 404, "for a replay of another merchant's delivery");
-      const unknown = await replay(context, unknownLike(id));
+      expectStatus(context, apart, foreign, 404, "for a replay of another merchant's delivery");
+      // An id of the same form, which no delivery has.
+      const unknown = await replay(context, id.slice(0, -1) + (id.endsWith("0") ? "1" : "0"));
       expectStatus(context, "sandbox.replay", unknown, 404, "for a replay of an unknown delivery");
       // The target responds to this request only after it has sent everything that is due.
       await advance(context, 1);
-      expectAttempts(context, "uniqueness.merchants-apart", box, 1, "received by the owner");
+      expectAttempts(context, apart, box, 1, "received by the owner");
     },
-  },
-  {
-    name: "Replay during an attempt is refused",
-    ids: ["sandbox.replay-in-progress"],
-    pays: 1,
-    needs: ["receiver", "forced-outcomes", "replay"],
-    async run(context) {
-      const { reply, release } = holding();
-      const { box, id } = await delivered(context, reply);
-      const response = await replay(context, id);
-      release();
-      const when = "for a replay while an attempt is in progress";
-      expectStatus(context, "sandbox.replay-in-progress", response, 409, when);
-      expectAttempts(context, "sandbox.replay-in-progress", box, 1, "received");
-    },
-  },
-]);
+  ),
+  judges("sandbox.replay-in-progress", { pays: 1, needs: [...webhooks, "replay"] }, async (context, judged) => {
+    const { reply, release } = holding();
+    const { box, id } = await delivered(context, reply);
+    const response = await replay(context, id);
+    release();
+    expectStatus(context, judged, response, 409, "for a replay while an attempt is in progress");
+    expectAttempts(context, judged, box, 1, "received");
+  }),
+];

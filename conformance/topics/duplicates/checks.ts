@@ -1,6 +1,6 @@
 // Checks that a reference can be used only once, the states of a disbursement, and the recovery of a lost response (§2.1,
 // §7, D3, D4, D5).
-import { check, type Context, describeResponse, given } from "../../check.ts";
+import { judges, type Context, describeResponse, given } from "../../check.ts";
 import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
 import { expectData, expectHidden, expectOneAccepted, expectStatus, same } from "../../steps/expect.ts";
 import { atOnce, get, pay, payInvalid, verifyDisbursement } from "../../steps/requests.ts";
@@ -50,7 +50,7 @@ async function followLocation(context: Context, refused: TargetResponse, id: Req
 }
 
 export const checks = [
-  check("create.duplicate-invalid-refused", { pays: 2 + invalid.length }, async (context, id) => {
+  judges("create.duplicate-invalid-refused", { pays: 2 + invalid.length }, async (context, id) => {
     const { body, reference, data } = await paid(context);
     const { fee } = data;
     for (const [what, over] of invalid) {
@@ -64,7 +64,7 @@ export const checks = [
     const again = await payInvalid(context, body);
     expectStatus(context, id, again, 409, "for the reference after these requests");
   }),
-  check("create.duplicate-race", { pays: gaps.length + concurrency, alone: true }, async (context, id) => {
+  judges("create.duplicate-race", { pays: gaps.length + concurrency }, async (context, id) => {
     for (const gapMs of gaps) {
       const body = disbursementBody(context);
       const bodies = Array.from({ length: concurrency }, () => body);
@@ -72,7 +72,7 @@ export const checks = [
       if (!expectOneAccepted(context, id, responses)) return;
     }
   }),
-  check("create.duplicate-race-any-field", { pays: gaps.length + racers, alone: true }, async (context, id) => {
+  judges("create.duplicate-race-any-field", { pays: gaps.length + racers }, async (context, id) => {
     const others = [409, ...(allowsMadeUpNumbers(context.options) ? [400, 422] : [])];
     for (const gapMs of gaps) {
       const reference = context.fresh();
@@ -88,7 +88,7 @@ export const checks = [
     }
   }),
 
-  check(["status.final-stays", "status.settles", moves], { pays: 1 }, async function* (context, id) {
+  judges(["status.final-stays", "status.settles", moves], { pays: 1 }, async function* (context, id) {
     const { data: created, reference } = await paid(context);
     const { data: early, response: first } = await verified(context, reference);
     yield;
@@ -121,7 +121,7 @@ export const checks = [
     const what = "the fields other than status, failure and updatedAt";
     same(context, moves, { what, actual: unchanging(final), expected: unchanging(before) });
   }),
-  check(
+  judges(
     ["uniqueness.failed-counts", "status.final-stays"],
     { name: "Failed disbursement stays failed and keeps its reference", pays: 2, needs: ["failing-recipient"] },
     async function* (context, id) {
@@ -139,7 +139,7 @@ export const checks = [
       same(context, "status.final-stays", { what: later, actual: record.status, expected: "failed" });
     },
   ),
-  check("uniqueness.refused-leaves-none", { pays: 2 }, async (context, id) => {
+  judges("uniqueness.refused-leaves-none", { pays: 2 }, async (context, id) => {
     for (const over of [{ amount: "100" }, { phoneNumber: "12" }]) {
       const body = disbursementBody(context);
       const refused = await payInvalid(context, { ...body, ...over });
@@ -148,7 +148,7 @@ export const checks = [
       expectStatus(context, id, response, 200, when, [refused, response]);
     }
   }),
-  check(
+  judges(
     ["uniqueness.per-merchant", "uniqueness.merchants-apart"],
     { pays: 2, needs: ["second-key"] },
     async (context, id) => {
@@ -164,7 +164,7 @@ export const checks = [
         expectStatus(context, "uniqueness.merchants-apart", response, 404, "for another merchant's disbursement");
     },
   ),
-  check(
+  judges(
     "uniqueness.merchants-apart",
     {
       name: "Records of another merchant are inaccessible",
@@ -195,14 +195,14 @@ export const checks = [
       }
     },
   ),
-  check("recovery.location", { pays: 3 }, async (context, id) => {
+  judges("recovery.location", { pays: 3 }, async (context, id) => {
     const { body, reference } = await paid(context);
     // Another merchant's payout with the same reference must not be found.
     if (context.options.secondKey !== undefined) await pay(context, body, { key: "second" });
     const found = await followLocation(context, await pay(context, body), id);
     if (found) expectData(context, id, found, { reference }, "at the Location");
   }),
-  check("recovery.lost-answer", { pays: 2, needs: ["forced-outcomes"] }, async (context, id) => {
+  judges("recovery.lost-answer", { pays: 2, needs: ["forced-outcomes"] }, async (context, id) => {
     const body = disbursementBody(context, { phoneNumber: forcing("504") });
     const lost = await pay(context, body, { forced: true });
     given(lost.status === undefined, "a connection closed without a response (forced outcome 504)", lost);

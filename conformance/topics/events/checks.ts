@@ -1,5 +1,5 @@
 // Checks the type, the content and the signature of each event (D11, D12).
-import { define, type Context, describeResponse, given } from "../../check.ts";
+import { judges, type Context, describeResponse, given, type Check } from "../../check.ts";
 import { expectNoFaults, holds, same } from "../../steps/expect.ts";
 import {
   describeNotification,
@@ -9,11 +9,12 @@ import {
   isSignedWith,
   mailbox,
   secretOf,
+  webhooks,
 } from "../../steps/notifications.ts";
 import { dataOf } from "../../steps/responses.ts";
 import { paid, verified, started } from "../../steps/records.ts";
 import { verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
-import { advance, finishCheckout, forcing, moveClock } from "../../steps/sandbox-controls.ts";
+import { advance, finishCheckout, forcing, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import type { Notification } from "../../target/receiver.ts";
@@ -21,26 +22,19 @@ import { equal, textOf } from "../../target/values.ts";
 import { delivered, respondWith } from "../deliveries/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
-const needsReceiver = ["receiver", "forced-outcomes"] as const;
-
 const forms: [header: string, form: RegExp][] = [
   ["webhook-id", /^msg_[0-9a-f]{32}$/],
   ["webhook-timestamp", /^\d{10}$/],
   ["webhook-signature", /^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$/],
 ];
 
-/** Describes the faults of a delivery's webhook headers. The texts do not contain the headers' values. */
-const headerFaults = ({ headers }: Notification): string[] =>
-  forms
-    .filter(([name, form]) => !form.test(String(headers[name] ?? "")))
-    .map(([name, form]) =>
-      headers[name] === undefined ? `${name} is missing` : `${name} does not match ${form.source}`,
-    );
-
-/** Judges the webhook headers of a delivery. */
+/** Judges the webhook headers of a delivery. The texts do not contain the headers' values. */
 function judgeHeaders(context: Context, notification: Notification) {
+  const { headers } = notification;
+  const faults = forms
+    .filter(([name, form]) => !form.test(String(headers[name] ?? "")))
+    .map(([name, { source }]) => `${name} ${headers[name] === undefined ? "is missing" : `does not match ${source}`}`);
   const expected = "webhook-id, webhook-timestamp and webhook-signature in their documented formats";
-  const faults = headerFaults(notification);
   const actual = faults.join(", ") || "as expected";
   expectNotification(context, "signature.headers", notification, faults.length === 0, expected, actual);
 }
@@ -51,32 +45,36 @@ const notifiedOfPayout = async (context: Context, key: "own" | "second" = "own",
 
 /** Ends of references. They lead to bodies whose bytes programs often change before they verify the signature. */
 const awkwardEnds = ["é", "世界", "💸", "</script>&amp;", String.raw`\"/`];
-const needs = ["receiver", "forced-outcomes", "clock"] as const;
+const needs = [...webhooks, "clock"] as const;
 
-const payouts: [suffix: string, event: string, schema: string][] = [
-  ["001", "disbursement.completed", "DisbursementCompletedEvent"],
-  ["002", "disbursement.failed", "DisbursementFailedEvent"],
-  ["089", "disbursement.failed", "DisbursementFailedEvent"],
-  ["473", "disbursement.completed", "DisbursementCompletedEvent"],
-];
-
-const ends: [outcome: string, event: string, schema: string][] = [
-  ["success", "checkout.completed", "CheckoutCompletedEvent"],
-  ["failed", "checkout.failed", "CheckoutFailedEvent"],
-  ["cancelled", "checkout.cancelled", "CheckoutCancelledEvent"],
-];
+/** The event of a payout, by the end of its phone number. */
+const payouts = {
+  "001": "disbursement.completed",
+  "002": "disbursement.failed",
+  "089": "disbursement.failed",
+  "473": "disbursement.completed",
+};
+/** The event of a checkout, by what ends it. */
+const ends = {
+  success: "checkout.completed",
+  failed: "checkout.failed",
+  cancelled: "checkout.cancelled",
+  expiry: "checkout.cancelled",
+};
 
 const eventOf = (json: unknown) => (json ?? {}) as { event?: unknown; data?: Record<string, unknown> };
 
-/** Expects a notification to have this event, with this schema and the data of a record. */
+/** Expects a notification to have this event, with the schema of the event and the data of a record. */
 function expectEvent(
   context: Context,
   id: RequirementId,
   notification: Notification,
-  { event, schema, record, when }: { event: string; schema: string; record: unknown; when: string },
+  { event, record, when }: { event: string; record: unknown; when: string },
 ) {
   const { event: name, data } = eventOf(notification.json);
   expectNotification(context, id, notification, name === event, `${event} ${when}`);
+  // The schema of checkout.failed is CheckoutFailedEvent.
+  const schema = `${event.replaceAll(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`;
   const faults = context.validator(schema)(notification.json);
   expectNoFaults(context, "events.data-is-the-record", `a body that matches ${schema}`, faults);
   same(context, "events.data-is-the-record", { what: "the event's data", actual: data, expected: record });
@@ -89,34 +87,23 @@ async function notified(context: Context, suffix: string, box = mailbox(context)
   return { box, reference, notification: await first(context, box) };
 }
 
-export const checks = define([
-  {
-    name: "Delivery is a POST of JSON with the documented headers",
-    ids: ["signature.headers", "events.json"],
-    pays: 1,
-    needs: needsReceiver,
-    async run(context) {
-      const notification = await notifiedOfPayout(context);
-      judgeHeaders(context, notification);
-      const { method, headers } = notification;
-      const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "no Content-Type";
-      const ok = method === "POST" && mediaType === "application/json";
-      context.judge("events.json", ok, "POST, application/json", `${method}, ${mediaType}`, context.responses);
-    },
-  },
-  {
-    name: "Delivery is signed with the merchant's secret",
-    ids: ["signature.verifies"],
-    pays: 1 + awkwardEnds.length,
-    needs: ["receiver", "forced-outcomes", "webhook-secret"],
-    async run(context) {
+export const checks: readonly Check[] = [
+  judges(["signature.headers", "events.json"], { pays: 1, needs: webhooks }, async (context) => {
+    const notification = await notifiedOfPayout(context);
+    judgeHeaders(context, notification);
+    const { method, headers } = notification;
+    const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "no Content-Type";
+    const ok = method === "POST" && mediaType === "application/json";
+    context.judge("events.json", ok, "POST, application/json", `${method}, ${mediaType}`, context.responses);
+  }),
+  judges(
+    "signature.verifies",
+    { pays: 1 + awkwardEnds.length, needs: [...webhooks, "webhook-secret"] },
+    async (context, id) => {
       const secret = await secretOf(context);
       const notification = await notifiedOfPayout(context);
-      const expectSigned = (sent: Notification, by: string, expected: boolean, when: string) => {
-        const actual = isSignedWith(sent, by) ? "verifies" : "does not verify";
-        const wanted = expected ? "verifies" : "does not verify";
-        same(context, "signature.verifies", { what: `${when}, the signature`, actual, expected: wanted });
-      };
+      const expectSigned = (sent: Notification, by: string, expected: boolean, when: string) =>
+        same(context, id, { what: `${when}, the signature verifies:`, actual: isSignedWith(sent, by), expected });
       expectSigned(notification, secret, true, "with the merchant's secret");
       for (const end of awkwardEnds) {
         const sent = await notifiedOfPayout(context, "own", { reference: context.fresh() + end });
@@ -127,37 +114,26 @@ export const checks = define([
       const body = notification.body.replace(/\d/, (digit) => String((Number(digit) + 1) % 10));
       expectSigned({ ...notification, body }, secret, false, "for an altered body");
     },
-  },
-  {
-    name: "Delivery has the real time as its timestamp",
-    ids: ["signature.timestamp-real"],
-    pays: 1,
-    needs: [...needsReceiver, "clock"],
-    async run(context) {
-      await advance(context, 10 * 86_400);
-      const notification = await notifiedOfPayout(context);
-      const off = Number(notification.headers["webhook-timestamp"]) - notification.at.getTime() / 1000;
-      const actual = `${Math.round(off)} s off`;
-      const isReal = Math.abs(off) <= 60;
-      const expected = "the real time, within a minute";
-      expectNotification(context, "signature.timestamp-real", notification, isReal, expected, actual);
+  ),
+  judges("signature.timestamp-real", { pays: 1, needs }, async (context, id) => {
+    await advance(context, 10 * 86_400);
+    const notification = await notifiedOfPayout(context);
+    const off = Number(notification.headers["webhook-timestamp"]) - notification.at.getTime() / 1000;
+    const expected = "the real time, within a minute";
+    expectNotification(context, id, notification, Math.abs(off) <= 60, expected, `${Math.round(off)} s off`);
+  }),
+  judges(
+    "signature.rotation",
+    {
+      pays: 2,
+      needs: [...needs, "secret", "rotate", "second-key"],
+      leaves: "The webhook secret of API_KEY_2's merchant is rotated, and its sandbox time moves forward by a day.",
     },
-  },
-  {
-    name: "Both secrets sign for a day after a rotation",
-    ids: ["signature.rotation"],
-    pays: 2,
-    // This check rotates the second merchant's secret, because the caller's receivers may rely on the first merchant's
-    // secret.
-    needs: ["receiver", "forced-outcomes", "clock", "secret", "rotate", "second-key"],
-    leaves: "The webhook secret of API_KEY_2's merchant is rotated, and its sandbox time moves forward by a day.",
-    async run(context) {
+    async (context, id) => {
       const old = await secretOf(context, "second");
-      const second = { method: "POST", effect: "moves-money", key: "second" } as const;
-      const rotated = await context.target.send({ ...second, path: "/sandbox/webhook-secret/rotate" });
+      const rotated = await rotateSecond(context);
       given(rotated.status === 200, "200 for the rotation", rotated);
       const renewed = await secretOf(context, "second");
-      const id = "signature.rotation";
       holds(context, id, renewed !== old, "a new secret", "the old one");
       const during = await notifiedOfPayout(context, "second");
       const both = isSignedWith(during, old) && isSignedWith(during, renewed);
@@ -167,46 +143,36 @@ export const checks = define([
       const onlyNew = !isSignedWith(after, old) && isSignedWith(after, renewed);
       holds(context, id, onlyNew, "only the new secret's signature after that", "other signatures");
     },
-  },
-
-  {
-    name: "Finished disbursement sends the right event",
-    ids: ["events.disbursement", "events.data-is-the-record"],
-    pays: payouts.length,
-    needs,
-    async run(context) {
-      for (const [suffix, event, schema] of payouts) {
+  ),
+  judges(
+    ["events.disbursement", "events.data-is-the-record"],
+    { pays: Object.keys(payouts).length, needs },
+    async (context, id) => {
+      for (const [suffix, event] of Object.entries(payouts)) {
         const { reference, notification } = await notified(context, suffix);
         const { data: record } = await verified(context, reference);
-        const when = `for a phone number ending in ${suffix}`;
-        expectEvent(context, "events.disbursement", notification, { event, schema, record, when });
+        expectEvent(context, id, notification, { event, record, when: `for a phone number ending in ${suffix}` });
       }
     },
-  },
-  {
-    name: "Finished checkout sends the right event",
-    ids: ["events.checkout", "events.data-is-the-record"],
-    needs: ["receiver", "clock", "finish"],
-    async run(context) {
-      for (const [outcome, event, schema] of [
-        ...ends,
-        ["expiry", "checkout.cancelled", "CheckoutCancelledEvent"] as const,
-      ]) {
+  ),
+  judges(
+    ["events.checkout", "events.data-is-the-record"],
+    { needs: ["receiver", "clock", "finish"] },
+    async (context, id) => {
+      for (const [end, event] of Object.entries(ends)) {
         const box = mailbox(context);
         const { reference } = await started(context, { webhookURL: box.url });
-        await (outcome === "expiry" ? advance(context, 1860) : finishCheckout(context, reference, outcome));
+        await (end === "expiry" ? advance(context, 1860) : finishCheckout(context, reference, end));
         const notification = await first(context, box);
         const record = dataOf(await verifyCheckout(context, reference));
-        expectEvent(context, "events.checkout", notification, { event, schema, record, when: `after ${outcome}` });
+        expectEvent(context, id, notification, { event, record, when: `after ${end}` });
       }
     },
-  },
-  {
-    name: "Event data equals the record during the delivery",
-    ids: ["events.data-is-the-record"],
-    pays: 1,
-    needs,
-    async run(context) {
+  ),
+  judges(
+    "events.data-is-the-record",
+    { name: "Event data equals the record during the delivery", pays: 1, needs },
+    async (context, id) => {
       const looked = Promise.withResolvers<TargetResponse>();
       // If the check ends early, nothing else handles a rejection.
       looked.promise.catch(() => undefined);
@@ -218,47 +184,35 @@ export const checks = define([
       });
       const { data } = eventOf((await notified(context, "473", box)).notification.json);
       const response = await looked.promise;
-      const isEqual = equal(data, dataOf(response));
       const expected = "data equal to the record from verify during the delivery";
-      holds(context, "events.data-is-the-record", isEqual, expected, describeResponse(response), response);
+      holds(context, id, equal(data, dataOf(response)), expected, describeResponse(response), response);
     },
-  },
-  {
-    name: "Each status change sends one event",
-    ids: ["events.once"],
-    pays: 2,
-    needs,
-    async run(context) {
-      for (const suffix of ["001", "473"]) {
-        const { box } = await notified(context, suffix);
-        await advance(context, 3 * 86_400);
-        const ids = box.received.map(idOf);
-        context.judge("events.once", ids.length === 1, "exactly one notification", ids.join(", "), context.responses);
-      }
-    },
-  },
-
-  {
-    name: "Every webhook of the run is well-formed",
-    ids: ["events.data-is-the-record", "signature.headers"],
-    needs: ["receiver"],
-    offline: true,
-    phase: "closing",
-    async run(context) {
+  ),
+  judges("events.once", { pays: 2, needs }, async (context, id) => {
+    for (const suffix of ["001", "473"]) {
+      const { box } = await notified(context, suffix);
+      await advance(context, 3 * 86_400);
+      const ids = box.received.map(idOf);
+      context.judge(id, ids.length === 1, "exactly one notification", ids.join(", "), context.responses);
+    }
+  }),
+  judges(
+    ["events.data-is-the-record", "signature.headers"],
+    { name: "Every webhook of the run is well-formed", needs: ["receiver"], offline: true, phase: "closing" },
+    async (context, id) => {
       const all = context.receiver?.all ?? [];
       if (all.length === 0) {
-        for (const id of this.ids) context.couldNotRun(id, "no webhook was received");
-        return;
+        context.couldNotRun(id, "no webhook was received");
+        return context.couldNotRun("signature.headers", "no webhook was received");
       }
       const validate = context.validator("WebhookEvent");
       for (const notification of all) {
         const faults = validate(notification.json);
         const actual = `${describeNotification(notification)}: ${faults.slice(0, 5).join(", ") || "as expected"}`;
-        const isRight = faults.length === 0;
         const expected = "a body that matches WebhookEvent";
-        expectNotification(context, "events.data-is-the-record", notification, isRight, expected, actual);
+        expectNotification(context, id, notification, faults.length === 0, expected, actual);
         judgeHeaders(context, notification);
       }
     },
-  },
-]);
+  ),
+];

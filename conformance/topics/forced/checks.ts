@@ -1,50 +1,35 @@
 // Checks the outcomes that the last three digits of the phone number force in a sandbox, and that a failed payment says
 // why it failed in every place (D17, D75).
-import { define, type Check, type Context, given } from "../../check.ts";
+import { judges, type Check, given } from "../../check.ts";
 import { expectStatus, same, shows } from "../../steps/expect.ts";
 import { first, mailbox } from "../../steps/notifications.ts";
 import { dataOf, listed } from "../../steps/responses.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
-import { get, pay } from "../../steps/requests.ts";
+import { get, type More, pay } from "../../steps/requests.ts";
 import { paid, verified } from "../../steps/records.ts";
 import { advance, forcing } from "../../steps/sandbox-controls.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
+import { textOf } from "../../target/values.ts";
 import { otherStatus } from "../webhook/checks.ts";
-import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 /**
  * Client timeout for a delayed response. It is shorter than the sandbox's delay, but longer than other responses take.
  */
 const delayedMs = 3000;
 
-type Forced = Pick<Check, "name" | "needs"> & {
-  id: RequirementId;
-  pays: number;
-  run(context: Context, id: RequirementId): Promise<void>;
-};
-
 /** Judges that a disbursement has this status in the create response and in its record. */
-const immediate = (suffix: string, status: string) => async (context: Context, id: RequirementId) => {
-  const { data, reference } = await paid(context, { phoneNumber: forcing(suffix) });
-  same(context, id, { what: "in the response, status", actual: data.status, expected: status });
-  const { data: record } = await verified(context, reference);
-  same(context, id, { what: "in the record, status", actual: record.status, expected: status });
-};
+const immediate =
+  (suffix: string, status: string): Check["run"] =>
+  async (context, id) => {
+    const { data, reference } = await paid(context, { phoneNumber: forcing(suffix) });
+    same(context, id, { what: "in the response, status", actual: data.status, expected: status });
+    const { data: record } = await verified(context, reference);
+    same(context, id, { what: "in the record, status", actual: record.status, expected: status });
+  };
 
-/**
- * Sends the same request repeatedly, but no more than four times, until the response is not a 503. Returns all
- * responses.
- */
-async function statuses(context: Context, body: unknown) {
-  const responses = [];
-  do responses.push(await pay(context, body, { forced: true }));
-  while (responses.at(-1)?.status === 503 && responses.length < 4);
-  return responses;
-}
-
-/** Returns the function of a check: a payout is recorded, and its response does not arrive. */
+/** Judges that a payout is recorded, and that its response does not arrive. */
 const recorded =
-  (suffix: string, expected: string, limit: { timeoutMs?: number } = {}): Forced["run"] =>
+  (suffix: string, expected: string, limit: More = {}): Check["run"] =>
   async (context, id) => {
     const body = disbursementBody(context, { phoneNumber: forcing(suffix) });
     const lost = await pay(context, body, { forced: true, ...limit });
@@ -52,76 +37,8 @@ const recorded =
     expectStatus(context, id, await pay(context, body), 409, "for the same request afterwards");
   };
 
-const forced: Forced[] = [
-  { id: "forced.001-success", name: "001 succeeds immediately", pays: 1, run: immediate("001", "success") },
-  { id: "forced.002-failed", name: "002 fails immediately", pays: 1, run: immediate("002", "failed") },
-  {
-    id: "forced.129-stays-pending",
-    name: "129 stays pending",
-    pays: 1,
-    needs: ["clock"],
-    async run(context, id) {
-      const { reference } = await paid(context, { phoneNumber: forcing("129") });
-      await advance(context, 30 * 86_400);
-      const { data } = await verified(context, reference);
-      same(context, id, { what: "a month later, status", actual: data.status, expected: "pending" });
-    },
-  },
-  {
-    id: "forced.500-records-nothing",
-    name: "500 records nothing",
-    pays: 2,
-    async run(context, id) {
-      const body = disbursementBody(context, { phoneNumber: forcing("500") });
-      const broken = await pay(context, body, { forced: true });
-      expectStatus(context, id, broken, 500, "for a phone number ending in 500");
-      const response = await pay(context, { ...body, phoneNumber: forcing("001") });
-      expectStatus(context, id, response, 200, "for the same reference afterwards");
-    },
-  },
-  {
-    id: "forced.503-twice",
-    name: "503 is returned twice, then the request is accepted",
-    pays: 4,
-    async run(context, id) {
-      const responses = await statuses(context, disbursementBody(context, { phoneNumber: forcing("503") }));
-      const actual = responses.map(({ status }) => status);
-      same(context, id, { what: "statuses", actual, expected: [503, 503, 200] }, responses);
-      const waits = responses.slice(0, -1).map((response) => response.headers["retry-after"]);
-      const isOne = waits.every((wait) => wait === "1");
-      context.judge(id, isOne, "Retry-After: 1 on each 503", waits.join(", "), responses);
-    },
-  },
-  {
-    id: "forced.504-answer-lost",
-    name: "504 is recorded and its response lost",
-    pays: 2,
-    run: recorded("504", "a connection closed without a response"),
-  },
-  {
-    id: "forced.408-answer-late",
-    name: "408 is recorded and its response delayed",
-    pays: 2,
-    run: recorded("408", `no response within ${delayedMs} ms`, { timeoutMs: delayedMs }),
-  },
-  {
-    id: "forced.duplicate-first",
-    name: "Duplicate reference takes precedence over a forced outcome",
-    pays: 4,
-    async run(context, id) {
-      const { body } = await paid(context);
-      for (const suffix of ["500", "503", "504"]) {
-        const response = await pay(context, { ...body, phoneNumber: forcing(suffix) }, { forced: true });
-        expectStatus(context, id, response, 409, `for a duplicate reference with a phone number ending in ${suffix}`);
-        shows(context, id, response, dataOf(response)["reference"] === undefined, "no second disbursement");
-      }
-    },
-  },
-];
-
 /** The time limit is shorter than the sandbox's delay of a response. Another check judges the delay. */
 const timeoutMs = 1000;
-const suffixes = ["503", "504", "408"];
 
 /** The code that each failing number forces. */
 const codes = {
@@ -138,82 +55,89 @@ const codes = {
   "609": "other",
 };
 
-export const checks = define([
-  ...forced.map(({ id, needs = [], run, ...own }) => ({
-    ...own,
-    ids: [id],
-    needs: ["forced-outcomes" as const, ...needs],
-    run: (context: Context) => run(context, id),
-  })),
+const needs = ["forced-outcomes"] as const;
 
-  {
-    name: "Payouts with a refused, lost or late response settle",
-    ids: ["forced.lost-settles"],
-    pays: 4 + 2 + 2,
-    needs: ["forced-outcomes", "clock"],
-    async run(context) {
-      for (const suffix of suffixes) {
-        const body = disbursementBody(context, { phoneNumber: forcing(suffix) });
-        // A number that ends in 503 is refused in the first two attempts.
-        for (let attempt = 0; attempt < (suffix === "503" ? 3 : 1); attempt += 1) {
-          await pay(context, body, { forced: true, timeoutMs });
-        }
-        const again = await pay(context, body);
-        const reference = again.headers["location"]?.split("/").at(-1);
-        given(again.status === 409 && reference !== undefined, "409 with the Location of the disbursement", again);
-        const { data } = await settledByClock(context, decodeURIComponent(reference));
-        const what = `after the settle delay, for a number ending in ${suffix}, status`;
-        same(context, "forced.lost-settles", { what, actual: data.status, expected: "success" });
-      }
-    },
-  },
-
-  {
-    name: "Each number that fails forces its failure code",
-    ids: ["forced.failure-codes"],
-    pays: Object.keys(codes).length,
-    needs: ["forced-outcomes"],
-    async *run(context) {
-      const made = await Promise.all(
-        Object.entries(codes).map(async ([suffix, code]) => {
-          const { reference } = await paid(context, { phoneNumber: forcing(suffix) });
-          return { suffix, code, reference };
-        }),
-      );
-      yield;
-      for (const { suffix, code, reference } of made) {
-        const { data } = await settledByClock(context, reference);
-        const { failure } = data as { failure?: { code?: unknown } };
-        const what = `for a number ending in ${suffix}, status and failure code`;
-        const expected = ["failed", code];
-        same(context, "forced.failure-codes", { what, actual: [data.status, failure?.code], expected });
-      }
-    },
-  },
-  {
-    name: "Verify, list and webhook say the same about why a disbursement failed",
-    ids: ["failure.same-everywhere"],
-    pays: 1,
-    needs: ["failing-recipient", "receiver"],
-    async *run(context) {
-      const id = "failure.same-everywhere";
+export const checks: readonly Check[] = [
+  judges("forced.001-success", { pays: 1, needs }, immediate("001", "success")),
+  judges("forced.002-failed", { pays: 1, needs }, immediate("002", "failed")),
+  judges("forced.129-stays-pending", { pays: 1, needs: [...needs, "clock"] }, async (context, id) => {
+    const { reference } = await paid(context, { phoneNumber: forcing("129") });
+    await advance(context, 30 * 86_400);
+    const { data } = await verified(context, reference);
+    same(context, id, { what: "a month later, status", actual: data.status, expected: "pending" });
+  }),
+  judges("forced.500-records-nothing", { pays: 2, needs }, async (context, id) => {
+    const body = disbursementBody(context, { phoneNumber: forcing("500") });
+    expectStatus(context, id, await pay(context, body, { forced: true }), 500, "for a phone number ending in 500");
+    const response = await pay(context, { ...body, phoneNumber: forcing("001") });
+    expectStatus(context, id, response, 200, "for the same reference afterwards");
+  }),
+  judges("forced.503-twice", { pays: 4, needs }, async (context, id) => {
+    const body = disbursementBody(context, { phoneNumber: forcing("503") });
+    const responses = [];
+    do responses.push(await pay(context, body, { forced: true }));
+    while (responses.at(-1)?.status === 503 && responses.length < 4);
+    const actual = responses.map(({ status, headers }) => [status, status === 503 ? headers["retry-after"] : "none"]);
+    const expected = [...[503, 503].map((status) => [status, "1"]), [200, "none"]];
+    same(context, id, { what: "statuses, each with its Retry-After:", actual, expected }, responses);
+  }),
+  judges("forced.504-answer-lost", { pays: 2, needs }, recorded("504", "a connection closed without a response")),
+  judges(
+    "forced.408-answer-late",
+    { pays: 2, needs },
+    recorded("408", `no response within ${delayedMs} ms`, { timeoutMs: delayedMs }),
+  ),
+  judges("forced.duplicate-first", { pays: 4, needs }, async (context, id) => {
+    const { body } = await paid(context);
+    for (const suffix of ["500", "503", "504"]) {
+      const response = await pay(context, { ...body, phoneNumber: forcing(suffix) }, { forced: true });
+      expectStatus(context, id, response, 409, `for a duplicate reference with a phone number ending in ${suffix}`);
+      shows(context, id, response, dataOf(response)["reference"] === undefined, "no second disbursement");
+    }
+  }),
+  judges("forced.lost-settles", { pays: 4 + 2 + 2, needs: [...needs, "clock"] }, async (context, id) => {
+    for (const suffix of ["503", "504", "408"]) {
+      const body = disbursementBody(context, { phoneNumber: forcing(suffix) });
+      // A number that ends in 503 is refused in the first two attempts.
+      for (let attempt = 0; attempt < (suffix === "503" ? 3 : 1); attempt += 1)
+        await pay(context, body, { forced: true, timeoutMs });
+      const again = await pay(context, body);
+      const reference = again.headers["location"]?.split("/").at(-1);
+      given(again.status === 409 && reference !== undefined, "409 with the Location of the disbursement", again);
+      const { data } = await settledByClock(context, decodeURIComponent(reference));
+      const what = `after the settle delay, for a number ending in ${suffix}, status`;
+      same(context, id, { what, actual: data.status, expected: "success" });
+    }
+  }),
+  judges("forced.failure-codes", { pays: Object.keys(codes).length, needs }, async function* (context, id) {
+    const made = Object.entries(codes).map(async ([suffix, code]) => {
+      const { reference } = await paid(context, { phoneNumber: forcing(suffix) });
+      return { suffix, code, reference };
+    });
+    const payouts = await Promise.all(made);
+    yield;
+    for (const { suffix, code, reference } of payouts) {
+      const { data } = await settledByClock(context, reference);
+      const what = `for a number ending in ${suffix}, status and failure code`;
+      same(context, id, { what, actual: [data.status, data.failure?.code], expected: ["failed", code] });
+    }
+  }),
+  judges(
+    "failure.same-everywhere",
+    { pays: 1, needs: ["failing-recipient", "receiver"] },
+    async function* (context, id) {
       const box = mailbox(context);
-      const merchantsReference = context.fresh();
-      const { reference } = await paid(context, {
-        reference: merchantsReference,
-        phoneNumber: context.options.failingRecipient,
-        webhookURL: box.url,
-      });
+      const { failingRecipient: phoneNumber } = context.options;
+      const { reference, body } = await paid(context, { phoneNumber, webhookURL: box.url });
       yield;
       const { data } = await settled(context, reference);
       if (data.status !== "failed") return otherStatus(context, id, "failed", data.status);
-      const { failure: expected } = data as { failure?: unknown };
-      const response = await get(context, `/v1/disbursements?merchantsReference=${merchantsReference}`);
-      const actual = listed(response).map(({ failure }) => failure);
-      same(context, id, { what: "in the list, failure", actual, expected: [expected] }, response);
-      const { json } = await first(context, box);
-      const { data: sent } = (json ?? {}) as { data?: { failure?: unknown } };
+      const expected = data.failure;
+      const list = await get(context, `/v1/disbursements?merchantsReference=${textOf(body["reference"])}`);
+      const actual = listed(list).map(({ failure }) => failure);
+      same(context, id, { what: "in the list, failure", actual, expected: [expected] }, list);
+      const { data: sent } = ((await first(context, box)).json ?? {}) as { data?: { failure?: unknown } };
       same(context, id, { what: "in the webhook, failure", actual: sent?.failure, expected });
     },
-  },
-]);
+  ),
+];

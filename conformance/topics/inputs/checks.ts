@@ -1,7 +1,7 @@
 // Creates payouts under every pair of conditions, and uses their references again (generate/inputs.ts; §2.1, §2.2, §7).
 import { exceeded } from "../../allowances/table.ts";
 import { unknownLimit } from "../../allowances/unknown.ts";
-import { check, type Context, given } from "../../check.ts";
+import { judges, type Context, given } from "../../check.ts";
 import { commonPairs, dollars, fieldsFor, homeOf, type Payee, payeeIn } from "../../generate/countries.ts";
 import { type Conditions, conditionsOf, coverageOf, type Name, rowCount, valuesOf } from "../../generate/inputs.ts";
 import { places, type Planned, planOf, without } from "../../generate/plan.ts";
@@ -293,7 +293,7 @@ async function judgeListed(context: Context, made: readonly Made[]) {
 }
 
 export const checks = [
-  check(
+  judges(
     [
       "create.generated-valid-accepted",
       "records.as-requested",
@@ -335,7 +335,7 @@ export const checks = [
       }
     },
   ),
-  check(
+  judges(
     repeated,
     {
       name: "References are used after the outcomes of their payouts",

@@ -1,6 +1,6 @@
 // Checks that invalid values are refused: mutations of a valid request, grouped by the rule of the contract that they
 // violate, and random values, which the run's seed determines (§2.1, §2.4, §7, §8, D1, D6).
-import { check, type Context } from "../../check.ts";
+import { judges, type Context } from "../../check.ts";
 import type { Schema } from "../../contract/contract.ts";
 import { createValidators, inlined } from "../../contract/validate.ts";
 import { payeeIn, commonPairs } from "../../generate/countries.ts";
@@ -175,53 +175,40 @@ function decidedRule({ field }: Invalid): RequirementId {
   return ["country", "currency"].includes(field) ? "checkout-request.patterns" : "checkout-request.generated-refused";
 }
 
-const titles = { missing: "without", type: "with the wrong type of", value: "with an invalid" };
-const nameOf = (what: string, { kind, field = "a field" }: Rule) => ({
-  name: `${what} ${titles[kind]} ${field} is refused`,
-});
-
 export const checks = [
   ...payoutRules.map((rule) =>
-    check([rule.id, strict[rule.kind].id, "create.split-400-422"], nameOf("Create", rule), async (context) => {
+    judges([rule.id, strict[rule.kind].id, "create.split-400-422"], {}, async (context) => {
       const own = invalidPayouts(context).filter((each) => breaks(rule, each) && !each.isRandom);
       const statuses = await refuseAll(context, true, () => rule.id, own, payInvalid);
       context.observe("create.split-400-422", `${rule.kind} of ${rule.field}`, statuses[rule.field!]);
     }),
   ),
-  check("create.generated-invalid-refused", {}, async (context, id) => {
+  judges("create.generated-invalid-refused", {}, async (context, id) => {
     const others = invalidPayouts(context).filter(({ isStated, isRandom }) => isRandom || !isStated);
     await refuseAll(context, false, () => id, others, payInvalid);
   }),
-  check(
-    ["create.webhook-format", strict.value.id],
-    { name: "Create with a webhookURL that is no URL" },
-    async (context, id) => {
-      const site = siteOf(context);
-      for (const webhookURL of ["not a url", `${site}/hooks`, "/hooks", `//${site}/hooks`, "https://a b/"]) {
-        const response = await payInvalid(context, disbursementBody(context, { webhookURL }));
-        expectStatus(context, strict.value.id, response, strict.value.status, `for webhookURL: ${webhookURL}`);
-        expectStatus(context, id, response, [400, 422], `for webhookURL: ${webhookURL}`);
-      }
-    },
-  ),
-  check("create.phone-422", {}, async (context, id) => {
+  judges(["create.webhook-format", strict.value.id], {}, async (context, id) => {
+    const site = siteOf(context);
+    for (const webhookURL of ["not a url", `${site}/hooks`, "/hooks", `//${site}/hooks`, "https://a b/"]) {
+      const response = await payInvalid(context, disbursementBody(context, { webhookURL }));
+      expectStatus(context, strict.value.id, response, strict.value.status, `for webhookURL: ${webhookURL}`);
+      expectStatus(context, id, response, [400, 422], `for webhookURL: ${webhookURL}`);
+    }
+  }),
+  judges("create.phone-422", {}, async (context, id) => {
     for (const phoneNumber of ["225703810", "+2257038102473"]) {
       const response = await payInvalid(context, disbursementBody(context, { phoneNumber }));
       expectStatus(context, id, response, 422, "for a phone number in the wrong format");
     }
   }),
   ...checkoutRules.map((rule) =>
-    check(
-      [rule.id, strict[rule.kind].id, ...(rule.field ? [] : [errorStatuses])],
-      nameOf("Checkout", rule),
-      async (context) => {
-        const own = invalidCheckouts(context).filter((each) => breaks(rule, each));
-        const statuses = await refuseAll(context, true, () => rule.id, own, startInvalidCheckout);
-        if (!rule.field) context.observe(errorStatuses, "status by field", statuses);
-      },
-    ),
+    judges([rule.id, strict[rule.kind].id, ...(rule.field ? [] : [errorStatuses])], {}, async (context) => {
+      const own = invalidCheckouts(context).filter((each) => breaks(rule, each));
+      const statuses = await refuseAll(context, true, () => rule.id, own, startInvalidCheckout);
+      if (!rule.field) context.observe(errorStatuses, "status by field", statuses);
+    }),
   ),
-  check(
+  judges(
     ["checkout-request.amount", "checkout-request.patterns", "checkout-request.generated-refused"],
     {},
     async (context) => {
@@ -229,7 +216,7 @@ export const checks = [
       await refuseAll(context, false, decidedRule, others, startInvalidCheckout);
     },
   ),
-  check("checkout.patterns", {}, async (context, id) => {
+  judges("checkout.patterns", {}, async (context, id) => {
     // The interface does not say that these are refused, so a sound target may create checkouts.
     for (const over of [
       ...["ci", "C1"].map((country) => ({ country })),

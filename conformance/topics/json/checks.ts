@@ -1,6 +1,6 @@
 // Checks malformed bodies, a charset in Content-Type, unknown fields, and JSON values that parsers interpret differently
 // (§1, §4, §7, D15, D53).
-import { define, type Context } from "../../check.ts";
+import { judges, type Context, type Check } from "../../check.ts";
 import { bothRefused, expectData, expectNoFaults, expectStatus } from "../../steps/expect.ts";
 import { asJson, checkoutBody, disbursementBody, withAmount } from "../../steps/bodies.ts";
 import { paid, verified } from "../../steps/records.ts";
@@ -69,97 +69,63 @@ const notations = ["100.0", "1e2", "1.00E+2", "12.5e1", "12500e-2", "0.00123e5"]
 const withSecond = (body: Record<string, unknown>, key: string, value: unknown) =>
   `${JSON.stringify(body).slice(0, -1)},${JSON.stringify(key)}:${JSON.stringify(value)}}`;
 
-export const checks = define([
-  {
-    name: "Create refuses a body that is not a JSON object, and a missing body",
-    ids: ["json.malformed-refused", "json.object-required", "json.body-required"],
-    async run(context) {
-      for (const [name, body] of malformed(disbursementBody(context))) {
-        const response = await payInvalid(context, undefined, asJson(body));
-        expectStatus(context, "json.malformed-refused", response, "4xx", `for ${name}`);
-      }
-      for (const [name, body] of nonObjects(disbursementBody(context))) {
-        const response = await payInvalid(context, body);
-        expectStatus(context, "json.object-required", response, [400, 422], `for ${name}`);
-      }
-      for (const headers of [asJson("").headers, {}]) {
-        const response = await payInvalid(context, undefined, { headers: { ...headers, "content-length": "0" } });
-        expectStatus(context, "json.body-required", response, "4xx", "for a missing body");
-      }
-    },
-  },
-  {
-    name: "Create accepts a charset in Content-Type",
-    ids: ["json.charset-accepted"],
-    pays: 2,
-    async run(context) {
-      for (const type of ["application/json; charset=utf-8", "application/json;charset=UTF-8"]) {
-        const body = disbursementBody(context, { reference: `${context.fresh()}-é` });
-        const response = await pay(context, body, { headers: { "content-type": type } });
-        const when = `for Content-Type ${type}, with the reference read as UTF-8`;
-        expectData(context, "json.charset-accepted", response, { merchantsReference: body["reference"] }, when);
-      }
-    },
-  },
+export const checks: readonly Check[] = [
+  judges(["json.malformed-refused", "json.object-required", "json.body-required"], {}, async (context) => {
+    for (const [name, body] of malformed(disbursementBody(context))) {
+      const response = await payInvalid(context, undefined, asJson(body));
+      expectStatus(context, "json.malformed-refused", response, "4xx", `for ${name}`);
+    }
+    for (const [name, body] of nonObjects(disbursementBody(context))) {
+      const response = await payInvalid(context, body);
+      expectStatus(context, "json.object-required", response, [400, 422], `for ${name}`);
+    }
+    for (const headers of [asJson("").headers, {}]) {
+      const response = await payInvalid(context, undefined, { headers: { ...headers, "content-length": "0" } });
+      expectStatus(context, "json.body-required", response, "4xx", "for a missing body");
+    }
+  }),
+  judges("json.charset-accepted", { pays: 2 }, async (context, id) => {
+    for (const type of ["application/json; charset=utf-8", "application/json;charset=UTF-8"]) {
+      const body = disbursementBody(context, { reference: `${context.fresh()}-é` });
+      const response = await pay(context, body, { headers: { "content-type": type } });
+      const when = `for Content-Type ${type}, with the reference read as UTF-8`;
+      expectData(context, id, response, { merchantsReference: body["reference"] }, when);
+    }
+  }),
 
-  {
-    name: "Unknown field is ignored",
-    ids: ["json-values.unknown-ignored"],
-    pays: 1,
-    async run(context) {
-      const unknown = unknownFields(context);
-      const { reference } = await paid(context, unknown);
-      const { response, data } = await verified(context, reference);
-      const kept = Object.keys(unknown).filter((name) => name in data);
-      const faults = kept.map((name) => `a record with ${name}`);
-      expectNoFaults(context, "json-values.unknown-ignored", "a record without the unknown fields", faults, response);
-      const checkout = await startCheckout(context, checkoutBody(context, unknown));
-      expectStatus(context, "json-values.unknown-ignored", checkout, 200, "for a checkout with unknown fields");
-    },
-  },
-  {
-    name: "Half of a surrogate pair in a reference is refused with 422",
-    ids: ["json-values.lone-surrogate"],
-    async run(context) {
-      for (const half of ["\ud83d", "\udcb8"]) {
-        const response = await payInvalid(context, disbursementBody(context, { reference: context.fresh() + half }));
-        const when = `for a reference with ${JSON.stringify(half)}`;
-        expectStatus(context, "json-values.lone-surrogate", response, 422, when);
-      }
-    },
-  },
-  {
-    name: "Key with two values is refused with 400",
-    ids: ["json-values.duplicate-key"],
-    async run(context) {
-      for (const key of ["amount", "country"] as const) {
-        await bothRefused(context, "json-values.duplicate-key", 400, `two values for ${key}`, (body) => {
-          const other = { amount: Number(body["amount"]) + 1, country: body["country"] === "KE" ? "GH" : "KE" };
-          return asJson(withSecond(body, key, other[key]));
-        });
-      }
-    },
-  },
-  {
-    name: "Fraction that rounding would hide is refused with 400",
-    ids: ["json-values.inexact-fraction"],
-    async run(context) {
-      // Parsing rounds these numbers to 100.
-      for (const literal of ["100.00000000000000000001", "10000000000000000000001e-20"]) {
-        const id = "json-values.inexact-fraction";
-        await bothRefused(context, id, 400, `an amount of ${literal}`, (body) => withAmount(body, literal));
-      }
-    },
-  },
-  {
-    name: "Whole number in another notation is accepted",
-    ids: ["json-values.exact-integer"],
-    pays: notations.length,
-    async run(context) {
-      for (const literal of notations) {
-        const response = await pay(context, undefined, withAmount(disbursementBody(context), literal));
-        expectData(context, "json-values.exact-integer", response, { amount: Number(literal) }, `for ${literal}`);
-      }
-    },
-  },
-]);
+  judges("json-values.unknown-ignored", { pays: 1 }, async (context, id) => {
+    const unknown = unknownFields(context);
+    const { reference } = await paid(context, unknown);
+    const { response, data } = await verified(context, reference);
+    const kept = Object.keys(unknown).filter((name) => name in data);
+    expectNoFaults(context, id, "a record without the unknown fields", kept, response);
+    const checkout = await startCheckout(context, checkoutBody(context, unknown));
+    expectStatus(context, id, checkout, 200, "for a checkout with unknown fields");
+  }),
+  judges("json-values.lone-surrogate", {}, async (context, id) => {
+    for (const half of ["\ud83d", "\udcb8"]) {
+      const response = await payInvalid(context, disbursementBody(context, { reference: context.fresh() + half }));
+      expectStatus(context, id, response, 422, `for a reference with ${JSON.stringify(half)}`);
+    }
+  }),
+  judges("json-values.duplicate-key", {}, async (context, id) => {
+    for (const key of ["amount", "country"] as const) {
+      await bothRefused(context, id, 400, `two values for ${key}`, (body) => {
+        const other = { amount: Number(body["amount"]) + 1, country: body["country"] === "KE" ? "GH" : "KE" };
+        return asJson(withSecond(body, key, other[key]));
+      });
+    }
+  }),
+  judges("json-values.inexact-fraction", {}, async (context, id) => {
+    // Parsing rounds these numbers to 100.
+    for (const literal of ["100.00000000000000000001", "10000000000000000000001e-20"]) {
+      await bothRefused(context, id, 400, `an amount of ${literal}`, (body) => withAmount(body, literal));
+    }
+  }),
+  judges("json-values.exact-integer", { pays: notations.length }, async (context, id) => {
+    for (const literal of notations) {
+      const response = await pay(context, undefined, withAmount(disbursementBody(context), literal));
+      expectData(context, id, response, { amount: Number(literal) }, `for ${literal}`);
+    }
+  }),
+];

@@ -1,6 +1,6 @@
 // Judges the whole run before the verdict: lets time pass, reads every record again, uses every
 // reference again, and compares webhooks and checkouts with their records (§2.1 to §2.3, §4.3, §6, §7, D11, D15).
-import { check, type Context } from "../../check.ts";
+import { judges, type Context } from "../../check.ts";
 import type { Facts, RecordFact } from "../../history/facts.ts";
 import { type Contradiction, type Fields, type History, isFinal, sentAt } from "../../history/history.ts";
 import {
@@ -317,7 +317,7 @@ async function judgeSettlement(context: Context) {
 }
 
 export const checks = [
-  check("life.checkouts-apart", { phase: "closing" }, async (context) => {
+  judges("life.checkouts-apart", { phase: "closing" }, async (context) => {
     // The last checkouts repeat one request, so that every run has checkouts to compare, whichever checks were
     // selected.
     const body = checkoutBody(context);
@@ -327,7 +327,7 @@ export const checks = [
     judgeCheckoutsApart(context, "reference", checkouts, ({ response }) => referencesOf(response));
   }),
 
-  check(
+  judges(
     "life.references-used",
     { phase: "closing", pays: repeatCost.payouts, upTo: repeatCost.amounts },
     async (context, id) => {
@@ -335,7 +335,7 @@ export const checks = [
       await repeatAll(context, "end", [id]);
     },
   ),
-  check(
+  judges(
     ["life.spellings-used", "life.spellings-distinct", "life.other-spellings"],
     { phase: "closing", pays: referenceKinds + 1 },
     async (context, id) => {
@@ -359,7 +359,7 @@ export const checks = [
     },
   ),
 
-  check(["life.webhooks-sent", "life.ends-as-notified", ...ofReceived], closingWithReceiver, async (context, id) => {
+  judges(["life.webhooks-sent", "life.ends-as-notified", ...ofReceived], closingWithReceiver, async (context, id) => {
     await aged(context);
     await lookAtOpen(context);
     await judgeSent(context, id, "disbursement");
@@ -384,7 +384,7 @@ export const checks = [
     else expectNone(context, truth, "the facts of the record", [...broken, ...lies], counted(made.length, "webhook"));
     judgeAddressed(context, received, made.length);
   }),
-  check(["life.events-agree", "life.checkout-events-sent"], closingWithReceiver, async (context, id) => {
+  judges(["life.events-agree", "life.checkout-events-sent"], closingWithReceiver, async (context, id) => {
     await lookAtOpen(context);
     await judgeSent(context, "life.checkout-events-sent", "checkout");
     const received = all(context);
@@ -398,7 +398,7 @@ export const checks = [
     expectNone(context, id, "the record's event and data", faults, looked);
   }),
 
-  check(
+  judges(
     ["life.records-kept", "life.facts-kept", "life.payouts-apart", "life.settles", "life.final-status"],
     { phase: "closing" },
     async (context) => {
@@ -410,5 +410,5 @@ export const checks = [
       await judgeSettlement(context);
     },
   ),
-  check("life.checkouts-kept", { phase: "closing" }, (context) => judgeKept(context, "checkout")),
+  judges("life.checkouts-kept", { phase: "closing" }, (context) => judgeKept(context, "checkout")),
 ];

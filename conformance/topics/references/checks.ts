@@ -2,7 +2,7 @@
 // confused (§2.1, §7, D14, D15, D19).
 import { createHash } from "node:crypto";
 import { exceeded } from "../../allowances/table.ts";
-import { check, type Context, describeResponse } from "../../check.ts";
+import { judges, type Context, describeResponse } from "../../check.ts";
 import { differentReferences, lookalikes, missingWords } from "../../generate/references.ts";
 import { counted } from "../../report/words.ts";
 import { expectData, expectNone, expectStatus, holds, same } from "../../steps/expect.ts";
@@ -81,7 +81,7 @@ async function payFamilies(
 }
 
 export const checks = [
-  check(["references.form", "references.record-ids"], { pays: 1 }, async (context, id) => {
+  judges(["references.form", "references.record-ids"], { pays: 1 }, async (context, id) => {
     const made = [
       ["DSB", "disbursements", (await paid(context)).reference],
       ["CHK", "checkouts", textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"])],
@@ -95,7 +95,7 @@ export const checks = [
       context.judge("references.record-ids", uuid7.test(recordId), "a version 7 UUID", recordId, response);
     }
   }),
-  check("references.unguessable", { pays: compared }, async (context, id) => {
+  judges("references.unguessable", { pays: compared }, async (context, id) => {
     const made = { payouts: [] as string[], checkouts: [] as string[] };
     for (let count = 0; count < compared; count += 1) {
       made.payouts.push((await paid(context)).reference);
@@ -107,7 +107,7 @@ export const checks = [
       holds(context, id, bits >= leastShown, expected, `${bits} bits: ${references.join(", ")}`);
     }
   }),
-  check("references.customer", { pays: 3, needs: ["safe-numbers"] }, async (context, id) => {
+  judges("references.customer", { pays: 3, needs: ["safe-numbers"] }, async (context, id) => {
     const { recipient } = context.options;
     const other = [`2250777${recipient.slice(-6)}`, `2250778${recipient.slice(-6)}`].find(
       (each) => each !== recipient,
@@ -124,7 +124,7 @@ export const checks = [
     const expected = "the same id for the same number, and a different id for another number";
     context.judge(id, ok, expected, customers.join(", "), context.responses);
   }),
-  check(
+  judges(
     ["create.references-apart", "limits.reference-as-sent"],
     { pays: countOf(differentReferences) + missingWords.length + countOf(lookalikes) },
     async (context, id) => {
@@ -143,7 +143,7 @@ export const checks = [
       }
     },
   ),
-  check(
+  judges(
     "create.references-apart",
     { name: "No reference is refused as a duplicate before a disbursement has it", phase: "closing", offline: true },
     async (context, id) => {

@@ -1,6 +1,6 @@
 // Sends requests that the target refuses, and shows that they leave nothing behind: their reference is free, no list
 // shows them, no webhook is sent to their address, and existing records stay as they are (§5 to §7, D6, D42).
-import { type Check, check, type Context, describeResponse, Prerequisite, titleOf } from "../../check.ts";
+import { judges, type Context, describeResponse, Prerequisite } from "../../check.ts";
 import { alteredKeys } from "../../generate/bypasses.ts";
 import { usualAmount } from "../../generate/plan.ts";
 import { counted } from "../../report/words.ts";
@@ -273,12 +273,8 @@ function attempts({ options }: Context, reference: string): Refusable[] {
   ];
 }
 
-/** A check with refused requests, whose addresses must get no webhook either. */
-export const refusing = (id: RequirementId, options: Parameters<typeof check>[1], run: Check["run"]) =>
-  check([id, noWebhook], { name: titleOf(id), ...options }, run);
-
 export const checks = [
-  check(noWebhook, { needs: ["receiver"] }, async (context) => {
+  judges(noWebhook, { needs: ["receiver"] }, async (context) => {
     await refuseAll(context);
     // The webhook of a valid checkout arrives after any webhook of an earlier request.
     const box = context.receiver?.openMailbox();
@@ -288,7 +284,7 @@ export const checks = [
     if (box && finished) await arrived(context, box);
     judgeAddresses(context);
   }),
-  refusing("refused.checkout-leaves-nothing", { needs: ["clock"] }, async (context, id) => {
+  judges(["refused.checkout-leaves-nothing", noWebhook], { needs: ["clock"] }, async (context, id) => {
     const reference = context.fresh();
     const responses = await refuseAll(context, { reference, amount: 77 });
     await verifyCheckout(context, reference);
@@ -300,7 +296,7 @@ export const checks = [
     await advance(context, 1860);
     judgeAddresses(context);
   }),
-  check("refused.not-listed", { pays: 6 }, async (context, id) => {
+  judges("refused.not-listed", { pays: 6 }, async (context, id) => {
     const reference = context.fresh();
     const refusals = await refuseAll(context, { reference });
     const invalidOnes = [{ amount: "100" }, { phoneNumber: "12" }, { currency: undefined }].map(withFields);
@@ -321,7 +317,7 @@ export const checks = [
     await started(context, { reference });
     await judgeListed(1);
   }),
-  check(
+  judges(
     noWebhook,
     {
       name: "No webhook was sent for a refused request by the end of the run",
@@ -333,7 +329,7 @@ export const checks = [
   ),
 
   ...stated.map(([requirement, cases]) =>
-    refusing(requirement, costOf(cases), async function* (context, id) {
+    judges([requirement, noWebhook], costOf(cases), async function* (context, id) {
       const { judged, paid: last } = await refuseThenPay(context, id, cases);
       if (!judged) throw new Prerequisite("a refusal of an invalid request", "every such request was accepted");
       yield;
@@ -341,7 +337,7 @@ export const checks = [
       judgeAddresses(context);
     }),
   ),
-  refusing("refused.unsupported-leaves-nothing", costOf(...open), async function* (context, id) {
+  judges(["refused.unsupported-leaves-nothing", noWebhook], costOf(...open), async function* (context, id) {
     const groups = [];
     for (const cases of open) groups.push(await refuseThenPay(context, id, cases));
     const last = groups.findLast((group) => group.paid)?.paid;
@@ -352,7 +348,7 @@ export const checks = [
     judgeAddresses(context);
   }),
 
-  refusing(unchanged, { pays: 5, upTo: usualAmount + 9 }, async function* (context, id) {
+  judges([unchanged, noWebhook], { pays: 5, upTo: usualAmount + 9 }, async function* (context, id) {
     const made = await paid(context, addressOf(context.receiver?.openMailbox()));
     yield;
     let { data: record } = await settled(context, made.reference);
@@ -370,13 +366,12 @@ export const checks = [
     await settled(context, made.reference);
     judgeAddresses(context);
   }),
-  refusing(
-    unchanged,
+  judges(
+    [unchanged, noWebhook],
     {
       name: `Of ${racers} concurrent requests with the same reference, the refused ones leave nothing behind`,
       pays: racers,
       upTo: usualAmount + racers,
-      alone: true,
     },
     async function* (context, id) {
       const reference = context.fresh();

@@ -1,7 +1,7 @@
 // Checks the verification of a disbursement (§2.3, §4.2).
 import { exceeded } from "../../allowances/table.ts";
-import { define, type Context } from "../../check.ts";
-import { expectStatus, holds, same, shows } from "../../steps/expect.ts";
+import { judges, type Context, type Check } from "../../check.ts";
+import { expectData, expectStatus, holds, same, shows } from "../../steps/expect.ts";
 import { disbursementBody, checkoutBody, someAddress } from "../../steps/bodies.ts";
 import { dataOf, is2xx } from "../../steps/responses.ts";
 import { get, pay, startCheckout, verifyDisbursement } from "../../steps/requests.ts";
@@ -10,10 +10,7 @@ import { settled } from "../../steps/settlement.ts";
 import { textOf } from "../../target/values.ts";
 import { referencesOf } from "../../steps/checkouts.ts";
 
-const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
-
-const isInstant = (value: unknown) =>
-  typeof value === "string" && instant.test(value) && new Date(value).toJSON() === value;
+const isInstant = (value: unknown) => typeof value === "string" && new Date(value).toJSON() === value;
 
 const odd = ({ target: { merchant } }: Context) => [
   `${merchant.name}%20space`,
@@ -27,10 +24,9 @@ const odd = ({ target: { merchant } }: Context) => [
   "x".repeat(2000),
 ];
 
-export const checks = define([
-  {
-    name: "Record of a new disbursement is correct",
-    ids: [
+export const checks: readonly Check[] = [
+  judges(
+    [
       "verify.found",
       "verify.status-known",
       "verify.timestamps",
@@ -39,9 +35,8 @@ export const checks = define([
       "verify.webhook-address",
       "verify.record-shape",
     ],
-    pays: 1,
-    upTo: 12_345,
-    async run(context) {
+    { pays: 1, upTo: 12_345 },
+    async (context) => {
       const webhookURL = someAddress(context);
       const { body, response: created, reference: service } = await paid(context, { amount: 12_345, webhookURL });
       const response = await verifyDisbursement(context, service);
@@ -58,20 +53,18 @@ export const checks = define([
       const expected = { reference, merchantsReference, amount, fee, country, currency };
       const actual = Object.fromEntries(Object.keys(expected).map((field) => [field, record[field]]));
       same(context, "verify.agrees-with-create", { what: "record", actual, expected }, [created, response]);
-      const customer = record["customer"] as { phoneNumber?: unknown } | undefined;
-      const kept = customer?.phoneNumber === body["phoneNumber"];
+      const kept = (record["customer"] as { phoneNumber?: unknown } | undefined)?.phoneNumber === body["phoneNumber"];
       const number = "the recipient's phone number as it was sent";
       holds(context, "verify.customer", kept, number, "a different number, or none", response);
       const { webhookURL: shown } = record;
       shows(context, "verify.record-shape", response, typeof shown === "string", "webhookURL, a string");
       same(context, "verify.webhook-address", { what: "webhookURL", actual: shown, expected: webhookURL }, response);
     },
-  },
-  {
-    name: "Verify finds disbursements by their service references only",
-    ids: ["verify.found", "verify.by-merchants-reference"],
-    pays: 2,
-    async run(context) {
+  ),
+  judges(
+    ["verify.found", "verify.by-merchants-reference"],
+    { name: "Only the service reference finds a disbursement", pays: 2 },
+    async (context) => {
       const { body, reference, response: created } = await paid(context);
       const { status } = await verifyDisbursement(context, textOf(body["reference"]));
       context.observe("verify.by-merchants-reference", "response status", status ?? "none");
@@ -79,12 +72,8 @@ export const checks = define([
       const named = { ...disbursementBody(context), reference };
       const second = exceeded(context.limits.all, named) === undefined ? [await pay(context, named)] : [];
       const found = await verifyDisbursement(context, reference);
-      const { reference: shown, merchantsReference } = dataOf(found);
-      const [actual, expected] = [
-        { reference: shown, merchantsReference },
-        { reference, merchantsReference: body["reference"] },
-      ];
-      same(context, "verify.found", { what: "record", actual, expected }, [created, ...second, found]);
+      const record = { reference, merchantsReference: body["reference"] };
+      expectData(context, "verify.found", found, record, "for a new disbursement", [created, ...second, found]);
       const checkout = await startCheckout(context, checkoutBody(context));
       const none = "no disbursement for the reference of a checkout";
       for (const other of referencesOf(checkout).slice(0, 3)) {
@@ -92,31 +81,21 @@ export const checks = define([
         shows(context, "verify.found", response, !is2xx(response), none, [checkout, response]);
       }
     },
-  },
-  {
-    name: "Unknown and unusual references are not found",
-    ids: ["verify.unknown-404", "verify.odd-references-404"],
-    async run(context) {
-      for (const reference of [context.fresh(), `DSB${context.options.runId.toUpperCase()}`])
-        expectStatus(context, "verify.unknown-404", await verifyDisbursement(context, reference), 404, "for no payout");
-      for (const reference of odd(context)) {
-        const response = await get(context, `/v1/disbursements/${reference}`);
-        expectStatus(context, "verify.odd-references-404", response, "4xx", `for ${reference.slice(0, 40)}`);
-      }
-    },
-  },
-  {
-    name: "Records the statuses that a disbursement goes through",
-    ids: ["verify.transitions"],
-    pays: 1,
-    alone: true,
-    async *run(context) {
-      const { data, reference } = await paid(context);
-      const { data: early } = await verified(context, reference);
-      yield;
-      const { seen } = await settled(context, reference);
-      const all = [data.status, early.status, ...seen].filter((status, index, list) => status !== list[index - 1]);
-      context.observe("verify.transitions", "statuses", all);
-    },
-  },
-]);
+  ),
+  judges(["verify.unknown-404", "verify.odd-references-404"], {}, async (context) => {
+    for (const reference of [context.fresh(), `DSB${context.options.runId.toUpperCase()}`])
+      expectStatus(context, "verify.unknown-404", await verifyDisbursement(context, reference), 404, "for no payout");
+    for (const reference of odd(context)) {
+      const response = await get(context, `/v1/disbursements/${reference}`);
+      expectStatus(context, "verify.odd-references-404", response, "4xx", `for ${reference.slice(0, 40)}`);
+    }
+  }),
+  judges("verify.transitions", { pays: 1 }, async function* (context, id) {
+    const { data, reference } = await paid(context);
+    const { data: early } = await verified(context, reference);
+    yield;
+    const { seen } = await settled(context, reference);
+    const all = [data.status, early.status, ...seen].filter((status, index, list) => status !== list[index - 1]);
+    context.observe(id, "statuses", all);
+  }),
+];

@@ -1,6 +1,6 @@
 // Checks notifications (§6). The interface requires that they are sent and that they are true. It does not define their
 // format.
-import { define, type Context } from "../../check.ts";
+import { judges, type Context, type Check } from "../../check.ts";
 import { hasControl } from "../../run-options.ts";
 import type { Notification } from "../../target/receiver.ts";
 import { shapeOf, checkoutStatus, ended, noneEnded } from "../../steps/checkouts.ts";
@@ -111,35 +111,26 @@ const headerNames = ({ headers }: Notification) =>
     .filter((name) => !transport.has(name))
     .toSorted();
 
-export const checks = define([
-  {
-    name: "Success is notified, with the true status",
-    ids: ["webhook.disbursement-success", ...ofOne],
-    pays: 1,
-    needs: ["receiver"],
-    async *run(context) {
-      const { recipient } = context.options;
-      const notification = yield* judgeOutcome(context, "webhook.disbursement-success", recipient, "success");
-      context.observe("webhook.event-names", "name", eventName(notification.json));
-      context.observe("webhook.payload", "fields", shapeOf(notification.json));
-      context.observe("webhook.headers", "names", headerNames(notification));
-    },
-  },
-  {
-    name: "Failure is notified, with the true status",
-    ids: ["webhook.disbursement-failure", "webhook.truth"],
-    pays: 1,
-    needs: ["receiver", "failing-recipient"],
-    async *run(context) {
+export const checks: readonly Check[] = [
+  judges(["webhook.disbursement-success", ...ofOne], { pays: 1, needs: ["receiver"] }, async function* (context) {
+    const { recipient } = context.options;
+    const notification = yield* judgeOutcome(context, "webhook.disbursement-success", recipient, "success");
+    context.observe("webhook.event-names", "name", eventName(notification.json));
+    context.observe("webhook.payload", "fields", shapeOf(notification.json));
+    context.observe("webhook.headers", "names", headerNames(notification));
+  }),
+  judges(
+    ["webhook.disbursement-failure", "webhook.truth"],
+    { pays: 1, needs: ["receiver", "failing-recipient"] },
+    async function* (context) {
       const { failingRecipient = "" } = context.options;
       yield* judgeOutcome(context, "webhook.disbursement-failure", failingRecipient, "failed");
     },
-  },
-  {
-    name: "Each outcome of a checkout is notified",
-    ids: ["webhook.checkout-outcome", "checkout.states"],
-    needs: ["receiver", "finish-or-person"],
-    async run(context) {
+  ),
+  judges(
+    ["webhook.checkout-outcome", "checkout.states"],
+    { needs: ["receiver", "finish-or-person"] },
+    async (context) => {
       const seen: Record<string, unknown[]> = {};
       for (const outcome of ["success", "failed", "cancelled"]) {
         const box = mailbox(context);
@@ -150,24 +141,17 @@ export const checks = define([
         seen[outcome] = [dataOf(created)["status"], await checkoutStatus(context, created)];
       }
       if (Object.keys(seen).length > 0) context.observe("checkout.states", "statuses by outcome", seen);
-      else noneEnded(context, this.ids);
+      else noneEnded(context, ["webhook.checkout-outcome", "checkout.states"]);
     },
-  },
-  {
-    name: "Records whether a refused notification is repeated",
-    ids: ["webhook.retries"],
-    pays: 1,
-    alone: true,
-    needs: ["receiver"],
-    async *run(context) {
-      const box = mailbox(context, respondWith(500));
-      const { reference } = await paid(context, { webhookURL: box.url });
-      yield;
-      await settled(context, reference);
-      await first(context, box);
-      if (hasControl(context.options, "clock")) await advance(context, 60);
-      const received = await arrived(context, box, 2);
-      context.observe("webhook.retries", "repeated after a 500 response", received.length > 1);
-    },
-  },
-]);
+  ),
+  judges("webhook.retries", { pays: 1, needs: ["receiver"] }, async function* (context, id) {
+    const box = mailbox(context, respondWith(500));
+    const { reference } = await paid(context, { webhookURL: box.url });
+    yield;
+    await settled(context, reference);
+    await first(context, box);
+    if (hasControl(context.options, "clock")) await advance(context, 60);
+    const received = await arrived(context, box, 2);
+    context.observe(id, "repeated after a 500 response", received.length > 1);
+  }),
+];
