@@ -1,9 +1,9 @@
 // Servers that show a record to others after its owner has read it, or by a part of its reference (§4.2, §5), and
 // servers on which a request that only reads pays, uses a reference up or changes a record.
 import { unescape } from "node:querystring";
-import { also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
-import { caches, payFrom } from "../../broken/memory.ts";
-import { dataOf, isAccepted, isError, refusal, withBody, withStatus } from "../../broken/replies.ts";
+import { alone, also, caughtOnlyBy, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
+import { caches, changesRecords, payFrom, reserves } from "../../broken/memory.ts";
+import { dataOf, isAccepted, withStatus } from "../../broken/replies.ts";
 import { forwards, handles, opens, responses } from "../../broken/changes.ts";
 import { hasNoKey, isOf, keyOf, lastPart, lists, pathOf, textIn, withKey } from "../../broken/calls.ts";
 
@@ -50,21 +50,6 @@ const filters =
     });
   };
 
-/** Shows a merchant the responses that another merchant has received. With `missing`, also a 404. */
-const mixes =
-  (missing: boolean): How =>
-  () => {
-    const last = new Map<string, { by: string; status: number; text: string }>();
-    return responses(["verifyDisbursement", "verifyCheckout"], (reply, call, world) => {
-      if (![world.key, world.secondKey].includes(keyOf(call))) return reply;
-      const other = last.get(call.path);
-      if (other && other.by !== keyOf(call)) return { ...reply, status: other.status, text: other.text };
-      if (isAccepted(reply) !== missing)
-        last.set(call.path, { by: keyOf(call), status: reply.status, text: reply.text });
-      return reply;
-    });
-  };
-
 /** Pays matching requests in addition to responding to them. */
 const pays = (fits: (call: Call) => boolean, plain: (call: Call) => Call = (call) => call): How =>
   handles(async (call, ask, world) => {
@@ -79,27 +64,11 @@ const fromQuery = (call: Call): Call => ({
   body: Buffer.from(JSON.stringify(Object.fromEntries(new URL(call.path, "http://x").searchParams))),
 });
 
-/** Uses up the reference of matching requests to verify. */
-const reserves =
-  (fits: (call: Call) => boolean): How =>
-  () => {
-    const used = new Set<string>();
-    return handles(async (call, ask, world) => {
-      if (isOf(call, "createDisbursement") && keyOf(call) === world.key && used.has(textIn(call, "reference") ?? ""))
-        return refusal(409);
-      if (isOf({ ...call, method: "GET" }, "verifyDisbursement") && fits(call)) used.add(lastPart(call));
-      return ask(call);
-    });
-  };
-
 const two = (call: Call) => keyOf(call).split(", ");
 
 export const faults: Faults = {
   "access.record-hidden-after-owner": {
-    "Records are cached by path, for all keys.": caughtOnlyBy(
-      "access.record-hidden-after-owner",
-      caches("verifyDisbursement", pathOf),
-    ),
+    "Records are cached by path, for all keys.": alone(caches("verifyDisbursement", pathOf)),
     "Records are cached by path and the first half of the key.": caches(
       "verifyDisbursement",
       (call, world) => pathOf(call) + keyOf(call).slice(0, world.key.length / 2),
@@ -122,23 +91,19 @@ export const faults: Faults = {
     ),
   },
   "access.create-refused-after-owner": {
-    "A create that is repeated without a key gets the cached response.": caughtOnlyBy(
-      "access.create-refused-after-owner",
+    "A create that is repeated without a key gets the cached response.": alone(
       caches("createDisbursement", (call, { key }) =>
         keyOf(call) === key || hasNoKey(call) ? call.body.toString() : undefined,
       ),
     ),
-    "A duplicate reference is refused with 409 before the key is checked.": caughtOnlyBy(
-      "access.create-refused-after-owner",
-      () => {
-        const used = new Set<string>();
-        return responses("createDisbursement", (reply, call) => {
-          const reference = textIn(call, "reference") ?? "";
-          if (isAccepted(reply)) used.add(reference);
-          return reply.status === 401 && used.has(reference) ? withStatus(reply, 409) : reply;
-        });
-      },
-    ),
+    "A duplicate reference is refused with 409 before the key is checked.": alone(() => {
+      const used = new Set<string>();
+      return responses("createDisbursement", (reply, call) => {
+        const reference = textIn(call, "reference") ?? "";
+        if (isAccepted(reply)) used.add(reference);
+        return reply.status === 401 && used.has(reference) ? withStatus(reply, 409) : reply;
+      });
+    }),
   },
   "access.two-keys": {
     "If a request has two keys, the first key counts.": forwards((call) => withKey(call, two(call)[0] ?? "")),
@@ -148,14 +113,19 @@ export const faults: Faults = {
     "Lists are cached by path and query, for all keys.": caches(lists, ({ path }) => path),
   },
   "access.merchants-apart-after-owner": {
-    "A record that one merchant has read is shown to the other merchant.": mixes(false),
+    "A record that one merchant has read is shown to the other merchant.": () => {
+      const read = new Map<string, Reply>();
+      return responses(["verifyDisbursement", "verifyCheckout"], (reply, call) => {
+        if (isAccepted(reply)) read.set(call.path, reply);
+        return reply.status === 404 ? (read.get(call.path) ?? reply) : reply;
+      });
+    },
   },
   "access.whole-reference": {
     "A prefix of a reference finds its record.": finds(
       (asked, reference) => asked.length > 5 && reference.startsWith(asked),
     ),
-    "Characters after a reference are ignored.": caughtOnlyBy(
-      "access.whole-reference",
+    "Characters after a reference are ignored.": alone(
       finds((asked, reference) => /^\w+$/.test(asked.slice(reference.length)) && asked.startsWith(reference)),
     ),
     "A reference with % or _ is a pattern.": finds(like),
@@ -191,22 +161,20 @@ export const faults: Faults = {
   "reads.verify-creates-nothing": {
     "Verifying an unknown reference uses it up.": caughtOnlyBy(
       ["reads.verify-creates-nothing", "create.references-apart"],
-      reserves(({ method }) => method === "GET"),
+      reserves(
+        (call, { status }) => status === 404 && isOf(call, "verifyDisbursement"),
+        "createDisbursement",
+        lastPart,
+      ),
     ),
   },
   "reads.verify-changes-nothing": {
     "Verify writes the values of its query into the record.": caughtOnlyBy(
       ["reads.verify-changes-nothing", "life.facts-kept"],
-      () => {
-        const changed = new Map<string, number>();
-        return responses("verifyDisbursement", (reply, call) => {
-          const amount = new URL(call.path, "http://x").searchParams.get("amount");
-          if (amount !== null) changed.set(lastPart(call), Number(amount));
-          const other = changed.get(lastPart(call));
-          if (isError(reply) || other === undefined) return reply;
-          return withBody(reply, { statusCode: 200, data: { ...dataOf(reply), amount: other } });
-        });
-      },
+      changesRecords((call) => {
+        const amount = new URL(call.path, "http://x").searchParams.get("amount");
+        return amount === null ? undefined : [lastPart(call), { amount: Number(amount) }];
+      }),
     ),
   },
 };

@@ -1,23 +1,15 @@
 // Servers that create checkouts with other values or references than requested, and whose checkouts end in another way,
 // twice or never (D3, D6, D10).
-import { type Faults, type How, forEach } from "../../broken/fault.ts";
+import { type Call, type Faults, forEach } from "../../broken/fault.ts";
 import { data, handles, requests, opens, pages, refuses, responses, statuses, texts } from "../../broken/changes.ts";
-import { dataOf, withData, refusal, withHeader } from "../../broken/replies.ts";
-import { isOf, lastPart, sent, disbursementIn, hasNoKey, isText, without } from "../../broken/calls.ts";
-import { paysAgain } from "../../broken/memory.ts";
+import { dataOf, withHeader } from "../../broken/replies.ts";
+import { isOf, keyOf, sent, disbursementIn, hasNoKey, isText, without } from "../../broken/calls.ts";
+import { changesRecords, paysAgain, refusesNamesakes } from "../../broken/memory.ts";
 
 const finish = "finishCheckout";
 const pathOfFinish = /^\/sandbox\/checkouts\/([^/]+)\/finish$/;
 
-/** Makes an unpaid checkout expire this many minutes after its creation. */
-const expires =
-  (minutes: number): How =>
-  () => ({
-    storage: (inner) => ({
-      insertCheckout: (draft) =>
-        inner.insertCheckout({ ...draft, due: { afterMs: minutes * 60_000, status: "cancelled" } }),
-    }),
-  });
+const referenceOfCheckout = (call: Call) => (isOf(call, "createCheckout") ? sent(call)["reference"] : undefined);
 
 export const faults: Faults = {
   "checkout-body.shape": { "Creating a checkout returns 201.": statuses("createCheckout", 200, 201) },
@@ -51,24 +43,13 @@ export const faults: Faults = {
     ),
   },
   "checkout-request.reference-per-merchant": {
-    "A checkout's reference must be unique among all merchants.": () => {
-      const used = new Set<unknown>();
-      return handles(async (call, ask) => {
-        const reference = isOf(call, "createCheckout") ? sent(call)["reference"] : undefined;
-        if (reference !== undefined && used.has(reference)) return refusal(409);
-        used.add(reference);
-        return ask(call);
-      });
-    },
+    "A checkout's reference must be unique among all merchants.": refusesNamesakes(referenceOfCheckout, keyOf),
   },
   "checkout-request.reference-apart": {
-    "A reference used by a checkout is refused for a payout.": () => {
-      const used = new Set<unknown>();
-      return handles(async (call, ask) => {
-        if (isOf(call, "createCheckout")) used.add(sent(call)["reference"]);
-        return used.has(disbursementIn(call)?.["reference"] ?? "none") ? refusal(409) : ask(call);
-      });
-    },
+    "A reference used by a checkout is refused for a payout.": refusesNamesakes(
+      (call) => referenceOfCheckout(call) ?? disbursementIn(call)?.["reference"],
+      (call) => isOf(call, "createCheckout"),
+    ),
   },
   "checkout-request.locale": {
     "The locale fr is refused.": refuses(({ locale }) => locale === "fr", 422, "createCheckout"),
@@ -104,17 +85,6 @@ export const faults: Faults = {
       text: reply.text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"'),
     })),
   },
-  "checkout-states.opened-stays-pending": {
-    "Opening the link to the payment page lets the checkout fail.": handles(async (call, ask, world) => {
-      const reply = await ask(call);
-      const [, reference] = /^\/checkouts\/([^/?]+)$/.exec(call.path) ?? [];
-      if (reference === undefined) return reply;
-      const headers = { "x-api-key": world.key, "content-type": "application/json" };
-      const body = Buffer.from('{"outcome":"failed"}');
-      await ask({ method: "POST", path: `/sandbox/checkouts/${reference}/finish`, headers, body });
-      return reply;
-    }),
-  },
   "checkout-states.outcomes": {
     "A failed checkout has the status success.": data("verifyCheckout", (record) =>
       record["status"] === "failed" ? { ...record, status: "success" } : record,
@@ -133,22 +103,17 @@ export const faults: Faults = {
     },
   },
   "checkout-states.final": {
-    "A final checkout can be finished again with another outcome.": () => {
-      const ended = new Map<unknown, unknown>();
-      return handles(async (call, ask) => {
-        const reply = await ask(call);
-        if (!reply) return reply;
-        if (isOf(call, finish) && reply.status === 409) {
-          ended.set(pathOfFinish.exec(call.path)?.[1], sent(call)["outcome"]);
-          return { ...reply, status: 200 };
-        }
-        const status = isOf(call, "verifyCheckout") ? ended.get(lastPart(call)) : undefined;
-        return status ? withData(reply, { ...dataOf(reply), status }) : reply;
-      });
-    },
+    "A final checkout can be finished again with another outcome.": changesRecords((call, { status }) => {
+      const [, reference] = pathOfFinish.exec(call.path) ?? [];
+      return status === 409 ? [reference, { status: sent(call)["outcome"] }] : undefined;
+    }, "verifyCheckout"),
   },
   "checkout-states.expiry": {
-    "An unpaid checkout expires after 10 minutes.": expires(10),
+    "An unpaid checkout expires after 10 minutes.": () => ({
+      storage: (inner) => ({
+        insertCheckout: (draft) => inner.insertCheckout({ ...draft, due: { afterMs: 600_000, status: "cancelled" } }),
+      }),
+    }),
   },
   "checkout-states.updated-at": {
     "updatedAt of a checkout stays the time of its creation.": data("verifyCheckout", (record) => ({

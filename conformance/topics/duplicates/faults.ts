@@ -1,7 +1,16 @@
 // Servers that pay a reference twice, confuse references or merchants, or do not let a client recover (§2.1, §7, D3 to
 // D5).
-import { also, caughtOnlyBy, forEach, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
-import { changesRecords, confuses, paysAgain } from "../../broken/memory.ts";
+import {
+  alone,
+  also,
+  caughtOnlyBy,
+  forEach,
+  type Call,
+  type Faults,
+  type How,
+  type Reply,
+} from "../../broken/fault.ts";
+import { changesRecords, confuses, paysAgain, refusesNamesakes, reserves } from "../../broken/memory.ts";
 import { dataOf, isAccepted, itemsOf, refusal, withData, withHeader } from "../../broken/replies.ts";
 import {
   disbursementIn,
@@ -9,7 +18,6 @@ import {
   extraIn,
   isOf,
   isOfSecond,
-  isText,
   keyOf,
   sent,
   withFields,
@@ -151,10 +159,7 @@ export const faults: Faults = {
     ),
   },
   "create.duplicate-any-field": {
-    "A duplicate reference with only another country is paid again.": caughtOnlyBy(
-      "create.duplicate-any-field",
-      paysIfDifferent("country"),
-    ),
+    "A duplicate reference with only another country is paid again.": alone(paysIfDifferent("country")),
     ...forEach(["phoneNumber", "currency", "webhookURL"], (name) => [
       `A duplicate reference with only another ${name} is paid again.`,
       paysIfDifferent(name),
@@ -233,28 +238,13 @@ export const faults: Faults = {
     ),
   },
   "uniqueness.refused-leaves-none": {
-    "A refused request reserves its reference.": () => {
-      const used = new Set<unknown>();
-      return handles(async (call, ask) => {
-        const reference = disbursementIn(call)?.["reference"];
-        if (isText(reference) && used.has(reference)) return refusal(409);
-        const reply = await ask(call);
-        if (reply?.status === 400 || reply?.status === 422) used.add(reference);
-        return reply;
-      });
-    },
+    "A refused request reserves its reference.": reserves((_, { status }) => status === 400 || status === 422),
   },
   "uniqueness.per-merchant": {
-    "References must be unique across all merchants.": () => {
-      const owners = new Map<unknown, string>();
-      return handles(async (call, ask) => {
-        const reference = disbursementIn(call)?.["reference"];
-        if (reference === undefined) return ask(call);
-        const owner = owners.get(reference);
-        owners.set(reference, keyOf(call));
-        return owner !== undefined && owner !== keyOf(call) ? refusal(409) : ask(call);
-      });
-    },
+    "References must be unique across all merchants.": refusesNamesakes(
+      (call) => disbursementIn(call)?.["reference"],
+      keyOf,
+    ),
   },
   "uniqueness.merchants-apart": {
     "A merchant can verify another merchant's payout.": handles(async (call, ask, world) => {

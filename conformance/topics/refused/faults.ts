@@ -1,6 +1,6 @@
 // Servers that refuse a request, but pay it, use its reference up, send a webhook, change a record or remember it (§5 to
 // §7).
-import { also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
+import { alone, also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
 import { afterRefusal, changesRecords, notify, payFrom, reserves, type Fits } from "../../broken/memory.ts";
 import { disbursementIn, hasNoKey, isOf, sent, textIn, typeOf, type Fields } from "../../broken/calls.ts";
 import { handles } from "../../broken/changes.ts";
@@ -42,15 +42,11 @@ export const faults: Faults = {
       withStatus(401, hasNoKey),
       "life.webhooks-addressed",
     ),
-    "A create without a key returns 401 and uses its reference up.": caughtOnlyBy(
-      "refused.unauthenticated-leaves-nothing",
-      reserves(withStatus(401, hasNoKey)),
-    ),
+    "A create without a key returns 401 and uses its reference up.": alone(reserves(withStatus(401, hasNoKey))),
   },
   "refused.invalid-leaves-nothing": {
     "An invalid create returns 422 and is paid with a valid value.": also("refused.no-webhook", pays(withStatus(422))),
-    "A create with an invalid currency uses its reference up.": caughtOnlyBy(
-      "refused.invalid-leaves-nothing",
+    "A create with an invalid currency uses its reference up.": alone(
       reserves(withStatus(422, (call) => !/^[A-Z]{3}$/.test(String(sent(call)["currency"])))),
     ),
   },
