@@ -14,7 +14,7 @@ import {
 import { ageing, confuses, paysAgain } from "../../broken/memory.ts";
 import { data, records, responses, results } from "../../broken/changes.ts";
 import { dataOf, isAccepted, refusal } from "../../broken/replies.ts";
-import { everyNth, sent, shifted, type Fields, type Operations } from "../../broken/calls.ts";
+import { everyNth, exchangesWithin, sent, shifted, type Fields, type Operations } from "../../broken/calls.ts";
 import {
   changesRecord,
   changesUrl,
@@ -176,20 +176,9 @@ const ofPayouts = provokedBy("records.as-requested", {
         });
       },
     ),
-    "Two webhooks that are sent within a few milliseconds go to each other's address.": ({ sleep }) => {
-      let waiting: { url: string; cross: (url: string) => void } | undefined;
-      return delivers(async (message, deliver) => {
-        const earlier = waiting;
-        waiting = undefined;
-        earlier?.cross(message.url);
-        if (earlier) return deliver({ ...message, url: earlier.url });
-        const { promise, resolve: cross } = Promise.withResolvers<string>();
-        const own = { url: message.url, cross };
-        waiting = own;
-        const url = await Promise.race([promise, sleep(10)]);
-        if (waiting === own) waiting = undefined;
-        return deliver({ ...message, url: url ?? message.url });
-      });
+    "Two webhooks that are sent within a few milliseconds go to each other's address.": (world) => {
+      const exchange = exchangesWithin<string>(10, world);
+      return delivers(async (message, deliver) => deliver({ ...message, url: await exchange(message.url) }));
     },
   },
   "life.events-agree": {
@@ -199,6 +188,9 @@ const ofPayouts = provokedBy("records.as-requested", {
   },
   "webhook.only-with-address": {
     "Webhooks are sent to their addresses in lower case.": changesUrl((url) => url.toLowerCase()),
+    "A webhook is sent to the URL without the slash at the end of its path.": changesUrl((url) =>
+      url.replace("/?", "?"),
+    ),
   },
 });
 
