@@ -9,7 +9,7 @@ import { started } from "../../steps/records.ts";
 import { verifyCheckout, startCheckout, startInvalidCheckout } from "../../steps/requests.ts";
 import { expectStatus, holds, same, shows } from "../../steps/expect.ts";
 import { asJson, type Body, checkoutBody, siteOf, someAddress } from "../../steps/bodies.ts";
-import { dataOf, is2xx, is4xx } from "../../steps/responses.ts";
+import { dataOf, is2xx, is4xx, leavesOf } from "../../steps/responses.ts";
 import { finishCheckout } from "../../steps/sandbox-controls.ts";
 import { several } from "../../steps/several.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
@@ -103,17 +103,12 @@ const amountsOn = (text: string, currency = currencies) =>
     ([, after, before]) => String(after ?? before),
   );
 
-/** Returns the fees in a response, which a page may add to the amount. */
-function feesIn(value: unknown, name = ""): number[] {
-  if (typeof value === "number") return /fee/i.test(name) ? [value] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => feesIn(inner, key));
-}
-
 /** Judges a page if it shows an amount that can be recognised. Returns false if it shows none. */
 function judgePage(context: Context, body: Record<string, unknown>, created: TargetResponse, page: TargetResponse) {
   const amount = Number(body["amount"]);
-  const patterns = [amount, ...feesIn(created.json).map((fee) => amount + fee)].map((each) => patternOf(each));
+  // A page may add the fee in the response to the amount.
+  const fees = leavesOf(created.json).flatMap(([name, fee]) => (/fee/i.test(name) && Number(fee) ? [Number(fee)] : []));
+  const patterns = [0, ...fees].map((fee) => patternOf(amount + fee));
   const text = visibleText(page.text);
   const shown = amountsOn(text);
   const own = amountsOn(text, signs[textOf(body["currency"])]);

@@ -10,8 +10,8 @@ import {
   type How,
   type Reply,
 } from "../../broken/fault.ts";
-import { changesRecords, confuses, paysAgain, refusesNamesakes, reserves } from "../../broken/memory.ts";
-import { dataOf, isAccepted, itemsOf, refusal, withData, withHeader } from "../../broken/replies.ts";
+import { confuses, paysAgain, refusesNamesakes, reserves } from "../../broken/memory.ts";
+import { dataOf, isAccepted, refusal, withData, withHeader } from "../../broken/replies.ts";
 import {
   disbursementIn,
   everyNth,
@@ -214,22 +214,6 @@ export const faults: Faults = {
       return responses("createDisbursement", (reply) =>
         isAccepted(reply) && isTenth() ? withHeader(refusal(429), "retry-after", "0") : reply,
       );
-    },
-  },
-  "create.model": {
-    "A refused duplicate overwrites the amount of the existing payout.": changesRecords((call, { status }) => {
-      const { reference, amount } = disbursementIn(call) ?? {};
-      return status === 409 ? [reference, { amount }] : undefined;
-    }),
-  },
-  "uniqueness.one-record": {
-    "A refused duplicate appears in the list, as a second record.": () => {
-      const repeated = new Set<unknown>();
-      return responses(["createDisbursement", "listDisbursements"], (reply, call) => {
-        if (reply.status === 409) repeated.add(sent(call)["reference"]);
-        const more = itemsOf(reply).filter((item) => repeated.has(item["merchantsReference"]));
-        return more.length > 0 ? withData(reply, { ...dataOf(reply), items: [...itemsOf(reply), ...more] }) : reply;
-      });
     },
   },
   "uniqueness.failed-counts": {
