@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
-import { OutcomeUnknownError, UsageError } from "./index.ts";
+// What is different for checkouts: a link, no recipient, and a reference that the client may generate.
+import { expect, test } from "vitest";
 import {
   checkoutCreated,
   checkoutRequest,
@@ -8,74 +8,62 @@ import {
   ok,
   record,
   refusal,
-  rejectionOf,
   scriptedClient,
 } from "./testing/fakes.ts";
+import type { Step } from "./testing/fakes.ts";
 
-describe("a checkout", () => {
-  const at = "/v1/checkouts/CHK1";
-  const stored = { ...record, reference: "CHK1", merchantsReference: "order-1", amount: 2500000, customer: undefined };
+const at = "/v1/checkouts/CHK1";
+const stored = { ...record, reference: "CHK1", merchantsReference: "order-1", amount: 2500000, customer: undefined };
+const { reference: _, ...anonymous } = checkoutRequest;
+const generated = "0".repeat(31) + "1";
 
-  test("is created", async () => {
-    const { client, time, sent } = scriptedClient([ok(checkoutCreated)]);
-    expect(await time.run(client.checkouts.create(checkoutRequest))).toEqual({ ...checkoutCreated, recovered: false });
-    expect(sent[0]).toMatchObject({ method: "POST", url: "https://pay.example/v1/checkouts", body: checkoutRequest });
-  });
+async function create(steps: Step[], request: object = checkoutRequest) {
+  const { client, time, sent } = scriptedClient(steps, { retry: { tries: 2 } });
+  const result = await time.run(client.checkouts.create(request as typeof checkoutRequest).result());
+  return { result, sent };
+}
 
-  test("is recovered without a link and without comparing a recipient", async () => {
-    const { client, time } = scriptedClient([connectionLost(), duplicate(at), ok(stored)]);
-    const checkout = await time.run(client.checkouts.create(checkoutRequest));
-    expect(checkout).toMatchObject({ reference: "CHK1", recovered: true });
-    expect(checkout.url).toBeUndefined();
-  });
+test("a checkout is created, and has a link", async () => {
+  const { result, sent } = await create([ok(checkoutCreated)]);
+  expect(result).toMatchObject({ outcome: "created", data: { ...checkoutCreated, recovered: false } });
+  expect(sent[0]).toMatchObject({ method: "POST", url: "https://pay.example/v1/checkouts", body: checkoutRequest });
+});
 
-  describe("without a reference", () => {
-    const { reference: _, ...anonymous } = checkoutRequest;
-    const generated = "0".repeat(31) + "1";
+test("a checkout is recovered without a link and without comparing a recipient", async () => {
+  const { result } = await create([connectionLost(), duplicate(at), ok(stored)]);
+  expect(result).toMatchObject({ outcome: "existed", data: { reference: "CHK1", recovered: true } });
+  expect(result.data!.url).toBeUndefined();
+});
 
-    test("sends the same generated one with every attempt, so that at most one is created", async () => {
-      const { client, time, sent } = scriptedClient([
-        connectionLost(),
-        duplicate(at),
-        ok({ ...stored, merchantsReference: generated }),
-      ]);
-      const checkout = await time.run(client.checkouts.create(anonymous));
-      expect(checkout).toMatchObject({ reference: "CHK1", merchantsReference: generated, recovered: true });
-      expect(sent.slice(0, 2).map(({ body }) => body)).toEqual(
-        [0, 1].map(() => ({ ...anonymous, reference: generated })),
-      );
-    });
+test("a generated reference is the same in every attempt, so that at most one checkout is created", async () => {
+  const found = { ...stored, merchantsReference: generated };
+  const { result, sent } = await create([connectionLost(), duplicate(at), ok(found)], anonymous);
+  expect(result).toMatchObject({ outcome: "existed", data: { reference: "CHK1", merchantsReference: generated } });
+  expect(sent.slice(0, 2).map(({ body }) => body)).toEqual([0, 1].map(() => ({ ...anonymous, reference: generated })));
+});
 
-    test("is created by a service that does not know merchants' references", async () => {
-      const { client, time } = scriptedClient([ok({ ...checkoutCreated, merchantsReference: "CHK1" })]);
-      expect(await time.run(client.checkouts.create(anonymous))).toMatchObject({ url: checkoutCreated.url });
-    });
+test("a service that does not know merchants' references may create a checkout without one", async () => {
+  const { result } = await create([ok({ ...checkoutCreated, merchantsReference: "CHK1" })], anonymous);
+  expect(result).toMatchObject({ outcome: "created", data: { url: checkoutCreated.url } });
+});
 
-    test("is unknown after a 500, and the error has the generated reference", async () => {
-      const { client, time } = scriptedClient([refusal(500)], { retry: { tries: 1 } });
-      const error = await time.run(rejectionOf(client.checkouts.create(anonymous)));
-      expect(error).toBeInstanceOf(OutcomeUnknownError);
-      expect(error).toMatchObject({
-        reference: generated,
-        message: expect.stringContaining(`for ${generated}.`),
-      });
-    });
-  });
+test("the error of an unknown outcome has the generated reference", async () => {
+  const message = expect.stringContaining(`for ${generated}.`);
+  const { result } = await create([refusal(500), refusal(500), refusal(404)], anonymous);
+  expect(result).toMatchObject({ outcome: "unknown", error: { reference: generated, message } });
+});
 
-  test.each(["", null, 7])("is not created with the reference %j", async (reference) => {
-    const { client, time, sent } = scriptedClient([]);
-    const error = await time.run(
-      rejectionOf(client.checkouts.create({ ...checkoutRequest, reference: reference as string })),
-    );
-    expect(error).toBeInstanceOf(UsageError);
-    expect((error as Error).message).toMatch(
-      reference === 7 ? /^reference must be a text of your own/ : /^reference is missing\. It must be a text/,
-    );
-    expect(sent).toEqual([]);
-  });
+test.each([
+  ["", /^reference is missing\. It must be a text/],
+  [null, /^reference is missing\. It must be a text/],
+  [7, /^reference must be a text of your own/],
+])("a checkout is not created with the reference %j", async (reference, message) => {
+  const { result, sent } = await create([], { ...checkoutRequest, reference });
+  expect(result).toMatchObject({ outcome: "refused", error: { name: "UsageError" } });
+  expect([result.error!.message, sent]).toEqual([expect.stringMatching(message), []]);
+});
 
-  test.each([undefined, null, "", 7])("whose response has the link %j is not accepted as created", async (url) => {
-    const { client, time } = scriptedClient([ok({ ...checkoutCreated, url })], { retry: { tries: 1 } });
-    expect(await time.run(rejectionOf(client.checkouts.create(checkoutRequest)))).toBeInstanceOf(OutcomeUnknownError);
-  });
+test.each([undefined, null, "", 7])("a response with the link %j is not accepted as created", async (url) => {
+  const step = () => ok({ ...checkoutCreated, url });
+  expect((await create([step(), step()])).result).toMatchObject({ outcome: "unknown" });
 });

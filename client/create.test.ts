@@ -9,23 +9,22 @@ import {
   disbursementCreated,
   disbursementRequest,
   duplicate,
+  here,
+  list,
   noResponse,
   ok,
+  page,
   reachedClient,
   record,
   refusal,
-  rejectionOf,
   respond,
   scriptedClient,
+  times,
 } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
 
-const here = "/v1/disbursements/DSB1";
-const list = (...items: unknown[]) => ok({ items });
-const page = (status: number) => respond(status, "<!doctype html><title>nginx</title>");
-const times = (count: number, step: () => Step) => Array.from({ length: count }, step);
 const { customer, ...withoutCustomer } = record;
-const other = { ...record, amount: 1 };
+const another = { ...record, amount: 1 };
 /** A failure of `fetch`, with the error of the system that caused it. */
 const failed = (cause: object) => new TypeError("fetch failed", { cause: Object.assign(new Error("no"), cause) });
 
@@ -49,7 +48,7 @@ interface Conditions extends Partial<ClientOptions> {
 async function create(steps: Step[], { isReached = true, ifExists, ...options }: Conditions = {}) {
   const script = await (isReached ? reachedClient : scriptedClient)(steps, options);
   const started = script.time.now();
-  const result = await script.time.run(script.client.disbursements.create(disbursementRequest, { ifExists }).result());
+  const result = await script.create({ ifExists });
   return { ...script, result, error: result.error as Error, took: script.time.now() - started };
 }
 
@@ -69,24 +68,30 @@ const noRoute = { code: "ENETUNREACH", syscall: "connect" };
 
 table("at its first request", { isReached: false, retry: { tries: 1 } }, [
   ["the response", [ok(disbursementCreated)], created, "create"],
-  ...[400, 403, 413, 415, 422].map((status): Row => [
-    `${status}`,
-    [refusal(status)],
-    { outcome: "refused", error: { status, requestId: "req_1" } },
+  ...Object.entries({
+    400: "ValidationError",
+    401: "AuthenticationError",
+    403: "AuthenticationError",
+    404: "NotFoundError",
+    413: "ValidationError",
+    415: "ValidationError",
+    422: "ValidationError",
+    429: "RateLimitError",
+  }).map(([status, name]): Row => [
+    status,
+    [refusal(Number(status))],
+    refused(name, { status: Number(status), requestId: "req_1" }),
+    "create",
   ]),
-  ["401", [refusal(401)], refused("AuthenticationError"), "create"],
-  ["404", [refusal(404)], refused("NotFoundError"), "create"],
-  ["429", [refusal(429)], refused("RateLimitError"), "create"],
   ["a bare 429, as whoever limits the rate passes nothing on", [respond(429)], refused("RateLimitError")],
-  ...[400, 422].map((status): Row => [
-    `${status} without a code, as of a core service`,
-    [respond(status, { statusCode: status, error: "Refused" })],
+  [
+    "422 without a code, as of a core service",
+    [respond(422, { statusCode: 422, error: "Refused" })],
     refused("ValidationError"),
-  ]),
+  ],
   // Only the service's own body proves that it refused: a gateway may have passed the request on.
   ["a bare 401", [respond(401)], unknown("AuthenticationError"), "create"],
   ["a bare 403", [respond(403)], unknown("UnexpectedAnswerError"), "create"],
-  ["401 with a gateway's JSON", [respond(401, { error: "Unauthorized" })], unknown("AuthenticationError")],
   ["403 with a gateway's JSON", [respond(403, { message: "Forbidden" })], unknown("UnexpectedAnswerError")],
   ["403 with a page", [page(403)], unknown("UnexpectedAnswerError")],
   ["400 with another status in its body", [respond(400, { statusCode: 401, error: "x" })], unknown()],
@@ -97,35 +102,37 @@ table("at its first request", { isReached: false, retry: { tries: 1 } }, [
   ]),
   ["400 with a code of Fastify", [respond(400, { statusCode: 400, ...fastify, code: "FST_ERR" })], unknown()],
   ["422 with a code that is no text", [respond(422, { statusCode: 422, ...fastify, code: ["a"] })], unknown()],
-  // A connection that was never made sent nothing.
   ["a refused connection", [connectionRefused()], refused("ConnectionError")],
-  ["a connect time-out of undici", [failed({ code: "UND_ERR_CONNECT_TIMEOUT" })], refused("ConnectionError")],
-  ["no route", [failed(noRoute)], refused("ConnectionError")],
-  [
-    "no route to any address",
-    [failed({ code: "ENETUNREACH", errors: [noRoute, { ...noRoute, code: "ETIMEDOUT" }] })],
-    refused("ConnectionError"),
-  ],
   [
     "a refused connection in the words of Bun",
     [Object.assign(new Error("Unable to connect"), { code: "ConnectionRefused" })],
     refused("ConnectionError"),
   ],
-  ["no route while writing", [failed({ code: "ENETUNREACH", syscall: "write" })], unknown()],
+  ["a lost connection, and nothing is looked for", [connectionLost()], unknown("ConnectionError"), "create"],
+]);
+
+test.each<[string, object, object]>([
+  // A connection that was never made sent nothing.
+  ["a connect time-out of undici", { code: "UND_ERR_CONNECT_TIMEOUT" }, refused("ConnectionError")],
+  ["no route", noRoute, refused("ConnectionError")],
+  ["no route to any address", { errors: [noRoute, { ...noRoute, code: "ETIMEDOUT" }] }, refused("ConnectionError")],
   [
     "no route to one address, and a reset of another",
-    [failed({ code: "ENETUNREACH", errors: [noRoute, { code: "ECONNRESET", syscall: "read" }] })],
+    { errors: [noRoute, { code: "ECONNRESET", syscall: "read" }] },
     unknown(),
   ],
-  ...["connect_REFUSED_later", "ENOTFOUND_1", "X_EAI_AGAIN"].map((code): Row => [
+  ["no route while writing", { code: "ENETUNREACH", syscall: "write" }, unknown()],
+  ...["connect_REFUSED_later", "ENOTFOUND_1", "X_EAI_AGAIN"].map((code): [string, object, object] => [
     `the unknown error code ${code}`,
-    [failed({ code })],
+    { code },
     unknown("ConnectionError"),
   ]),
   // The alert of the service about the client's certificate can follow the request.
-  ["an alert of TLS", [failed({ code: "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED" })], unknown()],
-  ["a lost connection, and nothing is looked for", [connectionLost()], unknown("ConnectionError"), "create"],
-]);
+  ["an alert of TLS", { code: "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED" }, unknown()],
+])("a connection that fails: %s", async (_, cause, expected) => {
+  const { result } = await create([failed(cause)], { isReached: false, retry: { tries: 1 } });
+  expect(result).toMatchObject(expected);
+});
 
 table("with retries", { retry: { tries: 8 } }, [
   ["no attempt reached the service", times(8, connectionRefused), refused("ConnectionError")],
@@ -164,12 +171,12 @@ describe("a client that has never reached the service", () => {
     ["a gateway's JSON", () => respond(404, { message: "no Route matched with those values" })],
   ];
   test.each(wrong)("fails at once after %s, and says what to check", async (_, step) => {
-    const { error, sent, took, client, time } = await create([step(), step()], { isReached: false });
+    const { error, sent, took, failure } = await create([step(), step()], { isReached: false });
     const advice = "without the service's JSON. Check baseUrl (https://pay.example), gateways and firewalls.";
     expect(error.message).toMatch(/^Perhaps recorded\. Received \d+ /);
     expect(error.message).toContain(advice);
     expect([sent.length, took]).toEqual([1, 0]);
-    const read = (await time.run(rejectionOf(client.disbursements.verify("DSB1")))) as Error;
+    const read = await failure(({ disbursements }) => disbursements.verify("DSB1"));
     expect([read.name, read.message]).toEqual(["UnexpectedAnswerError", expect.stringContaining(advice)]);
   });
 
@@ -179,27 +186,27 @@ describe("a client that has never reached the service", () => {
 
   test("is reached by a refusal of the service, too", async () => {
     const first = respond(404, { statusCode: 404, error: "Not Found" });
-    const { client, time } = scriptedClient([first, page(404), ok(disbursementCreated)]);
-    await time.run(rejectionOf(client.disbursements.verify("DSB1")));
-    expect(await time.run(client.disbursements.create(disbursementRequest).result())).toMatchObject(created);
+    const { failure, create: pay } = scriptedClient([first, page(404), ok(disbursementCreated)]);
+    await failure(({ disbursements }) => disbursements.verify("DSB1"));
+    expect(await pay()).toMatchObject(created);
   });
 });
 
 table("a 409 at the first attempt", {}, [
   ["carries the record that matches", [duplicate(here), ok(record)], existed, "create read"],
-  ["carries another record", [duplicate(here), ok(other)], isAnother, "create read"],
+  ["carries another record", [duplicate(here), ok(another)], isAnother, "create read"],
   ["after a 429", [refusal(429), duplicate(here), ok(record)], existed],
   ["after a refused connection", [connectionRefused(), duplicate(here), ok(record)], existed],
   ["carries the record of the list", [duplicate(), list(record)], existed, "create list"],
-  ["without a code", [respond(409, { statusCode: 409, error: "x" }, { location: here }), ok(other)], isAnother],
+  ["without a code", [respond(409, { statusCode: 409, error: "x" }, { location: here }), ok(another)], isAnother],
 ]);
 
 test.each([
   [record, true],
-  [other, false],
-])("a 409 at the first attempt throws, and says whether the record is this payment", async (existing, matches) => {
-  const { client, time } = scriptedClient([duplicate(here), ok(existing)]);
-  const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
+  [another, false],
+])("a 409 throws, and says whether the record is this payment", async (existing, matches) => {
+  const { failure } = scriptedClient([duplicate(here), ok(existing)]);
+  const error = await failure(({ disbursements }) => disbursements.create(disbursementRequest));
   expect(error).toMatchObject({ name: "DuplicateReferenceError", status: 409, requestId: "req_1", matches, existing });
 });
 
@@ -213,18 +220,13 @@ table("a 409 whose record is not found may be this payment", { isReached: false 
 table('with ifExists: "return"', { ifExists: "return", isReached: false, retry: { totalTime: 1000 } }, [
   ["a payout that matches", [duplicate(here), ok(record)], existed],
   ["a new payout", [ok(disbursementCreated)], created],
-  ["another payout", [duplicate(here), ok(other)], isAnother],
+  ["another payout", [duplicate(here), ok(another)], isAnother],
   ["a payout that is not found", [duplicate(here), refusal(401)], unknown("DuplicateReferenceError")],
-  ["a payout that is not named", [duplicate()], unknown("DuplicateReferenceError")],
 ]);
 
-test('ifExists: "return" returns the payout in place of an error, and no other value is known', async () => {
-  const { client, time } = scriptedClient([duplicate(here), ok(record)]);
-  const pay = (ifExists: string) =>
-    time.run(client.disbursements.create(disbursementRequest, { ifExists } as CreateOptions));
-  const error = await rejectionOf(pay("skip"));
+test("no other value of ifExists is known", async () => {
+  const { error } = await scriptedClient([]).create({ ifExists: "skip" } as unknown as CreateOptions);
   expect(error).toMatchObject({ name: "UsageError", message: expect.stringContaining('"return"') });
-  expect(await pay("return")).toEqual(existed.data);
 });
 
 const ambiguous: [string, () => Step][] = [
@@ -232,13 +234,11 @@ const ambiguous: [string, () => Step][] = [
   ["no response", () => noResponse],
   ["500", () => refusal(500)],
   ["a proxy page with status 502", () => page(502)],
-  ["503", () => refusal(503)],
   ["504", () => respond(504, "")],
   ["a page with status 200", () => page(200)],
   ["a truncated response", () => respond(200, '{"statusCode":200,"data":{"refer')],
   ["a response about another payout", () => ok({ ...disbursementCreated, merchantsReference: "payroll-2" })],
   ["a response with another amount", () => ok({ ...disbursementCreated, amount: 15000 })],
-  ["a response without a reference", () => ok({ ...disbursementCreated, reference: "" })],
   ["a redirect", () => respond(302, "", { location: "https://elsewhere.example/" })],
   ["a page with status 404", () => page(404)],
   ["a gateway's 401", () => respond(401, { error: "Unauthorized" })],
@@ -248,29 +248,27 @@ const ambiguous: [string, () => Step][] = [
 ];
 
 describe.each(ambiguous)("after %s", (_, step) => {
+  const message = expect.stringMatching(/Call resume\(\) for payroll-1\.$/);
   const success = { ...record, status: "success" };
   table("the next request", {}, [
     ["finds the record", [step(), duplicate(here), ok(success)], { outcome: "existed", data: success }],
     ["creates it", [step(), ok(disbursementCreated)], created, "create create"],
     ["is refused, which proves nothing", [step(), refusal(422), list()], unknown("ValidationError")],
     ["has a refused key, which proves nothing", [step(), refusal(401), refusal(401)], unknown("AuthenticationError")],
+    [
+      "is a duplicate without a record",
+      [step(), duplicate(), refusal(404)],
+      { outcome: "unknown", error: { message } },
+    ],
   ]);
   table("the last attempt", { retry: { tries: 2 } }, [
     ["is looked for in the list, once", [step(), step(), list(record)], existed, "create create list"],
     ["an empty list proves nothing", [step(), step(), list()], unknown(), "create create list"],
   ]);
-
-  test("a 409 without a record leaves the outcome unknown, and the error says what to do", async () => {
-    const { error } = await create([step(), duplicate(), refusal(404)]);
-    expect([error.name, error.message]).toEqual([
-      "OutcomeUnknownError",
-      expect.stringMatching(/Call resume\(\) for payroll-1\.$/),
-    ]);
-  });
 });
 
 table("an item of the list that is not this payment", { retry: { tries: 1 } }, [
-  ["another amount", [respond(500), list(other)], unknown()],
+  ["another amount", [respond(500), list(another)], unknown()],
   ...[null, {}, { ...record, amount: "1" }, { ...record, merchantsReference: "x" }].map((item): Row => [
     JSON.stringify(item),
     [respond(500), list(item)],
@@ -280,10 +278,10 @@ table("an item of the list that is not this payment", { retry: { tries: 1 } }, [
 
 describe("the record behind a 409 after an ambiguous attempt", () => {
   table("is another payment if it differs", {}, [
-    ["amount", [connectionLost(), duplicate(here), ok(other)], isAnother],
+    ["amount", [connectionLost(), duplicate(here), ok(another)], isAnother],
     [
       "recipient",
-      [connectionLost(), duplicate(here), ok({ ...record, customer: { ...customer, phoneNumber: "2250000000000" } })],
+      [connectionLost(), duplicate(here), ok({ ...record, customer: { phoneNumber: "2250000000000" } })],
       isAnother,
     ],
     ["country", [connectionLost(), duplicate(here), ok({ ...record, country: "NG" })], isAnother],
@@ -317,11 +315,6 @@ describe("the record behind a 409 after an ambiguous attempt", () => {
     ["in the list, if Location names no record", [connectionLost(), duplicate("/"), list(record)], existed],
     // In place of the list: that does not mean that there is none.
     ["after a page with 404", [connectionLost(), duplicate(), page(404), list(record)], existed],
-    [
-      "after a gateway's 404",
-      [connectionLost(), duplicate(), respond(404, { message: "no Route matched" }), list(record)],
-      existed,
-    ],
   ]);
 
   test("is looked for in the list after 10 s without it", async () => {
@@ -334,20 +327,15 @@ describe("the record behind a 409 after an ambiguous attempt", () => {
 
   test("is looked for again in a list that lags", async () => {
     const longer = { ...record, merchantsReference: "payroll-10" };
-    const { result, delays } = await create([
-      connectionLost(),
-      duplicate(),
-      list(),
-      list(longer),
-      list(longer, record),
-    ]);
+    const steps = [connectionLost(), duplicate(), list(), list(longer), list(longer, record)];
+    const { result, delays } = await create(steps);
     expect(result).toMatchObject(existed);
     expect(delays().slice(2)).toEqual([250, 500]);
   });
 
   test.each([
     ["a path", here],
-    ["a path with a query and a fragment", `${here}?x=1/2#y/z`],
+    ["a path with a query", `${here}?x=1/2#y/z`],
     ["a single segment", "DSB1"],
     ["another origin", `https://evil.example${here}`],
     ["an escaped segment", "/v1/disbursements/%44SB1"],
@@ -396,14 +384,11 @@ describe("the record behind a 409 after an ambiguous attempt", () => {
 describe("a record that lacks a field, or has it in another form", () => {
   const incomplete: [string, object][] = [
     ["no customer", withoutCustomer],
-    ["an empty customer", { ...record, customer: {} }],
     ["a hidden number", { ...record, customer: { ...customer, phoneNumber: "•••••••••2473" } }],
-    ["the end of the number", { ...record, customer: { ...customer, phoneNumber: "2473" } }],
     ["no amount", { ...record, amount: undefined }],
     ["an amount as text", { ...record, amount: "1500000" }],
     ["no country", { ...record, country: null }],
     ["a currency in lower case", { ...record, currency: "xof" }],
-    ["a country of three letters", { ...record, country: "CIV" }],
     ["an amount in units", { ...record, amount: 15000.5 }],
     ["no status", { ...record, status: undefined }],
   ];
@@ -447,9 +432,8 @@ describe("a signal", () => {
   });
 
   test("that was aborted before anything is sent proves that nothing was", async () => {
-    const { client, time, sent } = scriptedClient([]);
-    const options = { signal: AbortSignal.abort() };
-    const { error } = await time.run(client.disbursements.create(disbursementRequest, options).result());
+    const { create: pay, sent } = scriptedClient([]);
+    const { error } = await pay({ signal: AbortSignal.abort() });
     expect([error!.name, sent]).toEqual(["AbortedError", []]);
   });
 });
@@ -474,9 +458,9 @@ describe("the request of a create", () => {
     ["an amount that JSON cannot have", { ...disbursementRequest, amount: 5n }],
     ["nothing", undefined],
   ])("is not sent with %s", async (_, request) => {
-    const { client, time, sent } = scriptedClient([]);
-    const error = await time.run(rejectionOf(client.disbursements.create(request as typeof disbursementRequest)));
-    expect([(error as Error).name, sent]).toEqual(["UsageError", []]);
+    const { failure, sent } = scriptedClient([]);
+    const error = await failure(({ disbursements }) => disbursements.create(request as typeof disbursementRequest));
+    expect([error.name, sent]).toEqual(["UsageError", []]);
   });
 });
 
@@ -489,10 +473,4 @@ test("an apiKey function that fails after an attempt that may have been recorded
   const { result, sent } = await create([connectionLost()], { apiKey, isReached: false });
   expect(result).toMatchObject(unknown("AuthenticationError"));
   expect(sent).toHaveLength(1);
-});
-
-test("middleware of the raw client does not affect a create", async () => {
-  const { client, time } = scriptedClient([connectionLost()], { retry: { tries: 1 } });
-  client.raw.use({ onError: () => respond(422, { statusCode: 422, error: "Refused" }) });
-  expect(await time.run(client.disbursements.create(disbursementRequest).result())).toMatchObject(unknown());
 });

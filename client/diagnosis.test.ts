@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import * as exported from "./index.ts";
 import { ClientError, UsageError } from "./index.ts";
-import type { CreateDisbursementCall as Call, DisbursementClient, ResponseInfo, RetryInfo } from "./index.ts";
+import type { DisbursementClient, ResponseInfo } from "./index.ts";
 import packageJson from "./package.json" with { type: "json" };
 import { system } from "./runtime.ts";
 import {
@@ -11,7 +11,9 @@ import {
   disbursementCreated,
   disbursementRequest,
   duplicate,
+  here,
   key,
+  list,
   noResponse,
   ok,
   reachedClient,
@@ -23,37 +25,32 @@ import {
 } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
 
-const here = "/v1/disbursements/DSB1";
+type Call = ReturnType<DisbursementClient["disbursements"]["create"]>;
 const traceparents = (sent: { headers: Headers }[]) => sent.map(({ headers }) => headers.get("traceparent"));
 const create = ({ disbursements }: DisbursementClient) => disbursements.create(disbursementRequest);
 
 /** The error of a call with one attempt. */
-async function failure(steps: Step[], call: (client: DisbursementClient) => Promise<unknown>, options = {}) {
-  const { client, time } = scriptedClient(steps, { retry: { tries: 1 }, ...options });
-  return (await time.run(rejectionOf(call(client)))) as ClientError;
-}
+const failure = (steps: Step[], call: (client: DisbursementClient) => Promise<unknown>, options = {}) =>
+  scriptedClient(steps, { retry: { tries: 1 }, ...options }).failure(call);
 
 describe("requests", () => {
-  test("name the client and its version", async () => {
-    const { client, time, sent } = scriptedClient([ok(record)]);
-    await time.run(client.disbursements.verify("DSB1"));
-    expect(sent[0]!.headers.get("user-agent")).toBe(`disbursement-checkout-client/${packageJson.version}`);
+  test("name the client and its version, unless the caller's headers say otherwise", async () => {
+    const named = scriptedClient([ok(record)]);
+    await named.read();
+    expect(named.sent[0]!.headers.get("user-agent")).toBe(`disbursement-checkout-client/${packageJson.version}`);
+    const headers = { "User-Agent": "mine/1", traceparent: "00-a-b-00" };
+    const { read, sent } = scriptedClient([ok(record)], { headers });
+    await read();
+    expect([sent[0]!.headers.get("user-agent"), ...traceparents(sent)]).toEqual(["mine/1", "00-a-b-00"]);
   });
 
   test("of a call share a trace id, and each attempt has its own parent id", async () => {
-    const { client, time, sent } = scriptedClient([connectionLost(), duplicate(here), ok(record), ok(record)]);
-    await time.run(create(client));
-    await time.run(client.disbursements.verify("DSB1"));
+    const script = scriptedClient([connectionLost(), duplicate(here), ok(record), ok(record)]);
+    await script.create();
+    await script.read();
     const zeros = "0".repeat(15);
     const ofCall = (call: number, id: number) => `00-0${zeros}${zeros}${call}-${zeros}${id}-01`;
-    expect(traceparents(sent)).toEqual([ofCall(1, 2), ofCall(1, 3), ofCall(1, 4), ofCall(5, 6)]);
-  });
-
-  test("have the caller's headers instead, if there are any", async () => {
-    const headers = { "User-Agent": "mine/1", traceparent: "00-a-b-00" };
-    const { client, time, sent } = scriptedClient([ok(record)], { headers });
-    await time.run(client.disbursements.verify("DSB1"));
-    expect([sent[0]!.headers.get("user-agent"), ...traceparents(sent)]).toEqual(["mine/1", "00-a-b-00"]);
+    expect(traceparents(script.sent)).toEqual([ofCall(1, 2), ofCall(1, 3), ofCall(1, 4), ofCall(5, 6)]);
   });
 
   test("have random ids", () => {
@@ -114,9 +111,8 @@ describe("an error", () => {
   });
 
   test("has the history of the call, in order, with the look for the record", async () => {
-    const options = { retry: { tries: 2 } };
-    const { client, time } = await reachedClient([connectionLost(), refusal(503), refusal(404)], options);
-    const error = (await time.run(rejectionOf(create(client)))) as ClientError;
+    const script = await reachedClient([connectionLost(), refusal(503), refusal(404)], { retry: { tries: 2 } });
+    const error = await script.failure(create);
     expect(error.attempts).toMatchObject([
       { operation: "createDisbursement", attempt: 1, status: undefined, error: { name: "ConnectionError" } },
       { operation: "createDisbursement", attempt: 2, status: 503, requestId: "req_1", error: { name: "ServerError" } },
@@ -131,7 +127,7 @@ describe("a call", () => {
   test.each([
     ["created", [ok(disbursementCreated)], "POST"],
     ["read at Location", [connectionLost(), duplicate(here), ok(record)], "GET"],
-    ["found in the list", [connectionLost(), duplicate(), ok({ items: [record] })], "GET"],
+    ["found in the list", [connectionLost(), duplicate(), list(record)], "GET"],
   ])("returns the response with the record: %s", async (_, steps, method) => {
     const { client, time, sent } = await reachedClient(steps);
     const { data, response } = await time.run(create(client).withResponse());
@@ -183,8 +179,7 @@ describe("hooks", () => {
     const received: unknown[] = [];
     const collect = (name: string) => (info: object) => void received.push({ name, ...info });
     const hooks = { onRequest: collect("request"), onResponse: collect("response"), onRetry: collect("retry") };
-    const { client, time } = scriptedClient([refusal(503), ok(disbursementCreated)], { hooks });
-    await time.run(create(client));
+    await scriptedClient([refusal(503), ok(disbursementCreated)], { hooks }).create();
     const callId = expect.stringMatching(/^\d{32}$/);
     const about = { operation: "createDisbursement", reference: "payroll-1", callId };
     const error = { name: "ServerError", code: "refused", message: "Received 503. Refused: For a reason." };
@@ -198,16 +193,6 @@ describe("hooks", () => {
     ]);
   });
 
-  test("receive no error while a record is still pending", async () => {
-    const errors: unknown[] = [];
-    const collect = ({ error }: ResponseInfo | RetryInfo) => void errors.push(error);
-    const { client, time } = scriptedClient([ok(record), ok({ ...record, status: "success" })], {
-      hooks: { onResponse: collect, onRetry: collect },
-    });
-    await time.run(client.disbursements.waitFor("DSB1"));
-    expect(errors).toEqual([undefined, undefined, undefined]);
-  });
-
   test("that throw or reject do not affect the call", async () => {
     const hooks = {
       onRequest() {
@@ -215,8 +200,7 @@ describe("hooks", () => {
       },
       onResponse: async () => Promise.reject(new Error("the log is gone")),
     };
-    const { client, time } = scriptedClient([ok(disbursementCreated)], { hooks });
-    expect(await time.run(create(client))).toMatchObject({ reference: "DSB1" });
+    expect(await scriptedClient([ok(disbursementCreated)], { hooks }).create()).toMatchObject({ outcome: "created" });
   });
 
   test("may be methods of a class, with its other fields", async () => {
@@ -228,8 +212,7 @@ describe("hooks", () => {
       }
     }
     const hooks = new Log();
-    const { client, time } = scriptedClient([ok(disbursementCreated)], { hooks });
-    await time.run(create(client));
+    await scriptedClient([ok(disbursementCreated)], { hooks }).create();
     expect(hooks.lines).toEqual(["pay: createDisbursement 200"]);
   });
 });
@@ -313,8 +296,7 @@ describe("the log", () => {
       expect(info).toHaveProperty("attempt");
       lines.push(line.replace("disbursement-checkout ", ""));
     });
-    const { client, time } = scriptedClient([refusal(500), ok(record)], options);
-    await time.run(client.disbursements.verify("DSB1"));
+    await scriptedClient([refusal(500), ok(record)], options).read();
     return lines;
   }
 

@@ -15,16 +15,7 @@ export {
   ValidationError,
 } from "./errors.ts";
 export type { ErrorInfo, Hooks, RequestInfo, ResponseInfo, RetryInfo } from "./hooks.ts";
-export type {
-  CheckoutFilters,
-  CheckoutList,
-  DisbursementFilters,
-  DisbursementList,
-  List,
-  ListPage,
-  Statement,
-  StatementFilters,
-} from "./list.ts";
+export type { List, ListFilters, ListPage, StatementFilters } from "./read.ts";
 export type {
   CallOptions,
   ClientOptions,
@@ -38,20 +29,13 @@ export { OutcomeUnknownError } from "./result.ts";
 export type {
   Call,
   CheckoutResult,
-  CreateCheckoutCall,
-  CreateDisbursementCall,
+  CreateCall,
+  CreateResult,
   DisbursementResult,
-  FoundCheckout,
-  FoundDisbursement,
-  ReadCheckoutCall,
-  ReadDisbursementCall,
+  ReadCall,
   ReadFailure,
+  ReadResult,
   Refusal,
-  SettledCheckout,
-  SettledDisbursement,
-  WaitForCheckoutCall,
-  WaitForDisbursementCall,
 } from "./result.ts";
-export type { RawClient } from "./transport.ts";
 export type * from "../generated/models.ts";
-export type { CreatedCheckout, CreatedDisbursement, FinalCheckout, FinalDisbursement } from "./types.ts";
+export type { CreatedCheckout, CreatedDisbursement, Final } from "./types.ts";

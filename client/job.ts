@@ -1,15 +1,32 @@
 import type { Hooks, ResponseInfo } from "./hooks.ts";
 import type { Limiter } from "./limiter.ts";
-import type { LogLevel } from "./options.ts";
+import type { Fetch, LogLevel } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
-import type { Path, Transport } from "./transport.ts";
-import type { ListId, OperationId } from "./types.ts";
+import type { KindName, ListId, OperationId } from "./types.ts";
+
+/** What a list contains: the name of its items in the operation id, and the path of the list. */
+export interface Listed {
+  name: KindName | "Balance" | "Statement";
+  path: string;
+}
+
+/** A kind of record. Statuses that are not in `final` are not final. */
+export interface Kind extends Listed {
+  name: KindName;
+  final: RegExp;
+}
+
+export const balance: Listed = { name: "Balance", path: "/v1/balances" };
+export const statement: Listed = { name: "Statement", path: "/v1/statements" };
+export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursements", final: /^(success|failed)$/ };
+/** Unlike a disbursement, a checkout has an optional reference, and the response to a create contains a link. */
+export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts", final: /^(success|failed|cancelled)$/ };
 
 /** State shared by all calls of a client. */
 export interface Context {
   runtime: Runtime;
   limiter: Limiter;
-  transport: Transport;
+  fetch: Fetch;
   /** URL of the service, without a trailing slash. */
   baseUrl: string;
   apiKey: () => Promise<string>;
@@ -30,7 +47,7 @@ export interface Data {
 /** The request of a call; every attempt sends the same. */
 export interface Job {
   operation: OperationId | ListId;
-  path: Path;
+  path: string;
   /** The merchant's reference for a create, the service's reference for a verify. */
   reference: string | undefined;
   body?: { phoneNumber?: unknown };

@@ -13,9 +13,8 @@ import {
   ValidationError,
 } from "./errors.ts";
 import type { ErrorDetails } from "./errors.ts";
-import { parse } from "./json.ts";
-import { redactData } from "./secrets.ts";
-import type { Redact } from "./secrets.ts";
+import { isText, parse, redactData } from "./text.ts";
+import type { Redact } from "./text.ts";
 import type { Reply } from "./transport.ts";
 import type { ErrorCode, FieldError } from "./types.ts";
 
@@ -107,13 +106,13 @@ interface Body {
 
 /** The outcome of an attempt whose response was read completely. */
 export function outcomeOfReply(
-  { data: text, error, response }: Reply,
+  { text, response }: Reply,
   job: Job,
   context: Context,
   withoutSecrets: Redact,
 ): AttemptOutcome {
   const { status, headers, ok } = response;
-  const received = (ok ? parse(text) : error) as Body | undefined;
+  const received = parse(text) as Body | undefined;
   const requestId = withoutSecrets(headers.get("x-request-id") ?? "") || undefined;
   if (ok && job.matches(received?.data)) {
     const data = received!.data!;
@@ -167,8 +166,4 @@ export function outcomeOfReply(
 /** True if a response's `data` has the fields of a record. */
 export function isRecord(data: Partial<Data> | undefined): data is Data {
   return isText(data?.reference) && isText(data.status) && Number.isSafeInteger(data.amount);
-}
-
-export function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }

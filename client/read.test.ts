@@ -1,26 +1,27 @@
 // Reading one record, once or until its status is final: retries, delays, time limits, signals and response bodies.
+import { Readable } from "node:stream";
 import { describe, expect, test, vi } from "vitest";
 import type { ClientError, ClientOptions, RetryOptions, TimeoutError, WaitOptions } from "./index.ts";
 import {
   connectionLost,
   connectionRefused,
   disbursementCreated,
-  disbursementRequest,
   duplicate,
+  here,
   key,
   noResponse,
   ok,
+  page,
   reachedClient,
   record,
   refusal,
   rejectionOf,
   respond,
   scriptedClient,
+  times,
 } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
 
-const times = (count: number, step: () => Step) => Array.from({ length: count }, step);
-const page = (status: number) => respond(status, "<html>");
 const ended = (status: string) => ok({ ...record, status });
 const pending = () => ended("pending");
 
@@ -44,47 +45,34 @@ const waitFor = (steps: Step[], wait?: WaitOptions, options?: Partial<ClientOpti
 const found = (status = "pending") => ({ outcome: "found", status, data: { ...record, status } });
 
 describe("a verify", () => {
-  test.each<[string, Step]>([
-    ["a lost connection", connectionLost()],
-    ["a refused connection", connectionRefused()],
-    ["no response", noResponse],
-    ["429", refusal(429)],
-    ["a page with 429", page(429)],
-    ["500", refusal(500)],
-    ["502", respond(502)],
-    ["503", refusal(503)],
-    ["504", respond(504)],
-    ["a page", page(200)],
-    ["another record", ok({ ...record, reference: "DSB2" })],
-  ])("is retried after %s", async (_, step) => {
-    const { result, sent } = await verify([step, ok(record)]);
-    expect(result).toEqual(found());
-    expect(sent.map(({ url }) => url)).toEqual(Array(2).fill("https://pay.example/v1/disbursements/DSB1"));
-  });
-
   test.each<[string, () => Step, string, number | undefined]>([
     ["a lost connection", connectionLost, "ConnectionError", undefined],
+    ["a refused connection", connectionRefused, "ConnectionError", undefined],
     ["no response", () => noResponse, "TimeoutError", undefined],
     ["429", () => refusal(429), "RateLimitError", 429],
+    ["a page with 429", () => page(429), "RateLimitError", 429],
     ["500", () => refusal(500), "ServerError", 500],
-    ["502", () => respond(502), "ServerError", 502],
     ["a page", () => page(200), "UnexpectedAnswerError", 200],
+    ["another record", () => ok({ ...record, reference: "DSB2" }), "UnexpectedAnswerError", 200],
     ["404 with a page", () => page(404), "UnexpectedAnswerError", 404],
     ["a gateway's 404", () => respond(404, { message: "Not Found" }), "UnexpectedAnswerError", 404],
     ["404 with an error that is no text", () => respond(404, { error: { code: 1 } }), "UnexpectedAnswerError", 404],
-    ["404 with another status in its body", () => respond(404, { statusCode: 400 }), "UnexpectedAnswerError", 404],
     ["a redirect", () => respond(307, "", { location: "https://x.example" }), "UnexpectedAnswerError", 307],
     ["no content", () => new Response(null, { status: 204 }), "UnexpectedAnswerError", 204],
     ["null", () => respond(200, "null"), "UnexpectedAnswerError", 200],
-    ["null for 404", () => respond(404, "null"), "UnexpectedAnswerError", 404],
     ["null as data", () => ok(null), "UnexpectedAnswerError", 200],
     ["an amount that is a text", () => ok({ ...record, amount: "1500000" }), "UnexpectedAnswerError", 200],
     ["no status", () => ok({ ...record, status: undefined }), "UnexpectedAnswerError", 200],
-    ["no body", () => new Response(null, { status: 503 }), "ServerError", 503],
-  ])("that only receives %s fails with the last error", async (_, step, name, status) => {
-    const { result, error, sent } = await verify(times(3, step), { retry: { tries: 3 } });
-    expect(result).toMatchObject({ outcome: "unknown", error: { name } });
-    expect([error.status, sent.length]).toEqual([status, 3]);
+  ])("is retried after %s, and fails with the last error", async (_, step, name, status) => {
+    const failed = await verify(times(3, step), { retry: { tries: 3 } });
+    expect(failed.result).toMatchObject({ outcome: "unknown", error: { name } });
+    expect(failed.error.status).toBe(status);
+    const { result, sent } = await verify([step(), ok(record)]);
+    expect(result).toEqual(found());
+    expect([failed.sent.length, ...sent.map(({ url }) => url)]).toEqual([
+      3,
+      ...Array(2).fill(`https://pay.example${here}`),
+    ]);
   });
 
   test.each([
@@ -144,7 +132,6 @@ describe("delays", () => {
     ["a date in the past", "Fri, 20 Nov 2026 09:00:00 GMT", 0],
     ["nonsense", "soon", 0],
     ["a negative number", "-5", 0],
-    ["nothing", "", 0],
   ])("are added to Retry-After: %s", async (_, value, expected) => {
     for (const status of [429, 503]) {
       const steps = [refusal(status, { "retry-after": value }), refusal(404)];
@@ -208,11 +195,10 @@ describe("waitFor", () => {
 
   test("retries transient failures and records that do not exist yet", async () => {
     const limited = refusal(429, { "retry-after": "2" });
-    const script = scriptedClient([refusal(404), connectionLost(), limited, refusal(500), page(200), ended("success")]);
-    script.time.randomValue = 0.5;
-    const { result, delays } = await resultOf(script, ({ disbursements }) => disbursements.waitFor("DSB1"));
+    const steps = [refusal(404), connectionLost(), limited, refusal(500), page(200), ended("success")];
+    const { result, delays } = await waitFor(steps);
     expect(result).toMatchObject(found("success"));
-    expect(delays).toEqual([500, 1000, 4000, 4000, 5000]);
+    expect(delays).toEqual([1000, 2000, 6000, 8000, 10_000]);
   });
 
   test.each([0, -10_000, 3_600_000])("keeps its time if the system clock jumps by %i ms", async (jump) => {
@@ -258,11 +244,6 @@ describe("waitFor", () => {
     expect(JSON.stringify(error)).not.toContain(record.customer.phoneNumber);
   });
 
-  test("keeps the record if the key is refused meanwhile", async () => {
-    const { error } = await waitFor([ok(record), refusal(401)]);
-    expect([error.name, error.last]).toEqual(["AuthenticationError", record]);
-  });
-
   test.each([{ timeout: 0 }, { timeout: "1" }, { minDelay: -1 }, { maxDelay: NaN }, { until: "success" }])(
     "refuses the options %j",
     async (options) => {
@@ -304,25 +285,11 @@ describe("a signal", () => {
     expect([call.sent.length, call.took, call.waiting]).toEqual([1, 0, 0]);
   });
 
-  test.each([0, 1])("of the client or of the call (%i) ends waitFor, which keeps what it read", async (which) => {
-    const controllers = [new AbortController(), new AbortController()];
-    const hooks = { onRetry: () => controllers[which]!.abort("enough") };
-    const options = { signal: controllers[0]!.signal, hooks };
-    const { error } = await waitFor([ok(record)], { signal: controllers[1]!.signal }, options);
+  test("ends waitFor, which keeps what it read", async () => {
+    const controller = new AbortController();
+    const hooks = { onRetry: () => controller.abort("enough") };
+    const { error } = await waitFor([ok(record)], { signal: controller.signal }, { hooks });
     expect([error.name, error.cause, error.last]).toEqual(["AbortedError", "enough", record]);
-  });
-
-  test("has no listeners left after the call", async () => {
-    const { prototype } = EventTarget;
-    const spies = [vi.spyOn(prototype, "addEventListener"), vi.spyOn(prototype, "removeEventListener")];
-    const { client, time } = scriptedClient([refusal(500), ok(record)]);
-    await time.run(client.disbursements.verify("DSB1", { signal: new AbortController().signal }));
-    const [added, removed] = spies.map(
-      ({ mock }) => new Set(mock.calls.filter(([type]) => type === "abort").map(([, listener]) => listener)),
-    );
-    vi.restoreAllMocks();
-    expect(added!.size).toBeGreaterThan(0);
-    expect(removed).toEqual(added);
   });
 
   test("gets no listeners of its own, of which Node 20 reports more than ten as a leak", async () => {
@@ -348,9 +315,8 @@ describe("the timeout of an attempt", () => {
 
   test("includes the apiKey function; nothing is sent after it", async () => {
     const asked = Promise.withResolvers<string>();
-    const { client, time, sent } = scriptedClient([], { apiKey: () => asked.promise, ...once });
-    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
-    expect(error).toMatchObject({ name: "TimeoutError" });
+    const { create, sent } = scriptedClient([], { apiKey: () => asked.promise, ...once });
+    expect(await create()).toMatchObject({ outcome: "refused", error: { name: "TimeoutError" } });
     asked.resolve(key);
     await new Promise(setImmediate);
     expect(sent).toEqual([]);
@@ -384,21 +350,13 @@ describe("a response body", () => {
   const gzip = { "content-length": "100", "content-encoding": "gzip" };
   test.each<[string, ResponseInit]>([
     ["with status 200", { status: 200 }],
-    ["with status 404", { status: 404 }],
     ["with status 500", { status: 500 }],
     ["compressed", { headers: gzip }],
-    ["longer than it says at first", { headers: { "content-length": `${9 * mebibyte}` } }],
   ])("without end is not read beyond 8 MiB: %s", async (_, init) => {
     const body = endlessBody();
     const { error } = await verify([new Response(body.stream, init)], { retry: { tries: 1 } });
     expect([error.name, error.message]).toEqual(["UnexpectedAnswerError", "The response has more than 8388608 bytes."]);
     expect(body).toMatchObject({ read: 9, cancelled: true });
-
-    const plain = endlessBody();
-    const { raw } = scriptedClient([new Response(plain.stream, init)]).client;
-    const call = raw.GET("/v1/disbursements/{reference}", { params: { path: { reference: "DSB1" } } });
-    expect(await rejectionOf(call)).toMatchObject({ name: "UnexpectedAnswerError" });
-    expect(plain).toMatchObject({ read: 9, cancelled: true });
   });
 
   test("of 8 MiB is read", async () => {
@@ -411,19 +369,13 @@ describe("a response body", () => {
   test("is decoded as a whole, even if a character is split between two chunks", async () => {
     const data = { ...record, customer: { ...record.customer, name: "Zoé 🙂" } };
     const bytes = new TextEncoder().encode(JSON.stringify({ statusCode: 200, data }));
-    const stream = new ReadableStream({
-      start(controller) {
-        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
-        controller.close();
-      },
-    });
+    const stream = Readable.toWeb(Readable.from([...bytes].map((byte) => Uint8Array.of(byte)))) as ReadableStream;
     expect((await verify([new Response(stream)])).result).toMatchObject({ data });
   });
 
   test("that is too large is retried, and a create is resolved by its record", async () => {
-    const steps = [new Response(endlessBody().stream), duplicate("/v1/disbursements/DSB1"), ok(record)];
-    const { client, time } = scriptedClient(steps);
-    expect(await time.run(client.disbursements.create(disbursementRequest))).toMatchObject({ recovered: true });
+    const steps = [new Response(endlessBody().stream), duplicate(here), ok(record)];
+    expect(await scriptedClient(steps).create()).toMatchObject({ outcome: "existed" });
   });
 
   test("that breaks off counts as a broken connection", async () => {
@@ -433,7 +385,7 @@ describe("a response body", () => {
         stream.error(new TypeError("terminated"));
       },
     });
-    const { client, time } = scriptedClient([new Response(broken), ok(disbursementCreated)]);
-    expect(await time.run(client.disbursements.create(disbursementRequest))).toMatchObject({ recovered: false });
+    const script = scriptedClient([new Response(broken), ok(disbursementCreated)]);
+    expect(await script.create()).toMatchObject({ outcome: "created" });
   });
 });

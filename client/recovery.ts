@@ -1,19 +1,17 @@
 import { ClientError, DuplicateReferenceError } from "./errors.ts";
-import type { Context, Data, Job, Trace } from "./job.ts";
-import { checkout } from "./kind.ts";
-import type { Kind } from "./kind.ts";
-import { readPage } from "./list.ts";
+import { checkout } from "./job.ts";
+import type { Context, Data, Job, Kind, Trace } from "./job.ts";
 import type { Memory } from "./memory.ts";
-import type { Page } from "./list.ts";
 import { demand } from "./options.ts";
 import type { CallOptions, CreateSettings, Settings } from "./options.ts";
-import { isRecord, isText } from "./outcome.ts";
+import { isRecord } from "./outcome.ts";
+import { readPage, verify } from "./read.ts";
+import type { Page, Received } from "./read.ts";
 import { OutcomeUnknownError } from "./result.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome } from "./retry.ts";
+import { isText } from "./text.ts";
 import type { CheckoutRequest, DisbursementRequest } from "./types.ts";
-import { verify } from "./verify.ts";
-import type { Received } from "./verify.ts";
 
 type CreateRequest = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: string };
 /** What a list has of a record, which may be incomplete. */

@@ -15,15 +15,8 @@ import type {
 } from "./errors.ts";
 import { ignore } from "./options.ts";
 import type { CallOptions } from "./options.ts";
-import type { Received } from "./verify.ts";
-import type {
-  Checkout,
-  CreatedCheckout,
-  CreatedDisbursement,
-  Disbursement,
-  FinalCheckout,
-  FinalDisbursement,
-} from "./types.ts";
+import type { Received } from "./read.ts";
+import type { CreatedCheckout, CreatedDisbursement } from "./types.ts";
 
 interface Unknown<Resumed> {
   /**
@@ -43,7 +36,7 @@ class Unresolved extends ClientError {
  * payment under another reference.
  */
 export type OutcomeUnknownError = Unresolved &
-  ((OfDisbursement & Unknown<CreateDisbursementCall>) | (OfCheckout & Unknown<CreateCheckoutCall>));
+  ((OfDisbursement & Unknown<CreateCall<CreatedDisbursement>>) | (OfCheckout & Unknown<CreateCall<CreatedCheckout>>));
 export const OutcomeUnknownError = Unresolved as unknown as ErrorClass<OutcomeUnknownError>;
 
 interface Success<Outcome, R extends { status: unknown }> {
@@ -85,35 +78,31 @@ export type ReadFailure =
   | UnexpectedAnswerError
   | UsageError;
 
-type Created<R extends { recovered: boolean; status: unknown }> =
-  | Success<"created", Extract<R, { recovered: false }>>
-  | Success<"existed", Extract<R, { recovered: true }>>
+/** A record that a create returns. */
+export type Existing = { recovered: boolean; status: unknown };
+
+/**
+ * How a create ended:
+ * - `created`: the record exists, and this call received the response to its create;
+ * - `existed`: the record exists, and the client read it, because a response was lost or an earlier call created it;
+ * - `refused`: this payment is certainly not recorded; `error` says why;
+ * - `unknown`: the record may or may not exist; call `error.resume()` later.
+ */
+export type CreateResult<Created extends Existing> =
+  | Success<"created", Extract<Created, { recovered: false }>>
+  | Success<"existed", Extract<Created, { recovered: true }>>
   | Failure<"refused", Refusal>
   | Failure<"unknown", OutcomeUnknownError>;
+/** How a create of a payout ended. */
+export type DisbursementResult = CreateResult<CreatedDisbursement>;
+/** How a create of a checkout ended. */
+export type CheckoutResult = CreateResult<CreatedCheckout>;
 
-type Read<R extends { status: unknown }> =
+/** How a read ended: `found`, `missing` (no record has the reference) or `unknown` (it could not be read). */
+export type ReadResult<R extends { status: unknown }> =
   | Success<"found", R>
   | Failure<"missing", NotFoundError>
   | Failure<"unknown", ReadFailure>;
-
-/**
- * How a create of a payout ended:
- * - `created`: the payout exists, and this call received the response to its create;
- * - `existed`: the payout exists, and the client read it, because a response was lost or an earlier call created it;
- * - `refused`: this payment is certainly not recorded; `error` says why;
- * - `unknown`: the payout may or may not exist; call `error.resume()` later.
- */
-export type DisbursementResult = Created<CreatedDisbursement>;
-/** How a create of a checkout ended; see {@link DisbursementResult}. */
-export type CheckoutResult = Created<CreatedCheckout>;
-/** How reading a payout ended: `found`, `missing` (no payout has the reference) or `unknown` (it could not be read). */
-export type FoundDisbursement = Read<Disbursement>;
-/** How reading a checkout ended: `found`, `missing` (no checkout has the reference) or `unknown` (it could not be read). */
-export type FoundCheckout = Read<Checkout>;
-/** How waiting for a payout ended. */
-export type SettledDisbursement = Read<FinalDisbursement>;
-/** How waiting for a checkout ended. */
-export type SettledCheckout = Read<FinalCheckout>;
 
 /** A call in progress. Await the call for its data, which throws on failure, or await its `result()`. */
 export interface Call<Data, Result> extends Promise<Data> {
@@ -126,18 +115,10 @@ export interface Call<Data, Result> extends Promise<Data> {
   withResponse(): Promise<{ data: Data; response: Response }>;
 }
 
-/** A create of a payout in progress. */
-export interface CreateDisbursementCall extends Call<CreatedDisbursement, DisbursementResult> {}
-/** A create of a checkout in progress. */
-export interface CreateCheckoutCall extends Call<CreatedCheckout, CheckoutResult> {}
-/** A read of a payout in progress. */
-export interface ReadDisbursementCall extends Call<Disbursement, FoundDisbursement> {}
-/** A read of a checkout in progress. */
-export interface ReadCheckoutCall extends Call<Checkout, FoundCheckout> {}
-/** A wait for a payout's final status. */
-export interface WaitForDisbursementCall extends Call<FinalDisbursement, SettledDisbursement> {}
-/** A wait for a checkout's final status. */
-export interface WaitForCheckoutCall extends Call<FinalCheckout, SettledCheckout> {}
+/** A create in progress. */
+export interface CreateCall<Created extends Existing> extends Call<Created, CreateResult<Created>> {}
+/** A read or a wait in progress. */
+export interface ReadCall<R extends { status: unknown }> extends Call<R, ReadResult<R>> {}
 
 type Failed = { outcome: string; status?: unknown; data?: unknown; error?: ClientError };
 

@@ -75,8 +75,6 @@ export type RunOptions = {
   environment?: "sandbox" | "live";
   /** The sandbox controls that the target was found to have. */
   controls: readonly Control[];
-  /** True if a sandbox's merchant had payments before the run. */
-  hadPayments?: boolean;
   /**
    * The recipients that the caller did not name. The run uses this project's defaults for them (D17), or made-up numbers
    * with the same effect.

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { parse } from "yaml";
-import { compareContracts } from "./contract/diff.ts";
+import { compareContracts } from "./contract/compare.ts";
 import { readContract, releaseFaults } from "./contract/release.ts";
 
 const path = (file: string) => fileURLToPath(new URL(file, import.meta.url));

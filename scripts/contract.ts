@@ -1,9 +1,8 @@
 // `npm run contract`: judges what changed between two versions of the contract.
 import { parseArgs } from "node:util";
-import { compareContracts } from "./contract/diff.ts";
+import { compareContracts } from "./contract/compare.ts";
 import { readContract, releaseFaults } from "./contract/release.ts";
-import { summary, withText } from "./contract/report.ts";
-import { breaks } from "./contract/verdicts.ts";
+import { breaks, textOf, type Change, type Verdict } from "./contract/verdicts.ts";
 
 const USAGE = `Usage: npm run contract -- diff OLD NEW [--json]
        npm run contract -- check
@@ -17,8 +16,28 @@ Exit code: 0 nothing breaks, 1 something does, 2 the command could not do its wo
 /** Returns true if something breaks. */
 async function diff(before: string, after: string, asJson: boolean): Promise<boolean> {
   const changes = compareContracts(await readContract(before), await readContract(after));
-  console.log(asJson ? JSON.stringify(changes.map(withText), null, 2) : summary(changes));
+  const withTexts = changes.map((change) => ({ ...change, text: textOf(change) }));
+  console.log(asJson ? JSON.stringify(withTexts, null, 2) : summary(changes));
   return changes.some(breaks);
+}
+
+const TITLES: Record<Verdict, string> = {
+  breaking: "Breaking",
+  unclear: "Unclear, treated as breaking",
+  compatible: "Not breaking",
+};
+
+/** The changes as text, breaking changes first. Changes of texts are only counted. */
+function summary(changes: readonly Change[]): string {
+  const told = changes.filter(({ rule }) => rule !== "text");
+  const sections = (Object.keys(TITLES) as Verdict[]).flatMap((verdict) => {
+    const listed = told.filter((change) => change.verdict === verdict);
+    const lines = listed.map((change) => `  ${change.where}: ${textOf(change)}`);
+    return lines.length > 0 ? [`${TITLES[verdict]}:`, ...lines, ""] : [];
+  });
+  const count = changes.filter(breaks).length;
+  const texts = changes.length - told.length;
+  return [...sections, `${changes.length} changes, ${texts} of them to texts and examples; ${count} break.`].join("\n");
 }
 
 /** Prints breaking changes that the changelog does not declare. Returns true if there are any. */

@@ -118,16 +118,6 @@ export class Ledger {
     closeSync(this.file);
   }
 
-  /** All lines, the oldest first. */
-  *lines(): Generator<Line> {
-    const content = Buffer.alloc(fstatSync(this.file).size);
-    readSync(this.file, content, 0, content.length, 0);
-    for (const text of content.toString().split("\n")) {
-      const line = parse(text);
-      if (line) yield line;
-    }
-  }
-
   private refresh() {
     const { size } = fstatSync(this.file);
     if (size === this.offset) return;

@@ -3,7 +3,6 @@ import { createClient } from "../client.ts";
 import type { Fetch } from "../options.ts";
 import { version } from "../version.ts";
 import { Ledger } from "./ledger.ts";
-import type { Line } from "./ledger.ts";
 import { Payments } from "./payments.ts";
 import { Plans } from "./plans.ts";
 import { readPolicy } from "./policy.ts";
@@ -39,22 +38,4 @@ export function openTools(settings: Settings) {
   const policy = settings.policy === undefined ? undefined : readPolicy(settings.policy);
   const payments = new Payments({ client, plans, ledger, policy, patience: time.call });
   return { plans, ledger, createServer: () => createServer(payments, ledger) };
-}
-
-/** A line of the log for people. */
-export function describe({ at, session, ...line }: Line): string {
-  const start = `${at} ${session.slice(0, 8)}`;
-  // Without control characters, which could change what a terminal shows.
-  const args = "call" in line ? JSON.stringify(line.arguments).replaceAll(/\p{C}/gu, " ") : "";
-  if ("call" in line) return `${start} ${line.call} ${args}: ${line.result} (${line.ms} ms)`;
-  const [what, name] = Object.entries(line)[0]!;
-  const amount =
-    "reserve" in line
-      ? ` ${line.amount} ${line.currency}`
-      : "payout" in line
-        ? ` as ${line.payout}`
-        : "checkout" in line && line.reference
-          ? ` as ${line.reference}`
-          : "";
-  return `${start}   ${what} ${name}${amount}`;
 }

@@ -213,25 +213,6 @@ export class Payments {
     return outcome(resultOf(data.status), text, { checkout: checkoutOf(data, url) });
   }
 
-  /** Says what is known of a plan, and what may be done now. */
-  async explain(id: string): Promise<Outcome> {
-    const current = await this.getPayout({ plan: id });
-    const calls: string[] = [];
-    for (const line of this.context.ledger.lines()) {
-      if ("call" in line && line.plan === id) calls.push(`${line.at} ${line.call}: ${line.result}`);
-    }
-    const rules: Record<Outcome["result"], string> = {
-      pending: "Wait for a final status with get_payout. A call of pay with the same plan pays nothing twice.",
-      success: "The recipient has the money. Do nothing more.",
-      failed: "No money moved, and the plan is used up. To pay again, prepare a plan whose purpose says so.",
-      refused: "Nothing was paid. Fix the reason; the same plan may be paid later.",
-      needs_approval: "Nothing was paid. Wait for a person.",
-      unknown: unknownText(id),
-    };
-    const text = `${current.summary} ${rules[current.result]} Calls so far: ${calls.slice(-5).join("; ") || "none"}.`;
-    return { ...current, summary: outcome(current.result, text).summary };
-  }
-
   private async payWhenFree(id: string): Promise<Outcome> {
     const { plans, patience } = this.context;
     const plan = plans.read(id);
@@ -370,9 +351,11 @@ export class Payments {
     if (id !== undefined && payout.merchantsReference === id) this.note(id, payout);
     const text =
       `The payout ${fromOutside(payout.reference).data} of ${inBothUnits(payout.amount, payout.currency)} ` +
-      { pending: "exists and is not final yet", success: "succeeded", failed: "failed: no money moved" }[
-        result as "pending"
-      ];
+      {
+        pending: "exists and is not final yet",
+        success: "succeeded",
+        failed: "failed: no money moved. To pay again, prepare a plan whose purpose says so",
+      }[result as "pending"];
     const failure = payout.failure ? ` ${quoted(`${payout.failure.code}: ${payout.failure.message}`)}` : "";
     return outcome(result, `${text}.${failure}`, { payout: payoutOf(payout) });
   }

@@ -9,22 +9,19 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startServer, type TestServer } from "../../server/testing/server.ts";
 import { connectionLost, connectionRefused } from "../testing/fakes.ts";
 import { httpListener } from "./http.ts";
-import { describe as describeLine, openTools } from "./open.ts";
+import { openTools } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
 
-const payout = { phoneNumber: "2257038102473", amount: 1500000, country: "CI", currency: "XOF", purpose: "invoice 1" };
+const order = { amount: 1500000, country: "CI", currency: "XOF", purpose: "invoice 1" };
+const payout = { phoneNumber: "2257038102473", ...order };
+
+type Fault = "lose the request" | "lose the response" | "lose every reply" | "refuse the connection" | "read too early";
 
 let server: TestServer;
 let folder: string;
 let journal: string;
 /** What happens to the next creates, in their order. */
-let faults: (
-  | "lose the request"
-  | "lose the response"
-  | "lose every reply"
-  | "refuse the connection"
-  | "read too early"
-)[];
+let faults: Fault[];
 let now: number;
 const clients: Client[] = [];
 
@@ -39,6 +36,7 @@ afterAll(async () => {
 });
 let tests = 0;
 beforeEach(() => {
+  order.purpose = `order ${tests}`;
   journal = join(folder, `journal ${++tests}`);
   payout.phoneNumber = `22570381024${10 + tests}`;
   faults = [];
@@ -62,8 +60,12 @@ async function network(input: string | Request, init?: RequestInit): Promise<Res
   return response;
 }
 
-/** @param call how long a call of the client may take, in ms */
-function open(policy?: object, session = "session-1", call = 1500) {
+/** @param time how long a call of the client may take, in ms */
+function open({
+  policy,
+  session = "session-1",
+  time = 1500,
+}: { policy?: object; session?: string; time?: number } = {}) {
   const path = join(folder, "policy.json");
   if (policy) writeFileSync(path, JSON.stringify(policy), { mode: 0o600 });
   return openTools({
@@ -74,7 +76,7 @@ function open(policy?: object, session = "session-1", call = 1500) {
     session,
     now: () => now,
     fetch: network,
-    time: { attempt: 2000, call },
+    time: { attempt: 2000, call: time },
   });
 }
 
@@ -111,6 +113,12 @@ async function paid(phoneNumber = payout.phoneNumber) {
   return items.filter(({ customer }) => customer.phoneNumber === phoneNumber).length;
 }
 
+const logLines = () =>
+  readFileSync(join(journal, "log.jsonl"), "utf8")
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
 test("the tools have honest annotations, and schemas that the function calls of common models accept", async () => {
   const { tools } = await (await connectHost()).listTools();
   const hints = tools.map(({ name, annotations, outputSchema }) => {
@@ -124,7 +132,6 @@ test("the tools have honest annotations, and schemas that the function calls of 
     ["find_payouts", true, false, true],
     ["create_checkout", false, false, true],
     ["get_checkout", true, false, true],
-    ["explain_outcome", true, false, true],
   ]);
   const keywords = "type description enum items properties required minimum maximum maxLength pattern".split(" ");
   const unusual = (schema: Record<string, unknown>): string[] =>
@@ -139,14 +146,12 @@ test("the tools have honest annotations, and schemas that the function calls of 
   }
 });
 
-test.each(["2026-11-20T09:30:00Z", "2026-11-20T10:30:00+01:00", "2026-11-20T09:30:00.123456Z"])(
-  "payouts since %s are found",
-  async (createdAfter) => {
-    const call = await connect(open(undefined, "session-1", 15_000));
+test("payouts since a time with any offset are found", async () => {
+  const call = await connect(open({ time: 15_000 }));
+  for (const createdAfter of ["2026-11-20T09:30:00Z", "2026-11-20T10:30:00+01:00", "2026-11-20T09:30:00.123456Z"])
     expect(await call("find_payouts", { createdAfter })).toMatchObject({ result: "success" });
-    expect(await call("find_payouts", { createdAfter: "yesterday" })).toMatchObject({ result: "refused" });
-  },
-);
+  expect(await call("find_payouts", { createdAfter: "yesterday" })).toMatchObject({ result: "refused" });
+});
 
 test("a payout is planned, shown in both units, paid, and read", async () => {
   const call = await connect();
@@ -164,9 +169,6 @@ test("a payout is planned, shown in both units, paid, and read", async () => {
   expect(await call("get_payout", { plan: id })).toMatchObject({ result: "success" });
   expect(await call("get_payout", { payout: first.payout!.reference })).toMatchObject({ result: "success" });
   expect((await call("find_payouts", {})).payouts![0]).toMatchObject({ merchantsReference: { data: id } });
-  expect((await call("explain_outcome", { plan: id })).summary).toMatch(
-    /Do nothing more\. .*pay: pending; .*pay: success/,
-  );
   expect(await call("prepare_payout", payout)).toMatchObject({ summary: expect.stringContaining("already paid") });
   expect(await paid()).toBe(1);
 });
@@ -194,7 +196,6 @@ test.each(["lose the request", "lose the response"] as const)("pay once: %s", as
 test("a payment that exists is never refused because the service does not find it", async () => {
   const call = await connect();
   const plan = await prepare(call);
-  const { phoneNumber: _, ...order } = payout;
   faults = ["read too early", "read too early", "read too early"];
   const first = await call("pay", { plan });
   expect(first).toMatchObject({
@@ -215,7 +216,7 @@ test("a payment that exists is never refused because the service does not find i
 });
 
 test("an unknown outcome lets no other plan pay, and is resolved by the same plan after a restart", async () => {
-  const call = await connect(open(undefined, "session-1", 250));
+  const call = await connect(open({ time: 250 }));
   const plan = await prepare(call);
   const other = await prepare(call, { purpose: "the invoice of November" });
   faults = ["lose every reply"];
@@ -233,9 +234,9 @@ test("an unknown outcome lets no other plan pay, and is resolved by the same pla
     paid: false,
     summary: expect.stringContaining(`the plan ${plan} has`),
   });
-  expect(await call("explain_outcome", { plan: other })).toMatchObject({ result: "pending" });
+  expect(await call("get_payout", { plan: other })).toMatchObject({ result: "pending" });
 
-  const later = await connect(open(undefined, "session-2"));
+  const later = await connect(open({ session: "session-2" }));
   expect(await later("pay", { plan: other })).toMatchObject({ result: "refused" });
   expect(await later("pay", { plan })).toMatchObject({ result: "pending" });
   const asked = await later("pay", { plan: other });
@@ -263,7 +264,7 @@ test("a payment whose process was killed before its log knew the payout is settl
 });
 
 test("a payout of another plan says nothing about a plan", async () => {
-  const call = await connect(open(undefined, "session-1", 250));
+  const call = await connect(open({ time: 250 }));
   const plan = await prepare(call);
   faults = ["lose every reply"];
   expect(await call("pay", { plan })).toMatchObject({ result: "unknown" });
@@ -276,13 +277,11 @@ test("a payout of another plan says nothing about a plan", async () => {
 });
 
 test("repetitions in other words, in another order and in parallel sessions are one payout", async () => {
-  const sessions = await Promise.all([1, 2, 3].map((n) => connect(open(undefined, `session-${n}`))));
+  const sessions = await Promise.all([1, 2, 3].map((n) => connect(open({ session: `session-${n}` }))));
   const { purpose, ...rest } = payout;
-  const ids = await Promise.all([
-    prepare(sessions[0]!),
-    prepare(sessions[1]!, { purpose: " Invoice:  1!" }),
-    sessions[2]!("prepare_payout", { purpose, ...rest }).then(({ plan }) => plan!.id),
-  ]);
+  const worded = [payout, { ...payout, purpose: " Invoice:  1!" }, { purpose, ...rest }];
+  const plans = await Promise.all(worded.map((args, n) => sessions[n]!("prepare_payout", args)));
+  const ids = plans.map(({ plan }) => plan!.id);
   expect(new Set(ids).size).toBe(1);
   faults = ["lose the response"];
   const results = await Promise.all([...sessions, ...sessions].map((call) => call("pay", { plan: ids[0] })));
@@ -308,13 +307,12 @@ test("a plan that was changed, or is not known, pays nothing", async () => {
 });
 
 test("arguments that are not valid are refused, and the log has the call", async () => {
-  const tools = open();
-  const call = await connect(tools);
+  const call = await connect();
   const wrong = [
     { amount: "1500000" },
     { amount: 15000.5 },
     { amount: -1 },
-    { phoneNumber: "+2257038102473" },
+    { phoneNumber: "+225703810247" },
     { purpose: "" },
   ];
   for (const change of wrong) {
@@ -323,7 +321,7 @@ test("arguments that are not valid are refused, and the log has the call", async
     expect(refused.summary).toContain(Object.keys(change)[0]);
   }
   expect(await call("pay", {})).toMatchObject({ result: "refused", paid: false });
-  expect([...tools.ledger.lines()].filter((line) => "call" in line)).toHaveLength(6);
+  expect(logLines().map((line) => line["call"])).toEqual([...wrong.map(() => "prepare_payout"), "pay"]);
 });
 
 test("a refusal of the service proves that nothing was paid, and the plan may be paid later", async () => {
@@ -342,11 +340,10 @@ test("the policy's bounds hold for each payout, for many small payouts and after
     limits: { XOF: { payout: 1500000, day: 4000000, approval: 1400000 } },
     recipients: [payout.phoneNumber],
   };
-  const call = await connect(open(policy));
+  const call = await connect(open({ policy }));
   const isRefused = { result: "refused", paid: false };
-  expect(await call("prepare_payout", { ...payout, amount: 1500001 })).toMatchObject(isRefused);
-  expect(await call("prepare_payout", { ...payout, currency: "NGN" })).toMatchObject(isRefused);
-  expect(await call("prepare_payout", { ...payout, phoneNumber: "2257038102400" })).toMatchObject(isRefused);
+  for (const change of [{ amount: 1500001 }, { currency: "NGN" }, { phoneNumber: "2257038102400" }])
+    expect(await call("prepare_payout", { ...payout, ...change })).toMatchObject(isRefused);
   expect(await call("prepare_payout", payout)).toMatchObject({
     result: "needs_approval",
     plan: { leftToday: 4000000 },
@@ -356,42 +353,35 @@ test("the policy's bounds hold for each payout, for many small payouts and after
   open().ledger.append({ approve: asked });
   expect(await call("pay", { plan: asked })).toMatchObject({ result: "pending" });
 
-  const sessions = [call, await connect(open(policy, "session-2"))];
+  const sessions = [call, await connect(open({ policy, session: "session-2" }))];
   const plans = await Promise.all(
     [1, 2, 3, 4, 5].map((n) => prepare(call, { amount: 1000000 + n, purpose: `part ${n}` })),
   );
   const results = await Promise.all(plans.map((plan, n) => sessions[n % 2]!("pay", { plan })));
-  expect(results.map(({ result }) => result).toSorted()).toEqual([
-    "pending",
-    "pending",
-    "refused",
-    "refused",
-    "refused",
-  ]);
+  const paidParts = results.filter(({ result }) => result === "pending");
+  expect([paidParts.length, results.filter(({ result }) => result === "refused").length]).toEqual([2, 3]);
   const left = plans[results.findIndex(({ result }) => result === "refused")]!;
-  const restarted = await connect(open(policy, "session-3"));
+  const restarted = await connect(open({ policy, session: "session-3" }));
   expect(await restarted("pay", { plan: left })).toMatchObject(isRefused);
   expect(await paid()).toBe(3);
   now += 86_400_000;
   expect(await restarted("pay", { plan: left })).toMatchObject({ result: "pending" });
 
-  const trusting = await connect(open({ limits: { XOF: {} }, repetitionHours: 0 }));
+  const trusting = await connect(open({ policy: { limits: { XOF: {} }, repetitionHours: 0 } }));
   const equal = await prepare(trusting, { amount: 1000001, purpose: "another" });
   expect(await trusting("pay", { plan: equal })).toMatchObject({ result: "pending" });
 });
 
-test("a policy that others could change is refused", () => {
-  open({ limits: {} });
-  const policy = join(folder, "policy.json");
-  chmodSync(policy, 0o644);
-  expect(() => openTools({ baseUrl: server.url, apiKey: "key", journal, policy, session: "s" })).toThrow("chmod 600");
-  chmodSync(policy, 0o600);
-  expect(() => open({ limits: { XOF: { day: "1" } } })).toThrow(/limits\.XOF\.day/);
+test("a policy that others could change, or that is not valid, is refused", () => {
+  open({ policy: { limits: {} } });
+  chmodSync(join(folder, "policy.json"), 0o644);
+  expect(() => open({ policy: {} })).toThrow("chmod 600");
+  chmodSync(join(folder, "policy.json"), 0o600);
+  expect(() => open({ policy: { limits: { XOF: { day: "1" } } } })).toThrow(/limits\.XOF\.day/);
 });
 
 test("a checkout is created once, and its link is returned again", async () => {
   const call = await connect();
-  const { phoneNumber: _, ...order } = { ...payout, purpose: "order 7" };
   const first = await call("create_checkout", order);
   expect(first).toMatchObject({ result: "pending", checkout: { url: expect.stringContaining("http") } });
   expect(await (await connect())("create_checkout", order)).toMatchObject({ checkout: first.checkout });
@@ -401,10 +391,9 @@ test("a checkout is created once, and its link is returned again", async () => {
 });
 
 test("a checkout in doubt stays in doubt after a restart, until it is known", async () => {
-  const order = { amount: 1500000, country: "CI", currency: "XOF", purpose: "order 8" };
   for (const fault of ["lose every reply", "refuse the connection"] as const) {
     faults = [fault];
-    const call = await connect(open(undefined, fault, 250));
+    const call = await connect(open({ time: 250 }));
     expect(await call("create_checkout", order)).toMatchObject({ result: "unknown" });
   }
   faults = [];
@@ -414,9 +403,8 @@ test("a checkout in doubt stays in doubt after a restart, until it is known", as
 
 test("a checkout that the service refused may be created later", async () => {
   const call = await connect();
-  const order = { amount: 1500000, country: "CI", currency: "XOF", purpose: "order 9" };
   faults = ["refuse the connection"];
-  const refused = await (await connect(open(undefined, "session-1", 250)))("create_checkout", order);
+  const refused = await (await connect(open({ time: 250 })))("create_checkout", order);
   expect(refused).toMatchObject({ result: "refused" });
   faults = [];
   const created = await call("create_checkout", order);
@@ -436,16 +424,17 @@ test("text from outside is data, on one line", async () => {
 });
 
 test("the log has every call, and neither key nor phone numbers", async () => {
-  const tools = open();
-  const call = await connect(tools);
+  const call = await connect();
   const plan = await prepare(call);
   await call("pay", { plan });
+  expect(logLines()).toMatchObject([
+    { call: "prepare_payout", plan, result: "pending", session: "session-1" },
+    { reserve: plan, amount: 1500000, currency: "XOF" },
+    { paid: plan, payout: expect.stringMatching(/^DSB/) },
+    { call: "pay", plan, result: "pending" },
+  ]);
   const log = readFileSync(join(journal, "log.jsonl"), "utf8");
-  const text = [...tools.ledger.lines()].map(describeLine).join("\n");
-  expect(text).toMatch(
-    /prepare_payout .*: pending .*\n.* reserve plan_.* 1500000 XOF\n.* paid plan_.* as DSB.*\n.* pay /,
-  );
-  for (const secret of [payout.phoneNumber, server.key]) expect(log + text).not.toContain(secret);
+  for (const secret of [payout.phoneNumber, server.key]) expect(log).not.toContain(secret);
   expect(readdirSync(journal).toSorted()).toEqual([`${plan}.journal`, `${plan}.json`, "log.jsonl"].toSorted());
   // A process that was killed left half a line, which is not believed.
   writeFileSync(join(journal, "log.jsonl"), `${log}\n{"free":"${plan}`);

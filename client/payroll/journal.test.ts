@@ -1,7 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
-  chmodSync,
   existsSync,
   mkdtempSync,
   readFileSync,
@@ -48,6 +47,9 @@ const payout = (reference: string) => ({
   status: "pending" as const,
 });
 
+/** What the journal knows of an entry that was stored and has no outcome. */
+const inDoubt = { payout: undefined };
+
 let folder: string;
 let path: string;
 beforeEach(() => {
@@ -71,7 +73,7 @@ async function using<R>(use: (journal: Journal) => Promise<R>): Promise<R> {
 const before = (...request: Parameters<typeof entry>) => using((journal) => journal.before(entry(...request)));
 const beforeOf = (service: string) => using((journal) => journal.before(entry("a"), service));
 /** The journal refuses, and says so. */
-async function refuses(call: Promise<unknown>, message: RegExp | string) {
+async function says(call: Promise<unknown>, message: RegExp | string) {
   await expect(call).rejects.toThrow(UsageError);
   await expect(call).rejects.toThrow(message);
 }
@@ -85,18 +87,15 @@ async function handlePrototype(): Promise<FileHandle> {
 }
 
 describe("a file journal", () => {
-  test("knows nothing about a new reference, and is in doubt about it afterwards", async () => {
-    expect(await before("a")).toBeUndefined();
-    expect(await before("a")).toEqual({ payout: undefined });
-    expect(await before("b")).toBeUndefined();
-  });
-
-  test("knows the payout of a reference", async () => {
+  test("knows nothing of a new reference, is in doubt about it afterwards, and knows its payout at last", async () => {
+    const reference = "é\u2028\n";
+    expect(await before(reference)).toBeUndefined();
+    expect(await before(reference)).toEqual(inDoubt);
     await using(async (journal) => {
-      await journal.before(entry("é\u2028\n"));
-      await journal.after(entry("é\u2028\n"), payout("é\u2028\n"));
+      await journal.before(entry(reference));
+      await journal.after(entry(reference), payout(reference));
     });
-    expect(await before("é\u2028\n")).toEqual({ payout: payout("é\u2028\n") });
+    expect(await before(reference)).toEqual({ payout: payout(reference) });
   });
 
   test("forgets an entry for which nothing was recorded, so that it can be corrected", async () => {
@@ -105,7 +104,6 @@ describe("a file journal", () => {
       await journal.after(entry("a"));
     });
     expect(await before("a", { phoneNumber: "2257038102474" })).toBeUndefined();
-    expect(await before("a", { phoneNumber: "2257038102474" })).toEqual({ payout: undefined });
   });
 
   test.each([
@@ -121,7 +119,7 @@ describe("a file journal", () => {
     });
     const content = readFileSync(path, "utf8");
     for (const reference of ["paid", "in doubt"]) {
-      await refuses(
+      await says(
         before(reference, changes),
         /^\S+journal has the reference "(paid|in doubt)" with another amount.* It belongs to another payroll/,
       );
@@ -131,7 +129,7 @@ describe("a file journal", () => {
 
   test("belongs to one service, so that nobody takes a payroll that was tried in the sandbox for paid", async () => {
     await beforeOf("https://sandbox.example");
-    await refuses(
+    await says(
       beforeOf("https://pay.example"),
       `${path} belongs to a payroll of https://sandbox.example. Use another journal for https://pay.example, or, if the ` +
         "service has moved there, replace the URL in the file.",
@@ -142,7 +140,7 @@ describe("a file journal", () => {
 
   test("accepts another webhookURL, and an entry that no request can send", async () => {
     await before("a");
-    expect(await before("a", { webhookURL: "https://merchant.example/hooks" })).toEqual({ payout: undefined });
+    expect(await before("a", { webhookURL: "https://merchant.example/hooks" })).toEqual(inDoubt);
     expect(await before("b", { amount: 100n })).toBeUndefined();
   });
 
@@ -155,10 +153,9 @@ describe("a file journal", () => {
       await journal.after(entry("b"));
     });
     const hash = expect.stringMatching(/^[\w-]{43}$/);
-    expect(lines().pop()).toBe("");
     expect(
       lines()
-        .slice(0, -1)
+        .filter(Boolean)
         .map((line) => JSON.parse(line)),
     ).toEqual([
       { journal: "@disbursement-checkout/client", version: 1 },
@@ -172,40 +169,27 @@ describe("a file journal", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test("takes the access of others to an existing file away", async () => {
+  test("takes the access of others to an existing file away, or says that its owner must", async () => {
     writeFileSync(path, "", { mode: 0o644 });
-    await using((journal) => journal.before(entry("a")));
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-  });
-
-  test("names what its owner must do about the access of others, if only its owner can", async () => {
-    writeFileSync(path, "", { mode: 0o644 });
-    const prototype = await handlePrototype();
-    vi.spyOn(prototype, "chmod").mockRejectedValue(Object.assign(new Error("not permitted"), { code: "EPERM" }));
-    await refuses(before("a"), /^Other users .* have access to .* As its owner, run: chmod 600 /);
-    chmodSync(path, 0o600);
+    const chmod = vi.spyOn(await handlePrototype(), "chmod");
+    chmod.mockRejectedValueOnce(Object.assign(new Error("not permitted"), { code: "EPERM" }));
+    await says(before("a"), /^Other users .* have access to .* As its owner, run: chmod 600 /);
     expect(await before("a")).toBeUndefined();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
   test("follows no symbolic link", async () => {
     symlinkSync(`${path}.elsewhere`, path);
-    await expect(using((journal) => journal.before(entry("a")))).rejects.toThrow(
-      `${path} is a symbolic link. Name the file that it leads to, or remove it.`,
-    );
+    await says(before("a"), `${path} is a symbolic link. Name the file that it leads to, or remove it.`);
     expect(existsSync(`${path}.elsewhere`)).toBe(false);
     expect(existsSync(`${path}.lock`)).toBe(false);
-  });
-
-  test("is not created before it is used", async () => {
-    await using(async () => {});
-    expect(readdirSync(folder)).toEqual([]);
   });
 
   test("can be used again after it was closed", async () => {
     const journal = fileJournal(path);
     await journal.before(entry("a"));
     await journal.close!();
-    expect(await journal.before(entry("a"))).toEqual({ payout: undefined });
+    expect(await journal.before(entry("a"))).toEqual(inDoubt);
     await journal.close!();
   });
 
@@ -264,23 +248,23 @@ describe("on disk", () => {
   test("a system that cannot open folders is good enough", async () => {
     vi.mocked(fs.open).mockImplementationOnce(open).mockRejectedValueOnce(new Error("is a folder"));
     expect(await before("a")).toBeUndefined();
-    expect(await before("a")).toEqual({ payout: undefined });
+    expect(await before("a")).toEqual(inDoubt);
   });
 
   test.each([1, 10, 60])("an incomplete last line is removed: %i bytes less", async (missing) => {
     await before("a");
     await before("é");
     truncateSync(path, statSync(path).size - missing);
-    expect(await before("a")).toEqual({ payout: undefined });
+    expect(await before("a")).toEqual(inDoubt);
     expect(await before("é")).toBeUndefined();
-    expect(await before("é")).toEqual({ payout: undefined });
+    expect(await before("é")).toEqual(inDoubt);
   });
 
   test.each([0, 1, 30])("a journal with only %i bytes of its first line is a new one", async (size) => {
     await before("a");
     truncateSync(path, size);
     expect(await before("a")).toBeUndefined();
-    expect(await before("a")).toEqual({ payout: undefined });
+    expect(await before("a")).toEqual(inDoubt);
   });
 
   test.each([
@@ -290,7 +274,7 @@ describe("on disk", () => {
     ["a file that starts with an empty line", "\n"],
   ])("%s is refused and not changed", async (_, content) => {
     writeFileSync(path, content);
-    await refuses(before("a"), "not a journal");
+    await says(before("a"), "not a journal");
     expect(readFileSync(path, "utf8")).toBe(content);
     expect(existsSync(`${path}.lock`)).toBe(false);
   });
@@ -300,18 +284,13 @@ describe("on disk", () => {
     async (line) => {
       await before("a");
       writeFileSync(path, `${line}\n`, { flag: "a" });
-      await refuses(
+      await says(
         before("a"),
         /:3 is damaged\. Restore the file from a copy, or run .* in doubt\. With a new journal, .* nothing was paid\.$/,
       );
       expect(lines()).toContain(line);
     },
   );
-
-  test("a folder that does not exist is reported", async () => {
-    path = join(folder, "missing", "payroll.journal");
-    expect(await rejectionOf(before("a"))).toMatchObject({ code: "ENOENT", syscall: "open" });
-  });
 
   test("a path that cannot be opened is reported and not locked", async () => {
     path = folder;
@@ -339,12 +318,10 @@ describe("the lock", () => {
       await journal.before(entry("a"));
       expect(readFileSync(`${path}.lock`, "utf8").split("@").slice(0, 2)).toEqual([`${process.pid}`, hostname()]);
       expect(statSync(`${path}.lock`).mode & 0o777).toBe(0o600);
-      const error = await rejectionOf(before("a"));
-      expect(error).toBeInstanceOf(UsageError);
-      expect((error as Error).message).toMatch(/Another run uses this journal.*\.lock/);
+      await says(before("a"), /Another run uses this journal.*\.lock/);
     });
     expect(readdirSync(folder)).toEqual(["payroll.journal"]);
-    expect(await before("a")).toEqual({ payout: undefined });
+    expect(await before("a")).toEqual(inDoubt);
   });
 
   test("keeps out another copy of the package in this process, and a path through a link to the folder", async () => {
@@ -369,7 +346,7 @@ describe("the lock", () => {
     ["an unreadable owner", () => `someone@${hostname()}`],
   ])("of %s is respected", async (_, holder) => {
     lockWith(holder());
-    await refuses(before("a"), holder().split("@")[1]!);
+    await says(before("a"), holder().split("@")[1]!);
     expect(readdirSync(folder)).toEqual(["payroll.journal.lock"]);
     // Whoever removes the lock by hand can start the run.
     rmSync(`${path}.lock`);
@@ -417,16 +394,8 @@ describe("the lock", () => {
   test("that a killed run was removing is named, to be removed by hand", async () => {
     lockWith(`${ended()}@${hostname()}`);
     writeFileSync(`${path}.lock.stale`, `${ended()}@${hostname()}`);
-    expect(await rejectionOf(before("a"))).toMatchObject({
-      name: "UsageError",
-      message: expect.stringMatching(/Another run uses this journal.*delete .*\.lock\.stale\.$/),
-    });
+    await says(before("a"), /Another run uses this journal.*delete .*\.lock\.stale\.$/);
     rmSync(`${path}.lock.stale`);
-    expect(await before("a")).toBeUndefined();
-  });
-
-  test("is taken if it was released a moment ago", async () => {
-    vi.mocked(fs.link).mockRejectedValueOnce(Object.assign(new Error("exists"), { code: "EEXIST" }));
     expect(await before("a")).toBeUndefined();
   });
 
@@ -468,6 +437,6 @@ describe("the lock", () => {
     vi.spyOn(process, "kill").mockImplementation(() => {
       throw Object.assign(new Error("not permitted"), { code: "EPERM" });
     });
-    expect(await rejectionOf(before("a"))).toBeInstanceOf(UsageError);
+    await says(before("a"), "process 4242");
   });
 });

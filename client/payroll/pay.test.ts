@@ -63,33 +63,21 @@ async function pay(
 
 const references = () => service.payouts.map(({ merchantsReference }) => merchantsReference).toSorted();
 
-describe("an amount in words", () => {
-  test.each([
-    [1, "zero and 01/100"],
-    [100, "one"],
-    [1_500_000, "fifteen thousand"],
-    [4_521_150, "forty-five thousand two hundred eleven and 50/100"],
-    [2_000_000_00, "two million"],
-    [101_020_30, "one hundred one thousand twenty and 30/100"],
-    [100_000_019_99, "one hundred million nineteen and 99/100"],
-    [
-      Number.MAX_SAFE_INTEGER,
-      "ninety trillion seventy-one billion nine hundred ninety-two million five hundred forty-seven thousand four hundred nine and 91/100",
-    ],
-  ])("%i", (amount, words) => {
-    expect(inWords(amount)).toBe(words);
-  });
+test.each([
+  [1, "zero and 01/100"],
+  [4_521_150, "forty-five thousand two hundred eleven and 50/100"],
+  [2_000_000_00, "two million"],
+  [101_020_30, "one hundred one thousand twenty and 30/100"],
+  [100_000_019_99, "one hundred million nineteen and 99/100"],
+  [90_000_000_000_000_00, "ninety trillion"],
+])("the amount %i in words", (amount, words) => {
+  expect(inWords(amount)).toBe(words);
 });
 
 describe("the file", () => {
   test("may have quotes, other columns, another order, empty lines and the separators of spreadsheets", () => {
-    const request = {
-      reference: 'a "b", c',
-      amount: 4500,
-      phoneNumber: "2348031234567",
-      country: "NG",
-      currency: "NGN",
-    };
+    const wallet = { phoneNumber: "2348031234567", country: "NG", currency: "NGN" };
+    const request = { reference: 'a "b", c', amount: 4500, ...wallet };
     const texts = [
       `name,currency,country,phoneNumber,amount,reference\r\nAda,NGN,NG,2348031234567,4500,"a ""b"", c"\r\n \r\n`,
       `"name, or names";reference;amount;phoneNumber;country;currency\n"Ada; Obi";"a ""b"", c";4500;2348031234567;NG;NGN`,
@@ -98,16 +86,15 @@ describe("the file", () => {
     for (const text of texts) expect(readPayroll(text)).toEqual({ rows: [{ line: 2, request }], problems: [] });
   });
 
-  test.each([
-    ["plain", (cell: string) => cell],
-    ["quoted", (cell: string) => `"${cell}"`],
-  ])("with space around a %s cell names the cell", (_, write) => {
-    const cells = ["sal-77 ", "1500000", "2257038102473", "CI", "XOF", "https://merchant.example/w"];
+  test("with space around a cell, quoted or not, names the cell", () => {
+    const cells = ["sal-77", "1500000", "2257038102473", "CI", "XOF", "https://merchant.example/w"];
     for (const index of cells.keys()) {
-      const spaced = cells.map((cell, i) => write(i === index ? ` ${cell.trim()}` : cell.trim()));
-      const { problems } = readPayroll(`${header},webhookURL\n${spaced.join(",")}`);
-      const column = [...header.split(","), "webhookURL"][index];
-      expect(problems).toEqual([{ line: 2, text: `${column} begins or ends with a space: remove the space` }]);
+      for (const quote of ["", '"']) {
+        const spaced = cells.map((cell, i) => quote + (i === index ? ` ${cell}` : cell) + quote);
+        const { problems } = readPayroll(`${header},webhookURL\n${spaced.join(",")}`);
+        const column = [...header.split(","), "webhookURL"][index];
+        expect(problems).toEqual([{ line: 2, text: `${column} begins or ends with a space: remove the space` }]);
+      }
     }
   });
 
@@ -120,16 +107,13 @@ describe("the file", () => {
     expect(errors).toMatch(/line 3: webhookURL is not valid: write an http or https URL.*\nNothing was paid\.$/);
   });
 
-  test.each([
-    ["with the calling code", "2250701020304"],
-    ["with a plus sign and spaces", "+225 07 01 02 03 04"],
-    ["with 00", "002250701020304"],
-    ["without the calling code", "07-01-02-03-04"],
-  ])("may have phone numbers %s", (_, text) => {
-    const { rows, problems } = readPayroll(`${header}\na,1,${text},CI,XOF`);
-    expect(problems).toEqual([]);
-    expect(rows.map(({ request }) => request.phoneNumber)).toEqual(["2250701020304"]);
-  });
+  test.each(["2250701020304", "+225 07 01 02 03 04", "002250701020304", "07-01-02-03-04"])(
+    "may have the phone number %s",
+    (text) => {
+      const { rows, problems } = readPayroll(`${header}\na,1,${text},CI,XOF`);
+      expect([rows[0]?.request.phoneNumber, problems]).toEqual(["2250701020304", []]);
+    },
+  );
 
   test("may have a line break in a quoted cell, rows of separators, and columns in any case", () => {
     const text = `Reference,AMOUNT,phonenumber,Country,currency,Address\r\n,,,,,\r\na,1,2348031234567,NG,NGN,"1 Road\r\nLagos"\r\n,,\r\nb,x,2348031234567,NG,NGN,`;
@@ -165,7 +149,6 @@ describe("the file", () => {
   const columns = "name these columns, once each:";
   const files: [string, string[], RegExp][] = [
     ["no header", [row(1)], new RegExp(`^line 1: ${columns} reference, amount, phoneNumber, country, currency$`)],
-    ["one column", ["reference"], new RegExp(`^line 1: ${columns} amount, phoneNumber, country, currency$`)],
     ["a column twice", [`${header},amount`], new RegExp(`^line 1: ${columns} amount$`)],
     ["no payments", [header, ""], /^line 1: the file has no payments$/],
     ["a missing field", [header, row(1), "a,1"], /^line 3: 2 fields instead of 5\. Put a field .* into quotes$/],
@@ -179,7 +162,6 @@ describe("the file", () => {
   /** A line after the header. `#` stands for a phone number, a country and a currency. */
   const lines: [string, RegExp][] = [
     ['"a,1,#', /^line 2: a quote is not closed/],
-    ['a"b,1,#', /^line 2: a quote is not closed, or stands/],
     ['"a"b,1,#', /^line 2: a quote is not closed, or stands within a field/],
     [",1,#", /^line 2: reference is empty: write a reference of your own/],
     ["salari\uFFFD-1,1,#", /^line 2: reference has a character that is not UTF-8: .*in UTF-8$/],
@@ -187,17 +169,13 @@ describe("the file", () => {
     ['"a\nb",1,#', /^line 2: reference has a line break or an invisible character \(U\+000A\)/],
     [`${"x".repeat(65)},1,#`, /^line 2: reference is not valid/],
     ["a,15000.50,#", /^line 2: amount is not valid: write a whole number .*1500000 for 15 000 FCFA$/],
-    ["a,15 000,#", /^line 2: amount is not valid/],
     ["a,1e3,#", /^line 2: amount is not valid/],
-    ["a,0,#", /^line 2: amount is not valid/],
     ["a,9007199254740992,#", /^line 2: amount is not valid/],
     ["a,1.5E+06,#", /^line 2: amount was shortened/],
     ["a,1,2348031234567890,NG,NGN", /^line 2: phoneNumber is not valid/],
     ["a,1,2348031234567,CI,XOF", /^line 2: phoneNumber is not valid: A mobile number of CI has \+225 and 10 digits$/],
     ["a,1,\u202A2348031234567\u202C,NG,NGN", /^line 2: phoneNumber has .* \(U\+202A\): write the cell anew$/],
     ["a,1,2.34803E+12,NG,NGN", /^line 2: phoneNumber was shortened by a spreadsheet, .*format the column as text/],
-    ["a,1,2348031234567,NGA,NGN", /^line 2: country is not valid/],
-    ["a,1,2348031234567,xNG,NGN", /^line 2: country is not valid/],
     ["a,1,2348031234567,Nigeria,NGN", /^line 2: country is not valid: write two capital letters, such as CI$/],
     ["a,1,2348031234567,NG,ngn", /^line 2: currency is not valid: write three capital letters/],
   ];
@@ -346,10 +324,7 @@ describe("with --yes", () => {
     await pay(lines, ["--yes"]);
     rmSync(at("payroll.journal"));
     const { code, printed } = await pay(lines, ["--yes"]);
-    expect(code).toBe(0);
-    expect(printed).toContain(
-      "No payout is new. If these are the references of last month, nobody was paid this month.",
-    );
+    expect([code, printed]).toEqual([0, expect.stringContaining("nobody was paid this month.")]);
   });
 
   test("stops if an entry was changed since it was sent", async () => {
@@ -363,23 +338,12 @@ describe("with --yes", () => {
 describe("the arguments", () => {
   const lines = [header, row(1)];
   test.each<[string, string[], Record<string, string>, RegExp]>([
-    [
-      "an unknown flag",
-      ["--api-key", "sk_secret"],
-      env,
-      /^The argument --api-key is not valid\. The API key is never an argument\. See --help\.$/,
-    ],
+    ["an unknown flag", ["--api-key", "sk_secret"], env, /^The argument --api-key is not valid\. The API key is never/],
     ["an unknown name that is no word", ["--ключ"], env, /^The argument -- is not valid\./],
-    ["an unknown letter", ["-k"], env, /^The argument -k is not valid\./],
     ["two files", ["other.csv"], env, /^Name one CSV file/],
     ["no URL", [], { API_KEY: "k" }, /^Name the service's URL: --base-url URL/],
     ["no key", [], { BASE_URL: "https://fake.example" }, /^Give the API key in the environment variable API_KEY/],
-    [
-      "a key file that does not exist",
-      ["--api-key-file", "/nonexistent"],
-      env,
-      /^Cannot read \/nonexistent: ENOENT\.$/,
-    ],
+    ["a missing key file", ["--api-key-file", "/nonexistent"], env, /^Cannot read \/nonexistent: ENOENT\.$/],
     ["an invalid URL", ["--base-url", "ftp://x"], env, /^baseUrl must be/],
     ["a journal in no folder", ["--yes", "--journal", "/nonexistent/j"], env, /ENOENT/],
   ])("with %s", async (_, args, environment, message) => {
@@ -404,10 +368,9 @@ describe("the arguments", () => {
     expect(service.payouts).toHaveLength(1);
   });
 
-  test.each([[["--help"]], [["-h"]], [["--yes", "--journal", "j", "-h"]]])("may ask for help: %j", async (args) => {
-    expect(await pay(lines, args)).toMatchObject({
-      code: 0,
-      printed: expect.stringMatching(/^Usage: disbursement-pay/),
-    });
+  test("may ask for help", async () => {
+    const printed = expect.stringMatching(/^Usage: disbursement-pay/);
+    for (const args of [["--help"], ["--yes", "-h"]])
+      expect(await pay(lines, args)).toMatchObject({ code: 0, printed });
   });
 });

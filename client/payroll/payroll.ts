@@ -5,7 +5,7 @@ import type { DisbursementClient } from "../client.ts";
 import { AbortedError, UsageError } from "../errors.ts";
 import { defaults, ensure, ignore, resolveOptions } from "../options.ts";
 import type { CallOptions } from "../options.ts";
-import { isText } from "../outcome.ts";
+import { isText } from "../text.ts";
 import { runAll } from "./pool.ts";
 import type { Source } from "./pool.ts";
 import type { DisbursementResult } from "../result.ts";

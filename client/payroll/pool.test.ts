@@ -3,10 +3,6 @@ import { AbortedError } from "../index.ts";
 import { runAll } from "./pool.ts";
 
 const idle = () => new Promise(setImmediate);
-const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
-
-const timesTen = async (item: number, index: number): Promise<[number, number]> => [item * 10, index];
-
 async function* endlessAfterOne() {
   yield 0;
   await new Promise(() => {});
@@ -54,19 +50,6 @@ function countingSource(count: number) {
 }
 
 describe("runAll", () => {
-  test.each([
-    ["an array", [0, 1, 2]],
-    ["a set", new Set([0, 1, 2])],
-    ["a generator", numbers(3).values()],
-    ["an async generator", countingSource(3).source],
-    ["an empty array", []],
-  ])("runs over %s", async (_, source) => {
-    const results: [number, number][] = [];
-    for await (const result of runAll(source, 2, undefined, timesTen)) results.push(result);
-    const count = Array.isArray(source) ? source.length : 3;
-    expect(results).toEqual(numbers(count).map((i) => [i * 10, i]));
-  });
-
   test("returns results as they become ready, with at most `concurrency` items in work", async () => {
     const { held, work } = heldWork();
     const { state, source } = countingSource(4);

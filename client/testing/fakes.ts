@@ -1,6 +1,8 @@
 // Fakes for the clock, timers, randomness and network, and sample requests and records.
 import { buildClient } from "../client.ts";
-import type { ClientOptions, Fetch } from "../options.ts";
+import type { DisbursementClient } from "../client.ts";
+import type { ClientError } from "../errors.ts";
+import type { CallOptions, ClientOptions, CreateOptions, Fetch } from "../options.ts";
 import type { Runtime } from "../runtime.ts";
 
 export const key = "test_key_9f8e7d6c5b4a3210";
@@ -120,6 +122,13 @@ export const refusal = (status: number, headers: Record<string, string> = {}) =>
     { statusCode: status, error: "Refused", message: "For a reason.", code: codes[status] ?? "refused" },
     headers,
   );
+/** A page of a list with these records. */
+export const list = (...items: unknown[]) => ok({ items });
+/** A page of HTML, as of a gateway. */
+export const page = (status: number) => respond(status, "<!doctype html><title>nginx</title>");
+export const times = (count: number, step: () => Step) => Array.from({ length: count }, step);
+/** Where the sample payout is. */
+export const here = "/v1/disbursements/DSB1";
 export const duplicate = (location?: string) => refusal(409, location === undefined ? {} : { location });
 export const connectionLost = () =>
   new TypeError("fetch failed", { cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) });
@@ -154,13 +163,26 @@ export function scriptedClient(steps: Step[], options: Partial<ClientOptions> = 
   const client = buildClient({ baseUrl: "https://pay.example", apiKey: key, fetch, ...options }, time);
   /** The delays between the requests, in ms. */
   const delays = () => sent.slice(1).map((request, i) => request.at - sent[i]!.at);
-  return { client, time, sent, delays };
+  return {
+    client,
+    time,
+    sent,
+    delays,
+    /** The result of a create of the sample payout, with changes. */
+    create: (ofCall?: CreateOptions, changes: object = {}) =>
+      time.run(client.disbursements.create({ ...disbursementRequest, ...changes }, ofCall).result()),
+    /** Reads the sample payout. */
+    read: (ofCall?: CallOptions) => time.run(client.disbursements.verify(record.reference, ofCall)),
+    /** The error of a call. */
+    failure: async (call: (called: DisbursementClient) => Promise<unknown>) =>
+      (await time.run(rejectionOf((async () => call(client))()))) as ClientError,
+  };
 }
 
 /** Like {@link scriptedClient}, but the client has received a response from the service before. */
 export async function reachedClient(steps: Step[], options: Partial<ClientOptions> = {}) {
   const script = scriptedClient([ok(record), ...steps], options);
-  await script.time.run(script.client.disbursements.verify(record.reference));
+  await script.read();
   script.sent.length = 0;
   return script;
 }

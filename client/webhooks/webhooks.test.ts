@@ -42,7 +42,7 @@ const signedAt = (timestamp: string) => {
 interface Received {
   body?: string | Buffer;
   headers?: Record<string, string>;
-  secrets?: string | string[];
+  secrets?: string;
 }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));
@@ -86,6 +86,14 @@ describe("beside the test vectors of the conformance suite", () => {
   });
 });
 
+/** A UsageError asks for a fix of the program, a WebhookError says that the webhook must not be trusted. */
+const says = async (call: Promise<unknown>, kind: typeof WebhookError | typeof UsageError, message: RegExp) => {
+  const error = (await rejectionOf(call)) as Error;
+  expect(error).toBeInstanceOf(kind);
+  expect(error.message).toMatch(message);
+  expect(error.message).not.toContain("????");
+};
+
 describe("verifyWebhook", () => {
   const messages: [RegExp, Received][] = [
     [/missing/, { headers: without("webhook-id") }],
@@ -93,19 +101,14 @@ describe("verifyWebhook", () => {
     [/missing/, { headers: headers({ "webhook-signature": "" }) }],
     [/^No signature matches/, { body: `${text} ` }],
     [/tolerance/, { headers: at(-301) }],
-    [/not an event/, { body: "{}", headers: signatures(sign("{}")) }],
-    [/secret is not set/, { secrets: [] }],
-    [/secret is not set/, { secrets: [secret, ""] }],
-    [/secret is not set/, { secrets: "", headers: {} }],
-    [/secret must be whsec_/, { secrets: `AAAAwhsec_${secret.slice(6)}` }],
+    ...["[]", "null", "7", '"x"', "{}", '{"event":1,"data":{}}', '{"event":"x"}', "not json", "\xff"].map(
+      (body): [RegExp, Received] => [/not an event/, { body, headers: signatures(sign(body)) }],
+    ),
   ];
-  test.each(messages)(
-    "reports %s",
-    async (message, { body: given = text, headers: sent = headers(), secrets = secret }) => {
-      await expect(verifyWebhook(given, sent, secrets)).rejects.toThrow(message);
-      await expect(verifyWebhook(given, new Headers(sent), secrets)).rejects.toThrow(message);
-    },
-  );
+  test.each(messages)("reports %s %j", async (message, { body: given = text, headers: sent = headers() }) => {
+    await says(verifyWebhook(given, sent, secret), WebhookError, message);
+    await says(verifyWebhook(given, new Headers(sent), secret), WebhookError, message);
+  });
 
   test.each([
     ["text", text],
@@ -128,37 +131,21 @@ describe("verifyWebhook", () => {
   });
 
   test.each([{}, [], 7, null, undefined, { event: "x" }])(
-    "rejects the parsed body %j and says how to get the raw one",
+    "rejects the parsed body %j and says how to get the raw one, unless the request is no webhook at all",
     async (given) => {
-      const error = await rejectionOf(verifyWebhook(given as never, headers(), secret));
-      expect(error).toBeInstanceOf(UsageError);
-      expect((error as Error).message).toMatch(/express\.raw.*request\.text/);
+      await says(verifyWebhook(given as never, headers(), secret), UsageError, /express\.raw.*request\.text/);
+      await says(verifyWebhook(given as never, {}, secret), WebhookError, /missing/);
     },
   );
 
-  test.each([undefined, null, "", 7, "whsec_????", "whsec_"])(
+  const malformed = [7, "whsec_????", "whsec_", `AAAAwhsec_${secret.slice(6)}`];
+  test.each([undefined, null, "", [], [secret, ""], ...malformed])(
     "throws a UsageError for the secret %j without showing it, whatever is received",
     async (given) => {
-      for (const call of [verifyWebhook(text, headers(), given as never), verifyWebhook("", {}, given as never)]) {
-        const error = (await rejectionOf(call)) as Error;
-        expect(error).toBeInstanceOf(UsageError);
-        expect(error.message).toMatch(given ? /secret must be/ : /secret is not set/);
-        expect(error.message).not.toContain("????");
-      }
+      const message = malformed.includes(given as string) ? /secret must be whsec_/ : /secret is not set/;
+      await says(verifyWebhook(text, headers(), given as never), UsageError, message);
+      await says(verifyWebhook("", {}, given as never), UsageError, message);
       await expect(signWebhook(event, given as never)).rejects.toBeInstanceOf(UsageError);
-    },
-  );
-
-  test("rejects a request without headers as a forgery, whatever its body", async () => {
-    const error = await rejectionOf(verifyWebhook({} as never, {}, secret));
-    expect(error).toBeInstanceOf(WebhookError);
-    expect((error as WebhookError).name).toBe("WebhookError");
-  });
-
-  test.each(["[]", "null", "7", '"x"', "{}", '{"event":1,"data":{}}', '{"event":"x"}', "not json", "\xff"])(
-    "rejects %j, which is signed but not an event",
-    async (given) => {
-      expect(await rejectionOf(verifyWebhook(given, signatures(sign(given)), secret))).toBeInstanceOf(WebhookError);
     },
   );
 
@@ -189,13 +176,10 @@ describe("signWebhook", () => {
 });
 
 describe("test vectors of the conformance suite", () => {
-  type Vector = {
-    id: string;
+  type Vector = Record<"id" | "body" | "verdict", string> & {
     secrets: string[];
     headers: Record<string, string>;
-    body: string;
     time: number;
-    verdict: string;
   };
   const file = new URL("../../conformance/vectors/webhooks.json", import.meta.url);
   const { vectors } = JSON.parse(readFileSync(file, "utf8")) as { vectors: Vector[] };

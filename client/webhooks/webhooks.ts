@@ -1,5 +1,5 @@
 import { ClientError, UsageError } from "../errors.ts";
-import { parse } from "../json.ts";
+import { parse } from "../text.ts";
 import type { WebhookEvent } from "../types.ts";
 import { keyOf, keysOf } from "./webhook-secret.ts";
 import type { Key } from "./webhook-secret.ts";

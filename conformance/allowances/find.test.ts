@@ -51,12 +51,6 @@ async function find(refuses: Refuses, { declared, safe = true, maxPayouts = 500,
 
 const above = (most: number) => (fields: Fields) => Number(fields["amount"]) > most;
 
-test("a target without limits accepts everything that is tried", async () => {
-  const { limits, target } = await find(() => false);
-  expect(limits.all).toEqual({});
-  expect(target.budget.payouts).toBeLessThan(50);
-});
-
 const text = (value: unknown) => (typeof value === "string" ? value : "");
 const all = 2 ** 53 - 1;
 
@@ -107,12 +101,6 @@ const everyLimit: [declared: Declaration, refuses: Refuses, evidence: string][] 
 describe.each(everyLimit)("%j", (declared, refuses, evidence) => {
   const [field] = Object.keys(declared) as [keyof Declaration];
 
-  test("is found", async () => {
-    const { limits, outcome } = await find(refuses, { largest: all });
-    expect(limits.found).toMatchObject(declared);
-    expect(outcome).toMatchObject({ findings: { [field]: { value: declared[field] } } });
-  });
-
   test("is proved if it was declared", async () => {
     const { limits, outcome, target } = await find(refuses, { declared });
     expect(outcome).toMatchObject({ findings: { [field]: { text: "Declared and proved." } } });
@@ -140,11 +128,6 @@ test.each<[what: string, Refuses, Declaration, Over?]>([
     above(1_234_567),
     { largestAmount: 1_000_000 },
     { safe: false },
-  ],
-  [
-    "the signs of references",
-    ({ reference }) => !/^[\w. -]*$/.test(text(reference)),
-    { referenceCharacters: "A-Za-z0-9_. -" },
   ],
   [
     "that references may not begin or end with a space",

@@ -11,8 +11,7 @@ import type { Target } from "../target/target.ts";
 import type { Declaration } from "./declaration.ts";
 import { rendered, type Finding, type Findings } from "./file.ts";
 import { fitted } from "./fit.ts";
-import { isCleanRefusal } from "./unknown.ts";
-import type { Limits } from "./limits.ts";
+import { isCleanRefusal, type Limits } from "./limits.ts";
 import { allPairs, ordinaryAmount, plainAddress, secureAddress, type Fields, type Search } from "./search.ts";
 import { provable } from "./table.ts";
 import { textOf } from "../target/values.ts";
@@ -61,22 +60,11 @@ function line({ label, isOfCheckouts }: Limit, { fields, response }: Attempt, re
   return `${isCheckout ? `a checkout with ${what}` : what} → ${response.status ?? "no response"}`;
 }
 
-/** Returns the attempts on both sides of the limit if it is about a size, otherwise all attempts. */
-function evidenceOf(limit: Limit, attempts: readonly Attempt[], recipient: string): string {
-  const { size } = limit;
-  const bySize = size && attempts.toSorted((a, b) => size(a.fields, recipient) - size(b.fields, recipient));
-  const shown = bySize
-    ? [bySize.findLast(isPaid), bySize.find((attempt) => !isPaid(attempt))].filter((attempt) => attempt !== undefined)
-    : attempts;
-  return `POST /v1/disbursements with ${[...new Set(shown.map((attempt) => line(limit, attempt, recipient)))].join("; ")}.`;
-}
-
 /** Says what the attempts prove about a limit. */
-function findingOf(limit: Limit, value: unknown, attempts: readonly Attempt[], recipient: string): Finding {
-  const evidence = evidenceOf(limit, attempts, recipient);
-  if (value !== undefined) return { value, text: `Found: ${evidence} ${limit.note ?? ""}`.trim() };
-  const conclusion = attempts.some(isPaid) ? "No limit found" : "Not declared, because other values are refused too";
-  return { text: `${conclusion}: ${evidence}` };
+function findingOf({ note = "" }: Limit, value: unknown, attempts: readonly Attempt[]): Finding {
+  if (value !== undefined) return { value, text: `Found. ${note}`.trim() };
+  const isFree = attempts.some(isPaid);
+  return { text: isFree ? "No limit found." : "Not declared, because other values are refused too." };
 }
 
 const throttledText =
@@ -97,12 +85,10 @@ function velocityFinding(limited: number, throttled: string | undefined): Findin
 }
 
 /** Describes how late the search could read new records. */
-function delayFinding({ readAfterWriteMs: value }: Declaration): Finding {
-  const request = "GET /v1/disbursements/{reference}";
-  return value === undefined
-    ? { text: `No delay found: ${request} → 200 immediately after a payout, or no 200 within two seconds.` }
-    : { value, text: `Found: ${request} → 404 at first, and 200 after at most ${value} ms.` };
-}
+const delayFinding = ({ readAfterWriteMs: value }: Declaration): Finding =>
+  value === undefined
+    ? { text: "No delay found." }
+    : { value, text: "Found: a new record could not be read at first." };
 
 /** Returns functions that make an ordinary payout with other values, and that remember the attempts. */
 async function createTrials(
@@ -305,7 +291,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     if (attempts.length === 0) return { text: limit.needless! };
     if (flaw !== undefined) return { text: `Not declared, because ${flaw}.` };
     if (found !== undefined) limits.add({ [field]: found });
-    return findingOf(limit, found, attempts, search.recipient);
+    return findingOf(limit, found, attempts);
   }
 
   /**

@@ -10,8 +10,6 @@ describe("a request that exceeds a limit", () => {
     [{ largestAmount: 99 }, "amounts above 99"],
     [{ largestAmount: 100 }, undefined],
     [{ smallestAmount: 101 }, "amounts below 101"],
-    [{ longestReference: 13 }, "references of more than 13 characters"],
-    [{ referenceCharacters: "a-z0-9" }, "references with characters other than a-z0-9"],
     [{ countries: ["GH"] }, "countries other than GH"],
     [{ currencies: ["GHS"] }, "currencies other than GHS"],
     [{ numberRanges: ["22501"] }, "phone numbers other than 22501"],

@@ -1,5 +1,12 @@
-// Holds the limits of the target: declared by the caller, or found by the run.
-import type { Declaration } from "./declaration.ts";
+// Holds the limits of the target: declared by the caller, or found by the run. Recognises a refusal whose reason may be a
+// limit that nobody has declared or found, so that it cannot be judged.
+import { describeResponse } from "../check.ts";
+import { homeOf } from "../generate/countries.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { leastOf, type Declaration } from "./declaration.ts";
+import { rendered } from "./file.ts";
+import { allPairs, type Fields } from "./search.ts";
+import { exceeded, table } from "./table.ts";
 
 export type Limits = ReturnType<typeof createLimits>;
 
@@ -38,4 +45,63 @@ export function createLimits(declared: Declaration = {}) {
     /** Returns true if the limit of a field is declared, found, or does not exist. */
     isKnown: (field: keyof Declaration) => searched.has(field),
   };
+}
+
+/** Returns true for a refusal in the shape of §7 that says that a value of the request is not accepted. */
+export function isCleanRefusal({ status = 0, json, request }: TargetResponse): boolean {
+  const checkout = request.path === "/v1/checkouts";
+  const refused = checkout
+    ? status >= 400 && status < 500 && ![401, 404, 409, 429].includes(status)
+    : status === 400 || status === 422;
+  const { statusCode, error, message = "" } = (json ?? {}) as Record<string, unknown>;
+  return refused && statusCode === status && typeof error === "string" && typeof message === "string";
+}
+
+/** Returns true for a create whose refusal may have a limit as its reason. */
+const isPlainCreate = ({ method, path, effect, key = "own", body, forced }: TargetRequest) =>
+  method === "POST" &&
+  (path === "/v1/disbursements" || path === "/v1/checkouts") &&
+  effect === "moves-money" &&
+  key === "own" &&
+  body === undefined &&
+  !forced;
+
+/** The narrowest limits that a target may have: it must accept all values inside them. */
+function narrowest(recipient: string): Declaration {
+  const { country, currency } = homeOf(recipient);
+  return {
+    largestAmount: leastOf("largestAmount"),
+    smallestAmount: 100,
+    largestByCurrency: Object.fromEntries(
+      allPairs.flatMap((pair) => (pair.currency === currency ? [] : [[pair.currency, leastOf("largestAmount")]])),
+    ),
+    largestCheckout: leastOf("largestAmount"),
+    longestReference: leastOf("longestReference"),
+    longestReferenceBytes: leastOf("longestReference"),
+    referenceCharacters: "A-Za-z0-9-",
+    referenceEnds: "A-Za-z0-9",
+    countries: [country],
+    currencies: [currency],
+    numberRanges: [recipient],
+    httpsWebhooks: true,
+  };
+}
+
+/**
+ * Returns why the target may have refused one of these requests, and the line to add to certify.yaml; undefined if each
+ * refusal counts. A refusal counts if it is not a proper response, or if the run knows all limits that may be its
+ * reason.
+ */
+export function unknownLimit(limits: Limits, recipient: string, evidence: readonly TargetResponse[]) {
+  for (const response of evidence) {
+    if (!isPlainCreate(response.request) || !isCleanRefusal(response)) continue;
+    const fields = response.request.json as Fields;
+    for (const [field, value] of Object.entries(narrowest(recipient)) as [keyof Declaration, unknown][]) {
+      const what = limits.isKnown(field) ? undefined : exceeded({ [field]: value }, fields);
+      if (what === undefined) continue;
+      const line = `${field}: ${rendered(table[field].example)}`;
+      return `the target refused a value, and the run does not know whether it limits ${field}: ${describeResponse(response)}. If it does, add a line such as "${line}" to certify.yaml (--declare)`;
+    }
+  }
+  return undefined;
 }

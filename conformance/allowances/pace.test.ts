@@ -27,7 +27,6 @@ const perRecipient: Velocity = { payouts: 1, seconds: 10, per: "recipient" };
 
 test.each([
   ["until the merchant may pay again", [perMerchant], ["1", "2", "3", "4", "5"], [0, 0, 10, 10, 20]],
-  ["only for the same recipient, if the rule is per recipient", [perRecipient], ["1", "2", "1"], [0, 0, 10]],
   ["for every rule", [perRecipient, { ...perMerchant, seconds: 60 }], ["1", "1", "2"], [0, 10, 60]],
 ])("payouts wait %s", async (_, rules, phones, expected) => {
   const { pay, sent } = pacer(rules);

@@ -10,8 +10,6 @@ import { textOf } from "../target/values.ts";
 type Proof<Value> = {
   /** Describes the value of a payout to which the limit applies. */
   label: (fields: Fields, recipient: string) => string;
-  /** The size of that value, if accepted values end somewhere. */
-  size?: (fields: Fields, recipient: string) => number;
   /** What a reader must know about a limit that was found. */
   note?: string;
   /** Set if checkouts prove the limit, and not payouts. */
@@ -34,13 +32,22 @@ type Limit<Value> = {
   example: Value;
   /** Says what the target refuses if a request with valid values exceeds the limit, such as "amounts above 1000000". */
   exceeded?: (limit: Value, fields: Fields) => string | undefined;
-  /** Returns the widest limit that these fields exceed. */
-  widest?: (fields: Fields) => Value;
   proof?: Proof<Value>;
 };
 
-const lengthOf = ({ reference }: Fields) => [...String(reference)].length;
-const amountOf = ({ amount }: Fields) => Number(amount);
+/** A limit that is the largest size of a value. */
+type Sized = Omit<Proof<number>, "inside" | "beyond"> &
+  Pick<Limit<number>, "phrase" | "example"> & {
+    /** The size of the value in a request; no number if the request has no such value. */
+    size: (fields: Fields) => unknown;
+    /** Says what is refused. */
+    beyond: (limit: number) => string;
+    /** False if a value at the edge may be refused for another reason. */
+    provesEdge?: boolean;
+    /** Returns a payout with a value of this size; undefined if the budget does not cover it. */
+    of: (size: number, search: Search) => Fields | undefined;
+  };
+
 const amountLabel = ({ amount }: Fields) => `amount ${textOf(amount)}`;
 
 /** Returns a test whether a text has only characters of the class, such as `a-z0-9`. */
@@ -51,7 +58,6 @@ const madeOf = (characters: string) => {
 
 /** Returns true if the fields are those of a checkout, which has no phone number. */
 const isCheckout = (fields: Fields) => "country" in fields && !("phoneNumber" in fields);
-const bytesOf = ({ reference }: Fields) => Buffer.byteLength(String(reference));
 
 /** Returns true if the phone number is in one of the ranges. */
 export const inRanges = (ranges: readonly string[], phoneNumber: string): boolean =>
@@ -65,6 +71,24 @@ function shared({ phoneNumber }: Fields, recipient: string): number {
   const digits = [...recipient].findIndex((digit, index) => digit !== textOf(phoneNumber)[index]);
   return digits < 0 ? recipient.length : digits;
 }
+
+/** The entry of a limit that is the largest size of a value. */
+const sized = ({ phrase, example, size, beyond, of, provesEdge = true, ...proof }: Sized): Limit<number> => {
+  const payouts = (limit: number, search: Search) => [of(limit, search)].filter((fields) => fields !== undefined);
+  return {
+    phrase,
+    example,
+    exceeded(most, fields) {
+      const value = size(fields);
+      return typeof value === "number" && value > most ? beyond(most) : undefined;
+    },
+    proof: {
+      ...proof,
+      ...(provesEdge ? { inside: payouts } : {}),
+      beyond: (most, search) => payouts(most + 1, search),
+    },
+  };
+};
 
 /** The entry of the countries or of the currencies. */
 const place = (field: "country" | "currency", plural: string, valid: RegExp, example: string[]): Limit<string[]> => ({
@@ -88,67 +112,47 @@ const rule = ({ payouts, seconds, per }: Velocity) => `at most ${payouts} payout
 type Table = { [Field in keyof Declaration]-?: Limit<NonNullable<Declaration[Field]>> };
 
 export const table: Table = {
-  largestAmount: {
+  largestAmount: sized({
     phrase: (amount) => `amounts up to ${amount}`,
     example: 1_000_000,
-    widest: (fields) => amountOf(fields) - 1,
-    exceeded: (most, { amount }) => (typeof amount === "number" && amount > most ? `amounts above ${most}` : undefined),
-    proof: {
-      label: amountLabel,
-      size: amountOf,
-      find: find.largestAmount,
-      inside: (most, { largest }) => (most <= largest ? [{ amount: most }] : []),
-      beyond: (most, { largest }) => (most < largest ? [{ amount: most + 1 }] : []),
-    },
-  },
+    size: ({ amount }) => amount,
+    beyond: (most) => `amounts above ${most}`,
+    label: amountLabel,
+    find: find.largestAmount,
+    of: (amount, { largest }) => (amount <= largest ? { amount } : undefined),
+  }),
   smallestAmount: {
     phrase: (amount) => `amounts from ${amount}`,
     example: 100,
-    widest: (fields) => amountOf(fields) + 1,
     // The interface demands that an amount of 1 is accepted, so a smallest amount excuses no refusal.
     exceeded: (least, { amount }) =>
       typeof amount === "number" && amount > 1 && amount < least ? `amounts below ${least}` : undefined,
     proof: {
       label: amountLabel,
-      size: (fields) => -amountOf(fields),
       find: find.smallestAmount,
       inside: (least, { largest }) => (least <= largest ? [{ amount: least }] : []),
       beyond: (least) => (least > 1 ? [{ amount: least - 1 }] : []),
     },
   },
-  largestCheckout: {
+  largestCheckout: sized({
     phrase: (amount) => `checkouts of amounts up to ${amount}`,
     example: 500_000,
-    widest: (fields) => amountOf(fields) - 1,
-    exceeded: (most, fields) =>
-      isCheckout(fields) && typeof fields["amount"] === "number" && fields["amount"] > most
-        ? `checkouts of amounts above ${most}`
-        : undefined,
-    proof: {
-      label: amountLabel,
-      size: amountOf,
-      find: find.largestCheckout,
-      isOfCheckouts: true,
-      inside: (most) => [{ amount: most }],
-      beyond: (most) => [{ amount: most + 1 }],
-    },
-  },
-  longestReference: {
+    size: (fields) => (isCheckout(fields) ? fields["amount"] : undefined),
+    beyond: (most) => `checkouts of amounts above ${most}`,
+    label: amountLabel,
+    find: find.largestCheckout,
+    isOfCheckouts: true,
+    of: (amount) => ({ amount }),
+  }),
+  longestReference: sized({
     phrase: (length) => `references of at most ${length} characters`,
     example: 20,
-    widest: (fields) => lengthOf(fields) - 1,
-    exceeded: (most, fields) =>
-      typeof fields["reference"] === "string" && lengthOf(fields) > most
-        ? `references of more than ${most} characters`
-        : undefined,
-    proof: {
-      label: (fields) => `a reference of ${lengthOf(fields)} characters`,
-      size: lengthOf,
-      find: find.longestReference,
-      inside: (length, search) => [{ reference: find.ofLength(search, length) }],
-      beyond: (length, search) => [{ reference: find.ofLength(search, length + 1) }],
-    },
-  },
+    size: ({ reference }) => (typeof reference === "string" ? [...reference].length : undefined),
+    beyond: (most) => `references of more than ${most} characters`,
+    label: ({ reference }) => `a reference of ${[...textOf(reference)].length} characters`,
+    find: find.longestReference,
+    of: (length, search) => ({ reference: find.ofLength(search, length) }),
+  }),
   referenceCharacters: {
     phrase: (characters) => `references made of ${characters}`,
     example: "A-Za-z0-9_-",
@@ -166,22 +170,17 @@ export const table: Table = {
       },
     },
   },
-  longestReferenceBytes: {
+  longestReferenceBytes: sized({
     phrase: (bytes) => `references of at most ${bytes} bytes`,
     example: 40,
-    widest: (fields) => bytesOf(fields) - 1,
-    exceeded: (most, fields) =>
-      typeof fields["reference"] === "string" && bytesOf(fields) > most
-        ? `references of more than ${most} bytes`
-        : undefined,
-    proof: {
-      label: (fields) => `a reference of ${bytesOf(fields)} bytes`,
-      size: bytesOf,
-      needless: "Not tried, because the target accepts no character that has several bytes.",
-      find: find.longestReferenceBytes,
-      beyond: (bytes, search) => [{ reference: find.ofBytes(search, bytes + 1) }],
-    },
-  },
+    size: ({ reference }) => (typeof reference === "string" ? Buffer.byteLength(reference) : undefined),
+    beyond: (most) => `references of more than ${most} bytes`,
+    label: ({ reference }) => `a reference of ${Buffer.byteLength(textOf(reference))} bytes`,
+    needless: "Not tried, because the target accepts no character that has several bytes.",
+    find: find.longestReferenceBytes,
+    provesEdge: false,
+    of: (bytes, search) => ({ reference: find.ofBytes(search, bytes) }),
+  }),
   referenceEnds: {
     phrase: (characters) => `references that begin and end with ${characters}`,
     example: "A-Za-z0-9",
@@ -211,7 +210,6 @@ export const table: Table = {
       // The numbers themselves would reveal a real recipient's number.
       label: (fields, recipient) =>
         `a phone number that shares ${shared(fields, recipient)} leading digits with --recipient`,
-      size: (fields, recipient) => -shared(fields, recipient),
       note: "Only one range in this country was searched for: add the others.",
       needsSafety: true,
       find: find.numberRanges,
@@ -227,7 +225,6 @@ export const table: Table = {
         .map(([currency, amount]) => `amounts up to ${amount} in ${currency}`)
         .join(", "),
     example: { KES: 1_000_000 },
-    widest: (fields) => ({ [textOf(fields["currency"])]: amountOf(fields) - 1 }),
     exceeded: (amounts, { amount, currency }) => {
       const most = amounts[textOf(currency)] ?? Infinity;
       return typeof amount === "number" && amount > most ? `amounts above ${most} in ${textOf(currency)}` : undefined;

@@ -28,16 +28,6 @@ test("a new record that is not found is read again, for at most two seconds", ()
   expect(visibility.again(response(verify, 404), 20)).toBeUndefined();
 });
 
-test("a delay that was met during the search is recorded, and awaited from then on", () => {
-  const { clock, limits, visibility } = after();
-  clock.ms = 700;
-  expect(visibility.again(response(verify, 200), 7)).toBeUndefined();
-  expect(limits.found).toEqual({ readAfterWriteMs: 1000 });
-  visibility.created(response(create, 200, "DSB2"));
-  clock.ms = 800;
-  expect(visibility.before({ ...verify, path: "/v1/disbursements/DSB2" })).toBe(900);
-});
-
 test.each<[string, Declaration]>([
   ["after the search", {}],
   ["although another delay is declared", { readAfterWriteMs: 500 }],
@@ -47,17 +37,6 @@ test.each<[string, Declaration]>([
   clock.ms = 700;
   expect(visibility.again(response(verify, 200), 7)).toContain('"readAfterWriteMs: 1000" to certify.yaml');
   expect(limits.found).toEqual({});
-});
-
-test("a record of replicas is read again only when its last change can be read everywhere", () => {
-  const { clock, visibility } = after({ readAfterWriteMs: 500, replicas: true });
-  const stated = (status: string) => ({ ...response(verify, 200), json: { data: { status } } }) as TargetResponse;
-  clock.ms = 500;
-  visibility.again(stated("pending"), 0);
-  expect(visibility.before(verify)).toBe(0);
-  clock.ms = 900;
-  visibility.again(stated("success"), 0);
-  expect(visibility.before(verify)).toBe(500);
 });
 
 test("a list waits until the last record can be read, and so does a checkout", () => {

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isMissing, toolchains, withCommand } from "../examples/examples.ts";
 import { reservePort } from "../target/reserve-port.ts";
-import { startSubject } from "../programs/receiver/process.ts";
-import { optionsFor, runTrial } from "./trial.ts";
+import { startSubject } from "../programs/receiver/subject.ts";
+import { runTrial } from "./trial.ts";
 
 const programs = [
   { language: "python", file: "../broken/banks/bank.py" },
@@ -42,18 +42,14 @@ export async function tryBank(bank: Bank, args: readonly string[] = []): Promise
       const url = `http://127.0.0.1:${await reservePort()}`;
       const settings = { WINDOW_MS: String(bank.windowMs), BANK_FOLDER: folder, PHP_CLI_SERVER_WORKERS: "24" };
       const running = await startSubject(command, url, { ...process.env, ...settings });
-      try {
-        const server = { url, key: "bank-key-one-0001", secondKey: "bank-key-two-0002", stop: running.kill };
-        const { requirements, errors } = await runTrial(await optionsFor(server, args), { only: races });
-        const expected = bank.windowMs > 0 ? "fail" : "pass";
-        const wrong = requirements.filter(({ id, verdict }) => races.includes(id) && verdict !== expected);
-        return [
-          ...wrong.map(({ id, verdict, checks }) => `${id}: ${verdict}, ${checks[0]?.actual ?? "not judged"}`),
-          ...errors,
-        ];
-      } finally {
-        await running.kill();
-      }
+      const server = { url, key: "bank-key-one-0001", secondKey: "bank-key-two-0002", stop: running.kill };
+      const { requirements, errors } = await runTrial(server, args, { only: races });
+      const expected = bank.windowMs > 0 ? "fail" : "pass";
+      const wrong = requirements.filter(({ id, verdict }) => races.includes(id) && verdict !== expected);
+      return [
+        ...wrong.map(({ id, verdict, checks }) => `${id}: ${verdict}, ${checks[0]?.actual ?? "not judged"}`),
+        ...errors,
+      ];
     });
   } finally {
     await rm(folder, { recursive: true });

@@ -5,13 +5,12 @@ import { catalogue } from "../contract/requirements.ts";
 import type { Profile, Report, Requirement, Verdict } from "../results.ts";
 import type { CheckReport } from "../run/verdicts.ts";
 import { joined, type Fault } from "./fault.ts";
-import { startBroken } from "./server.ts";
+import { startBroken, type Running } from "./server.ts";
 import type { SoundServer } from "./sound.ts";
-import { optionsFor, runTrial, type Trial } from "./trial.ts";
+import { runTrial, type Trial } from "./trial.ts";
 
 const requirements = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
-const levelOf = (id: string) => requirements.get(id)?.level;
-const expected: Record<Requirement["level"], Verdict> = { must: "fail", should: "warn", observe: "observed" };
+const violation: Record<Requirement["level"], Verdict> = { must: "fail", should: "warn", observe: "observed" };
 
 /** Returns a requirement's observations as one string. Equal behaviour gives equal strings. */
 const observationsOf = (report: Report, id: string) =>
@@ -24,21 +23,8 @@ export type Baseline = ReadonlyMap<string, string>;
 
 export async function observeSound(): Promise<Baseline> {
   const ids = catalogue.filter(({ level }) => level === "observe").map(({ id }) => id);
-  const server = await startBroken();
-  try {
-    const report = await runTrial(await optionsFor(server, ["--profile", "core"]), { only: ids });
-    return new Map(ids.map((id) => [id, observationsOf(report, id)]));
-  } finally {
-    await server.stop();
-  }
-}
-
-/** Returns the names of the checks that caught a violation of the requirement. */
-function catchers(report: Report, id: string, baseline: Baseline): string[] {
-  const result = report.requirements.find((requirement) => requirement.id === id);
-  if (!result || result.verdict !== expected[result.level]) return [];
-  if (result.level === "observe" && observationsOf(report, id) === baseline.get(id)) return [];
-  return result.checks.filter(({ verdict }) => verdict === expected[result.level]).map(({ name }) => name);
+  const report = await runTrial(startBroken(), [], { only: ids });
+  return new Map(ids.map((id) => [id, observationsOf(report, id)]));
 }
 
 /**
@@ -50,49 +36,39 @@ function allFailed(ids: readonly string[]) {
   const open = new Set(ids);
   return ({ results }: CheckReport) => {
     for (const [id, { verdict }] of Object.entries(results)) {
-      if (levelOf(id) !== "observe" && verdict === expected[levelOf(id) ?? "must"]) open.delete(id);
+      const level = requirements.get(id)?.level ?? "must";
+      if (level !== "observe" && verdict === violation[level]) open.delete(id);
     }
     return open.size === 0;
   };
 }
 
-/** The result for one broken server. */
-export type Catch = {
-  /** For each violated requirement, the names of the checks that caught the fault; an empty array if no check did. */
-  by: Record<string, string[]>;
-  /** The violated requirements for which no check caught the fault. */
-  missed: string[];
-  /** Errors of the suite itself. */
-  errors: string[];
-};
-
 /**
  * Starts a server with a fault and runs the checks that must catch the fault. Does so once for each profile in which
- * the fault violates a requirement.
+ * the fault violates a requirement. Returns the violated requirements for which no check caught the fault, and errors of
+ * the suite itself.
  * @param knowsLimits true to run without the search for limits, as if they were known
  */
 export async function tryFault(
   { how, violates, through }: Pick<Fault, "how" | "violates" | "through">,
   baseline: Baseline,
   { args = [], knowsLimits = false }: { args?: readonly string[]; knowsLimits?: boolean } = {},
-): Promise<Catch> {
-  const result: Catch = { by: {}, missed: [], errors: [] };
+): Promise<{ missed: string[]; errors: string[] }> {
+  const result = { missed: [] as string[], errors: [] as string[] };
   for (const profile of ["core", "extended"] as const) {
     const ids = violates.filter((id) => requirements.get(id)?.profile === profile);
     if (ids.length === 0) continue;
     const choose: Trial["choose"] = (all) =>
       all.filter(({ phase, ids: own }) => !knowsLimits || phase !== "limits" || ids.some((id) => own.includes(id)));
-    const server = await startBroken(how);
-    try {
-      const options = await optionsFor(server, ["--profile", profile, ...args]);
-      const report = await runTrial(options, { only: ids, through, choose, enough: allFailed(ids) });
-      for (const id of ids) result.by[id] = catchers(report, id, baseline);
-      result.errors.push(...report.errors);
-    } finally {
-      await server.stop();
-    }
+    const trial = { only: ids, through, choose, enough: allFailed(ids) };
+    const report = await runTrial(startBroken(how), ["--profile", profile, ...args], trial);
+    const caught = report.requirements.filter(
+      ({ id, level, verdict }) =>
+        verdict === violation[level] && (level !== "observe" || observationsOf(report, id) !== baseline.get(id)),
+    );
+    result.missed.push(...ids.filter((id) => !caught.some((requirement) => requirement.id === id)));
+    result.errors.push(...report.errors);
   }
-  result.missed = violates.filter((id) => !result.by[id]?.length);
   return result;
 }
 
@@ -100,44 +76,27 @@ export async function tryFault(
 export type SoleCatch = Fault & Required<Pick<Fault, "onlyBy">>;
 
 /**
- * The age from which a server treats a record as old. No check takes so long. Therefore only the checks at the end of
- * the run, after `lingerSeconds`, find old records.
+ * Runs all checks of the profile against a server. Returns the requirements that failed, and the suite's own errors.
+ * No check takes as long as the age from which the server treats a record as old. Therefore only the checks at the end
+ * of the run, which linger for longer, find old records.
  */
-const oldAge = 30_000;
-const lingerSeconds = 35;
-
-/** Runs all checks of the profile against a server. Returns the requirements that failed, and the suite's own errors. */
 export async function findKillers({ how, onlyBy: { profile } }: SoleCatch): Promise<string[]> {
-  const server = await startBroken(how, oldAge);
-  try {
-    const report = await runTrial(await optionsFor(server, ["--profile", profile, "--linger", String(lingerSeconds)]));
-    return [...report.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id), ...report.errors];
-  } finally {
-    await server.stop();
-  }
+  const report = await runTrial(startBroken(how, 30_000), ["--profile", profile, "--linger", "35"]);
+  return [...report.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id), ...report.errors];
 }
 
-type Deployment = Pick<SoundServer, "how" | "prefix" | "args" | "declared" | "verdict">;
+type Deployment = Partial<SoundServer> & { start?: () => Promise<Running> };
 
 /** Runs checks of a profile against a server. The caller provides everything that the checks need. */
 export async function runAgainst(
-  { how, prefix = "", args = [], declared }: Deployment,
+  { how, start = () => startBroken(how), prefix = "", args = [], declared }: Deployment,
   profile: Profile,
   trial?: Trial,
 ): Promise<Report> {
-  const server = await startBroken(how);
-  try {
-    const provided = ["--effects", "money", "--recipient", "2257038102473", "--failing-recipient", "2250000000089"];
-    const options = await optionsFor({ ...server, url: server.url + prefix }, [
-      "--profile",
-      profile,
-      ...provided,
-      ...args,
-    ]);
-    return await runTrial({ ...options, ...(declared ? { declared } : {}) }, trial);
-  } finally {
-    await server.stop();
-  }
+  const server = await start();
+  const provided = ["--effects", "money", "--recipient", "2257038102473", "--failing-recipient", "2250000000089"];
+  const all = ["--profile", profile, ...provided, ...args];
+  return runTrial({ ...server, url: server.url + prefix }, all, { ...trial, declared });
 }
 
 /**

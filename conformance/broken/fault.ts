@@ -1,47 +1,17 @@
 // Defines a broken server: a description, the requirements it violates, and the code that makes it violate them.
-import type { Ask, Call, Reply } from "../model/messages.ts";
+import type { Hooks } from "../model/merchant.ts";
 import type { Profile } from "../results.ts";
-import type { ClaimedDelivery } from "../../server/domain/deliveries.ts";
-import type { Rails } from "../../server/domain/rails.ts";
-import type { Storage } from "../../server/domain/storage.ts";
 
-export type { Ask, Call, Reply } from "../model/messages.ts";
-
-/** An outgoing webhook. */
-export type Message = {
-  url: string;
-  headers: Record<string, string>;
-  body: string;
-  /** The delivery that the server has claimed, with the merchant's webhook secrets. */
-  claimed: ClaimedDelivery;
-};
-
-/** Sends a webhook to its receiver. A failed connection resolves with status 502. */
-export type Deliver = (message: Message) => Promise<Reply>;
+export type { Hooks } from "../model/merchant.ts";
+export type { Ask, Call, Deliver, Message, Reply } from "../model/messages.ts";
 
 /** The properties of the server that a fault may use. */
 export type World = {
   key: string;
   secondKey: string;
-  /** The base URL for clients. */
-  origin: () => string;
   sleep: (ms: number) => Promise<void>;
   /** The age, in milliseconds of real time, from which a record is old. */
   oldAge: number;
-};
-
-/** The functions that a fault can replace. Functions that it omits behave as in the sound server. */
-export type Hooks = {
-  /** Handles each request in place of forwarding it. If it resolves with undefined, the connection is closed. */
-  handle?: (call: Call, ask: Ask) => Promise<Reply | undefined>;
-  /** Returns replacements for storage methods. */
-  storage?: (inner: Storage) => Partial<Storage>;
-  /** Handles each webhook in place of delivering it. */
-  webhook?: (message: Message, deliver: Deliver) => Promise<Reply>;
-  /** Additional environment variables for the server. */
-  env?: Record<string, string>;
-  /** What carries the money of a server whose `env` makes it live. Omit it for payments that succeed immediately. */
-  rails?: Rails;
 };
 
 export type Fault = {
@@ -87,13 +57,13 @@ export const joined =
         return {
           ...inner,
           ...outer,
-          env: { ...inner.env, ...outer.env },
+          settings: { ...inner.settings, ...outer.settings },
           handle: (call, ask) => handle(call, async (each) => (inner.handle ? inner.handle(each, ask) : ask(each))),
           webhook: (message, deliver) =>
             webhook(message, (each) => (inner.webhook ? inner.webhook(each, deliver) : deliver(each))),
-          storage(storage) {
-            const changed = { ...storage, ...inner.storage?.(storage) };
-            return { ...changed, ...outer.storage?.(changed) };
+          merchant(account) {
+            const changed = { ...account, ...inner.merchant?.(account) };
+            return { ...changed, ...outer.merchant?.(changed) };
           },
         };
       });

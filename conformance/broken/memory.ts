@@ -15,7 +15,6 @@ import {
 } from "./calls.ts";
 import { handles, responses } from "./changes.ts";
 import type { Ask, Call, How, Reply, World } from "./fault.ts";
-import { createAsk } from "./proxy.ts";
 import { dataOf, isAccepted, isError, refusal, withData } from "./replies.ts";
 
 /** The first accepted request with a reference. */
@@ -197,9 +196,6 @@ export const reserves =
 /** Sends a webhook that looks to the merchant like the webhook of a failed payout. */
 export async function notify(url: string | undefined) {
   if (url === undefined || !URL.canParse(url)) return;
-  const { origin, pathname, search } = new URL(url);
-  const { ask, close } = createAsk(new URL(origin));
-  const call = { method: "POST", path: pathname + search, headers: {}, body: Buffer.alloc(0) };
-  await ask(asJson(withFields(call, { event: "disbursement.failed" })));
-  close();
+  const body = JSON.stringify({ event: "disbursement.failed" });
+  await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body }).catch(() => undefined);
 }

@@ -1,80 +1,49 @@
-// Counts the payouts of a run, both in the requests that the server receives and in the records that it stores.
-import { afterEach, expect, test } from "vitest";
+// Counts the payments of a run in the records of the server. certify.full.test.ts tests --max-payouts.
+import { expect, test } from "vitest";
 import { runCertify } from "../testing/command-line.ts";
 import { joined, type Call, type How } from "./fault.ts";
-import { startBroken, type Running } from "./server.ts";
+import { startBroken } from "./server.ts";
 import { requests } from "./changes.ts";
 
-const timeout = 300_000;
-let server: Running;
-afterEach(() => server.stop());
+const sound: How = () => ({});
+/** Accepts any country and currency of a checkout, which only a `should` refuses. */
+const lenient = requests("createCheckout", (fields) => {
+  const { country, currency } = fields;
+  return {
+    ...fields,
+    ...(typeof country === "string" && country.length === 2 ? { country: "CI" } : {}),
+    ...(typeof currency === "string" ? { currency: "XOF" } : {}),
+  };
+});
 
-/** Starts the reference server and records every request and every insert. */
-async function recording(how: How = () => ({})) {
+/** Runs the suite. Returns what came of it, the requests and the payments that the server recorded. */
+async function run(how: How, args: readonly string[]) {
   const seen: Call[] = [];
-  const made = { disbursements: 0, checkouts: 0, total: 0 };
-  const recorder: How = () => ({
-    async handle(call, ask) {
-      seen.push(call);
-      return ask(call);
-    },
-    storage: (inner) => ({
-      async insertDisbursement(record) {
-        const insertion = await inner.insertDisbursement(record);
-        if (!insertion.inserted) return insertion;
-        made.disbursements += 1;
-        made.total += record.amount;
-        return insertion;
-      },
-      async insertCheckout(record) {
-        const insertion = await inner.insertCheckout(record);
-        if (insertion.inserted) made.checkouts += 1;
-        return insertion;
-      },
-    }),
-  });
-  server = await startBroken(joined(recorder, how));
-  return { seen, made };
+  const recorder: How = () => ({ handle: (call, ask) => (seen.push(call), ask(call)) });
+  const server = await startBroken(joined(recorder, how));
+  const result = await runCertify(server.url, server.key, args);
+  await server.stop();
+  const payouts = server.merchants.flatMap(({ state }) => state.disbursements.records);
+  return { ...result, seen, payouts, checkouts: server.merchants.flatMap(({ state }) => state.checkouts.records) };
 }
 
-test("--effects none creates nothing and sends only GET requests without a body", { timeout }, async () => {
-  const { seen, made } = await recording();
-  const { code, report } = await runCertify(server.url, server.key, ["--profile", "extended", "--effects", "none"]);
+test.each([
+  ["none", "a sound server", sound],
+  ["reject", "a sound server", sound],
+  ["reject", "a server that accepts what only a should refuses", lenient],
+])("--effects %s creates nothing on %s", async (effects, _, how) => {
+  const profile = how === sound ? "extended" : "core";
+  const { code, report, seen, payouts, checkouts } = await run(how, ["--profile", profile, "--effects", effects]);
   expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
-  expect(seen.length).toBeGreaterThan(20);
-  expect(seen.filter(({ method, body }) => method !== "GET" || body.length > 0)).toEqual([]);
-  expect(made).toEqual({ disbursements: 0, checkouts: 0, total: 0 });
+  expect([...payouts, ...checkouts]).toEqual([]);
+  const others = seen.filter(({ method, body }) => method !== "GET" || body.length > 0);
+  expect(others.length > 0).toBe(effects === "reject");
 });
 
-test("--effects reject creates nothing on a sound server", { timeout }, async () => {
-  const { seen, made } = await recording();
-  const { code, report } = await runCertify(server.url, server.key, ["--profile", "extended", "--effects", "reject"]);
-  expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
-  expect(seen.some(({ method }) => method === "POST")).toBe(true);
-  expect(made).toEqual({ disbursements: 0, checkouts: 0, total: 0 });
-});
-
-test("--effects reject creates nothing on a server that accepts what only a should refuses", { timeout }, async () => {
-  const lenient = requests("createCheckout", (fields) => {
-    const { country, currency } = fields;
-    const fixed = {
-      ...(typeof country === "string" && country.length === 2 ? { country: "CI" } : {}),
-      ...(typeof currency === "string" ? { currency: "XOF" } : {}),
-    };
-    return { ...fields, ...fixed };
-  });
-  const { made } = await recording(lenient);
-  const { code, report } = await runCertify(server.url, server.key, ["--effects", "reject"]);
-  expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
-  expect(made).toEqual({ disbursements: 0, checkouts: 0, total: 0 });
-});
-
-// certify.test.ts tests --max-payouts.
-test("--max-total is not exceeded, and the report says which checks could not run", { timeout }, async () => {
-  const { made } = await recording();
-  const { code, report } = await runCertify(server.url, server.key, ["--effects", "money", "--max-total", "2500"]);
+test("--max-total is not exceeded, and the report says which checks could not run", async () => {
+  const { code, report, payouts } = await run(sound, ["--effects", "money", "--max-total", "2500"]);
   expect([code, report?.verdict]).toEqual([2, "error"]);
-  expect(made.total).toBeLessThanOrEqual(2_500);
-  expect(report?.created.filter(({ kind }) => kind === "disbursement")).toHaveLength(made.disbursements);
+  expect(payouts.reduce((total, { amount }) => total + amount, 0)).toBeLessThanOrEqual(2_500);
+  expect(report?.created.filter(({ kind }) => kind === "disbursement")).toHaveLength(payouts.length);
   expect(report?.counts["could-not-run"]).toBeGreaterThan(0);
 });

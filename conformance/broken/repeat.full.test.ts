@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import type { Exchange, Report } from "../results.ts";
 import { startBroken } from "./server.ts";
-import { optionsFor, runTrial } from "./trial.ts";
+import { runTrial } from "./trial.ts";
 
 const judged = [
   "auth.whole-key-compared",
@@ -49,7 +49,7 @@ test.each([
   const server = await startBroken();
   try {
     const args = ["--effects", "money", "--profile", "extended", "--recipient", recipient];
-    const report = await runTrial(await optionsFor(server, args), { only: judged });
+    const report = await runTrial({ ...server, stop: async () => undefined }, args, { only: judged });
     const exchanges = exchangesOf(report).filter(({ curl }) => !curl.startsWith("#"));
     expect(exchanges.length).toBeGreaterThan(100);
     const shown = JSON.stringify(exchanges);

@@ -1,8 +1,6 @@
 // Sound servers that differ from the reference server where the interface is silent, or have limits that §8 leaves open
 // (D45). Each must be certified, unless its entry states another verdict.
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Rail } from "../../server/domain/rails.ts";
-import { railsOf } from "../../server/testing/rail.ts";
 import type { Declaration } from "../allowances/declaration.ts";
 import {
   creates,
@@ -39,28 +37,15 @@ export type SoundServer = {
   args?: readonly string[];
 };
 
-/** A live server over a rail that pays in this way. Nobody pays the checkouts of the rail. */
-const live =
-  (pay: Rail["pay"]): How =>
-  () => ({
-    env: { SANDBOX: "false" },
-    rails: railsOf({
-      pay,
-      collect: async (_, { returnUrl: url }) => ({ status: "pending", url }),
-      find: async () => ({ status: "pending" }),
-    }),
-  });
-/** A live server over a rail that takes so long to pay. */
-const liveAfter = (ms: number) =>
-  live(async (_, { signal }) => {
-    await sleep(ms, undefined, { signal });
-    return { status: "success" };
-  });
+/** A live server whose payouts take so long. */
+const liveAfter =
+  (ms: number): How =>
+  () => ({ settings: { sandbox: false, settleMs: ms } });
 /** A live server that sends each webhook after a time. */
 const notifiesAfter =
   (ms: number): How =>
   () => ({
-    ...(liveAfter(0) as () => object)(),
+    settings: { sandbox: false, settleMs: 0 },
     async webhook(message, deliver) {
       // The server counts the webhook as delivered at once, so that its limit of concurrent deliveries delays no other
       // webhook.
@@ -72,11 +57,7 @@ const notifiesAfter =
 /** Gives every disbursement a final status immediately. */
 const ends =
   (status: "success" | "failed"): How =>
-  () => ({
-    storage: (inner) => ({
-      insertDisbursement: ({ due: _due, ...record }) => inner.insertDisbursement({ ...record, status }),
-    }),
-  });
+  () => ({ merchant: () => ({ outcomeOf: () => ({ status, delayMs: 0 }) }) });
 /** A server without the paths that match. */
 const lacks = (paths: RegExp, status = 404): How =>
   handles(async (call, ask) => (paths.test(call.path) ? html(status) : ask(call)));
@@ -323,7 +304,7 @@ const otherServers: readonly SoundServer[] = [
   sound("The server is live and payouts settle after three seconds.", liveAfter(3_000)),
   sound(
     "The server is live and payouts stay pending for a day.",
-    live(async () => ({ status: "pending" })),
+    () => ({ settings: { sandbox: false }, merchant: () => ({ outcomeOf: () => "pending" }) }),
     // The run ends before a payout settles, so it cannot judge the notification.
     { verdict: "error", args: ["--settle-timeout", "2"] },
   ),
@@ -394,7 +375,7 @@ const otherServers: readonly SoundServer[] = [
     "A phone number of another country is refused. A common country's foreign currency is also refused.",
     requests("createDisbursement", (fields) => (ofOneCountry(fields) ? fields : { ...fields, phoneNumber: "0" })),
   ),
-  sound("Requests are limited to 100 per second.", () => ({ env: { RATE_LIMIT: "100" } })),
+  sound("Requests are limited to 100 per second.", () => ({ settings: { requestsPerSecond: 100 } })),
   sound(
     "The server closes each connection after its response.",
     responses("every", (reply) => withHeader(reply, "connection", "close")),

@@ -1,5 +1,6 @@
 // Runs the suite against a server in this process. It uses the same checks, target and report as `certify`, but it
 // can select checks more freely and can end early.
+import type { Declaration } from "../allowances/declaration.ts";
 import type { Check } from "../check.ts";
 import { checks, watches } from "../topics/index.ts";
 import { conditionsOf } from "../run/conditions.ts";
@@ -15,12 +16,6 @@ import type { Running } from "./server.ts";
 
 const seed = 20_261_120;
 
-/** Parses the arguments as the command line does, probes the server, and returns the options of the run. */
-export function optionsFor(server: Running, args: readonly string[]): Promise<RunOptions> {
-  const env = { API_KEY: server.key, API_KEY_2: server.secondKey };
-  return probe(readOptions(["--base-url", server.url, "--linger", "0", ...args], env, () => seed));
-}
-
 export type Trial = {
   /** Run only the checks of the requirements with these ids. By default all checks run. */
   only?: readonly string[];
@@ -31,10 +26,10 @@ export type Trial = {
   through?: string | undefined;
   /** Selects and orders the checks to run. By default all of them run, in the order of a run. */
   choose?: (checks: Check[]) => Check[];
-  /** Judge the requirements that concern every response not only at the end, but after each check. */
-  watching?: boolean;
-  /** Called with each check and its report. If it returns true, the run ends. */
-  enough?: (report: CheckReport, check: Check) => boolean;
+  /** Called with the report of each check. If it returns true, the run ends. */
+  enough?: (report: CheckReport) => boolean;
+  /** What the deployment declares in certify.yaml. */
+  declared?: Declaration | undefined;
 };
 
 /** Returns the checks to run. With `through`, the checks include the closing checks of the requirements in `only`. */
@@ -46,26 +41,38 @@ function checksOf({ only, through }: Trial, watched: readonly string[], options:
   return inOrder([...new Set([...selected, ...closing])], options.seed);
 }
 
-/** Runs checks against a server and builds a report. It also builds a report if `enough` ends the run early. */
+/**
+ * Runs checks against a server and stops the server. Returns a report, also if `enough` ends the run early.
+ * @param args arguments of the command line
+ */
 export async function runTrial(
-  options: RunOptions,
-  { only, through, choose = (all) => all, enough = () => false, ...trial }: Trial = {},
+  server: Running | Promise<Running>,
+  args: readonly string[] = [],
+  { only, through, choose = (all) => all, enough = () => false, declared }: Trial = {},
 ): Promise<Report> {
-  const { session, close } = await openSession(options);
-  const startedAt = new Date();
-  const reports: CheckReport[] = [];
+  const { url, key, secondKey, stop } = await server;
   try {
-    const watched = session.watchAll(watches);
-    const watching = trial.watching ?? only?.some((id) => watched.ids.includes(id)) ?? false;
-    const chosen = choose(checksOf({ only, through }, watched.ids, options));
-    for await (const { check, report } of session.runAll(chosen)) {
-      reports.push(report);
-      if (enough(report, check) || (watching && enough(await session.runCheck(watched), watched))) break;
+    const env = { API_KEY: key, API_KEY_2: secondKey };
+    const read = await probe(readOptions(["--base-url", url, "--linger", "0", ...args], env, () => seed));
+    const options = { ...read, ...(declared && { declared }) };
+    const { session, close } = await openSession(options);
+    const startedAt = new Date();
+    const reports: CheckReport[] = [];
+    try {
+      const watched = session.watchAll(watches);
+      // What concerns every response is then judged not only at the end, but after each check.
+      const isWatching = only?.some((id) => watched.ids.includes(id)) ?? false;
+      for await (const { report } of session.runAll(choose(checksOf({ only, through }, watched.ids, options)))) {
+        reports.push(report);
+        if (enough(report) || (isWatching && enough(await session.runCheck(watched)))) break;
+      }
+      reports.push(await session.runCheck(watched));
+    } finally {
+      await close();
     }
-    reports.push(await session.runCheck(watched));
+    const conditions = conditionsOf(options);
+    return buildReport({ options, conditions, checks: reports, errors: [], startedAt, finishedAt: new Date() });
   } finally {
-    await close();
+    await stop();
   }
-  const conditions = conditionsOf(options);
-  return buildReport({ options, conditions, checks: reports, errors: [], startedAt, finishedAt: new Date() });
 }

@@ -1,28 +1,20 @@
 // Building blocks for webhook faults.
-import { sign } from "../../server/webhooks/send.ts";
-import type { Storage } from "../../server/domain/storage.ts";
+import { signatureOf, type Attempted, type Delivery } from "../model/webhooks.ts";
 import { fieldsOf, without, type Fields } from "./calls.ts";
 import type { Deliver, How, Message, Reply } from "./fault.ts";
 
 export const noContent: Reply = { status: 204, headers: {}, text: "" };
 export const timestampOf = ({ headers }: Message) => Number(headers["webhook-timestamp"]);
-export const isPayout = ({ claimed }: Message) => claimed.type.startsWith("disbursement");
+export const isPayout = ({ event }: Message) => event.body.event.startsWith("disbursement");
 export const isOfEvent =
-  (event: string) =>
-  ({ claimed }: Message) =>
-    claimed.type === event;
+  (name: string) =>
+  ({ event }: Message) =>
+    event.body.event === name;
 export const recordIn = ({ body }: Message) => (fieldsOf(body)?.["data"] ?? {}) as Fields;
 
-/** Returns the secrets with which the server has signed a message. After a rotation there are several. */
-function secretsOf({ headers, claimed: { secrets } }: Message): string[] {
-  const all = [secrets.current, ...secrets.previous.map(({ secret }) => secret)];
-  return all.slice(0, headers["webhook-signature"]?.split(" ").length);
-}
-
 /** Signs a changed message again, so that its signature is valid and the change is its only fault. */
-export function signed(message: Message, secrets = secretsOf(message)): Message {
-  const id = message.headers["webhook-id"] ?? "";
-  const signature = sign(secrets, id, timestampOf(message), message.body);
+export function signed(message: Message, secrets = message.secrets): Message {
+  const signature = signatureOf(secrets, message.headers["webhook-id"] ?? "", timestampOf(message), message.body);
   return { ...message, headers: { ...message.headers, "webhook-signature": signature } };
 }
 export const withWebhookHeaders = (message: Message, headers: Record<string, string>): Message => ({
@@ -63,14 +55,10 @@ export const receives = (change: (reply: Reply) => Reply): How =>
 export const receivesStatus = (change: (status: number) => number): How =>
   receives((reply) => ({ ...reply, status: change(reply.status) }));
 
-/** The outcome that storage records for an attempt. It includes the time at which the next attempt is due. */
-type Outcome = Parameters<Storage["recordAttempt"]>[2];
-type Attempt = Parameters<Storage["recordAttempt"]>[1];
+type Attempt = Delivery["shown"]["attempts"][number];
+/** Changes what follows from an attempt: the status of the delivery, and the wait until the next attempt. */
 export const changesOutcome =
-  (change: (outcome: Outcome, attempt: Attempt) => Outcome): How =>
+  (change: (outcome: Attempted, attempt: Attempt, delivery: Delivery) => Attempted): How =>
   () => ({
-    storage: (inner) => ({
-      recordAttempt: (id, attempt, outcome, retries) =>
-        inner.recordAttempt(id, attempt, change(outcome, attempt), retries),
-    }),
+    merchant: () => ({ attempted: (attempt, outcome, delivery) => change(outcome, attempt, delivery) }),
   });

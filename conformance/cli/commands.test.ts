@@ -1,40 +1,57 @@
+// Tests the commands that need no target, as `certify COMMAND …` runs them.
 import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readPrivateKey, writeKeyPair } from "../certificate/keys.ts";
+import { signCertificate } from "../certificate/sign.ts";
+import { openapiFile, specSha256 } from "../contract/contract.ts";
 import { catalogue, inProfile } from "../contract/requirements.ts";
-import { requirement, sampleReport } from "../testing/sample-report.ts";
+import { hostile, requirement, sampleReport } from "../testing/sample-report.ts";
 import { commandOf, commands, fullHelp } from "./commands.ts";
 import { readOptions } from "./options.ts";
 
+const now = new Date("2026-11-20T12:00:00Z");
 let folder: string;
 const at = (name: string) => join(folder, name);
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "certify-"));
+  writeKeyPair(at("signing"));
+  const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey;
+  writeFileSync(at("rsa"), rsa.export({ type: "spki", format: "pem" }));
+  writeFileSync(at("text"), "text");
+  writeFileSync(at("hostile.jws"), hostile);
+  const { conditions } = sampleReport([]);
+  const results = [requirement("create.echo", "pass"), requirement("webhook.failed", "not-applicable")];
+  const report = sampleReport(results, { specSha256, conditions: { ...conditions, headers: ["x-pilot"] } });
+  const json = JSON.stringify(report);
+  writeFileSync(at("report.json"), json);
+  const options = { key: readPrivateKey(at("signing")), now, validDays: 90 };
+  writeFileSync(at("certificate.jws"), `${await signCertificate(report, json, options)}\n`);
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const run = (name: string, ...args: string[]) =>
-  commandOf(name)!.run(args, { env: {}, now: new Date("2026-11-20T12:00:00Z"), newSeed: () => 1 });
+const run = (name: string, ...args: string[]) => commandOf(name)!.run(args, { env: {}, now, newSeed: () => 1 });
 
-test.each(Object.keys(commands))(
-  "certify %s --help explains this command, and certify --help names it",
-  async (name) => {
-    expect(await fullHelp(name)).toMatch(new RegExp(`^Usage: certify ${name}\\b`));
-    expect(await fullHelp(undefined)).toContain(`\n  certify ${name} `);
-  },
-);
-
-test("certify --help explains the options of a run", async () => {
-  for (const name of [undefined, "--base-url", "constructor"])
-    expect(await fullHelp(name)).toMatch(/^Usage: certify --base-url URL \[options\]\n\nTarget:\n {2}--base-url URL /);
+test.each(Object.keys(commands))("--help explains %s alone and among all commands", async (name) => {
+  expect(await fullHelp(name)).toMatch(new RegExp(`^Usage: certify ${name}\\b`));
+  expect(await fullHelp(undefined)).toContain(`\n  certify ${name} `);
 });
 
-test("a command line without a command starts a run, and an unknown command gets a suggestion", () => {
-  expect([commandOf(undefined), commandOf("--base-url")]).toEqual([undefined, undefined]);
-  expect(() => commandOf("verfy")).toThrow('There is no command "verfy". Did you mean verify?');
-  expect(() => commandOf("toString")).toThrow("There is no command");
+test("--help explains the options of a run, which needs no command", async () => {
+  expect(commandOf(undefined) ?? commandOf("--base-url")).toBeUndefined();
+  for (const name of [undefined, "--base-url", "constructor"])
+    expect(await fullHelp(name)).toMatch(
+      /^Usage: certify --base-url URL \[options\]\n\nTarget:\n {2}--base-url URL .*\n[^]*\n {2}--timeout MS {16}time limit for a response \(default: 10000\)\n/,
+    );
+});
+
+test.each([
+  ["verfy", "Did you mean verify?"],
+  ["toString", "There is no command"],
+])("the command %s is unknown: %s", (name, message) => {
+  expect(() => commandOf(name)).toThrow(message);
 });
 
 describe("list and explain", () => {
@@ -50,8 +67,7 @@ describe("list and explain", () => {
     for (const { id, text: promise } of catalogue) {
       const { text } = await run("explain", id);
       expect(text.replaceAll(/\s+/g, " ")).toContain(promise.replaceAll(/\s+/g, " "));
-      expect(text).toMatch(/^source {4}\S/m);
-      expect(text).toMatch(/^check {5}\S/m);
+      expect(text).toMatch(/^source {4}\S[^]*^check {5}\S/m);
       const command = /^run {7}npx --no -- certify (.*(\n {10}.*)*)/m.exec(text)?.[1]?.split(/\s+/) ?? [];
       const args = command.map((word) => (word === "URL" ? "https://pay.example" : word));
       expect(readOptions(args, { API_KEY: "k" }, () => 1)).toMatchObject({ only: [id] });
@@ -60,8 +76,7 @@ describe("list and explain", () => {
 
   test("explain says what the checks cost, need and leave behind", async () => {
     const text = (await run("explain", "signature.rotation")).text.replaceAll(/\s+/g, " ");
-    expect(text).toMatch(/at most \d+ payouts with a total of \d+/);
-    expect(text).toContain("a second merchant's key (API_KEY_2)");
+    expect(text).toMatch(/at most \d+ payouts with a total of \d+.*a second merchant's key \(API_KEY_2\)/);
     expect(text).toContain("webhook secret of API_KEY_2's merchant is rotated");
   });
 });
@@ -78,56 +93,79 @@ test("keygen writes a private key that only its owner can read, and never overwr
   expect(readFileSync(at("key.pub"), "utf8")).toBe(open);
 });
 
-test.each([
-  ["same", sampleReport([requirement("a", "pass")]), 0, /No differences/],
-  ["different", sampleReport([requirement("a", "fail")]), 1, /1 difference;/],
-] as const)("diff of two reports that are %s", async (_what, other, exitCode, text) => {
-  writeFileSync(at("a.json"), JSON.stringify(sampleReport([requirement("a", "pass")])));
-  writeFileSync(at("b.json"), JSON.stringify(other));
-  expect(await run("diff", at("a.json"), at("b.json"))).toEqual({ exitCode, text: expect.stringMatching(text) });
-});
-
-test.each([
-  ["not there", undefined, /is not a readable report: ENOENT/],
-  ["not JSON", "{", /is not a readable report/],
-  ["another kind of file", "{}", /is not a report of certify: the document must have required property 'verdict'/],
-  [
-    "a report with an unknown verdict",
-    JSON.stringify(sampleReport([requirement("a", "ok" as never)])),
-    /requirements\/0/,
-  ],
-])("diff of a file that is %s is refused", async (_what, content, message) => {
-  writeFileSync(at("a.json"), JSON.stringify(sampleReport([])));
+const passes = sampleReport([requirement("a", "pass")]);
+test.each<[string, string | undefined, number, RegExp]>([
+  ["the same report", JSON.stringify(passes), 0, /No differences/],
+  ["another report", JSON.stringify(sampleReport([requirement("a", "fail")])), 1, /1 difference;/],
+  ["no file", undefined, 2, /is not a readable report: ENOENT/],
+  ["a file that is not JSON", "{", 2, /is not a readable report/],
+  ["another kind of file", "{}", 2, /is not a report of certify: the document must have required property 'verdict'/],
+  ["an unknown verdict", JSON.stringify(sampleReport([requirement("a", "ok" as never)])), 2, /requirements\/0/],
+])("diff of a report and %s", async (_, content, exitCode, message) => {
+  writeFileSync(at("a.json"), JSON.stringify(passes));
   rmSync(at("b.json"), { force: true });
   if (content !== undefined) writeFileSync(at("b.json"), content);
-  await expect(run("diff", at("a.json"), at("b.json"))).rejects.toThrow(message);
+  const compared = run("diff", at("a.json"), at("b.json"));
+  if (exitCode === 2) await expect(compared).rejects.toThrow(message);
+  else expect(await compared).toEqual({ exitCode, text: expect.stringMatching(message) });
 });
 
-const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({ type: "spki", format: "pem" });
+describe("verify", () => {
+  const verified = (file: string, ...args: string[]) => run("verify", at(file), "--key", at("signing.pub"), ...args);
+
+  test("prints what a certificate states, what weakened the run, and what was not checked", async () => {
+    const { exitCode, text } = await verified("certificate.jws", "--target", "https://sandbox.example");
+    expect(exitCode).toBe(0);
+    expect(text).toMatch(/^VALID {2}certificate.jws\nTarget +https:\/\/sandbox.example\nScope +core · effects money/);
+    expect(text).toMatch(/^Weakened by headers were added to every request: x-pilot$/m);
+    expect(text).toMatch(/^Weakened by webhook.failed \(§4.1\) was not judged: The target has no payment page/m);
+    const [, open = ""] = text.split("Not checked. Each option would check the statement after it:\n");
+    expect(Array.from(open.matchAll(/^ {2}(--\S+)/gm), ([, option]) => option)).toEqual([
+      "--report",
+      "--profile",
+      "--contract",
+      "--max-age",
+      "--challenge",
+      "--require",
+    ]);
+  });
+
+  test.each<[string[], number, string]>([
+    [
+      ["--report", "REPORT", "--contract", openapiFile, "--max-age", "12h", "--profile", "core"],
+      0,
+      "(matches the given report)",
+    ],
+    [["--max-age", "90m"], 1, "--max-age: it states a run that ended at 2026-11-20T10:00:18.500Z"],
+    [["--require", "full"], 1, "--require: it states headers were added"],
+    [["--profile", "extended", "--target", "https://b.example"], 1, "expected: https://b.example\n--profile: "],
+  ])("with %j exits with %i", async (args, exitCode, text) => {
+    const result = await verified("certificate.jws", ...args.map((word) => word.replace("REPORT", at("report.json"))));
+    expect(result).toEqual({ exitCode, text: expect.stringContaining(text) });
+  });
+
+  test("escapes control characters in a certificate", async () => {
+    const { exitCode, text } = await verified("hostile.jws");
+    expect(exitCode).toBe(1);
+    expect(text.replaceAll("\n", "")).not.toMatch(/\p{Control}/u);
+  });
+});
+
 test.each<[string, string[], string]>([
   ["keygen", [], "Expected 1 file, received 0."],
   ["diff", ["a"], "Expected 2 files, received 1."],
   ["explain", [], "Expected 1 id, received 0."],
   ["explain", ["create.acepted"], 'no requirement or scenario "create.acepted". Did you mean create.accepted?'],
   ["list", ["--profile", "all"], "--profile must be core or extended or client or receiver"],
-  ["list", ["core"], "Unexpected argument 'core'"],
   ["verify", ["c.jws"], "--key is missing: give the signer's public key"],
   ["verify", ["c.jws", "--key", "nothing"], "--key: Cannot read the public key: ENOENT"],
-  ["verify", ["c.jws", "--key", "private"], "is a private key. Keep it secret"],
+  ["verify", ["c.jws", "--key", "signing"], "is a private key. Keep it secret"],
   ["verify", ["c.jws", "--key", "rsa"], "is a key of type rsa; certificates need Ed25519."],
   ["verify", ["c.jws", "--key", "text"], "is not a public key in PEM format"],
-  ["verify", ["nothing.jws", "--key", "public"], "Cannot read"],
-  ["verify", ["c.jws", "--key", "public", "--force"], "Unknown option '--force'"],
-  ["verify", ["c.jws", "--key", "public", "--profile", "all"], "--profile must be core or extended"],
-  ["verify", ["c.jws", "--key", "public", "--max-age", "soon"], "--max-age must look like 30d, 12h or 90m"],
-  ["verify", ["c.jws", "--key", "public", "--contract", "nothing.json"], "--contract: ENOENT"],
-  ["verify", ["c.jws", "--key", "public", "--require", "most"], '--require must be full, not "most"'],
+  ["verify", ["nothing.jws", "--key", "signing.pub"], "Cannot read"],
+  ["verify", ["c.jws", "--key", "signing.pub", "--max-age", "soon"], "--max-age must look like 30d, 12h or 90m"],
+  ["verify", ["c.jws", "--key", "signing.pub", "--contract", "nothing.json"], "--contract: ENOENT"],
 ])("certify %s %j is refused", async (name, args, message) => {
-  const pair = generateKeyPairSync("ed25519");
-  writeFileSync(at("private"), pair.privateKey.export({ type: "pkcs8", format: "pem" }));
-  writeFileSync(at("public"), pair.publicKey.export({ type: "spki", format: "pem" }));
-  writeFileSync(at("rsa"), rsa);
-  writeFileSync(at("text"), "text");
   const named = args.map((arg, index) => (args[index - 1] === "--key" ? at(arg) : arg));
   await expect(run(name, ...named)).rejects.toThrow(message);
 });

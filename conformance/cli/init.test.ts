@@ -1,20 +1,20 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { fieldNames, readDeclaration } from "../allowances/declaration.ts";
 import { startSoundTarget, type ServiceReply } from "../testing/sound-target.ts";
 import { init } from "./init.ts";
-import { CannotRun } from "../results.ts";
-import { OptionsError } from "./flags.ts";
 import { readOptions } from "./options.ts";
 
 const key = "key-of-the-tests";
 type Fields = Record<string, unknown>;
 let folder: string;
+const file = () => join(folder, "certify.yaml");
 let stop: (() => Promise<void>) | undefined;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "certify-"));
+  vi.spyOn(console, "log").mockImplementation(() => undefined);
 });
 afterEach(async () => {
   vi.restoreAllMocks();
@@ -27,30 +27,27 @@ const refusal = (status: number): ServiceReply => ({ status, body: { statusCode:
 
 /** Starts a target that responds to a payout as `replies` says; by default it accepts each. */
 async function targetThat(replies: (fields: Fields, count: number) => ServiceReply | undefined = () => undefined) {
-  let payouts = 0;
+  const payouts: Fields[] = [];
   const target = await startSoundTarget({
     key,
     environment: "sandbox",
     instead({ method, path, body }) {
       if (method !== "POST" || path !== "/v1/disbursements") return undefined;
       const fields = JSON.parse(body) as Fields;
-      const accepted = { status: 200, body: { statusCode: 200, data: { reference: `S${payouts}` } } };
+      payouts.push(fields);
+      const accepted = { status: 200, body: { statusCode: 200, data: { reference: `S${payouts.length}` } } };
       const isLong = [...String(fields["reference"])].length > 64;
-      return replies(fields, (payouts += 1)) ?? (isLong ? accepted : undefined);
+      return replies(fields, payouts.length) ?? (isLong ? accepted : undefined);
     },
   });
   stop = () => target.stop();
-  return target;
+  return { ...target, payouts };
 }
 
-const file = () => join(folder, "certify.yaml");
-
-/** Runs `init`. Returns the file's content and what was printed. */
+/** Runs `init`, and returns the content of its file. */
 async function written(url: string, ...args: string[]) {
-  const printed = vi.spyOn(console, "log").mockImplementation(() => undefined);
-  const all = ["--base-url", url, "--output", file(), ...args];
-  await init(all, { API_KEY: key }, () => 7);
-  return { text: readFileSync(file(), "utf8"), printed: printed.mock.calls.flat().join("\n") };
+  await init(["--base-url", url, "--output", file(), ...args], { API_KEY: key }, () => 7);
+  return readFileSync(file(), "utf8");
 }
 
 /** Returns the comments above a field as one text. */
@@ -59,168 +56,86 @@ function commentsOn(text: string, field: string): string {
   return section.replaceAll("\n# ", " ");
 }
 
-describe("a declaration of a limited target", () => {
-  test.each<[string, (fields: Fields) => boolean, object, string]>([
-    [
-      "largestAmount",
-      ({ amount }) => Number(amount) > 123_456,
-      { largestAmount: 123_456 },
-      "amount 123456 → 200; amount 123457 → 422",
-    ],
-    ["smallestAmount", ({ amount }) => Number(amount) < 40, { smallestAmount: 40 }, "amount 40 → 200; amount 39 → 422"],
-    ["smallestAmount", ({ amount }) => Number(amount) < 2000, { smallestAmount: 2000 }, "amount 1999 → 422"],
-    [
-      "longestReference",
-      ({ reference }) => [...String(reference)].length > 35,
-      { longestReference: 35 },
-      "35 characters → 200; a reference of 36 characters → 422",
-    ],
-    [
-      "referenceCharacters",
-      ({ reference }) => !/^[\w. -]*$/.test(String(reference)),
-      { referenceCharacters: "A-Za-z0-9_. -" },
-      " → 422",
-    ],
-    [
-      "countries",
-      ({ country }) => !["CI", "GH", "SN"].includes(String(country)),
-      { countries: ["CI", "GH", "SN"] },
-      "NG and NGN → 422",
-    ],
-    [
-      "currencies",
-      ({ currency }) => currency === "USD",
-      { currencies: ["XOF", "NGN", "GHS", "KES", "ISK", "EUR", "ZAR", "UGX", "INR", "BRL", "IDR"] },
-      "US and XOF → 200",
-    ],
-    [
-      "numberRanges",
-      ({ phoneNumber }) => /^225(?!70)/.test(String(phoneNumber)),
-      {},
-      "shares 4 leading digits with --recipient → 422",
-    ],
-    ["httpsWebhooks", ({ webhookURL }) => String(webhookURL).startsWith("http:"), { httpsWebhooks: true }, "https://"],
-  ])("names %s and the requests that show it", async (field, refuses, limits, evidence) => {
-    const { url } = await targetThat((fields) => (refuses(fields) ? refusal(422) : undefined));
-    const { text } = await written(url);
-    const { numberRanges, ...declared } = readDeclaration(text);
-    expect(declared).toEqual(limits);
-    expect(numberRanges?.slice(0, 2)).toEqual(field === "numberRanges" ? ["22570", "234"] : undefined);
-    expect(commentsOn(text, field)).toContain("Found: ");
-    expect(commentsOn(text, field)).toContain(evidence);
+test("declares the limits of a target as --declare accepts them", async () => {
+  const { url } = await targetThat(({ amount, reference, country, phoneNumber }) => {
+    const isLimited = Number(amount) > 123_456 || [...String(reference)].length > 35 || country === "KE";
+    return isLimited || /^225(?!0700)/.test(String(phoneNumber)) ? refusal(422) : undefined;
   });
-
-  test("is accepted by --declare", async () => {
-    const { url } = await targetThat(({ amount }) => (Number(amount) > 50_000 ? refusal(400) : undefined));
-    await written(url);
-    const { declared } = readOptions(["--base-url", url, "--declare", file()], { API_KEY: key }, () => 1);
-    expect(declared).toMatchObject({ largestAmount: 50_000 });
-  });
-
-  test("does not show a real recipient's number", async () => {
-    const { url } = await targetThat(({ phoneNumber }) =>
-      /^225(?!0700)/.test(String(phoneNumber)) ? refusal(422) : undefined,
-    );
-    const { text } = await written(url, "--recipient", "2250700123456");
-    expect(readDeclaration(text).numberRanges?.[0]).toBe("2250700");
-    expect(text).not.toMatch(/2250700\d/);
-  });
+  const recipient = ["--recipient", "2250700123456"];
+  const text = await written(url, ...recipient);
+  const { declared } = readOptions(["--base-url", url, "--declare", file(), ...recipient], { API_KEY: key }, () => 1);
+  expect(declared).toMatchObject({ largestAmount: 123_456, longestReference: 35 });
+  expect(declared?.countries).not.toContain("KE");
+  expect(declared?.numberRanges?.[0]).toBe("2250700");
+  expect(text).not.toMatch(/2250700\d/);
+  for (const field of ["largestAmount", "numberRanges"]) expect(commentsOn(text, field)).toContain("Found.");
 });
 
-describe("nothing is declared", () => {
-  test("if the target accepts everything", async () => {
-    const { url } = await targetThat();
-    const { text } = await written(url);
-    expect(readDeclaration(text)).toEqual({});
-    expect(commentsOn(text, "largestAmount")).toContain("No limit found: POST /v1/disbursements with amount 9007199");
-    expect(commentsOn(text, "notificationSeconds")).toContain("If the deployment has such a limit, fill this in");
-  });
+test.each<[string, Parameters<typeof targetThat>[0], string[], Record<string, RegExp>]>([
+  [
+    "a target that accepts everything",
+    undefined,
+    [],
+    { largestAmount: /No limit found\./, notificationSeconds: /If the deployment has such a limit/ },
+  ],
+  [
+    "what is refused with another status than 400 or 422",
+    ({ reference }) => (String(reference).length > 99 ? refusal(413) : undefined),
+    [],
+    { longestReference: /this is not a clean refusal: .* → 413/ },
+  ],
+  [
+    "a target that limits the number of payouts",
+    (_, count) => (count > 5 ? refusal(422) : undefined),
+    [],
+    { countries: /It probably limits the number of payouts/, velocity: /Fill this in by hand: / },
+  ],
+  [
+    "what the budget does not cover",
+    undefined,
+    ["--max-payouts", "3", "--max-total", "1000"],
+    { largestAmount: /Not tried, because --max-total is too small/, countries: /a payout of 1\d\d exceeds the budget/ },
+  ],
+])("declares nothing about %s", async (_, replies, args, comments) => {
+  const { url, payouts } = await targetThat(replies);
+  const text = await written(url, ...args);
+  expect(readDeclaration(text)).toEqual({});
+  for (const [field, comment] of Object.entries(comments)) expect(commentsOn(text, field)).toMatch(comment);
+  if (args.length > 0) expect(payouts).toHaveLength(3);
+});
 
-  test("about what is refused with another status than 400 or 422", async () => {
-    const { url } = await targetThat(({ reference }) => (String(reference).length > 99 ? refusal(413) : undefined));
-    const { text } = await written(url);
-    expect(readDeclaration(text)).toEqual({});
-    expect(commentsOn(text, "longestReference")).toMatch(/this is not a clean refusal: .* → 413/);
-  });
-
-  test("after the target refused an ordinary payout, which shows a limit on their number", async () => {
-    const { url } = await targetThat((_, count) => (count > 5 ? refusal(422) : undefined));
-    const { text } = await written(url);
-    expect(readDeclaration(text)).toEqual({});
-    expect(commentsOn(text, "countries")).toContain("It probably limits the number of payouts");
-    expect(commentsOn(text, "velocity")).toContain("Fill this in by hand: ");
-  });
-
-  test("beyond the budget", async () => {
+test.each(["none", "reject"])(
+  "with --effects %s it creates nothing, and every field is a valid example",
+  async (effects) => {
     const { url, seen } = await targetThat();
-    const { text } = await written(url, "--max-payouts", "3", "--max-total", "1000");
-    expect(seen.filter(({ method, path }) => method === "POST" && path === "/v1/disbursements")).toHaveLength(3);
-    expect(commentsOn(text, "largestAmount")).toContain("Not tried, because --max-total is too small");
-    expect(commentsOn(text, "countries")).toMatch(/Not tried: a payout of 1\d\d exceeds the budget/);
-  });
-
-  test.each(["none", "reject"])("with --effects %s, which creates nothing", async (effects) => {
-    const { url, seen } = await targetThat();
-    const { text, printed } = await written(url, "--effects", effects);
-    expect(readDeclaration(text)).toEqual({});
+    const text = await written(url, "--effects", effects);
     expect(seen.filter(({ method, path }) => method === "POST" && path.startsWith("/v1/"))).toEqual([]);
+    expect(readDeclaration(text)).toEqual({});
     for (const field of fieldNames)
       expect(commentsOn(text, field)).toContain(`--effects ${effects} permits no payouts`);
-    expect(printed).toContain("Add --effects money");
-  });
+    const uncommented = text.replaceAll(/^# (\w+: [\d["{t].*)$/gm, "$1");
+    expect(Object.keys(readDeclaration(uncommented)).toSorted()).toEqual(fieldNames.toSorted());
+  },
+);
+
+test("never overwrites a file, and then sends nothing", async () => {
+  const { url, seen } = await targetThat();
+  writeFileSync(file(), "mine");
+  await expect(written(url)).rejects.toThrow(/already exists, .* name another file with --output/);
+  expect([readFileSync(file(), "utf8"), seen]).toEqual(["mine", []]);
 });
 
-test("every example in the file is valid", async () => {
-  const { url } = await targetThat();
-  const { text } = await written(url, "--effects", "none");
-  const uncommented = text.replaceAll(/^# (\w+: [\d["{t].*)$/gm, "$1");
-  expect(Object.keys(readDeclaration(uncommented)).toSorted()).toEqual(fieldNames.toSorted());
-});
-
-describe("no file is written", () => {
-  test("if the budget does not cover a payout", async () => {
-    const { url } = await targetThat();
-    await expect(written(url, "--max-payouts", "0")).rejects.toThrow(/exceeds the budget: .* No file was written/);
-    expect(() => readFileSync(file())).toThrow("ENOENT");
-  });
-
-  test("over an existing one, and nothing is sent", async () => {
-    const { url, seen } = await targetThat();
-    writeFileSync(file(), "mine");
-    await expect(written(url)).rejects.toThrow(CannotRun);
-    await expect(written(url)).rejects.toThrow(/already exists, .* name another file with --output/);
-    expect([readFileSync(file(), "utf8"), seen]).toEqual(["mine", []]);
-  });
-
-  test("with a challenge, whose references a run needs", async () => {
-    const { url, seen } = await targetThat();
-    await expect(written(url, "--challenge", "nonce")).rejects.toThrow("init would use up the references");
-    expect(seen).toEqual([]);
-  });
-
-  test("if the target refuses an ordinary payout", async () => {
-    const { url } = await targetThat(() => refusal(422));
-    await expect(written(url)).rejects.toThrow(/refuses an ordinary payout: 422 .* Give a --recipient PHONE/);
-    expect(() => readFileSync(file())).toThrow("ENOENT");
-  });
-
-  test("without --yes if the target is not on loopback", async () => {
-    const { url, seen } = await targetThat();
-    const elsewhere = url.replace("127.0.0.1", "0.0.0.0");
-    await expect(written(elsewhere, "--effects", "money")).rejects.toThrow("Nothing was paid. Add --yes to confirm.");
-    expect(seen.filter(({ method, path }) => method === "POST" && path.startsWith("/v1/"))).toEqual([]);
-    expect(() => readFileSync(file())).toThrow("ENOENT");
-  });
-
-  test("into a folder that does not exist", async () => {
-    const { url } = await targetThat();
-    const args = ["--base-url", url, "--effects", "none", "--declare", join(folder, "none", "certify.yaml")];
-    await expect(init(args, { API_KEY: key }, () => 7)).rejects.toThrow(/--output: ENOENT/);
-  });
-
-  test("for two names", async () => {
-    const { url } = await targetThat();
-    await expect(written(url, "--declare=other.yaml")).rejects.toThrow(OptionsError);
-    await expect(written(url, "--declare=other.yaml")).rejects.toThrow("with --output or --declare");
-  });
+test.each<[string, ServiceReply | undefined, string[], RegExp]>([
+  ["if the budget does not cover a payout", undefined, ["--max-payouts", "0"], /exceeds the budget: .* No file was/],
+  ["with a challenge", undefined, ["--challenge", "nonce"], /init would use up the references/],
+  ["if an ordinary payout is refused", refusal(422), [], /refuses an ordinary payout: 422 .* Give a --recipient PHONE/],
+  ["without --yes on a target elsewhere", undefined, ["--effects", "money"], /Nothing was paid\. Add --yes to confirm/],
+  ["into no folder", undefined, ["--effects", "none", "--output", "/nowhere/certify.yaml"], /--output: ENOENT/],
+  ["with --declare", undefined, ["--declare", "other.yaml"], /Unknown option '--declare'/],
+])("writes no file %s", async (what, reply, args, message) => {
+  const { url, payouts } = await targetThat(() => reply);
+  const target = what.endsWith("elsewhere") ? url.replace("127.0.0.1", "0.0.0.0") : url;
+  await expect(written(target, ...args)).rejects.toThrow(message);
+  expect(existsSync(file())).toBe(false);
+  expect(payouts.length > 0).toBe(reply !== undefined);
 });

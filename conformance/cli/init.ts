@@ -20,11 +20,11 @@ import { isSystemError, OptionsError, readFlags, type Options } from "./flags.ts
 import { optionsOf, serviceOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 
-/** `--declare` may name the file to write too, so that the options of the later run can be given unchanged. */
+/** A declaration is what `init` writes. */
+const { declare: _, ...runOptions } = serviceOptions;
 const initOptions = {
-  ...serviceOptions,
-  output: { value: "FILE", meaning: "file to write" },
-  declare: { value: "FILE", meaning: "file to write" },
+  ...runOptions,
+  output: { value: "FILE", meaning: "file to write", initial: "./certify.yaml" },
 } as const satisfies Options;
 
 /** Says what `init` is about to do. */
@@ -82,12 +82,9 @@ function write(file: string, text: string) {
  * @throws OptionsError, CannotRun
  */
 export async function init(args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number): Promise<void> {
-  const { values: all, ...read } = readFlags(args, initOptions);
-  const { output, declare, ...values } = all;
-  const file = output ?? declare ?? "./certify.yaml";
-  if ((output !== undefined && declare !== undefined) || file === "")
-    throw new OptionsError(["name the file to write once, with --output or --declare"]);
-  const given = optionsOf({ ...read, values: { ...values, declare: undefined } }, env, newSeed);
+  const { values, ...read } = readFlags(args, initOptions);
+  const { output: file, ...others } = values;
+  const given = optionsOf({ ...read, values: { ...others, declare: undefined } }, env, newSeed);
   if (given.challenge !== undefined)
     throw new OptionsError(["--challenge is for a run: init would use up the references that are derived from it"]);
   if (existsSync(file)) {

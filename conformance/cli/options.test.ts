@@ -1,14 +1,16 @@
+// Tests how a command line becomes the options of a run, and how the options become a command that repeats the run.
+import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { OptionsError } from "./flags.ts";
-import { readOptions } from "./options.ts";
+import { OptionsError, readFlags, repeatWords, type Options } from "./flags.ts";
+import { readOptions, serviceOptions } from "./options.ts";
 
-const env = { API_KEY: "key-of-the-tests" };
 const url = ["--base-url", "https://pay.example/api/"];
-const read = (args: string[], variables: Record<string, string> = env) => readOptions(args, variables, () => 7);
+const read = (args: string[], env: Record<string, string> = { API_KEY: "key-of-the-tests" }) =>
+  readOptions(args, env, () => 7);
 
-function faultsOf(args: string[], variables?: Record<string, string>): readonly string[] {
+function faultsOf(args: string[], env?: Record<string, string>): readonly string[] {
   try {
-    read(args, variables);
+    read(args, env);
   } catch (error) {
     if (error instanceof OptionsError) return error.faults;
     throw error;
@@ -16,110 +18,110 @@ function faultsOf(args: string[], variables?: Record<string, string>): readonly 
   return [];
 }
 
-describe("options", () => {
-  test("have the documented defaults", () => {
-    expect(read(url)).toMatchObject({
-      baseUrl: "https://pay.example/api",
-      profile: "core",
-      effects: undefined,
-      recipient: "2257038102473",
-      failingRecipient: undefined,
-      maxPayouts: 500,
-      maxTotal: undefined,
-      webhookListen: undefined,
-      seed: 7,
-      yes: false,
-      key: "key-of-the-tests",
-    });
+test("have the documented defaults, and never spend more by default", () => {
+  expect(read(url)).toMatchObject({
+    baseUrl: "https://pay.example/api",
+    profile: "core",
+    effects: undefined,
+    recipient: "2257038102473",
+    failingRecipient: undefined,
+    maxPayouts: 500,
+    maxTotal: undefined,
+    webhookListen: undefined,
+    seed: 7,
+    yes: false,
+    key: "key-of-the-tests",
+  });
+});
+
+test("are read from the command line", () => {
+  const args =
+    "--profile extended --effects reject --only auth.create-needs-key --only errors.shape,verify.found --max-payouts 3 " +
+    "--rate 5 --seed 0 --webhook-listen [::1]:8080 --webhook-url https://hooks.example/x/ --settle-timeout 7";
+  expect(read([...url, ...args.split(" "), "--header", "X-A: b: c"])).toMatchObject({
+    profile: "extended",
+    effects: "reject",
+    only: ["auth.create-needs-key", "errors.shape", "verify.found"],
+    maxPayouts: 3,
+    webhookListen: { host: "::1", port: 8080 },
+    webhookUrl: "https://hooks.example/x",
+    headers: { "X-A": "b: c" },
+    rate: 5,
+    settleTimeoutMs: 7000,
+    seed: 0,
+  });
+  for (const target of ["https://v1.example", "https://pay.example/v1x", "https://pay.example/v1/eu"])
+    expect(read(["--base-url", target]).baseUrl).toBe(target);
+});
+
+test.each<[string[], string]>([
+  [["--fats", ...url], "Unknown option '--fats'."],
+  [["--basurl", "x"], "Did you mean --base-url?"],
+  [["--rate"], "argument missing"],
+  [["word"], "Unexpected argument 'word'"],
+  [[], "--base-url is missing"],
+  [["--base-url", "pay"], "--base-url must be an http or https URL"],
+  [["--base-url", "ftp://pay.example"], "--base-url must be"],
+  [["--base-url", "https://a:b@pay.example"], "--base-url must be"],
+  [["--base-url", "https://pay.example/?a=1"], "--base-url must be"],
+  [["--base-url", "https://pay.example/api/v1/"], "must not include /v1"],
+  [["--base-url", "https://pay.example/v1/checkouts"], "must not include /v1"],
+  [[...url, "--only", "create.acepted"], 'there is no requirement "create.acepted". Did you mean create.accepted?'],
+  [[...url, "--only", "forced.001-success"], "add --profile extended"],
+  [[...url, "--only", ","], "--only is empty"],
+  [[...url, "--profile", "full"], '--profile must be core or extended, not "full"'],
+  [[...url, "--recipient", "+2257038102473"], "--recipient must be 10 to 15 digits"],
+  [[...url, "--max-payouts", "many"], "--max-payouts must be a whole number"],
+  [[...url, "--max-total=-1"], "--max-total must be a whole number"],
+  [[...url, "--linger", "86401"], "--linger must be a whole number from 0 to 86400"],
+  [[...url, "--seed", "1.5"], "--seed must be a whole number"],
+  [[...url, "--header", "Authorization"], "--header must look like"],
+  [[...url, "--header", "A: b\r\nC: d"], "--header must look like"],
+  [[...url, "--header", "X-Api-Key: abc"], "set the key in API_KEY"],
+  [[...url, "--webhook-listen", "localhost"], "--webhook-listen must look like"],
+  [[...url, "--webhook-listen", "localhost:99999"], "--webhook-listen must look like"],
+  [[...url, "--webhook-url", "https://h.example"], "needs --webhook-listen"],
+  [[...url, "--baseline", "/nowhere/known.yaml"], "--baseline: ENOENT"],
+  [[...url, "--sign", "/nowhere/key"], "--sign: Cannot read the private key: ENOENT"],
+  [[...url, "--ca", "/nowhere/ca.pem"], "cannot read /nowhere/ca.pem"],
+  [[...url, "--challenge", ""], "--challenge must be 1 to 200 printable ASCII characters"],
+  [[...url, "--challenge", "a", "--seed", "1"], "--challenge and --seed exclude each other"],
+  [[...url, "--api-key-file", "/nowhere/key"], "cannot read /nowhere/key"],
+])("%j is refused: %s", (args, message) => {
+  expect(faultsOf(args).join("\n")).toContain(message);
+});
+
+test.each<[Record<string, string>, string]>([
+  [{}, "no API key: set API_KEY, or name a file with --api-key-file"],
+  [{ API_KEY: "sécret" }, "API_KEY must be printable ASCII"],
+  [{ API_KEY: "sécret", API_KEY_2: "sécret" }, "API_KEY_2 is the same key as API_KEY"],
+])("the keys %j are refused without printing them", (env, message) => {
+  const faults = faultsOf(url, env).join("\n");
+  expect(faults).toContain(message);
+  expect(faults).not.toContain("sécret");
+});
+
+test("all faults are reported together", () => {
+  expect(faultsOf(["--profile", "x", "--effects", "y", "--rate", "z", "--recipient", "1"], {})).toHaveLength(6);
+});
+
+describe("a command that repeats a run", () => {
+  const given = (args: string[]) => repeatWords(serviceOptions, readFlags(args, serviceOptions).given);
+  const repeated = Object.entries<Options[string]>(serviceOptions).filter(([, { repeat }]) => repeat !== false);
+
+  test.each(repeated)("gives --%s again, and reads what is secret from the environment", (flag, { value }) => {
+    const text = flag === "header" ? "X-Team: secret" : `/some/${flag}'s file`;
+    const args = value === undefined ? [`--${flag}`] : [`--${flag}`, text];
+    const words = given(args).join(" ");
+    const env = { RECIPIENT: text, FAILING_RECIPIENT: text, X_TEAM: "secret" };
+    const inShell = execFileSync("sh", ["-c", String.raw`printf '%s\n' ${words}`], { env }).toString();
+    expect(inShell.trim().split("\n")).toEqual(args);
+    expect(words).not.toContain("secret");
   });
 
-  test("are read from the command line", () => {
-    const args =
-      "--profile extended --effects reject --only auth.create-needs-key,errors.shape --max-payouts 3 --rate 5 --seed 0 " +
-      "--webhook-listen [::1]:8080 --webhook-url https://hooks.example/x/ --settle-timeout 7";
-    expect(read([...url, ...args.split(" "), "--header", "X-A: b: c"])).toMatchObject({
-      profile: "extended",
-      effects: "reject",
-      only: ["auth.create-needs-key", "errors.shape"],
-      maxPayouts: 3,
-      webhookListen: { host: "::1", port: 8080 },
-      webhookUrl: "https://hooks.example/x",
-      headers: { "X-A": "b: c" },
-      rate: 5,
-      settleTimeoutMs: 7000,
-      seed: 0,
-    });
-  });
-
-  test.each([
-    ["no target", [], "--base-url is missing"],
-    ["a target that is not a URL", ["--base-url", "pay"], "--base-url must be an http or https URL"],
-    ["a target with another scheme", ["--base-url", "ftp://pay.example"], "--base-url must be"],
-    ["a target with a password", ["--base-url", "https://a:b@pay.example"], "--base-url must be"],
-    ["a target with a query", ["--base-url", "https://pay.example/?a=1"], "--base-url must be"],
-    ["a target with /v1", ["--base-url", "https://pay.example/api/v1/"], "must not include /v1"],
-    ["an operation as the target", ["--base-url", "https://pay.example/v1/checkouts"], "must not include /v1"],
-    ["a mistyped requirement", [...url, "--only", "create.acepted"], "Did you mean create.accepted?"],
-    ["an unknown profile", [...url, "--profile", "full"], '--profile must be core or extended, not "full"'],
-    ["unknown effects", [...url, "--effects", "all"], "--effects must be none or reject or money"],
-    ["an unknown requirement", [...url, "--only", "create.nothing"], 'there is no requirement "create.nothing"'],
-    ["a requirement of another profile", [...url, "--only", "forced.001-success"], "add --profile extended"],
-    ["an empty selection", [...url, "--only", ","], "--only is empty"],
-    ["a recipient with a plus sign", [...url, "--recipient", "+2257038102473"], "--recipient must be 10 to 15 digits"],
-    ["a short failing recipient", [...url, "--failing-recipient", "089"], "--failing-recipient must be"],
-    [
-      "a number of payouts that is not a number",
-      [...url, "--max-payouts", "many"],
-      "--max-payouts must be a whole number",
-    ],
-    ["a negative total", [...url, "--max-total=-1"], "--max-total must be a whole number"],
-    ["a negative linger", [...url, "--linger=-1"], "--linger must be a whole number from 0 to 86400"],
-    ["a linger of more than a day", [...url, "--linger", "86401"], "--linger must be a whole number from 0 to 86400"],
-    ["a timeout of zero", [...url, "--timeout", "0"], "--timeout must be a whole number from 1"],
-    ["a rate of zero", [...url, "--rate", "0"], "--rate must be a whole number from 1"],
-    ["a fractional seed", [...url, "--seed", "1.5"], "--seed must be a whole number"],
-    ["a header without a value", [...url, "--header", "Authorization"], "--header must look like"],
-    ["a header with a line break", [...url, "--header", "A: b\r\nC: d"], "--header must look like"],
-    ["the key as a header", [...url, "--header", "X-Api-Key: abc"], "set the key in API_KEY"],
-    ["a listener without a port", [...url, "--webhook-listen", "localhost"], "--webhook-listen must look like"],
-    ["a port that is too large", [...url, "--webhook-listen", "localhost:99999"], "--webhook-listen must look like"],
-    ["a webhook URL without a listener", [...url, "--webhook-url", "https://h.example"], "needs --webhook-listen"],
-    ["a missing baseline", [...url, "--baseline", "/nowhere/known.yaml"], "--baseline: ENOENT"],
-    ["a missing signing key", [...url, "--sign", "/nowhere/key"], "--sign: Cannot read the private key: ENOENT"],
-    ["an empty challenge", [...url, "--challenge", ""], "--challenge must be 1 to 200 printable ASCII characters"],
-    [
-      "a challenge and a seed",
-      [...url, "--challenge", "a", "--seed", "1"],
-      "--challenge and --seed exclude each other",
-    ],
-    ["a missing key file", [...url, "--api-key-file", "/nowhere/key"], "cannot read /nowhere/key"],
-  ])("%s is refused, with a way out", (_, args, message) => {
-    expect(faultsOf(args).join("\n")).toContain(message);
-  });
-
-  test.each(["https://v1.example", "https://pay.example/v1x", "https://pay.example/v1/eu"])(
-    "%s can be a target",
-    (baseUrl) => expect(read(["--base-url", baseUrl])).toMatchObject({ baseUrl }),
-  );
-
-  test("rejects a second key equal to the first, without printing it", () => {
-    const [fault] = faultsOf(url, { API_KEY: "the-same", API_KEY_2: "the-same" });
-    expect(fault).toContain("API_KEY_2 is the same key as API_KEY");
-    expect(fault).not.toContain("the-same");
-  });
-
-  test("rejects a missing key", () => {
-    expect(faultsOf(url, {})).toEqual(["no API key: set API_KEY, or name a file with --api-key-file"]);
-  });
-
-  test("rejects a key that is not valid in a header, without printing it", () => {
-    const [fault] = faultsOf(url, { API_KEY: "sécret" });
-    expect(fault).toContain("API_KEY must be printable ASCII");
-    expect(fault).not.toContain("sécret");
-  });
-
-  test("reports all faults together", () => {
-    const faults = faultsOf(["--profile", "x", "--effects", "y", "--rate", "z", "--recipient", "1"], {});
-    expect(faults).toHaveLength(6);
+  test("gives nothing that the report has, shows a published recipient and hides a real one", () => {
+    expect(given([...url, "--seed", "7", "--report", "x"])).toEqual([]);
+    const words = given(["--recipient", "2257038102473", "--failing-recipient", "2250501020304"]).join(" ");
+    expect(words).toBe('--recipient 2257038102473 --failing-recipient "${FAILING_RECIPIENT:?}"');
   });
 });

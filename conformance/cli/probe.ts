@@ -1,7 +1,7 @@
 // Makes sure, before a run, that the target responds and accepts the key, and finds out whether it is a sandbox.
 import { RunStopped } from "../target/ledger.ts";
 import { findControls } from "./controls.ts";
-import { findObstacle, isRefused, lookupAt } from "./service.ts";
+import { examineTarget } from "./examination.ts";
 import { thisMachine, type Outside } from "../recording/outside.ts";
 import { pairOf, payeeIn, type Recipient } from "../generate/countries.ts";
 import { createRandom } from "../generate/random.ts";
@@ -10,7 +10,6 @@ import type { CertifyOptions } from "./options.ts";
 import type { Target } from "../target/target.ts";
 import { CannotRun } from "../results.ts";
 import { defaultMaxTotal, defaultRecipients, type RunOptions } from "../run-options.ts";
-import { dataOf, type TargetResponse } from "../target/exchange.ts";
 
 /** Returns true for the name or the address of this machine. */
 export const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
@@ -22,58 +21,30 @@ async function ask<T>(
   options: CertifyOptions,
   settings: { effects: "none" | "reject"; patienceMs?: number },
   outside: Outside,
-  questions: (opened: ReturnType<typeof openTarget>) => Promise<T>,
+  questions: (target: Target) => Promise<T>,
 ): Promise<T> {
-  const opened = openTarget({ ...options, ...settings, maxTotal: 0 }, outside);
+  const { target, close } = openTarget({ ...options, ...settings, maxTotal: 0 }, outside);
   try {
-    return await questions(opened);
+    return await questions(target);
   } catch (error) {
     if (error instanceof RunStopped) throw new CannotRun(`${options.baseUrl}: ${error.message}.\n${doctorHint}`);
     throw error;
   } finally {
-    opened.close();
+    close();
   }
 }
 
-/** Returns the environment of the target. @throws CannotRun if it does not respond, or a key or secret is not its own */
-async function findEnvironment(options: CertifyOptions, { target, http }: ReturnType<typeof openTarget>) {
-  const lookup = { method: "GET", path: lookupAt(target) } as const;
-  const obstacle = await findObstacle(target, http, await target.send(lookup));
-  if (obstacle) throw new CannotRun(`${obstacle}\n${doctorHint}`);
-  const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
-  const second = options.secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
-  if (second && isRefused(second)) {
-    throw new CannotRun(
-      `${options.baseUrl}: API_KEY_2 is rejected with ${second.status}. Set a second merchant's valid key, or leave it unset.`,
-    );
+/** Returns the environment of the target. @throws CannotRun at the first point that has to be fixed */
+async function findEnvironment(options: CertifyOptions, target: Target) {
+  const points = examineTarget(options, target);
+  for (;;) {
+    const { done, value } = await points.next();
+    if (done) return value?.environment;
+    if (!value.ok) throw new CannotRun(`${value.text}\n${doctorHint}`);
   }
-  // A sandbox returns the secret with which it signs webhooks, so a different WEBHOOK_SECRET can be detected.
-  const environment = environmentOf(health);
-  if (options.webhookSecret !== undefined && environment !== "live")
-    compareSecrets(options.webhookSecret, await target.send({ method: "GET", path: "/sandbox/webhook-secret" }));
-  return environment;
 }
 
-/** Returns the environment that /healthz reports; undefined if it reports neither sandbox nor live. */
-export function environmentOf({ status, json }: TargetResponse) {
-  const named = (json as { environment?: unknown } | undefined)?.environment;
-  return status === 200 && (named === "sandbox" || named === "live") ? named : undefined;
-}
-
-const bare = (secret: string) => secret.replace(/^whsec_/, "");
-
-/** @throws CannotRun if the sandbox signs with a different secret. The message does not contain either secret. */
-function compareSecrets(given: string, response: TargetResponse) {
-  const { secret } = dataOf(response);
-  if (response.status !== 200 || typeof secret !== "string") return;
-  if (bare(secret) === bare(given)) return;
-  throw new CannotRun(
-    "WEBHOOK_SECRET differs from the merchant's secret in GET /sandbox/webhook-secret. " +
-      "Use the secret of the sandbox, or leave WEBHOOK_SECRET unset: the suite reads the secret of a sandbox itself.",
-  );
-}
-
-type Found = Pick<RunOptions, "environment" | "controls" | "hadPayments">;
+type Found = Pick<RunOptions, "environment" | "controls">;
 
 const onLoopback = ({ baseUrl }: CertifyOptions) => isLoopback(new URL(baseUrl).hostname);
 
@@ -111,12 +82,6 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
   };
 }
 
-/** Returns true if the merchant's list of payouts shows any. Only a sandbox of this project's kind has the list (D42). */
-async function hasPayments(target: Target): Promise<boolean> {
-  const { items } = dataOf(await target.send({ method: "GET", path: "/v1/disbursements?limit=1" }));
-  return Array.isArray(items) && items.length > 0;
-}
-
 const dayMs = 86_400_000;
 /** By how many days a run moves a sandbox's time at most, and how far ahead it can be (D18). */
 const movedDays = { core: 1, extended: 75 };
@@ -138,18 +103,15 @@ function requireRoom({ baseUrl, profile }: CertifyOptions, sandboxTime: Date, no
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
 export async function probe(options: CertifyOptions, outside: Outside = thisMachine()): Promise<RunOptions> {
-  const environment = await ask(options, { effects: "none", patienceMs: 0 }, outside, (opened) =>
-    findEnvironment(options, opened),
+  const environment = await ask(options, { effects: "none", patienceMs: 0 }, outside, (target) =>
+    findEnvironment(options, target),
   );
   // A live service has no sandbox controls, and could tell the suite from a merchant by the search for them.
   if (environment === "live") return runOptions(options, { environment, controls: [] });
   const effects = effectsFor(options, environment);
   const allowed = { effects: effects === "none" ? "none" : "reject" } as const;
-  const { controls, sandboxTime, hadPayments } = await ask(options, allowed, outside, async ({ target }) => ({
-    ...(await findControls(target, effects)),
-    hadPayments: await hasPayments(target),
-  }));
+  const { controls, sandboxTime } = await ask(options, allowed, outside, (target) => findControls(target, effects));
   if (effects === "money" && options.only === undefined && controls.includes("clock") && sandboxTime !== undefined)
     requireRoom(options, sandboxTime, outside.now());
-  return runOptions(options, { environment, controls, hadPayments });
+  return runOptions(options, { environment, controls });
 }

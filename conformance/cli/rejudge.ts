@@ -8,7 +8,6 @@ import { createReplay, Disagreement } from "../recording/replay.ts";
 import { unpacked, type Tape } from "../recording/tape.ts";
 import { readReport } from "../report/read.ts";
 import { counted } from "../report/words.ts";
-import type { Report } from "../results.ts";
 import { isSystemError, type CommandResult } from "./flags.ts";
 import type { CertifyOptions } from "./options.ts";
 import { probe } from "./probe.ts";
@@ -32,23 +31,23 @@ async function judgedAgain({ start, lines }: Tape, exchangesSha256: string) {
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 const shown = (value: unknown) => (value === undefined ? "nothing" : (JSON.stringify(value) ?? "").slice(0, 120));
 
-/** Names the places in which two JSON values differ. */
-function differencesOf(told: unknown, found: unknown, place: string): string[] {
-  if (isObject(told) && isObject(found)) {
-    const names = [...new Set([...Object.keys(told), ...Object.keys(found)])];
-    return names.flatMap((name) => differencesOf(told[name], found[name], place === "" ? name : `${place}.${name}`));
-  }
-  return told === found ? [] : [`report.json: ${place} is ${shown(told)}, but the exchanges give ${shown(found)}`];
-}
-
-/** Names the requirements whose verdicts differ. */
-function verdictsThatDiffer(told: Report, found: Report): string[] {
-  const all = new Map(found.requirements.map(({ id, verdict }) => [id, verdict]));
-  return told.requirements.flatMap(({ id, verdict }) =>
-    all.get(id) === verdict
-      ? []
-      : [`${id}: the report says ${verdict}, but the exchanges give ${all.get(id) ?? "no verdict"}`],
+/** Returns the entries of an object or a list. An entry that has an id, such as a requirement, is named by it. */
+const entriesOf = (value: Record<string, unknown>) =>
+  new Map(
+    Object.entries(value).map(([name, entry]) => [
+      isObject(entry) && "id" in entry ? String(entry["id"]) : name,
+      entry,
+    ]),
   );
+
+/** Names the places in which two JSON values differ. */
+function differencesOf(told: unknown, found: unknown, place = "report.json:"): string[] {
+  if (isObject(told) && isObject(found)) {
+    const [ofTold, ofFound] = [entriesOf(told), entriesOf(found)];
+    const names = new Set([...ofTold.keys(), ...ofFound.keys()]);
+    return [...names].flatMap((name) => differencesOf(ofTold.get(name), ofFound.get(name), `${place} ${name}`));
+  }
+  return told === found ? [] : [`${place} is ${shown(told)}, but the exchanges give ${shown(found)}`];
 }
 
 /** Compares the certificate in the folder, if there is one, with the files beside it. Its signature is not verified. */
@@ -67,11 +66,12 @@ function certificateDifferences(folder: string, json: Buffer, exchanges: Buffer)
   }
 }
 
-/** Names the other files of the report that are not what the exchanges give. A file may be missing. */
-function filesThatDiffer(folder: string, contents: Record<string, string>): string[] {
+/** Names the files that are not what the exchanges give, without report.json if its differences are named. */
+function filesThatDiffer(folder: string, contents: Record<string, string>, isNamed: boolean): string[] {
   return Object.entries(contents).flatMap(([name, content]) => {
     const file = join(folder, name);
-    if (name === "report.json" || !existsSync(file)) return [];
+    // A file may be missing.
+    if ((name === "report.json" && isNamed) || !existsSync(file)) return [];
     return readFileSync(file, "utf8") === content ? [] : [`${name} differs from what the exchanges give`];
   });
 }
@@ -95,10 +95,8 @@ export async function rejudge(folder: string): Promise<CommandResult> {
       found.push("another version of the suite recorded this run: judge it again with that version");
     }
     const again = await judgedAgain(tape, sha256(exchanges));
-    const differences = differencesOf(report, JSON.parse(again.json), "");
-    if (differences.length === 0 && again.json !== json.toString("utf8"))
-      differences.push("report.json is written otherwise");
-    found.push(...verdictsThatDiffer(report, again.report), ...differences, ...filesThatDiffer(folder, again.contents));
+    const differences = differencesOf(report, JSON.parse(again.json));
+    found.push(...differences, ...filesThatDiffer(folder, again.contents, differences.length > 0));
   } catch (error) {
     if (error instanceof Disagreement) found.push(error.message);
     else if (isSystemError(error)) throw error;

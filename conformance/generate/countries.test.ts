@@ -35,11 +35,6 @@ function payees(over: Partial<RunOptions>) {
 }
 
 describe("payees", () => {
-  test("are in all common countries, and the same for the same seed", () => {
-    expect(new Set(payees({}).map(({ country }) => country))).toEqual(new Set(["CI", "NG", "GH", "KE"]));
-    expect(payees({})).toEqual(payees({}));
-  });
-
   test("are the recipient alone where a payout could reach a stranger", () => {
     const recipient = { phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
     expect(new Set(payees(live).map((payee) => JSON.stringify(payee)))).toEqual(new Set([JSON.stringify(recipient)]));

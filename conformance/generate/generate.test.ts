@@ -16,10 +16,6 @@ describe.each(["core", "extended"] as const)("mutations of a disbursement, %s pr
     expect(broken.some(({ body }) => !(field in body))).toBe(true);
     expect(broken.length).toBeGreaterThan(field === "reference" ? 8 : 15);
   });
-
-  test("include valid requests, which the validator must filter out", () => {
-    expect(all.length - invalid.length).toBeGreaterThan(5);
-  });
 });
 
 test("core does not restrict what the interface leaves open", () => {

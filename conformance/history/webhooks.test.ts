@@ -3,7 +3,7 @@ import type { Notification } from "../target/receiver.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Attempt, Facts } from "./facts.ts";
 import { createHistories } from "./history.ts";
-import { claimedEnd, falseStatements, lastEnds, misdirected, notNotified, statements } from "./webhooks.ts";
+import { falseStatements, notNotified, statements } from "./webhooks.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -34,26 +34,6 @@ const notification = (box: string, json: unknown, path = `/hooks/${box}?a=1`): N
   ({ box, path, json, body: JSON.stringify(json), method: "POST", headers: {}, at: new Date(0) }) as Notification;
 
 const about = (number: string, over: Fields = {}) => ({ data: { reference: `DSB-0000000${number}`, ...over } });
-
-describe("a webhook is misdirected", () => {
-  const facts = factsOf([
-    { mailbox: "a", number: "1" },
-    { mailbox: "b", number: "2" },
-    { mailbox: "c", number: "3", refused: 409 },
-  ]);
-  test.each([
-    ["about its own record", "a", about("1"), 0],
-    ["about its own record by the merchant's reference", "a", { id: "order-0001" }, 0],
-    ["about no record", "a", { hello: "world" }, 0],
-    ["about another address's record", "a", about("2"), 1],
-    ["at the address of a refused request", "c", about("3"), 1],
-  ])("if it should not be there: %s", (_, box, json, count) => {
-    expect(misdirected(facts, [notification(box, json)])).toHaveLength(count);
-  });
-  test.each(["/hooks/a", "/hooks/a/?a=1", "/hooks/a?a=1&b=2"])("if it was sent to another URL: %s", (path) => {
-    expect(misdirected(facts, [notification("a", about("1"), path)])).toHaveLength(1);
-  });
-});
 
 describe("a statement", () => {
   const facts = factsOf([{ mailbox: "a" }]);
@@ -91,13 +71,6 @@ describe("a statement", () => {
   });
 });
 
-test("the last statement of an end counts, in any case, and pending is no end", () => {
-  const facts = factsOf([{ mailbox: "a" }]);
-  const bodies = ["pending", "failed", "SUCCESS", "pending"].map((status) => notification("a", about("1", { status })));
-  const ends = lastEnds(statements(facts, bodies));
-  expect(ends.map(claimedEnd)).toEqual(["success"]);
-});
-
 describe("a record is not notified", () => {
   const due = (attempts: Parameters<typeof factsOf>[0], ...sentTo: [box: string, json: unknown][]) => {
     const received = sentTo.map(([box, json]) => notification(box, json));
@@ -107,11 +80,9 @@ describe("a record is not notified", () => {
 
   test.each([
     ["if nothing arrived", [{ mailbox: "a" }], [], [1, 1]],
-    ["unless its webhook arrived", [{ mailbox: "a" }], [["a", about("1")]], [1, 0]],
     ["unless a webhook that names no record arrived", [{ mailbox: "a" }], [["a", { paid: true }]], [1, 0]],
     ["if its webhook went to another address", [{ mailbox: "a" }], [["b", about("1")]], [1, 1]],
     ["only if it is final", [{ mailbox: "a", status: "pending" }], [], [0, 0]],
-    ["only if it has an address of the run", [{}], [], [0, 0]],
     [
       "if the address's only webhook is about another record",
       [{ mailbox: "a" }, { mailbox: "a", number: "2" }],

@@ -2,7 +2,7 @@
 import type { Check, Context } from "../check.ts";
 import type { Limits } from "../allowances/limits.ts";
 import type { Clock } from "../allowances/pace.ts";
-import { unknownLimit } from "../allowances/unknown.ts";
+import { unknownLimit } from "../allowances/limits.ts";
 import { createRandom } from "../generate/random.ts";
 import type { Facts } from "../history/facts.ts";
 import type { Requirement } from "../results.ts";

@@ -72,7 +72,6 @@ function sandboxLines(checks: readonly Check[], options: RunOptions): string[] {
   const far = options.profile === "extended" ? "weeks" : "minutes";
   return [
     `Sandbox  The merchant's sandbox time moves forward by ${far} and stays there. Use a merchant that nobody else uses.`,
-    ...(options.hadPayments ? ["         This merchant has payments already, which this run did not make."] : []),
     ...paying.flatMap(({ leaves }) => (leaves === undefined ? [] : [`         ${leaves}`])),
   ];
 }

@@ -38,12 +38,12 @@ function client(url: string, tls?: TlsFiles, identity = new URL(url).origin, tim
 }
 
 const hosts = ["127.0.0.1", "localhost"];
-const selfSigned = makeCertificate({ name: "server", hosts });
-const ca = makeCertificate({ name: "A CA" });
-const signed = makeCertificate({ name: "server", hosts, issuer: ca });
-const own = makeCertificate({ name: "the client", issuer: ca });
-const expired = makeCertificate({ name: "old", hosts, validDays: -1 });
-const elsewhere = makeCertificate({ name: "other", hosts: ["pay.example"] });
+const selfSigned = await makeCertificate({ name: "server", hosts });
+const ca = await makeCertificate({ name: "A CA" });
+const signed = await makeCertificate({ name: "server", hosts, issuer: ca });
+const own = await makeCertificate({ name: "the client", issuer: ca });
+const expired = await makeCertificate({ name: "old", hosts, validDays: -1 });
+const elsewhere = await makeCertificate({ name: "other", hosts: ["pay.example"] });
 const mutual = { ...signed, ca: ca.cert, requestCert: true };
 const identified = { ca: ca.cert, cert: own.cert, key: own.key };
 

@@ -1,3 +1,4 @@
+import { createPrivateKey } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -5,9 +6,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeCertificate } from "../testing/certificates.ts";
 import { readTls } from "./tls.ts";
 
-const own = makeCertificate({ name: "own" });
-const other = makeCertificate({ name: "other" });
-const expired = makeCertificate({ name: "expired", validDays: -1 });
+const own = await makeCertificate({ name: "own" });
+const other = await makeCertificate({ name: "other" });
+const expired = await makeCertificate({ name: "expired", validDays: -1 });
 const files: Record<string, string> = {
   "own.pem": own.cert,
   "own.key": own.key,
@@ -16,7 +17,7 @@ const files: Record<string, string> = {
   "expired.pem": expired.cert,
   "expired.key": expired.key,
   "encrypted.key": String(
-    own.privateKey.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" }),
+    createPrivateKey(own.key).export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" }),
   ),
   "damaged.pem": own.cert.replace("MII", "AAA").replaceAll(/^M.*$/gm, "AAAA"),
 };

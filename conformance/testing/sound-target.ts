@@ -1,10 +1,9 @@
 // The model as a target without sandbox controls, whose payouts succeed at once. Tests add faults; with a fault it must not
 // be certified.
 import type { IncomingHttpHeaders } from "node:http";
-import { Merchant, type Hooks } from "../model/merchant.ts";
-import type { Call, Reply } from "../model/messages.ts";
-import { listen, send } from "../model/server.ts";
-import { createService } from "../model/service.ts";
+import type { Hooks } from "../model/merchant.ts";
+import type { Reply } from "../model/messages.ts";
+import { newKey, startModel } from "../model/server.ts";
 
 export type ServiceReply = { status: number; body?: unknown; headers?: Record<string, string>; raw?: string };
 export type SeenRequest = {
@@ -44,7 +43,8 @@ function parsed(text: string): unknown {
   }
 }
 
-const replyOf = ({ status, headers, text }: Reply): ServiceReply => {
+const replyOf = (reply: Reply | undefined): ServiceReply => {
+  const { status, headers, text } = reply!;
   const body = parsed(text);
   return { status, headers: headers as Record<string, string>, ...(body === undefined ? { raw: text } : { body }) };
 };
@@ -56,41 +56,27 @@ const modelReply = ({ status, headers, raw, body }: ServiceReply): Reply => ({
 
 /** Starts the service on a free port. */
 export async function startSoundTarget(settings: Settings) {
-  const { key, secondKey, secret, prefix = "", environment, instead, alter = (reply) => reply } = settings;
-  const hooks: Hooks = { settings: { sandbox: false, settleMs: 0 } };
-  const keys = [key, ...(secondKey === undefined ? [] : [secondKey])];
-  const merchants = keys.map((each) => new Merchant("M", each, hooks));
-  const ask = createService(merchants, hooks, () => server.url + prefix);
+  const { key, secondKey = newKey(), secret, prefix = "", environment, instead, alter = (reply) => reply } = settings;
   const seen: SeenRequest[] = [];
 
-  async function respond(call: Call): Promise<ServiceReply> {
-    if (call.path === "/healthz") return environment ? { status: 200, body: { environment } } : notFound;
-    if (
-      call.path === "/sandbox/webhook-secret" &&
-      secret !== undefined &&
-      keys.includes(String(call.headers["x-api-key"]))
-    )
-      return { status: 200, body: { statusCode: 200, data: { secret } } };
-    const reply = await ask(call);
-    return reply ? replyOf(reply) : notFound;
+  function own({ path, key: given = "" }: SeenRequest): ServiceReply | undefined {
+    if (path === "/healthz") return environment ? { status: 200, body: { environment } } : notFound;
+    if (path !== "/sandbox/webhook-secret" || secret === undefined) return undefined;
+    return [key, secondKey].includes(given) ? { status: 200, body: { statusCode: 200, data: { secret } } } : undefined;
   }
-
-  const server = await listen(async (received, _request, response) => {
-    const call = { ...received, path: received.path.replace(prefix, "") };
-    const { method, path, headers, body } = call;
-    const given = headers["x-api-key"] as string | undefined;
-    const arrived = { method, path, key: given, body: body.toString(), headers: headers as IncomingHttpHeaders };
-    seen.push(arrived);
-    const reply = await alter(instead?.(arrived) ?? (await respond(call)), arrived, seen.length);
-    send(response, reply && modelReply(reply));
-  });
-  return {
-    url: server.url + prefix,
-    /** The requests received so far. */
-    seen,
-    async stop() {
-      for (const { state } of merchants) state.clock.close();
-      await server.stop();
+  const hooks: Hooks = {
+    settings: { sandbox: false, settleMs: 0 },
+    async handle(received, ask) {
+      const call = { ...received, path: received.path.replace(prefix, "") };
+      const { method, path, headers, body } = call;
+      const request = { method, path, headers, key: headers["x-api-key"] as string | undefined, body: body.toString() };
+      seen.push(request);
+      const response = instead?.(request) ?? own(request) ?? replyOf(await ask(call));
+      const reply = await alter(response, request, seen.length);
+      return reply && modelReply(reply);
     },
   };
+  const model = await startModel(hooks, [key, secondKey]);
+  /** `seen` has the requests received so far. */
+  return { ...model, url: model.url + prefix, seen };
 }

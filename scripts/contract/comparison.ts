@@ -6,102 +6,109 @@ export type Node = Record<string, any>;
 /** One version of the contract: an OpenAPI 3.1 document. */
 export type Contract = Node;
 
-/** The state of a comparison of two versions. */
-export class Comparison {
-  readonly changes: Change[] = [];
-  readonly before: Contract;
-  readonly after: Contract;
-  readonly #compared = new Set<string>();
+/** Compares a part of the contract in two versions. It is undefined in a version that does not have it. */
+export type Compare = (before: any, after: any, place: Place) => void;
 
-  constructor(before: Contract, after: Contract) {
-    this.before = before;
-    this.after = after;
-  }
+/** What to do with a keyword: a rule for each change of its value, or a function that looks closer. */
+export type Handlers = Record<string, RuleName | Compare>;
 
-  report(rule: RuleName, place: Place, values: { before?: unknown; after?: unknown } = {}): void {
-    this.changes.push({ ...place, rule, verdict: RULES[rule][place.writer], ...values });
-  }
-
-  /** True for the first call with this place. A component is compared once for each writer of its values. */
-  isFirst({ where, writer }: Place): boolean {
-    const key = `${writer} ${where}`;
-    if (this.#compared.has(key)) return false;
-    this.#compared.add(key);
-    return true;
-  }
-
-  /** True if a component was compared as such. */
-  hasCompared(component: string): boolean {
-    return this.#compared.has(`merchant ${component}`) || this.#compared.has(`service ${component}`);
-  }
-
-  /**
-   * Compares two objects, or the components to which two references lead. Two references to one component are compared
-   * at the component's own place.
-   */
-  resolved(before: Node, after: Node, place: Place, compare: (before: Node, after: Node, place: Place) => void): void {
-    const name = before.$ref === after.$ref && componentName(before.$ref);
-    const at = name ? { ...place, where: name } : place;
-    const guard = name ? at : { ...at, where: `${at.where} ${before.$ref} ${after.$ref}` };
-    if ((before.$ref || after.$ref) && !this.isFirst(guard)) return;
-    compare(resolve(this.before, before), resolve(this.after, after), at);
-  }
-
-  /**
-   * Compares objects keyword by keyword. A keyword without a handler counts as a text if it begins with `x-`, and as
-   * unknown otherwise, so that every change is noticed.
-   */
-  keywords(before: Node, after: Node, place: Place, handlers: Handlers): void {
-    for (const keyword of new Set([...Object.keys(before), ...Object.keys(after)])) {
-      const values = { before: before[keyword], after: after[keyword] };
-      const handler = handlers[keyword] ?? (keyword.startsWith("x-") ? "text" : "unknown");
-      if (typeof handler === "function") handler(values, inside(place, keyword));
-      else if (handler === "elsewhere") continue;
-      else if (!isDeepStrictEqual(values.before, values.after)) this.report(handler, inside(place, keyword), values);
-    }
-  }
-
-  /** Compares named things that may come and go, such as properties or parameters. */
-  members(before: Members, after: Members, place: Place, isClosed = false): { name: string; both: [Node, Node] }[] {
-    const kept: { name: string; both: [Node, Node] }[] = [];
-    for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
-      const [old, young] = [before[name], after[name]];
-      const at = inside(place, name);
-      if (!young) this.report("removed", at);
-      else if (!old) this.report(isClosed ? "addedToClosed" : young.required ? "addedRequired" : "added", at);
-      else {
-        if (old.required !== young.required) this.report(young.required ? "nowRequired" : "nowOptional", at);
-        kept.push({ name, both: [old.value, young.value] });
-      }
-    }
-    return kept;
-  }
-}
-
-/**
- * What to do with a keyword: a rule for each change of its value, a function that looks closer, or nothing because the
- * keyword is compared elsewhere.
- */
-export type Handlers = Record<string, RuleName | "elsewhere" | Handler>;
-type Handler = (values: { before: any; after: any }, place: Place) => void;
-
-export type Members = Record<string, { required: boolean; value: Node }>;
+export const elsewhere: Compare = () => undefined;
 
 /** `schemas/Amount` for `#/components/schemas/Amount`. */
 export const componentName = (ref: string | undefined): string | undefined =>
   /^#\/components\/(.+)$/.exec(ref ?? "")?.[1];
 
-/** The object that a reference leads to. @throws Error if it leads nowhere or out of the document */
-export function resolve(contract: Contract, node: Node): Node {
-  if (typeof node.$ref !== "string") return node;
-  const [group, name] = componentName(node.$ref)?.split("/") ?? [];
+/** Follows references; what stands beside one takes precedence. @throws Error if one leads nowhere */
+export function resolve(contract: Contract, { $ref, ...beside }: Node): Node {
+  if (typeof $ref !== "string") return beside;
+  const [group, name] = componentName($ref)?.split("/") ?? [];
   const target = contract.components?.[group!]?.[name!];
-  if (!target) throw new Error(`The reference ${node.$ref} leads to no component of the document.`);
-  return resolve(contract, target);
+  if (!target) throw new Error(`The reference ${$ref} leads to no component of the document.`);
+  return { ...resolve(contract, target), ...beside };
 }
 
-/** The entries of two objects by their names. */
-export function pairs<T>(before: Record<string, T> = {}, after: Record<string, T> = {}): [string, T?, T?][] {
-  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...names].map((name) => [name, before[name], after[name]]);
+export const namesOf = (before: Node = {}, after: Node = {}): Set<string> =>
+  new Set([...Object.keys(before), ...Object.keys(after)]);
+
+/** Named things that may come and go, such as properties or parameters. */
+export type Members = Record<string, { required: boolean; value: any }>;
+
+export type Comparison = ReturnType<typeof createComparison>;
+
+/** The ways in which parts of two versions are compared, and the changes found. */
+export function createComparison(before: Contract, after: Contract) {
+  const changes: Change[] = [];
+  const compared = new Set<string>();
+
+  const report = (rule: RuleName, place: Place, values: { before?: unknown; after?: unknown } = {}): void =>
+    void changes.push({ ...place, rule, verdict: RULES[rule][place.writer], ...values });
+
+  return {
+    before,
+    after,
+    changes,
+    report,
+
+    /** True if a component was compared as such. */
+    hasCompared: (component: string) => compared.has(`merchant ${component}`) || compared.has(`service ${component}`),
+
+    /**
+     * Compares what references lead to. Two references to one component are compared at the component's own place, once
+     * for each writer of its values; then what stands beside them.
+     */
+    resolved: (compare: Compare): Compare =>
+      function follow(old: Node, young: Node, place: Place) {
+        if (!old.$ref && !young.$ref) return compare(old, young, place);
+        const name = old.$ref === young.$ref && componentName(old.$ref);
+        const key = `${place.writer} ${name || `${place.where} ${old.$ref} ${young.$ref}`}`;
+        if (!compared.has(key)) {
+          compared.add(key);
+          const [was, is] = name ? [{ $ref: old.$ref }, { $ref: old.$ref }] : [old, young];
+          compare(resolve(before, was), resolve(after, is), name ? { ...place, where: name } : place);
+        }
+        if (name) compare({ ...old, $ref: undefined }, { ...young, $ref: undefined }, place);
+      },
+
+    /** Compares objects keyword by keyword. A keyword without a handler counts as a text if it begins with `x-`. */
+    keywords:
+      (handlers: Handlers, otherwise: RuleName = "unknown"): Compare =>
+      (old: Node, young: Node, place) => {
+        for (const keyword of namesOf(old, young)) {
+          const [was, is] = [old[keyword], young[keyword]];
+          const handler = handlers[keyword] ?? (keyword.startsWith("x-") ? "text" : otherwise);
+          if (typeof handler === "function") handler(was, is, inside(place, keyword));
+          else if (!isDeepStrictEqual(was, is)) report(handler, inside(place, keyword), { before: was, after: is });
+        }
+      },
+
+    /** Compares the entries of two objects by their names. @param kind the begin of the rules for new and old names */
+    each:
+      (kind: Kind | ((name: string) => Kind), compare: Compare): Compare =>
+      (old: Node = {}, young: Node = {}, place) => {
+        for (const name of namesOf(old, young)) {
+          const rule = typeof kind === "string" ? kind : kind(name);
+          if (!(name in old)) report(`${rule}Added`, inside(place, name));
+          else if (!(name in young)) report(`${rule}Removed`, inside(place, name));
+          else compare(old[name], young[name], inside(place, name));
+        }
+      },
+
+    /** Compares members that are required or optional. @param isClosed true if other members were refused */
+    members(old: Members, young: Members, place: Place, compare: Compare, isClosed = false): void {
+      for (const name of namesOf(old, young)) {
+        const [was, is] = [old[name], young[name]];
+        const at = inside(place, name);
+        if (!is) report("removed", at);
+        else if (!was) report(isClosed ? "addedToClosed" : is.required ? "addedRequired" : "added", at);
+        else {
+          if (was.required !== is.required) report(is.required ? "nowRequired" : "nowOptional", at);
+          compare(was.value, is.value, at);
+        }
+      }
+    },
+  };
 }
+
+/** A kind of things for whose coming and going there are rules. */
+type Kind = KindOf<RuleName>;
+type KindOf<Rule> = Rule extends `${infer K}Removed` ? K : never;

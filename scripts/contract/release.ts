@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
 import { readFile, readdir } from "node:fs/promises";
 import { parse } from "yaml";
-import { declaredPlaces, HEADING } from "./changelog.ts";
+import { compareContracts } from "./compare.ts";
 import type { Contract } from "./comparison.ts";
-import { compareContracts } from "./diff.ts";
-import { undeclared } from "./report.ts";
+import { breaks, textOf } from "./verdicts.ts";
+
+/** The heading under which the changelog names the breaking changes of the contract. */
+const HEADING = "### Breaking changes of the contract";
 
 /** Reads an OpenAPI document, YAML or JSON. @throws Error that says what is wrong with the file */
 export async function readContract(file: string | URL): Promise<Contract> {
@@ -30,11 +32,25 @@ export async function releaseFaults(root: URL): Promise<string[] | undefined> {
   if (!existsSync(released)) return undefined;
   const files = await readdir(released);
   const last = files.toSorted((a, b) => a.localeCompare(b, "en", { numeric: true })).at(-1)!;
-  const changes = compareContracts(
+  const breaking = compareContracts(
     await readContract(new URL(last, released)),
     await readContract(new URL("spec/openapi.yaml", root)),
-  );
-  const changelog = await readFile(new URL("CHANGELOG.md", root), "utf8");
-  const faults = undeclared(changes, declaredPlaces(changelog, last.replace(".yaml", "")));
+  ).filter(breaks);
+  const declared = declaredPlaces(await readFile(new URL("CHANGELOG.md", root), "utf8"), last.replace(".yaml", ""));
+  const faults = [
+    ...breaking
+      .filter(({ where }) => !declared.includes(where))
+      .map((change) => `\`${change.where}\` breaks merchants' programs: ${textOf(change)}.`),
+    ...declared
+      .filter((place) => !breaking.some(({ where }) => where === place))
+      .map((place) => `\`${place}\` is declared as breaking, but nothing breaks there.`),
+  ];
   return faults.length > 0 ? [...faults, `CHANGELOG.md declares such changes under "${HEADING}".`] : [];
+}
+
+/** The places that the changelog declares for the versions after a release. An entry begins with its place in backticks. */
+function declaredPlaces(changelog: string, release: string): string[] {
+  const [unreleased] = changelog.split(`\n## ${release}\n`);
+  const sections = unreleased!.split(/^(?=##)/m).filter((section) => section.startsWith(`${HEADING}\n`));
+  return sections.flatMap((section) => [...section.matchAll(/^- `([^`]+)`/gm)].map(([, place]) => place!));
 }

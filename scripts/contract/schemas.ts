@@ -1,79 +1,93 @@
 import { isDeepStrictEqual } from "node:util";
-import { componentName, resolve, type Comparison, type Contract, type Members, type Node } from "./comparison.ts";
+import {
+  componentName,
+  elsewhere,
+  resolve,
+  type Compare,
+  type Comparison,
+  type Contract,
+  type Members,
+  type Node,
+} from "./comparison.ts";
 import { inside, type Place, type RuleName } from "./verdicts.ts";
 
 const TYPES = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
-/** A schema, or `true` and `false`, which accept every value and no value. */
-type Schema = Node | boolean;
+/** Returns the function that compares the values that two schemas accept. */
+export function schemaComparison({ before, after, report, keywords, each, members, resolved }: Comparison): Compare {
+  /** Compares schemas; `true` accepts every value, and so does no schema; `false` accepts none. */
+  const schema: Compare = (old = true, young = true, place) => {
+    if (old === young) return;
+    if (old === false || young === false) return report(old === false ? "wider" : "narrower", place);
+    constraints(old === true ? {} : old, young === true ? {} : young, place);
+  };
 
-/** Compares the values that two schemas accept. @param place the place of the schemas, and who writes the values */
-export function compareSchemas(comparison: Comparison, before: Schema, after: Schema, place: Place): void {
-  if (typeof before === "boolean" || typeof after === "boolean")
-    return compareBooleans(comparison, before, after, place);
-  const { $ref, ...siblings } = before;
-  if ($ref && $ref === after.$ref) {
-    const { $ref: _, ...others } = after;
-    comparison.resolved({ $ref }, { $ref }, place, (old, young, at) => compareSchemas(comparison, old, young, at));
-    return compareKeywords(comparison, siblings, others, place);
+  const judgedBy =
+    (judge: Judge): Compare =>
+    (old, young, place) => {
+      const rule = isDeepStrictEqual(old, young) ? undefined : judge(old, young);
+      if (rule) report(rule, place, { before: old, after: young });
+    };
+
+  function values(old: Listed | undefined, young: Listed | undefined, place: Place): void {
+    if (!old && !young) return;
+    const at = inside(place, (old ?? young)!.isConstant ? "const" : "enum");
+    if (!old || !young) return report(old ? "wider" : "narrower", at);
+    const added = young.values.filter((value) => !old.values.includes(value));
+    const removed = old.values.filter((value) => !young.values.includes(value));
+    if (old.isOpen !== young.isOpen) report(young.isOpen ? "listOpened" : "listClosed", at);
+    if (old.isConstant && added.length > 0)
+      return report(removed.length > 0 ? "different" : "wider", at, { before: old.values[0], after: young.values });
+    for (const value of removed) report("valueRemoved", at, { before: value });
+    for (const value of added) report("valueAdded", at, { after: value });
   }
-  if ($ref && after.$ref && !comparison.isFirst({ ...place, where: `${place.where} ${$ref} ${after.$ref}` })) return;
-  const [old, young] = [
-    withOpenList(comparison.before, flatten(comparison.before, before)),
-    withOpenList(comparison.after, flatten(comparison.after, after)),
-  ];
-  compareKeywords(comparison, old, young, place);
-}
 
-function compareBooleans(comparison: Comparison, before: Schema, after: Schema, place: Place): void {
-  if (before === after) return;
-  if (before === false || after === false) return comparison.report(before === false ? "wider" : "narrower", place);
-  const [old, young] = [before, after].map((schema) => (schema === true ? {} : schema)) as [Node, Node];
-  compareSchemas(comparison, old, young, place);
-}
+  /** Compares the branches of `oneOf` or `anyOf`: by their reference, or else by what they contain. */
+  const alternatives =
+    (isDiscriminated: boolean): Compare =>
+    (old: Node[] | undefined, young: Node[] | undefined, place) => {
+      if (old && young) each(isDiscriminated ? "value" : "branch", schema)(byKey(old), byKey(young), place);
+      else report(old ? "wider" : "narrower", place);
+    };
 
-function compareKeywords(comparison: Comparison, before: Node, after: Node, place: Place): void {
-  const nested = ({ before: old = true, after: young = true }: { before: any; after: any }, at: Place) =>
-    compareSchemas(comparison, old, young, at);
-  const alternatives = ({ before: old, after: young }: { before: any; after: any }, at: Place) =>
-    compareAlternatives(comparison, old, young, at, Boolean(after.discriminator));
-
-  compareValues(comparison, listed(before), listed(after), place);
-  compareProperties(comparison, before, after, place);
-  comparison.keywords(before, after, place, {
-    ...Object.fromEntries(Object.entries(JUDGES).map(([keyword, judge]) => [keyword, judgedBy(comparison, judge)])),
-    enum: "elsewhere",
-    const: "elsewhere",
-    [OPEN]: "elsewhere",
-    properties: "elsewhere",
-    required: "elsewhere",
-    default: "defaultChanged",
-    items: nested,
-    additionalProperties: nested,
-    oneOf: alternatives,
-    anyOf: alternatives,
-    discriminator: (both, at) => compareDiscriminators(comparison, both.before, both.after, at),
-    title: "text",
-    description: "text",
-    example: "text",
-    examples: "text",
-    deprecated: "text",
-    externalDocs: "text",
-    $comment: "text",
+  const constraints = resolved((was: Node, is: Node, place) => {
+    const [old, young] = [withOpenList(before, was), withOpenList(after, is)];
+    values(listed(old), listed(young), place);
+    const isClosed = old.additionalProperties === false;
+    members(propertiesOf(old), propertiesOf(young), inside(place, "properties"), schema, isClosed);
+    const branches = alternatives(Boolean(young.discriminator));
+    keywords({
+      ...Object.fromEntries(Object.entries(JUDGES).map(([keyword, judge]) => [keyword, judgedBy(judge)])),
+      ...Object.fromEntries(TEXTS.map((keyword) => [keyword, "text"])),
+      enum: elsewhere,
+      const: elsewhere,
+      [OPEN]: elsewhere,
+      properties: elsewhere,
+      required: elsewhere,
+      default: "defaultChanged",
+      items: schema,
+      additionalProperties: schema,
+      oneOf: branches,
+      anyOf: branches,
+      discriminator: (one = {}, other = {}, at) => discriminator(one, other, at),
+    })(old, young, place);
   });
+
+  const discriminator = keywords({
+    propertyName: "different",
+    mapping: each("value", (old, young, place) => {
+      if (old !== young) report("different", place, { before: old, after: young });
+    }),
+  });
+
+  return schema;
 }
 
-type Judge = (before: any, after: any) => RuleName | undefined;
+const TEXTS = "title description example examples deprecated externalDocs $comment".split(" ");
 
-const judgedBy = (comparison: Comparison, judge: Judge) => (values: { before: any; after: any }, place: Place) => {
-  if (isDeepStrictEqual(values.before, values.after)) return;
-  const rule = judge(values.before, values.after);
-  if (rule) comparison.report(rule, place, values);
-};
-
+/** A list of values: an enum, which can get further values, or a constant, which cannot. */
 interface Listed {
   values: unknown[];
-  /** A constant cannot get further values; an enum can. */
   isConstant: boolean;
   isOpen: boolean;
 }
@@ -87,42 +101,11 @@ function listed(schema: Node): Listed | undefined {
 const OPEN = "x-open-list";
 
 /** Turns `anyOf` a list of values and any string into the list, marked as open. */
-function withOpenList(contract: Contract, { anyOf, ...schema }: Node): Node {
+function withOpenList(contract: Contract, schema: Node): Node {
+  const { anyOf, ...beside } = schema;
   const [list, any, ...more]: Node[] = (anyOf ?? []).map((branch: Node) => resolve(contract, branch));
   const isOpen = list?.enum && more.length === 0 && isDeepStrictEqual(any, { type: "string" });
-  return isOpen ? { ...list, ...schema, [OPEN]: true } : { ...(anyOf && { anyOf }), ...schema };
-}
-
-function compareValues(
-  comparison: Comparison,
-  before: Listed | undefined,
-  after: Listed | undefined,
-  place: Place,
-): void {
-  if (!before && !after) return;
-  const at = inside(place, (before ?? after)!.isConstant ? "const" : "enum");
-  if (!before || !after) return comparison.report(before ? "wider" : "narrower", at);
-  const added = after.values.filter((value) => !includes(before.values, value));
-  const removed = before.values.filter((value) => !includes(after.values, value));
-  if (before.isOpen !== after.isOpen) comparison.report(after.isOpen ? "listOpened" : "listClosed", at);
-  if (before.isConstant && added.length > 0) {
-    return comparison.report(removed.length > 0 ? "different" : "wider", at, {
-      before: before.values[0],
-      after: after.values.length === 1 ? after.values[0] : after.values,
-    });
-  }
-  for (const value of removed) comparison.report("valueRemoved", at, { before: value });
-  for (const value of added) comparison.report("valueAdded", at, { after: value });
-}
-
-const includes = (list: unknown[], value: unknown) => list.some((each) => isDeepStrictEqual(each, value));
-
-function compareProperties(comparison: Comparison, before: Node, after: Node, place: Place): void {
-  const at = inside(place, "properties");
-  const isClosed = before.additionalProperties === false;
-  for (const { name, both } of comparison.members(propertiesOf(before), propertiesOf(after), at, isClosed)) {
-    compareSchemas(comparison, ...both, inside(at, name));
-  }
+  return isOpen ? { ...list, ...beside, [OPEN]: true } : schema;
 }
 
 function propertiesOf({ properties = {}, required = [] }: Node): Members {
@@ -132,78 +115,10 @@ function propertiesOf({ properties = {}, required = [] }: Node): Members {
   );
 }
 
-/** Compares branches of `oneOf` or `anyOf`: by their reference, or else by what they contain. */
-function compareAlternatives(
-  comparison: Comparison,
-  before: Node[] | undefined,
-  after: Node[] | undefined,
-  place: Place,
-  isDiscriminated: boolean,
-): void {
-  if (!before || !after) return comparison.report(before ? "wider" : "narrower", place);
-  const keys = { before: new Set(before.map(key)), after: new Set(after.map(key)) };
-  for (const branch of before) if (keys.after.has(key(branch))) compareSchemas(comparison, branch, branch, place);
-  const removed = before.filter((branch) => !keys.after.has(key(branch)));
-  const added = after.filter((branch) => !keys.before.has(key(branch)));
-  // One branch that was edited in place
-  const [old, young] = [removed[0], added[0]];
-  if (old && young && removed.length === 1 && added.length === 1) return compareSchemas(comparison, old, young, place);
-  for (const branch of removed) comparison.report("narrower", inside(place, key(branch)));
-  for (const branch of added) comparison.report(isDiscriminated ? "valueAdded" : "wider", inside(place, key(branch)));
-}
+const byKey = (branches: Node[]) =>
+  Object.fromEntries(branches.map((branch) => [componentName(branch.$ref) ?? JSON.stringify(branch), branch]));
 
-const key = (branch: Node) => componentName(branch.$ref) ?? JSON.stringify(branch);
-
-function compareDiscriminators(
-  comparison: Comparison,
-  before: Node | undefined,
-  after: Node | undefined,
-  place: Place,
-) {
-  if (!before || !after) return comparison.report("unknown", place, { before, after });
-  comparison.keywords(before, after, place, {
-    propertyName: "different",
-    mapping: (both, at) => {
-      const mapping = Object.keys({ ...both.before, ...both.after });
-      for (const value of mapping) {
-        const [old, young] = [both.before?.[value], both.after?.[value]];
-        if (old === young) continue;
-        const rule = old === undefined ? "valueAdded" : young === undefined ? "valueRemoved" : "different";
-        comparison.report(rule, inside(at, value), { before: old, after: young });
-      }
-    },
-  });
-}
-
-/** Merges a reference and the parts of `allOf` into one schema. Keywords that occur twice stay under `allOf`. */
-function flatten(contract: Contract, schema: Node): Node {
-  if (!schema.$ref && !schema.allOf) return schema;
-  const { $ref, allOf = [], ...own } = schema;
-  const parts = [...($ref ? [resolve(contract, { $ref })] : []), ...allOf].map((part) => flatten(contract, part));
-  return parts.reduce<Node>(merge, own);
-}
-
-function merge(whole: Node, part: Node): Node {
-  const merged = { ...whole };
-  const twice: Node = {};
-  for (const [keyword, value] of Object.entries(part)) {
-    if (!(keyword in merged) || isDeepStrictEqual(merged[keyword], value)) merged[keyword] = value;
-    else if (keyword === "required") merged.required = [...new Set([...merged.required, ...value])];
-    else if (keyword === "properties") merged.properties = mergeProperties(merged.properties, value);
-    // The text beside the reference describes this use of the schema.
-    else if (!/^(title|description|examples?|x-.*)$/.test(keyword)) twice[keyword] = value;
-  }
-  return Object.keys(twice).length > 0 ? { ...merged, allOf: [...(merged.allOf ?? []), twice] } : merged;
-}
-
-function mergeProperties(whole: Node, part: Node): Node {
-  const merged = { ...whole };
-  for (const [name, schema] of Object.entries(part)) {
-    const isNew = !(name in whole) || isDeepStrictEqual(whole[name], schema);
-    merged[name] = isNew ? schema : { allOf: [whole[name], schema] };
-  }
-  return merged;
-}
+type Judge = (before: any, after: any) => RuleName | undefined;
 
 function judgeTypes(before: string | string[] = TYPES, after: string | string[] = TYPES): RuleName | undefined {
   const [old, young] = [before, after].map((types) => new Set([types].flat()));
@@ -217,26 +132,16 @@ function judgeTypes(before: string | string[] = TYPES, after: string | string[] 
 
 const judgePresence = (before: unknown, after: unknown): RuleName =>
   before === undefined ? "narrower" : after === undefined ? "wider" : "incomparable";
-
-function judgeFormats(before: unknown, after: unknown): RuleName {
-  if (before === "int32" && after === "int64") return "wider";
-  if (before === "int64" && after === "int32") return "narrower";
-  return before === undefined ? "formatAdded" : judgePresence(before, after);
-}
-
+const judgeFormats = (before: unknown, after: unknown) =>
+  before === undefined ? "formatAdded" : judgePresence(before, after);
 const judgeLowerBounds = (before = -Infinity, after = -Infinity): RuleName => (after > before ? "narrower" : "wider");
 const judgeUpperBounds = (before = Infinity, after = Infinity): RuleName => (after < before ? "narrower" : "wider");
-
-function judgeMultiples(before: number | undefined, after: number | undefined): RuleName {
-  if (before === undefined || after === undefined) return judgePresence(before, after);
-  if (after % before === 0) return "narrower";
-  return before % after === 0 ? "wider" : "incomparable";
-}
 
 /** For each keyword, the function that judges a change of its value. */
 const JUDGES: Record<string, Judge> = {
   type: judgeTypes,
   pattern: judgePresence,
+  multipleOf: judgePresence,
   format: judgeFormats,
   minimum: judgeLowerBounds,
   exclusiveMinimum: judgeLowerBounds,
@@ -248,6 +153,4 @@ const JUDGES: Record<string, Judge> = {
   maxLength: judgeUpperBounds,
   maxItems: judgeUpperBounds,
   maxProperties: judgeUpperBounds,
-  multipleOf: judgeMultiples,
-  uniqueItems: (_, after) => (after ? "narrower" : "wider"),
 };

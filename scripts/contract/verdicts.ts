@@ -36,6 +36,8 @@ export const RULES = {
   // `anyOf` a list and any string says in the contract what readers expect anyway.
   listOpened: always("values outside the list may be added later", "compatible"),
   listClosed: rule("values outside the list are no longer valid", "breaking", "compatible"),
+  branchAdded: rule("more values are valid", "compatible", "breaking"),
+  branchRemoved: rule("fewer values are valid", "breaking", "compatible"),
   valueRemoved: rule("a value was removed from the list", "breaking", "compatible"),
   // A generator chooses the type of a field by its format.
   formatAdded: rule("a format was added", "breaking", "unclear"),
@@ -58,8 +60,7 @@ export const RULES = {
   contentTypeAdded: rule("a content type was added", "compatible", "unclear"),
   contentTypeRemoved: always("a content type was removed", "breaking"),
   encoding: always("the value is written in another way", "breaking"),
-  securityStricter: always("a request that was authorised no longer is", "breaking"),
-  securityLooser: always("more requests are authorised", "compatible"),
+  authorised: always("other requests are authorised", "breaking"),
   // Generated clients
   renamed: always("generated clients use this name", "breaking"),
   grouped: always("some generators group operations by tags", "unclear"),
@@ -81,7 +82,7 @@ export interface Place {
 }
 
 export const inside = ({ where, writer }: Place, ...parts: string[]): Place => ({
-  where: [where, ...parts].join(" > "),
+  where: [where, ...parts].filter(Boolean).join(" > "),
   writer,
 });
 
@@ -93,3 +94,18 @@ export interface Change extends Place {
 }
 
 export const breaks = ({ verdict }: Change): boolean => verdict !== "compatible";
+
+const WRITERS = { merchant: "written by merchants", service: "written by the service" };
+
+/** A change in a sentence for people. */
+export function textOf({ rule: name, writer, before, after }: Change): string {
+  const [was, is] = [before, after].map(short);
+  const values = name !== "text" && (was || is) ? ` (${was ?? "none"} → ${is ?? "none"})` : "";
+  return `${RULES[name].says}${values}, ${WRITERS[writer]}`;
+}
+
+/** A value that fits into a line. */
+function short(value: unknown): string | undefined {
+  const text = JSON.stringify(value);
+  return text && text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

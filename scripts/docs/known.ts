@@ -19,9 +19,7 @@ function meaning({ error, ambiguous }: AttemptOutcome): string {
 }
 
 function meaningOfReply(status: number, body: object | string): string {
-  const text = JSON.stringify(body);
-  const response = new Response(null, { status: status < 200 ? 200 : status });
-  const reply = response.ok ? { data: text, response } : { error: body, response };
+  const reply = { text: JSON.stringify(body), response: new Response(null, { status }) };
   return meaning(outcomeOfReply(reply, job, context(), same));
 }
 

@@ -2,8 +2,6 @@
 // service loses and replaces messages. Counts at the service what was paid, and compares every final result with it.
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,8 +10,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { createClient, type Disbursement } from "../../client/index.ts";
 import type { Outcome } from "../../client/mcp/outcome.ts";
 import { seededRandom } from "../../server/testing/random.ts";
-import { startProxy } from "./proxy.ts";
-import { startService, violationsOf, type RunOptions } from "./world.ts";
+import { judged, withService, type RunOptions, type Service, type Violate } from "./world.ts";
 
 const TOKEN = "token-of-the-host";
 const main = fileURLToPath(new URL("../../client/mcp/main.ts", import.meta.url));
@@ -33,17 +30,20 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** Runs the tools. The limit of the day is a tenth below what the agents want to pay. Returns the violations found. */
-export async function runAgents(options: AgentOptions): Promise<string[]> {
+export const runAgents = (options: AgentOptions): Promise<string[]> =>
+  judged(options, (violate) =>
+    withService({ env: { SETTLE_DELAY_MS: "200" }, seed: options.seed, share: 0.3, delayMs: 300 }, (service) =>
+      payWithAgents(service, options, violate),
+    ),
+  );
+
+async function payWithAgents(
+  { network, folder, fileWith, ...service }: Service,
+  options: AgentOptions,
+  violate: Violate,
+) {
   const { calls, kills, seed, print, sessions = 50, processes = 5, recipients = 300 } = options;
-  const { violations, violate } = violationsOf(print);
   const random = seededRandom(seed);
-  const folder = mkdtempSync(join(tmpdir(), "agents-"));
-  const fileWith = (name: string, content: string) => {
-    writeFileSync(join(folder, name), content, { mode: 0o600 });
-    return join(folder, name);
-  };
-  const service = await startService({ SETTLE_DELAY_MS: "200" });
-  const proxy = await startProxy({ ports: [service.port], seed, share: 0.3, delayMs: 300 });
   const wanted = Array.from({ length: recipients }, (_, index) => ({
     phoneNumber: `22507${String(index).padStart(5, "0")}473`,
     amount: 100_000 + random.below(400_000),
@@ -57,7 +57,7 @@ export async function runAgents(options: AgentOptions): Promise<string[]> {
 
   /** Starts a process of the tools, and returns its URL when it listens. */
   async function start(): Promise<{ child: ChildProcess; url: string }> {
-    const env = { ...process.env, ...files, BASE_URL: proxy.url };
+    const env = { ...process.env, ...files, BASE_URL: network.url };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe"] });
     for await (const line of createInterface({ input: child.stderr })) {
       const [url] = /http:\S+/.exec(line) ?? [];
@@ -118,7 +118,7 @@ export async function runAgents(options: AgentOptions): Promise<string[]> {
     await Promise.all([...Array.from({ length: sessions }, (_, index) => use(index % processes)), killAgain()]);
     await Promise.all(running.map(({ child }) => stop(child)));
     // Without faults, the same plans end every doubt.
-    proxy.heal();
+    network.heal();
     const last = await start();
     running.splice(0, processes, last);
     const call = await connect(last.url);
@@ -131,7 +131,9 @@ export async function runAgents(options: AgentOptions): Promise<string[]> {
     const paid = new Set(payouts.map(({ merchantsReference }) => merchantsReference));
     const sum = payouts.reduce((total, { amount }) => total + amount, 0);
     const twice = payouts.length - new Set(payouts.map(({ customer }) => customer.phoneNumber)).size;
-    print(`${made} calls, ${killed} kills, results ${JSON.stringify(results)}, faults ${JSON.stringify(proxy.counts)}`);
+    print(
+      `${made} calls, ${killed} kills, results ${JSON.stringify(results)}, faults ${JSON.stringify(network.counts)}`,
+    );
     print(`${payouts.length} payouts, in sum ${sum} of ${limit}`);
     if (payouts.length === 0) violate("nothing was paid");
     if (twice > 0) violate(`${twice} recipients were paid twice`);
@@ -142,9 +144,5 @@ export async function runAgents(options: AgentOptions): Promise<string[]> {
     }
   } finally {
     for (const { child } of running) child.kill("SIGKILL");
-    await proxy.close();
-    await service.close();
-    rmSync(folder, { recursive: true, force: true });
   }
-  return violations;
 }

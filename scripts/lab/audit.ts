@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "./caller.ts";
 import { compare, type Payment } from "./payments.ts";
-import type { World } from "./world.ts";
+import { inParallel, type World } from "./world.ts";
 
 const FOUR_DAYS_S = 345_600;
 const AT_ONCE = 8;
@@ -12,24 +12,13 @@ export async function audit(world: World): Promise<string> {
   for (const receiver of receivers) receiver.behave("healthy");
   await deliverAll(caller, violate);
   const acknowledged = payments.all.filter((one) => one.acknowledged);
-  for (const path of ["/v1/disbursements", "/v1/checkouts"] as const) {
-    await checkList(
-      world,
-      path,
-      acknowledged.filter((one) => one.path === path),
-    );
-  }
-  const left = [...acknowledged];
+  for (const path of ["/v1/disbursements", "/v1/checkouts"]) await checkList(world, path, acknowledged);
   const records = new Map<string, unknown>();
-  await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
-      for (let one = left.pop(); one; one = left.pop()) {
-        const record = await caller.read(`${one.path}/${one.acknowledged}`);
-        compare(one, record, violate);
-        records.set(one.acknowledged!, record);
-      }
-    }),
-  );
+  await inParallel(acknowledged, AT_ONCE, async (one) => {
+    const record = await caller.read(`${one.path}/${one.acknowledged}`);
+    compare(one, record, violate);
+    records.set(one.acknowledged!, record);
+  });
   const webhooks = await checkWebhooks(world, records);
   const repeated = payments.ambiguous();
   return `${acknowledged.length} payments (${repeated} repeated after an unknown result) and ${webhooks} webhooks checked`;
@@ -45,10 +34,11 @@ async function deliverAll(caller: Caller, violate: (what: string) => void) {
   violate("the clock could not be moved");
 }
 
-/** Checks that the server has exactly the payments of this list: one record for each reference, and no other. */
+/** Checks that the server's list has exactly the payments of this path: one record for each reference, and no other. */
 async function checkList({ caller, violate }: World, path: string, payments: readonly Payment[]) {
-  const expected = new Map(payments.map((one) => [one.request.reference, one.acknowledged]));
-  for await (const { merchantsReference, reference } of everyItem(caller, path)) {
+  const listed = payments.filter((one) => one.path === path);
+  const expected = new Map(listed.map((one) => [one.request.reference, one.acknowledged]));
+  for await (const { merchantsReference, reference } of caller.list(path)) {
     if (expected.get(merchantsReference) !== reference)
       violate(`${merchantsReference} has an unexpected record ${reference}`);
     expected.delete(merchantsReference);
@@ -60,7 +50,7 @@ async function checkList({ caller, violate }: World, path: string, payments: rea
 async function checkWebhooks({ caller, receivers, violate }: World, records: Map<string, unknown>): Promise<number> {
   const expected = new Set(records.keys());
   let count = 0;
-  for await (const { id, reference, status } of everyItem(caller, "/sandbox/deliveries")) {
+  for await (const { id, reference, status } of caller.list("/sandbox/deliveries")) {
     count += 1;
     if (!expected.delete(reference)) violate(`${reference} has an unexpected event ${id}`);
     if (status !== "delivered") violate(`the webhook ${id} of ${reference} is ${status}`);
@@ -71,17 +61,4 @@ async function checkWebhooks({ caller, receivers, violate }: World, records: Map
   }
   for (const reference of expected) violate(`${reference} has no event`);
   return count;
-}
-
-/** Reads a list, page by page. */
-export async function* everyItem(
-  caller: Caller,
-  path: string,
-): AsyncGenerator<Record<"id" | "reference" | "merchantsReference" | "status", string>> {
-  for (let cursor = ""; ;) {
-    const { items, nextCursor } = await caller.read(`${path}?limit=100${cursor}`);
-    yield* items;
-    if (!nextCursor) return;
-    cursor = `&cursor=${encodeURIComponent(nextCursor)}`;
-  }
 }

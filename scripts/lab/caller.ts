@@ -6,6 +6,8 @@ export interface Caller {
   send(method: string, path: string, options?: CallOptions): Promise<HttpResponse | undefined>;
   /** Sends a read until it succeeds. */
   read(path: string): Promise<any>;
+  /** Reads a list, page by page. */
+  list(path: string): AsyncGenerator<any>;
   /** The longest time that a request took, in milliseconds, since the last call. */
   slowest(): number;
 }
@@ -49,16 +51,26 @@ export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, vi
     if (error.code === undefined && error.message !== "aborted") violate(error.message);
   }
 
+  async function read(path: string): Promise<any> {
+    for (let tries = 0; tries < 200; tries += 1) {
+      const response = await send("GET", path);
+      if (response?.status === 200) return response.body.data;
+      if (response && response.status < 500) throw new Error(`GET ${path} returned ${response.status}`);
+      await sleep(100);
+    }
+    throw new Error(`GET ${path} did not succeed within 200 attempts`);
+  }
+
   return {
     send,
-    async read(path) {
-      for (let tries = 0; tries < 200; tries += 1) {
-        const response = await send("GET", path);
-        if (response?.status === 200) return response.body.data;
-        if (response && response.status < 500) throw new Error(`GET ${path} returned ${response.status}`);
-        await sleep(100);
+    read,
+    async *list(path) {
+      for (let cursor = ""; ;) {
+        const { items, nextCursor } = await read(`${path}?limit=100${cursor}`);
+        yield* items;
+        if (!nextCursor) return;
+        cursor = `&cursor=${encodeURIComponent(nextCursor)}`;
       }
-      throw new Error(`GET ${path} did not succeed within 200 attempts`);
     },
     slowest() {
       const value = slowest;

@@ -3,12 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkPostgres } from "../../server/storage/postgres/tools.ts";
 import { checkSqlite } from "../../server/storage/sqlite/tools.ts";
+import type { DatabaseAddress } from "../../server/storage/open.ts";
 import type { Checked } from "../../server/storage/status.ts";
-import { startOwnPostgres } from "../../server/testing/own-postgres.ts";
+import { startOwnPostgres, type OwnPostgres } from "../../server/testing/own-postgres.ts";
 
 /** An empty database of its own for an experiment. */
 export interface Database {
   url: string;
+  address: DatabaseAddress;
+  /** The server of the database, if it can be disturbed. */
+  postgres?: OwnPostgres;
   /** Reads everything that is stored, and every index, and proves the books. @throws Error that says what is wrong */
   check(): Promise<void>;
   /** Deletes the database. */
@@ -18,24 +22,24 @@ export interface Database {
 export type Storage = "sqlite" | "postgres";
 
 export const DATABASES: Record<Storage, () => Promise<Database>> = {
-  sqlite: async () => sqliteDatabase(),
-  postgres: async () => postgresDatabase(await startOwnPostgres("durable")),
+  async sqlite() {
+    const folder = mkdtempSync(join(tmpdir(), "lab-"));
+    const path = join(folder, "server.db");
+    return {
+      url: `sqlite:${path}`,
+      address: { kind: "sqlite", path },
+      check: async () => requireSound(checkSqlite(path)),
+      close: async () => rmSync(folder, { recursive: true }),
+    };
+  },
+  async postgres() {
+    const postgres = await startOwnPostgres("durable");
+    return { ...postgresDatabase(postgres), postgres };
+  },
 };
 
 function requireSound({ findings }: Checked): void {
   if (findings.length > 0) throw new Error(findings.join(" "));
-}
-
-function sqliteDatabase(): Database {
-  const folder = mkdtempSync(join(tmpdir(), "lab-"));
-  const file = join(folder, "server.db");
-  return {
-    url: `sqlite:${file}`,
-    async check() {
-      requireSound(checkSqlite(file));
-    },
-    close: async () => rmSync(folder, { recursive: true }),
-  };
 }
 
 /** Compares each index with its table; fails if an index is damaged or lacks a row. */
@@ -46,22 +50,17 @@ const CHECK_TABLES = `SELECT * FROM pg_class c CROSS JOIN LATERAL verify_heapam(
   WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace`;
 
 /** @param postgres `run` of its present server; a failover may change the server */
-export function postgresDatabase(postgres: {
-  url: string;
-  run(sql: string): Promise<unknown[]>;
-  close(): Promise<void>;
-}): Database {
+export function postgresDatabase({ url, run, close }: Pick<OwnPostgres, "url" | "run" | "close">): Database {
   return {
-    url: postgres.url,
+    url,
+    address: { kind: "postgres", url },
     async check() {
-      await postgres.run("CREATE EXTENSION IF NOT EXISTS amcheck");
-      await postgres.run(CHECK_INDEXES);
-      const damages = await postgres.run(CHECK_TABLES);
+      await run("CREATE EXTENSION IF NOT EXISTS amcheck");
+      await run(CHECK_INDEXES);
+      const damages = await run(CHECK_TABLES);
       if (damages.length > 0) throw new Error(JSON.stringify(damages));
-      requireSound(await checkPostgres(postgres.url));
+      requireSound(await checkPostgres(url));
     },
-    close: () => postgres.close(),
+    close,
   };
 }
-
-export const fileOf = (database: Database): string => database.url.slice("sqlite:".length);

@@ -3,10 +3,9 @@ import { seededRandom } from "../../server/testing/random.ts";
 import { audit } from "./audit.ts";
 import { postgresDatabase } from "./database.ts";
 import { startLoad } from "./payments.ts";
-import { installedPostgres, startPair, type Pair } from "./standby.ts";
-import { createWorld, launchAll, Missing, violationsOf, type RunOptions, type World } from "./world.ts";
+import { startPair } from "./standby.ts";
+import { judged, launchAll, withWorld, type RunOptions } from "./world.ts";
 
-const PROCESSES = 2;
 /** The longest time from a confirmed commit until its response arrives, in milliseconds. */
 const UNDER_WAY_MS = 1_000;
 
@@ -20,57 +19,39 @@ interface FailoverOptions extends RunOptions {
 }
 
 /**
- * Kills a primary under load and promotes its synchronous standby behind the same address. Returns the violations found.
- * @throws Missing without PostgreSQL as Debian packages it, or as a root that cannot act as another user
+ * Freezes a synchronous standby, kills its primary under load, and promotes the standby behind the same address. A
+ * payment that is acknowledged while the frozen standby cannot confirm it would be lost with the primary. Returns the
+ * violations found.
  */
-export async function runFailover(options: FailoverOptions): Promise<string[]> {
-  const { seed, print, loadMs, frozenMs, backMs } = options;
-  const programs = installedPostgres();
-  if (!programs) throw new Missing("PostgreSQL is not installed as Debian packages it (apt-get install postgresql)");
-  const { violations, violate } = violationsOf(print);
-  const pair = await startPair(programs);
-  const database = postgresDatabase(pair);
-  const world = await createWorld({ ...options, database, processes: PROCESSES, violate });
-  try {
-    await launchAll(world.servers);
-    const stopLoad = startLoad(world.payments, seededRandom(seed + 2));
-    await sleep(loadMs);
-    await failOver(pair, world, frozenMs, print);
-    await backAfter(world, backMs, print);
-    await sleep(loadMs);
-    await stopLoad();
-    print(await audit(world));
-    await Promise.all(world.servers.map((server) => server.stop()));
-    await database.check();
-  } finally {
-    await world.close();
-    await database.close();
-  }
-  return violations;
-}
+export const runFailover = (options: FailoverOptions): Promise<string[]> =>
+  judged(options, async (violate) => {
+    const { seed, print, loadMs, frozenMs, backMs } = options;
+    const pair = await startPair();
+    const database = postgresDatabase(pair);
+    await withWorld({ ...options, database, processes: 2, violate }, async (world) => {
+      const { servers, payments } = world;
+      await launchAll(servers);
+      const stopLoad = startLoad(payments, seededRandom(seed + 2));
+      await sleep(loadMs);
 
-/**
- * Freezes the standby, kills the primary and promotes the standby. A payment that is acknowledged while the frozen
- * standby cannot confirm it would be lost with the primary.
- */
-async function failOver(pair: Pair, { payments, violate }: World, frozenMs: number, print: (line: string) => void) {
-  print(`${payments.acknowledged()} payments acknowledged with the standby`);
-  await pair.freezeStandby();
-  await sleep(UNDER_WAY_MS);
-  const before = payments.acknowledged();
-  await sleep(frozenMs);
-  const unconfirmed = payments.acknowledged() - before;
-  if (unconfirmed > 0) violate(`${unconfirmed} payments were acknowledged without the standby`);
-  await pair.killPrimary();
-  const killed = performance.now();
-  await pair.promote();
-  print(`promoted ${(performance.now() - killed).toFixed(0)} ms after the kill`);
-}
+      print(`${payments.acknowledged()} payments acknowledged with the standby`);
+      pair.freezeStandby();
+      await sleep(UNDER_WAY_MS);
+      const before = payments.acknowledged();
+      await sleep(frozenMs);
+      const unconfirmed = payments.acknowledged() - before;
+      if (unconfirmed > 0) violate(`${unconfirmed} payments were acknowledged without the standby`);
+      pair.killPrimary();
+      const killed = performance.now();
+      await pair.promote();
+      const promoted = performance.now();
+      await payments.payout();
+      const tookMs = performance.now() - promoted;
+      if (tookMs > backMs) violate(`the service was back after ${tookMs.toFixed(0)} ms`);
+      print(`promoted ${(promoted - killed).toFixed(0)} ms after the kill, back ${tookMs.toFixed(0)} ms later`);
 
-async function backAfter({ payments, violate }: World, backMs: number, print: (line: string) => void) {
-  const promoted = performance.now();
-  await payments.payout();
-  const tookMs = performance.now() - promoted;
-  if (tookMs > backMs) violate(`the service was back after ${tookMs.toFixed(0)} ms`);
-  print(`back ${tookMs.toFixed(0)} ms after the promotion`);
-}
+      await sleep(loadMs);
+      await stopLoad();
+      print(await audit(world));
+    });
+  });

@@ -1,14 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { startProcess } from "../../server/testing/process.ts";
-import { aPayout } from "../../server/testing/server.ts";
-import { DATABASES } from "./database.ts";
-import { Missing, type RunOptions } from "./world.ts";
+import { readFileSync } from "node:fs";
+import { inParallel, judged, Missing, withService, type RunOptions, type Violate } from "./world.ts";
 
-const KEY = "a-key-for-flushed-commits";
 const CALLERS = 16;
 /** More than a page of the database, so that the trace shows each page and each response completely. */
 const BYTES_SHOWN = 6_000;
@@ -23,41 +17,28 @@ const RESPONSE = /^(?:write|writev|sendto|sendmsg)\(\d+<(?:socket|TCP)[^]*HTTP\/
  * write-ahead log, and the log flushed to the disk, before the response is sent. Returns the violations found.
  * @throws Missing without `strace`
  */
-export async function runFlushes({
-  creates,
-  print,
-}: Pick<RunOptions, "print"> & { creates: number }): Promise<string[]> {
-  const folder = mkdtempSync(join(tmpdir(), "flushes-"));
-  const database = await DATABASES.sqlite();
-  const server = await startProcess({ DATABASE_URL: database.url, SANDBOX_API_KEY: KEY });
-  const trace = join(folder, "trace");
-  // SQLite and the responses are the work of the main thread.
-  const args = ["-p", String(server.pid), "-y", "-s", String(BYTES_SHOWN), "-e", `trace=${CALLS}`, "-o", trace];
-  const tracer = spawn("strace", args, { stdio: ["ignore", "ignore", "pipe"] });
-  const ended = once(tracer, "close").catch(() => undefined);
-  try {
-    if (!(await isAttached(tracer)))
-      throw new Missing("strace is not installed, or not allowed to trace another process");
-    const { request, close } = server.client(KEY);
-    let left = creates;
-    const call = async () => {
-      while ((left -= 1) >= 0) await request("POST", "/v1/disbursements", { body: aPayout() });
-    };
-    await Promise.all(Array.from({ length: CALLERS }, call));
-    await close();
-  } finally {
-    tracer.kill("SIGINT");
-    await ended;
-    server.kill("SIGTERM");
-    await server.ended;
-    await database.close();
-  }
-  const { violations, responses, flushes } = judge(readFileSync(trace, "latin1").split("\n"));
-  rmSync(folder, { recursive: true });
-  if (responses !== creates) violations.push(`${responses} of ${creates} responses are in the trace`);
-  print(`${responses} payouts; ${flushes} flushes`);
-  return violations;
-}
+export const runFlushes = ({ creates, print }: Pick<RunOptions, "print"> & { creates: number }) =>
+  judged({ print }, (violate) =>
+    withService({}, async ({ pid, fileWith, createPayout, close }) => {
+      const trace = fileWith("trace", "");
+      // SQLite and the responses are the work of the main thread.
+      const args = ["-p", String(pid), "-y", "-s", String(BYTES_SHOWN), "-e", `trace=${CALLS}`, "-o", trace];
+      const tracer = spawn("strace", args, { stdio: ["ignore", "ignore", "pipe"] });
+      const ended = once(tracer, "close").catch(() => undefined);
+      try {
+        if (!(await isAttached(tracer)))
+          throw new Missing("strace is not installed, or not allowed to trace another process");
+        await inParallel(Array(creates).keys(), CALLERS, async () => void (await createPayout()));
+        await close();
+      } finally {
+        tracer.kill("SIGINT");
+        await ended;
+      }
+      const { responses, flushes } = judge(readFileSync(trace, "latin1").split("\n"), violate);
+      if (responses !== creates) violate(`${responses} of ${creates} responses are in the trace`);
+      print(`${responses} payouts; ${flushes} flushes`);
+    }),
+  );
 
 /** `strace` first says that it is attached, or why it cannot be. */
 async function isAttached(tracer: ChildProcess): Promise<boolean> {
@@ -67,8 +48,7 @@ async function isAttached(tracer: ChildProcess): Promise<boolean> {
 }
 
 /** Follows the calls in their order. */
-function judge(calls: readonly string[]) {
-  const violations: string[] = [];
+function judge(calls: readonly string[], violate: Violate) {
   let [responses, flushes] = [0, 0];
   /** The bytes that were written to the log since the last flush, and before the last flush. */
   let [written, flushed] = ["", ""];
@@ -82,7 +62,7 @@ function judge(calls: readonly string[]) {
     const [, reference] = RESPONSE.exec(call) ?? [];
     if (!reference) continue;
     responses += 1;
-    if (!flushed.includes(reference)) violations.push(`${reference} was acknowledged before it was flushed`);
+    if (!flushed.includes(reference)) violate(`${reference} was acknowledged before it was flushed`);
   }
-  return { violations, responses, flushes };
+  return { responses, flushes };
 }

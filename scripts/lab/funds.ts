@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { aPayout } from "../../server/testing/http.ts";
 import { runCommand } from "../../server/testing/process.ts";
 import { seededRandom } from "../../server/testing/random.ts";
-import { DATABASES, type Storage } from "./database.ts";
-import { createWorld, launchAll, violationsOf, type RunOptions } from "./world.ts";
+import type { Storage } from "./database.ts";
+import { inParallel, judged, launchAll, withWorld, type RunOptions, type Violate, type World } from "./world.ts";
 
 const PROCESSES: Record<Storage, number> = { postgres: 4, sqlite: 1 };
 const CALLERS = 64;
@@ -12,31 +12,33 @@ const KILLS_IN_A_RACE = 3;
 /** A payout of 100 costs 101: the fee is one per cent. */
 const [AMOUNT, COST] = [100, 101];
 
+interface FundsOptions extends RunOptions {
+  storage: Storage;
+  payouts: number;
+}
+
 /**
  * Sends payouts from 64 callers to all processes, which are killed meanwhile. A balance, and then a key's limit of a
  * day, permits exactly half of the payouts. A caller repeats a request that got no response. Returns the violations.
  */
-export async function runFunds(options: RunOptions & { storage: Storage; payouts: number }): Promise<string[]> {
-  const { storage, payouts, seed, print } = options;
-  const { violations, violate } = violationsOf(print);
+export const runFunds = (options: FundsOptions): Promise<string[]> =>
+  judged(options, (violate) => {
+    const env = { BALANCES: "enforced", REQUEST_LOG: "off" };
+    const { storage: database } = options;
+    return withWorld({ ...options, database, processes: PROCESSES[database], env, violate }, (world) =>
+      raceForFunds(world, options, violate),
+    );
+  });
+
+async function raceForFunds(world: World, { payouts, seed, print }: FundsOptions, violate: Violate) {
   const random = seededRandom(seed);
-  const database = await DATABASES[storage]();
-  const env = { BALANCES: "enforced", REQUEST_LOG: "off" };
-  const world = await createWorld({ ...options, database, processes: PROCESSES[storage], env, violate });
   const half = payouts / 2;
 
   const command = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runCommand({ DATABASE_URL: database.url }, ...args);
+    const { code, stdout, stderr } = await runCommand({ DATABASE_URL: world.database.url }, ...args);
     if (code !== 0) throw new Error(`${args.join(" ")}: ${stdout}${stderr}`);
     return stdout;
   };
-
-  async function killOne() {
-    const server = random.pick(world.servers);
-    await server.kill();
-    server.launch();
-    await server.ready();
-  }
 
   /** Sends a payout until it gets a response. A 409 to a repetition means that an earlier request was recorded. */
   async function pay(reference: string): Promise<string> {
@@ -52,18 +54,15 @@ export async function runFunds(options: RunOptions & { storage: Storage; payouts
   /** Sends all payouts, and expects that half are accepted. */
   async function race(what: string, prefix: string, refusal: string) {
     const counts: Record<string, number> = {};
-    let [next, ended] = [0, 0];
+    let ended = 0;
     let killing = Promise.resolve();
-    const call = async () => {
-      while (next < payouts) {
-        const result = await pay(`${prefix}-${(next += 1)}`);
-        counts[result] = (counts[result] ?? 0) + 1;
-        ended += 1;
-        if (ended < payouts && ended % Math.ceil(payouts / (KILLS_IN_A_RACE + 1)) === 0)
-          killing = killing.then(killOne);
-      }
-    };
-    await Promise.all(Array.from({ length: CALLERS }, call));
+    await inParallel(Array(payouts).keys(), CALLERS, async (index) => {
+      const result = await pay(`${prefix}-${index}`);
+      counts[result] = (counts[result] ?? 0) + 1;
+      ended += 1;
+      if (ended < payouts && ended % Math.ceil(payouts / (KILLS_IN_A_RACE + 1)) === 0)
+        killing = killing.then(() => random.pick(world.servers).crash());
+    });
     await killing;
     const found = Object.entries(counts).map(([result, count]) => `${count} ${result}`);
     print(`${what}, ${payouts} payouts: ${found.join(", ")}`);
@@ -71,26 +70,18 @@ export async function runFunds(options: RunOptions & { storage: Storage; payouts
       violate(`${what} for ${half} payouts: ${found.join(", ")}`);
   }
 
-  try {
-    await launchAll(world.servers);
-    const [, merchant] = / id: (\S+), name: Sandbox Merchant/.exec(await command("keys", "merchants"))!;
-    const topUp = (amount: number) =>
-      command("balances", "top-up", merchant!, String(amount), "XOF", "--reason", "The lab");
-    await topUp(half * COST);
-    await race("a balance", "funds", "insufficient_funds");
-    await topUp(payouts * COST);
-    const [, key] = / id: (\S+),/.exec(await command("keys", "list"))!;
-    // A race that runs over midnight has two days, and is repeated.
-    for (let day = -1, round = 0; day !== new Date().getUTCDate(); round += 1) {
-      day = new Date().getUTCDate();
-      await command("keys", "limit", key!, "--per-day", `XOF:${half * AMOUNT}`);
-      await race("a limit of the day", `day-${round}`, "limit_exceeded");
-    }
-    await Promise.all(world.servers.map((server) => server.stop()));
-    await database.check();
-  } finally {
-    await world.close();
-    await database.close();
+  await launchAll(world.servers);
+  const [, merchant] = / id: (\S+), name: Sandbox Merchant/.exec(await command("keys", "merchants"))!;
+  const topUp = (amount: number) =>
+    command("balances", "top-up", merchant!, String(amount), "XOF", "--reason", "The lab");
+  await topUp(half * COST);
+  await race("a balance", "funds", "insufficient_funds");
+  await topUp(payouts * COST);
+  const [, key] = / id: (\S+),/.exec(await command("keys", "list"))!;
+  // A race that runs over midnight has two days, and is repeated.
+  for (let day = -1, round = 0; day !== new Date().getUTCDate(); round += 1) {
+    day = new Date().getUTCDate();
+    await command("keys", "limit", key!, "--per-day", `XOF:${half * AMOUNT}`);
+    await race("a limit of the day", `day-${round}`, "limit_exceeded");
   }
-  return violations;
 }

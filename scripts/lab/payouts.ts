@@ -12,8 +12,7 @@ import {
   type DisbursementRequest,
 } from "../../client/index.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
-import { startProxy } from "./proxy.ts";
-import { inParallel, startService, violationsOf, type RunOptions } from "./world.ts";
+import { inParallel, judged, withService, type RunOptions, type Service, type Violate } from "./world.ts";
 
 /** One payout and what the client reported about it. */
 interface Payout {
@@ -43,21 +42,13 @@ function draw(index: number, random: SeededRandom): Payout {
   return { request, reported: { error: undefined } };
 }
 
-/** Reads all records, by merchant's reference, from the events, because each record has exactly one final event. */
-async function readRecords({ raw }: DisbursementClient): Promise<Map<string, Disbursement[]>> {
-  await raw.POST("/sandbox/clock/advance", { body: { seconds: 3600 } });
+/** Reads all records, by the merchant's reference. */
+async function readRecords({ disbursements }: DisbursementClient): Promise<Map<string, Disbursement[]>> {
   const records = new Map<string, Disbursement[]>();
-  for (let cursor: string | undefined; ;) {
-    const query = { limit: 100, ...(cursor && { cursor }) };
-    const { data, error } = await raw.GET("/sandbox/events", { params: { query } });
-    if (error) throw new Error(`Cannot read the events: ${error.message ?? error.error}`);
-    for (const { body } of data!.data.items) {
-      const record = body.data as Disbursement;
-      records.set(record.merchantsReference, [...(records.get(record.merchantsReference) ?? []), record]);
-    }
-    cursor = data!.data.nextCursor;
-    if (!cursor) return records;
+  for await (const record of disbursements.list({ pageSize: 100 })) {
+    records.set(record.merchantsReference, [...(records.get(record.merchantsReference) ?? []), record]);
   }
+  return records;
 }
 
 const isOf = (record: Disbursement, { request }: Payout) =>
@@ -114,17 +105,22 @@ interface PayoutOptions extends Pick<RunOptions, "seed" | "print"> {
 }
 
 /** Creates payouts and checks the report of each. At most one outcome in 1,000 may stay unknown. */
-export async function runPayouts(options: PayoutOptions): Promise<string[]> {
-  const { payouts: count, seed, print, width = 100, timeoutMs = 1_000 } = options;
-  const { violations, violate } = violationsOf(print);
+export const runPayouts = (options: PayoutOptions): Promise<string[]> =>
+  judged(options, (violate) => {
+    const { seed, timeoutMs = 1_000 } = options;
+    const network = { seed, share: SHARE_OF_FAULTS, delayMs: 1.5 * timeoutMs };
+    return withService({ ...network, env: { SETTLE_DELAY_MS: "1000" } }, (service) =>
+      payAndCompare(service, { ...options, timeoutMs }, violate),
+    );
+  });
+
+async function payAndCompare({ url, key: apiKey, network }: Service, options: PayoutOptions, violate: Violate) {
+  const { payouts: count, seed, print, width = 100, timeoutMs: timeout } = options;
   setMaxListeners(0);
-  const service = await startService({ SETTLE_DELAY_MS: "1000" });
-  const proxy = await startProxy({ ports: [service.port], seed, share: SHARE_OF_FAULTS, delayMs: 1.5 * timeoutMs });
   const restoreClock = startClockJumps(seededRandom(seed + 2));
   try {
     const random = seededRandom(seed + 1);
-    const retry = { minDelay: 20, maxDelay: 500 };
-    const client = createClient({ baseUrl: proxy.url, apiKey: service.key, timeout: timeoutMs, retry });
+    const client = createClient({ baseUrl: network.url, apiKey, timeout, retry: { minDelay: 20, maxDelay: 500 } });
     const pay = async (payout: Payout) => {
       payout.reported = await client.disbursements.create(payout.request).then(
         (created) => ({ payout: created }),
@@ -142,7 +138,7 @@ export async function runPayouts(options: PayoutOptions): Promise<string[]> {
       }));
     await inParallel(reused, width, pay);
 
-    const records = await readRecords(createClient({ baseUrl: service.url, apiKey: service.key }));
+    const records = await readRecords(createClient({ baseUrl: url, apiKey }));
     const counts: Record<string, number> = {};
     for (const payout of [...payouts, ...reused]) {
       const found = records.get(payout.request.reference) ?? [];
@@ -150,13 +146,10 @@ export async function runPayouts(options: PayoutOptions): Promise<string[]> {
       counts[reported] = (counts[reported] ?? 0) + 1;
       if (!isTrue) violate(`${payout.request.reference}: reported ${reported}, found ${found.length} records`);
     }
-    print(`reported: ${JSON.stringify(counts)}; faults: ${JSON.stringify(proxy.counts)}`);
+    print(`reported: ${JSON.stringify(counts)}; faults: ${JSON.stringify(network.counts)}`);
     if ((counts["unknown"] ?? 0) > Math.ceil(count / 1_000)) violate(`${counts["unknown"]} outcomes stayed unknown`);
     for (const needed of ["created", "recovered", "refused"]) if (!counts[needed]) violate(`no payout was ${needed}`);
   } finally {
     restoreClock();
-    await proxy.close();
-    await service.close();
   }
-  return violations;
 }

@@ -1,19 +1,48 @@
 // The client pays a payroll at a service with a rate limit. The paying process is killed at random moments, and started
-// again with the same journal.
+// again with the same journal. This file is that process too: it prints a line for each request and each result.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-import { createClient } from "../../client/index.ts";
+import { createClient, type DisbursementRequest } from "../../client/index.ts";
+import { fileJournal } from "../../client/payroll/journal.ts";
+import { createAll } from "../../client/payroll/payroll.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
-import { entries, type Task } from "./payroll-process.ts";
-import { startService, violationsOf, type RunOptions } from "./world.ts";
+import { judged, withService, type RunOptions, type Service, type Violate } from "./world.ts";
 
-const program = fileURLToPath(new URL("payroll-process.ts", import.meta.url));
 const CONCURRENCY = 16;
+
+/** The input of the paying process: JSON in its first argument. */
+interface Task {
+  baseUrl: string;
+  apiKey: string;
+  journal: string;
+  payouts: number;
+}
+
+/** The payroll: always the same entries. */
+function* entries(count: number): Generator<DisbursementRequest> {
+  for (let index = 0; index < count; index++) {
+    yield {
+      reference: `payroll-${index}`,
+      amount: 1000 + ((index * 7919) % 1_000_000),
+      phoneNumber: `22570${String((index * 31) % 100_000).padStart(5, "0")}473`,
+      country: "CI",
+      currency: "XOF",
+    };
+  }
+}
+
+async function pay({ baseUrl, apiKey, journal, payouts }: Task) {
+  const hooks = { onRequest: () => console.log("request") };
+  const client = createClient({ baseUrl, apiKey, hooks });
+  const options = { concurrency: CONCURRENCY, journal: fileJournal(journal) };
+  for await (const result of createAll(client, entries(payouts), options)) {
+    if (result.error) console.log(`failed ${result.error.name}`);
+    else if (!result.fromJournal) console.log("paid");
+  }
+}
 
 interface PayrollOptions extends Pick<RunOptions, "seed" | "print"> {
   payouts: number;
@@ -24,7 +53,8 @@ interface PayrollOptions extends Pick<RunOptions, "seed" | "print"> {
 
 /** Runs the payroll once, and kills it `delay` ms after it has paid `killAfter` further payouts. Counts what it prints. */
 async function runOnce(task: Task, printed: Record<string, number>, killAfter: number, delay: number): Promise<void> {
-  const child = spawn(process.execPath, [program, JSON.stringify(task)], { stdio: ["ignore", "pipe", "inherit"] });
+  const args = [import.meta.filename, JSON.stringify(task)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const exit = once(child, "exit");
   const lines = createInterface({ input: child.stdout });
   const kill = () => setTimeout(() => child.kill("SIGKILL"), delay);
@@ -52,42 +82,37 @@ function drawKills({ payouts, kills }: PayrollOptions, random: SeededRandom): nu
 const summaryOf = (amount: number, phoneNumber: string) => `${amount} ${phoneNumber}`;
 
 /** Kills the payroll several times, then lets it end. Every entry must be paid exactly once. */
-export async function runPayroll(options: PayrollOptions): Promise<string[]> {
-  const { payouts, kills, rate, seed, print } = options;
-  const { violations, violate } = violationsOf(print);
-  const random = seededRandom(seed);
-  const folder = mkdtempSync(join(tmpdir(), "payroll-"));
-  const service = await startService({ RATE_LIMIT: String(rate) });
-  try {
-    const baseUrl = service.url;
-    const journal = join(folder, "payroll.journal");
-    const task: Task = { baseUrl, apiKey: service.key, journal, payouts, concurrency: CONCURRENCY };
-    const printed: Record<string, number> = {};
-    const begun = performance.now();
-    for (const killAfter of drawKills(options, random)) await runOnce(task, printed, killAfter, random.below(10));
-    await runOnce(task, printed, Infinity, 0);
-    const seconds = (performance.now() - begun) / 1_000;
+export const runPayroll = (options: PayrollOptions): Promise<string[]> =>
+  judged(options, (violate) =>
+    withService({ env: { RATE_LIMIT: String(options.rate) } }, (service) => payAgain(service, options, violate)),
+  );
 
-    const unpaid = new Map([...entries(payouts)].map((entry) => [entry.reference, entry]));
-    for await (const record of createClient({ baseUrl, apiKey: service.key }).disbursements.list({ pageSize: 100 })) {
-      const { merchantsReference, amount, customer } = record;
-      const entry = unpaid.get(merchantsReference);
-      unpaid.delete(merchantsReference);
-      if (!entry || summaryOf(amount, customer.phoneNumber) !== summaryOf(entry.amount, entry.phoneNumber))
-        violate(`${merchantsReference} was paid twice, or differs from its entry`);
-    }
-    for (const reference of unpaid.keys()) violate(`${reference} was not paid`);
-    if (readFileSync(journal, "utf8").includes(service.key)) violate("the journal contains the API key");
-    for (const line of Object.keys(printed)) if (line.startsWith("failed")) violate(line);
-    // A killed process leaves at most the payouts in progress in doubt. Each of them needs two more requests.
-    const requests = printed["request"]! / payouts;
-    if (requests > 1 + (2 * kills * CONCURRENCY) / payouts) violate(`${requests} requests for each payout`);
-    print(
-      `${payouts} payouts, ${kills} kills, ${requests.toFixed(3)} requests for each payout, ${seconds.toFixed(0)} s`,
-    );
-  } finally {
-    await service.close();
-    rmSync(folder, { recursive: true });
+async function payAgain({ url: baseUrl, key: apiKey, folder }: Service, options: PayrollOptions, violate: Violate) {
+  const { payouts, kills, seed, print } = options;
+  const random = seededRandom(seed);
+  const journal = join(folder, "payroll.journal");
+  const task: Task = { baseUrl, apiKey, journal, payouts };
+  const printed: Record<string, number> = {};
+  const begun = performance.now();
+  for (const killAfter of drawKills(options, random)) await runOnce(task, printed, killAfter, random.below(10));
+  await runOnce(task, printed, Infinity, 0);
+  const seconds = (performance.now() - begun) / 1_000;
+
+  const unpaid = new Map([...entries(payouts)].map((entry) => [entry.reference, entry]));
+  for await (const record of createClient({ baseUrl, apiKey }).disbursements.list({ pageSize: 100 })) {
+    const { merchantsReference, amount, customer } = record;
+    const entry = unpaid.get(merchantsReference);
+    unpaid.delete(merchantsReference);
+    if (!entry || summaryOf(amount, customer.phoneNumber) !== summaryOf(entry.amount, entry.phoneNumber))
+      violate(`${merchantsReference} was paid twice, or differs from its entry`);
   }
-  return violations;
+  for (const reference of unpaid.keys()) violate(`${reference} was not paid`);
+  if (readFileSync(journal, "utf8").includes(apiKey)) violate("the journal contains the API key");
+  for (const line of Object.keys(printed)) if (line.startsWith("failed")) violate(line);
+  // A killed process leaves at most the payouts in progress in doubt. Each of them needs two more requests.
+  const requests = printed["request"]! / payouts;
+  if (requests > 1 + (2 * kills * CONCURRENCY) / payouts) violate(`${requests} requests for each payout`);
+  print(`${payouts} payouts, ${kills} kills, ${requests.toFixed(3)} requests for each payout, ${seconds.toFixed(0)} s`);
 }
+
+if (import.meta.main) await pay(JSON.parse(process.argv[2]!) as Task);

@@ -107,7 +107,7 @@ export interface Proxy {
   close(): Promise<void>;
 }
 
-interface Options {
+export interface ProxyOptions {
   /** The ports of this machine to which requests are passed in turn. */
   ports: readonly number[];
   seed: number;
@@ -121,7 +121,7 @@ interface Options {
 }
 
 /** Starts the network. Requests and responses without a fault pass unchanged. */
-export async function startProxy(options: Options): Promise<Proxy> {
+export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const { ports, seed, share, delayMs, pages = PAGES } = options;
   const faults = options.faults ?? (Object.keys(FAULTS) as NetworkFault[]);
   const random = seededRandom(seed);

@@ -4,20 +4,16 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { eventId } from "../../server/domain/events.ts";
-import { openStorage, type DatabaseAddress } from "../../server/storage/open.ts";
+import { openStorage } from "../../server/storage/open.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
-import { everyItem } from "./audit.ts";
-import { createCaller, type Caller } from "./caller.ts";
-import { certify } from "./certify.ts";
-import { DATABASES, fileOf, type Database, type Storage } from "./database.ts";
-import { BAD_GATEWAY, startProxy, type NetworkFault, type Proxy } from "./proxy.ts";
-import { prepareServer, type ServerUnderTest } from "./server.ts";
-import { createWorld, launchAll, violationsOf, type RunOptions, type World } from "./world.ts";
+import type { Storage } from "./database.ts";
+import { BAD_GATEWAY, startProxy, type NetworkFault } from "./proxy.ts";
+import type { ServerUnderTest } from "./server.ts";
+import { inParallel, judged, launchAll, withWorld, type RunOptions, type Violate, type World } from "./world.ts";
 
 /** The gateway is several processes only on PostgreSQL. */
 const GATEWAYS = { sqlite: 1, postgres: 3 };
 const CALLERS = 16;
-const RAIL_KEY = "a-key-for-the-gateway-at-its-rail";
 /** The average time between two kills, in milliseconds, unless the load is shorter. */
 const KILL_EVERY_MS = { gateway: 5_000, rail: 7_000 };
 /** How long payments may take to end after the last fault, in milliseconds. */
@@ -33,155 +29,93 @@ const FAULTS: readonly NetworkFault[] = [
   "page instead of the response",
 ];
 
-interface ChainOptions extends RunOptions {
+interface RailsOptions extends RunOptions {
   storage: Storage;
   /** The share of requests and webhooks between gateway and rail with a fault. */
   share: number;
   /** The longest delay between gateway and rail, in milliseconds. */
   delayMs: number;
+  payouts: number;
+  /** How long the creates take at least, so that processes are killed meanwhile. */
+  loadMs: number;
 }
 
 /** A gateway, and its rail, which is a sandbox of this server, with a faulty network between them. */
 interface Chain {
-  world: World;
-  rail: ServerUnderTest;
-  atRail: Caller;
-  /** The network to the rail, and the network back. */
-  networks: readonly Proxy[];
-  /** The gateway's database. */
-  database: Database;
-}
-
-/** Starts a gateway and its rail, passes them to `use`, and checks what both have stored. */
-async function withChain(
-  { storage, share, delayMs, ...options }: ChainOptions,
-  violate: (what: string) => void,
-  use: (chain: Chain) => Promise<void>,
-): Promise<void> {
-  const network = (ports: readonly number[], seed: number) =>
-    startProxy({ ports, seed, share, delayMs, faults: FAULTS, pages: BAD_GATEWAY });
-  const folder = mkdtempSync(join(tmpdir(), "rail-"));
-  const fileWith = (name: string, text: string) => {
-    writeFileSync(join(folder, name), text);
-    return join(folder, name);
-  };
-  const [database, railDatabase] = [await DATABASES[storage](), await DATABASES[storage]()];
-  const closers = [railDatabase.close, database.close, async () => rmSync(folder, { recursive: true })];
-  try {
-    const rail = await prepareServer({
-      databaseUrl: railDatabase.url,
-      key: RAIL_KEY,
-      env: { WEBHOOK_ALLOW_PRIVATE: "true" },
-      violate,
-      onEnd: () => undefined,
-    });
-    closers.unshift(rail.kill);
-    await launchAll([rail]);
-    const atRail = createCaller({ ports: [rail.port], key: RAIL_KEY, deadlineMs: 60_000, violate });
-    const gatewayPorts: number[] = [];
-    const [toRail, toGateway] = [
-      await network([rail.port], options.seed + 7),
-      await network(gatewayPorts, options.seed),
-    ];
-    closers.unshift(toRail.close, toGateway.close);
-    const world = await createWorld({
-      ...options,
-      database,
-      processes: GATEWAYS[storage],
-      violate,
-      env: {
-        SANDBOX: "false",
-        BALANCES: "tracked",
-        RAIL_URL: toRail.url,
-        RAIL_API_KEY_FILE: fileWith("key", RAIL_KEY),
-        RAIL_WEBHOOK_SECRET_FILE: fileWith("secret", (await atRail.read("/sandbox/webhook-secret")).secret),
-        PUBLIC_URL: toGateway.url,
-        WEBHOOK_ALLOW_PRIVATE: "true",
-        WEBHOOK_ALLOW_INSECURE: "true",
-      },
-    });
-    closers.unshift(world.close);
-    gatewayPorts.push(...world.servers.map(({ port }) => port));
-    for (const receiver of world.receivers) receiver.behave("healthy");
-    await launchAll(world.servers);
-
-    await use({ world, rail, atRail, networks: [toRail, toGateway], database });
-    await Promise.all([rail, ...world.servers].map((server) => server.stop()));
-    await database.check();
-    await railDatabase.check();
-  } finally {
-    for (const close of closers) await close();
-  }
+  gateway: World;
+  rail: World;
 }
 
 /**
  * Pays through a gateway, over a faulty network to its rail, while both sides are killed. Afterwards the rail must have
  * each payout once, and the gateway must report each payout as the rail does. Returns the violations found.
- * @param options.loadMs how long the creates take at least, so that processes are killed meanwhile
  */
-export async function runRails(options: ChainOptions & { payouts: number; loadMs: number }): Promise<string[]> {
-  const { seed, print } = options;
-  const { violations, violate } = violationsOf(print);
-  await withChain(options, violate, async (chain) => {
-    const { world, rail, networks } = chain;
-    await underLoad(chain, seededRandom(seed + 8), options);
-    for (const network of networks) {
-      network.heal();
-      print(JSON.stringify(network.counts));
-    }
-    await launchAll([rail, ...world.servers]);
-    await untilEnded(chain, violate);
-    print(await compare(chain));
+export const runRails = (options: RailsOptions): Promise<string[]> =>
+  judged(options, (violate) => {
+    const env = { WEBHOOK_ALLOW_PRIVATE: "true" };
+    const database = options.storage;
+    return withWorld({ ...options, database, env, violate, deadlineMs: 60_000 }, (rail) =>
+      withGateway(rail, options, violate),
+    );
   });
-  return violations;
-}
 
-/** Runs the conformance suite, with all of profile `core`, on the gateway. Returns the violations found. */
-export async function runCertifyRails(options: ChainOptions): Promise<string[]> {
-  const { violations, violate } = violationsOf(options.print);
-  await withChain(options, violate, async ({ world, networks }) => {
-    const target = ["--base-url", `http://127.0.0.1:${world.server.port}`, "--profile", "core", "--effects", "money"];
-    // A look-up may hang, and the next look-up is half a minute later.
-    const more = [
-      "--yes",
-      "--failing-recipient",
-      "2250000000089",
-      "--max-total",
-      "50000000",
-      "--settle-timeout",
-      "180",
-    ];
-    const { code, output } = await certify([...target, ...more, "--seed", String(options.seed)], world.key);
-    for (const { counts } of networks) options.print(JSON.stringify(counts));
-    if (code !== 0) violate(`the suite ended with ${code}: ${output.slice(-8_000)}`);
-    else options.print(output.trim().split("\n").slice(-12).join("\n"));
-  });
-  return violations;
+async function withGateway(rail: World, options: RailsOptions, violate: Violate): Promise<void> {
+  const { storage: database, seed, share, delayMs, print } = options;
+  const network = (ports: readonly number[], seedOfNetwork: number) =>
+    startProxy({ ports, seed: seedOfNetwork, share, delayMs, faults: FAULTS, pages: BAD_GATEWAY });
+  const folder = mkdtempSync(join(tmpdir(), "rail-"));
+  const fileWith = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  await launchAll(rail.servers);
+  const ports: number[] = [];
+  const [toRail, toGateway] = [await network([rail.server.port], seed + 7), await network(ports, seed)];
+  const env = {
+    SANDBOX: "false",
+    BALANCES: "tracked",
+    RAIL_URL: toRail.url,
+    RAIL_API_KEY_FILE: fileWith("key", rail.key),
+    RAIL_WEBHOOK_SECRET_FILE: fileWith("secret", (await rail.caller.read("/sandbox/webhook-secret")).secret),
+    PUBLIC_URL: toGateway.url,
+    WEBHOOK_ALLOW_PRIVATE: "true",
+    WEBHOOK_ALLOW_INSECURE: "true",
+  };
+  try {
+    await withWorld({ ...options, database, processes: GATEWAYS[database], violate, env }, async (gateway) => {
+      ports.push(...gateway.servers.map(({ port }) => port));
+      for (const receiver of gateway.receivers) receiver.behave("healthy");
+      await launchAll(gateway.servers);
+      await underLoad({ gateway, rail }, seededRandom(seed + 8), options);
+      for (const { heal, counts } of [toRail, toGateway]) {
+        heal();
+        print(JSON.stringify(counts));
+      }
+      await launchAll([...rail.servers, ...gateway.servers]);
+      await untilEnded(gateway);
+      print(await compare({ gateway, rail }));
+    });
+  } finally {
+    await Promise.all([toRail.close(), toGateway.close()]);
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /** Creates payouts while both sides are killed. */
-async function underLoad(
-  { world, rail }: Chain,
-  random: SeededRandom,
-  { payouts, loadMs, print }: { payouts: number; loadMs: number; print(line: string): void },
-) {
+async function underLoad({ gateway, rail }: Chain, random: SeededRandom, { payouts, loadMs, print }: RailsOptions) {
   // A random pause takes half of the longest pause on average.
   const longestPauseMs = (2 * loadMs * CALLERS) / payouts;
   const stopping = new AbortController();
   const every = (ms: number) => Math.min(ms, 0.75 * loadMs);
   const kills = [
-    killAgain(world.servers, every(KILL_EVERY_MS.gateway), random, stopping.signal),
-    killAgain([rail], every(KILL_EVERY_MS.rail), random, stopping.signal),
+    killAgain(gateway.servers, every(KILL_EVERY_MS.gateway), random, stopping.signal),
+    killAgain(rail.servers, every(KILL_EVERY_MS.rail), random, stopping.signal),
   ];
-  let left = payouts;
   const begun = performance.now();
-  const work = async () => {
-    while (left-- > 0) {
-      await world.payments.payout();
-      await sleep(random.below(longestPauseMs));
-    }
-  };
-  await Promise.all(Array.from({ length: CALLERS }, work));
+  await inParallel(Array(payouts).keys(), CALLERS, async () => {
+    await gateway.payments.payout();
+    await sleep(random.below(longestPauseMs));
+  });
   stopping.abort();
   const [gateways, rails] = await Promise.all(kills);
   const seconds = ((performance.now() - begun) / 1_000).toFixed(0);
@@ -198,21 +132,15 @@ async function killAgain(
   for (let count = 0; ; count += 1) {
     await sleep(everyMs * (0.5 + random.next()), undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return count;
-    const server = servers[count % servers.length]!;
-    await server.kill();
-    server.launch();
     // A start may take longer than the time between two kills, and a process must work in between.
-    await server.ready();
+    await servers[count % servers.length]!.crash();
   }
 }
 
 /** Asks the rail about every open payment, as an operator would, until every payment has ended. */
-async function untilEnded({ world, database }: Chain, violate: (what: string) => void) {
-  const address: DatabaseAddress = database.url.startsWith("sqlite:")
-    ? { kind: "sqlite", path: fileOf(database) }
-    : { kind: "postgres", url: database.url };
-  const storage = await openStorage(address, { clock: createSystemClock(), server: false });
-  const references = world.payments.all.flatMap(({ acknowledged }) => acknowledged ?? []);
+async function untilEnded({ payments, database, violate }: World) {
+  const storage = await openStorage(database.address, { clock: createSystemClock(), server: false });
+  const references = payments.all.flatMap(({ acknowledged }) => acknowledged ?? []);
   try {
     const until = performance.now() + END_MS;
     for (;;) {
@@ -234,17 +162,17 @@ async function untilEnded({ world, database }: Chain, violate: (what: string) =>
 }
 
 /** Compares the gateway's records with the requests, with the rail's records, and with what merchants' receivers got. */
-async function compare({ world, atRail }: Chain): Promise<string> {
-  const { caller, payments, receivers, violate } = world;
+async function compare({ gateway, rail }: Chain): Promise<string> {
+  const { caller, payments, receivers, violate } = gateway;
   const paid = new Map<string, any>();
-  for await (const record of everyItem(atRail, "/v1/disbursements")) {
+  for await (const record of rail.caller.list("/v1/disbursements")) {
     if (paid.has(record.merchantsReference)) violate(`the rail has ${record.merchantsReference} twice`);
     paid.set(record.merchantsReference, record);
   }
   const requested = new Map(payments.all.map((payment) => [payment.request.reference, payment]));
   const statuses: Record<string, number> = {};
-  for await (const record of everyItem(caller, "/v1/disbursements")) {
-    const { id, reference, merchantsReference, status, amount, customer } = record as any;
+  for await (const record of caller.list("/v1/disbursements")) {
+    const { id, reference, merchantsReference, status, amount, customer } = record;
     statuses[status] = (statuses[status] ?? 0) + 1;
     const { request, acknowledged = reference } = requested.get(merchantsReference) ?? {};
     requested.delete(merchantsReference);

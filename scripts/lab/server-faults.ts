@@ -105,10 +105,10 @@ const CUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 /** A fault of the database server. Webhooks are slow meanwhile, so that some are in progress. */
 const databaseFault = (name: string, disturb: (postgres: OwnPostgres) => Promise<unknown>): Fault => ({
   name,
-  async run({ receiver }, _random, postgres) {
+  async run({ receiver, database }) {
     receiver.behave("slow");
     const begun = performance.now();
-    await disturb(postgres!);
+    await disturb(database.postgres!);
     return `for ${(performance.now() - begun).toFixed(0)} ms`;
   },
 });
@@ -121,9 +121,7 @@ export const CLUSTER_FAULTS: readonly Fault[] = [
       receiver.behave("slow");
       const server = random.pick(servers);
       await sleep(random.below(1_000));
-      await server.kill();
-      server.launch();
-      await server.ready();
+      await server.crash();
       return `process ${servers.indexOf(server) + 1}`;
     },
   },

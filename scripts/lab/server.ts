@@ -11,6 +11,10 @@ const OPEN_FILES = 512;
 const SHUTDOWN_TIMEOUT_MS = 4_000;
 /** How long the signal and the end of a process may take on a busy machine. */
 const MARGIN_MS = 500;
+/** The message of a process that ends because it was started while the database was unavailable. */
+const NO_DATABASE = /Cannot open the PostgreSQL database|The database stopped working during the start/;
+/** The delay before such a process is started again. */
+const START_AGAIN_MS = 500;
 
 /** A server process. It keeps its port and its database over restarts. */
 export interface ServerUnderTest {
@@ -23,73 +27,79 @@ export interface ServerUnderTest {
   output(): Readable;
   pid(): number;
   kill(): Promise<void>;
-  /**
-   * Sends SIGTERM. Returns how long the process took to end, in milliseconds.
-   * @param codes the exit codes allowed; 1 says that work was left for the next start
-   */
-  stop(codes?: readonly number[]): Promise<number>;
+  /** Kills the process and starts it again. Resolves when it serves requests. */
+  crash(): Promise<void>;
+  /** Sends SIGTERM. Returns how long the process took to end, in milliseconds. */
+  stop(): Promise<number>;
 }
 
 interface Options {
-  databaseUrl: string;
-  key: string;
-  /** Further variables. */
-  env?: Readonly<Record<string, string>> | undefined;
-  /** Called if the process does not stop in time. */
+  /** The variables of the process. */
+  env: Readonly<Record<string, string>>;
+  /** The exit codes of a process that is stopped; 1 says that work was left for the next start. */
+  exitCodes?: readonly number[];
+  /** Called if the process ends by itself, or does not stop in time. */
   violate(what: string): void;
-  /** Called if the process ends when nothing ended it. */
-  onEnd(why: string): void;
 }
 
-export async function prepareServer({
-  databaseUrl,
-  key,
-  env: more,
-  violate,
-  onEnd,
-}: Options): Promise<ServerUnderTest> {
+export async function prepareServer({ env: given, exitCodes = [0], violate }: Options): Promise<ServerUnderTest> {
   const port = await reservePort();
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const env = {
+    PATH,
+    HOME,
+    NODE_COMPILE_CACHE,
+    PORT: String(port),
+    SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS),
+    SETTLE_DELAY_MS: "500",
+    AUTH_FAILURES_PER_MINUTE: "300",
+    ...given,
+  };
   let child: ChildProcess | undefined;
   let ended: Promise<unknown>;
-  let expected = false;
+  /** True if the process may end. */
+  let isEnding = false;
 
   function launch() {
     if (child && child.exitCode === null && child.signalCode === null) return;
-    const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
-    const env = { PATH, HOME, NODE_COMPILE_CACHE, PORT: String(port), DATABASE_URL: databaseUrl, SANDBOX_API_KEY: key };
-    const limits = {
-      SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS),
-      SETTLE_DELAY_MS: "500",
-      AUTH_FAILURES_PER_MINUTE: "300",
-    };
-    const command = ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, MAIN];
-    const started = spawn("sh", command, { env: { ...env, ...limits, ...more } });
+    const started = spawn("sh", ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, MAIN], { env });
     started.stdout.resume();
     let errors = "";
     started.stderr.on("data", (chunk) => (errors += String(chunk)));
     started.once("exit", (code, signal) => {
-      if (child === started && !expected) onEnd(`the server ended with ${code ?? signal}: ${errors.slice(-1_000)}`);
+      if (child !== started || isEnding) return;
+      if (!NO_DATABASE.test(errors)) violate(`the server ended with ${code ?? signal}: ${errors.slice(-1_000)}`);
+      setTimeout(() => isEnding || launch(), START_AGAIN_MS);
     });
     child = started;
-    expected = false;
+    isEnding = false;
     ended = once(started, "exit");
+  }
+
+  async function ready() {
+    while (!(await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok) await sleep(50);
+  }
+
+  async function kill() {
+    isEnding = true;
+    child?.kill("SIGKILL");
+    await ended;
   }
 
   return {
     port,
     launch,
-    async ready() {
-      while (!(await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok) await sleep(50);
-    },
+    ready,
     output: () => child!.stdout!,
     pid: () => child!.pid!,
-    async kill() {
-      expected = true;
-      child?.kill("SIGKILL");
-      await ended;
+    kill,
+    async crash() {
+      await kill();
+      launch();
+      await ready();
     },
-    async stop(codes = [0]) {
-      expected = true;
+    async stop() {
+      isEnding = true;
       const begun = performance.now();
       child!.kill("SIGTERM");
       // A process that ignores the signal must not make the run hang.
@@ -97,7 +107,7 @@ export async function prepareServer({
       await ended;
       clearTimeout(deadline);
       const tookMs = performance.now() - begun;
-      if (!codes.includes(child!.exitCode!) || tookMs > SHUTDOWN_TIMEOUT_MS + MARGIN_MS)
+      if (!exitCodes.includes(child!.exitCode!) || tookMs > SHUTDOWN_TIMEOUT_MS + MARGIN_MS)
         violate(`the server stopped with ${child!.exitCode ?? child!.signalCode} after ${tookMs.toFixed(0)} ms`);
       return tookMs;
     },

@@ -7,7 +7,7 @@ import { Pool } from "undici";
 import { API_KEY, atRate, load, payout, quantile, sender, sorted } from "../bench/load.ts";
 import { arrivals, startReceiver, startServer, type Target } from "../bench/target.ts";
 import { DATABASES } from "./database.ts";
-import { violationsOf, type RunOptions } from "./world.ts";
+import { judged, type RunOptions, type Violate } from "./world.ts";
 
 const SHARE = 0.8;
 const PROBE = 20_000;
@@ -72,9 +72,13 @@ async function startSlowSenders({ url }: Target) {
   };
 }
 
+type SoakOptions = Pick<RunOptions, "print"> & { minutes: number };
+
 /** Runs the load. Returns what did not stay flat. */
-export async function runSoak({ minutes, print }: Pick<RunOptions, "print"> & { minutes: number }): Promise<string[]> {
-  const { violations, violate } = violationsOf(print);
+export const runSoak = (options: SoakOptions): Promise<string[]> =>
+  judged(options, (violate) => soak(options, violate));
+
+async function soak({ minutes, print }: SoakOptions, violate: Violate): Promise<void> {
   const database = await DATABASES.sqlite();
   const env = { DATABASE_URL: database.url, SANDBOX_API_KEY: API_KEY, SETTLE_DELAY_MS: "1000" };
   const server = await startServer("server", env);
@@ -133,5 +137,4 @@ export async function runSoak({ minutes, print }: Pick<RunOptions, "print"> & { 
     await Promise.all([server.stop(), receiver.stop()]);
     await database.close();
   }
-  return violations;
 }

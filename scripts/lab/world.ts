@@ -1,9 +1,12 @@
-import { startProcess } from "../../server/testing/process.ts";
-import type { OwnPostgres } from "../../server/testing/own-postgres.ts";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startProcess, type ServerProcess } from "../../server/testing/process.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
 import { createCaller, type Caller } from "./caller.ts";
-import { DATABASES, type Database } from "./database.ts";
+import { DATABASES, type Database, type Storage } from "./database.ts";
 import { createPayments, type Payments } from "./payments.ts";
+import { startProxy, type Proxy, type ProxyOptions } from "./proxy.ts";
 import { startReceiver, type Receiver } from "./receiver.ts";
 import { prepareServer, type ServerUnderTest } from "./server.ts";
 
@@ -16,6 +19,23 @@ export interface RunOptions {
   /** How long any response may take, in milliseconds. */
   deadlineMs: number;
   print(line: string): void;
+}
+
+export type Violate = (what: string) => void;
+
+/** Runs an experiment, and prints immediately what it finds wrong. Returns the violations found. */
+export async function judged({ print }: Pick<RunOptions, "print">, run: (violate: Violate) => Promise<void>) {
+  const violations: string[] = [];
+  await run((what) => {
+    violations.push(what);
+    print(`VIOLATION ${what}`);
+  });
+  return violations;
+}
+
+/** This machine lacks something that an experiment needs. The message says what. */
+export class Missing extends Error {
+  override name = "Missing";
 }
 
 /** A service, its callers and the receivers of its webhooks. */
@@ -32,57 +52,41 @@ export interface World {
   receiver: Receiver;
   /** All receivers. */
   receivers: readonly Receiver[];
-  violate(what: string): void;
-  close(): Promise<void>;
+  violate: Violate;
 }
 
-interface WorldOptions extends RunOptions {
-  database: Database;
+interface WorldOptions extends RunOptions, Pick<Parameters<typeof prepareServer>[0], "exitCodes"> {
+  /** An empty database, or the storage of a new one. The end of the world deletes it. */
+  database: Database | Storage;
   /** The number of processes. */
   processes?: number;
   /** Further variables of each process. A live service has no controls of a sandbox. */
   env?: Readonly<Record<string, string>>;
-  violate(what: string): void;
-  /** Called instead of a violation when a process ends by itself. */
-  onEnd?(server: ServerUnderTest, why: string): void;
+  violate: Violate;
 }
 
-/** Prepares the service and its clients. No process has been started. */
-export async function createWorld({ database, processes = 1, env, ...options }: WorldOptions): Promise<World> {
-  const { seed, deadlineMs, violate, onEnd = (_, why) => violate(why) } = options;
+/** Prepares a service, which `use` starts. Afterwards stops the service, and checks its database. */
+export async function withWorld(options: WorldOptions, use: (world: World) => Promise<void>): Promise<void> {
+  const { processes = 1, env, seed, deadlineMs, violate } = options;
+  const database = typeof options.database === "string" ? await DATABASES[options.database]() : options.database;
   const random = seededRandom(seed + 1);
-  const servers: ServerUnderTest[] = [];
-  for (let count = 0; count < processes; count += 1) {
-    const server: ServerUnderTest = await prepareServer({
-      databaseUrl: database.url,
-      key: KEY,
-      env,
-      violate,
-      onEnd: (why) => onEnd(server, why),
-    });
-    servers.push(server);
-  }
+  const ofServer = { ...options, env: { DATABASE_URL: database.url, SANDBOX_API_KEY: KEY, ...env } };
+  const servers = await Promise.all(Array.from({ length: processes }, () => prepareServer(ofServer)));
   const ports = servers.map(({ port }) => port);
   const caller = createCaller({ ports, key: KEY, sandbox: env?.SANDBOX !== "false", deadlineMs, violate });
   const [moody, receiver] = [await startReceiver(random, violate), await startReceiver(random, violate)];
   moody.behave("moody");
   const receivers = [moody, receiver];
   const payments = createPayments({ caller, random, receivers: receivers.map(({ url }) => url), violate });
-  return {
-    key: KEY,
-    database,
-    servers,
-    server: servers[0]!,
-    caller,
-    payments,
-    receiver,
-    receivers,
-    violate,
-    async close() {
-      await Promise.all(servers.map((server) => server.kill()));
-      await Promise.all(receivers.map(({ close }) => close()));
-    },
-  };
+  try {
+    await use({ key: KEY, database, servers, server: servers[0]!, caller, payments, receiver, receivers, violate });
+    await Promise.all(servers.map((server) => server.stop()));
+    await database.check();
+  } finally {
+    await Promise.all(servers.map((server) => server.kill()));
+    await Promise.all(receivers.map(({ close }) => close()));
+    await database.close();
+  }
 }
 
 /** Starts all processes, and resolves when they serve requests. */
@@ -91,20 +95,40 @@ export async function launchAll(servers: readonly ServerUnderTest[]): Promise<vo
   for (const server of servers) await server.ready();
 }
 
-/** Starts a server on SQLite, for experiments on programs that pay. */
-export async function startService(env: Readonly<Record<string, string>> = {}) {
+export interface Service extends ServerProcess {
+  key: string;
+  /** The network to the service. */
+  network: Proxy;
+  /** A folder that the end of the service deletes. */
+  folder: string;
+  /** Writes a file into the folder, that only its owner may read. Returns its path. */
+  fileWith(name: string, text: string): string;
+}
+
+interface ServiceOptions extends Partial<Omit<ProxyOptions, "ports">> {
+  env?: Readonly<Record<string, string>>;
+}
+
+/** Starts a server on SQLite behind a network, for experiments on programs that pay. */
+export async function withService(options: ServiceOptions, use: (service: Service) => Promise<void>): Promise<void> {
+  const { env, seed = 0, share = 0, delayMs = 0, ...others } = options;
   const database = await DATABASES.sqlite();
-  const { url, port, kill, ended } = await startProcess({ DATABASE_URL: database.url, SANDBOX_API_KEY: KEY, ...env });
-  return {
-    url,
-    port,
-    key: KEY,
-    async close() {
-      kill("SIGKILL");
-      await ended;
-      await database.close();
-    },
-  };
+  const folder = mkdtempSync(join(tmpdir(), "lab-"));
+  const service = await startProcess({ DATABASE_URL: database.url, SANDBOX_API_KEY: KEY, ...env });
+  const network = await startProxy({ ...others, seed, share, delayMs, ports: [service.port] });
+  function fileWith(name: string, text: string): string {
+    writeFileSync(join(folder, name), text, { mode: 0o600 });
+    return join(folder, name);
+  }
+  try {
+    await use({ ...service, key: KEY, network, folder, fileWith });
+  } finally {
+    await network.close();
+    service.kill("SIGKILL");
+    await service.ended;
+    await database.close();
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /** Runs `work` for every job, `width` at a time. */
@@ -121,25 +145,6 @@ export interface Fault {
   name: string;
   /** True if creates must succeed while the fault lasts. */
   harmless?: boolean;
-  /**
-   * Applies the fault and ends it. A process that it starts again need not listen yet.
-   * @param postgres the database server, for faults of a database server
-   * @returns the fault's numbers, for people
-   */
-  run(world: World, random: SeededRandom, postgres?: OwnPostgres): Promise<string>;
-}
-
-/** This machine lacks something that an experiment needs. The message says what. */
-export class Missing extends Error {
-  override name = "Missing";
-}
-
-/** Collects what an experiment finds wrong, and prints it immediately. */
-export function violationsOf(print: (line: string) => void) {
-  const violations: string[] = [];
-  const violate = (what: string) => {
-    violations.push(what);
-    print(`VIOLATION ${what}`);
-  };
-  return { violations, violate };
+  /** Applies the fault and ends it. A process that it starts again need not listen yet. Returns its numbers, for people. */
+  run(world: World, random: SeededRandom): Promise<string>;
 }

@@ -64,7 +64,7 @@ function signalIfThere(pid: number, signal: NodeJS.Signals): void {
  * PostgreSQL gets a user namespace in which root has another id. Returns the command that creates the namespace, or
  * nothing where that is not needed or not possible.
  */
-function asOrdinaryUser(): readonly string[] {
+export function asOrdinaryUser(): readonly string[] {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return [];
   const [command, ...args] = NAMESPACE;
   return spawnSync(command, [...args, "true"]).status === 0 ? NAMESPACE : [];

@@ -1,13 +1,8 @@
-// A small client that does everything right. The broken clients and the other sound clients replace a part of this
-// client.
+// A small client that does everything right. The broken clients and the other sound clients replace a part of it.
 import type { Entry } from "../../programs/client/entries.ts";
 import type { Outcome } from "../../programs/client/protocol.ts";
 import type { Host, Program } from "./host.ts";
 
-/** A response that was read to its end. `body` is undefined if it is no JSON. */
-export type Reply = { status: number; headers: Headers; text: string; body: unknown };
-
-type Error7 = { statusCode?: unknown; error?: unknown; code?: unknown };
 /** What a client reads of a record. */
 export type Found = {
   merchantsReference?: unknown;
@@ -18,17 +13,29 @@ export type Found = {
   customer?: { phoneNumber?: unknown };
 };
 
+type Body = { statusCode?: unknown; error?: unknown; code?: unknown; data?: Found & { items?: Found[] } };
+
+/** A response that was read to its end. `body` is undefined if it is no JSON. */
+export type Reply = { status: number; headers: Headers; text: string; body: Body | null | undefined };
+
 /** What the response to an attempt, or a missing response, means for the entry. */
 export type Reading =
-  | { kind: "done"; outcome: Outcome }
-  | { kind: "refused" }
-  | { kind: "conflict"; location: string | null }
+  | Outcome
+  | "conflict"
   /** Nothing was recorded, and the service asks to retry later. */
-  | { kind: "later" }
+  | "later"
   /** Nobody knows whether anything was recorded. */
-  | { kind: "lost" };
+  | "lost";
 
-export type Job = { client: Client; host: Host; entry: Entry };
+export type Job = {
+  client: Client;
+  host: Host;
+  entry: Entry;
+  /** True if an earlier request or start may have recorded the entry. */
+  isInDoubt: boolean;
+  /** Why the last request has no response. */
+  error?: unknown;
+};
 
 /** The parts of a client. A variant replaces some of them. */
 export type Client = {
@@ -45,23 +52,21 @@ export type Client = {
   bodyOf(job: Job, reference: string): string;
   headersOf(job: Job): Record<string, string>;
   /** Sends a request. Resolves with undefined if no complete response came. */
-  send(job: Job, method: string, url: string, body?: string): Promise<Reply | undefined>;
-  textOf(response: Response): Promise<string>;
-  parse(text: string): unknown;
-  onError(job: Job, error: unknown): void;
-  onReply(job: Job, reply: Reply | undefined): void;
+  send(job: Job, method: string, path: string, body?: string): Promise<Reply | undefined>;
   /** Reads what the response to a create says. */
   read(job: Job, reply: Reply | undefined): Reading;
+  /** Called after an attempt was read. */
+  onReply(job: Job, reply: Reply | undefined): void;
   /** Returns true if a record pays the entry. */
   isSame(job: Job, found: Found): boolean;
-  /** Returns the URL of the record to which a `Location` points; undefined if it points nowhere. */
-  recordUrl(job: Job, location: string | null): string | undefined;
+  /** Returns the path of the record, or the URL, to which a `Location` points; undefined if it points nowhere. */
+  pathTo(job: Job, location: string | null): string | undefined;
   /** Reads the record with the entry's reference: where the `Location` points, else from the list. */
   find(job: Job, location: string | null): Promise<Found | undefined>;
   /** Looks for the record in the list; "none" if the list does not show it, undefined if there was no list. */
   look(job: Job): Promise<Found | "none" | undefined>;
   /** Finds out whether the payout that causes a 409 pays the entry. */
-  resolve(job: Job, location: string | null, isInDoubt: boolean): Promise<Outcome>;
+  resolve(job: Job, location: string | null): Promise<Outcome>;
   /** Finds the outcome of an entry in doubt that the service refuses now, perhaps because of the earlier request. */
   refusedInDoubt(job: Job): Promise<Outcome>;
   /** Returns the wait that a response asks for, in ms. */
@@ -70,7 +75,6 @@ export type Client = {
   delayOf(job: Job, attempt: number, reply: Reply | undefined): number;
   /** Returns an outcome if the client gives up after a request whose outcome is unknown. */
   onLost(job: Job): Outcome | undefined;
-  atTheEnd(job: Job, isInDoubt: boolean): Promise<Outcome>;
   payOne(job: Job): Promise<Outcome>;
   /** Returns what an earlier start stored about the entry. */
   remembered(job: Job): Outcome | "sent" | undefined;
@@ -84,21 +88,19 @@ const outcomes: Record<string, Outcome> = { success: "paid", failed: "failed", p
 const largestBody = 1_000_000;
 /** The delay before the first retry, in ms. */
 const shortestDelay = 10;
+const payouts = "/v1/disbursements";
 
 /** Returns the outcome that a status means; undefined for an unknown status. */
 export const outcomeOf = (status: unknown): Outcome | undefined =>
   typeof status === "string" ? outcomes[status] : undefined;
 
 /** Returns true for an error that the service itself sent. */
-export const isFromService = ({ status, body }: Reply) => {
-  const { statusCode, error } = (body ?? {}) as Error7;
-  return statusCode === status && typeof error === "string";
-};
+export const isFromService = ({ status, body }: Reply) => body?.statusCode === status && typeof body.error === "string";
 
 /** Returns true if the error has a code, which the errors of a gateway lack. */
-const hasCode = ({ body }: Reply) => typeof ((body ?? {}) as Error7).code === "string";
+export const hasCode = (reply: Reply) => typeof reply.body?.code === "string";
 
-export const dataOf = ({ body }: Reply): Found | undefined => (body as { data?: Found } | null | undefined)?.data;
+export const dataOf = (reply: Reply | undefined) => reply?.body?.data;
 
 async function textOf(response: Response): Promise<string> {
   const decoder = new TextDecoder();
@@ -110,13 +112,15 @@ async function textOf(response: Response): Promise<string> {
   return text;
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string): Reply["body"] {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text) as Reply["body"];
   } catch {
     return undefined;
   }
 }
+
+export const jobOf = (client: Client, host: Host, entry: Entry): Job => ({ client, host, entry, isInDoubt: false });
 
 export const good: Client = {
   attempts: 9,
@@ -125,48 +129,42 @@ export const good: Client = {
   longestWait: 3000,
   limitOf: (ms) => ms,
   referenceOf: ({ entry }) => entry.reference,
-  pathOf: () => "/v1/disbursements",
+  pathOf: () => payouts,
   bodyOf: ({ entry }, reference) => JSON.stringify({ ...entry, reference }),
-  headersOf: ({ host }) => ({
-    "x-api-key": host.environment.API_KEY,
-    "content-type": "application/json",
-  }),
+  headersOf: ({ host }) => ({ "x-api-key": host.environment.API_KEY, "content-type": "application/json" }),
 
-  async send(job, method, url, body) {
+  async send(job, method, path, body) {
     const { host, client } = job;
-    const limit = client.limitOf(Number(host.environment.TIMEOUT_MS));
+    const { BASE_URL, TIMEOUT_MS } = host.environment;
+    const limit = client.limitOf(Number(TIMEOUT_MS));
     try {
-      const response = await host.fetch(url, {
+      const response = await host.fetch(new URL(path, BASE_URL), {
         method,
         headers: client.headersOf(job),
         redirect: client.redirect,
         ...(body === undefined ? {} : { body }),
         ...(limit === undefined ? {} : { signal: AbortSignal.timeout(limit) }),
       });
-      const text = await client.textOf(response);
-      return { status: response.status, headers: response.headers, text, body: client.parse(text) };
+      const text = await textOf(response);
+      return { status: response.status, headers: response.headers, text, body: parsed(text) };
     } catch (error) {
-      client.onError(job, error);
+      job.error = error;
       return undefined;
     }
   },
-  textOf,
-  parse: parsed,
-  onError: () => undefined,
-  onReply: () => undefined,
 
   read({ entry }, reply) {
-    if (!reply) return { kind: "lost" };
+    if (!reply) return "lost";
     const data = dataOf(reply);
     const outcome = outcomeOf(data?.status);
     const isMine = data?.merchantsReference === entry.reference && data.amount === entry.amount;
-    if (reply.status === 200 && outcome && isMine) return { kind: "done", outcome };
-    if (reply.status === 429) return { kind: "later" };
-    if (reply.status >= 500 || reply.status < 400 || !isFromService(reply)) return { kind: "lost" };
-    if (reply.status === 409) return { kind: "conflict", location: reply.headers.get("location") };
-    if (reply.status !== 422 && !hasCode(reply)) return { kind: "lost" };
-    return { kind: "refused" };
+    if (reply.status === 200 && outcome && isMine) return outcome;
+    if (reply.status === 429) return "later";
+    if (reply.status >= 500 || reply.status < 400 || !isFromService(reply)) return "lost";
+    if (reply.status === 409) return "conflict";
+    return reply.status === 422 || hasCode(reply) ? "refused" : "lost";
   },
+  onReply: () => undefined,
 
   isSame: ({ entry }, found) =>
     found.amount === entry.amount &&
@@ -174,49 +172,48 @@ export const good: Client = {
     found.currency === entry.currency &&
     found.customer?.phoneNumber === entry.phoneNumber,
 
-  recordUrl({ host }, location) {
+  pathTo({ host }, location) {
     if (location === null || !URL.canParse(location, host.environment.BASE_URL)) return undefined;
     const segment = new URL(location, host.environment.BASE_URL).pathname.split("/").at(-1);
-    return segment ? `${host.environment.BASE_URL}/v1/disbursements/${segment}` : undefined;
+    return segment ? `${payouts}/${segment}` : undefined;
   },
 
   async find(job, location) {
     const { client, host, entry } = job;
-    const url = client.recordUrl(job, location);
+    const path = client.pathTo(job, location);
     for (let attempt = 1; attempt <= client.attempts; attempt += 1) {
-      const reply = url === undefined ? undefined : await client.send(job, "GET", url);
+      const reply = path === undefined ? undefined : await client.send(job, "GET", path);
       const data = reply?.status === 200 ? dataOf(reply) : undefined;
       if (data?.merchantsReference === entry.reference) return data;
       const listed = await client.look(job);
       if (listed !== undefined && listed !== "none") return listed;
-      if (url === undefined && listed === "none") return undefined;
+      if (path === undefined && listed === "none") return undefined;
       await host.sleep(client.delayOf(job, attempt, reply));
     }
     return undefined;
   },
 
   async look(job) {
-    const { client, host, entry } = job;
-    const query = new URLSearchParams({ merchantsReference: entry.reference });
-    const reply = await client.send(job, "GET", `${host.environment.BASE_URL}/v1/disbursements?${query}`);
+    const { reference } = job.entry;
+    const query = new URLSearchParams({ merchantsReference: reference });
+    const reply = await job.client.send(job, "GET", `${payouts}?${query}`);
     if (reply?.status === 404 && isFromService(reply)) return "none";
-    const { items } = ((reply && dataOf(reply)) ?? {}) as { items?: Found[] };
+    const items = dataOf(reply)?.items;
     if (reply?.status !== 200 || !Array.isArray(items)) return undefined;
-    return items.find(({ merchantsReference }) => merchantsReference === entry.reference) ?? "none";
+    return items.find(({ merchantsReference }) => merchantsReference === reference) ?? "none";
   },
 
-  async resolve(job, location, _isInDoubt) {
-    const { client } = job;
-    const found = await client.find(job, location);
+  async resolve(job, location) {
+    const found = await job.client.find(job, location);
     // An item of a list may lack the recipient.
     if (!found?.customer?.phoneNumber) return "unknown";
-    return client.isSame(job, found) ? (outcomeOf(found.status) ?? "unknown") : "refused";
+    return job.client.isSame(job, found) ? (outcomeOf(found.status) ?? "unknown") : "refused";
   },
 
   async refusedInDoubt(job) {
     const found = await job.client.look(job);
-    if (!found || found === "none") return "unknown";
-    return job.client.isSame(job, found) ? (outcomeOf(found.status) ?? "unknown") : "unknown";
+    if (!found || found === "none" || !job.client.isSame(job, found)) return "unknown";
+    return outcomeOf(found.status) ?? "unknown";
   },
 
   waitOf(reply) {
@@ -226,58 +223,44 @@ export const good: Client = {
     return wait > 0 ? wait : 0;
   },
 
-  delayOf({ client }, attempt, reply) {
-    return client.waitOf(reply) + shortestDelay * 2 ** Math.min(attempt - 1, 5);
-  },
-
+  delayOf: ({ client }, attempt, reply) => client.waitOf(reply) + shortestDelay * 2 ** Math.min(attempt - 1, 5),
   onLost: () => undefined,
-  async atTheEnd(job, isInDoubt) {
-    return isInDoubt ? job.client.refusedInDoubt(job) : "refused";
-  },
 
   async payOne(job) {
     const { client, host, entry } = job;
     const known = client.remembered(job);
     if (known !== undefined && known !== "sent") return known;
-    let isInDoubt = known === "sent" || client.mayBeSent(job);
+    job.isInDoubt = known === "sent" || client.mayBeSent(job);
     host.files.set(entry.reference, "sent");
     for (let attempt = 1; attempt <= client.attempts; attempt += 1) {
-      const reference = client.referenceOf(job, attempt);
-      const url = `${host.environment.BASE_URL}${client.pathOf(job)}`;
-      const reply = await client.send(job, "POST", url, client.bodyOf(job, reference));
-      client.onReply(job, reply);
+      const body = client.bodyOf(job, client.referenceOf(job, attempt));
+      const reply = await client.send(job, "POST", client.pathOf(job), body);
       const reading = client.read(job, reply);
-      if (reading.kind === "done") return reading.outcome;
-      if (reading.kind === "conflict") return client.resolve(job, reading.location, isInDoubt);
-      if (reading.kind === "refused") return isInDoubt ? client.refusedInDoubt(job) : "refused";
-      if (reading.kind === "lost") {
-        isInDoubt = true;
-        const outcome = client.onLost(job);
-        if (outcome) return outcome;
-      }
+      if (reading === "lost") job.isInDoubt = true;
+      client.onReply(job, reply);
+      if (reading === "conflict") return client.resolve(job, reply!.headers.get("location"));
+      if (reading === "refused") break;
+      if (reading !== "lost" && reading !== "later") return reading;
+      const given = reading === "lost" ? client.onLost(job) : undefined;
+      if (given) return given;
       const delay = client.delayOf(job, attempt, reply);
       if (delay > client.longestWait) break;
       await host.sleep(delay);
     }
-    return client.atTheEnd(job, isInDoubt);
+    return job.isInDoubt ? client.refusedInDoubt(job) : "refused";
   },
 
-  remembered({ host, entry }) {
-    return host.files.get(entry.reference) as Outcome | "sent" | undefined;
-  },
-
+  remembered: ({ host, entry }) => host.files.get(entry.reference) as Outcome | "sent" | undefined,
   mayBeSent: ({ host }) => host.environment.STATE_DIR === "",
 
-  report({ host, entry }, outcome) {
-    host.print(JSON.stringify({ reference: entry.reference, outcome }));
-  },
+  report: ({ host, entry }, outcome) => host.print(JSON.stringify({ reference: entry.reference, outcome })),
 
   async payAll(client, host) {
     // An entry that is repeated in the input is one payment.
     const waiting = [...new Map(host.entries.map((entry) => [entry.reference, entry])).values()];
     const work = async () => {
       for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
-        const job = { client, host, entry };
+        const job = jobOf(client, host, entry);
         const outcome = await client.payOne(job);
         // Other outcomes may change, so the next start asks again.
         if (outcome === "paid" || outcome === "failed") host.files.set(entry.reference, outcome);

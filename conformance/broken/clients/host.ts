@@ -17,74 +17,51 @@ export type Host = {
 
 export type Program = (host: Host) => Promise<void>;
 
-/** What outlives the programs of one directory. Without a directory, nothing outlives a program. */
-export function createDisks() {
-  const disks = new Map<string, Map<string, string>>();
-  return ({ STATE_DIR }: Environment) => {
-    const files = disks.get(STATE_DIR) ?? new Map<string, string>();
-    if (STATE_DIR !== "") disks.set(STATE_DIR, files);
-    return files;
-  };
-}
-
-/**
- * Returns what a program has besides input and output, and a function that kills the program: promises for which the
- * program waits then never settle.
- */
-export function mortal(environment: Environment, files: Map<string, string>) {
-  const death = new AbortController();
-  const alive = <T>(promise: Promise<T>): Promise<T> =>
-    new Promise<T>((pass, fail) => {
-      promise.then(
-        (value) => death.signal.aborted || pass(value),
-        (error: unknown) => death.signal.aborted || fail(error),
-      );
-    });
-  const life: Pick<Host, "environment" | "files" | "fetch" | "sleep"> = {
-    environment,
-    files,
-    fetch: (url, init = {}) => {
-      const signals = [death.signal, ...(init.signal ? [init.signal] : [])];
-      return alive(fetch(url, { ...init, signal: AbortSignal.any(signals) }));
-    },
-    sleep: (ms) =>
-      alive(
-        new Promise((pass) => {
-          const timer = setTimeout(pass, ms);
-          death.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-        }),
-      ),
-  };
-  return { life, signal: death.signal, die: () => death.abort() };
-}
-
 /** Returns a function that starts a program within this process. */
 export function inProcess(program: Program): Launch {
-  const diskOf = createDisks();
+  /** The files of each directory. Without a directory, nothing outlives a program. */
+  const disks = new Map<string, Host["files"]>();
   return (environment, input) => {
-    const { life, signal, die } = mortal(environment, diskOf(environment));
+    const { STATE_DIR } = environment;
+    const files = disks.get(STATE_DIR) ?? new Map<string, string>();
+    if (STATE_DIR !== "") disks.set(STATE_DIR, files);
     const output = { stdout: "", stderr: "" };
     const { promise: ended, resolve } = Promise.withResolvers<Ended>();
+    const death = new AbortController();
     const end = (code: number | null) => {
       resolve({ code, ...output });
-      die();
+      death.abort();
     };
     const write = (name: keyof typeof output) => (line: string) => {
-      if (!signal.aborted) output[name] += `${line}\n`;
+      if (!death.signal.aborted) output[name] += `${line}\n`;
     };
+    /** Never settles once the program is killed. */
+    const alive = <T>(promise: Promise<T>): Promise<T> =>
+      new Promise<T>((pass, fail) => {
+        promise.then(
+          (value) => death.signal.aborted || pass(value),
+          (error: unknown) => death.signal.aborted || fail(error),
+        );
+      });
     const host: Host = {
-      ...life,
+      environment,
+      files,
       entries: input
         .split("\n")
         .filter((line) => line !== "")
         .map((line) => JSON.parse(line) as Entry),
       print: write("stdout"),
       log: write("stderr"),
+      fetch: (url, init = {}) => {
+        const signal = AbortSignal.any([death.signal, ...(init.signal ? [init.signal] : [])]);
+        return alive(fetch(url, { ...init, signal }));
+      },
+      sleep: (ms) => alive(new Promise((pass) => void setTimeout(pass, ms).unref())),
     };
     program(host).then(
       () => end(0),
       (error: unknown) => {
-        write("stderr")(String(error));
+        host.log(String(error));
         end(1);
       },
     );

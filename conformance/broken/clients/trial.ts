@@ -1,11 +1,10 @@
 // Tries clients within this process on the scenarios of `certify client`.
-import type { CheckResult } from "../../results.ts";
 import { crossedWith } from "../../programs/client/crossed.ts";
 import { runScenario } from "../../programs/client/run.ts";
 import type { Scenario } from "../../programs/client/scenario.ts";
 import { scenarios } from "../../programs/client/scenarios.ts";
-import { scenarioReport } from "../../programs/report.ts";
-import type { BrokenClient } from "./broken.ts";
+import { scenarioReport } from "../../programs/run.ts";
+import type { brokenClients } from "./broken.ts";
 import { inProcess, type Program } from "./host.ts";
 
 /** Long enough that a busy machine does not make a client give up on a response. */
@@ -25,8 +24,6 @@ const isWithoutEnd = ({ entries = [], creates = [], afterwards, reads = [] }: Sc
 /** The time after which a client that does not end is killed. */
 const impatientMs = 3000;
 
-export type Failure = Pick<CheckResult, "verdict" | "name" | "expected" | "actual"> & { id: string };
-
 /** Runs a scenario against a client and returns what failed, or could not be judged. */
 async function failuresOf(scenario: Scenario, program: Program, limits: { seed?: number; limitMs?: number } = {}) {
   const run = await runScenario(scenario, {
@@ -40,14 +37,14 @@ async function failuresOf(scenario: Scenario, program: Program, limits: { seed?:
   const { results } = scenarioReport("client", run);
   return Object.entries(results)
     .filter(([, { verdict }]) => verdict !== "pass")
-    .map(([id, { name, verdict, expected, actual }]): Failure => ({ id, name, verdict, expected, actual }));
+    .map(([id, { actual }]) => ({ id, actual }));
 }
 
 /**
  * Returns the scenarios with these ids. Each value of a crossed row is also the id of scenarios that have only rows
  * with this value.
  */
-export function scenariosNamed(ids: readonly string[]): Scenario[] {
+function scenariosNamed(ids: readonly string[]): Scenario[] {
   return ids.flatMap((id) => {
     const found = scenarios.filter((each) => each.id === id);
     const all = found.length > 0 ? found : crossedWith(id);
@@ -57,7 +54,11 @@ export function scenariosNamed(ids: readonly string[]): Scenario[] {
 }
 
 /** Returns the requirements that a broken client fails in the scenarios that must show its fault. */
-export async function breaches({ program, breaks, scenarios: ids }: BrokenClient): Promise<Set<string>> {
+export async function breaches({
+  program,
+  breaks,
+  scenarios: ids,
+}: (typeof brokenClients)[number]): Promise<Set<string>> {
   const limits = breaks === "client.bounded-time" ? { limitMs: impatientMs } : {};
   const all = await Promise.all(scenariosNamed(ids).map((scenario) => failuresOf(scenario, program, limits)));
   return new Set(all.flat().map(({ id }) => id));

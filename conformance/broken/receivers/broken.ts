@@ -1,71 +1,60 @@
 // The broken receivers. Each is the sound receiver with a single fault, under the requirements that the fault violates.
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { eventNames } from "../../programs/receiver/events.ts";
+import { eventNames } from "../../programs/receiver/webhook.ts";
 import {
   book,
   expectedMacs,
+  headerOf,
   isEqual,
   readingAtMost,
   received,
-  soundPieces,
+  soundPieces as sound,
   type Authentic,
+  type Parsed,
   type Pieces,
   type Received,
-  type Reply,
   type Variant,
 } from "./reference.ts";
 
-const { effectOf, handle, isAuthentic, isFresh, parse, read } = soundPieces;
+type Handle = Pieces["handle"];
+type Step = (event: Authentic) => void;
 
 /** Changes the values that an event books. */
-const booksAs = (change: (values: { merchantsReference: string; amount: number }) => object): Partial<Pieces> => ({
-  effectOf(given, parsed) {
-    const { merchantsReference, amount } = parsed.data;
-    return effectOf(given, { ...parsed, data: { ...parsed.data, ...change({ merchantsReference, amount }) } });
-  },
+const booksAs = (change: (values: Parsed["data"]) => object): Partial<Pieces> => ({
+  effectOf: (given, parsed) => sound.effectOf(given, { ...parsed, data: { ...parsed.data, ...change(parsed.data) } }),
 });
 
-/** Handles events of some names differently. */
-const onEvents = (match: RegExp, different: Pieces["handle"]): Partial<Pieces> => ({
-  handle: async (event) => (match.test(event.parsed.event) ? different(event) : handle(event)),
+/** Handles some events differently. */
+const onEvents = (matches: (name: string) => boolean, different: Handle): Partial<Pieces> => ({
+  handle: async (event) => (matches(event.parsed.event) ? different(event) : sound.handle(event)),
 });
 
-const isUnknown = ({ parsed }: Authentic) => !eventNames.includes(parsed.event);
-const onUnknown = (different: Pieces["handle"]): Partial<Pieces> => ({
-  handle: async (event) => (isUnknown(event) ? different(event) : handle(event)),
-});
+/** Returns the values of a header that may be doubled. */
+const valuesOf = ({ rawHeaders }: IncomingMessage, name: string) =>
+  rawHeaders.filter((_, index) => rawHeaders[index - 1]?.toLowerCase() === name && index % 2 === 1);
 
-const header = ({ headers }: IncomingMessage, name: string) => String(headers[name] ?? "");
-
-/** Returns the last value of a header that may be doubled. */
-const lastOf = (request: IncomingMessage, name: string) =>
-  request.rawHeaders.findLast((_, index) => index % 2 === 1 && request.rawHeaders[index - 1]?.toLowerCase() === name) ??
-  "";
-const firstOf = (request: IncomingMessage, name: string) =>
-  request.rawHeaders.find((_, index) => index % 2 === 1 && request.rawHeaders[index - 1]?.toLowerCase() === name) ?? "";
-
-/** Handles one request after the other. */
+/** Reads one request after the other. */
 function inTurn(): Partial<Pieces> {
   let lock: Promise<unknown> = Promise.resolve();
   return {
     read(request) {
-      const turn = lock.then(() => read(request));
+      const turn = lock.then(() => sound.read(request));
       lock = turn.catch(() => undefined);
       return turn;
     },
   };
 }
 
-/** Verifies with further keys. */
-const withKeys = (...keys: Buffer[]): Partial<Pieces> => ({
+/** Verifies with other keys. */
+const withKeys = (change: (keys: readonly Buffer[]) => Buffer[]): Partial<Pieces> => ({
   isAuthentic: (request) =>
-    isAuthentic({ ...request, world: { ...request.world, keys: [...request.world.keys, ...keys] } }),
+    sound.isAuthentic({ ...request, world: { ...request.world, keys: change(request.world.keys) } }),
 });
 
 /** Accepts some requests without verifying them. */
 const trusts = (isTrusted: (request: Received) => boolean): Partial<Pieces> => ({
-  isAuthentic: (request) => isTrusted(request) || isAuthentic(request),
+  isAuthentic: (request) => isTrusted(request) || sound.isAuthentic(request),
 });
 
 const rewritten = (body: Buffer) => {
@@ -81,36 +70,56 @@ const raceMs = 100;
 /** Longer than a run waits before it kills the receiver. */
 const crashMs = 400;
 
+/** Handles an event unless it was handled. */
+const unlessSeen = (work: Handle): Partial<Pieces> => ({
+  handle: async (event) => (event.world.durable.seen.has(event.key) ? received() : work(event)),
+});
+
 /** Handles an event if `isKnown` does not recognise it, with a memory of its own. */
 const remembering = (isKnown: (event: Authentic) => boolean): Partial<Pieces> => ({
   async handle(event) {
-    if (isKnown(event)) return received();
-    book(event);
+    if (!isKnown(event)) book(event);
     return received();
   },
 });
 
 /** Handles an event in two steps. A kill can come between the steps. */
-const inSteps = (
-  ms: number,
-  first: (event: Authentic) => void,
-  second: (event: Authentic) => void,
-): Partial<Pieces> => ({
-  async handle(event): Promise<Reply> {
-    if (event.world.durable.seen.has(event.key)) return received();
+const inSteps = (ms: number, first: Step, second: Step) =>
+  unlessSeen(async (event) => {
     first(event);
     await event.world.pause(ms);
     second(event);
     return received();
-  },
-});
+  });
 
-const remember = ({ world, key }: Authentic) => void world.durable.seen.add(key);
-const act = (event: Authentic) => {
+/** Handles an event in two steps, between which a failure ends the work. */
+const failsBetween = (first: Step, second: Step) =>
+  unlessSeen(async (event) => {
+    first(event);
+    if (event.world.isFailing) return { status: 500 };
+    second(event);
+    return received();
+  });
+
+/** Acknowledges an event, and acts later. */
+const actsLater = (first: Step, second: Step) =>
+  unlessSeen(async (event) => {
+    first(event);
+    void event.world.pause(crashMs).then(() => second(event));
+    return { status: 202 };
+  });
+
+const remember: Step = ({ world, key }) => void world.durable.seen.add(key);
+const act: Step = (event) => {
   const effect = event.world.pieces.effectOf(event.stamp, event.parsed);
   if (effect) event.world.durable.effects.push(effect);
 };
-const nothing = () => undefined;
+const nothing: Step = () => undefined;
+/** Takes a step only if the sender still waits for the response. */
+const ifHeard =
+  (step: Step): Step =>
+  (event) =>
+    void (event.request.socket.destroyed || step(event));
 
 /** Remembers only the last ids. */
 function lastIds(most: number): Partial<Pieces> {
@@ -123,24 +132,6 @@ function lastIds(most: number): Partial<Pieces> {
   });
 }
 
-/** Stores events, and acts on all stored events whenever an event arrives. Stored events survive a kill. */
-function inbox(): Partial<Pieces> {
-  const stored: Authentic[] = [];
-  const workOff = async (world: Authentic["world"]) => {
-    await world.pause(0);
-    if (!world.isFailing) for (const each of stored.splice(0)) book(each);
-  };
-  return {
-    async handle(event) {
-      const { world, key } = event;
-      if (world.durable.seen.has(key) || stored.some((each) => each.key === key)) return received();
-      stored.push(event);
-      void workOff(world);
-      return { status: 202 };
-    },
-  };
-}
-
 /** Remembers each id for some time. */
 function rememberingFor(ms: number): Partial<Pieces> {
   const seen = new Map<string, number>();
@@ -151,76 +142,92 @@ function rememberingFor(ms: number): Partial<Pieces> {
   });
 }
 
+/** Stores events, and acts on all stored events whenever an event arrives. Stored events survive a kill. */
+function inbox(): Partial<Pieces> {
+  const stored: Authentic[] = [];
+  return unlessSeen(async (event) => {
+    const { world, key } = event;
+    if (stored.some((each) => each.key === key)) return received();
+    stored.push(event);
+    void world.pause(0).then(() => (world.isFailing ? [] : stored.splice(0)).forEach(book));
+    return { status: 202 };
+  });
+}
+
+/** Accepts only events for which a number is at least the number of the last event. */
+const risingBy =
+  (numberOf: (request: Received) => number): Pieces["isAuthentic"] =>
+  (request) => {
+    const { memory } = request.world;
+    const number = numberOf(request);
+    const isNext = sound.isAuthentic(request) && number >= memory.last;
+    if (isNext) memory.last = number;
+    return isNext;
+  };
+
 /** By the requirements without `receiver.`, separated by spaces. */
 const faults: Readonly<Record<string, Readonly<Record<string, Partial<Pieces> & Pick<Variant, "limits">>>>> = {
   "accepts-genuine": {
     "answers-302": {
-      handle: async (event) => ({ ...(await handle(event)), status: 302, headers: { location: "/done" } }),
+      handle: async (event) => ({ ...(await sound.handle(event)), status: 302, headers: { location: "/done" } }),
     },
   },
   "accepts-genuine takes-effect": {
-    "refuses-checkouts": onEvents(/^checkout/, async () => ({ status: 400 })),
-    "secret-as-text": {
-      isAuthentic: (request) =>
-        isAuthentic({
-          ...request,
-          world: { ...request.world, keys: request.world.keys.map((key) => Buffer.from(key.toString("base64"))) },
-        }),
-    },
+    "refuses-checkouts": onEvents(
+      (name) => name.startsWith("checkout"),
+      async () => ({ status: 400 }),
+    ),
+    "secret-as-text": withKeys((keys) => keys.map((key) => Buffer.from(key.toString("base64")))),
   },
   "takes-effect": {
-    "ignores-cancelled": onEvents(/cancelled/, async () => received()),
+    "ignores-cancelled": onEvents(
+      (name) => name.endsWith("cancelled"),
+      async () => received(),
+    ),
     "books-twice": {
       async handle(event) {
-        const reply = await handle(event);
         if (event.parsed.event.endsWith("completed")) book(event);
-        return reply;
+        book(event);
+        return received();
       },
     },
   },
   "in-time": {
     "works-too-long": {
       limits: { timeoutMs: 200 },
-      async handle(event) {
-        await event.world.pause(1000);
-        return handle(event);
-      },
+      handle: (event) => event.world.pause(1000).then(() => sound.handle(event)),
     },
   },
   "unknown-event": {
-    "refuses-unknown": onUnknown(async () => ({ status: 400 })),
+    "refuses-unknown": onEvents(
+      (name) => !eventNames.includes(name),
+      async () => ({ status: 400 }),
+    ),
     "takes-unknown-for-paid": {
       effectOf: ({ id }, { data }) => (data["status"] === "success" ? { ...data, id } : undefined),
     },
   },
   "unknown-fields": {
     "strict-fields": {
-      parse(body) {
-        const parsed = parse(body);
-        const isStrict = Object.keys(JSON.parse(body.toString()) as object).length === 2;
-        return isStrict ? parsed : undefined;
-      },
+      parse: (body) =>
+        Object.keys(JSON.parse(body.toString()) as object).length === 2 ? sound.parse(body) : undefined,
     },
   },
   "exact-values": {
     "rounded-amounts": booksAs(({ amount }) => ({ amount: Math.fround(amount) })),
     "trims-references": booksAs(({ merchantsReference }) => ({ merchantsReference: merchantsReference.trim() })),
-    "numeric-references": booksAs(({ merchantsReference }) => {
-      const isNumber = merchantsReference.trim() !== "" && Number.isFinite(Number(merchantsReference));
-      return isNumber ? { merchantsReference: String(Number(merchantsReference)) } : {};
+    "numeric-references": booksAs(({ merchantsReference: text }) => {
+      const isNumber = text.trim() !== "" && Number.isFinite(Number(text));
+      return isNumber ? { merchantsReference: String(Number(text)) } : {};
     }),
     "short-references": booksAs(({ merchantsReference }) => ({ merchantsReference: merchantsReference.slice(0, 32) })),
-    "latin-references": {
-      parse: (body) => parse(Buffer.from(body.toString("latin1"))),
-    },
+    "latin-references": { parse: (body) => sound.parse(Buffer.from(body.toString("latin1"))) },
   },
-  "large-body": {
-    "small-bodies": readingAtMost(8_192),
-  },
+  "large-body": { "small-bodies": readingAtMost(8_192) },
   "slow-body": {
     "first-chunk": {
       async read(request) {
-        if (header(request, "content-length") === "0") return Buffer.alloc(0);
+        if (headerOf(request, "content-length") === "0") return Buffer.alloc(0);
         const [chunk] = (await once(request, "data")) as [Buffer];
         request.resume();
         return chunk;
@@ -229,23 +236,9 @@ const faults: Readonly<Record<string, Readonly<Record<string, Partial<Pieces> & 
   },
   "any-order": {
     "newest-only": {
-      async handle(event) {
-        const { memory } = event.world;
-        const made = Date.parse(String(event.parsed.data["createdAt"]));
-        if (made < memory.last) return received();
-        memory.last = made;
-        return handle(event);
-      },
+      isAuthentic: risingBy(({ body }) => Date.parse(String(sound.parse(body)?.data["createdAt"]))),
     },
-    "rising-timestamps": {
-      isAuthentic(request) {
-        const { memory } = request.world;
-        const at = Number(request.stamp.timestamp);
-        const isNext = isAuthentic(request) && at >= memory.last;
-        if (isNext) memory.last = at;
-        return isNext;
-      },
-    },
+    "rising-timestamps": { isAuthentic: risingBy(({ stamp }) => Number(stamp.timestamp)) },
   },
   "told-apart": {
     "known-by-payment": { keyOf: (_, { data }) => String(data.reference) },
@@ -255,87 +248,64 @@ const faults: Readonly<Record<string, Readonly<Record<string, Partial<Pieces> & 
   },
   "header-case": {
     "lower-case-headers": {
-      stamp: ({ rawHeaders, headers }) => {
-        const value = (name: string) => (rawHeaders.includes(name) ? String(headers[name]) : "");
-        return {
-          id: value("webhook-id"),
-          timestamp: value("webhook-timestamp"),
-          signature: value("webhook-signature"),
-        };
-      },
+      stamp: (request) =>
+        request.rawHeaders.includes("webhook-id") ? sound.stamp(request) : { id: "", timestamp: "", signature: "" },
     },
   },
   "more-headers": {
-    "no-proxies": {
-      admits: ({ headers }) => (headers.forwarded === undefined ? undefined : { status: 403 }),
-    },
+    "no-proxies": { admits: ({ headers }) => (headers.forwarded === undefined ? undefined : { status: 403 }) },
   },
   "doubled-headers": {
     "first-and-last-id": {
-      stamp: (request) => ({ ...soundPieces.stamp(request), id: firstOf(request, "webhook-id") }),
-      async handle(event) {
-        const key = lastOf(event.request, "webhook-id");
-        return handle({ ...event, key });
-      },
+      stamp: (request) => ({ ...sound.stamp(request), id: valuesOf(request, "webhook-id").at(0) ?? "" }),
+      handle: (event) => sound.handle({ ...event, key: valuesOf(event.request, "webhook-id").at(-1) ?? "" }),
     },
   },
   "charset-accepted": {
     "exact-content-type": {
-      admits: (request) => (header(request, "content-type") === "application/json" ? undefined : { status: 415 }),
+      admits: (request) => (headerOf(request, "content-type") === "application/json" ? undefined : { status: 415 }),
     },
   },
   "honest-status": {
     "drops-other-types": {
-      admits: (request) => (header(request, "content-type").includes("json") ? undefined : received()),
+      admits: (request) => (headerOf(request, "content-type").includes("json") ? undefined : received()),
     },
   },
-  "post-only": {
-    "every-method": { admits: () => undefined },
-  },
+  "post-only": { "every-method": { admits: () => undefined } },
   "whole-body": {
     "remembers-headers": {
-      admits(request, { durable }) {
-        const id = header(request, "webhook-id");
-        if (durable.seen.has(`headers of ${id}`)) return received();
-        durable.seen.add(`headers of ${id}`);
+      admits(request, { durable: { seen } }) {
+        const name = `headers of ${headerOf(request, "webhook-id")}`;
+        if (seen.has(name)) return received();
+        seen.add(name);
         return undefined;
       },
     },
   },
   "no-event-ignored": {
-    "fails-on-no-json": {
-      parse: (body) => JSON.parse(body.toString()) as ReturnType<Pieces["parse"]>,
-    },
+    "fails-on-no-json": { parse: (body) => JSON.parse(body.toString()) as Parsed },
     "books-what-it-cannot-use": {
-      parse: (body) => parse(body) ?? { event: "disbursement.completed", data: {} as never },
+      parse: (body) => sound.parse(body) ?? { event: "disbursement.completed", data: {} as never },
     },
     "ends-what-it-cannot-use": {
-      async handle(event) {
-        return event.parsed.event === "" ? { status: 410 } : handle(event);
-      },
-      parse: (body) => parse(body) ?? { event: "", data: {} as never },
+      ...onEvents(
+        (name) => name === "",
+        async () => ({ status: 410 }),
+      ),
+      parse: (body) => sound.parse(body) ?? { event: "", data: {} as never },
     },
   },
   "survives-strangers": {
     "parses-first": {
-      isAuthentic: (request) => JSON.parse(request.body.toString()) !== undefined && isAuthentic(request),
+      isAuthentic: (request) => JSON.parse(request.body.toString()) !== undefined && sound.isAuthentic(request),
     },
     "hangs-on-large-body": {
       limits: { timeoutMs: 500 },
-      async read(request) {
-        const body = await read(request);
-        return body ?? new Promise<never>(() => undefined);
-      },
+      read: async (request) => (await sound.read(request)) ?? new Promise<never>(() => undefined),
     },
   },
-  "not-held-up": {
-    "one-at-a-time": { limits: { timeoutMs: 500 }, ...inTurn() },
-  },
-  "forged-refused signature-required id-covered": {
-    "verifies-nothing": {
-      isAuthentic: () => true,
-    },
-  },
+  "not-held-up": { "one-at-a-time": { limits: { timeoutMs: 500 }, ...inTurn() } },
+  "forged-refused signature-required id-covered": { "verifies-nothing": { isAuthentic: () => true } },
   "signature-required": {
     "optional-signature": trusts(({ stamp }) => stamp.signature === ""),
     "empty-matches": trusts(({ stamp }) => stamp.signature.split(" ").includes("v1,")),
@@ -344,49 +314,31 @@ const faults: Readonly<Record<string, Readonly<Record<string, Partial<Pieces> & 
     "form-only": trusts(({ stamp }) => /v1,[A-Za-z0-9+/]{43}=/.test(stamp.signature)),
   },
   "forged-refused": {
-    "empty-key": withKeys(Buffer.alloc(0)),
+    "empty-key": withKeys((keys) => [...keys, Buffer.alloc(0)]),
     "any-of-many": trusts(({ stamp }) => stamp.signature.length > 1000),
   },
-  "body-covered": {
-    "trusts-changed-status": trusts(({ body }) => body.includes('"checkout.completed"')),
-  },
+  "body-covered": { "trusts-changed-status": trusts(({ body }) => body.includes('"checkout.completed"')) },
   "bytes-covered": {
-    "verifies-rewritten-json": {
-      covered: rewritten,
-    },
-    "verifies-trimmed-body": {
-      covered: (body) => Buffer.from(body.toString().trim()),
-    },
-    "verifies-line-feeds": {
-      covered: (body) => Buffer.from(body.toString().replaceAll("\r\n", "\n")),
-    },
+    "verifies-rewritten-json": { covered: rewritten },
+    "verifies-trimmed-body": { covered: (body) => Buffer.from(body.toString().trim()) },
+    "verifies-line-feeds": { covered: (body) => Buffer.from(body.toString().replaceAll("\r\n", "\n")) },
     "drops-byte-order-marks": {
       covered: (body) => Buffer.from(new TextDecoder().decode(body)),
-      parse: (body) => parse(Buffer.from(new TextDecoder().decode(body))),
+      parse: (body) => sound.parse(Buffer.from(new TextDecoder().decode(body))),
     },
   },
   "stale-refused future-refused": {
     "no-age": { isFresh: () => true },
-    "seven-minutes": {
-      isFresh: (age) => Math.abs(age) <= 420,
-    },
+    "seven-minutes": { isFresh: (age) => Math.abs(age) <= 420 },
   },
-  "stale-refused": {
-    "old-is-fine": { isFresh: (age) => age > -300 },
-  },
+  "stale-refused": { "old-is-fine": { isFresh: (age) => age > -300 } },
   "future-refused": {
     "future-is-fine": { isFresh: (age) => age < 300 },
-    milliseconds: {
-      isFresh: (age) => isFresh(age) || age < -1e9,
-    },
+    milliseconds: { isFresh: (age) => sound.isFresh(age) || age < -1e9 },
   },
   "skew-accepted": {
-    "no-skew": {
-      isFresh: (age) => Math.abs(age) < 15,
-    },
-    "no-future": {
-      isFresh: (age) => age > -5 && age < 300,
-    },
+    "no-skew": { isFresh: (age) => Math.abs(age) < 15 },
+    "no-future": { isFresh: (age) => age > -5 && age < 300 },
   },
   "whole-signature": {
     "compares-prefix": { matches: (offered, expected) => offered !== "" && expected.startsWith(offered) },
@@ -395,40 +347,18 @@ const faults: Readonly<Record<string, Readonly<Record<string, Partial<Pieces> & 
     "ignores-case": { matches: (offered, expected) => isEqual(offered.toLowerCase(), expected.toLowerCase()) },
   },
   "version-checked": {
-    contains: {
-      isAuthentic(request) {
-        const { isComplete, isFresh: isYoung } = request.world.pieces;
-        const isUsable = isComplete(request.stamp) && isYoung(Date.now() / 1000 - Number(request.stamp.timestamp));
-        return isUsable && expectedMacs(request).some((mac) => request.stamp.signature.includes(mac));
-      },
-    },
-    "any-version": {
-      offered: (signature) => signature.split(" ").map((one) => one.split(",").at(-1) ?? ""),
-    },
+    "any-version": { offered: (signature) => signature.split(" ").map((one) => one.split(",").at(-1) ?? "") },
   },
   "any-signature": {
-    "one-signature": {
-      offered: (signature) => [signature.replace("v1,", "")],
-    },
-    "first-signature": {
-      offered: (signature) => [signature.split(" ")[0]?.replace("v1,", "") ?? ""],
-    },
-    "three-signatures": {
-      offered: (signature) => soundPieces.offered(signature).slice(0, 3),
-    },
+    "first-signature": { offered: (signature) => [signature.split(" ")[0]?.replace("v1,", "") ?? ""] },
+    "three-signatures": { offered: (signature) => sound.offered(signature).slice(0, 3) },
   },
-  rotation: {
-    "new-secret-only": {
-      isAuthentic: (request) =>
-        isAuthentic({ ...request, world: { ...request.world, keys: request.world.keys.slice(0, 1) } }),
-    },
-  },
+  rotation: { "new-secret-only": withKeys((keys) => keys.slice(0, 1)) },
   "forgery-blocks-nothing": {
     "remembers-forgeries": {
-      isAuthentic(request) {
-        const isGenuine = isAuthentic(request);
-        if (!isGenuine) request.world.durable.seen.add(request.stamp.id);
-        return isGenuine;
+      refuse(request) {
+        request.world.durable.seen.add(request.stamp.id);
+        return sound.refuse(request);
       },
     },
   },
@@ -445,160 +375,77 @@ const faults: Readonly<Record<string, Readonly<Record<string, Partial<Pieces> & 
     "not-a-number": trusts(({ stamp }) => Number.isNaN(Number(stamp.timestamp))),
     "float-timestamps": {
       isComplete: ({ id, timestamp, signature }) => id !== "" && timestamp !== "" && signature !== "",
-      isFresh,
     },
-    "verifies-without-id": {
-      isComplete: ({ timestamp, signature }) => /^\d+$/.test(timestamp) && signature !== "",
-    },
+    "verifies-without-id": { isComplete: ({ timestamp, signature }) => /^\d+$/.test(timestamp) && signature !== "" },
     "fails-without-headers": {
-      isAuthentic(request) {
-        if (request.stamp.id === "") throw new Error("no id");
-        return isAuthentic(request);
+      isComplete(stamp) {
+        if (stamp.id === "") throw new Error("no id");
+        return sound.isComplete(stamp);
       },
     },
   },
-  "never-gone": {
-    "gone-if-forged": {
-      refuse: () => ({ status: 410 }),
-    },
-  },
-  "forged-refused signature-required": {
-    "answers-200-to-all": {
-      refuse: () => ({ status: 200 }),
-    },
-  },
+  "never-gone": { "gone-if-forged": { refuse: () => ({ status: 410 }) } },
+  "forged-refused signature-required": { "answers-200-to-all": { refuse: () => ({ status: 200 }) } },
   "forged-refused body-covered": {
     "acts-on-forged": {
       refuse(request) {
-        const parsed = parse(request.body);
-        if (parsed) void handle({ ...request, parsed, key: request.stamp.id });
+        const parsed = sound.parse(request.body);
+        if (parsed) void sound.handle({ ...request, parsed, key: request.stamp.id });
         return { status: 400 };
       },
     },
   },
-  "once-in-turn once-at-once": {
-    "no-memory": remembering(() => false),
-  },
+  "once-in-turn once-at-once": { "no-memory": remembering(() => false) },
   "once-in-turn": {
-    "known-by-signature": {
-      keyOf: ({ signature }) => signature,
-    },
+    "known-by-signature": { keyOf: ({ signature }) => signature },
     "fails-on-repetitions": {
-      async handle(event) {
-        return event.world.durable.seen.has(event.key) ? { status: 500 } : handle(event);
-      },
+      handle: async (event) => (event.world.durable.seen.has(event.key) ? { status: 500 } : sound.handle(event)),
     },
   },
   "once-at-once": {
     "looks-then-acts": inSteps(raceMs, nothing, book),
-    "looks-then-inserts": {
-      async handle(event) {
-        if (event.world.durable.seen.has(event.key)) return received();
-        await event.world.pause(2);
-        book(event);
-        return received();
-      },
-    },
+    "looks-then-inserts": inSteps(2, nothing, book),
     "acts-then-remembers": inSteps(raceMs, act, remember),
-    "gives-up-when-busy": {
-      async handle(event) {
-        const { memory, durable } = event.world;
-        if (durable.seen.has(event.key) || memory.seen.has(event.key)) return received();
-        memory.seen.add(event.key);
-        await event.world.pause(raceMs);
-        return { status: 500 };
-      },
-    },
+    "gives-up-when-busy": unlessSeen(async ({ world, key }) => {
+      if (world.memory.seen.has(key)) return received();
+      world.memory.seen.add(key);
+      await world.pause(raceMs);
+      return { status: 500 };
+    }),
   },
-  remembers: {
-    "last-ten-events": lastIds(10),
-    "memory-of-a-moment": rememberingFor(333),
-  },
+  remembers: { "last-ten-events": lastIds(10), "memory-of-a-moment": rememberingFor(333) },
   "lost-response": {
-    "drops-when-alone": {
-      async handle(event) {
-        const { world, key, request } = event;
-        if (world.durable.seen.has(key)) return received();
-        remember(event);
-        await world.pause(raceMs);
-        if (!request.socket.destroyed) act(event);
-        return received();
-      },
-    },
-    "remembers-after-response": {
-      async handle(event) {
-        if (event.world.durable.seen.has(event.key)) return received();
-        act(event);
-        await event.world.pause(raceMs);
-        if (!event.request.socket.destroyed) remember(event);
-        return received();
-      },
-    },
+    "drops-when-alone": inSteps(raceMs, remember, ifHeard(act)),
+    "remembers-after-response": inSteps(raceMs, act, ifHeard(remember)),
   },
   "failure-retried": {
     "swallows-failures": {
       async handle(event) {
-        const reply = await handle(event);
-        return reply.status === 500 ? received() : reply;
+        const { status } = await sound.handle(event);
+        return status === 500 ? received() : { status };
       },
     },
-    "remembers-failures": {
-      async handle(event) {
-        if (event.world.durable.seen.has(event.key)) return received();
-        remember(event);
-        if (event.world.isFailing) return { status: 500 };
-        act(event);
-        return received();
-      },
-    },
-    "half-an-effect": {
-      async handle(event) {
-        const { world } = event;
-        if (world.durable.seen.has(event.key)) return received();
-        act(event);
-        if (world.isFailing) return { status: 500 };
-        remember(event);
-        return received();
-      },
-    },
+    "remembers-failures": failsBetween(remember, act),
+    "half-an-effect": failsBetween(act, remember),
   },
   "remembers-after-restart": {
-    "memory-only": remembering(({ world, key }) => {
-      const isKnown = world.memory.seen.has(key);
-      world.memory.seen.add(key);
+    "memory-only": remembering(({ world: { memory }, key }) => {
+      const isKnown = memory.seen.has(key);
+      memory.seen.add(key);
       return isKnown;
     }),
   },
-  "keeps-acknowledged survives-crash": {
-    "responds-first": {
-      async handle(event) {
-        const { world, key } = event;
-        if (world.durable.seen.has(key)) return received();
-        remember(event);
-        void world.pause(crashMs).then(() => act(event));
-        return { status: 202 };
-      },
-    },
-  },
+  "keeps-acknowledged survives-crash": { "responds-first": actsLater(remember, act) },
   "keeps-acknowledged": {
-    "queues-in-memory": {
-      async handle(event) {
-        const { world } = event;
-        void world.pause(crashMs).then(() => void handle(event));
-        return { status: 202 };
-      },
-    },
+    "queues-in-memory": actsLater(nothing, (event) => void sound.handle(event)),
     "sweeps-on-arrival": inbox(),
   },
   "survives-crash": {
     "remembers-first": inSteps(crashMs, remember, act),
-    "remembers-first-briefly": {
-      async handle(event): Promise<Reply> {
-        if (event.world.durable.seen.has(event.key)) return received();
-        await event.world.pause(8);
-        return inSteps(2, remember, act).handle!(event);
-      },
-    },
+    "remembers-first-briefly": unlessSeen(async (event) => {
+      await event.world.pause(8);
+      return inSteps(2, remember, act).handle!(event);
+    }),
     "acts-first": inSteps(crashMs, act, remember),
   },
 };

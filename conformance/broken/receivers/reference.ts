@@ -4,9 +4,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventNames, type Data } from "../../programs/receiver/events.ts";
-import type { Limits, Stamp } from "../../programs/receiver/scenario.ts";
-import { keyOf, macOf } from "../../programs/receiver/signature.ts";
+import type { Limits } from "../../programs/receiver/context.ts";
+import { eventNames, keyOf, macOf, type Data, type Stamp } from "../../programs/receiver/webhook.ts";
 import type { Effect, Subject } from "../../programs/receiver/subject.ts";
 
 export type Parsed = { event: string; data: Data };
@@ -74,7 +73,7 @@ const largest = 1024 * 1024;
 export const isEqual = (a: string, b: string) =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
-const header = (request: IncomingMessage, name: string) => [request.headers[name] ?? ""].flat().join(", ");
+export const headerOf = (request: IncomingMessage, name: string) => [request.headers[name] ?? ""].flat().join(", ");
 
 export const received = (): Reply => ({ status: 204 });
 
@@ -102,9 +101,9 @@ export const soundPieces: Pieces = {
   },
   admits: ({ method }) => (method === "POST" ? undefined : { status: 405, headers: { allow: "POST" } }),
   stamp: (request) => ({
-    id: header(request, "webhook-id"),
-    timestamp: header(request, "webhook-timestamp"),
-    signature: header(request, "webhook-signature"),
+    id: headerOf(request, "webhook-id"),
+    timestamp: headerOf(request, "webhook-timestamp"),
+    signature: headerOf(request, "webhook-signature"),
   }),
   isComplete: ({ id, timestamp, signature }) => id !== "" && /^\d+$/.test(timestamp) && signature !== "",
   isFresh: (age) => Math.abs(age) <= 300,

@@ -9,7 +9,7 @@ import {
   type Pieces,
   type Variant,
 } from "./reference.ts";
-import type { Data } from "../../programs/receiver/events.ts";
+import type { Data } from "../../programs/receiver/webhook.ts";
 
 const { handle, admits } = soundPieces;
 
@@ -54,7 +54,6 @@ const pieces: Readonly<Record<string, Partial<Pieces>>> = {
       return status < 300 ? { status: 200, body: '{"received":true}' } : { status };
     },
   },
-  "answers-401": { refuse: () => ({ status: 401 }) },
   "answers-403-in-html": {
     refuse: () => ({ status: 403, headers: { "content-type": "text/html" }, body: "<h1>Forbidden</h1>" }),
   },

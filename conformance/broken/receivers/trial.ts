@@ -3,7 +3,7 @@ import type { Level, Verdict } from "../../results.ts";
 import { requirementsOf } from "../../contract/requirements.ts";
 import { startReceiver, type Variant } from "./reference.ts";
 import { runReceiver } from "../../programs/receiver/run.ts";
-import type { Limits } from "../../programs/receiver/scenario.ts";
+import type { Limits } from "../../programs/receiver/context.ts";
 
 const secrets = [
   "whsec_cmVjZWl2ZXItdHJpYWwtc2VjcmV0LTAwMDAwMDE=",
@@ -28,8 +28,7 @@ export async function tryVariant({ violates, pieces, limits: own }: Variant, see
   try {
     const { errors, requirements, verdict } = await runReceiver({
       subject: receiver.subject,
-      secret: secrets[0],
-      oldSecret: secrets[1],
+      secrets,
       limits: { ...limits, ...(isSound ? {} : { settleMs: lostAfterMs }), ...own },
       seed,
       runId: "trial",

@@ -4,14 +4,13 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { OptionsError } from "../../cli/flags.ts";
 import { good, programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
 import { launcher, type Ended, type Launch } from "./launch.ts";
 import { asInput, entries } from "./entries.ts";
 import { renderTerminal } from "../../report/terminal.ts";
-import { scenarioReport } from "../report.ts";
+import { scenarioReport } from "../run.ts";
 import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
 import { startService } from "./service.ts";
@@ -59,48 +58,35 @@ function gaveUp(outcome = "unknown"): Launch {
 }
 
 describe("a machine that is too busy", () => {
-  const plain = { id: "plain", name: "Nothing happens", entries: entries("success") };
-  const run = (launch: Launch, timeoutMs = 2000) => runScenario(plain, { launch, seed: 1, timeoutMs, limitMs: 60_000 });
+  const plain = { id: "plain", name: "Nothing happens", entries: entries("success"), ids: [] };
 
-  test("judges neither that outcomes are unknown nor that entries are not paid", async () => {
-    const { findings, notRun } = await run(gaveUp());
-    expect(findings.filter(({ ok }) => !ok)).toEqual([]);
-    expect(Object.keys(notRun!)).toEqual(["client.finds-out", "client.loses-nothing"]);
-    expect(notRun!["client.finds-out"]).toMatch(/^the machine was too busy: the suite waited \d+ ms for a processor/);
-  });
-
-  test("is not the reason that a program calls refused what nobody refused", async () => {
-    const { findings } = await run(gaveUp("refused"));
-    expect(findings.flatMap(({ id, ok }) => (ok ? [] : id))).toEqual(["client.loses-nothing"]);
-  });
-
-  test("is not the reason if the program had time enough", async () => {
-    const { findings } = await run(gaveUp(), 60_000);
-    expect(findings.flatMap(({ id, ok }) => (ok ? [] : id))).toEqual(["client.finds-out", "client.loses-nothing"]);
+  test.each([
+    ["judges neither unknown outcomes nor unpaid entries", "unknown", 2000, [], ["finds-out", "loses-nothing"]],
+    ["does not excuse a report that is false", "refused", 2000, ["loses-nothing"], []],
+    ["does not excuse a program that had time enough", "unknown", 60_000, ["finds-out", "loses-nothing"], []],
+  ])("%s", async (_, outcome, timeoutMs, failed, unjudged) => {
+    const given = { launch: gaveUp(outcome), seed: 1, timeoutMs, limitMs: 60_000 };
+    const { findings, notRun = {} } = await runScenario(plain, given);
+    const idsOf = (ids: string[]) => ids.map((id) => `client.${id}`);
+    expect(findings.flatMap(({ id, ok }) => (ok ? [] : id))).toEqual(idsOf(failed));
+    expect(Object.keys(notRun)).toEqual(idsOf(unjudged));
+    for (const why of Object.values(notRun)) {
+      expect(why).toMatch(/^the machine was too busy: the suite waited \d+ ms for a processor/);
+    }
   });
 });
 
-describe("the options of certify client", () => {
-  test("have defaults", () => {
-    expect(read("--command", "node pay.js")).toMatchObject({
-      command: "node pay.js",
-      seed: 4,
-      timeoutMs: 2000,
-      limitMs: 120_000,
-      jobs: 16,
-    });
-  });
-
-  test.each([
+test("the options have defaults, and faulty ones are refused", () => {
+  const defaults = { command: "node pay.js", seed: 4, timeoutMs: 2000, limitMs: 120_000, jobs: 16 };
+  expect(read("--command", "node pay.js")).toMatchObject(defaults);
+  for (const [args, message] of [
     [[], "give the client with --command CMD"],
     [["--command", "x", "--timeout", "0"], "--timeout must be a whole number from 50"],
     [["--command", "x", "--time-limit", "soon"], "--time-limit must be a whole number from 1"],
     [["--command", "x", "--jobs", "0"], "--jobs must be a whole number from 1"],
-    [["--comand", "x"], "Did you mean --command?"],
-  ])("%j are refused", (args, message) => {
-    expect(() => read(...args)).toThrow(OptionsError);
+  ] as const) {
     expect(() => read(...args)).toThrow(message);
-  });
+  }
 });
 
 const options = (...args: string[]) => read("--command", "good", ...args);
@@ -109,65 +95,25 @@ const options = (...args: string[]) => read("--command", "good", ...args);
 async function weather(seed: number): Promise<string[]> {
   const settings = { ...options(), launch: inProcess(programOf({ concurrency: 1 })), seed };
   const { exchanges = [] } = await runScenario(scenario("weather-bad"), settings);
-  return exchanges.map(({ url, status, failure }) => `${url} ${status ?? failure}`);
+  return exchanges.map(({ method, status, failure }) => `${method} ${status ?? failure}`);
 }
 
 describe("a run", () => {
-  const launch = inProcess(programOf());
-
-  test("with some scenarios passes in part, and the report has the command that repeats it", async () => {
-    const report = await judgeClient(options("--scenario", "calm,exists"), launch, quiet, never);
-    expect(report).toMatchObject({ verdict: "passed-partially", profile: "client", baseUrl: "good", seed: 4 });
-    expect(report.repeatFlags).toEqual(["--command", "good"]);
-    const [check] = report.requirements.find(({ id }) => id === "client.pays-once")!.checks;
-    expect(check).toMatchObject({ verdict: "pass", name: "2 scenarios" });
-  });
-
-  const wrong = inProcess(programOf({ report: (job) => good.report(job, "paid") }));
-
-  test("names each failed scenario by its id, and says before that bodies need a limit", async () => {
+  test("names each failed scenario, and repeats these alone", async () => {
+    const wrong = inProcess(programOf({ report: (job) => good.report(job, "paid") }));
     const lines: string[] = [];
-    await judgeClient(options("--scenario", "calm"), wrong, { write: (line) => lines.push(line) }, never);
-    expect(lines.join("")).toMatch(/^Some response bodies never end: .*\nFAIL {6}calm: Every request is answered/);
-  });
-
-  test("is repeated in the scenarios that failed", async () => {
-    const report = await judgeClient(options("--scenario", "calm,exists,nothing"), wrong, quiet, never);
+    const output = { write: (line: string) => lines.push(line) };
+    const report = await judgeClient(options("--scenario", "calm,exists,nothing"), wrong, output, never);
+    expect(lines.join("")).toMatch(
+      /^Some response bodies never end: .*\n(.*\n)*FAIL {6}calm: Every request is answered/,
+    );
     const text = renderTerminal(report, { color: false });
     expect(text).toContain("Re-run these: npx --no -- certify client --only client.paid-is-true --seed 4");
     expect(text).toMatch(/ --command good --scenario (calm,exists|exists,calm)\n/);
   });
 
-  test("ends at the first failure with --fail-fast", async () => {
-    const chosen = options("--jobs", "1", "--fail-fast");
-    const report = await judgeClient(chosen, wrong, quiet, never);
-    const [check, ...others] = report.requirements.find(({ id }) => id === "client.paid-is-true")!.checks;
-    expect([check!.verdict, others]).toEqual(["fail", []]);
-    expect(report.verdict).toBe("failed");
-  });
-
-  test("does not wait for programs that still run with --fail-fast", async () => {
-    let starts = 0;
-    /** The programs after the first never end by themselves. */
-    const stuck: Launch = (environment, input) => {
-      if ((starts += 1) === 1) return wrong(environment, input);
-      const { promise: ended, resolve } = Promise.withResolvers<Ended>();
-      return { ended, kill: () => resolve({ code: null, stdout: "", stderr: "" }) };
-    };
-    const report = await judgeClient(options("--fail-fast"), stuck, quiet, never);
-    expect(starts).toBe(16);
-    const { checks } = report.requirements.find(({ id }) => id === "client.bounded-time")!;
-    expect(checks.map(({ verdict }) => verdict)).toEqual(["pass"]);
-  });
-
-  test("that is interrupted is not completed", async () => {
-    const interrupted = AbortSignal.abort();
-    const report = await judgeClient(options(), launch, quiet, interrupted);
-    expect(report).toMatchObject({ verdict: "error", errors: ["The run was interrupted."] });
-  });
-
   test("shows the requests of a scenario without the key and the phone numbers", async () => {
-    const { exchanges = [] } = await runScenario(scenario("exists"), { ...options(), launch });
+    const { exchanges = [] } = await runScenario(scenario("exists"), { ...options(), launch: inProcess(programOf()) });
     const text = JSON.stringify(exchanges);
     expect(text).toContain("salary-1");
     expect(text).not.toMatch(/key-\w+-of-the-merchant|2257038102400/);

@@ -1,9 +1,9 @@
 // Implements `certify client`, which judges a program that pays.
-import { helpOf, readFlags, refuse, repeatWords, whole, type Options } from "../../cli/flags.ts";
+import { helpOf, readFlags, repeatWords, whole, type Options, type Values } from "../../cli/flags.ts";
 import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
-import { judgeProgram, runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
-import { idsOf } from "./judge.ts";
+import { runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
+import { judgeProgram } from "../run.ts";
 import { launcher } from "./launch.ts";
 import { runScenario, type Settings } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
@@ -48,16 +48,11 @@ It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unkn
 ${helpOf(clientFlags)}`;
 
 export type ClientOptions = SideOptions &
-  Pick<Settings, "timeoutMs" | "limitMs"> & {
-    /** The command line that starts the client. */
-    command: string;
-    /** How many scenarios run at the same time. */
-    jobs: number;
+  Pick<Settings, "timeoutMs" | "limitMs"> &
+  Pick<Values<typeof clientFlags>, "command" | "jobs"> & {
     /** The options, as shell words, that repeat the run. */
     repeatFlags: string[];
   };
-
-const scenarioIds = scenarios.map(({ id }) => id);
 
 /**
  * Reads the options of `certify client`.
@@ -65,16 +60,13 @@ const scenarioIds = scenarios.map(({ id }) => id);
  */
 export function readClientOptions(args: readonly string[], newSeed: () => number): ClientOptions {
   const { values, given, faults } = readFlags(args, clientFlags);
-  const options: ClientOptions = {
-    ...sideOptionsOf(side, values, scenarioIds, newSeed, faults),
-    command: values.command,
+  return {
+    ...values,
+    ...sideOptionsOf(side, values, scenarios, newSeed, faults),
     timeoutMs: values.timeout,
     limitMs: values["time-limit"] * 1000,
-    jobs: values.jobs,
     repeatFlags: repeatWords(clientFlags, given),
   };
-  refuse(faults);
-  return options;
 }
 
 /** Judges a client and returns the report. `interrupted` ends the run early. */
@@ -91,7 +83,7 @@ export async function judgeClient(
   return judgeProgram({
     side,
     target: command,
-    scenarios: scenarios.map((scenario) => ({ ...scenario, ids: idsOf(scenario) })),
+    scenarios,
     jobs,
     options,
     waits: { responseMs: timeoutMs },

@@ -4,12 +4,12 @@ import { createRedactor, redactHeaders } from "../../target/redact.ts";
 import { counted } from "../../report/words.ts";
 import type { Exchange } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
-import type { ScenarioRun } from "../report.ts";
+import type { ScenarioRun } from "../run.ts";
 import { asInput, type PlannedEntry } from "./entries.ts";
 import type { Ended } from "./launch.ts";
 import type { Payout } from "./ledger.ts";
 import type { Claim, Outcome } from "./protocol.ts";
-import type { Scenario } from "./scenario.ts";
+import { idsOf, type Scenario } from "./scenario.ts";
 import type { Call, HostileService } from "./service.ts";
 import { waitAfter } from "./waits.ts";
 
@@ -317,30 +317,6 @@ function backsOff({ service, planned }: Trial): Judgement {
   });
   return { expected: `at most ${mostInASecond} attempts per second`, good: "no more", faults };
 }
-
-const always = [
-  "client.pays-once",
-  "client.same-reference",
-  "client.exact-request",
-  "client.paid-is-true",
-  "client.failed-is-true",
-  "client.refused-is-true",
-  "client.pending-is-true",
-  "client.finds-out",
-  "client.reports-all",
-  "client.contract",
-  "client.key-hidden",
-  "client.phone-hidden",
-  "client.bounded-requests",
-  "client.bounded-time",
-] as const;
-
-/** Returns the ids of the requirements that a scenario judges. */
-export const idsOf = ({ mayGiveUp, judges = [] }: Scenario): string[] => [
-  ...always,
-  ...(mayGiveUp ? [] : ["client.loses-nothing"]),
-  ...judges,
-];
 
 /** Returns how each requirement is judged, by its id. */
 function judgesOf(trial: Trial, redact: (text: string) => string): Record<string, () => Judgement> {

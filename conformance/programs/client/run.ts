@@ -6,7 +6,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CannotRun } from "../../results.ts";
 import { createRandom } from "../../generate/random.ts";
-import type { ScenarioRun } from "../report.ts";
+import type { ScenarioRun } from "../run.ts";
 import { entries, type PlannedEntry } from "./entries.ts";
 import { judge, type Run } from "./judge.ts";
 import type { Launch } from "./launch.ts";

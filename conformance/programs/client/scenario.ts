@@ -65,3 +65,27 @@ export type Scenario = {
   /** Requirements that only some scenarios judge. */
   judges?: readonly ("client.no-redirect" | "client.key-stays" | "client.waits-as-told" | "client.backs-off")[];
 };
+
+const always = [
+  "client.pays-once",
+  "client.same-reference",
+  "client.exact-request",
+  "client.paid-is-true",
+  "client.failed-is-true",
+  "client.refused-is-true",
+  "client.pending-is-true",
+  "client.finds-out",
+  "client.reports-all",
+  "client.contract",
+  "client.key-hidden",
+  "client.phone-hidden",
+  "client.bounded-requests",
+  "client.bounded-time",
+] as const;
+
+/** Returns the ids of the requirements that a scenario judges. */
+export const idsOf = ({ mayGiveUp, judges = [] }: Scenario): string[] => [
+  ...always,
+  ...(mayGiveUp ? [] : ["client.loses-nothing"]),
+  ...judges,
+];

@@ -5,9 +5,9 @@ import { inputs } from "./inputs.ts";
 import { lostAnswers } from "./lost-answers.ts";
 import { rates } from "./rates.ts";
 import { restarts } from "./restarts.ts";
-import type { Scenario } from "./scenario.ts";
+import { idsOf, type Scenario } from "./scenario.ts";
 
-export const scenarios: readonly Scenario[] = [
+const all: readonly Scenario[] = [
   // Scenarios that wait for long come first, so that others run meanwhile and a run does not end with a wait.
   ...lostAnswers,
   ...rates,
@@ -16,3 +16,5 @@ export const scenarios: readonly Scenario[] = [
   ...conflicts,
   ...inputs,
 ];
+
+export const scenarios = all.map((scenario) => ({ ...scenario, ids: idsOf(scenario) }));

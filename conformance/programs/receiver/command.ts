@@ -1,16 +1,23 @@
 // Implements `certify receiver`, which judges a program that receives webhooks.
 import { randomBytes } from "node:crypto";
 import { isLoopback } from "../../cli/probe.ts";
-import { helpOf, InvalidValue, names, readFlags, refuse, repeatWords, whole, type Options } from "../../cli/flags.ts";
+import {
+  helpOf,
+  InvalidValue,
+  names,
+  readFlags,
+  repeatWords,
+  whole,
+  type Options,
+  type Values,
+} from "../../cli/flags.ts";
 import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
 import { runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
-import { outageOf, startSubject } from "./process.ts";
-import { defaultLimits, runReceiver } from "./run.ts";
-import type { Limits } from "./scenario.ts";
-import { scenarios } from "./scenarios.ts";
-import { eventNames } from "./events.ts";
-import { effectsFromCommand, effectsFromUrl, type Subject } from "./subject.ts";
+import type { Settings } from "./context.ts";
+import { defaultLimits, runReceiver, scenarios } from "./run.ts";
+import { eventNames } from "./webhook.ts";
+import { effectsFromCommand, effectsFromUrl, outageOf, startSubject, type Subject } from "./subject.ts";
 
 function receiverUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
@@ -94,30 +101,27 @@ Environment:
   WEBHOOK_SECRET              the receiver's secret; with --command, a new one by default
   WEBHOOK_SECRET_OLD          a second secret that the receiver accepts`;
 
-export type ReceiverOptions = SideOptions & {
-  url: string;
-  /** Starts the receiver; undefined if it runs already. */
-  command?: string;
-  effects: { url: string } | { command: string };
-  outageCommand?: string;
-  secret: string;
-  oldSecret?: string;
-  limits: Limits;
-  events?: string[];
-  isSerial: boolean;
-  /** The options, as shell words, that repeat the run. */
-  repeatFlags: string[];
-};
+export type ReceiverOptions = SideOptions &
+  Pick<Settings, "secrets" | "limits" | "events" | "isSerial"> &
+  Pick<Values<typeof receiverFlags>, "url" | "command" | "effects-url" | "effects-command" | "outage-command"> & {
+    /** The options, as shell words, that repeat the run. */
+    repeatFlags: string[];
+  };
 
 const secretForm = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
 
-function readSecret(name: string, value: string | undefined, faults: string[]): string | undefined {
-  if (value === undefined || value === "") return undefined;
-  if (!secretForm.test(value)) faults.push(`${name} must be whsec_ followed by the base64 of 24 to 64 bytes`);
-  return value;
+/** Reads the receiver's secrets, and makes one for a receiver that the run starts. */
+function readSecrets(env: NodeJS.ProcessEnv, isStarted: boolean, faults: string[]): string[] {
+  const set = ["WEBHOOK_SECRET", "WEBHOOK_SECRET_OLD"].filter((name) => (env[name] ?? "") !== "");
+  for (const name of set.filter((each) => !secretForm.test(env[each]!))) {
+    faults.push(`${name} must be whsec_ followed by the base64 of 24 to 64 bytes`);
+  }
+  if (set.includes("WEBHOOK_SECRET")) return set.map((name) => env[name]!);
+  if (!isStarted) {
+    faults.push("no secret: set WEBHOOK_SECRET to the receiver's secret, or let --command start the receiver");
+  }
+  return [`whsec_${randomBytes(32).toString("base64")}`, ...set.map((name) => env[name]!)];
 }
-
-const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 
 /**
  * Reads the options of `certify receiver`.
@@ -129,14 +133,9 @@ export function readReceiverOptions(
   newSeed: () => number,
 ): ReceiverOptions {
   const { values, given, faults } = readFlags(args, receiverFlags);
-  const { url, command, "outage-command": outageCommand } = values;
-  const { "effects-url": effectsUrl, "effects-command": effectsCommand } = values;
-  const knownSecret = readSecret("WEBHOOK_SECRET", env["WEBHOOK_SECRET"], faults);
-  const oldSecret = readSecret("WEBHOOK_SECRET_OLD", env["WEBHOOK_SECRET_OLD"], faults);
-  if (knownSecret === undefined && command === undefined) {
-    faults.push("no secret: set WEBHOOK_SECRET to the receiver's secret, or let --command start the receiver");
-  }
-  if ((given["effects-url"] === undefined) === (effectsCommand === undefined)) {
+  const { url, command, timeout, serial } = values;
+  const secrets = readSecrets(env, command !== undefined, faults);
+  if ((given["effects-url"] === undefined) === (given["effects-command"] === undefined)) {
     faults.push("say what the receiver did, with either --effects-url URL or --effects-command COMMAND");
   }
   if (faults.length === 0 && !isLoopback(new URL(url).hostname) && !values.yes) {
@@ -145,38 +144,20 @@ export function readReceiverOptions(
         "Use a test installation and add --yes to confirm",
     );
   }
-  const scenarioIds = scenarios.map(({ id }) => id);
-  const options: ReceiverOptions = {
-    ...sideOptionsOf("receiver", values, scenarioIds, newSeed, faults),
-    url,
-    ...(command === undefined ? {} : { command }),
-    effects: effectsUrl === undefined ? { command: effectsCommand ?? "" } : { url: effectsUrl },
-    ...(values.events ? { events: eventNames.filter((name) => values.events?.flat().includes(name)) } : {}),
-    isSerial: values.serial,
-    ...(outageCommand === undefined ? {} : { outageCommand }),
-    secret: knownSecret ?? newSecret(),
-    ...(oldSecret === undefined ? {} : { oldSecret }),
-    limits: { ...defaultLimits, timeoutMs: values.timeout, settleMs: values["settle-timeout"] * 1000 },
-    repeatFlags: repeatWords(receiverFlags, given),
-  };
-  refuse(faults);
-  return options;
-}
-
-/** Starts the receiver if the run has to, and returns it as the run sees it. */
-async function openSubject(options: ReceiverOptions, env: NodeJS.ProcessEnv): Promise<Subject> {
-  const { url, command, effects, outageCommand, secret, oldSecret } = options;
-  const secrets = { WEBHOOK_SECRET: secret, ...(oldSecret === undefined ? {} : { WEBHOOK_SECRET_OLD: oldSecret }) };
+  const chosen = values.events?.flat();
   return {
-    url,
-    effects: "url" in effects ? effectsFromUrl(effects.url) : effectsFromCommand(effects.command, env),
-    ...(command === undefined ? {} : { restart: await startSubject(command, url, { ...env, ...secrets }) }),
-    ...(outageCommand === undefined ? {} : { outage: outageOf(outageCommand, env) }),
+    ...values,
+    ...sideOptionsOf("receiver", values, scenarios, newSeed, faults),
+    secrets,
+    limits: { ...defaultLimits, timeoutMs: timeout, settleMs: values["settle-timeout"] * 1000 },
+    events: chosen && eventNames.filter((name) => chosen.includes(name)),
+    isSerial: serial,
+    repeatFlags: repeatWords(receiverFlags, given),
   };
 }
 
 /**
- * Judges a receiver and returns the report. Ends the receiver if the run has started it.
+ * Judges a receiver and returns the report. Starts the receiver if the options say how, and ends it.
  * @param env the environment of the commands
  * @param interrupted ends the run early when it is aborted
  * @throws CannotRun if the receiver does not start or the probe does not work
@@ -187,7 +168,16 @@ export async function judgeReceiver(
   output: Output,
   interrupted: AbortSignal,
 ): Promise<Report> {
-  const subject = await openSubject(options, env);
+  const { url, command, secrets, "outage-command": outageCommand, "effects-command": effectsCommand } = options;
+  const [secret, old] = secrets;
+  const variables = { ...env, WEBHOOK_SECRET: secret, WEBHOOK_SECRET_OLD: old };
+  const subject: Subject = {
+    url,
+    effects:
+      effectsCommand === undefined ? effectsFromUrl(options["effects-url"]!) : effectsFromCommand(effectsCommand, env),
+    restart: command === undefined ? undefined : await startSubject(command, url, variables),
+    outage: outageCommand === undefined ? undefined : outageOf(outageCommand, env),
+  };
   try {
     // A probe that does not work would otherwise show only after the first events.
     await subject.effects();

@@ -1,57 +1,71 @@
 // What a run gives to its scenarios: events, requests that are recorded, and judgements.
 import { setTimeout as sleep } from "node:timers/promises";
-import { CannotRun } from "../../results.ts";
-import { createRandom } from "../../generate/random.ts";
-import type { Exchange, NotJudged } from "../../results.ts";
+import { createRandom, type Random } from "../../generate/random.ts";
+import { CannotRun, type Exchange, type NotJudged } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
-import { createEvents, eventNames, type Event } from "./events.ts";
-import { post } from "./judgements.ts";
-import { createRecorder } from "./recorder.ts";
-import { isFinal, isSuccess, type Context, type Limits, type Scenario, type Sent } from "./scenario.ts";
-import { send, type Outcome, type WebhookRequest } from "./send.ts";
-import { signatureOf } from "./signature.ts";
-import type { Subject } from "./subject.ts";
+import { createRedactor, redactHeaders } from "../../target/redact.ts";
+import { isFinal, isSuccess, send, type Header, type Outcome, type WebhookRequest } from "./send.ts";
+import type { Effect, Subject } from "./subject.ts";
+import {
+  bodyOf,
+  createEvents,
+  eventNames,
+  keyOf,
+  macOf,
+  signatureOf,
+  type Data,
+  type Event,
+  type Stamp,
+} from "./webhook.ts";
+
+export type Limits = {
+  /** How long a response may take, in milliseconds. */
+  timeoutMs: number;
+  /** How long an effect may take after the response, in milliseconds. */
+  settleMs: number;
+  /** The time between the pieces of a body that is sent slowly, in milliseconds. */
+  pieceMs: number;
+  /** The least time after which the run repeats its first event, in milliseconds. */
+  repeatMs: number;
+};
 
 /** What the scenarios of a run work with. */
 export type Settings = {
   subject: Subject;
-  secret: string;
-  oldSecret?: string;
+  /** The secrets that the receiver accepts, one or two. The service signs with the first. */
+  secrets: readonly string[];
   limits: Limits;
   /** The types of events that the receiver gets; undefined for all. */
-  events?: readonly string[];
+  events?: readonly string[] | undefined;
   /** True if the receiver reads one request at a time. */
   isSerial?: boolean;
   seed: number;
   /** A text that differs from run to run, so that no event has the id of an earlier run. */
   runId: string;
   /** Ends the run early when it is aborted. */
-  interrupted?: AbortSignal;
+  interrupted?: AbortSignal | undefined;
 };
+
+/** A request and its outcome. */
+export type Sent = Outcome & { exchange: Exchange };
 
 /** What a scenario expects of the effects of an event. It is judged again at the end of the run. */
 type Expectation = { requirement: string; event: Event; wanted: number };
 
 /** The state that the scenarios of a run share. */
-export type Shared = {
+export class Shared {
   /** By requirement and event. The latest expectation counts. */
-  expectations: Map<string, Expectation>;
-  /** The number of requests so far. */
-  requests: number;
+  expectations = new Map<string, Expectation>();
+  requests = 0;
   /** The number of requests in a row without a response. Requests during which the receiver was killed do not count. */
-  silent: number;
+  silent = 0;
   /** How often the run killed the receiver. */
-  kills: number;
+  kills = 0;
   /** False after a wait for an effect or for a final response has timed out. */
-  isPatient: boolean;
-  /** The first event that took effect, and when. */
+  isPatient = true;
+  /** The first event that took effect, and when, in ms since the epoch. */
   earliest?: { event: Event; at: number };
-};
-
-export const newShared = (): Shared => ({ expectations: new Map(), requests: 0, silent: 0, kills: 0, isPatient: true });
-
-/** What a scenario found. */
-export type Notes = { findings: Finding[]; notApplicable: Record<string, NotJudged>; exchanges: Exchange[] };
+}
 
 /** The wait for effects, and the longest delay of a retry, after one wait of the run has timed out. */
 const shortSettleMs = 300;
@@ -60,127 +74,235 @@ const pollMs = 20;
 const retryDelays = [20, 50, 100, 200, 500, 1000, 2000, 4000];
 /** The run ends after this many requests in a row to which the receiver did not respond. */
 const mostSilent = 3;
+/** The longest body that an exchange shows, in characters. */
+const longestBody = 2048;
 
-const now = () => new Date();
 const isSilence = ({ status, failure = "" }: Outcome) =>
   status === undefined && /^no response|ECONNREFUSED/.test(failure);
 
 export const countText = (count: number) =>
   count === 0 ? "no effect" : count === 1 ? "one effect" : `${count} effects`;
 
-/** Returns a function that sends and records requests, and that ends the run if the receiver stops responding. */
-function createSender({ subject, secret, oldSecret, limits }: Settings, shared: Shared, exchanges: Exchange[]) {
-  const secrets = [secret, ...(oldSecret === undefined ? [] : [oldSecret])];
-  const record = createRecorder(subject.url, secrets, () => (shared.requests += 1));
-  return async (request: WebhookRequest): Promise<Sent> => {
+const shortened = (text: string) =>
+  text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
+
+/** What the service sends for an event. */
+export type Genuine = Stamp & { context: Context; event: Event; body: Buffer };
+
+type Optional<T> = { [Name in keyof T]?: T[Name] | undefined };
+
+/** How a request differs from the genuine one. A header whose value is undefined is not sent. */
+export type Altered = Optional<Stamp & { type: string }> &
+  Partial<Omit<WebhookRequest, "headers" | "body">> & {
+    body?: Buffer | string;
+    /** Returns the headers to send, from those that the other fields make. */
+    headers?: (headers: readonly Header[]) => readonly Header[];
+    /** The event that is judged instead. */
+    event?: Event;
+  };
+
+export type Change = (genuine: Genuine) => Altered;
+
+const headersOf = ({ type, id, timestamp, signature }: Optional<Stamp & { type: string }>): Header[] =>
+  Object.entries({
+    "content-type": type,
+    "webhook-id": id,
+    "webhook-timestamp": timestamp,
+    "webhook-signature": signature,
+  }).flatMap(([name, value]): Header[] => (value === undefined ? [] : [[name, value]]));
+
+export class Context {
+  readonly subject: Subject;
+  readonly limits: Limits;
+  readonly secrets: readonly string[];
+  readonly random: Random;
+  /** What the scenario found. */
+  readonly findings: Finding[] = [];
+  readonly notApplicable: Record<string, NotJudged> = {};
+  readonly exchanges: Exchange[] = [];
+  readonly #settings: Settings;
+  readonly #shared: Shared;
+  readonly #newEvent: ReturnType<typeof createEvents>;
+
+  constructor(settings: Settings, shared: Shared, scenario: string) {
+    const { subject, limits, secrets, seed, runId } = settings;
+    this.subject = subject;
+    this.limits = limits;
+    this.secrets = secrets;
+    this.random = createRandom(seed, scenario);
+    this.#settings = settings;
+    this.#shared = shared;
+    this.#newEvent = createEvents(`${runId} ${scenario}`, this.random);
+  }
+
+  sleep(ms: number): Promise<void> {
+    const { interrupted: signal } = this.#settings;
+    return sleep(ms, undefined, signal && { signal }).catch(() => undefined);
+  }
+
+  /**
+   * Makes a new event. A name that the contract does not define makes an event that receivers must ignore. If the
+   * receiver does not get this type, the event has a type that it gets, with the same result if possible.
+   */
+  event(name = "disbursement.completed", changes: Partial<Data> = {}): Event {
+    const { events = eventNames } = this.#settings;
+    const [product, result] = name.split(".") as [string, string];
+    const isOf = (each: string) => each.startsWith(`${product}.`);
+    const known = () => events.find((each) => each.endsWith(result)) ?? events[0]!;
+    // An unknown type stays unknown.
+    const unknown = () => (events.some(isOf) || !eventNames.some(isOf) ? name : events[0]!.replace(/[^.]+$/, result));
+    const received = events.includes(name) ? name : eventNames.includes(name) ? known() : unknown();
+    return this.#newEvent(received, changes);
+  }
+
+  /** Signs a body for an event as the service does, at the current time plus `offset` seconds. */
+  stamp({ id }: Event, body: Buffer, offset = 0, secret = this.secrets[0]!): Stamp {
+    const timestamp = String(Math.floor(Date.now() / 1000) + offset);
+    return { id, timestamp, signature: signatureOf(secret, id, timestamp, body) };
+  }
+
+  /** Sends a request and records it. Ends the run if the receiver stopped responding. */
+  async #send(request: WebhookRequest): Promise<Sent> {
+    const { url } = this.subject;
+    const shared = this.#shared;
     if (shared.silent >= mostSilent) {
       // Every further request would take its whole time limit.
-      throw new CannotRun(
-        `The receiver did not respond to ${mostSilent} requests in a row. Is it running at ${subject.url}?`,
-      );
+      throw new CannotRun(`The receiver did not respond to ${mostSilent} requests in a row. Is it running at ${url}?`);
     }
-    const at = now();
+    const at = new Date();
     const { kills } = shared;
-    const outcome = await send(subject.url, request, limits.timeoutMs);
+    const outcome = await send(url, request, this.limits.timeoutMs);
     if (isSilence(outcome)) shared.silent += kills === shared.kills ? 1 : 0;
     else if (outcome.status !== undefined) shared.silent = 0;
-    const exchange = record(request, outcome, at, now().getTime() - at.getTime());
-    exchanges.push(exchange);
+    const exchange = this.#exchange(request, outcome, at);
+    this.exchanges.push(exchange);
     return { ...outcome, exchange };
-  };
-}
-
-/** Returns the receiver, so that its kills are counted. */
-function counting({ restart, ...subject }: Subject, shared: Shared): Subject {
-  if (!restart) return subject;
-  const kill = () => {
-    shared.kills += 1;
-    return restart.kill();
-  };
-  return { ...subject, restart: { ...restart, kill } };
-}
-
-/** Retries an event as the service does, until the response is final. */
-async function deliver(shared: Shared, attempt: () => Promise<Sent>): Promise<Sent> {
-  let sent = await attempt();
-  for (const delay of retryDelays.filter((ms) => shared.isPatient || ms <= shortSettleMs)) {
-    if (isFinal(sent)) return sent;
-    await sleep(delay);
-    sent = await attempt();
   }
-  if (!isFinal(sent)) shared.isPatient = false;
-  return sent;
-}
 
-/** Waits until an event has an effect, at most for the time limit. */
-async function awaitEffects({ subject, limits }: Settings, shared: Shared, eventId: string, wanted: number) {
-  const patience = shared.isPatient ? limits.settleMs : Math.min(shortSettleMs, limits.settleMs);
-  const end = performance.now() + patience;
-  for (;;) {
-    const found = (await subject.effects()).filter(({ id }) => id === eventId);
-    if (found.length >= wanted) return found;
-    if (performance.now() >= end) {
-      shared.isPatient = false;
-      return found;
+  /** Returns a request and its outcome as a report shows them, without secrets and signatures. */
+  #exchange({ method, headers, body }: WebhookRequest, outcome: Outcome, at: Date): Exchange {
+    const { status, failure } = outcome;
+    const valueOf = (wanted: string) => headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? "";
+    const hidden = this.secrets.flatMap((secret) => [
+      secret,
+      secret.replace(/^whsec_/, ""),
+      // A faulty receiver may state the signature that it expected.
+      macOf(keyOf(secret), valueOf("webhook-id"), valueOf("webhook-timestamp"), body),
+    ]);
+    const redact = createRedactor(hidden, []);
+    const text = body.toString("utf8");
+    redact.learn(text);
+    // HTTP joins the values of doubled headers.
+    const joined = Object.entries(Object.groupBy(headers, ([name]) => name)).map(
+      ([name, values]) => [name, values!.map(([, value]) => value).join(", ")] as const,
+    );
+    return {
+      id: (this.#shared.requests += 1),
+      at: at.toISOString(),
+      method,
+      url: this.subject.url,
+      requestHeaders: redactHeaders(Object.fromEntries(joined), redact),
+      requestBody: shortened(redact(text)),
+      durationMs: Date.now() - at.getTime(),
+      curl: "# The signature of an event expires after minutes. Re-run the scenario.",
+      ...(status !== undefined
+        ? {
+            status,
+            responseHeaders: redactHeaders(outcome.headers, redact),
+            responseBody: shortened(redact(outcome.body)),
+          }
+        : failure === undefined
+          ? {}
+          : { failure: redact(failure) }),
+    };
+  }
+
+  /** Sends an event once, signed and written as by the service but for the change. */
+  async post(event: Event, change: Change = () => ({})): Promise<Sent> {
+    const body = bodyOf(event);
+    const stamp = this.stamp(event, body);
+    const { headers = (given) => given, ...altered } = change({ context: this, event, body, ...stamp });
+    const made = headers(headersOf({ type: "application/json", ...stamp, ...altered }));
+    return this.#send({ method: "POST", ...altered, headers: made, body: Buffer.from(altered.body ?? body) });
+  }
+
+  /** Sends an event as the service does: signs it for each attempt, and retries unless the response is final. */
+  async deliver(event: Event): Promise<Sent> {
+    const shared = this.#shared;
+    let sent = await this.post(event);
+    for (const delay of retryDelays.filter((ms) => shared.isPatient || ms <= shortSettleMs)) {
+      if (isFinal(sent)) return sent;
+      await sleep(delay);
+      sent = await this.post(event);
     }
-    await sleep(pollMs);
+    if (!isFinal(sent)) shared.isPatient = false;
+    return sent;
   }
-}
 
-/** Returns a type of event that the receiver gets, with the same result if possible. An unknown type stays unknown. */
-function received({ events = eventNames }: Settings, name: string): string {
-  const [product, result] = name.split(".") as [string, string];
-  if (events.includes(name)) return name;
-  if (eventNames.includes(name)) return events.find((each) => each.endsWith(result)) ?? events[0]!;
-  const isOf = (each: string) => each.startsWith(`${product}.`);
-  return events.some(isOf) || !eventNames.some(isOf) ? name : events[0]!.replace(/[^.]+$/, result);
-}
+  /** Waits until an event has an effect, at most for the time limit. Returns its effects. */
+  async #awaitEffects({ id }: Event, wanted: number): Promise<Effect[]> {
+    const { settleMs } = this.limits;
+    const end = performance.now() + (this.#shared.isPatient ? settleMs : Math.min(shortSettleMs, settleMs));
+    for (;;) {
+      const found = (await this.subject.effects()).filter((effect) => effect.id === id);
+      if (found.length >= wanted) return found;
+      if (performance.now() >= end) {
+        this.#shared.isPatient = false;
+        return found;
+      }
+      await sleep(pollMs);
+    }
+  }
 
-/** Creates the context of a scenario, and the notes that the scenario fills. */
-export function createContext(
-  settings: Settings,
-  scenario: Scenario,
-  shared: Shared,
-): { context: Context; notes: Notes } {
-  const { subject, secret, oldSecret, limits, seed, runId, interrupted: signal } = settings;
-  const notes: Notes = { findings: [], notApplicable: {}, exchanges: [] };
-  const sender = createSender(settings, shared, notes.exchanges);
-  const random = createRandom(seed, scenario.id);
-  const newEvent = createEvents(`${runId} ${scenario.id}`, random, now);
-  const context: Context = {
-    subject: counting(subject, shared),
-    limits,
-    secret,
-    ...(oldSecret === undefined ? {} : { oldSecret }),
-    random,
-    now,
-    sleep: (ms) => sleep(ms, undefined, signal && { signal }).catch(() => undefined),
-    event: (name = "disbursement.completed", changes = {}) => newEvent(received(settings, name), changes),
-    stamp({ id }, body, offset = 0, signer = secret) {
-      const timestamp = String(Math.floor(now().getTime() / 1000) + offset);
-      return { id, timestamp, signature: signatureOf(signer, id, timestamp, body) };
-    },
-    send: (request) => sender({ method: "POST", ...request }),
-    deliver: (event) => deliver(shared, () => post(context, event)),
-    async settle() {
-      const event = context.event();
-      if (isSuccess(await post(context, event))) await awaitEffects(settings, shared, event.id, 1);
-    },
-    judge(id, ok, expected, actual, evidence) {
-      const exchanges = evidence?.map(({ exchange }) => exchange);
-      notes.findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });
-    },
-    async judgeEffects(id, event, wanted, evidence) {
-      // A refused event has no effect to wait for.
-      const awaited = (evidence ?? []).every(isSuccess) ? wanted : 0;
-      const found = await awaitEffects(settings, shared, event.id, awaited);
-      context.judge(id, found.length === wanted, countText(wanted), countText(found.length), evidence);
-      if (wanted === 1 && found.length === 1) shared.earliest ??= { event, at: now().getTime() };
-      shared.expectations.set(`${id} ${event.id}`, { requirement: id, event, wanted });
-      return found;
-    },
-    earliest: () => shared.earliest,
-    notProvided: (id, text, provide) => void (notes.notApplicable[id] = { code: "caller", text, provide }),
-  };
-  return { context, notes };
+  /**
+   * Sends another event and waits for its effect. What earlier requests caused is then visible, even if the receiver acts
+   * after it has responded.
+   */
+  async settle(): Promise<void> {
+    const event = this.event();
+    if (isSuccess(await this.post(event))) await this.#awaitEffects(event, 1);
+  }
+
+  /**
+   * Records a finding about a requirement.
+   * @param evidence what shows the finding; by default every request of the scenario
+   */
+  judge(id: string, ok: boolean, expected: string, actual: string, evidence?: readonly Sent[]): void {
+    const exchanges = evidence?.map(({ exchange }) => exchange);
+    this.findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });
+  }
+
+  /**
+   * Judges how often an event took effect, now and again at the end of the run. Waits for an expected effect, unless the
+   * evidence shows that the event was not accepted. Returns the effects.
+   */
+  async judgeEffects(id: string, event: Event, wanted: 0 | 1, evidence?: readonly Sent[]): Promise<Effect[]> {
+    const found = await this.#awaitEffects(event, (evidence ?? []).every(isSuccess) ? wanted : 0);
+    this.judge(id, found.length === wanted, countText(wanted), countText(found.length), evidence);
+    if (wanted === 1 && found.length === 1) this.#shared.earliest ??= { event, at: Date.now() };
+    this.#shared.expectations.set(`${id} ${event.id}`, { requirement: id, event, wanted });
+    return found;
+  }
+
+  /** Returns the first event of the run that took effect, and when it did, in ms since the epoch. */
+  earliest(): Shared["earliest"] {
+    return this.#shared.earliest;
+  }
+
+  /** Records why a requirement could not be judged, and what the caller would have to provide. */
+  notProvided(id: string, text: string, provide: string): void {
+    this.notApplicable[id] = { code: "caller", text, provide };
+  }
+
+  /** Ends the receiver without notice. */
+  async kill(): Promise<void> {
+    this.#shared.kills += 1;
+    await this.subject.restart?.kill();
+  }
+
+  /** Kills the receiver and starts it again. */
+  async restart(): Promise<void> {
+    await this.kill();
+    await this.subject.restart?.start();
+  }
 }

@@ -1,7 +1,8 @@
 // Genuine events: they must be acknowledged and take effect once, with the values that they state.
-import { accepts, judgeAccepted, post } from "./judgements.ts";
-import { bodyOf, eventNames, type Data } from "./events.ts";
-import { describe, headersOf, isSuccess, type Context, type Scenario } from "./scenario.ts";
+import type { Context } from "./context.ts";
+import { accepted, accepts, judgeAccepted, resigned, type Scenario } from "./scenario.ts";
+import { describe, isSuccess } from "./send.ts";
+import { bodyOf, eventNames, type Data, type Event } from "./webhook.ts";
 
 /** The largest body of a webhook, in bytes, as the contract states it. */
 const largestBody = 16 * 1024;
@@ -10,19 +11,29 @@ const fields = ["reference", "merchantsReference", "amount"] as const;
 
 /** Judges that the effect of an event has the values of the event. */
 async function judgeValues(context: Context, changes: Partial<Data>) {
+  const id = "receiver.exact-values";
   const event = context.event("checkout.completed", changes);
-  const sent = await post(context, event);
-  const [effect] = await judgeAccepted(context, "receiver.exact-values", event, sent);
+  const sent = await context.post(event);
+  const [effect] = await judgeAccepted(context, id, event, sent);
   if (!effect) return;
-  const isStated = (field: (typeof fields)[number]) => effect[field] !== undefined;
-  for (const field of fields.filter(isStated)) {
+  const [stated, absent] = [true, false].map((is) => fields.filter((field) => (effect[field] !== undefined) === is));
+  for (const field of stated!) {
     const [expected, actual] = [event.data[field], effect[field]].map((value) => JSON.stringify(value));
-    context.judge("receiver.exact-values", expected === actual, `${field} ${expected}`, `${field} ${actual}`, [sent]);
+    context.judge(id, expected === actual, `${field} ${expected}`, `${field} ${actual}`, [sent]);
   }
-  const absent = fields.filter((field) => !isStated(field)).join(", ");
-  if (absent === "") return;
-  context.notProvided("receiver.exact-values", `the effects do not state ${absent}`, `${absent} in each effect`);
+  const names = absent!.join(", ");
+  if (names !== "") context.notProvided(id, `the effects do not state ${names}`, `${names} in each effect`);
 }
+
+/** Scenarios that send events with these values, and compare what took effect. */
+const exact = (id: string, name: string, ...values: Partial<Data>[]): Scenario => ({
+  id,
+  name,
+  ids: ["receiver.exact-values"],
+  async run(context) {
+    for (const each of values) await judgeValues(context, each);
+  },
+});
 
 /** Merchants' references that programs tend to change. */
 const references: Record<string, string> = {
@@ -35,31 +46,46 @@ const references: Record<string, string> = {
   "sixty-four characters": "x".repeat(60) + "\u{1F4B8}\u{1F4B8}zZ",
 };
 
-const valid = eventNames.map((name): Scenario => ({
-  id: `valid-${name.replace(".", "-")}`,
-  name: `A genuine ${name}`,
-  ids: ["receiver.accepts-genuine", "receiver.takes-effect"],
-  events: [name],
+/** A scenario about events that are alike, or follow each other: each must take effect. */
+const toldApart = (
+  id: string,
+  name: string,
+  eventsOf: (context: Context) => Event[],
+  more: Partial<Scenario> = {},
+): Scenario => ({
+  id,
+  name,
+  ids: ["receiver.told-apart"],
   async run(context) {
-    const event = context.event(name);
-    const sent = await post(context, event);
-    context.judge("receiver.accepts-genuine", isSuccess(sent), "a 2xx response", describe(sent), [sent]);
-    await context.judgeEffects("receiver.takes-effect", event, 1, [sent]);
+    for (const event of eventsOf(context)) await accepts(context, "receiver.told-apart", event);
   },
-}));
+  ...more,
+});
 
 export const eventScenarios: Scenario[] = [
-  ...valid,
+  ...eventNames.map((name): Scenario => ({
+    id: `valid-${name.replace(".", "-")}`,
+    name: `A genuine ${name}`,
+    ids: ["receiver.accepts-genuine", "receiver.takes-effect"],
+    events: [name],
+    async run(context) {
+      const event = context.event(name);
+      const sent = await context.post(event);
+      context.judge("receiver.accepts-genuine", isSuccess(sent), "a 2xx response", describe(sent), [sent]);
+      await context.judgeEffects("receiver.takes-effect", event, 1, [sent]);
+    },
+  })),
   {
     id: "in-time",
     name: "Three genuine events, timed",
     ids: ["receiver.in-time"],
     async run(context) {
+      const { timeoutMs } = context.limits;
       for (let count = 0; count < 3; count += 1) {
-        const sent = await post(context, context.event());
-        const { timeoutMs } = context.limits;
-        const isInTime = sent.status !== undefined && sent.exchange.durationMs <= timeoutMs;
-        const actual = sent.failure ?? `a response after ${sent.exchange.durationMs} ms`;
+        const sent = await context.post(context.event());
+        const { durationMs } = sent.exchange;
+        const isInTime = sent.status !== undefined && durationMs <= timeoutMs;
+        const actual = sent.failure ?? `a response after ${durationMs} ms`;
         context.judge("receiver.in-time", isInTime, `a response within ${timeoutMs} ms`, actual, [sent]);
       }
     },
@@ -71,36 +97,27 @@ export const eventScenarios: Scenario[] = [
     async run(context) {
       const foreign = { ...context.event("wallet.credited"), data: { id: "7", status: "success" } as unknown as Data };
       for (const event of [context.event("disbursement.reversed"), context.event("checkout.refunded"), foreign]) {
-        const sent = await post(context, event);
+        const sent = await context.post(event);
         context.judge("receiver.unknown-event", isSuccess(sent), "a 2xx response", describe(sent), [sent]);
         await context.judgeEffects("receiver.unknown-event", event, 0, [sent]);
       }
     },
   },
-  {
-    id: "unknown-fields",
-    name: "Events with fields that the contract does not define",
-    ids: ["receiver.unknown-fields"],
-    async run(context) {
-      const event = context.event("disbursement.completed", { settledBy: "bank", limits: { daily: [1, null] } });
-      const body = Buffer.from(JSON.stringify({ version: 2, event: event.event, data: event.data, links: [] }));
-      await accepts(context, "receiver.unknown-fields", event, { body });
+  accepted("receiver.unknown-fields", "unknown-fields", "Events with fields that the contract does not define", [
+    (genuine) => {
+      const { event, data } = genuine.event;
+      const more = { settledBy: "bank", limits: { daily: [1, null] } };
+      return resigned(genuine, JSON.stringify({ version: 2, event, data: { ...data, ...more }, links: [] }));
     },
-  },
-  {
-    id: "limits-of-amounts",
-    name: "The smallest and the largest amount",
-    ids: ["receiver.exact-values"],
-    async run(context) {
-      for (const amount of [1, 2 ** 31, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER]) await judgeValues(context, { amount });
-    },
-  },
-  ...Object.entries(references).map(([kind, merchantsReference], index): Scenario => ({
-    id: `reference-${index + 1}`,
-    name: `A merchant's reference with ${kind}`,
-    ids: ["receiver.exact-values"],
-    run: (context) => judgeValues(context, { merchantsReference }),
-  })),
+  ]),
+  exact(
+    "limits-of-amounts",
+    "The smallest and the largest amount",
+    ...[1, 2 ** 31, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER].map((amount) => ({ amount })),
+  ),
+  ...Object.entries(references).map(([kind, merchantsReference], index) =>
+    exact(`reference-${index + 1}`, `A merchant's reference with ${kind}`, { merchantsReference }),
+  ),
   {
     id: "large-body",
     name: "An event of 16 KiB",
@@ -111,26 +128,18 @@ export const eventScenarios: Scenario[] = [
       await accepts(context, "receiver.large-body", event);
     },
   },
-  {
-    id: "slow-body",
-    name: "An event whose body arrives in pieces",
-    ids: ["receiver.slow-body"],
-    async run(context) {
-      const slowly = { pieces: 8, delayMs: context.limits.pieceMs };
-      await accepts(context, "receiver.slow-body", context.event(), { slowly });
-    },
-  },
+  accepted("receiver.slow-body", "slow-body", "An event whose body arrives in pieces", [
+    ({ context }) => ({ slowly: { pieces: 8, delayMs: context.limits.pieceMs } }),
+  ]),
   {
     id: "out-of-order",
     name: "Events that arrive in the reverse order",
     ids: ["receiver.any-order"],
     async run(context) {
       for (const [index, name] of eventNames.entries()) {
-        const createdAt = new Date(context.now().getTime() - index * 3_600_000).toISOString();
+        const createdAt = new Date(Date.now() - index * 3_600_000).toISOString();
         const event = context.event(name, { createdAt, updatedAt: createdAt });
-        const body = bodyOf(event);
-        const headers = headersOf(context.stamp(event, body, -10 * index));
-        await accepts(context, "receiver.any-order", event, { body, headers });
+        await accepts(context, "receiver.any-order", event, ({ body }) => context.stamp(event, body, -10 * index));
       }
     },
   },
@@ -140,44 +149,31 @@ export const eventScenarios: Scenario[] = [
     ids: ["receiver.told-apart"],
     async run(context) {
       const early = context.event("disbursement.submitted");
-      await post(context, early);
+      await context.post(early);
       await context.judgeEffects("receiver.told-apart", early, 0);
       const { reference, merchantsReference } = early.data;
       const event = context.event("disbursement.completed", { reference, merchantsReference });
       await accepts(context, "receiver.told-apart", event);
     },
   },
-  {
-    id: "same-merchants-reference",
-    name: "A checkout and its full refund, a disbursement with the same merchant's reference and amount",
-    ids: ["receiver.told-apart"],
-    events: ["checkout.completed", "disbursement.completed"],
-    async run(context) {
+  toldApart(
+    "same-merchants-reference",
+    "A checkout and its full refund, a disbursement with the same merchant's reference and amount",
+    (context) => {
       const order = context.event("checkout.completed");
       const { merchantsReference, amount } = order.data;
-      const refund = context.event("disbursement.completed", { merchantsReference, amount });
-      for (const event of [order, refund]) await accepts(context, "receiver.told-apart", event);
+      return [order, context.event("disbursement.completed", { merchantsReference, amount })];
     },
-  },
-  {
-    id: "similar-ids",
-    name: "Events whose ids differ in one character, or in upper and lower case",
-    ids: ["receiver.told-apart"],
-    async run(context) {
-      const first = context.event();
-      const ids = [first.id, `${first.id}0`, first.id.replace("msg_", "msg_0"), first.id.toUpperCase()];
-      for (const id of ids) await accepts(context, "receiver.told-apart", { ...context.event(), id });
-    },
-  },
-  {
-    id: "equal-payments",
-    name: "Two payments that differ in nothing but their references",
-    ids: ["receiver.told-apart"],
-    async run(context) {
-      const first = context.event("checkout.completed");
-      const { reference: _, merchantsReference: __, ...same } = first.data;
-      const second = context.event("checkout.completed", same);
-      for (const event of [first, second]) await accepts(context, "receiver.told-apart", event);
-    },
-  },
+    { events: ["checkout.completed", "disbursement.completed"] },
+  ),
+  toldApart("similar-ids", "Events whose ids differ in one character, or in upper and lower case", (context) => {
+    const { id } = context.event();
+    const ids = [id, `${id}0`, id.replace("msg_", "msg_0"), id.toUpperCase()];
+    return ids.map((each) => ({ ...context.event(), id: each }));
+  }),
+  toldApart("equal-payments", "Two payments that differ in nothing but their references", (context) => {
+    const first = context.event("checkout.completed");
+    const { reference: _, merchantsReference: __, ...same } = first.data;
+    return [first, context.event("checkout.completed", same)];
+  }),
 ];

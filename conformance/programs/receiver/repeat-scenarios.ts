@@ -1,7 +1,8 @@
 // Events that arrive more than once, because the service retries until it receives a 2xx response.
-import { bodyOf, type Event } from "./events.ts";
-import { accepts, post, postStamped } from "./judgements.ts";
-import { describe, isFinal, isSuccess, type Context, type Scenario, type Sent } from "./scenario.ts";
+import type { Change, Context, Sent } from "./context.ts";
+import { accepts, type Scenario } from "./scenario.ts";
+import { describe, isFinal, isSuccess } from "./send.ts";
+import { bodyOf, type Event } from "./webhook.ts";
 
 /** Judges that a repeated event was acknowledged and took effect once. Returns true if it took effect once. */
 async function judgeRepeat(context: Context, id: string, event: Event, sent: Sent) {
@@ -13,6 +14,22 @@ async function judgeRepeat(context: Context, id: string, event: Event, sent: Sen
 /** Delivers an event until the response is final. Judges that it took effect once, whatever earlier requests did. */
 async function settles(context: Context, id: string, event: Event) {
   return judgeRepeat(context, id, event, await context.deliver(event));
+}
+
+/** Judges that an event took effect once: by itself if the response was final, otherwise when it is sent again. */
+async function takesEffect(context: Context, id: string, event: Event, sent: Sent, evidence?: Sent[]) {
+  if (isFinal(sent)) await context.judgeEffects(id, event, 1, evidence);
+  else await settles(context, id, event);
+}
+
+/** Calls `work` while effects fail. */
+async function duringOutage<T>({ subject }: Context, work: () => Promise<T>): Promise<T> {
+  await subject.outage?.begin();
+  try {
+    return await work();
+  } finally {
+    await subject.outage?.end();
+  }
 }
 
 /** How often a run kills the receiver in a scenario, at moments that are spread over the time that handling takes. */
@@ -53,18 +70,12 @@ const burstsMs = 8000;
 /** How long a run waits for an effect before it kills the receiver. */
 const watchedMs = 1000;
 
-/** Kills the receiver and starts it again. */
-async function restart({ subject }: Context) {
-  await subject.restart?.kill();
-  await subject.restart?.start();
-}
-
 /** Waits until the event took effect, the request ended, or the time is over. */
 async function untilEffect(context: Context, event: Event, sending: Promise<unknown>) {
   let isOver = false;
   void sending.then(() => (isOver = true));
-  const end = context.now().getTime() + watchedMs;
-  while (!isOver && context.now().getTime() < end) {
+  const end = performance.now() + watchedMs;
+  while (!isOver && performance.now() < end) {
     const found = await context.subject.effects();
     if (found.some(({ id }) => id === event.id)) return;
     await context.sleep(1);
@@ -79,7 +90,7 @@ async function timesOf(context: Context, events: readonly Event[]) {
   const start = performance.now();
   let first = 0;
   const sending = events.map(async (event) => {
-    const sent = await post(context, event);
+    const sent = await context.post(event);
     first ||= performance.now() - start;
     return sent;
   });
@@ -102,9 +113,9 @@ async function timesOf(context: Context, events: readonly Event[]) {
 const timersLateMs = 3;
 
 /** Waits more exactly than a timer does: a fast receiver handles an event within a millisecond. */
-async function waitExactly({ sleep }: Context, ms: number) {
+async function waitExactly(context: Context, ms: number) {
   const end = performance.now() + ms;
-  if (ms > timersLateMs) await sleep(ms - timersLateMs);
+  if (ms > timersLateMs) await context.sleep(ms - timersLateMs);
   while (performance.now() < end) await new Promise((resolve) => void setImmediate(resolve));
 }
 
@@ -112,33 +123,49 @@ async function waitExactly({ sleep }: Context, ms: number) {
 const sharesOf = ({ random }: Context, count: number): number[] =>
   Array.from({ length: count }, (_, index) => ((index % kills) + random(0, 99) / 100) / kills);
 
+const once = "receiver.once-in-turn";
+const crash = "receiver.survives-crash";
+const acknowledged = "receiver.keeps-acknowledged";
+const remembers = "receiver.remembers";
+
+/** A scenario that does the same with some new events, one after the other. */
+const forEvents = (
+  requirement: string,
+  id: string,
+  name: string,
+  count: number,
+  work: (context: Context, event: Event, index: number) => Promise<unknown>,
+  needs: Scenario["needs"] = [],
+): Scenario => ({
+  id,
+  name,
+  ids: [requirement],
+  needs,
+  async run(context) {
+    for (let index = 0; index < count; index += 1) await work(context, context.event(), index);
+  },
+});
+
+async function sendsInTurn(context: Context, event: Event, changes: readonly Change[]) {
+  for (const change of changes) await judgeRepeat(context, once, event, await context.post(event, change));
+}
+
 export const repeatScenarios: Scenario[] = [
-  {
-    id: "repeated",
-    name: "An event that arrives four times, each time signed anew",
-    ids: ["receiver.once-in-turn"],
-    async run(context) {
-      const event = context.event();
-      const body = bodyOf(event);
-      for (const offset of [-6, -4, -2, 0]) {
-        const sent = await postStamped(context, context.stamp(event, body, offset), body);
-        await judgeRepeat(context, "receiver.once-in-turn", event, sent);
-      }
-    },
-  },
-  {
-    id: "replayed",
-    name: "The same request four times, byte for byte",
-    ids: ["receiver.once-in-turn"],
-    async run(context) {
-      const event = context.event("checkout.completed");
-      const body = bodyOf(event);
-      const stamp = context.stamp(event, body);
-      for (let count = 0; count < 4; count += 1) {
-        await judgeRepeat(context, "receiver.once-in-turn", event, await postStamped(context, stamp, body));
-      }
-    },
-  },
+  forEvents(once, "repeated", "An event that arrives four times, each time signed anew", 1, (context, event) =>
+    sendsInTurn(
+      context,
+      event,
+      [-6, -4, -2, 0].map(
+        (offset) =>
+          ({ body }) =>
+            context.stamp(event, body, offset),
+      ),
+    ),
+  ),
+  forEvents(once, "replayed", "The same request four times, byte for byte", 1, (context, event) => {
+    const stamp = context.stamp(event, bodyOf(event));
+    return sendsInTurn(context, event, Array(4).fill(() => stamp) as Change[]);
+  }),
   {
     id: "at-once",
     name: `${races} events, each of which arrives eight times at once`,
@@ -147,34 +174,27 @@ export const repeatScenarios: Scenario[] = [
       for (let round = 0; round < races; round += 1) {
         const event = context.event(round % 2 === 0 ? "disbursement.completed" : "checkout.completed");
         const beforeLastByte = barrier(copies);
-        await Promise.all(Array.from({ length: copies }, () => post(context, event, { beforeLastByte })));
+        await Promise.all(Array.from({ length: copies }, () => context.post(event, () => ({ beforeLastByte }))));
         await settles(context, "receiver.once-at-once", event);
       }
     },
   },
-  {
-    id: "much-later",
-    name: "An event again after thirty others",
-    ids: ["receiver.remembers"],
-    async run(context) {
-      const event = context.event();
-      await accepts(context, "receiver.remembers", event);
-      for (let count = 0; count < 30; count += 1) await post(context, context.event());
-      await settles(context, "receiver.remembers", event);
+  forEvents(remembers, "much-later", "An event again after thirty others", 1, async (context, event) => {
+    await accepts(context, remembers, event);
+    for (let count = 0; count < 30; count += 1) await context.post(context.event());
+    await settles(context, remembers, event);
+  }),
+  forEvents(
+    "receiver.lost-response",
+    "lost-response",
+    "An event whose response is lost, then the event again",
+    3,
+    async (context, event) => {
+      const afterMs = context.limits.pieceMs;
+      await context.post(event, ({ body }) => ({ cut: { at: body.length, afterMs } }));
+      await settles(context, "receiver.lost-response", event);
     },
-  },
-  {
-    id: "lost-response",
-    name: "An event whose response is lost, then the event again",
-    ids: ["receiver.lost-response"],
-    async run(context) {
-      for (let count = 0; count < 3; count += 1) {
-        const event = context.event();
-        await post(context, event, { cut: { at: bodyOf(event).length, afterMs: context.limits.pieceMs } });
-        await settles(context, "receiver.lost-response", event);
-      }
-    },
-  },
+  ),
   {
     id: "outage",
     name: "An event that arrives while its effect fails, then the retries",
@@ -182,18 +202,14 @@ export const repeatScenarios: Scenario[] = [
     needs: ["outage"],
     async run(context) {
       const events = [context.event("disbursement.completed"), context.event("checkout.completed")];
-      await context.subject.outage?.begin();
       const during: Sent[] = [];
-      try {
-        for (const event of events) during.push(await post(context, event));
+      await duringOutage(context, async () => {
+        for (const event of events) during.push(await context.post(event));
         // The receiver may act after it has responded. An outage can last longer than it waits for a lock.
         await context.sleep(during.some(isFinal) ? outageMs : context.limits.pieceMs);
-      } finally {
-        await context.subject.outage?.end();
-      }
+      });
       for (const [index, event] of events.entries()) {
-        if (isFinal(during[index]!)) await context.judgeEffects("receiver.failure-retried", event, 1);
-        else await settles(context, "receiver.failure-retried", event);
+        await takesEffect(context, "receiver.failure-retried", event, during[index]!);
       }
     },
   },
@@ -201,86 +217,78 @@ export const repeatScenarios: Scenario[] = [
     // Before the restarts, so that a receiver which forgets only then does not fail here too.
     id: "half-a-minute-later",
     name: "The first event of the run again, after half a minute or more",
-    ids: ["receiver.remembers"],
+    ids: [remembers],
     async run(context) {
-      if (!context.earliest()) await accepts(context, "receiver.remembers", context.event());
+      if (!context.earliest()) await accepts(context, remembers, context.event());
       const first = context.earliest();
       if (!first) return;
-      await context.sleep(Math.max(0, first.at + context.limits.repeatMs - context.now().getTime()));
-      await settles(context, "receiver.remembers", first.event);
+      await context.sleep(Math.max(0, first.at + context.limits.repeatMs - Date.now()));
+      await settles(context, remembers, first.event);
     },
   },
-  {
-    id: "killed-in-outage",
-    name: "Killed after it has answered while effects fail, then the event again unless the answer was final",
-    ids: ["receiver.keeps-acknowledged"],
-    needs: ["outage", "restart"],
-    async run(context) {
-      const event = context.event();
-      await context.subject.outage?.begin();
-      let sent: Sent;
-      try {
-        sent = await post(context, event);
-        await context.subject.restart?.kill();
-      } finally {
-        await context.subject.outage?.end();
-      }
+  forEvents(
+    acknowledged,
+    "killed-in-outage",
+    "Killed after it has answered while effects fail, then the event again unless the answer was final",
+    1,
+    async (context, event) => {
+      const sent = await duringOutage(context, async () => {
+        const response = await context.post(event);
+        await context.kill();
+        return response;
+      });
       await context.subject.restart?.start();
-      if (isFinal(sent)) await context.judgeEffects("receiver.keeps-acknowledged", event, 1, [sent]);
-      else await settles(context, "receiver.keeps-acknowledged", event);
+      await takesEffect(context, acknowledged, event, sent, [sent]);
     },
-  },
-  {
-    id: "restarted",
-    name: "An event, a restart, then the event again",
-    ids: ["receiver.remembers-after-restart"],
-    needs: ["restart"],
-    async run(context) {
-      const event = context.event();
+    ["outage", "restart"],
+  ),
+  forEvents(
+    "receiver.remembers-after-restart",
+    "restarted",
+    "An event, a restart, then the event again",
+    1,
+    async (context, event) => {
       await accepts(context, "receiver.remembers-after-restart", event);
-      await restart(context);
+      await context.restart();
       await settles(context, "receiver.remembers-after-restart", event);
     },
-  },
-  {
-    id: "killed-after-response",
-    name: "Killed as soon as it has answered with 2xx",
-    ids: ["receiver.keeps-acknowledged"],
-    needs: ["restart"],
-    async run(context) {
-      for (let count = 0; count < 3; count += 1) {
-        const event = context.event();
-        const sent = await post(context, event);
-        await restart(context);
-        if (isFinal(sent)) await context.judgeEffects("receiver.keeps-acknowledged", event, 1, [sent]);
-        else await settles(context, "receiver.keeps-acknowledged", event);
-      }
+    ["restart"],
+  ),
+  forEvents(
+    acknowledged,
+    "killed-after-response",
+    "Killed as soon as it has answered with 2xx",
+    3,
+    async (context, event) => {
+      const sent = await context.post(event);
+      await context.restart();
+      await takesEffect(context, acknowledged, event, sent, [sent]);
     },
-  },
+    ["restart"],
+  ),
   {
     id: "killed-while-handling",
     name: `Killed ${kills} times while it handles an event, then the event again`,
-    ids: ["receiver.survives-crash"],
+    ids: [crash],
     needs: ["restart"],
     async run(context) {
       const { last } = await timesOf(context, [context.event()]);
       for (const share of sharesOf(context, kills)) {
         const event = context.event();
-        const sending = Promise.allSettled([post(context, event)]);
+        const sending = Promise.allSettled([context.post(event)]);
         await waitExactly(context, last * share);
-        await restart(context);
+        await context.restart();
         await sending;
-        if (!(await settles(context, "receiver.survives-crash", event))) return;
+        if (!(await settles(context, crash, event))) return;
       }
     },
   },
   {
     id: "killed-in-burst",
     name: `Killed ${kills} to ${mostBursts} times among ${burst} events at once, then again each event without a final response`,
-    ids: ["receiver.survives-crash"],
+    ids: [crash],
     needs: ["restart"],
     async run(context) {
-      const id = "receiver.survives-crash";
       const shares = sharesOf(context, mostBursts);
       const newEvents = (count: number) => Array.from({ length: count }, () => context.event());
       const events = newEvents(burst);
@@ -288,14 +296,14 @@ export const repeatScenarios: Scenario[] = [
       const end = performance.now() + burstsMs;
       for (const [count, share] of shares.entries()) {
         if (count >= kills && performance.now() >= end) break;
-        const repeated = open.map((event) => post(context, event));
+        const repeated = open.map((event) => context.post(event));
         // At least one event is new: a receiver may respond to a repeated event at once, without handling it.
         const fresh = newEvents(Math.max(1, burst - open.length));
-        const sending = fresh.map((event) => post(context, event));
+        const sending = fresh.map((event) => context.post(event));
         // From the first response on, some events are done and some events are not.
         await Promise.race(sending);
         await waitExactly(context, Math.max(0, times.last - times.first) * share);
-        await restart(context);
+        await context.restart();
         const responses = await Promise.all([...repeated, ...sending]);
         open = [...open, ...fresh].filter((_, index) => !isFinal(responses[index]!));
         events.push(...fresh);
@@ -306,25 +314,23 @@ export const repeatScenarios: Scenario[] = [
       for (const { id: event } of await context.subject.effects()) effects.set(event, (effects.get(event) ?? 0) + 1);
       // Some effects may only be late.
       for (const event of events.filter((each) => effects.get(each.id) !== 1)) {
-        if ((await context.judgeEffects(id, event, 1)).length !== 1) return;
+        if ((await context.judgeEffects(crash, event, 1)).length !== 1) return;
       }
-      context.judge(id, true, "one effect of each event", `one effect of each of ${events.length} events`);
+      context.judge(crash, true, "one effect of each event", `one effect of each of ${events.length} events`);
     },
   },
-  {
-    id: "killed-after-effect",
-    name: "Killed between effect and response, then the event again",
-    ids: ["receiver.survives-crash"],
-    needs: ["restart"],
-    async run(context) {
-      for (let count = 0; count < 3; count += 1) {
-        const event = context.event();
-        const sending = Promise.allSettled([post(context, event)]);
-        await untilEffect(context, event, sending);
-        await restart(context);
-        await sending;
-        await settles(context, "receiver.survives-crash", event);
-      }
+  forEvents(
+    crash,
+    "killed-after-effect",
+    "Killed between effect and response, then the event again",
+    3,
+    async (context, event) => {
+      const sending = Promise.allSettled([context.post(event)]);
+      await untilEffect(context, event, sending);
+      await context.restart();
+      await sending;
+      await settles(context, crash, event);
     },
-  },
+    ["restart"],
+  ),
 ];

@@ -1,53 +1,26 @@
 // Headers and requests that are unusual, incomplete or hostile.
-import { bodyOf, type Event } from "./events.ts";
-import { accepts, judgeRefused, post } from "./judgements.ts";
+import type { Context } from "./context.ts";
 import {
-  describe,
-  headersOf,
-  isRefusal,
-  isSuccess,
-  type Context,
+  accepted,
+  accepts,
+  judgeAccepted,
+  judgeNoFault,
+  refused,
+  resigned,
+  signing,
   type Scenario,
-  type Sent,
-  type Stamp,
 } from "./scenario.ts";
+import { describe, isSuccess } from "./send.ts";
 import type { Header } from "./send.ts";
-import { signatureOf } from "./signature.ts";
+import { bodyOf, type Event, type Stamp } from "./webhook.ts";
 
-const stampNames = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+const stampNames = { id: "webhook-id", timestamp: "webhook-timestamp", signature: "webhook-signature" };
+const stampFields = Object.keys(stampNames) as (keyof Stamp)[];
 
-const genuine = (context: Context, event: Event): Header[] => headersOf(context.stamp(event, bodyOf(event)));
-
-const fieldOf = (name: string) => name.replace("webhook-", "") as keyof Stamp;
-
-/** The headers of an event with another id or timestamp, signed with the genuine secret; or with another signature. */
-function signedWith(context: Context, event: Event, changes: Partial<Stamp>): Header[] {
-  const body = bodyOf(event);
-  const { id, timestamp } = { ...context.stamp(event, body), ...changes };
-  const signature = signatureOf(context.secret, id, timestamp, body);
-  return headersOf({ id, timestamp, signature, ...changes });
-}
-
-/** Returns headers with the value of one replaced, or without it. */
-const replaced = (headers: readonly Header[], name: string, value?: string): Header[] =>
-  headers.flatMap((header): Header[] => {
-    if (header[0] !== name) return [header];
-    return value === undefined ? [] : [[name, value]];
-  });
-
-/** Judges that a response says what happened: 2xx if the event took effect, any other status if it did not. */
-async function judgeHonest(context: Context, event: Event, headers: Header[]) {
-  const sent = await post(context, event, { headers });
-  const isFault = sent.status === undefined || sent.status >= 500;
-  const id = "receiver.honest-status";
-  context.judge(id, !isFault, "a 2xx or a 4xx response", describe(sent), [sent]);
-  await context.judgeEffects(id, event, isSuccess(sent) ? 1 : 0, [sent]);
-}
-
-const otherTypes: Record<string, (headers: Header[]) => Header[]> = {
-  "the content type text/plain": (headers) => replaced(headers, "content-type", "text/plain"),
-  "the content type of a form": (headers) => replaced(headers, "content-type", "application/x-www-form-urlencoded"),
-  "no content type": (headers) => replaced(headers, "content-type"),
+const otherTypes: Record<string, string | undefined> = {
+  "the content type text/plain": "text/plain",
+  "the content type of a form": "application/x-www-form-urlencoded",
+  "no content type": undefined,
 };
 
 const capital = (name: string) => name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase());
@@ -65,144 +38,109 @@ const noEvents: readonly (string | Buffer)[] = [
 ];
 
 /** Requests of a stranger, which must not stop the receiver or cause a 5xx. */
-const hostile: Record<string, () => Buffer> = {
-  "a forged body of 3 MiB": () => Buffer.alloc(3 * 1024 * 1024, "a"),
-  "a body that is not JSON": () => Buffer.from("<event>paid</event>"),
-  "deeply nested JSON": () => Buffer.from(`${"[".repeat(50_000)}${"]".repeat(50_000)}`),
-  "keys that change objects": () => Buffer.from('{"__proto__":{"event":"x"},"constructor":{"prototype":{"data":1}}}'),
+const hostile: Record<string, string> = {
+  "a forged body of 3 MiB": "a".repeat(3 * 1024 * 1024),
+  "a body that is not JSON": "<event>paid</event>",
+  "deeply nested JSON": `${"[".repeat(50_000)}${"]".repeat(50_000)}`,
+  "keys that change objects": '{"__proto__":{"event":"x"},"constructor":{"prototype":{"data":1}}}',
 };
 
-/** Starts requests that stay unfinished until the returned function is called. */
-function stall(context: Context, count: number): () => void {
-  const ending = new AbortController();
-  for (let index = 0; index < count; index += 1) {
-    const event = context.event();
-    const body = bodyOf(event);
-    void context.send({ headers: headersOf(context.stamp(event, body)), body, stallAt: 10, signal: ending.signal });
-  }
-  return () => ending.abort();
-}
-
-/** Judges that an event was accepted although other requests did not end. */
-async function judgeNotHeldUp(context: Context, event: Event, sent: Sent) {
-  const id = "receiver.not-held-up";
+/** Sends a genuine event while others keep the receiver busy, and judges that it was accepted. */
+async function acceptsMeanwhile(context: Context, event: Event, others: readonly Promise<unknown>[], end = () => {}) {
+  // Unfinished requests may also keep a receiver from reporting its effects.
+  const sent = await context.post(event).finally(end);
+  await Promise.allSettled(others);
   const expected = "a 2xx response; give --serial if a proxy reads requests for the receiver in production";
-  context.judge(id, isSuccess(sent), expected, describe(sent), [sent]);
-  await context.judgeEffects(id, event, 1, [sent]);
+  await judgeAccepted(context, "receiver.not-held-up", event, sent, expected);
 }
 
 export const requestScenarios: Scenario[] = [
-  ...stampNames.map((name): Scenario => ({
-    id: `without-${name}`,
-    name: `An event without ${name}, and with an empty one`,
-    ids: ["receiver.headers-required"],
-    async run(context) {
-      for (const value of [undefined, ""]) {
-        const event = context.event();
-        const headers = replaced(signedWith(context, event, { [fieldOf(name)]: "" }), name, value);
-        await judgeRefused(context, "receiver.headers-required", event, await post(context, event, { headers }));
-      }
-    },
-  })),
-  {
-    id: "odd-timestamps",
-    name: "Signed events whose timestamp is not in decimal digits",
-    ids: ["receiver.headers-required"],
-    async run(context) {
-      const seconds = Math.floor(context.now().getTime() / 1000);
-      const oddForms = [`${seconds}.5`, `${seconds}e0`, `+${seconds}`, `0x${seconds.toString(16)}`];
-      for (const timestamp of ["yesterday", "NaN", "1e400", "2026-11-22T09:00:00Z", "-1", ...oddForms]) {
-        const event = context.event();
-        const headers = signedWith(context, event, { timestamp });
-        await judgeRefused(context, "receiver.headers-required", event, await post(context, event, { headers }));
-      }
-    },
-  },
-  {
-    id: "header-case",
-    name: "Headers in upper and mixed case",
-    ids: ["receiver.header-case"],
-    async run(context) {
-      for (const change of [capital, (name: string) => name.toUpperCase()]) {
-        const event = context.event();
-        const headers = genuine(context, event).map(([name, value]): Header => [change(name), value]);
-        await accepts(context, "receiver.header-case", event, { headers });
-      }
-    },
-  },
-  {
-    id: "more-headers",
-    name: "Headers of tracing tools and proxies",
-    ids: ["receiver.more-headers"],
-    async run(context) {
-      const event = context.event();
-      const more: Header[] = [
+  ...stampFields.map((field) =>
+    refused(
+      "receiver.headers-required",
+      `without-${stampNames[field]}`,
+      `An event without ${stampNames[field]}, and with an empty one`,
+      [undefined, ""].map((value) => (genuine) => ({ ...signing(genuine, { [field]: "" }), [field]: value })),
+    ),
+  ),
+  refused(
+    "receiver.headers-required",
+    "odd-timestamps",
+    "Signed events whose timestamp is not in decimal digits",
+    [
+      ...["yesterday", "NaN", "1e400", "2026-11-22T09:00:00Z", "-1"].map((text) => () => text),
+      (now: string) => `${now}.5`,
+      (now: string) => `${now}e0`,
+      (now: string) => `+${now}`,
+      (now: string) => `0x${Number(now).toString(16)}`,
+    ].map((write) => (genuine) => signing(genuine, { timestamp: write(genuine.timestamp) })),
+  ),
+  accepted(
+    "receiver.header-case",
+    "header-case",
+    "Headers in upper and mixed case",
+    [capital, (name: string) => name.toUpperCase()].map((change) => () => ({
+      headers: (headers) => headers.map(([name, value]) => [change(name), value] as const),
+    })),
+  ),
+  accepted("receiver.more-headers", "more-headers", "Headers of tracing tools and proxies", [
+    () => ({
+      headers: (headers) => [
         ["traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"],
         ["accept-encoding", "identity"],
         ["x-forwarded-for", "192.0.2.1, 198.51.100.2"],
         ["forwarded", "for=192.0.2.1;proto=https"],
         ["user-agent", "disbursement-checkout-webhooks"],
-      ];
-      await accepts(context, "receiver.more-headers", event, { headers: [...more, ...genuine(context, event)] });
-    },
-  },
-  ...stampNames.map((name): Scenario => ({
-    id: `doubled-${name}`,
-    name: `A handled event again, with a second ${name}`,
+        ...headers,
+      ],
+    }),
+  ]),
+  ...stampFields.map((field): Scenario => ({
+    id: `doubled-${stampNames[field]}`,
+    name: `A handled event again, with a second ${stampNames[field]}`,
     ids: ["receiver.doubled-headers"],
     async run(context) {
       const id = "receiver.doubled-headers";
       const event = context.event();
       await accepts(context, id, event);
       const other = context.event();
-      const values: Record<string, string> = {
-        "webhook-id": other.id,
-        "webhook-timestamp": String(Math.floor(context.now().getTime() / 1000) + 1),
-        "webhook-signature": context.stamp(other, bodyOf(other)).signature,
+      const second: Stamp = {
+        ...context.stamp(other, bodyOf(other)),
+        timestamp: String(Math.floor(Date.now() / 1000) + 1),
       };
-      const second: Header = [name, values[name] ?? ""];
-      for (const place of ["first", "last"]) {
-        const headers = genuine(context, event);
-        const sent = await post(context, event, {
-          headers: place === "first" ? [second, ...headers] : [...headers, second],
-        });
-        const isFault = sent.status === undefined || sent.status >= 500;
-        context.judge(id, !isFault, "a 2xx or a 4xx response", describe(sent), [sent]);
+      const header: Header = [stampNames[field], second[field]];
+      for (const isFirst of [true, false]) {
+        const sent = await context.post(event, () => ({
+          headers: (headers) => (isFirst ? [header, ...headers] : [...headers, header]),
+        }));
+        judgeNoFault(context, id, sent);
         await context.judgeEffects(id, event, 1, [sent]);
         await context.judgeEffects(id, other, 0, [sent]);
       }
     },
   })),
-  {
-    id: "charset",
-    name: "The content type with a charset",
-    ids: ["receiver.charset-accepted"],
-    async run(context) {
-      const event = context.event();
-      const headers = replaced(genuine(context, event), "content-type", "application/json; charset=utf-8");
-      await accepts(context, "receiver.charset-accepted", event, { headers });
-    },
-  },
-  ...Object.entries(otherTypes).map(([what, change], index): Scenario => ({
+  accepted("receiver.charset-accepted", "charset", "The content type with a charset", [
+    () => ({ type: "application/json; charset=utf-8" }),
+  ]),
+  ...Object.entries(otherTypes).map(([what, type], index): Scenario => ({
     id: `other-type-${index + 1}`,
     name: `A genuine event with ${what}`,
     ids: ["receiver.honest-status"],
     async run(context) {
+      const id = "receiver.honest-status";
       const event = context.event();
-      await judgeHonest(context, event, change(genuine(context, event)));
+      const sent = await context.post(event, () => ({ type }));
+      judgeNoFault(context, id, sent);
+      // A response says what happened: 2xx if the event took effect, any other status if it did not.
+      await context.judgeEffects(id, event, isSuccess(sent) ? 1 : 0, [sent]);
     },
   })),
-  {
-    id: "other-methods",
-    name: "Genuine events with other methods than POST",
-    ids: ["receiver.post-only"],
-    async run(context) {
-      for (const method of ["GET", "PUT", "DELETE"]) {
-        const event = context.event();
-        await judgeRefused(context, "receiver.post-only", event, await post(context, event, { method }));
-      }
-    },
-  },
+  refused(
+    "receiver.post-only",
+    "other-methods",
+    "Genuine events with other methods than POST",
+    ["GET", "PUT", "DELETE"].map((method) => () => ({ method })),
+  ),
   {
     id: "broken-off",
     name: "A genuine event whose connection breaks off, then the whole event",
@@ -210,8 +148,10 @@ export const requestScenarios: Scenario[] = [
     async run(context) {
       for (const share of [0.5, 0.99]) {
         const event = context.event();
-        const cut = { at: Math.floor(bodyOf(event).length * share), afterMs: context.limits.pieceMs };
-        const sent = await post(context, event, { cut });
+        const afterMs = context.limits.pieceMs;
+        const sent = await context.post(event, ({ body }) => ({
+          cut: { at: Math.floor(body.length * share), afterMs },
+        }));
         await context.judgeEffects("receiver.whole-body", event, 0, [sent]);
         await accepts(context, "receiver.whole-body", event);
       }
@@ -222,28 +162,27 @@ export const requestScenarios: Scenario[] = [
     name: "Signed bodies that are not events",
     ids: ["receiver.no-event-ignored"],
     async run(context) {
+      const id = "receiver.no-event-ignored";
       for (const text of noEvents) {
         const event = context.event();
-        const body = Buffer.from(text);
-        const sent = await context.send({ headers: headersOf(context.stamp(event, body)), body });
-        const isFine = (isSuccess(sent) || isRefusal(sent)) && sent.status !== 410;
-        context.judge("receiver.no-event-ignored", isFine, "a 2xx or 4xx response, not 410", describe(sent), [sent]);
-        await context.judgeEffects("receiver.no-event-ignored", event, 0, [sent]);
+        const sent = await context.post(event, (genuine) => resigned(genuine, text));
+        judgeNoFault(context, id, sent);
+        context.judge(id, sent.status !== 410, "another status than 410", describe(sent), [sent]);
+        await context.judgeEffects(id, event, 0, [sent]);
       }
     },
   },
-  ...Object.entries(hostile).map(([what, make], index): Scenario => ({
+  ...Object.entries(hostile).map(([what, body], index): Scenario => ({
     id: `hostile-${index + 1}`,
     name: `A stranger sends ${what}, then a genuine event arrives`,
     ids: ["receiver.survives-strangers"],
     async run(context) {
       const id = "receiver.survives-strangers";
       const stranger = context.event();
-      const stamp = context.stamp(stranger, Buffer.from("another body"));
-      const sent = await context.send({ headers: headersOf(stamp), body: make() });
+      const sent = await context.post(stranger, () => ({ body }));
       // A receiver may close the connection instead of reading a body that is too large.
       const isTimeout = sent.failure?.startsWith("no response") ?? false;
-      const isFine = sent.status === undefined ? !isTimeout : isRefusal(sent);
+      const isFine = sent.status === undefined ? !isTimeout : sent.status >= 400 && sent.status <= 499;
       context.judge(id, isFine, "a 4xx response or a closed connection", describe(sent), [sent]);
       await context.judgeEffects(id, stranger, 0, [sent]);
       await accepts(context, id, context.event());
@@ -256,10 +195,11 @@ export const requestScenarios: Scenario[] = [
     needs: ["parallel"],
     async run(context) {
       const event = context.event();
-      const end = stall(context, 5);
-      // Unfinished requests may also keep a receiver from reporting its effects.
-      const sent = await post(context, event).finally(end);
-      await judgeNotHeldUp(context, event, sent);
+      const ending = new AbortController();
+      const stalled = Array.from({ length: 5 }, () =>
+        context.post(context.event(), () => ({ stallAt: 10, signal: ending.signal })),
+      );
+      await acceptsMeanwhile(context, event, stalled, () => ending.abort());
     },
   },
   {
@@ -268,14 +208,8 @@ export const requestScenarios: Scenario[] = [
     ids: ["receiver.not-held-up"],
     needs: ["parallel"],
     async run(context) {
-      const forged = Array.from({ length: 50 }, () => {
-        const event = context.event();
-        return post(context, event, { headers: replaced(genuine(context, event), "webhook-signature", "v1,AAAA") });
-      });
-      const event = context.event();
-      const sent = await post(context, event);
-      await Promise.allSettled(forged);
-      await judgeNotHeldUp(context, event, sent);
+      const forged = Array.from({ length: 50 }, () => context.post(context.event(), () => ({ signature: "v1,AAAA" })));
+      await acceptsMeanwhile(context, context.event(), forged);
     },
   },
 ];

@@ -1,14 +1,13 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { book, soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
 import { brokenReceivers } from "../../broken/receivers/broken.ts";
-import { CannotRun } from "../../results.ts";
 import { renderJson } from "../../report/json.ts";
 import { repeatOf } from "../../report/repeat.ts";
-import { exitCodeOf, type Report } from "../../results.ts";
+import { CannotRun, exitCodeOf, type Report } from "../../results.ts";
 import { runReceiver, type ReceiverRun } from "./run.ts";
 import { effectsFromCommand, type Subject } from "./subject.ts";
 
@@ -26,50 +25,54 @@ async function receiverWith(pieces: Partial<Pieces> = {}): Promise<Subject> {
   return subject;
 }
 
+async function serving(handle: RequestListener): Promise<string> {
+  const server = createServer(handle).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closers.push(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
 const run = (subject: Subject, options: Partial<ReceiverRun> = {}): Promise<Report> =>
-  runReceiver({ subject, secret, limits, seed: 1, runId: "test", ...options });
+  runReceiver({ subject, secrets: [secret], limits, seed: 1, runId: "test", ...options });
 
 const resultOf = ({ requirements }: Report, id: string) => requirements.find((requirement) => requirement.id === id)!;
+const failedIn = ({ requirements }: Report) =>
+  requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id);
+const oneAtATime = brokenReceivers.find(({ id }) => id === "receiver-one-at-a-time")!.pieces;
 
 test("what the caller did not provide is named, and the run passes partially", async () => {
   const { url, effects } = await receiverWith();
-  const report = await run({ url, effects });
-  expect(report.verdict).toBe("passed-partially");
-  expect(report.notProvided.map(({ provide }) => provide)).toEqual(["--outage-command COMMAND", "--command COMMAND"]);
+  const report = await run({ url, effects: async () => (await effects()).map(({ id }) => ({ id })) });
+  expect([report.verdict, exitCodeOf(report)]).toEqual(["passed-partially", 0]);
+  expect(report.notProvided.map(({ provide }) => provide).toSorted()).toEqual([
+    "--command COMMAND",
+    "--outage-command COMMAND",
+    "reference, merchantsReference, amount in each effect",
+  ]);
   expect(resultOf(report, "receiver.rotation").reason?.code).toBe("target");
-  expect(exitCodeOf(report)).toBe(0);
 });
 
-/** Does not recognise the events of checkouts. */
-const parseDisbursements: Pieces["parse"] = (body) => {
-  const parsed = soundPieces.parse(body);
-  return parsed?.event.startsWith("checkout.") ? undefined : parsed;
-};
-
-test("a receiver of one product is certified for its events", async () => {
-  const subject = await receiverWith({ parse: parseDisbursements });
-  const report = await run(subject, { events: ["disbursement.completed", "disbursement.failed"] });
-  expect(report.requirements.filter(({ verdict }) => verdict === "fail")).toEqual([]);
-  expect(report.conditions.events).toEqual(["disbursement.completed", "disbursement.failed"]);
-  expect(report.verdict).toBe("certified");
-});
-
-test("what a receiver that reads one request at a time cannot show is named", async () => {
-  const one = brokenReceivers.find(({ id }) => id === "receiver-one-at-a-time")!;
-  const report = await run(await receiverWith(one.pieces), { isSerial: true });
-  expect(resultOf(report, "receiver.not-held-up").reason).toMatchObject({
-    code: "target",
-    text: expect.stringContaining("--serial"),
-  });
-  expect(report.verdict).toBe("certified");
+test("a receiver of one product that reads one request at a time is certified for its events", async () => {
+  const events = ["disbursement.completed", "disbursement.failed"];
+  const parse: Pieces["parse"] = (body) => {
+    const parsed = soundPieces.parse(body);
+    return parsed?.event.startsWith("checkout.") ? undefined : parsed;
+  };
+  const report = await run(await receiverWith({ ...oneAtATime, parse }), { events, isSerial: true });
+  expect(failedIn(report)).toEqual([]);
+  expect([report.verdict, report.conditions.events]).toEqual(["certified", events]);
+  const { reason } = resultOf(report, "receiver.not-held-up");
+  expect(reason).toMatchObject({ code: "target", text: expect.stringContaining("--serial") });
 });
 
 test("a receiver that reads one request at a time fails one requirement, and the run goes on", async () => {
-  const one = brokenReceivers.find(({ id }) => id === "receiver-one-at-a-time")!;
   const reading = new Set<Promise<unknown>>();
   const { url, effects } = await receiverWith({
     read(request) {
-      const read = one.pieces.read!(request).finally(() => reading.delete(read));
+      const read = oneAtATime.read!(request).finally(() => reading.delete(read));
       reading.add(read);
       return read;
     },
@@ -84,30 +87,24 @@ test("a receiver that reads one request at a time fails one requirement, and the
     { url, effects: inTurn },
     { limits: { ...limits, timeoutMs: 500 }, scenarios: ["stalled-senders", "restarted"] },
   );
-  expect(report.errors).toEqual([]);
-  expect(report.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id)).toEqual([
-    "receiver.not-held-up",
-  ]);
+  expect([report.errors, failedIn(report)]).toEqual([[], ["receiver.not-held-up"]]);
 });
 
-test("effects without values leave their requirement partly unjudged", async () => {
-  const { url, effects } = await receiverWith();
-  const idsAlone = async () => (await effects()).map(({ id }) => ({ id }));
-  const report = await run({ url, effects: idsAlone }, { only: ["receiver.exact-values"] });
-  const provide = "reference, merchantsReference, amount in each effect";
-  expect(resultOf(report, "receiver.exact-values").reason).toMatchObject({ code: "caller", provide });
-  expect(report.notProvided.map((lacking) => lacking.provide)).toEqual([provide]);
-  expect(report.verdict).toBe("passed-partially");
-});
-
-test("a wrong amount fails although other values are not stated", async () => {
+test("a wrong amount fails although other values are not stated, and again alone with the same values", async () => {
   const { url, effects } = await receiverWith();
   const amounts = async () => (await effects()).map(({ id, amount = 0 }) => ({ id, amount: amount % 1000 }));
-  const report = await run(
-    { url, effects: amounts },
-    { only: ["receiver.exact-values"], scenarios: ["limits-of-amounts"] },
+  const only = ["receiver.exact-values"];
+  const reports = [await run({ url, effects: amounts }, { only, runId: "first", repeatFlags: ["--url", url] })];
+  const [first] = reports.map((report) => resultOf(report, only[0]!));
+  const check = first!.checks.find(({ verdict }) => verdict === "fail")!;
+  const scenario = "limits-of-amounts";
+  expect(repeatOf(reports[0]!, first!, check)).toBe(
+    `npx --no -- certify receiver --only ${only[0]} --seed 1 --url ${url} --scenario ${scenario}`,
   );
-  expect(resultOf(report, "receiver.exact-values").verdict).toBe("fail");
+  const again = await run({ url, effects: amounts }, { only, scenarios: [scenario], runId: "second" });
+  const repeated = resultOf(again, only[0]!).checks.find(({ name }) => name === check.name)!;
+  const valuesIn = ({ expected }: typeof check) => expected.match(/amount \d+/g);
+  expect([repeated.verdict, valuesIn(repeated)]).toEqual(["fail", valuesIn(check)]);
 });
 
 test("an effect that comes after the response is found at the end of the run", async () => {
@@ -127,17 +124,15 @@ test("an effect that comes after the response is found at the end of the run", a
   expect(failed.map(({ name }) => name)).toEqual(["The effects at the end of the run"]);
 });
 
-test("a receiver that does not respond ends the run with an error", async () => {
-  const server = createServer(() => undefined).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  closers.push(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const report = await run({ url, effects: async () => [] }, { limits: { ...limits, timeoutMs: 50 } });
-  expect(report.errors).toEqual([`The receiver did not respond to 3 requests in a row. Is it running at ${url}?`]);
-  expect(exitCodeOf(report)).toBe(1);
+test("a receiver that does not respond, or a probe that fails, ends the run with an error", async () => {
+  const url = await serving(() => undefined);
+  const silent = await run({ url, effects: async () => [] }, { limits: { ...limits, timeoutMs: 50 } });
+  expect(silent.errors).toEqual([`The receiver did not respond to 3 requests in a row. Is it running at ${url}?`]);
+  expect(exitCodeOf(silent)).toBe(1);
+  const receiver = await receiverWith();
+  const failing = await run({ url: receiver.url, effects: effectsFromCommand("exit 1", process.env) });
+  expect(failing).toMatchObject({ verdict: "error", errors: [expect.stringContaining("--effects-command failed")] });
+  expect(exitCodeOf(failing)).toBe(2);
 });
 
 test("requests that a kill left without a response do not end the run", async () => {
@@ -147,21 +142,16 @@ test("requests that a kill left without a response do not end the run", async ()
   let isRestarted = false;
   // It responds to a whole burst, and then to one request of the next burst before it is killed. The other requests
   // wait, as in the queue of a slow server.
-  const server = createServer(({ headers }, response) => {
+  const url = await serving(({ headers }, response) => {
     if ((arrived += 1) === 32) burst.resolve();
     if (!isRestarted && arrived > 17) return;
     const id = String(headers["webhook-id"]);
     effects.set(id, { id });
     response.writeHead(204).end();
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  closers.push(async () => {
-    server.closeAllConnections();
-    server.close();
   });
   const report = await run(
     {
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+      url,
       effects: async () => [...effects.values()],
       restart: { kill: () => burst.promise, start: async () => void (isRestarted = true) },
     },
@@ -169,45 +159,6 @@ test("requests that a kill left without a response do not end the run", async ()
   );
   expect(report.errors).toEqual([]);
   expect(resultOf(report, "receiver.survives-crash").checks.map(({ verdict }) => verdict)).toEqual(["pass"]);
-});
-
-test("a probe that fails ends the run with an error", async () => {
-  const { url } = await receiverWith();
-  const report = await run({ url, effects: effectsFromCommand("exit 1", process.env) });
-  expect(report).toMatchObject({ verdict: "error", errors: [expect.stringContaining("--effects-command failed")] });
-  expect(exitCodeOf(report)).toBe(2);
-});
-
-test("a failed scenario fails again alone, with the same values", async () => {
-  const flip: Partial<Pieces> = {
-    effectOf: (stamp, parsed) => ({ ...soundPieces.effectOf(stamp, parsed)!, amount: 7 }),
-  };
-  const subject = await receiverWith(flip);
-  const only = ["receiver.exact-values", "receiver.takes-effect"];
-  const first = await run(subject, { only, runId: "first", repeatFlags: ["--url", subject.url] });
-  const requirement = resultOf(first, "receiver.exact-values");
-  const check = requirement.checks.find(({ verdict }) => verdict === "fail")!;
-  const command = repeatOf(first, requirement, check);
-  expect(command).toBe(
-    `npx --no -- certify receiver --only receiver.exact-values --seed 1 --url ${subject.url} --scenario limits-of-amounts`,
-  );
-  const again = await run(subject, {
-    only: ["receiver.exact-values"],
-    scenarios: ["limits-of-amounts"],
-    runId: "second",
-  });
-  const repeated = resultOf(again, "receiver.exact-values").checks.find(({ name }) => name === check.name)!;
-  const amounts = ({ expected }: typeof check) => expected.match(/amount \d+/g);
-  expect(repeated.verdict).toBe("fail");
-  expect(amounts(repeated)).toEqual(amounts(check));
-});
-
-test("a run with --fail-fast ends at the first failure", async () => {
-  const booksNothing = await receiverWith({ effectOf: () => undefined });
-  const scenarios = ["valid-checkout-completed", "valid-checkout-failed"];
-  const report = await run(booksNothing, { scenarios, failFast: true, limits: { ...limits, settleMs: 50 } });
-  const checks = resultOf(report, "receiver.takes-effect").checks.map(({ name, verdict }) => [name, verdict]);
-  expect(checks).toEqual([["A genuine checkout.completed", "fail"]]);
 });
 
 test("reports contain neither the secret nor a signature", async () => {
@@ -221,8 +172,6 @@ test("reports contain neither the secret nor a signature", async () => {
   const json = renderJson(report);
   expect(resultOf(report, "receiver.leaks-nothing").verdict).toBe("fail");
   expect(json).not.toContain(secret.slice(6));
-  expect(
-    report.requirements.flatMap(({ checks }) => checks.flatMap(({ exchanges }) => exchanges)).length,
-  ).toBeGreaterThan(0);
-  for (const value of json.matchAll(/"webhook-signature": "([^"]*)"/g)) expect(value[1]).toBe("[redacted]");
+  const signatures = [...json.matchAll(/"webhook-signature": "([^"]*)"/g)].map(([, value]) => value);
+  expect(new Set(signatures)).toEqual(new Set(["[redacted]"]));
 });

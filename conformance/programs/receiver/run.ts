@@ -2,17 +2,26 @@
 import { CannotRun } from "../../results.ts";
 import type { NotJudged, Report } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
-import { judgeProgram, type Judging } from "../command.ts";
-import type { ScenarioRun } from "../report.ts";
-import { countText, createContext, newShared, type Settings, type Shared } from "./context.ts";
-import { eventNames } from "./events.ts";
-import type { Limits, Need, Scenario } from "./scenario.ts";
-import { scenarios as allScenarios } from "./scenarios.ts";
+import { judgeProgram, type Judging, type ScenarioRun } from "../run.ts";
+import { Context, countText, Shared, type Limits, type Settings } from "./context.ts";
+import { eventScenarios } from "./event-scenarios.ts";
+import { repeatScenarios } from "./repeat-scenarios.ts";
+import { requestScenarios } from "./request-scenarios.ts";
+import type { Need, Scenario } from "./scenario.ts";
+import { signatureScenarios } from "./signature-scenarios.ts";
+import { eventNames } from "./webhook.ts";
+
+/** All scenarios, in the order in which a run executes them. */
+export const scenarios: readonly Scenario[] = [
+  ...eventScenarios,
+  ...signatureScenarios,
+  ...requestScenarios,
+  ...repeatScenarios,
+];
 
 export type ReceiverRun = Settings &
   Judging<Scenario>["options"] &
-  Pick<Judging<Scenario>, "output"> &
-  Partial<Pick<Judging<Scenario>, "repeatFlags">>;
+  Partial<Pick<Judging<Scenario>, "output" | "repeatFlags">>;
 
 export const defaultLimits: Limits = { timeoutMs: 15_000, settleMs: 5000, pieceMs: 150, repeatMs: 31_000 };
 
@@ -27,7 +36,7 @@ const lacking: Record<Need, NotJudged> = {
 const has: Record<Need, (run: Settings) => boolean> = {
   restart: ({ subject }) => subject.restart !== undefined,
   outage: ({ subject }) => subject.outage !== undefined,
-  "old-secret": ({ oldSecret }) => oldSecret !== undefined,
+  "old-secret": ({ secrets }) => secrets.length > 1,
   parallel: ({ isSerial }) => !isSerial,
 };
 
@@ -46,13 +55,15 @@ async function runScenario(run: ReceiverRun, scenario: Scenario, shared: Shared)
     const notApplicable = Object.fromEntries(ids.map((each) => [each, lacking[unmet]]));
     return { name, ids, findings: [], notApplicable, durationMs: 0, selectFlags };
   }
-  const { context, notes } = createContext(run, scenario, shared);
+  const context = new Context(run, shared, id);
+  const { findings, notApplicable, exchanges } = context;
   let thrown: unknown;
   const durationMs = await timed(() => scenario.run(context).catch((error: unknown) => void (thrown = error)));
   if (thrown instanceof CannotRun) throw thrown;
   // A failure is reported even if the rest of the requirement could not be judged.
-  for (const finding of notes.findings) if (!finding.ok) delete notes.notApplicable[finding.id];
-  return { name, ids, ...notes, durationMs, selectFlags, ...(thrown === undefined ? {} : { thrown }) };
+  for (const finding of findings) if (!finding.ok) delete notApplicable[finding.id];
+  const found = { findings, notApplicable, exchanges };
+  return { name, ids, ...found, durationMs, selectFlags, ...(thrown === undefined ? {} : { thrown }) };
 }
 
 /** Judges the effects of all events again, because a receiver may act after it has responded. */
@@ -72,21 +83,21 @@ async function judgeEnd({ subject }: Settings, { expectations }: Shared): Promis
 
 /** Judges a receiver and returns the report. */
 export async function runReceiver(run: ReceiverRun): Promise<Report> {
-  const shared = newShared();
+  const shared = new Shared();
   const { subject, limits, events, repeatFlags = [], output, interrupted, ...options } = run;
   const received = events ?? eventNames;
   return judgeProgram({
     side: "receiver",
     target: subject.url,
-    scenarios: allScenarios.filter((scenario) => (scenario.events ?? []).every((each) => received.includes(each))),
+    scenarios: scenarios.filter((scenario) => (scenario.events ?? []).every((each) => received.includes(each))),
     jobs: 1,
     options,
     waits: { responseMs: limits.timeoutMs, settleMs: limits.settleMs },
-    ...(events ? { events } : {}),
+    events,
     repeatFlags,
     run: (scenario) => runScenario(run, scenario, shared),
     judgeEnd: () => judgeEnd(run, shared),
-    ...(output ? { output } : {}),
-    ...(interrupted ? { interrupted } : {}),
+    output,
+    interrupted,
   });
 }

@@ -1,74 +1,13 @@
-// Defines a scenario: data that states what it judges, and one function that plays the service towards the receiver.
-import type { Random } from "../../generate/random.ts";
-import type { Exchange } from "../../results.ts";
-import type { Data, Event } from "./events.ts";
-import type { Header, Outcome, WebhookRequest } from "./send.ts";
-import type { Effect, Subject } from "./subject.ts";
+// Defines a scenario, and the scenarios that send single requests and judge that each was accepted or refused.
+import type { Altered, Change, Context, Genuine, Sent } from "./context.ts";
+import { describe, isRefusal, isSuccess } from "./send.ts";
+import { signatureOf, type Event, type Stamp } from "./webhook.ts";
 
 /**
  * What a scenario needs from the caller, see `Subject`. `old-secret` is a second secret that the receiver accepts,
  * `parallel` that it reads several requests at a time.
  */
 export type Need = "restart" | "outage" | "old-secret" | "parallel";
-
-/** The three headers that authenticate an event. */
-export type Stamp = { id: string; timestamp: string; signature: string };
-
-/** A request and its outcome. */
-export type Sent = Outcome & { exchange: Exchange };
-
-export type Context = {
-  subject: Subject;
-  limits: Limits;
-  /** Decodes to the key with which the service signs. */
-  secret: string;
-  /** Another secret that the receiver accepts; undefined if it has only one secret. */
-  oldSecret?: string;
-  random: Random;
-  now(): Date;
-  sleep(ms: number): Promise<void>;
-  /**
-   * Makes a new event. A name that the contract does not define makes an event that receivers must ignore. If the
-   * receiver does not get this type, the event has a type that it gets.
-   */
-  event(name?: string, changes?: Partial<Data>): Event;
-  /** Signs a body for an event as the service does, at the current time plus `offset` seconds. */
-  stamp(event: Event, body: Buffer, offset?: number, secret?: string): Stamp;
-  /** Sends a request and records it. */
-  send(request: Partial<WebhookRequest> & Pick<WebhookRequest, "body" | "headers">): Promise<Sent>;
-  /** Sends an event as the service does: signs it for each attempt, and retries unless the response is final. */
-  deliver(event: Event): Promise<Sent>;
-  /**
-   * Sends another event and waits for its effect. What earlier requests caused is then visible, even if the receiver acts
-   * after it has responded.
-   */
-  settle(): Promise<void>;
-  /**
-   * Records a finding about a requirement.
-   * @param evidence what shows the finding; by default every request of the scenario
-   */
-  judge(id: string, ok: boolean, expected: string, actual: string, evidence?: readonly Sent[]): void;
-  /**
-   * Judges how often an event took effect, now and again at the end of the run. Waits for an expected effect, unless the
-   * evidence shows that the event was not accepted. Returns the effects.
-   */
-  judgeEffects(id: string, event: Event, wanted: 0 | 1, evidence?: readonly Sent[]): Promise<Effect[]>;
-  /** Returns the first event of the run that took effect, and when it did, in ms since the epoch. */
-  earliest(): { event: Event; at: number } | undefined;
-  /** Records why a requirement could not be judged, and what the caller would have to provide. */
-  notProvided(id: string, why: string, provide: string): void;
-};
-
-export type Limits = {
-  /** How long a response may take, in milliseconds. */
-  timeoutMs: number;
-  /** How long an effect may take after the response, in milliseconds. */
-  settleMs: number;
-  /** The time between the pieces of a body that is sent slowly, in milliseconds. */
-  pieceMs: number;
-  /** The least time after which the run repeats its first event, in milliseconds. */
-  repeatMs: number;
-};
 
 export type Scenario = {
   /** The name for `--scenario`. */
@@ -83,17 +22,64 @@ export type Scenario = {
   run(context: Context): Promise<void>;
 };
 
-export const isSuccess = ({ status }: Outcome) => status !== undefined && status >= 200 && status <= 299;
-export const isRefusal = ({ status }: Outcome) => status !== undefined && status >= 400 && status <= 499;
-/** True if the service does not send the event again. */
-export const isFinal = (outcome: Outcome) => isSuccess(outcome) || outcome.status === 410;
+/** Returns another body, signed as the service would sign it. */
+export const resigned = ({ context, event }: Genuine, text: Buffer | string): Altered => {
+  const body = Buffer.from(text);
+  return { body, ...context.stamp(event, body) };
+};
 
-export const describe = ({ status, failure }: Outcome) => failure ?? `status ${status}`;
+/** Returns headers with another id or timestamp, signed with the genuine secret; or with another signature. */
+export function signing({ context, body, ...stamp }: Genuine, changes: Partial<Stamp>): Altered {
+  const { id, timestamp } = { ...stamp, ...changes };
+  return { signature: signatureOf(context.secrets[0]!, id, timestamp, body), ...changes };
+}
 
-/** The headers with which the service sends an event. */
-export const headersOf = ({ id, timestamp, signature }: Stamp): Header[] => [
-  ["content-type", "application/json"],
-  ["webhook-id", id],
-  ["webhook-timestamp", timestamp],
-  ["webhook-signature", signature],
-];
+/** Judges that a response says something of an event: a 2xx or a 4xx status. */
+export function judgeNoFault(context: Context, id: string, sent: Sent) {
+  context.judge(id, isSuccess(sent) || isRefusal(sent), "a 2xx or a 4xx response", describe(sent), [sent]);
+}
+
+/** Judges that a request was answered with 2xx and that its event took effect once. Returns the effects. */
+export async function judgeAccepted(
+  context: Context,
+  id: string,
+  event: Event,
+  sent: Sent,
+  expected = "a 2xx response",
+) {
+  context.judge(id, isSuccess(sent), expected, describe(sent), [sent]);
+  return context.judgeEffects(id, event, 1, [sent]);
+}
+
+/** Judges that a request was answered with 4xx and that its event took no effect. */
+async function judgeRefused(context: Context, id: string, event: Event, sent: Sent) {
+  context.judge(id, isRefusal(sent), "a 4xx response", describe(sent), [sent]);
+  return context.judgeEffects(id, event, 0, [sent]);
+}
+
+/** Sends an event once and judges that it was accepted. */
+export const accepts = async (context: Context, id: string, event: Event, change?: Change) =>
+  judgeAccepted(context, id, event, await context.post(event, change));
+
+const judged =
+  (judge: typeof judgeRefused) =>
+  (requirement: string, id: string, name: string, changes: readonly Change[], more: Partial<Scenario> = {}) => ({
+    id,
+    name,
+    ids: [requirement],
+    async run(context: Context) {
+      for (const change of changes) {
+        const event = context.event();
+        let altered: Altered = {};
+        const sent = await context.post(event, (genuine) => (altered = change(genuine)));
+        await judge(context, requirement, altered.event ?? event, sent);
+        if (altered.event) await context.judgeEffects(requirement, event, 0, [sent]);
+      }
+    },
+    ...more,
+  });
+
+/** A scenario that sends a new event for each change, and judges that it was accepted. */
+export const accepted = judged(judgeAccepted);
+/** A scenario that sends a new event for each change, and judges that it was refused. */
+export const refused = judged(judgeRefused);

@@ -25,6 +25,12 @@ export type WebhookRequest = {
 /** A response, or the reason why there was no response. */
 export type Outcome = { status?: number; headers: IncomingHttpHeaders; body: string; failure?: string };
 
+export const isSuccess = ({ status }: Outcome) => status !== undefined && status >= 200 && status <= 299;
+export const isRefusal = ({ status }: Outcome) => status !== undefined && status >= 400 && status <= 499;
+/** True if the service does not send the event again. */
+export const isFinal = (outcome: Outcome) => isSuccess(outcome) || outcome.status === 410;
+export const describe = ({ status, failure }: Outcome) => failure ?? `status ${status}`;
+
 /** The largest part of a response that is read. */
 const longestBody = 64 * 1024;
 

@@ -109,11 +109,7 @@ export const faults: Faults = {
     }, "verifyCheckout"),
   },
   "checkout-states.expiry": {
-    "An unpaid checkout expires after 10 minutes.": () => ({
-      storage: (inner) => ({
-        insertCheckout: (draft) => inner.insertCheckout({ ...draft, due: { afterMs: 600_000, status: "cancelled" } }),
-      }),
-    }),
+    "An unpaid checkout expires after 10 minutes.": () => ({ merchant: () => ({ checkoutLifetime: () => 600_000 }) }),
   },
   "checkout-states.updated-at": {
     "updatedAt of a checkout stays the time of its creation.": data("verifyCheckout", (record) => ({
@@ -122,7 +118,11 @@ export const faults: Faults = {
     })),
   },
   "sandbox.finish": {
-    "Finishing a checkout changes nothing.": () => ({ storage: () => ({ finishCheckout: async () => true }) }),
+    "Finishing a checkout changes nothing.": handles((call, ask) => {
+      const [, reference] = pathOfFinish.exec(call.path) ?? [];
+      const isFinish = reference !== undefined && "outcome" in sent(call);
+      return ask(isFinish ? { ...call, method: "GET", path: `/v1/checkouts/${reference}` } : call);
+    }),
     "Finishing a checkout always makes it succeed.": requests(finish, (fields) => ({ ...fields, outcome: "success" })),
   },
 };

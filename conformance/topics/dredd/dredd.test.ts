@@ -1,42 +1,23 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { runTrial } from "../../broken/trial.ts";
-import { probe } from "../../cli/probe.ts";
-import { readOptions } from "../../cli/options.ts";
 import { startSoundTarget } from "../../testing/sound-target.ts";
 
-const key = "key-of-the-tests";
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((close) => close()));
-});
-
-/** Judges requirements with `--effects none` on a target whose statuses `alter` may change. */
-async function dreddOn(only: string[], alter?: Parameters<typeof startSoundTarget>[0]["alter"]) {
-  const target = await startSoundTarget({ key, ...(alter ? { alter } : {}) });
-  closing.push(target.stop);
-  const args = ["--base-url", target.url, "--effects", "none"];
-  const { dredd } = await runTrial(await probe(readOptions(args, { API_KEY: key }, () => 1)), { only });
-  return dredd;
-}
-
-const ids = ["verify.unknown-404", "auth.verify-needs-key"];
-const unknown = "GET /v1/disbursements/{reference} → 404";
-
-test("the report says which documented responses Dredd judged", async () => {
-  expect(await dreddOn(ids)).toEqual({ transactions: 2, failed: [] });
-});
-
-test("the report names the responses that are not as documented", async () => {
+test.each([
+  ["that are as documented", 404, []],
+  ["that are not", 410, ["GET /v1/disbursements/{reference} → 404"]],
+])("the report says which responses Dredd judged, %s", async (_, status, failed) => {
   const paths = new Set<string>();
-  const dredd = await dreddOn(ids, (reply, { path }) => {
-    // Dredd repeats a request of the run.
-    const isRepeated = paths.has(path);
-    paths.add(path);
-    return reply.status === 404 && isRepeated ? { ...reply, status: 410 } : reply;
+  const target = await startSoundTarget({
+    key: "key-of-the-tests",
+    alter(reply, { path }) {
+      // Dredd repeats a request of the run.
+      const isRepeated = paths.has(path);
+      paths.add(path);
+      return reply.status === 404 && isRepeated ? { ...reply, status } : reply;
+    },
   });
-  expect(dredd).toEqual({ transactions: 2, failed: [unknown] });
-});
-
-test("the report says nothing about Dredd if it judged nothing", async () => {
-  expect(await dreddOn(["verify.odd-references-404"])).toBeUndefined();
+  const { dredd } = await runTrial(target, ["--effects", "none"], {
+    only: ["verify.unknown-404", "auth.verify-needs-key"],
+  });
+  expect(dredd).toEqual({ transactions: 2, failed });
 });

@@ -32,7 +32,7 @@ export const faults: Faults = {
     "Suffix 500 returns 500 but the payout is made.": paysLike("500", "001", () => refusal(500)),
   },
   "forced.503-twice": {
-    "Suffix 503 is never accepted.": () => ({ storage: () => ({ countRefusal: async () => 1 }) }),
+    "Suffix 503 is never accepted.": () => ({ merchant: () => ({ countRefusal: () => 1 }) }),
   },
   "forced.504-answer-lost": { "Suffix 504 gets a response.": forcesLike("504", "001") },
   "forced.408-answer-late": { "Suffix 408 gets an immediate response.": forcesLike("408", "001") },

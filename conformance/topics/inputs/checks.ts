@@ -1,6 +1,6 @@
 // Creates payouts under every pair of conditions, and uses their references again (generate/inputs.ts; §2.1, §2.2, §7).
 import { exceeded } from "../../allowances/table.ts";
-import { unknownLimit } from "../../allowances/unknown.ts";
+import { unknownLimit } from "../../allowances/limits.ts";
 import { judges, type Context, given } from "../../check.ts";
 import { commonPairs, dollars, fieldsFor, homeOf, type Payee, payeeIn } from "../../generate/countries.ts";
 import { type Conditions, conditionsOf, coverageOf, type Name, rowCount, valuesOf } from "../../generate/inputs.ts";

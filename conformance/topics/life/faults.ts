@@ -171,7 +171,7 @@ const ofPayouts = provokedBy("records.as-requested", {
         let first: string | undefined;
         return delivers(async (message, deliver) => {
           const url = (first ??= message.url);
-          if (message.url !== url) void sleep(oldAge).then(() => deliver({ ...message, url }));
+          if (message.url !== url) void sleep(oldAge).then(() => deliver({ ...message, url }).catch(() => undefined));
           return deliver(message);
         });
       },

@@ -87,7 +87,7 @@ export const faults: Faults = {
   "error-body.names-fields": {
     "Error messages name only the first invalid field.": everyError((body) => ({
       ...body,
-      message: String(body["message"]).split(";")[0],
+      message: String(body["message"]).split(". ")[0],
     })),
   },
   "error-body.everywhere": {

@@ -1,29 +1,24 @@
 // Servers that retry webhooks too often, too rarely or at the wrong time, or misread a receiver's response (D13).
 import { also, type Faults } from "../../broken/fault.ts";
+import type { Fields } from "../../broken/calls.ts";
+import { items } from "../../broken/changes.ts";
 import { refusal, withHeader } from "../../broken/replies.ts";
 import { changesBody, changesOutcome, delivers, receives, receivesStatus } from "../../broken/webhooks.ts";
 
-type Outcome = Parameters<Parameters<typeof changesOutcome>[0]>[0];
 const day = 86_400_000;
 
 /** Moves the next attempt. */
 const retriesAfter = (factor: number) =>
-  changesOutcome((outcome, { at }) => {
-    const { nextAttemptAt } = outcome;
-    return nextAttemptAt === undefined
-      ? outcome
-      : { ...outcome, nextAttemptAt: Math.round(at + (nextAttemptAt - at) * factor) };
-  });
-const ended = ({ step }: Outcome): Outcome => ({ status: "exhausted", step });
+  changesOutcome((outcome) =>
+    outcome.waitMs === undefined ? outcome : { ...outcome, waitMs: outcome.waitMs * factor },
+  );
 
 export const faults: Faults = {
   "retries.after-failure": {
     "A successful delivery is retried.": also(
       "events.once",
-      changesOutcome((outcome, { at }) =>
-        outcome.status === "delivered" && outcome.step < 5
-          ? { status: "pending", step: outcome.step, nextAttemptAt: at + 5000 }
-          : outcome,
+      changesOutcome((outcome, _, { failures }) =>
+        outcome.status === "delivered" && failures < 4 ? { status: "pending", waitMs: 5000 } : outcome,
       ),
     ),
     "Each attempt has a different body.": () => {
@@ -32,11 +27,11 @@ export const faults: Faults = {
     },
   },
   "retries.schedule": {
-    "Retries end after three attempts.": changesOutcome((outcome) =>
-      outcome.step >= 3 && outcome.status === "pending" ? ended(outcome) : outcome,
+    "Retries end after three attempts.": changesOutcome((outcome, _, { failures }) =>
+      failures >= 2 && outcome.status === "pending" ? { status: "exhausted" } : outcome,
     ),
-    "Retries never end.": changesOutcome((outcome, { at }) =>
-      outcome.status === "exhausted" ? { status: "pending", step: 9, nextAttemptAt: at + day } : outcome,
+    "Retries never end.": changesOutcome((outcome) =>
+      outcome.status === "exhausted" ? { status: "pending", waitMs: day } : outcome,
     ),
     "Retries come after half the delay.": retriesAfter(0.5),
   },
@@ -71,16 +66,14 @@ export const faults: Faults = {
   },
   "retries.no-response": {
     "A delivery ends when the receiver closes the connection.": changesOutcome((outcome, { httpStatus }) =>
-      httpStatus === undefined ? ended(outcome) : outcome,
+      httpStatus === undefined ? { status: "exhausted" } : outcome,
     ),
-    "An attempt without a response is not recorded.": () => ({
-      storage: (inner) => ({
-        recordAttempt: async (claim, attempt, next, retries) =>
-          attempt.httpStatus === undefined
-            ? { isValid: true, hasMadeReady: false }
-            : inner.recordAttempt(claim, attempt, next, retries),
-      }),
-    }),
+    "An attempt without a response is not recorded.": items("listDeliveries", (deliveries) =>
+      deliveries.map((delivery) => ({
+        ...delivery,
+        attempts: (delivery["attempts"] as Fields[]).filter(({ httpStatus }) => httpStatus !== undefined),
+      })),
+    ),
   },
   "retries.slow-receiver": {
     "A receiver that takes longer than a second has failed.": ({ sleep }) => ({
@@ -88,37 +81,48 @@ export const faults: Faults = {
     }),
   },
   "retries.real-time": {
-    "Webhooks are repeated only when the clock is moved.": () => ({
-      storage(inner) {
-        let isMoving = false;
-        return {
-          async moveClock(...which) {
+    "Webhooks are repeated only when the clock is moved.": () => {
+      const sent = new Set<string>();
+      const waiting: (() => void)[] = [];
+      let isMoving = false;
+      return {
+        merchant: (account) => ({
+          async advanceTo(time) {
             isMoving = true;
-            return inner.moveClock(...which);
+            for (const send of waiting.splice(0)) send();
+            await account.advanceTo(time);
+            isMoving = false;
           },
-          promoteDue: async (limit) => (isMoving ? inner.promoteDue(limit) : 0),
-          hasDue: async (...which) => (isMoving = await inner.hasDue(...which)),
-        };
-      },
-    }),
+        }),
+        async webhook(message, deliver) {
+          const isRepeat = sent.has(message.event.id);
+          sent.add(message.event.id);
+          if (isRepeat && !isMoving) await new Promise<void>((send) => waiting.push(send));
+          return deliver(message);
+        },
+      };
+    },
   },
   "retries.replay-restarts": {
-    "A delivery that has ended cannot be replayed.": () => ({
-      storage: (inner) => ({
-        async requestReplay(merchantId, id, actor) {
-          const delivery = await inner.findDelivery(merchantId, id);
-          return inner.requestReplay(merchantId, delivery?.status === "ended" ? "unknown" : id, actor);
-        },
-      }),
-    }),
+    "A delivery that has ended cannot be replayed.": () => {
+      const ended = new Set<string>();
+      return {
+        merchant: ({ replay }) => ({
+          attempted(_, outcome, { shown }) {
+            if (outcome.status === "ended") ended.add(shown.id);
+            return outcome;
+          },
+          replay: (id) => replay(ended.has(id) ? "unknown" : id),
+        }),
+      };
+    },
   },
   "retries.apart": {
     "A success also ends the attempts in progress.": () => {
-      let lastSuccess = 0;
+      let lastSuccess = "";
       return changesOutcome((outcome, { sentAt }) => {
         if (outcome.status === "delivered") lastSuccess = sentAt;
-        const isEnded = outcome.status === "pending" && sentAt < lastSuccess;
-        return isEnded ? { status: "delivered", step: outcome.step } : outcome;
+        return outcome.status === "pending" && sentAt < lastSuccess ? { status: "delivered" } : outcome;
       });
     },
   },

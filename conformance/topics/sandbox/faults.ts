@@ -28,15 +28,15 @@ export const faults: Faults = {
   "sandbox.clock": {
     "Advancing the clock has no effect.": requests(advance, (fields) => ({ ...fields, seconds: 0 })),
     "Advancing the clock returns before due work is done.": () => {
-      let quietUntil = 0;
+      let isLate = false;
       return {
-        storage: (inner) => ({
-          async moveClock(...which) {
-            quietUntil = Date.now() + 60_000;
-            return inner.moveClock(...which);
+        merchant: (account) => ({
+          advanceTo(time) {
+            isLate = true;
+            return account.advanceTo(time);
           },
-          settleDue: async (...which) => (Date.now() < quietUntil ? 0 : inner.settleDue(...which)),
-          hasDue: async () => false,
+          finish: (...which) =>
+            void (isLate ? setTimeout(account.finish, 60_000, ...which).unref() : account.finish(...which)),
         }),
       };
     },
@@ -61,22 +61,25 @@ export const faults: Faults = {
     }),
   },
   "sandbox.time-passes": {
-    "Payouts settle only when the clock is moved.": () => ({
-      storage: (inner) => ({
-        settleDue: async (limit, merchantId) => (merchantId === undefined ? 0 : inner.settleDue(limit, merchantId)),
-      }),
-    }),
+    "Payments end only when the clock is moved.": () => {
+      const waiting: (() => void)[] = [];
+      let isMoving = false;
+      return {
+        merchant: (account) => ({
+          async advanceTo(time) {
+            isMoving = true;
+            for (const finish of waiting.splice(0)) finish();
+            await account.advanceTo(time);
+            isMoving = false;
+          },
+          finish: (...which) =>
+            isMoving ? account.finish(...which) : void waiting.push(() => account.finish(...which)),
+        }),
+      };
+    },
   },
   "sandbox.needs-key": forEach(
-    [
-      "readClock",
-      "resetSandbox",
-      "listEvents",
-      "listDeliveries",
-      "readWebhookSecret",
-      "rotateWebhookSecret",
-      "readChaos",
-    ],
+    ["readClock", "resetSandbox", "listEvents", "listDeliveries", "readWebhookSecret", "rotateWebhookSecret"],
     (operation) => [`The operation ${operation} needs no key.`, opens(operation, hasNoKey)],
   ),
   "sandbox.reads": {

@@ -61,9 +61,7 @@ export const faults: Faults = {
   "webhook.retries": {
     "A failed delivery is not retried.": also(
       "retries.after-failure",
-      changesOutcome((outcome) =>
-        outcome.status === "pending" ? { status: "exhausted", step: outcome.step } : outcome,
-      ),
+      changesOutcome((outcome) => (outcome.status === "pending" ? { status: "exhausted" } : outcome)),
     ),
   },
 };

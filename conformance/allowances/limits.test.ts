@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Declaration } from "./declaration.ts";
-import { createLimits } from "./limits.ts";
 import type { Fields } from "./search.ts";
-import { isCleanRefusal, unknownLimit } from "./unknown.ts";
+import { createLimits, isCleanRefusal, unknownLimit } from "./limits.ts";
 
 const recipient = "2257038102473";
 const own = { reference: "a", phoneNumber: recipient, country: "CI", currency: "XOF" };
@@ -20,19 +19,19 @@ function unknown(json: Fields, known: (keyof Declaration)[] = [], over: object =
 }
 
 test.each<[json: Fields, line: string, known?: (keyof Declaration)[], request?: object]>([
-  [{ amount: 90_000 }, "largestAmount: 89999"],
-  [{ amount: 29 }, "smallestAmount: 30"],
-  [{ reference: "a".repeat(41) }, "longestReference: 40"],
+  [{ amount: 90_000 }, "largestAmount: 1000000"],
+  [{ amount: 29 }, "smallestAmount: 100"],
+  [{ reference: "a".repeat(41) }, "longestReference: 20"],
   [{ reference: "é" }, 'referenceCharacters: "A-Za-z0-9_-"'],
   [{ currency: "USD" }, 'currencies: ["XOF", "GHS"]'],
   [{ phoneNumber: "254712345678" }, 'numberRanges: ["22507", "233xxxxxxxxx"]'],
   [{ webhookURL: "http://a.example" }, "httpsWebhooks: true"],
-  [{ amount: 90_000, currency: "KES" }, "largestByCurrency: { KES: 89999 }", ["largestAmount"]],
-  [{ reference: "支".repeat(20) }, "longestReferenceBytes: 59", ["longestReference"]],
+  [{ amount: 90_000, currency: "KES" }, "largestByCurrency: { KES: 1000000 }", ["largestAmount"]],
+  [{ reference: "支".repeat(20) }, "longestReferenceBytes: 40", ["longestReference"]],
   [{ reference: "-a" }, 'referenceEnds: "A-Za-z0-9"', ["longestReference"]],
   [
     {},
-    "largestCheckout: 89999",
+    "largestCheckout: 500000",
     ["largestAmount"],
     { path: "/v1/checkouts", json: { amount: 90_000, country: "CI", currency: "XOF" } },
   ],

@@ -1,18 +1,13 @@
-import type { Context, Data, Job, Trace } from "./job.ts";
-import type { Kind, Listed } from "./kind.ts";
+import type { Context, Data, Job, Kind, Listed, Trace } from "./job.ts";
 import { complete, demand, ensure, resolveOptions } from "./options.ts";
 import type { CallOptions, Settings } from "./options.ts";
-import { isText } from "./outcome.ts";
+import { isRecord } from "./outcome.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome } from "./retry.ts";
-import type { Checkout, Disbursement, StatementEntry } from "./types.ts";
-import { verify } from "./verify.ts";
-import type { operations } from "../generated/openapi.ts";
-
-type Query<Op extends "listDisbursements" | "listCheckouts"> = NonNullable<operations[Op]["parameters"]["query"]>;
+import { isText } from "./text.ts";
 
 /** Selects the records of a list. A record must pass every filter that is given. */
-interface ListFilters<Status> {
+export interface ListFilters<Status> {
   /** Your own reference, compared exactly. At most one record has it. */
   merchantsReference?: string | undefined;
   status?: Status | undefined;
@@ -23,11 +18,6 @@ interface ListFilters<Status> {
   /** How many records one request reads, from 1 to 100. It does not limit the whole list. */
   pageSize?: number | undefined;
 }
-
-/** Selects the payouts of `disbursements.list`. */
-export type DisbursementFilters = ListFilters<Query<"listDisbursements">["status"]>;
-/** Selects the checkouts of `checkouts.list`. */
-export type CheckoutFilters = ListFilters<Query<"listCheckouts">["status"]>;
 
 export interface Page {
   items: Data[];
@@ -66,13 +56,6 @@ export interface List<R> extends AsyncIterable<R> {
   /** Reads the first page, or the page at a cursor of an earlier page with the same filters. */
   page(cursor?: string | null): Promise<ListPage<R>>;
 }
-
-/** A list of payouts. */
-export interface DisbursementList extends List<Disbursement> {}
-/** A list of checkouts. */
-export interface CheckoutList extends List<Checkout> {}
-/** Changes of balances. */
-export interface Statement extends List<StatementEntry> {}
 
 /** Returns the records of a list. Requests a page only when the previous page is used up. */
 export function list(
@@ -139,4 +122,29 @@ export async function readPage(
   const reference = query["merchantsReference"];
   const job = { operation: `list${name}s`, path, reference, query, matches, until };
   return sendWithRetries(context, job as unknown as Job, settings, trace);
+}
+
+/** What a call ends with: the record, and its response. */
+export interface Received {
+  data: Data;
+  response?: Response | undefined;
+}
+
+/** Reads a record by the service's reference. With `until`, polls until `until(record)` is true. */
+export async function verify(
+  context: Context,
+  kind: Kind,
+  reference: string,
+  settings: Settings,
+  until?: (data: Data) => boolean,
+  trace?: Trace,
+): Promise<Received> {
+  // `..`, a slash or an empty string would reach another path.
+  const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
+  demand(reference, isSegment, "reference", "one that create returned");
+  const matches = (data: Data | undefined) => isRecord(data) && data.reference === reference;
+  const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, matches, until };
+  const { error, data, response } = await sendWithRetries(context, job, settings, trace);
+  if (error) throw error;
+  return { data, response };
 }

@@ -15,3 +15,16 @@ export function redactData(data: unknown, withoutSecrets: Redact): unknown {
     typeof value === "string" ? withoutSecrets(value) : value,
   );
 }
+
+/** Parses JSON. Returns undefined if the text is not valid JSON. */
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The text is not JSON.
+  }
+}
+
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}

@@ -1,5 +1,5 @@
-// Makes the events that a run sends. They follow the contract and name payments that do not exist.
-import { createHash } from "node:crypto";
+// Makes and signs the events that a run sends. They follow the contract and name payments that do not exist.
+import { createHash, createHmac } from "node:crypto";
 import { openapi } from "../../contract/contract.ts";
 import type { Random } from "../../generate/random.ts";
 
@@ -31,7 +31,7 @@ export const eventNames: readonly string[] = [...examples.keys()];
  * test may remember them. Everything else depends on the seed alone.
  * @param runId a text that differs from run to run
  */
-export function createEvents(runId: string, random: Random, now: () => Date) {
+export function createEvents(runId: string, random: Random) {
   let count = 0;
   return (name: string, changes: Partial<Data> = {}): Event => {
     const unique = createHash("sha256")
@@ -39,14 +39,13 @@ export function createEvents(runId: string, random: Random, now: () => Date) {
       .digest("hex")
       .slice(0, 32);
     const example = examples.get(name) ?? examples.get("disbursement.completed")!;
-    const made = new Date(now().getTime() - random(10_000, 60_000)).toISOString();
     const data: Data = {
       ...example,
       reference: `${example.reference.slice(0, 3)}${unique.slice(0, 21).toUpperCase()}`,
       merchantsReference: `order-${unique.slice(-12)}`,
       amount: random(1, 5_000_000),
-      createdAt: made,
-      updatedAt: now().toISOString(),
+      createdAt: new Date(Date.now() - random(10_000, 60_000)).toISOString(),
+      updatedAt: new Date().toISOString(),
       ...changes,
     };
     return { id: `msg_${unique}`, event: name, data };
@@ -56,3 +55,20 @@ export function createEvents(runId: string, random: Random, now: () => Date) {
 /** Returns the body with which the service sends an event. */
 export const bodyOf = ({ event, data }: Pick<Event, "event" | "data">): Buffer =>
   Buffer.from(JSON.stringify({ event, data }));
+
+/** The three headers that authenticate an event. */
+export type Stamp = { id: string; timestamp: string; signature: string };
+
+/** Returns the key of a secret: the bytes that follow `whsec_` as base64. */
+export const keyOf = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+
+/**
+ * Returns the base64 HMAC-SHA256 of `id.timestamp.body`, without the version that precedes it in `webhook-signature`.
+ * @param timestamp the text of `webhook-timestamp`
+ */
+export const macOf = (key: Uint8Array, id: string, timestamp: string, body: Uint8Array): string =>
+  createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
+
+/** Returns the value of `webhook-signature` for one secret (D12). */
+export const signatureOf = (secret: string, id: string, timestamp: string, body: Uint8Array): string =>
+  `v1,${macOf(keyOf(secret), id, timestamp, body)}`;

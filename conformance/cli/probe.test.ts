@@ -1,0 +1,251 @@
+// Tests what is found out about a target before a run, and what `certify doctor` says about it.
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { AddressInfo, Server } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { makeCertificate } from "../testing/certificates.ts";
+import { startSoundTarget } from "../testing/sound-target.ts";
+import { openTarget } from "../run/open.ts";
+import { findControls } from "./controls.ts";
+import { doctor, examineClock } from "./doctor.ts";
+import { readOptions } from "./options.ts";
+import { probe } from "./probe.ts";
+
+const key = "key-of-the-tests";
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+async function start(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closing.push(() => server.close());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+type SoundSettings = Parameters<typeof startSoundTarget>[0];
+async function sound(settings: Partial<SoundSettings> = {}) {
+  const target = await startSoundTarget({ key, secondKey: "another-key", ...settings });
+  closing.push(() => target.stop());
+  return target;
+}
+
+type Reply = [status: number, body?: string, headers?: Record<string, string>];
+type Replies = (path: string, request: IncomingMessage) => Reply;
+
+/** Starts a server and returns its URL and the requests that it received. */
+async function serving(replies: Replies) {
+  const seen: string[] = [];
+  const respond: RequestListener = (request, response) => {
+    const { method, url = "", headers } = request;
+    seen.push(`${method} ${url}${headers["x-api-key"] === undefined ? " without a key" : ""}`);
+    const [status, body = "", added = {}] = replies(url, request);
+    response.writeHead(status, added).end(body);
+  };
+  return { url: `http://${await start(createServer(respond))}`, seen };
+}
+
+const optionsFor = (url: string, args: readonly string[] = [], env: Record<string, string> = {}) =>
+  readOptions(["--base-url", url, "--timeout", "2000", ...args], { API_KEY: key, ...env }, () => 1);
+const probing = (url: string, ...args: string[]) => probe(optionsFor(url, args));
+async function examined(url: string, args: readonly string[] = [], env = {}, overdue?: AbortSignal) {
+  const { exitCode, text } = await doctor(optionsFor(url, args, env), overdue);
+  return { exitCode, lines: text.trim().split("\n") };
+}
+
+const html = { "content-type": "text/html" };
+const wrongBase =
+  /Wrong base URL\? http\S+\/v1\/disbursements\/… returns 404 with and without the key, like any unknown path\. .* a path such as \/api missing/;
+const certificate = await makeCertificate({ name: "server", hosts: ["127.0.0.1"] });
+
+test.each<[string, Replies, RegExp]>([
+  ["404 for everything with an empty body", () => [404], wrongBase],
+  ["404 for everything with HTML", () => [404, "<h1>Not Found</h1>"], wrongBase],
+  ["404 for everything with the path", (path) => [404, JSON.stringify({ error: "Not Found", path })], wrongBase],
+  ["404 for everything with an id", () => [404, `{"at":"${Date.now()}","id":"${crypto.randomUUID()}"}`], wrongBase],
+  ["a website", () => [200, "<h1>Hello</h1>", html], /does not look like the service/],
+  [
+    "a redirect",
+    () => [301, "", { location: "https://pay.example/" }],
+    /with 301, a redirect to https:\/\/pay.example\//,
+  ],
+  ["a gateway without its service", () => [502], /not available: GET \/v1\/disbursements\/… returns 502/],
+  ["a refused key", () => [401, "{}"], /rejects the key with 401/],
+])("%s is named before anything but a GET is sent", async (_, replies, why) => {
+  const { url, seen } = await serving(replies);
+  await expect(probing(url)).rejects.toThrow(why);
+  expect(seen.filter((request) => !request.startsWith("GET "))).toEqual([]);
+  const { lines } = await examined(url);
+  expect(lines.find((line) => line.startsWith("FIX"))?.slice(16)).toMatch(why);
+});
+
+test.each<[string, Replies]>([
+  ["another text for unknown paths", (path) => [404, path.includes("/disburse") ? "no record" : "no path"]],
+  ["401 for unknown paths", (path) => [path.includes("/disburse") ? 404 : 401, "{}"]],
+])("a service with a missing key check and %s is judged", async (_, replies) => {
+  const { url } = await serving(replies);
+  expect(await probing(url)).toMatchObject({ baseUrl: url, loopback: true });
+});
+
+test("the wrong protocol and a self-signed certificate are explained", async () => {
+  const host = await start(createSecureServer(certificate));
+  await expect(probing(`http://${host}/api`)).rejects.toThrow(`If the server speaks TLS, use https://${host}/api.`);
+  await expect(probing(`https://${host}`)).rejects.toThrow("the server's certificate is self-signed");
+});
+
+test("a live service is not asked for a sandbox, nor for a record without the key", async () => {
+  const { url, seen } = await serving((path) => {
+    if (path === "/healthz") return [200, JSON.stringify({ environment: "live" })];
+    return [404, JSON.stringify({ error: path.startsWith("/v1/disb") ? "No record" : "No path" })];
+  });
+  expect(await probing(url)).toMatchObject({ environment: "live", controls: [] });
+  expect(seen.map((request) => request.replace(/\/v1\/\S*/, "/v1"))).toEqual([
+    "GET /v1",
+    "GET /v1",
+    "GET /healthz without a key",
+  ]);
+});
+
+const day = 86_400_000;
+test.each<[string[], number, "fails" | "runs"]>([
+  [["--profile", "extended"], 300, "fails"],
+  [["--profile", "extended"], 289, "runs"],
+  [["--profile", "core"], 300, "runs"],
+  [["--profile", "extended", "--effects", "none"], 300, "runs"],
+  [["--profile", "extended", "--only", "auth.verify-needs-key"], 300, "runs"],
+])("with %j and a sandbox whose time is %i days ahead, a run %s", async (args, days, outcome) => {
+  const { url } = await sound({
+    environment: "sandbox",
+    instead({ method, path }) {
+      const now = new Date(Date.now() + days * day);
+      if (path === "/sandbox/clock") return { status: 200, body: { data: { now } } };
+      return method === "POST" && path === "/sandbox/clock/advance" ? { status: 422, body: {} } : undefined;
+    },
+  });
+  const found = await probing(url, ...args).catch((error: Error) => error.message);
+  if (outcome === "runs") expect(found).toMatchObject({ environment: "sandbox" });
+  else
+    expect(found).toMatch(
+      /time is \d+ days ahead .* needs up to 75\. Nothing was paid\. Reset .* \(POST \/sandbox\/reset /,
+    );
+});
+
+const clock = "POST /sandbox/clock/advance";
+test.each<[string, Record<string, Reply>, Reply, string[]]>([
+  ["nothing under /sandbox", {}, [404], []],
+  ["a clock that moves, and nothing else", { [clock]: [400] }, [404], ["clock"]],
+  ["a clock and finish", { [clock]: [400], "POST /sandbox/checkouts/*/finish": [422] }, [404], ["clock", "finish"]],
+  ["a clock that accepts anything", { [clock]: [200] }, [404], ["clock"]],
+  ["a control that only a GET shows", { "GET /sandbox/reset": [405] }, [404], ["reset"]],
+  ["a refused key", { [clock]: [403] }, [404], []],
+  ["an error of the server", { [clock]: [500] }, [404], []],
+  ["400 for every path", {}, [400], []],
+  ["200 with a page for every path", {}, [200, "<p>", html], []],
+  ["405 for every path", {}, [405], []],
+  ["readings", { "GET /sandbox/clock": [200, '{"data":{"now":"2026-01-01"}}'] }, [404], ["time"]],
+  ["a secret", { "GET /sandbox/webhook-secret": [200, '{"data":{"secret":"s"}}'] }, [404], ["secret"]],
+  ["lists", { "GET /sandbox/events": [200, '{"data":{"items":[]}}'] }, [404], ["events"]],
+])("finds the controls of a target with %s, and sends nothing that acts", async (_, table, otherwise, expected) => {
+  const { url, seen } = await serving((path, { method }) => {
+    if (!path.startsWith("/sandbox/")) return [path.startsWith("/v1/") ? 401 : 404];
+    const known = path.split("?")[0]!.replace(/(checkouts\/)[^/]+/, "$1*");
+    return table[`${method} ${known}`] ?? otherwise;
+  });
+  const { target, close } = openTarget({ ...optionsFor(url), effects: "reject", maxTotal: 0 });
+  const { controls } = await findControls(target, "reject");
+  close();
+  expect(controls).toEqual(expected);
+  expect(seen.filter((request) => /^POST .*(reset|rotate|replay)/.test(request))).toEqual([]);
+});
+
+describe("certify doctor", () => {
+  test("says that a sandbox on loopback is sound, with GET requests alone", async () => {
+    const { url, seen } = await sound({ environment: "sandbox", secret: "whsec_b3du" });
+    const env = { API_KEY_2: "another-key", WEBHOOK_SECRET: "b3du" };
+    const { exitCode, lines } = await examined(url, [], env);
+    expect(exitCode).toBe(0);
+    expect(lines).toEqual([
+      expect.stringMatching(/^ok {3}address {4}it responds in \d+ ms$/),
+      `ok   base path  ${url}/v1/disbursements/… looks like the service`,
+      "ok   API_KEY    accepted",
+      "ok   API_KEY_2  accepted",
+      "ok   secret     WEBHOOK_SECRET is the merchant's",
+      "ok   clock      agrees with the target's, within 30 s",
+      "ok   sandbox    /healthz says sandbox; controls found: secret",
+      expect.stringContaining("ok   webhooks   the receiver listens on "),
+      expect.stringMatching(/^ok {3}run {8}--effects money: \d+ checks; at most \d+ payouts with a total of \d+/),
+      "Nothing to fix.",
+    ]);
+    expect(new Set(seen.map(({ method }) => method))).toEqual(new Set(["GET"]));
+  });
+
+  test.each<[string, string, string[], Record<string, string>, RegExp]>([
+    ["no second key", "ok ", [], {}, /API_KEY_2 {2}not set\. Set another merchant's key/],
+    ["no receiver of webhooks", "ok ", [], {}, /run .*--effects none: .*; creates no payouts/],
+    ["a rejected key", "FIX", [], { API_KEY: "wrong" }, /API_KEY .* with 401\. Set a valid key/],
+    ["a rejected second key", "FIX", [], { API_KEY_2: "wrong" }, /API_KEY_2 is rejected with 401\./],
+    [
+      "a selection without checks",
+      "FIX",
+      ["--effects", "none", "--only", "create.accepted"],
+      {},
+      /run .* excludes every/,
+    ],
+    ["a small budget", "FIX", ["--effects", "money", "--max-payouts", "1"], {}, /This suffices: --max-payouts /],
+    ["a port that is in use", "FIX", ["--webhook-listen", "PORT"], {}, /webhooks .* is in use\. Give another address/],
+    [
+      "a URL that leads elsewhere",
+      "FIX",
+      ["--webhook-listen", "127.0.0.1:0", "--webhook-url", "http://PORT"],
+      {},
+      /webhooks .* returns 404, but the receiver on 127.0.0.1:0 received nothing/,
+    ],
+  ])("names %s", async (_, mark, args, env, text) => {
+    const other = await start(createServer((_request, response) => void response.writeHead(404).end()));
+    const { url } = await sound();
+    const { exitCode, lines } = await examined(
+      url,
+      args.map((word) => word.replace("PORT", other)),
+      env,
+    );
+    expect(exitCode).toBe(mark === "FIX" ? 2 : 0);
+    expect(lines.find((line) => text.test(line))).toMatch(new RegExp(`^${mark}`));
+  });
+
+  test("names a target that is down", async () => {
+    const target = await sound();
+    await target.stop();
+    const { exitCode, lines } = await examined(target.url);
+    expect(exitCode).toBe(2);
+    expect(lines[0]).toMatch(/^FIX {2}address .*nothing listens on .* Start the service/);
+  });
+
+  const never = new Promise<never>(() => undefined);
+  test.each<[string, string, () => Awaited<ReturnType<NonNullable<SoundSettings["alter"]>>>, number]>([
+    ["hangs", "/", () => never as never, 0],
+    ["hangs at /healthz", "/healthz", () => never as never, 3],
+    ["asks to wait", "/healthz", () => ({ status: 429, headers: { "retry-after": "60" } }), 3],
+  ])("ends in time if the target %s", async (_, at, reply, before) => {
+    const overdue = new AbortController();
+    const { url } = await sound({
+      alter(good, request) {
+        if (!request.path.startsWith(at)) return good;
+        overdue.abort();
+        return reply();
+      },
+    });
+    const { exitCode, lines } = await examined(url, [], {}, overdue.signal);
+    expect(exitCode).toBe(2);
+    expect(lines).toHaveLength(before + 2);
+    expect(lines.at(-2)).toMatch(/^FIX {2}time .*ended early: .* responds too slowly/);
+  });
+
+  test.each([
+    [undefined, "ok", "unknown: the response has no Date header"],
+    ["Fri, 20 Nov 2026 12:02:00 GMT", "FIX", "the target's is 120 s ahead of this machine's. Synchronise"],
+    ["Fri, 20 Nov 2026 11:00:00 GMT", "FIX", "the target's is 3600 s behind this machine's. Synchronise"],
+  ])("a Date header of %s gives %s: %s", (date, mark, text) => {
+    const point = examineClock(date, new Date("2026-11-20T12:00:00Z"));
+    expect([point.ok ? "ok" : "FIX", point.text]).toEqual([mark, expect.stringContaining(text)]);
+  });
+});

@@ -1,0 +1,111 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test, vi } from "vitest";
+import { Prerequisite } from "../check.ts";
+import { explain, list } from "../cli/catalogue.ts";
+import { sideCatalogues } from "../contract/requirements.ts";
+import { readReport } from "../report/read.ts";
+import { renderTerminal } from "../report/terminal.ts";
+import { CannotRun, exitCodeOf } from "../results.ts";
+import { runSide } from "./command.ts";
+import { judgeProgram, type ScenarioRun } from "./run.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+const ids = sideCatalogues.client.map(({ id }) => id);
+
+/** A scenario in which all requirements pass, except those in `failed`. */
+const scenario = (id: string, failed: readonly string[] = [], over: Partial<ScenarioRun> = {}): ScenarioRun => ({
+  name: `What ${id} does`,
+  ids,
+  findings: ids.map((each) => ({
+    id: each,
+    ok: !failed.includes(each),
+    expected: "one payout",
+    actual: "two payouts",
+  })),
+  durationMs: 5,
+  selectFlags: ["--scenario", id],
+  ...over,
+});
+
+const judge = (runs: readonly ScenarioRun[], over: Partial<Parameters<typeof judgeProgram>[0]> = {}) =>
+  judgeProgram({
+    side: "client",
+    target: "node pay.js",
+    scenarios: runs.map((run) => ({ ...run, id: run.selectFlags[1]! })),
+    jobs: 2,
+    options: { seed: 7 },
+    waits: { responseMs: 2000 },
+    repeatFlags: ["--command", "'node pay.js'"],
+    run: async ({ id }) => runs.find(({ selectFlags }) => selectFlags[1] === id)!,
+    ...over,
+  });
+
+const calm = scenario("calm");
+const paysTwice = scenario("lost", ["client.pays-once"]);
+const withThrown = (thrown: Error) => scenario("calm", [], { findings: [], thrown });
+
+test.each([
+  ["every requirement passed in every scenario", [calm, scenario("late")], {}, "certified", 0],
+  ["a must failed in one scenario", [calm, paysTwice], {}, "failed", 1],
+  ["only a should is not met", [scenario("calm", ["client.backs-off"])], {}, "certified", 0],
+  [
+    "no scenario judged a requirement",
+    [scenario("calm", [], { ids: ids.slice(1), findings: calm.findings.slice(1) })],
+    {},
+    "error",
+    2,
+  ],
+  ["the suite failed", [withThrown(new Error("a fault"))], {}, "error", 2],
+  ["the program did not do what a scenario builds on", [withThrown(new Prerequisite("a", "b"))], {}, "failed", 1],
+  ["the run ended early", [calm], { run: () => Promise.reject(new CannotRun("no program")) }, "error", 2],
+  ["the run was interrupted", [calm], { interrupted: AbortSignal.abort() }, "error", 2],
+  ["--only left requirements out", [calm], { options: { seed: 7, only: ["client.pays-once"] } }, "passed-partially", 0],
+  [
+    "--scenario left scenarios out",
+    [calm, paysTwice],
+    { options: { seed: 7, scenarios: ["calm"] } },
+    "passed-partially",
+    0,
+  ],
+] as const)("if %s, the verdict is right", async (_, runs, over, verdict, exitCode) => {
+  const report = await judge(runs, over as object);
+  expect([report.verdict, exitCodeOf(report)]).toEqual([verdict, exitCode]);
+});
+
+test("the report lists failures with the command that repeats them alone, and merges what passed", async () => {
+  const report = await judge([calm, paysTwice, scenario("late"), scenario("dropped", ["client.pays-once"])]);
+  const { checks } = report.requirements.find(({ id }) => id === "client.pays-once")!;
+  expect(checks.map(({ name, verdict, actual }) => [name, verdict, actual])).toEqual([
+    ["What lost does", "fail", "two payouts"],
+    ["What dropped does", "fail", "two payouts"],
+    ["2 scenarios", "pass", "as expected in calm, late"],
+  ]);
+  const text = renderTerminal(report, { color: false });
+  expect(text).toContain("FAILED  client · 16 of 17 musts · node pay.js");
+  expect(text).toContain("check     What lost does, and 1 more check: dropped\n");
+  expect(text).toContain("certify client --only client.pays-once --seed 7 --command 'node pay.js' --scenario lost");
+  expect(text).not.toMatch(/Paid|effects|curl/);
+});
+
+test("a run writes the files of a run against a service", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "certify-side-"));
+  vi.spyOn(console, "log").mockImplementation(() => undefined);
+  expect(await runSide({ folder, baseline: [] }, () => judge([paysTwice]))).toBe(1);
+  expect(readReport(join(folder, "report.json"))).toMatchObject({ profile: "client", verdict: "failed" });
+  expect(readFileSync(join(folder, "report.html"), "utf8")).toContain("what a program that pays must do");
+  expect(readFileSync(join(folder, "junit.xml"), "utf8")).toContain('classname="client.pays-once"');
+  expect(readFileSync(join(folder, "summary.md"), "utf8")).toContain("client: failed, 16 of 17 musts");
+  rmSync(folder, { recursive: true });
+});
+
+test("list and explain know the requirements and scenarios of programs", () => {
+  expect(list(["--profile", "client"]).text).toContain("client.pays-once");
+  expect(list([]).text).not.toContain("client.pays-once");
+  const { text } = explain("client.pays-once");
+  expect(text).toContain("certify client --command CMD --only client.pays-once");
+  expect(text).toMatch(/In \d+ of \d+ scenarios: calm, |, calm, /);
+  expect(explain("at-once").text).toContain("certify receiver --url URL --effects-url URL --scenario at-once");
+});
