@@ -16,7 +16,7 @@ import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import type { Notification, Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
 import { finishAny, pageLink } from "../../steps/checkouts.ts";
-import { addressOf, awaitWebhook, costOf, judgeAddresses, type Refusable, refuseThenPay } from "../refused/checks.ts";
+import { addressOf, awaitAndJudge, costOf, type Refusable, refuseThenPay } from "../refused/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const effect = "must-be-rejected";
@@ -279,8 +279,7 @@ export const checks = [
     // A list of disbursements would be a correct response too, so the status does not matter.
     const { paid: valid } = await refuseThenPay(context, id, reads, () => true);
     yield;
-    if (valid) await awaitWebhook(context, valid);
-    judgeAddresses(context);
+    await awaitAndJudge(context, valid);
   }),
   judges("reads.verify-creates-nothing", costOf(verifies), async (context, id) => {
     await refuseThenPay(context, id, verifies, () => true);

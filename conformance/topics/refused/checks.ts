@@ -67,7 +67,7 @@ export const addressOf = (box: Box | undefined) => (box ? { webhookURL: box.url 
  * Judges that no webhook was sent to the address of any request that the target has refused so far.
  * @param isLast true at the end of the run. Before this time, webhooks may still arrive
  */
-export function judgeAddresses(context: Context, isLast = false) {
+function judgeAddresses(context: Context, isLast = false) {
   const id = noWebhook;
   const { receiver } = context;
   if (!receiver) return context.notApplicable(id, "a webhook receiver (--webhook-listen, --webhook-url)", "caller");
@@ -90,10 +90,11 @@ export function judgeAddresses(context: Context, isLast = false) {
 
 type Paid = { reference: string; box: Box | undefined };
 
-/** Waits for the webhook of a valid disbursement. It is sent after any webhook of an earlier request. */
-export async function awaitWebhook(context: Context, { reference, box }: Paid) {
-  const { data } = await settled(context, reference);
-  if (box && data.status !== "pending") await arrived(context, box);
+/** Waits for the webhook of a valid disbursement, which is sent after any webhook of an earlier request, and judges. */
+export async function awaitAndJudge(context: Context, last: Paid | undefined) {
+  const settlement = last && (await settled(context, last.reference));
+  if (last?.box && settlement?.data.status !== "pending") await arrived(context, last.box);
+  judgeAddresses(context);
 }
 
 /**
@@ -333,19 +334,16 @@ export const checks = [
       const { judged, paid: last } = await refuseThenPay(context, id, cases);
       if (!judged) throw new Prerequisite("a refusal of an invalid request", "every such request was accepted");
       yield;
-      if (last) await awaitWebhook(context, last);
-      judgeAddresses(context);
+      await awaitAndJudge(context, last);
     }),
   ),
   judges(["refused.unsupported-leaves-nothing", noWebhook], costOf(...open), async function* (context, id) {
     const groups = [];
     for (const cases of open) groups.push(await refuseThenPay(context, id, cases));
-    const last = groups.findLast((group) => group.paid)?.paid;
     yield;
-    if (last) await awaitWebhook(context, last);
     if (!groups.some(({ judged }) => judged))
       context.notApplicable(id, "the target refuses no path, method, size or Content-Type");
-    judgeAddresses(context);
+    await awaitAndJudge(context, groups.findLast((group) => group.paid)?.paid);
   }),
 
   judges([unchanged, noWebhook], { pays: 5, upTo: usualAmount + 9 }, async function* (context, id) {
