@@ -11,7 +11,7 @@ import { expectData, expectStatus, same } from "../../steps/expect.ts";
 import { dataOf, is4xx, listed } from "../../steps/responses.ts";
 import { type Body, disbursementBody, permitted, someAddress } from "../../steps/bodies.ts";
 import { get, type More, pay, payInvalid, verifyDisbursement } from "../../steps/requests.ts";
-import { lookAt, retrievable } from "../../steps/looks.ts";
+import { lookAtOpen } from "../../steps/looks.ts";
 import { moveClock } from "../../steps/sandbox-controls.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
 import { several } from "../../steps/several.ts";
@@ -331,7 +331,7 @@ export const checks = [
       // The closing checks compare later responses with those about settled payouts.
       if (hasControl(context.options, "clock")) {
         await moveClock(context, { seconds: 60 });
-        await lookAt(context, retrievable(context));
+        await lookAtOpen(context);
       }
     },
   ),

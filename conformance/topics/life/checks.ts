@@ -17,7 +17,7 @@ import { counted } from "../../report/words.ts";
 import { hasControl } from "../../run-options.ts";
 import { eventually } from "../../steps/eventually.ts";
 import { expectNone, expectStatus, holds, shows } from "../../steps/expect.ts";
-import { lookAt, retrievable } from "../../steps/looks.ts";
+import { lookAt, lookAtOpen, retrievable } from "../../steps/looks.ts";
 import { eventName, patienceOf, requestsBehind } from "../../steps/notifications.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { dataOf, isRefusal, leavesOf } from "../../steps/responses.ts";
@@ -112,13 +112,6 @@ async function useOtherSpelling(context: Context, { conditions, body, response }
 /** How long to wait for a status that a notification has announced. */
 const graceMs = 8000;
 const all = ({ receiver }: Context) => receiver?.all ?? [];
-
-/** Retrieves the records whose final state is not known yet. */
-const lookAtOpen = (context: Context) =>
-  lookAt(
-    context,
-    retrievable(context).filter(({ record }) => !isFinal(record?.["status"])),
-  );
 
 /** Judges that every final record of this kind with a mailbox was notified. */
 async function judgeSent(context: Context, id: RequirementId, kind: "disbursement" | "checkout") {

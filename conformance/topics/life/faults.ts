@@ -27,12 +27,15 @@ import {
   rewrites,
 } from "../../broken/webhooks.ts";
 
-/** Changes old records. */
+/** Changes records that could have been changed for a while. `change` returns its argument if there is no change. */
 const whenOld =
-  (change: (record: Fields) => unknown, operation: Operations = "verifyDisbursement"): How =>
+  (change: (record: Fields) => Fields, operation: Operations = "verifyDisbursement"): How =>
   (world) => {
     const isOld = ageing(world);
-    return data(operation, (record) => (isOld(record["reference"]) ? change(record) : record));
+    return data(operation, (record) => {
+      const changed = change(record);
+      return changed !== record && isOld(record["reference"]) ? changed : record;
+    });
   };
 const isFailing = ({ phoneNumber }: Fields) => String(phoneNumber).endsWith("089");
 const failing = (change: (record: Fields) => Fields) =>
