@@ -31,14 +31,14 @@ export type Made = Planned & { body: Body; response: TargetResponse };
 
 /** The runs whose target has accepted a payout to the number of --failing-recipient. */
 const servesFailing = new WeakSet<Facts>();
-const opened = new WeakMap<Facts, { made: readonly Made[]; at: Date }>();
+const opened = new WeakMap<Facts, { made: readonly Made[]; settledAt?: Date }>();
 
 /** Returns the payouts that the target accepted under the conditions of the model. */
 export const madeIn = ({ facts }: Context): readonly Made[] =>
   opened.get(facts)?.made.filter(({ response }) => response.status === 200) ?? [];
 
-/** Returns the time since when the run has payouts under these conditions; undefined if it made none. */
-export const openedAt = ({ facts }: Context) => opened.get(facts)?.at;
+/** Returns the time since when these payouts should have settled; undefined if the run made none. */
+export const settledAt = ({ facts }: Context) => opened.get(facts)?.settledAt;
 
 /** The largest cost of the repetitions: all repetitions that are in transit when the target pays one of them. */
 export const repeatCost = {
@@ -317,7 +317,7 @@ export const checks = [
     },
     async (context) => {
       const made = await several(planOf(context.options), createsAtOnce, (planned) => create(context, planned));
-      opened.set(context.facts, { made, at: context.now() });
+      opened.set(context.facts, { made });
       judgeValues(context, made);
       observeCoverage(context, made);
       judgeReferences(context, made);
@@ -333,6 +333,7 @@ export const checks = [
         await moveClock(context, { seconds: 60 });
         await lookAtOpen(context);
       }
+      opened.set(context.facts, { made, settledAt: context.now() });
     },
   ),
   judges(

@@ -27,7 +27,7 @@ import { moveClock } from "../../steps/sandbox-controls.ts";
 import { settledByClock } from "../../steps/settlement.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { linksOf, referencesOf } from "../../steps/checkouts.ts";
-import { type Made, madeIn, openedAt, repeatAll, repeatCost } from "../inputs/checks.ts";
+import { type Made, madeIn, settledAt, repeatAll, repeatCost } from "../inputs/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 /** Advances the sandbox time if the target has a clock that moves. Returns false if the target has no such clock. */
@@ -59,7 +59,7 @@ async function waitUntil(context: Context, end: number, interval: number) {
  * Once in a run, waits until the first payouts have the age of `--linger`, and then lets hours of sandbox time pass.
  */
 async function aged(context: Context) {
-  const since = (openedAt(context) ?? context.facts.records.at(-1)?.at)?.getTime() ?? -Infinity;
+  const since = (settledAt(context) ?? context.facts.records.at(-1)?.at)?.getTime() ?? -Infinity;
   await waitUntil(context, since + leastAgeMs, pollMs);
   if (agedRuns.has(context.facts)) return;
   agedRuns.add(context.facts);
@@ -397,5 +397,8 @@ export const checks = [
       await judgeSettlement(context);
     },
   ),
-  judges("life.checkouts-kept", { phase: "closing" }, (context) => judgeKept(context, "checkout")),
+  judges("life.checkouts-kept", { phase: "closing" }, async (context) => {
+    await aged(context);
+    await judgeKept(context, "checkout");
+  }),
 ];

@@ -40,7 +40,7 @@ const whenOld =
 const isFailing = ({ phoneNumber }: Fields) => String(phoneNumber).endsWith("089");
 const failing = (change: (record: Fields) => Fields) =>
   records((record) => (record["status"] === "failed" ? change(record) : record));
-const other = (value: unknown) => (typeof value === "number" ? value + 1 : "another");
+const other = (value: unknown) => (typeof value === "number" ? value + 1 : "USD");
 const withStatus = (status: string) => (record: Fields) => ({ ...record, status });
 
 /** Pays an old reference again. */
