@@ -65,7 +65,7 @@ export default defineConfig({
     }),
     without("client", ["server", "conformance", "scripts"], "The client shares no code with the server or the suite."),
     without("conformance", ["server", "client", "scripts"], "The suite knows a target by its URL alone."),
-    // A terminal must not obey what a target sent: report/print.ts prints for the suite.
+    // A terminal must not obey what a target sent: report/visible.ts prints for the suite.
     { files: ["conformance/**/*.ts"], rules: { "no-console": "error" } },
     {
       files: ["{server,client,conformance}/**"],

@@ -5,7 +5,7 @@ import { commandOf, fullHelp, usageOf } from "./cli/commands.ts";
 import { OptionsError } from "./cli/flags.ts";
 import { NoDredd } from "./contract/dredd.ts";
 import { NoPrism } from "./contract/prism.ts";
-import { complain, print } from "./report/print.ts";
+import { complain, print } from "./report/visible.ts";
 import { CannotRun } from "./results.ts";
 
 const newSeed = () => randomInt(2 ** 31);

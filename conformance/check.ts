@@ -6,7 +6,7 @@ import type { Facts } from "./history/facts.ts";
 import type { Person } from "./target/person.ts";
 import type { Receiver } from "./target/receiver.ts";
 import { effects, type Effect } from "./results.ts";
-import type { TargetResponse } from "./target/exchange.ts";
+import { describeResponse, type TargetResponse } from "./target/exchange.ts";
 import type { Target } from "./target/target.ts";
 import type { Validator } from "./contract/validate.ts";
 import type { RequirementId } from "../generated/requirement-ids.ts";
@@ -225,10 +225,3 @@ export type Watch = {
    */
   rare?: string;
 };
-
-/** Describes a response in a few words, for people. */
-export function describeResponse(response: Pick<TargetResponse, "status" | "exchange">): string {
-  if (response.status === undefined) return `no response: ${response.exchange.failure ?? ""}`;
-  const body = response.exchange.responseBody?.replaceAll(/\s+/g, " ").trim() ?? "";
-  return `${response.status} ${body === "" ? "with an empty body" : body.length > 200 ? `${body.slice(0, 200)}…` : body}`;
-}

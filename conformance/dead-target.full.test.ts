@@ -43,8 +43,7 @@ describe.concurrent("a target is not certified", () => {
     ],
   ])("that %s, and the exit code is %i", async (_, expected, says, serve) => {
     const { url, stop } = await listen(serve);
-    stops.push(stop);
-    const { code, output, report } = await runCertify(url, key, args);
+    const { code, output, report } = await runCertify(url, key, args).finally(stop);
     expect(code).toBe(expected);
     expect(["failed", "error", undefined]).toContain(report?.verdict);
     expect(output).toMatch(says);

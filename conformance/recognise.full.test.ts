@@ -40,7 +40,7 @@ async function run(challenge: string): Promise<Traffic> {
 
 let runs: readonly Traffic[];
 beforeAll(async () => {
-  runs = await Promise.all([run("one"), run("another")]);
+  runs = await Promise.all([run("one"), run("other")]);
 });
 
 const distinct = <T>(values: readonly T[]) => [...new Set(values)];

@@ -17,16 +17,10 @@ export type RunVerdict = "certified" | "passed-partially" | "failed" | "error";
 export const levels = ["must", "should", "observe"] as const;
 export type Level = (typeof levels)[number];
 
-/**
- * Which requirements a run judges. `core` covers what the interface document states. `extended` also covers this
- * project's decisions where the document is silent.
- */
+/** `core` covers what the interface document states, `extended` also this project's decisions where it is silent. */
 export type Profile = "core" | "extended";
 
-/**
- * What the suite judges on a merchant's side: `client` is a program that pays (`certify client`), `receiver` a program
- * that receives webhooks (`certify receiver`).
- */
+/** A merchant's side: `client` is a program that pays, `receiver` a program that receives webhooks. */
 export const sides = ["client", "receiver"] as const;
 export type Side = (typeof sides)[number];
 
@@ -43,10 +37,7 @@ export type Effect = (typeof effects)[number];
 /** The effects on money that a run may have (`--effects`). */
 export type EffectsAllowed = "none" | "reject" | "money";
 
-/**
- * One entry of `spec/requirements.yaml`, or of the file beside it for a merchant's client or receiver. It is based on a
- * `section` of the interface document or on a `decision`.
- */
+/** An entry of `spec/requirements*.yaml`, based on a `section` of the interface document or on a `decision`. */
 export type Requirement = {
   id: string;
   section?: string;
@@ -64,7 +55,6 @@ export type Requirement = {
  * and phone numbers of real people are masked, all but their last three digits.
  */
 export type Exchange = {
-  /** A number that is unique in the run. */
   id: number;
   at: string;
   method: string;
@@ -72,13 +62,11 @@ export type Exchange = {
   requestHeaders: Record<string, string>;
   /** The body as text, shortened if it is long; undefined if the request had no body. */
   requestBody?: string;
-  /**
-   * The status of the response. Like `responseHeaders` and `responseBody`, it is undefined if there was no response.
-   */
+  /** Undefined if there was no response, like the other parts of the response. */
   status?: number;
   responseHeaders?: Record<string, string>;
   responseBody?: string;
-  /** The reason why no response was received; undefined if there was a response. */
+  /** Why there was no response. */
   failure?: string;
   durationMs: number;
   /**
@@ -95,15 +83,11 @@ export type CheckResult = {
   expected: string;
   actual: string;
   exchanges: Exchange[];
-  /**
-   * The id of the exchange that shows the failure; undefined if only several exchanges show it, or something else, such
-   * as a webhook.
-   */
+  /** The id of the one exchange that shows the failure; undefined if several exchanges or a webhook show it. */
   shownBy?: number;
   /**
-   * The id of the exchange with which the target first contradicted the requirement. If several exchanges together
-   * contradict it, this is the last of these exchanges. Undefined if the check did not fail, or if no exchange shows
-   * it.
+   * The id of the exchange with which the target first contradicted the requirement: the last one, if it takes several.
+   * Undefined if the check did not fail, or if no exchange shows it.
    */
   contradictedBy?: number;
   /** The number of exchanges that were omitted to keep the report readable. */
@@ -114,9 +98,8 @@ export type CheckResult = {
 };
 
 /**
- * The reason why a requirement was not judged. A certificate is possible only if every such code is `target`, which
- * means that the target cannot do what the checks need. `caller` means that the caller did not provide what the checks
- * need.
+ * The reason why a requirement was not judged: `target` cannot do what the checks need, or the `caller` did not provide
+ * it. A certificate is possible only if every such code is `target`.
  */
 export type NotJudged = {
   code: "effects" | "only" | "target" | "caller" | "stopped";
@@ -130,15 +113,8 @@ export type NotProvided = { what: string; provide?: string; requirements: string
 
 export type RequirementResult = Requirement & {
   verdict: Verdict;
-  /**
-   * Set if the verdict is `not-applicable`, if it is `could-not-run` because no check was started, or if `--effects`
-   * did not allow all of the requirement's checks.
-   */
+  /** Set if the requirement was not judged, or not by all of its checks. */
   reason?: NotJudged;
-  /**
-   * Set if the failure is tolerated (`--baseline`). The requirement's verdict is then `warn`; its checks still fail.
-   */
-  knownFailure?: { reason: string; expires: string };
   checks: CheckResult[];
 };
 
@@ -191,32 +167,22 @@ export type Report = {
   /** One sentence that explains the verdict. */
   summary: string;
   profile: Profile | Side;
-  /**
-   * The effects that the run was allowed; `none` for a merchant's program, because the suite itself is then the
-   * service.
-   */
+  /** The effects that the run was allowed; `none` for a merchant's program. */
   effects: EffectsAllowed;
-  /**
-   * The base URL of the judged service. For a merchant's program, this is the program that the run judged, such as the
-   * command of a client.
-   */
+  /** The base URL of the judged service; for a merchant's program, its command or URL. */
   baseUrl: string;
   /** The SHA-256 hash of the bundled spec, in hexadecimal. */
   specSha256: string;
   suiteVersion: string;
   startedAt: string;
   finishedAt: string;
-  /** The number of requirements with each verdict. */
   counts: Record<Verdict, number>;
   requirements: RequirementResult[];
   created: CreatedRecord[];
   observed: Observation[];
   /** The limits of the target that the caller declared (`--declare`); undefined without the flag. */
   declared?: Declaration;
-  /**
-   * Why a declared limit is not what the target limits. If this is set, the run has failed, and ended before its
-   * checks.
-   */
+  /** Why a declared limit is not what the target limits. The run has then failed, and ended before its checks. */
   falseDeclaration?: string;
   /** Limits of the target that the run found. It refused other values cleanly. Undefined if the run found no limits. */
   foundLimits?: Declaration;
@@ -228,7 +194,6 @@ export type Report = {
    */
   budget: { payouts: number; maxPayouts: number; total: number; maxTotal: number | null; largestAmount: number };
   conditions: Conditions;
-  /** The seed of the run's generated inputs. A run with the same `--seed` generates the same inputs. */
   seed: number;
   /** The text from which the seed and the references were derived (`--challenge`); undefined without the flag. */
   challenge?: string;
@@ -247,8 +212,6 @@ export type Report = {
   exchangesSha256?: string;
   /** The errors that prevented the suite from doing its work. */
   errors: string[];
-  /** The problems with the list of known failures (`--baseline`). A single problem fails the run. */
-  baselineProblems?: string[];
 };
 
 /** Returns true for the result of a check that a reader has to act on. */
@@ -261,11 +224,8 @@ export function worstOf(verdicts: readonly Verdict[]): Verdict {
   return order.find((verdict) => verdicts.includes(verdict)) ?? "not-applicable";
 }
 
-/**
- * Returns the exit code of a run: 0 if everything selected passed, 1 if something failed, 2 if the suite could not do
- * its work.
- */
+/** Returns 0 if everything selected passed, 1 if something failed, and 2 if the suite could not do its work. */
 export function exitCodeOf(report: Report): 0 | 1 | 2 {
-  if (report.counts.fail > 0 || report.baselineProblems?.length || report.falseDeclaration !== undefined) return 1;
+  if (report.counts.fail > 0 || report.falseDeclaration !== undefined) return 1;
   return report.verdict === "certified" || report.verdict === "passed-partially" ? 0 : 2;
 }

@@ -21,9 +21,7 @@ export type Control = (typeof allControls)[number];
 /** The default of `--max-total`, in the lowest denomination. A sandbox on loopback has no limit. */
 export const defaultMaxTotal = 50_000_000;
 
-/**
- * The settings of one run: the caller's options, and what the probe found out about the target.
- */
+/** The settings of one run: the caller's options, and what the probe found out about the target. */
 export type RunOptions = {
   baseUrl: string;
   profile: Profile;
@@ -62,10 +60,7 @@ export type RunOptions = {
   repeatFlags?: string[];
   /** The options, as shell words, with which curl connects to the target as this run does. */
   curlFlags?: string[];
-  /**
-   * A text that is random, unless it is derived from a challenge. It is part of the references of this run, so that
-   * they differ from the references of earlier runs.
-   */
+  /** A part of the references of this run, so that they differ from those of earlier runs. */
   runId: string;
   /** True if the host of `baseUrl` is a loopback address or `localhost`. */
   loopback: boolean;
@@ -75,10 +70,7 @@ export type RunOptions = {
   environment?: "sandbox" | "live";
   /** The sandbox controls that the target was found to have. */
   controls: readonly Control[];
-  /**
-   * The recipients that the caller did not name. The run uses this project's defaults for them (D17), or made-up numbers
-   * with the same effect.
-   */
+  /** The recipients that the caller did not name: the run uses this project's (D17), or others with the same effect. */
   assumed: readonly ("recipient" | "failing-recipient")[];
 };
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress } from "node:zlib";
 import { chromium } from "playwright-core";
-import type { Browser, BrowserServer, LaunchOptions } from "playwright-core";
+import type { BrowserServer } from "playwright-core";
 
 const require = createRequire(import.meta.url);
 const packed = join(require.resolve("@sparticuz/chromium"), "../../bin/chromium.br");
@@ -29,15 +29,13 @@ async function executablePath(): Promise<string> {
   return unpacked;
 }
 
-const options = async (): Promise<LaunchOptions> =>
-  process.platform === "linux" && process.arch === "x64"
-    ? { executablePath: await executablePath(), args }
-    : { channel: "chrome" };
-
 /**
- * Starts a headless Chromium: on Linux x64 the one that npm installed, elsewhere the installed Chrome.
+ * Starts a headless Chromium for several processes, which connect to its address: on Linux x64 the one that npm
+ * installed, elsewhere the installed Chrome.
  */
-export const launchBrowser = async (): Promise<Browser> => chromium.launch(await options());
-
-/** Starts the same browser for several processes, which connect to its address. */
-export const launchSharedBrowser = async (): Promise<BrowserServer> => chromium.launchServer(await options());
+export const launchSharedBrowser = async (): Promise<BrowserServer> =>
+  chromium.launchServer(
+    process.platform === "linux" && process.arch === "x64"
+      ? { executablePath: await executablePath(), args }
+      : { channel: "chrome" },
+  );

@@ -73,7 +73,7 @@ const EXPERIMENTS: Record<string, Experiment> = {
     runNeighbours,
   ),
   soak: experiment(
-    "one server: 80 % of what it carries, then 1,000 slow senders; memory, handles and latency stay flat",
+    "one server: 80 % of what it carries; memory, handles and latency stay flat",
     { minutes: 10 },
     runSoak,
   ),

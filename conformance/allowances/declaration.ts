@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { LineCounter, parseDocument } from "yaml";
-import { textOf } from "../target/values.ts";
 
 /** A limit on the number of payouts in a period. */
 export type Velocity = { payouts: number; seconds: number; per: "recipient" | "merchant" };
@@ -43,7 +42,6 @@ export class DeclarationError extends Error {
   }
 }
 
-/** The path of the published JSON Schema. */
 export const schemaFile = fileURLToPath(new URL("certify.schema.json", import.meta.url));
 
 type Property = { description: string; minimum?: number };
@@ -51,10 +49,8 @@ const schema = JSON.parse(readFileSync(schemaFile, "utf8")) as { properties: Rec
 /** Compiles a schema when it is first used, because most runs have no declaration. */
 const ajv = new Ajv2020({ allErrors: true });
 
-/** The names of all fields. */
 export const fieldNames = Object.keys(schema.properties);
 
-/** Returns the description of a field, for people. */
 export const meaningOf = (field: keyof Declaration): string => schema.properties[field].description;
 
 /** Returns the smallest value that a field may have, because every target must accept this value. */
@@ -72,19 +68,14 @@ const pathOf = (pointer: string) =>
 
 function problemOf({ keyword, instancePath, message = "", params }: ErrorObject): string {
   const path = pathOf(instancePath);
-  if (keyword === "propertyNames" || (keyword === "pattern" && instancePath === "/largestByCurrency"))
-    return `${path}: the currencies are ISO 4217 codes of three letters, such as XOF: 1000000`;
   if (keyword === "additionalProperties") {
     const known = path === "" ? fieldNames : ["payouts", "seconds", "per"];
     const where = path === "" ? "" : `${path}: `;
     return `${where}unknown field ${JSON.stringify(params["additionalProperty"])}; the fields are ${known.join(", ")}`;
   }
-  if (keyword === "dependentRequired")
-    return `${textOf(params["property"])} needs ${textOf(params["missingProperty"])}`;
-  if (path === "") return "the file must contain fields such as largestAmount: 1000000";
-  if (keyword === "enum") return `${path} must be ${(params["allowedValues"] as string[]).join(" or ")}`;
+  if (path === "" && keyword === "type") return "the file must contain fields such as largestAmount: 1000000";
   const field = instancePath.split("/")[1] ?? "";
-  return `${path} ${message}. ${isField(field) ? meaningOf(field) : ""}`.trim();
+  return `${path || "the file"} ${message}. ${isField(field) ? meaningOf(field) : ""}`.trim();
 }
 
 /**

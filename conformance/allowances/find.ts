@@ -1,19 +1,17 @@
 // Finds and proves the limits of a target before anything is judged (D45), with payouts whose values a deployment may
 // refuse. A run starts with this, and `certify init` writes the result to certify.yaml.
-import { describeResponse } from "../check.ts";
 import { homeOf, fieldsFor } from "../generate/countries.ts";
 import { createRandom, shuffled } from "../generate/random.ts";
 import { allowsMadeUpNumbers, defaultRecipients, type CheckOptions } from "../run-options.ts";
 import { BudgetExceeded } from "../target/budget.ts";
-import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
+import { describeResponse, dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import type { Target } from "../target/target.ts";
 import type { Declaration } from "./declaration.ts";
-import { rendered, type Finding, type Findings } from "./file.ts";
 import { fitted } from "./fit.ts";
 import { isCleanRefusal, type Limits } from "./limits.ts";
 import { allPairs, ordinaryAmount, plainAddress, secureAddress, type Fields, type Search } from "./search.ts";
-import { provable } from "./table.ts";
+import { provable, rendered, type Finding, type Findings } from "./table.ts";
 import { textOf } from "../target/values.ts";
 
 type Limit = (typeof provable)[number];
@@ -37,7 +35,6 @@ type Deps = {
   target: Target;
   limits: Limits;
   fresh: () => string;
-  /** The largest amount to try. */
   largest: number;
   /** True if the budget covers that amount in every currency. */
   reachesCurrencies?: boolean;
@@ -60,7 +57,6 @@ function line({ label, isOfCheckouts }: Limit, { fields, response }: Attempt, re
   return `${isCheckout ? `a checkout with ${what}` : what} → ${response.status ?? "no response"}`;
 }
 
-/** Says what the attempts prove about a limit. */
 function findingOf({ note = "" }: Limit, value: unknown, attempts: readonly Attempt[]): Finding {
   if (value !== undefined) return { value, text: `Found. ${note}`.trim() };
   const isFree = attempts.some(isPaid);
@@ -84,7 +80,6 @@ function velocityFinding(limited: number, throttled: string | undefined): Findin
   return { velocity: { text } };
 }
 
-/** Describes how late the search could read new records. */
 const delayFinding = ({ readAfterWriteMs: value }: Declaration): Finding =>
   value === undefined
     ? { text: "No delay found." }
@@ -145,7 +140,6 @@ async function createTrials(
     throw new NothingToTry(`the target refuses an ordinary payout: ${why}. Give a --recipient PHONE that it serves.`);
   }
   let reads = 0;
-  /** Reads a new record, to find out whether it can be read immediately. */
   async function read(paid: TargetResponse) {
     if ((reads += 1) > mostReads) return;
     const reference = textOf(dataOf(paid)["reference"]);

@@ -44,7 +44,6 @@ const patterns: Record<string, RegExp> = {
 };
 const isValid = (name: string, value: unknown) => typeof value === "string" && (patterns[name]?.test(value) ?? false);
 
-/** Returns the fields of `home` whose values in `fields` are valid. */
 const onlyValid = (home: Fields, fields: Fields): Fields =>
   Object.fromEntries(Object.entries(home).filter(([name]) => isValid(name, fields[name])));
 

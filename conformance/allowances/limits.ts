@@ -1,12 +1,10 @@
 // Holds the limits of the target: declared by the caller, or found by the run. Recognises a refusal whose reason may be a
 // limit that nobody has declared or found, so that it cannot be judged.
-import { describeResponse } from "../check.ts";
 import { homeOf } from "../generate/countries.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { describeResponse, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { leastOf, type Declaration } from "./declaration.ts";
-import { rendered } from "./file.ts";
 import { allPairs, type Fields } from "./search.ts";
-import { exceeded, table } from "./table.ts";
+import { exceeded, rendered, table } from "./table.ts";
 
 export type Limits = ReturnType<typeof createLimits>;
 
@@ -20,11 +18,9 @@ export function createLimits(declared: Declaration = {}) {
     declared,
     /** The limits that the run found and the caller did not declare. */
     found,
-    /** The limits that apply. */
     get all(): Declaration {
       return { ...declared, ...found };
     },
-    /** Adds limits that were found. */
     add(more: Declaration) {
       if (isFrozen) throw new Error("the limits are frozen");
       Object.assign(found, more);
@@ -38,7 +34,6 @@ export function createLimits(declared: Declaration = {}) {
     get disproof() {
       return disproof;
     },
-    /** Records that a declared limit is false. Returns the text. */
     disprove: (why: string) => (disproof ??= why),
     /** Records that the limit of a field was searched for. It is found then, or does not exist. */
     search: (field: keyof Declaration) => void searched.add(field),

@@ -16,7 +16,6 @@ function recipientOf({ json, body }: TargetRequest): string {
   }
 }
 
-/** Returns a function that sends a request as soon as the rules allow it. */
 export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Clock) {
   const slots = new Map<string, Slot[]>();
 

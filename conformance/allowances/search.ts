@@ -6,7 +6,6 @@ import { textOf } from "../target/values.ts";
 export type Fields = Record<string, unknown>;
 
 export type Search = {
-  /** Returns an ordinary payout with a fresh reference, which every target must accept. */
   ordinary: () => Fields;
   /**
    * Sends an ordinary payout with other values, and returns true if the target accepts it. Equal values are sent once.
@@ -54,7 +53,6 @@ function roundNumbers(limit: number): number[] {
     .toSorted((a, b) => b - a);
 }
 
-/** Returns the largest whole number from `low` that is accepted. `low` is accepted and `high` is refused. */
 async function bisect(low: number, high: number, accepts: (value: number) => Promise<boolean>): Promise<number> {
   let [best, worst] = [low, high];
   while (worst - best > 1) {
@@ -149,7 +147,6 @@ export async function largestByCurrency(
 
 const padded = (reference: unknown, length: number) => textOf(reference).padEnd(length, textOf(reference));
 
-/** Returns a reference of this length. */
 export const ofLength = ({ ordinary }: Search, length: number) => padded(ordinary()["reference"], length);
 
 /** Returns true if the target accepts an ordinary reference with capitals, as every target must. */
@@ -213,7 +210,6 @@ export async function longestReferenceBytes(search: Search, known: Declaration):
   return largestSize([ordinaryLength, most], accepts, () => acceptsOrdinary(search));
 }
 
-/** Returns the first and the last character of a reference. */
 export const endsOf = (reference: string): string[] => [[...reference][0]!, [...reference].at(-1)!];
 
 /** Returns an ordinary reference between two signs. */

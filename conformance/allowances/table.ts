@@ -1,14 +1,14 @@
 // The limits that a deployment may add to the interface (§8, D45): one entry for each field of certify.yaml. An entry
 // says how people read the limit, which requests exceed it, and with which payouts it is found and proved. The schema
 // says how a limit is declared, and fit.ts keeps requests inside it.
-import type { Declaration, Velocity } from "./declaration.ts";
+import { oneLine, wrapped } from "../report/visible.ts";
+import { fieldNames, meaningOf, type Declaration, type Velocity } from "./declaration.ts";
 import * as find from "./search.ts";
 import type { Fields, Search } from "./search.ts";
 import { textOf } from "../target/values.ts";
 
 /** How payouts prove a limit. The fields replace the fields of an ordinary payout. */
 type Proof<Value> = {
-  /** Describes the value of a payout to which the limit applies. */
   label: (fields: Fields, recipient: string) => string;
   /** What a reader must know about a limit that was found. */
   note?: string;
@@ -28,7 +28,6 @@ type Proof<Value> = {
 
 type Limit<Value> = {
   phrase: (limit: Value) => string;
-  /** The value that a commented field of certify.yaml shows. */
   example: Value;
   /** Says what the target refuses if a request with valid values exceeds the limit, such as "amounts above 1000000". */
   exceeded?: (limit: Value, fields: Fields) => string | undefined;
@@ -40,7 +39,6 @@ type Sized = Omit<Proof<number>, "inside" | "beyond"> &
   Pick<Limit<number>, "phrase" | "example"> & {
     /** The size of the value in a request; no number if the request has no such value. */
     size: (fields: Fields) => unknown;
-    /** Says what is refused. */
     beyond: (limit: number) => string;
     /** False if a value at the edge may be refused for another reason. */
     provesEdge?: boolean;
@@ -59,7 +57,6 @@ const madeOf = (characters: string) => {
 /** Returns true if the fields are those of a checkout, which has no phone number. */
 const isCheckout = (fields: Fields) => "country" in fields && !("phoneNumber" in fields);
 
-/** Returns true if the phone number is in one of the ranges. */
 export const inRanges = (ranges: readonly string[], phoneNumber: string): boolean =>
   ranges.some((range) => {
     const digits = range.replace(/x+$/, "");
@@ -90,7 +87,6 @@ const sized = ({ phrase, example, size, beyond, of, provesEdge = true, ...proof 
   };
 };
 
-/** The entry of the countries or of the currencies. */
 const place = (field: "country" | "currency", plural: string, valid: RegExp, example: string[]): Limit<string[]> => ({
   phrase: (codes) => `${plural}: ${codes.join(", ")}`,
   example,
@@ -282,7 +278,6 @@ export const provable = entries.flatMap(([field, { proof }]) => (proof ? [{ fiel
 const each = (limits: Declaration, text: (limit: Limit<unknown>, value: unknown) => string | undefined) =>
   entries.flatMap(([field, limit]) => (limits[field] === undefined ? [] : (text(limit, limits[field]) ?? [])));
 
-/** Returns one phrase for each limit. */
 export const limitPhrases = (limits: Declaration = {}): string[] => each(limits, ({ phrase }, value) => phrase(value));
 
 /**
@@ -291,3 +286,36 @@ export const limitPhrases = (limits: Declaration = {}): string[] => each(limits,
  */
 export const exceeded = (limits: Declaration, fields: Fields): string | undefined =>
   each(limits, (limit, value) => limit.exceeded?.(value, fields))[0];
+
+/** What the run found out about a field: its value if there is a limit, and the requests that prove it. */
+export type Finding = { value?: unknown; text: string };
+export type Findings = { [Name in keyof Declaration]?: Finding };
+
+const width = 100;
+
+const comment = (text: string) => wrapped(oneLine(text), width - 2).map((line) => `# ${line}`);
+
+/** Renders a value as JSON, which is also YAML, with a space after each comma and colon. */
+export const rendered = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(rendered).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  return `{ ${Object.entries(value)
+    .map(([name, inner]) => `${name}: ${rendered(inner)}`)
+    .join(", ")} }`;
+};
+
+function section(field: keyof Declaration, { value, text }: Finding): string {
+  const shown = value === undefined ? `# ${field}: ${rendered(table[field].example)}` : `${field}: ${rendered(value)}`;
+  return [...comment(meaningOf(field)), ...comment(text), shown, ""].join("\n");
+}
+
+/**
+ * Renders a declaration.
+ * @param introduction paragraphs about the whole file
+ * @param untried says why nothing was found out about a field
+ */
+export function renderDeclaration(introduction: readonly string[], findings: Findings, untried: string): string {
+  const fields = fieldNames as (keyof Declaration)[];
+  const sections = fields.map((field) => section(field, findings[field] ?? { text: untried }));
+  return [...introduction.flatMap(comment), "", ...sections].join("\n");
+}

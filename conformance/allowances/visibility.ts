@@ -42,7 +42,6 @@ export function createVisibility(limits: Limits, now: () => Date) {
   }
 
   return {
-    /** Returns how long to wait before a request, in milliseconds. */
     before(request: TargetRequest): number {
       if (!isOwnRead(request)) return 0;
       const { readAfterWriteMs = 0, replicas = false } = limits.all;
@@ -70,7 +69,6 @@ export function createVisibility(limits: Limits, now: () => Date) {
       if (status === 200) record.status = stated;
       return undefined;
     },
-    /** Remembers the record that a response created. */
     created(response: TargetResponse) {
       const { request } = response;
       if (request.method !== "POST" || !collections.has(request.path) || !isAccepted(response)) return;

@@ -1,6 +1,7 @@
 // Defines a broken server: a description, the requirements it violates, and the code that makes it violate them.
 import type { Hooks } from "../model/merchant.ts";
 import type { Profile } from "../results.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 export type { Hooks } from "../model/merchant.ts";
 export type { Ask, Call, Deliver, Message, Reply } from "../model/messages.ts";
@@ -72,8 +73,10 @@ export const joined =
 type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly string[]; isAlone?: true };
 type Ids = string | readonly string[];
 
-/** The faults of a topic: by requirement, and by a sentence that describes the defect. */
-export type Faults = Readonly<Record<string, Readonly<Record<string, How | Declared>>>>;
+/** The faults of a topic, each named after the requirement and by a sentence that describes the defect. */
+export type Faults = { readonly [Name in `${RequirementId}: ${string}`]: How | Declared } | Grouped;
+/** Faults by requirement, and by the sentence. */
+type Grouped = Readonly<Record<string, Readonly<Record<string, How | Declared>>>>;
 
 const declared = (fault: How | Declared): Declared => (typeof fault === "function" ? { how: fault } : fault);
 
@@ -96,7 +99,7 @@ export const caughtOnlyBy = (ids: Ids, fault: How | Declared, profile: Profile =
 export const alone = (fault: How | Declared): Declared => ({ ...declared(fault), isAlone: true });
 
 /** Declares that the checks of this requirement provoke all these faults (see `Fault.through`). */
-export const provokedBy = (id: string, faults: Faults): Faults =>
+export const provokedBy = (id: string, faults: Grouped): Grouped =>
   mapValues(faults, (defects) => mapValues(defects, (fault) => through(id, fault)));
 
 const mapValues = <From, To>(fields: Readonly<Record<string, From>>, change: (value: From) => To) =>
@@ -110,10 +113,11 @@ export const forEach = <const T>(
 
 /** Returns the faults of a topic as a list. */
 export const listed = (faults: Faults): Fault[] =>
-  Object.entries(faults).flatMap(([id, defects]) =>
-    Object.entries(defects).map(([defect, fault]) => {
-      const { also: others = [], isAlone, ...rest } = declared(fault);
-      const onlyBy = { ids: [id], profile: "core" } as const;
-      return { id: `${id}: ${defect}`, defect, violates: [id, ...others], ...(isAlone ? { onlyBy } : {}), ...rest };
-    }),
-  );
+  Object.entries(faults).flatMap(([name, fault]: [string, How | Declared | Grouped[string]]) => {
+    if (typeof fault !== "function" && !("how" in fault))
+      return Object.entries(fault).flatMap(([defect, each]) => listed({ [`${name}: ${defect}`]: each } as Faults));
+    const [id = "", defect = ""] = name.split(/: (.*)/s);
+    const { also: others = [], isAlone, ...rest } = declared(fault as How | Declared);
+    const onlyBy = { ids: [id], profile: "core" } as const;
+    return [{ id: name, defect, violates: [id, ...others], ...(isAlone ? { onlyBy } : {}), ...rest }];
+  });

@@ -3,7 +3,7 @@
 import type { Declaration } from "../allowances/declaration.ts";
 import type { Check } from "../check.ts";
 import { checks, watches } from "../topics/index.ts";
-import { conditionsOf } from "../run/conditions.ts";
+import { conditionsOf } from "../run/tree.ts";
 import { openSession } from "../run/open.ts";
 import { readOptions } from "../cli/options.ts";
 import type { RunOptions } from "../run-options.ts";

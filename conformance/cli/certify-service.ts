@@ -1,16 +1,20 @@
 // Runs the checks against a service: `certify` without a command.
+import { suiteSha256 } from "../certificate/hashes.ts";
 import { checks as dreddChecks } from "../topics/dredd/checks.ts";
 import { requireDredd } from "../contract/dredd.ts";
 import { thisMachine, type Outside } from "../recording/outside.ts";
 import { createRecording } from "../recording/recording.ts";
-import { print } from "../report/print.ts";
-import { CannotRun } from "../results.ts";
+import { packed } from "../recording/tape.ts";
+import { print } from "../report/visible.ts";
+import { CannotRun, type Report } from "../results.ts";
+import type { RunOptions } from "../run-options.ts";
 import { checksBeyondBudget, missingLines, needsConsent, planLines } from "../run/plan.ts";
-import { plannedChecks } from "../run/run.ts";
+import type { Output } from "../run/progress.ts";
+import { plannedChecks, run } from "../run/run.ts";
+import { areUnusual } from "../target/redact.ts";
 import { createInterruption } from "./interruption.ts";
 import { readOptions, type CertifyOptions } from "./options.ts";
 import { probe } from "./probe.ts";
-import { exchangesOf, runChecks } from "./recorded.ts";
 import { makeFolder, publish } from "./reporting.ts";
 
 /**
@@ -48,7 +52,7 @@ async function certify(given: CertifyOptions, machine: Outside, listen: () => vo
     );
   }
   if (planned.some((check) => dreddChecks.includes(check))) requireDredd();
-  if (given.reporting.signing !== undefined && checksBeyondBudget(planned, options).length > 0) {
+  if (given.reporting.signingKey !== undefined && checksBeyondBudget(planned, options).length > 0) {
     throw new CannotRun(
       "This budget is too small to earn a certificate. Nothing was paid. Raise --max-payouts and --max-total as shown above, or omit --sign.",
     );
@@ -62,4 +66,21 @@ async function certify(given: CertifyOptions, machine: Outside, listen: () => vo
   listen();
   const { results, now } = await runChecks(given, options, process.stdout, outside);
   return publish(results, given.reporting, now, exchangesOf(recording, given, results));
+}
+
+/** Runs the checks, through Prism if the caller asked for it. Returns the results and the time at which they are reported. */
+export async function runChecks(given: CertifyOptions, options: RunOptions, output: Output, outside: Outside) {
+  const prism = given.throughPrism ? await outside.startPrism(options.baseUrl) : undefined;
+  const results = await run({ ...options, prismUrl: prism?.url }, output, outside);
+  prism?.stop();
+  return { results, now: outside.now() };
+}
+
+/** Returns the file of the recorded exchanges; undefined if a key is too ordinary to be hidden in it. */
+export function exchangesOf(recording: ReturnType<typeof createRecording>, given: CertifyOptions, results: Report) {
+  if (!areUnusual(given)) return undefined;
+  const { reporting: _, tls: __, ...kept } = given;
+  const ranges = [given.declared, results.foundLimits].flatMap((limits) => limits?.numberRanges ?? []);
+  const { lines, options } = recording.finish(kept, ranges);
+  return packed({ start: { format: "certify exchanges 1", suite: suiteSha256(), options }, lines });
 }

@@ -66,31 +66,19 @@ function problemsOf(error: unknown): string[] {
   throw error;
 }
 
-/** Returns at most three names that are similar to `word` or contain it, the most similar first. */
-function nearest(word: string, known: readonly string[]): string[] {
+/**
+ * Returns a question that names at most three names that a mistyped word may mean, with a leading space; "" if no name
+ * is near.
+ */
+export function didYouMean(word: string, known: readonly string[]): string {
   const wanted = word.toLowerCase();
   const most = Math.max(2, Math.floor(wanted.length / 4));
-  return known
-    .map((name) => ({ name, away: distance(wanted, name), contains: wanted.length > 3 && name.includes(wanted) }))
-    .filter(({ away, contains }) => away <= most || contains)
+  const similar = known
+    .map((name) => ({ name, away: distance(wanted, name) }))
+    .filter(({ name, away }) => away <= most || (wanted.length > 3 && name.includes(wanted)))
     .toSorted((a, b) => a.away - b.away)
-    .slice(0, 3)
-    .map(({ name }) => name);
-}
-
-/** Returns a question that names what a mistyped word may mean, with a leading space; "" if no name is near. */
-export function didYouMean(word: string, known: readonly string[]): string {
-  const similar = nearest(word, known);
-  return similar.length === 0 ? "" : ` Did you mean ${similar.join(" or ")}?`;
-}
-
-/** Describes an error of `parseArgs` in one sentence, and suggests the nearest option for an unknown one. */
-function argumentFault(error: unknown, options: Options): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const [first = message] = message.split(/\. To specify|\. This command/);
-  const unknown = code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" ? /'--?([^']+)'/.exec(message)?.[1] : undefined;
-  const known = Object.keys(options).map((name) => `--${name}`);
-  return unknown === undefined ? first : `${first}.${didYouMean(`--${unknown}`, known)}`;
+    .slice(0, 3);
+  return similar.length === 0 ? "" : ` Did you mean ${similar.map(({ name }) => name).join(" or ")}?`;
 }
 
 /** What a command prints at its end. */
@@ -99,6 +87,7 @@ export type CommandResult = { exitCode: 0 | 1 | 2; text: string };
 /** What was given for the options of a table, before it is read. */
 type Given = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
 
+/** @throws OptionsError that suggests the nearest option for an unknown one */
 function parse(args: readonly string[], options: Options, allowPositionals: boolean) {
   const config = Object.entries(options).map(([name, { value, many = false }]) => {
     return [name, { type: value === undefined ? "boolean" : "string", multiple: many }] as const;
@@ -112,7 +101,11 @@ function parse(args: readonly string[], options: Options, allowPositionals: bool
     });
     return { given: values as Given, positionals };
   } catch (error) {
-    throw new OptionsError([argumentFault(error, options)]);
+    const { code, message } = error as NodeJS.ErrnoException;
+    const [fault = message] = message.split(/\. To specify|\. This command/);
+    const unknown = code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" ? /'(--?[^']+)'/.exec(message)?.[1] : undefined;
+    const known = Object.keys(options).map((name) => `--${name}`);
+    throw new OptionsError([unknown === undefined ? fault : `${fault}.${didYouMean(unknown, known)}`]);
   }
 }
 
@@ -162,10 +155,11 @@ export function repeatWords(options: Options, given: Given): string[] {
   });
 }
 
-const labelOf = (name: string, { value }: Option) => `--${name}${value === undefined ? "" : ` ${value}`}`;
+/** Returns an option with its placeholder, such as "--base-url URL". */
+export const labelOf = (name: string, { value }: Option) => `--${name}${value === undefined ? "" : ` ${value}`}`;
 const withoutMarks = (text: string) => text.replaceAll("`", "");
-const withDefault = ({ meaning, initial, otherwise = initial }: Option) =>
-  otherwise === undefined ? meaning : `${meaning} (default: ${otherwise})`;
+const defaultOf = ({ initial, otherwise }: Option) =>
+  otherwise ?? (initial === undefined ? undefined : `\`${initial}\``);
 
 const labelWidth = 30;
 const textWidth = 88;
@@ -174,7 +168,9 @@ const textWidth = 88;
 export function helpOf(options: Options): string {
   const lines = Object.entries(options).flatMap(([name, option]) => {
     const label = `  ${labelOf(name, option)}`;
-    const [first = "", ...rest] = wrapped(withoutMarks(withDefault(option)), textWidth);
+    const initial = defaultOf(option);
+    const text = initial === undefined ? option.meaning : `${option.meaning} (default: ${initial})`;
+    const [first = "", ...rest] = wrapped(withoutMarks(text), textWidth);
     const start = label.length < labelWidth ? [label.padEnd(labelWidth) + first] : [label, indented(first)];
     return [...start, ...rest.map(indented)];
   });
@@ -186,15 +182,8 @@ const indented = (text: string) => " ".repeat(labelWidth) + text;
 /** Renders a table of options in Markdown, for the guide. */
 export function guideOf(options: Options): string {
   const rows = Object.entries(options).map(([name, option]) => {
-    const {
-      value,
-      meaning,
-      required,
-      initial,
-      otherwise = initial === undefined ? undefined : `\`${initial}\``,
-    } = option;
-    const missing = required !== undefined ? "required" : value === undefined ? "off" : "none";
-    return [`\`${labelOf(name, option)}\``, meaning, otherwise ?? missing];
+    const missing = option.required !== undefined ? "required" : option.value === undefined ? "off" : "none";
+    return [`\`${labelOf(name, option)}\``, option.meaning, defaultOf(option) ?? missing];
   });
   const cells = [["option", "meaning", "default"], ["---", "---", "---"], ...rows];
   return cells.map((row) => `| ${row.map((cell) => cell.replaceAll("|", String.raw`\|`)).join(" | ")} |`).join("\n");

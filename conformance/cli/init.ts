@@ -2,13 +2,11 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readDeclaration } from "../allowances/declaration.ts";
-import { renderDeclaration, type Findings } from "../allowances/file.ts";
 import { findLimits, NothingToTry } from "../allowances/find.ts";
-import { limitPhrases } from "../allowances/table.ts";
+import { limitPhrases, renderDeclaration, type Findings } from "../allowances/table.ts";
 import { largestTried } from "../topics/create/checks.ts";
 import { counted } from "../report/words.ts";
-import { print } from "../report/print.ts";
-import { oneLine } from "../report/visible.ts";
+import { oneLine, print } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
 import { openTarget } from "../run/open.ts";
 import { limitText } from "../run/plan.ts";

@@ -81,7 +81,6 @@ test.each<[string[], string]>([
   [[...url, "--webhook-listen", "localhost"], "--webhook-listen must look like"],
   [[...url, "--webhook-listen", "localhost:99999"], "--webhook-listen must look like"],
   [[...url, "--webhook-url", "https://h.example"], "needs --webhook-listen"],
-  [[...url, "--baseline", "/nowhere/known.yaml"], "--baseline: ENOENT"],
   [[...url, "--sign", "/nowhere/key"], "--sign: Cannot read the private key: ENOENT"],
   [[...url, "--ca", "/nowhere/ca.pem"], "cannot read /nowhere/ca.pem"],
   [[...url, "--challenge", ""], "--challenge must be 1 to 200 printable ASCII characters"],

@@ -6,7 +6,6 @@ import { readPrivateKey } from "../certificate/keys.ts";
 import { readDeclaration } from "../allowances/declaration.ts";
 import { inRanges } from "../allowances/table.ts";
 import { maskPhone } from "../target/redact.ts";
-import { readBaseline } from "../report/baseline.ts";
 import type { Reporting } from "./reporting.ts";
 import { catalogue, sideCatalogues } from "../contract/requirements.ts";
 import { isSide, type EffectsAllowed, type Profile, type Side } from "../results.ts";
@@ -97,36 +96,21 @@ export const seedOptions = {
   },
 } as const satisfies Options;
 
-/** The options about the report of every kind of run. `ids` are those of all requirements. */
-export const reportOptions = (ids: readonly string[]) =>
-  ({
-    report: { value: "DIR", meaning: "directory for the report", initial: "./certify-report", repeat: false },
-    baseline: {
-      value: "FILE",
-      meaning: "known failures to tolerate until they expire (YAML: id, reason, expires)",
-      read: (file: string) => readBaseline(text(file), ids),
-      repeat: false,
-    },
-    sign: {
-      value: "KEYFILE",
-      meaning: "signs certificate.jws with this key if the run is certified (see `certify keygen`)",
-      read: readPrivateKey,
-      repeat: false,
-    },
-    "valid-days": {
-      value: "N",
-      meaning: "validity of that certificate in days",
-      initial: "90",
-      read: whole(1, 3650),
-      repeat: false,
-    },
-  }) as const satisfies Options;
+/** The options about the report of every kind of run. */
+export const reportOptions = {
+  report: { value: "DIR", meaning: "directory for the report", initial: "./certify-report", repeat: false },
+  sign: {
+    value: "KEYFILE",
+    meaning: "signs certificate.jws with this key if the run is certified (see `certify keygen`)",
+    read: readPrivateKey,
+    repeat: false,
+  },
+} as const satisfies Options;
 
 /** Where the reports go, from the values of `reportOptions`. */
-export const reportingOf = (values: Values<ReturnType<typeof reportOptions>>): Reporting => ({
+export const reportingOf = (values: Values<typeof reportOptions>): Reporting => ({
   folder: values.report,
-  baseline: values.baseline ?? [],
-  ...(values.sign ? { signing: { key: values.sign, validDays: values["valid-days"] } } : {}),
+  ...(values.sign ? { signingKey: values.sign } : {}),
 });
 
 /** The options of a run against a service, in groups as --help shows them. */
@@ -257,7 +241,7 @@ export const serviceGroups = {
       read: plainUrl,
     },
   },
-  Report: reportOptions(catalogue.map(({ id }) => id)),
+  Report: reportOptions,
 } as const satisfies Record<string, Options>;
 
 export const serviceOptions = {

@@ -11,7 +11,7 @@ import { counted } from "../report/words.ts";
 import { isSystemError, type CommandResult } from "./flags.ts";
 import type { CertifyOptions } from "./options.ts";
 import { probe } from "./probe.ts";
-import { runChecks } from "./recorded.ts";
+import { runChecks } from "./certify-service.ts";
 import { exchangesFile, renderReports } from "./reporting.ts";
 import { read } from "./verify.ts";
 
@@ -19,13 +19,12 @@ const mostShown = 10;
 
 /** Repeats the run of a tape, and renders its report. */
 async function judgedAgain({ start, lines }: Tape, exchangesSha256: string) {
-  const { baseline } = start;
-  const given: CertifyOptions = { ...start.options, reporting: { folder: "", baseline: [...baseline] } };
+  const given: CertifyOptions = { ...start.options, reporting: { folder: "" } };
   const silent = { write: () => undefined };
-  const { results, now } = await createReplay(lines, given).repeat(async (outside) =>
+  const { results } = await createReplay(lines, given).repeat(async (outside) =>
     runChecks(given, await probe(given, outside), silent, outside),
   );
-  return renderReports({ ...results, exchangesSha256 }, baseline, now);
+  return renderReports({ ...results, exchangesSha256 });
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;

@@ -1,11 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { readPrivateKey, readPublicKey, writeKeyPair } from "../certificate/keys.ts";
-import { verifyCertificate } from "../certificate/verify.ts";
+import { readPrivateKey, writeKeyPair } from "../certificate/keys.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
 import { makeFolder, publish } from "./reporting.ts";
+import { verify } from "./verify.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
 let folder: string;
@@ -22,7 +22,7 @@ afterEach(() => {
 });
 
 const signing = () => {
-  const reporting = { folder: at("report"), baseline: [], signing: { key: readPrivateKey(at("key")), validDays: 90 } };
+  const reporting = { folder: at("report"), signingKey: readPrivateKey(at("key")) };
   makeFolder(reporting);
   return reporting;
 };
@@ -31,10 +31,9 @@ const texts = ["junit.xml", "report.html", "report.json", "summary.md"];
 test("writes every file, and a certificate that verifies against the written report.json", async () => {
   expect(await publish(sampleReport([requirement("create.echo", "pass")]), signing(), now)).toBe(0);
   expect(readdirSync(at("report")).toSorted()).toEqual(["certificate.jws", ...texts]);
-  const jws = readFileSync(at("report/certificate.jws"), "utf8").trim();
-  const reportJson = readFileSync(at("report/report.json"));
-  const verification = await verifyCertificate({ jws, key: readPublicKey(at("key.pub")), now, reportJson });
-  expect(verification).toMatchObject({ valid: true, certificate: { exp: now.getTime() / 1000 + 90 * 86_400 } });
+  const args = [at("report/certificate.jws"), "--key", at("key.pub"), "--report", at("report/report.json")];
+  const text = expect.stringContaining(" to 2027-02-18T12:00:00.000Z");
+  expect(await verify(args, now)).toEqual({ exitCode: 0, text });
 });
 
 test.each([
@@ -50,5 +49,5 @@ test.each([
 });
 
 test("refuses a folder that cannot be created", () => {
-  expect(() => makeFolder({ folder: at("key/report"), baseline: [] })).toThrow("--report: ENOTDIR");
+  expect(() => makeFolder({ folder: at("key/report") })).toThrow("--report: ENOTDIR");
 });

@@ -5,12 +5,10 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../certificate/hashes.ts";
 import { NotCertified, signCertificate } from "../certificate/sign.ts";
-import { applyBaseline, type KnownFailure } from "../report/baseline.ts";
-import { withoutExcess } from "../report/evidence.ts";
 import { renderHtml } from "../report/html.ts";
-import { renderJson } from "../report/json.ts";
+import { renderJson, withoutExcess } from "../report/json.ts";
 import { renderJunit } from "../report/junit.ts";
-import { complain, print } from "../report/print.ts";
+import { complain, print } from "../report/visible.ts";
 import { renderSummary } from "../report/summary.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { CannotRun, exitCodeOf, type Report } from "../results.ts";
@@ -18,10 +16,8 @@ import { CannotRun, exitCodeOf, type Report } from "../results.ts";
 export type Reporting = {
   /** The directory for the files. */
   folder: string;
-  /** The failures that are tolerated until they expire. */
-  baseline: KnownFailure[];
-  /** How to sign the certificate; undefined if none was requested. */
-  signing?: { key: KeyObject; validDays: number };
+  /** The key that signs a certificate; undefined if none was requested. */
+  signingKey?: KeyObject;
 };
 
 /**
@@ -40,9 +36,9 @@ export function makeFolder({ folder }: Reporting): void {
 /** The name of the file with everything that the run learned from outside. */
 export const exchangesFile = "exchanges.jsonl.gz";
 
-/** Applies the baseline and renders report.html, report.json, junit.xml and summary.md. */
-export function renderReports(found: Report, baseline: readonly KnownFailure[], now: Date) {
-  const report = withoutExcess(applyBaseline(found, baseline, now));
+/** Renders report.html, report.json, junit.xml and summary.md. */
+export function renderReports(found: Report) {
+  const report = withoutExcess(found);
   const json = renderJson(report);
   const contents: Record<string, string> = {
     "report.html": renderHtml(report),
@@ -60,16 +56,16 @@ export function renderReports(found: Report, baseline: readonly KnownFailure[], 
  */
 export async function publish(
   found: Report,
-  { folder, baseline, signing }: Reporting,
+  { folder, signingKey }: Reporting,
   now: Date,
   exchanges?: Buffer,
 ): Promise<0 | 1 | 2> {
   const recorded = exchanges && { exchangesSha256: sha256(exchanges) };
-  const { report, json, contents: texts } = renderReports({ ...found, ...recorded }, baseline, now);
+  const { report, json, contents: texts } = renderReports({ ...found, ...recorded });
   const contents: Record<string, string | Buffer> = { ...texts, ...(exchanges && { [exchangesFile]: exchanges }) };
   let refusal: string | undefined;
   try {
-    if (signing) contents["certificate.jws"] = `${await signCertificate(report, json, { ...signing, now })}\n`;
+    if (signingKey) contents["certificate.jws"] = `${await signCertificate(report, json, { key: signingKey, now })}\n`;
   } catch (error) {
     if (!(error instanceof NotCertified)) throw error;
     refusal = error.message;

@@ -1,14 +1,26 @@
-// Implements `certify verify`: checks a certificate, and says what it states and what was not checked.
+// Implements `certify verify`, which works without a network. A signature proves only who made the statements of a
+// certificate, so a reader says what it must state.
 import { readFileSync } from "node:fs";
+import type { KeyObject } from "node:crypto";
 import { basename } from "node:path";
+import { decodeProtectedHeader, errors, jwtVerify } from "jose";
+import { payoutOf, referencesOf, seedOf } from "../certificate/challenge.ts";
 import { sha256 } from "../certificate/hashes.ts";
-import { readPublicKey } from "../certificate/keys.ts";
-import type { Certificate } from "../certificate/sign.ts";
-import { comparisonsOf, verifyCertificate, type Expectations } from "../certificate/verify.ts";
+import { readPublicKey, thumbprint } from "../certificate/keys.ts";
+import { algorithm, certificateType, claimForms, type Certificate } from "../certificate/sign.ts";
 import { oneLine, visible } from "../report/visible.ts";
-import { effects } from "../report/words.ts";
-import { CannotRun, isSide, profiles } from "../results.ts";
-import { InvalidValue, oneOf, readFlags, refuse, type CommandResult, type Options } from "./flags.ts";
+import { duration, effects, seedText } from "../report/words.ts";
+import { CannotRun, isSide, profiles, type Report } from "../results.ts";
+import {
+  InvalidValue,
+  labelOf,
+  oneOf,
+  readFlags,
+  refuse,
+  type CommandResult,
+  type Options,
+  type Values,
+} from "./flags.ts";
 
 /** Reads a file that the caller named. */
 export function read(file: string): Buffer {
@@ -53,42 +65,126 @@ export const verifyOptions = {
   require: { value: "full", meaning: "nothing may have weakened the run", read: oneOf("full") },
 } as const satisfies Options;
 
-const moment = (time: number) => new Date(time * 1000).toISOString();
+type Expected = Values<typeof verifyOptions>;
 
-/**
- * Renders what a certificate states as lines of text.
- * @param compared true if the certificate was compared with a report
- */
-function statement(certificate: Certificate, compared: boolean): string[] {
-  const { counts, hashes, weakenedBy, seed, challenge } = certificate;
+/** Thrown for a certificate that is invalid, or not as expected. */
+class Invalid extends Error {}
+
+const day = (seconds: unknown) => new Date(Number(seconds) * 1000).toISOString();
+
+/** Explains an error of `jwtVerify` to the person who received the certificate. */
+async function reasonFor(error: unknown, jws: string, key: KeyObject): Promise<string> {
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    return `It is signed with algorithm ${decodeProtectedHeader(jws).alg}; only ${algorithm} is allowed.`;
+  if (error instanceof errors.JWSSignatureVerificationFailed) {
+    const [named, given] = [decodeProtectedHeader(jws).kid, await thumbprint(key)];
+    return named === given
+      ? "It was changed after it was signed: the signature does not match its content."
+      : `It was signed with a different key: ${named ?? "unnamed"} instead of ${given}.`;
+  }
+  if (error instanceof errors.JWTExpired) return `It expired on ${day(error.payload.exp)}.`;
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === "typ") return "It is a signed token, but not a conformance certificate.";
+    return error.claim === "nbf" && error.reason === "check_failed"
+      ? `It is not valid before ${day(error.payload.nbf)}.`
+      : `It is not a conformance certificate: "${error.claim}" is missing or invalid.`;
+  }
+  if (error instanceof errors.JOSEError) return "It is not a certificate: it is not a readable signed token.";
+  throw error;
+}
+
+/** Returns what a certificate states. @throws Invalid if signature, algorithm, type, validity or a claim is not right */
+async function certificateIn(jws: string, key: KeyObject, now: Date): Promise<Certificate> {
+  const options = { algorithms: [algorithm], typ: certificateType, currentDate: now };
+  const { payload } = await jwtVerify(jws, key, options).catch(async (error: unknown) => {
+    throw new Invalid(await reasonFor(error, jws, key));
+  });
+  const wrong = Object.entries(claimForms).find(([name, isValid]) => !isValid(payload[name]));
+  if (wrong)
+    throw new Invalid(
+      `It is not a certificate of this version: "${wrong[0]}" is missing or invalid. Ask for a new one.`,
+    );
+  const certificate = payload as unknown as Certificate;
+  if (certificate.verdict !== "certified") throw new Invalid(`It states the verdict ${String(certificate.verdict)}.`);
+  return certificate;
+}
+
+const withoutSlash = (url: string) => url.replace(/\/+$/, "");
+
+const challengeOf = ({ challenge, seed }: Certificate) => {
+  if (challenge === null) return "no challenge";
+  return seed === seedOf(challenge) ? challenge : `${challenge}, but a seed that was not derived from it`;
+};
+
+/** An option of a reader: what the certificate states about it, and what the reader expects. */
+type Comparison = { option: keyof Expected; stated: string; expected?: string | undefined; ok: boolean };
+
+const same = (option: keyof Expected, stated: string, expected: string | undefined): Comparison => {
+  return { option, stated, expected, ok: stated === expected };
+};
+
+/** Compares a certificate with everything that a reader can expect. An expectation that is undefined is not checked. */
+function comparisonsOf(certificate: Certificate, expected: Expected, now: Date): Comparison[] {
+  const { sub, profile, hashes, finishedAt, weakenedBy } = certificate;
+  const { target, "max-age": maxAge } = expected;
+  const age = now.getTime() - Date.parse(finishedAt);
+  return [
+    same("target", withoutSlash(sub), target && withoutSlash(target)),
+    same("profile", profile, expected.profile),
+    same("contract", hashes.spec, expected.contract),
+    {
+      option: "max-age",
+      stated: `a run that ended at ${finishedAt}, ${duration(age)} ago`,
+      expected: maxAge === undefined ? undefined : `at most ${duration(maxAge)} ago`,
+      ok: maxAge !== undefined && age <= maxAge,
+    },
+    same("challenge", challengeOf(certificate), expected.challenge),
+    {
+      option: "require",
+      stated: weakenedBy.join("; ") || "nothing weakened the run",
+      expected: expected.require && "that nothing weakened the run",
+      ok: weakenedBy.length === 0,
+    },
+  ];
+}
+
+/** @throws Invalid if the report is not the certified one, or does not have the payouts of a challenge */
+function requireReport({ hashes, profile }: Certificate, report: Buffer, challenge: string | undefined): void {
+  if (sha256(report) !== hashes.report)
+    throw new Invalid(
+      `The report is not the certified report: its SHA-256 is ${sha256(report)} instead of ${hashes.report}.`,
+    );
+  if (challenge === undefined || isSide(profile)) return;
+  if (payoutOf(challenge, JSON.parse(report.toString()) as Report) === undefined)
+    throw new Invalid(
+      `--challenge: the report has no payout with a reference derived from it, such as ${referencesOf(challenge)[0]}`,
+    );
+}
+
+/** Renders what a certificate states, and the options that would have checked more. */
+function statement(certificate: Certificate, open: readonly Comparison[], isCompared: boolean): string[] {
+  const { counts, hashes, weakenedBy, profile } = certificate;
   const lines: [label: string, text: string][] = [
     ["Target", certificate.sub],
     ["Scope", certificate.scope],
-    ["Profile", certificate.profile],
-    ...(isSide(certificate.profile)
-      ? []
-      : [["Effects", `${certificate.effects} (${effects[certificate.effects]})`] as [string, string]]),
+    ["Profile", profile],
+    ["Effects", isSide(profile) ? "none" : `${certificate.effects} (${effects[certificate.effects]})`],
     ["Run", `${certificate.startedAt} to ${certificate.finishedAt}`],
-    ["Valid", `${moment(certificate.nbf)} to ${moment(certificate.exp)}`],
+    ["Valid", `${day(certificate.nbf)} to ${day(certificate.exp)}`],
     ["Results", `${counts.pass} passed, ${counts.warn} warnings, ${counts.observed} observed, none failed`],
     ...weakenedBy.map((text): [string, string] => ["Weakened by", text]),
-    ["Seed", challenge === null ? String(seed) : `${seed}, derived from the challenge ${challenge}`],
+    ["Seed", seedText(certificate)],
     ["Contract", hashes.spec],
     ["Suite", `${certificate.suiteVersion} ${hashes.suite}`],
-    ["Report", `${hashes.report}${compared ? " (matches the given report)" : ""}`],
+    ["Report", `${hashes.report}${isCompared ? " (matches the given report)" : ""}`],
   ];
-  return lines.map(([label, value]) => `${label.padEnd(12)}${oneLine(value)}`);
-}
-
-/** Names the options that would have checked more, and what the certificate states about each. */
-function openLines(certificate: Certificate, expected: Expectations, compared: boolean, now: Date): string[] {
-  const open = [
-    ...(compared ? [] : [{ option: "--report FILE", stated: "the report was not compared" }]),
-    ...comparisonsOf(certificate, expected, now).filter((each) => each.expected === undefined),
+  const unchecked = open.map(
+    ({ option, stated }) => `  ${labelOf(option, verifyOptions[option]).padEnd(24)}${oneLine(stated)}`,
+  );
+  return [
+    ...lines.map(([label, value]) => `${label.padEnd(12)}${oneLine(value)}`),
+    ...(open.length === 0 ? [] : ["", "Not checked. Each option would check the statement after it:", ...unchecked]),
   ];
-  if (open.length === 0) return [];
-  const lines = open.map(({ option, stated }) => `  ${option.padEnd(24)}${oneLine(stated)}`);
-  return ["", "Not checked. Each option would check the statement after it:", ...lines];
 }
 
 /**
@@ -98,21 +194,26 @@ function openLines(certificate: Certificate, expected: Expectations, compared: b
 export async function verify(args: readonly string[], now: Date): Promise<CommandResult> {
   const { values, positionals, faults } = readFlags(args, verifyOptions, 1);
   refuse(faults);
-  const { key, report, "max-age": maxAge, ...others } = values;
-  const expected: Expectations = { ...others, maxAge };
   const [file = ""] = positionals;
-  const verification = await verifyCertificate({
-    jws: read(file).toString("utf8").trim(),
-    key,
-    now,
-    expected,
-    ...(report === undefined ? {} : { reportJson: read(report) }),
-  });
-  if (!verification.valid) {
-    return { exitCode: 1, text: `INVALID  ${basename(file)}\n${visible(verification.reason)}\n` };
+  const jws = read(file).toString("utf8").trim();
+  const report = values.report === undefined ? undefined : read(values.report);
+  try {
+    const certificate = await certificateIn(jws, values.key, now);
+    const comparisons = comparisonsOf(certificate, values, now);
+    const unmet = comparisons.filter(({ expected, ok }) => expected !== undefined && !ok);
+    if (unmet.length > 0) {
+      const reasons = unmet.map(
+        ({ option, stated, expected }) => `--${option}: it states ${stated}; expected: ${expected}`,
+      );
+      throw new Invalid(reasons.join("\n"));
+    }
+    if (report) requireReport(certificate, report, values.challenge);
+    const open = comparisons.filter(({ expected }) => expected === undefined);
+    if (!report) open.unshift({ option: "report", stated: "the report was not compared", ok: false });
+    const lines = statement(certificate, open, report !== undefined);
+    return { exitCode: 0, text: `VALID  ${basename(file)}\n${lines.join("\n")}\n` };
+  } catch (error) {
+    if (!(error instanceof Invalid)) throw error;
+    return { exitCode: 1, text: `INVALID  ${basename(file)}\n${visible(error.message)}\n` };
   }
-  const { certificate } = verification;
-  const compared = report !== undefined;
-  const lines = [...statement(certificate, compared), ...openLines(certificate, expected, compared, now)];
-  return { exitCode: 0, text: `VALID  ${basename(file)}\n${lines.join("\n")}\n` };
 }

@@ -4,9 +4,7 @@ import { allowsMadeUpNumbers, type CheckOptions, type RunOptions } from "../run-
 import { textOf } from "../target/values.ts";
 
 export type Pair = {
-  /** ISO 3166 code. */
   country: string;
-  /** ISO 4217 code. */
   currency: string;
   /** The calling code. Every phone number of the country starts with it. */
   code: string;
@@ -16,7 +14,6 @@ export type Pair = {
   digits: number;
 };
 
-/** The pairs of country and currency that most checks use. */
 export const commonPairs: readonly [Pair, ...Pair[]] = [
   { country: "CI", currency: "XOF", code: "225", mobile: ["07", "05", "01"], digits: 13 },
   { country: "NG", currency: "NGN", code: "234", mobile: ["803", "806", "703", "813", "905"], digits: 13 },
@@ -74,10 +71,8 @@ function numberIn({ code, mobile, digits }: Pair, recipient: Recipient, random: 
   return start + middle + lastDigits(recipient, random);
 }
 
-/** The fields of a disbursement that say to whom, where and in which currency it is paid. */
 export type Payee = { phoneNumber: string; country: string; currency: string };
 
-/** Returns a payee with a made-up number in the pair's country. */
 export const payeeIn = (pair: Pair, recipient: Recipient, random: Random): Payee => ({
   phoneNumber: numberIn(pair, recipient, random),
   country: pair.country,

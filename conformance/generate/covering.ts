@@ -5,7 +5,6 @@ import { createRandom, shuffled } from "./random.ts";
 
 /** For each dimension, in order, the index of one of its values. */
 export type Row = readonly number[];
-/** Dimensions whose values are combined, by their indices. */
 type Group = readonly number[];
 
 const indices = (count: number) => Array.from({ length: count }, (_, index) => index);
@@ -24,7 +23,6 @@ function combination(row: readonly (number | undefined)[], group: Group): number
   return name;
 }
 
-/** Returns every pair of dimensions. */
 export const pairsOf = (dimensions: number): Group[] =>
   indices(dimensions).flatMap((first) => indices(first).map((second) => [second, first]));
 
@@ -32,7 +30,6 @@ export const pairsOf = (dimensions: number): Group[] =>
 export const combinationsIn = (rows: readonly Row[], groups: readonly Group[]) =>
   new Set(rows.flatMap((row) => groups.map((group) => combination(row, group)!)));
 
-/** Returns rows that have only the values of one combination, for every combination of a group. */
 const partialRows = (sizes: readonly number[], group: Group) =>
   group.reduce<(number | undefined)[][]>(
     (rows, dimension) => rows.flatMap((row) => indices(sizes[dimension]!).map((value) => row.with(dimension, value))),

@@ -54,7 +54,6 @@ const under = (segment: string): Address => ({
   write: (address) =>
     address.replace(/\/([^/?]+)(?=\?)/, (_, name: string) => `/${segment.replaceAll("*", name.slice(0, 3))}/${name}`),
 });
-/** The name of the mailbox in an address, which differs in each run. */
 const wordOf = (address: string) => /([^/?]+)\?/.exec(address)?.[1] ?? "";
 /** Adds parameters. Each `*` stands for the mailbox's name. */
 const followed = (what: string, by: string): Address => ({
@@ -162,7 +161,6 @@ const dimensions = {
 export const { length: referenceKinds } = dimensions.reference;
 
 export type Name = keyof typeof dimensions;
-/** The conditions of one payout: a value of each dimension. */
 export type Conditions = { [Each in Name]: (typeof dimensions)[Each][number] };
 
 const names = Object.keys(dimensions) as Name[];

@@ -22,27 +22,3 @@ describe("references of a run", () => {
     expect(merchant.referenceIn('{"reference":"another"}')).toBeUndefined();
   });
 });
-
-describe("headers", () => {
-  test("are a program's, with those that were given in the program's order", () => {
-    const all = merchants.map(({ headers }) =>
-      headers({ "content-type": "text/plain", "x-team": "a", "x-api-key": "k" }),
-    );
-    for (const headers of all) {
-      const names = Object.keys(headers).map((name) => name.toLowerCase());
-      expect(new Set(names).size).toBe(names.length);
-      expect(names.at(-1)).toBe("x-team");
-      expect(Object.values(headers)).toEqual(expect.arrayContaining(["text/plain", "k"]));
-      expect(Object.values(headers)).not.toContain("");
-    }
-    expect(new Set(all.map((headers) => Object.keys(headers).join())).size).toBeGreaterThan(5);
-  });
-
-  test("of the program itself are left out of commands", () => {
-    const given = { "x-api-key": "k", "content-type": "text/plain" };
-    for (const { headers, withoutUsual } of merchants) {
-      const left = Object.values(withoutUsual(headers(given)));
-      expect(left.toSorted()).toEqual(["k", "text/plain"]);
-    }
-  });
-});

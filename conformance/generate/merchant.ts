@@ -33,7 +33,6 @@ function derived(name: string, alphabet: string, length: number): string {
   return text;
 }
 
-/** Returns a word that can be pronounced. */
 const wordOf = (random: Random, length: number) =>
   Array.from({ length }, (_, index) =>
     pick(random, [...(index % 2 === 0 ? "bdfgklmnprstvz" : "aeiou")] as [string]),
@@ -64,22 +63,6 @@ const programs: readonly [(random: Random) => Headers, ...((random: Random) => H
     "Accept-Encoding": "gzip, compress, deflate, br",
   }),
   () => ({
-    "user-agent": "got (https://github.com/sindresorhus/got)",
-    "x-api-key": "",
-    accept: "application/json",
-    "content-type": "",
-    "content-length": "",
-    "accept-encoding": "gzip, deflate, br",
-  }),
-  () => ({
-    "x-api-key": "",
-    "Content-Type": "",
-    "Content-Length": "",
-    Accept: "*/*",
-    "User-Agent": "node-fetch",
-    "Accept-Encoding": "gzip,deflate",
-  }),
-  () => ({
     Host: "",
     connection: "keep-alive",
     "content-type": "",
@@ -99,16 +82,6 @@ const programs: readonly [(random: Random) => Headers, ...((random: Random) => H
     Connection: "Keep-Alive",
     "Accept-Encoding": "gzip",
     "User-Agent": `okhttp/4.${random(9, 12)}.${random(0, 3)}`,
-  }),
-  (random) => ({
-    Accept: "application/json",
-    "X-Api-Key": "",
-    "Content-Type": "",
-    "Content-Length": "",
-    Host: "",
-    Connection: "Keep-Alive",
-    "User-Agent": `Apache-HttpClient/4.5.${random(10, 14)} (Java/17.0.${random(5, 14)})`,
-    "Accept-Encoding": "gzip,deflate",
   }),
   (random) => ({
     Accept: "application/json, application/*+json",
@@ -173,13 +146,11 @@ export function createMerchant(options: MerchantOptions) {
   const made: string[] = [];
   let mailboxes = 0;
   return {
-    /** The merchant's name: a word in lower case. */
     name,
     /** A reference that no record has. */
     unknown: `${name}-${derived(`unknown ${runId}`, letters + digits, 10)}`,
     /** Well-formed keys that no merchant has. */
     keys: ["a", "b"].map((which) => derived(`key ${which} ${runId}`, letters + digits, 32)) as [string, string],
-    /** Returns an unused reference. */
     fresh(): string {
       const reference = referenceOf(options, made.length + 1);
       made.push(reference);
@@ -194,7 +165,6 @@ export function createMerchant(options: MerchantOptions) {
     },
     /** Returns the path of a new mailbox for webhooks. Its last segment is unique. */
     mailbox: () => `${folder}/${derived(`mailbox ${runId} ${(mailboxes += 1)}`, letters + digits, 12)}`,
-    /** The query of the merchant's addresses. */
     query: `${order}=${random(1000, 99_999)}&${origin}=${name}`,
     /** Returns headers as the merchant's program sends them. */
     headers: (given: Headers): Headers => inOrder(program, given),

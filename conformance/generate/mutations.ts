@@ -4,7 +4,6 @@ import * as fc from "fast-check";
 import type { Schema } from "../contract/contract.ts";
 
 type Mutation = {
-  /** A description of the change, for people. */
   what: string;
   field: string;
   body: Record<string, unknown>;

@@ -14,7 +14,6 @@ export type Planned = {
   conditions: Conditions;
   amount: number;
   pair: Pair;
-  /** The countries of the currency and of the phone number. */
   currency: Pair;
   number: Pair;
   /** The values that are not tried, each with the reason. */
@@ -36,7 +35,6 @@ function obstacle(options: CheckOptions, { ending, amount }: Conditions, name: N
     : undefined;
 }
 
-/** Returns the conditions without the values for which there is a reason. */
 export function without<Kind extends Planned>(planned: Kind, reasonOf: (name: Name) => string | undefined): Kind {
   const left = valuesOf(planned.conditions).flatMap(([name, { what }]) => {
     const why = reasonOf(name);
@@ -53,7 +51,6 @@ export function without<Kind extends Planned>(planned: Kind, reasonOf: (name: Na
   };
 }
 
-/** Returns the payouts of a run, in their order. */
 export function planOf(options: CheckOptions): Planned[] {
   const random = createRandom(options.seed, "amounts");
   const turns = new Map<string, number>();

@@ -18,11 +18,9 @@ export function createRandom(seed: number, name: string): Random {
   };
 }
 
-/** Returns one of the values. */
 export const pick = <T>(random: Random, values: readonly [T, ...T[]]): T =>
   values[random(0, values.length - 1)] ?? values[0];
 
-/** Returns the items in a random order. */
 export function shuffled<T>(items: readonly T[], random: Random): T[] {
   return items
     .map((item) => ({ item, place: random(0, 2 ** 32) }))

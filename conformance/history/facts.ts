@@ -22,9 +22,7 @@ export type Attempt = {
   sent: Record<string, unknown>;
   key: NonNullable<TargetRequest["key"]>;
   response: TargetResponse;
-  /** The status of the response; undefined if there was no response. */
   status: number | undefined;
-  /** The time at which the response was received. */
   at: Date;
   /** The mailbox of the run's receiver to which the request's webhookURL leads; undefined if it leads elsewhere. */
   mailbox?: string;
@@ -36,7 +34,6 @@ export type RecordFact = Attempt & {
   reference?: string;
 };
 
-/** A request that the target refused. */
 export type Refusal = Attempt & { status: number };
 
 export type Facts = {

@@ -12,7 +12,6 @@ type Merchant = "own" | "second";
 export type History = {
   kind: Kind;
   merchant: Merchant;
-  /** The service's reference. */
   reference: string;
   /** The facts by field, each with the first response that stated it. */
   facts: Map<string, { value: unknown; response: TargetResponse }>;
@@ -22,11 +21,9 @@ export type History = {
   open?: TargetResponse;
   /** The latest record that verify returned; undefined if it has not returned a record yet. */
   record?: Fields;
-  /** The response that contained the record. */
   read?: TargetResponse;
 };
 
-/** A response that contradicts an earlier response. */
 export type Contradiction = {
   kind: Kind;
   what: "fact" | "existence" | "final-status";
@@ -112,7 +109,6 @@ function stateStatus(history: History, status: unknown, response: TargetResponse
   ];
 }
 
-/** Adds a complete record to a history. */
 function stateRecord(history: History, record: Fields, response: TargetResponse, at: number): Contradiction[] {
   history.record = record;
   history.read = response;
@@ -128,7 +124,6 @@ export type Histories = {
   readonly contradictions: readonly Contradiction[];
   /** Returns the history of a merchant's record; undefined if the run has not met it. */
   find(merchant: Merchant, kind: Kind, reference: string): History | undefined;
-  /** Adds a response. */
   see(response: TargetResponse): void;
 };
 
@@ -164,7 +159,6 @@ function factsSent({ request }: TargetResponse): Fields {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => isExact(value)));
 }
 
-/** Returns the last segment of the path, decoded. */
 function lastSegment({ request }: TargetResponse): string {
   const text = request.path.split("?")[0]?.split("/").at(-1) ?? "";
   try {

@@ -21,7 +21,6 @@ function strings(value: unknown, name = ""): [name: string, text: string][] {
   return Object.entries(value).flatMap(([key, inner]) => strings(inner, key));
 }
 
-/** Returns every object in a JSON value. */
 function objects(value: unknown): Fields[] {
   if (typeof value !== "object" || value === null) return [];
   const inner = Object.values(value).flatMap((each) => objects(each));
@@ -36,16 +35,13 @@ function identities({ kind, sent, response }: Attempt): string[] {
   return [...own, ...made].filter((text) => text.length >= leastLength);
 }
 
-/** Returns true if a webhook names a record by one of its references. */
 function mentions({ json, body }: Notification, attempt: Attempt): boolean {
   const stated = new Set(strings(json).map(([, text]) => text));
   return identities(attempt).some((text) => stated.has(text) || body.includes(text));
 }
 
-/** Returns the creates that may have created something. */
 const createdIn = ({ records, uncertain }: Facts): Attempt[] => [...records, ...uncertain];
 
-/** Returns the attempts whose webhookURL leads to the mailbox at which a webhook arrived. */
 const withMailboxOf = ({ box }: Notification, attempts: readonly Attempt[]) =>
   attempts.filter(({ mailbox }) => mailbox === box);
 
@@ -56,7 +52,6 @@ export function historyOf({ histories }: Facts, { kind, response }: Attempt): Hi
   return merchant && typeof reference === "string" ? histories.find(merchant, kind, reference) : undefined;
 }
 
-/** Describes a webhook for people. */
 const describe = ({ box, body }: Notification) => `at ${box}: ${body.slice(0, 120)}`;
 
 /** Returns the creates that may have created something, by each text that identifies the record. */
@@ -104,7 +99,6 @@ export function misdirected(facts: Facts, notifications: readonly Notification[]
 /** A webhook's statements about one record. */
 export type Statement = { notification: Notification; owner: Attempt; history: History; fields: Fields };
 
-/** Returns the record that an object in a payload describes; undefined if that is not certain. */
 function subject(object: Fields, owners: readonly Attempt[]): Attempt | undefined {
   const values = Object.values(object);
   const named = owners.filter((owner) => identities(owner).some((text) => values.includes(text)));
@@ -193,7 +187,6 @@ export const unreadable = (notifications: readonly Notification[]): Notification
 /** A final status that a response stated of a record. */
 type End = { record: RecordFact; status: string };
 
-/** Returns true if a webhook states this status or no status. */
 function mayState({ json }: Notification, status: string): boolean {
   const stated = strings(json).filter(([name]) => name === "status");
   return stated.length === 0 || stated.some(([, word]) => word === status);

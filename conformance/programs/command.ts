@@ -3,7 +3,6 @@ import { createInterruption } from "../cli/interruption.ts";
 import { didYouMean, names, refuse, type Options, type Values } from "../cli/flags.ts";
 import { onlyIn, reportingOf, reportOptions, seedIn, seedOptions } from "../cli/options.ts";
 import { makeFolder, publish, type Reporting } from "../cli/reporting.ts";
-import { requirementsOf } from "../contract/requirements.ts";
 import type { Report, Side } from "../results.ts";
 import type { Described } from "./run.ts";
 
@@ -27,7 +26,7 @@ export const sideOptions = (side: Side) =>
       repeat: false,
     },
     ...seedOptions,
-    ...reportOptions(requirementsOf(side).map(({ id }) => id)),
+    ...reportOptions,
   }) as const satisfies Options;
 
 /**

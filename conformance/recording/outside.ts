@@ -2,7 +2,7 @@
 // here: with the same responses, times and notifications it reaches the same verdicts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { startPrism } from "../contract/prism.ts";
-import { complain } from "../report/print.ts";
+import { complain } from "../report/visible.ts";
 import { publicPart, systemLookup, type Lookup } from "../target/foreign.ts";
 import { createHttpClient, type HttpClient } from "../target/http.ts";
 import { promptOnTerminal, type Prompt } from "../target/person.ts";
@@ -21,13 +21,9 @@ export type Outside = {
   connect(origin: string, tls?: TlsFiles): HttpClient;
   /** Resolves the hosts of links to other origins. */
   lookup: Lookup;
-  /** Listens for webhooks. */
   listen: Listen;
-  /** Asks the person on the terminal. */
   prompt: Prompt;
-  /** Starts Prism in front of a target. */
   startPrism: typeof startPrism;
-  /** Tells the caller something during a run. */
   notice(text: string): void;
   /** Aborted when the caller ends the run early. */
   interrupted: AbortSignal;

@@ -23,7 +23,6 @@ function responseOf(result: HttpResponse | HttpFailure, standIns: StandIns): Rec
   return { ...others, headers: standIns.headers(headers), body: standIns.text(body.toString("utf8")) };
 }
 
-/** Wraps the outside of a run, so that everything is recorded. */
 export function createRecording(inner: Outside) {
   const events: { write: Write; clock: number[] }[] = [];
   const unfinished = new Map<number, Write<{ op: number } & Asked>>();
@@ -56,7 +55,6 @@ export function createRecording(inner: Outside) {
     setImmediate(next);
   }
 
-  /** Records what is asked, and its end. */
   function ask<T>(
     asked: Asked | ((describe: Describer) => Asked),
     work: () => Promise<T>,

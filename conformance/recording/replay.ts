@@ -6,7 +6,6 @@ import type { Outside } from "./outside.ts";
 import type { SecretOptions } from "../target/redact.ts";
 import { createDescriber, type Asked, type Line, type RecordedResponse } from "./tape.ts";
 
-/** Thrown if a repetition differs from the recording. */
 export class Disagreement extends Error {}
 
 /**
@@ -71,22 +70,22 @@ export function createReplay(lines: readonly Line[], options: SecretOptions) {
     });
   }
 
-  /**
-   * Waits until the run has asked for something. The run may load a library first. Returns undefined if it never does.
-   */
+  /** Waits until the run has come so far. It may compute, or load a library, for some turns first. */
+  async function until(isSo: () => boolean) {
+    for (let turns = 0; turns < mostTurns && !isSo() && !hasEnded && !hasDisagreed; turns += 1) await turn();
+  }
+
+  /** Waits until the run has asked for something. Returns undefined if it never does. */
   async function waitFor(op: number) {
-    for (let turns = 0; turns < mostTurns && !open.has(op) && !hasEnded && !hasDisagreed; turns += 1) await turn();
+    await until(() => open.has(op));
     const found = open.get(op);
     if (!found) disagree(`the run never asks for ${text(recorded.get(op)!)}`);
     return found;
   }
 
-  /**
-   * Waits until the run has read the clock as often as it had when it learned something. The run may compute for some
-   * turns first.
-   */
+  /** Waits until the run has read the clock as often as it had when it learned something. */
   async function waitForReads(count: number) {
-    for (let turns = 0; turns < mostTurns && read < count && !hasEnded && !hasDisagreed; turns += 1) await turn();
+    await until(() => read >= count);
     if (read < count) disagree(lessTime);
   }
 

@@ -114,7 +114,6 @@ export function createStandIns<Options extends SecretOptions>(
     );
 
   return {
-    /** The options with stand-ins. */
     options: {
       ...options,
       key: keyFor(key),

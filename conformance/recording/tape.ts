@@ -3,19 +3,16 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { CertifyOptions } from "../cli/options.ts";
-import type { KnownFailure } from "../report/baseline.ts";
 import type { HttpClient } from "../target/http.ts";
 import type { Incoming } from "../target/receiver.ts";
 import { createRedactor, hiddenIn, redactHeaders, type SecretOptions } from "../target/redact.ts";
 
-/** The first line. */
 export type Start = {
   format: "certify exchanges 1";
   /** A hash of the suite that recorded, as in certificates. */
   suite: string;
   /** The options of the run, with stand-ins instead of secrets. */
   options: Omit<CertifyOptions, "reporting" | "tls">;
-  baseline: readonly KnownFailure[];
 };
 
 /** What the run asks of the outside. Secrets in it are redacted. */
@@ -38,7 +35,6 @@ export type Event =
   /** All but the last byte of a request was sent. */
   | { sent: number }
   | { webhook: Incoming }
-  /** The caller ended the run. */
   | { interrupted: true }
   /** The requests that had not ended at the end of the run. */
   | { unfinished: ({ op: number } & Asked)[] };
@@ -53,7 +49,6 @@ export const packed = ({ start, lines }: Tape): Buffer =>
 
 const largestTape = 512 * 1024 * 1024;
 
-/** @throws Error if the content is not a tape */
 export function unpacked(content: Uint8Array): Tape {
   const [start, ...lines] = gunzipSync(content, { maxOutputLength: largestTape })
     .toString("utf8")

@@ -12,12 +12,11 @@ export type Failure = {
 export type Cause = { title: string; failures: Failure[] };
 
 /**
- * Returns true if a reader has to act on the requirement. A reader need not act on a failure that is known and
- * tolerated, or on a requirement that was not judged for a reason that concerns the whole run.
+ * Returns true if a reader has to act on the requirement. A reader need not act on a requirement that was not judged for a reason that concerns the whole run.
  */
-export const needsAttention = ({ verdict, checks, knownFailure, reason }: RequirementResult) =>
+export const needsAttention = ({ verdict, checks, reason }: RequirementResult) =>
   verdict === "fail" ||
-  (verdict === "warn" && !knownFailure) ||
+  verdict === "warn" ||
   (verdict === "could-not-run" && checks.length > 0 && reason?.code !== "stopped");
 
 /** Returns the exchange that shows the failure of a check; undefined if no single exchange shows it. */

@@ -1,9 +1,8 @@
 // Compares the verdicts of two runs, and the behaviour of their targets where the interface leaves it open.
 import type { Report, RequirementResult } from "../results.ts";
 import { limitPhrases } from "../allowances/table.ts";
-import { leavesOf } from "./observed.ts";
 import { oneLine } from "./visible.ts";
-import { counted, verdicts } from "./words.ts";
+import { counted, leavesOf, verdicts } from "./words.ts";
 
 const settings: [text: string, of: (report: Report) => string][] = [
   ["The profiles differ", ({ profile }) => profile],

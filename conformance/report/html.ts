@@ -3,10 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
 import { causesOf, firstRequest, needsAttention } from "./causes.ts";
-import { observationsOf } from "./observed.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
-import { paidOf, tallyPhrases } from "./tally.ts";
-import { lenientConditions, scopeLine } from "./scope.ts";
+import { lenientConditions, paidOf, scopeLine, tallyPhrases } from "./scope.ts";
 import { render } from "./templates.ts";
 import * as words from "./words.ts";
 
@@ -40,6 +38,7 @@ const moment = (time: string) => time.replace("T", " ").replace(/(\.\d+)?Z$/, " 
 export function renderHtml(report: Report): string {
   const script = read("filter.js");
   const style = `${read("theme.css")}\n${read("style.css")}`;
+  const texts = new Map(report.requirements.map(({ id, text }) => [id, text]));
   const page = render("report", {
     report,
     words,
@@ -53,9 +52,10 @@ export function renderHtml(report: Report): string {
     causes: causesOf(report),
     tally: tallyPhrases(report),
     paid: paidOf(report.created),
-    known: report.requirements.filter(({ knownFailure }) => knownFailure),
     groups: byTopic(report.requirements),
-    observed: observationsOf(report),
+    observed: report.observed.map(({ requirement, name, value }) => {
+      return { requirement, name, text: texts.get(requirement), leaves: words.leavesOf(value) };
+    }),
     notJudged: notJudged(report.requirements),
     took: words.duration(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
     needsAttention,

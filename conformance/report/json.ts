@@ -1,7 +1,38 @@
-import { isTroubled, type Report } from "../results.ts";
+import { isTroubled, type CheckResult, type Exchange, type Report } from "../results.ts";
 import { causesOf, firstRequest } from "./causes.ts";
 import { repeatOf } from "./repeat.ts";
-import { paidOf, tallyOf } from "./tally.ts";
+import { paidOf, tallyOf } from "./scope.ts";
+
+/** How many exchanges of a check are kept, and how many characters of each body. */
+const limits = { troubled: { exchanges: 8, body: 2000 }, other: { exchanges: 1, body: 500 } };
+
+const cut = (text: string | undefined, length: number) =>
+  text !== undefined && text.length > length ? `${text.slice(0, length)}…` : text;
+
+function shortened(check: CheckResult): CheckResult {
+  const { exchanges, shownBy, contradictedBy, exchangesLeftOut = 0 } = check;
+  const limit = limits[isTroubled(check) ? "troubled" : "other"];
+  const kept = exchanges.filter(({ id }, index) => index < limit.exchanges || id === shownBy || id === contradictedBy);
+  const omitted = exchangesLeftOut + exchanges.length - kept.length;
+  return {
+    ...check,
+    exchanges: kept.map((exchange): Exchange => ({
+      ...exchange,
+      requestBody: cut(exchange.requestBody, limit.body),
+      responseBody: cut(exchange.responseBody, limit.body),
+    })),
+    ...(omitted > 0 ? { exchangesLeftOut: omitted } : {}),
+  };
+}
+
+/** Returns the report with the evidence that a reader needs: more for checks that need attention than for others. */
+export const withoutExcess = (report: Report): Report => ({
+  ...report,
+  requirements: report.requirements.map((requirement) => ({
+    ...requirement,
+    checks: requirement.checks.map(shortened),
+  })),
+});
 
 /**
  * Renders report.json: the results, and what the other files derive from the results. This is the counts by level, the

@@ -35,21 +35,20 @@ function evidence(report: Report, requirement: RequirementResult, check: CheckRe
 }
 
 /** Returns the message of a check: what was received, with its cause, and how many other failures have the same. */
-function messageOf({ text, knownFailure }: RequirementResult, check: CheckResult, cause?: Cause): string {
-  if (knownFailure) return `Known failure until ${knownFailure.expires}: ${knownFailure.reason}`;
+function messageOf({ text }: RequirementResult, check: CheckResult, cause?: Cause): string {
   if (check.verdict !== "fail" || !cause || cause.title === text) return check.actual;
   const others = cause.failures.length - 1;
   const same = others === 0 ? "" : `same cause as ${words.counted(others, "other requirement")}: `;
   return `${check.actual} (${same}${cause.title})`;
 }
 
-/** Returns the test case of a check. A known failure is skipped. */
+/** Returns the test case of a check. */
 function checkCase(report: Report, requirement: RequirementResult, check: CheckResult, cause?: Cause): TestCase {
   const { name, verdict, durationMs } = check;
   const base = { name, className: requirement.id, durationMs };
   if (verdict === "pass") return base;
   const text = evidence(report, requirement, check);
-  const element = verdict === "fail" && requirement.knownFailure ? "skipped" : elements[verdict];
+  const element = elements[verdict];
   if (element === undefined) return { ...base, output: `${words.verdicts[verdict]}. ${text}` };
   return { ...base, outcome: { element, message: messageOf(requirement, check, cause), text } };
 }
@@ -63,7 +62,7 @@ function casesOf(report: Report, requirement: RequirementResult, cause?: Cause):
 }
 
 /** Returns the test cases that fail because of the run itself. */
-function problemCases({ errors, falseDeclaration, baselineProblems = [] }: Report): TestCase[] {
+function problemCases({ errors, falseDeclaration }: Report): TestCase[] {
   const problems: [name: string, element: Element, texts: readonly string[]][] = [
     ["The suite runs without errors", "error", errors],
     [
@@ -71,7 +70,6 @@ function problemCases({ errors, falseDeclaration, baselineProblems = [] }: Repor
       "failure",
       falseDeclaration === undefined ? [] : [falseDeclaration],
     ],
-    ["The list of known failures is up to date", "failure", baselineProblems],
   ];
   return problems.flatMap(([name, element, texts]) =>
     texts.map((text) => ({ name, className: "certify", durationMs: 0, outcome: { element, message: text, text } })),

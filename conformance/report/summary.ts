@@ -1,8 +1,7 @@
 import type { Report, RunVerdict } from "../results.ts";
 import { causesOf } from "./causes.ts";
 import { repeatFailures } from "./repeat.ts";
-import { scopeLine } from "./scope.ts";
-import { tallyOf, tallyPhrases } from "./tally.ts";
+import { scopeLine, tallyOf, tallyPhrases } from "./scope.ts";
 import { oneLine, shortened } from "./visible.ts";
 import { runVerdicts, sourceOf } from "./words.ts";
 
@@ -40,7 +39,7 @@ export function renderSummary(report: Report): string {
     "",
     escaped(report.summary),
     "",
-    ...[...report.errors, ...(report.baselineProblems ?? [])].map((problem) => `- ${escaped(problem)}`),
+    ...report.errors.map((problem) => `- ${escaped(problem)}`),
     ...(causes.length > 0
       ? ["| cause | requirements | source | received |", "| --- | --- | --- | --- |", ...causes, ""]
       : []),

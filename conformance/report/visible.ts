@@ -1,5 +1,6 @@
 // Makes texts from the target safe to display. They are untrusted, because a response may contain escape sequences that
 // move a terminal's cursor, characters that XML forbids, or marks that reverse the direction of text.
+import { inspect } from "node:util";
 
 /**
  * Matches control characters except tab and newline, direction marks, zero-width characters, noncharacters and lone
@@ -30,3 +31,13 @@ export function shortened(text: string, length: number): string {
 /** Breaks a text into lines of at most `width` characters. A longer word has a line of its own. */
 export const wrapped = (text: string, width: number): readonly string[] =>
   text.match(new RegExp(String.raw`\S.{0,${width - 1}}(?=\s|$)|\S+`, "gu")) ?? [];
+
+// What the suite prints may contain texts of the target or of a program under test, which a terminal must not obey.
+/* oxlint-disable no-console */
+
+/** Prints to stdout, with escape sequences as text. */
+export const print = (text: string): void => console.log(visible(text));
+
+/** Prints to stderr, with escape sequences as text. An error that is not a text is printed with its stack. */
+export const complain = (problem: unknown): void =>
+  console.error(visible(typeof problem === "string" ? problem : inspect(problem)));

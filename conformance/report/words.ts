@@ -103,3 +103,13 @@ export const money = (amount: number, currency = "") => `${hundredths.format(amo
 export function sums(paid: readonly { currency: string; total: number }[]): string {
   return new Intl.ListFormat("en").format(paid.map(({ total, currency }) => money(total, currency))) || "nothing";
 }
+
+/** One value in an observation, as JSON, and its path there. */
+type Leaf = { path: string; value: string };
+
+/** Splits an observation's value into its leaves. Objects are split by key at any depth. Everything else is a leaf. */
+export function leavesOf(value: unknown, path: readonly string[] = []): Leaf[] {
+  const entries = typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
+  if (entries.length === 0) return [{ path: path.join(" → "), value: JSON.stringify(value) ?? "undefined" }];
+  return entries.flatMap(([key, part]) => leavesOf(part, [...path, key]));
+}

@@ -5,9 +5,7 @@ import type { Declaration } from "../allowances/declaration.ts";
 import { exceeded } from "../allowances/table.ts";
 import { allControls, allowsMadeUpNumbers, hasControl, type Control, type RunOptions } from "../run-options.ts";
 
-/** How a run meets a need. */
 type Provision = {
-  /** What the check needs, in words. */
   what: string;
   met(options: RunOptions, listening: boolean): boolean;
   /** What the caller adds to the command line. Undefined if the need is the target's to meet. */
@@ -40,7 +38,6 @@ const byControl = Object.fromEntries(
 const forcesOutcomes = (options: RunOptions) =>
   options.environment === "sandbox" || (hasControl(options, "clock") && allowsMadeUpNumbers(options));
 
-/** How a run meets each need. */
 export const needs: Record<Need, Provision> = {
   ...byControl,
   "finish-or-person": {

@@ -11,7 +11,6 @@ import { createRedactor, hiddenIn } from "../target/redact.ts";
 import { createSession } from "./session.ts";
 import { createTarget, type TargetOptions } from "../target/target.ts";
 
-/** Creates the target of a run with these options. */
 export function openTarget(
   options: Omit<RunOptions, "loopback" | "environment" | "profile" | "controls" | "settleTimeoutMs"> &
     Pick<TargetOptions, "patienceMs">,

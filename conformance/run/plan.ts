@@ -49,20 +49,12 @@ function budgetLines(checks: readonly Check[], options: RunOptions): string[] {
     payouts: Math.max(worst.payouts, options.maxPayouts),
     amount: Math.max(worst.amount, options.maxTotal),
   });
-  const beyond = checksBeyondBudget(checks, options);
-  if (beyond.length === 0) {
-    return [`Budget   ${given} may not suffice for every check; ${enough} covers the worst case`];
-  }
-  const shown = beyond.slice(0, 3).map((check) => {
-    const { payouts, amount } = costOf(check, options);
-    return `         ${check.ids.join(", ")}: ${counted(payouts, "payout")}, total ${amount}`;
-  });
-  return [
-    `Budget   ${given} is too small for ${counted(beyond.length, "check")}, so this run cannot succeed (exit code 2):`,
-    ...shown,
-    ...(beyond.length > shown.length ? [`         and ${beyond.length - shown.length} more`] : []),
-    `         ${enough} covers the worst case`,
-  ];
+  const beyond = checksBeyondBudget(checks, options).map(({ ids }) => ids[0]);
+  const lack =
+    beyond.length === 0
+      ? "may not suffice for every check"
+      : `is too small for ${counted(beyond.length, "check")} (${beyond.slice(0, 3).join(", ")}), so this run cannot succeed (exit code 2)`;
+  return [`Budget   ${given} ${lack}; ${enough} covers the worst case`];
 }
 
 /** Says what a run changes on a sandbox, other than payouts and checkouts. Returns no lines for any other target. */
@@ -80,13 +72,11 @@ function sandboxLines(checks: readonly Check[], options: RunOptions): string[] {
 export const needsConsent = (checks: readonly Check[], options: RunOptions) =>
   !options.loopback && checks.some((check) => check.effect === "moves-money");
 
-/** Describes the budget. */
 export const limitText = ({ maxPayouts, maxTotal }: RunOptions) =>
   Number.isFinite(maxTotal)
     ? `limit ${maxPayouts} payouts with a total of ${maxTotal} (lowest denomination)`
     : `limit ${maxPayouts} payouts of any total, because the target is a sandbox on loopback`;
 
-/** Returns the lines of the plan. */
 export function planLines(checks: readonly Check[], options: RunOptions): string[] {
   const { payouts, amount } = worstCase(checks, options);
   const total = Number.isFinite(options.maxTotal) ? amount : money(amount);

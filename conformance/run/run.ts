@@ -1,7 +1,7 @@
 // Executes the checks of a run one after the other and combines the report of each check into one tree of results.
 import { setFlagsFromString } from "node:v8";
 import { checks, watches } from "../topics/index.ts";
-import { conditionsOf } from "./conditions.ts";
+import { conditionsOf } from "./tree.ts";
 import { openSession } from "./open.ts";
 import type { CheckReport } from "./verdicts.ts";
 import type { RunOptions } from "../run-options.ts";
@@ -11,7 +11,6 @@ import type { Report } from "../results.ts";
 import { selectedChecks } from "./selection.ts";
 import { buildReport } from "./tree.ts";
 
-/** Returns the checks that a run with these options executes, without the watches. */
 export const plannedChecks = (options: RunOptions) =>
   selectedChecks(
     checks,
@@ -36,7 +35,6 @@ async function execute(options: RunOptions, output: Output, reports: CheckReport
   }
 }
 
-/** Executes a run and returns its report. An interrupted run also returns a report, with the results so far. */
 export async function run(options: RunOptions, output: Output, outside: Outside): Promise<Report> {
   const { interrupted } = outside;
   const startedAt = outside.now();

@@ -3,7 +3,7 @@ import type { Check } from "../check.ts";
 import { permits } from "../target/ledger.ts";
 import type { RunOptions } from "../run-options.ts";
 import { catalogue, inProfile } from "../contract/requirements.ts";
-import type { Requirement } from "../results.ts";
+import { effects, type Requirement } from "../results.ts";
 
 /** Returns the requirements that the profile and `--only` select, by id. It does not take `--effects` into account. */
 export function selectedRequirements(options: Pick<RunOptions, "profile" | "only">): Map<string, Requirement> {
@@ -12,8 +12,6 @@ export function selectedRequirements(options: Pick<RunOptions, "profile" | "only
   );
   return new Map(chosen.map((requirement) => [requirement.id, requirement]));
 }
-
-const effects = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
 
 /**
  * Returns a sort key: the check that finds limits comes first, then the opening and the harmless checks, and the
@@ -24,10 +22,9 @@ function placeOf({ name, effect, phase, offline }: Check, seed: number): readonl
   if (phase === "limits") return [-1, 0];
   if (phase === "closing") return [offline ? 7 : 6, 0];
   const random = createHash("sha256").update(`${seed} ${name}`).digest().readUInt32BE();
-  return [2 * effects[effect] + (phase === "opening" ? 0 : 1), random];
+  return [2 * effects.indexOf(effect) + (phase === "opening" ? 0 : 1), random];
 }
 
-/** Returns the checks in the order in which they run. */
 export function inOrder(checks: readonly Check[], seed: number): Check[] {
   const placed = checks.map((check) => ({ check, place: placeOf(check, seed) }));
   return placed.toSorted((a, b) => a.place[0] - b.place[0] || a.place[1] - b.place[1]).map(({ check }) => check);

@@ -1,22 +1,87 @@
 // Holds the state that the checks of a run share, and runs a single check.
 import { costOf, overspent, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
-import { createLimits } from "../allowances/limits.ts";
+import { createLimits, unknownLimit, type Limits } from "../allowances/limits.ts";
 import { createPacer, type Clock } from "../allowances/pace.ts";
 import { RunStopped } from "../target/ledger.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
-import { collectFacts } from "../history/facts.ts";
-import { newAccount, type Account } from "../target/exchange.ts";
+import { createRandom } from "../generate/random.ts";
+import { collectFacts, type Facts } from "../history/facts.ts";
+import type { Requirement } from "../results.ts";
+import type { Person } from "../target/person.ts";
+import type { Receiver } from "../target/receiver.ts";
+import { newAccount, type Account, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { createValidators } from "../contract/validate.ts";
-import { createContext, openLimit, type Shared } from "./context.ts";
-import { unmetNeed } from "./needs.ts";
+import { permitsReceiver, unmetNeed } from "./needs.ts";
 import { redactReport } from "../target/redact.ts";
 import { selectedRequirements } from "./selection.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { conclude, type CheckReport, type Notes } from "./verdicts.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
 
-/** The limits of the target are by default the limits that the options declare. */
+type Shared = Clock & {
+  options: RunOptions;
+  target: Target;
+  limits: Limits;
+  selected: ReadonlyMap<string, Requirement>;
+  validator: Context["validator"];
+  facts: Facts;
+  receiver?: Receiver;
+  person?: Person;
+  dredd: Record<string, boolean>;
+};
+
+/** Returns why a failure does not count; undefined if it counts. A limit changes nothing about the extended profile. */
+const openLimit = (
+  { selected, limits, options }: Shared,
+  id: string,
+  evidence: readonly TargetResponse[],
+): string | undefined =>
+  selected.get(id)?.profile === "core" ? unknownLimit(limits, options.recipient, evidence) : undefined;
+
+function createContext(check: Check, notes: Notes, account: Account, shared: Shared): Context {
+  const { target, options, limits, receiver, dredd, ...more } = shared;
+  const responses: TargetResponse[] = [];
+  const noted = async (sent: Promise<TargetResponse>) => {
+    const response = await sent;
+    responses.push(response);
+    return response;
+  };
+  return {
+    ...more,
+    target: {
+      ...target,
+      send: (request) => noted(target.send({ ...request, account })),
+      openLink: (link, also) => noted(target.openLink(link, { ...also, account })),
+    },
+    responses,
+    options,
+    keyAs: (change) => change(options.key),
+    limits,
+    receiver: permitsReceiver(options, limits.all) ? receiver : undefined,
+    judge(id, ok, expected, actual, evidence) {
+      const shown = [evidence].flat() as readonly TargetResponse[];
+      const open = ok ? undefined : openLimit(shared, id, shown);
+      if (open !== undefined) {
+        notes.notRun[id] = open;
+        return false;
+      }
+      const exchanges = shown.map((response) => response.exchange);
+      notes.findings.push({ id, ok, expected, actual, exchanges });
+      return ok;
+    },
+    observe(requirement, name, value) {
+      notes.observed.push({ requirement, name, value: value ?? null });
+    },
+    notApplicable: (id, text, code = "target", provide?: string) =>
+      void (notes.notApplicable[id] = { code, text, provide }),
+    couldNotRun: (id, why) => void (notes.notRun[id] = why),
+    noteDredd: (transaction, ok) => void (dredd[transaction] = ok),
+    fresh: target.merchant.fresh,
+    random: createRandom(options.seed, check.name),
+  };
+}
+
 export type SessionDeps = Clock & Pick<Shared, "target" | "receiver" | "person"> & Partial<Pick<Shared, "limits">>;
 
 /** One run of a check, which may be interrupted while payouts settle. */
@@ -91,7 +156,6 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       attempt.thrown = overspent(check, attempt.account, options);
   }
 
-  /** Runs a check and returns its report. If the check throws, the report says so. */
   async function runCheck(check: Check): Promise<CheckReport> {
     const attempt = started.get(check) ?? newAttempt(check);
     started.delete(check);

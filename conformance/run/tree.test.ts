@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { RunOptions } from "../run-options.ts";
 import type { CheckReport } from "./verdicts.ts";
 import { catalogue } from "../contract/requirements.ts";
-import { exitCodeOf, type CheckResult, type NotJudged, type Verdict } from "../results.ts";
-import { sideConditions } from "./conditions.ts";
+import { exitCodeOf, type CheckResult, type NotJudged, type RunVerdict, type Verdict } from "../results.ts";
+import { sideConditions } from "./tree.ts";
 import { buildReport } from "./tree.ts";
 
 const options = {
@@ -57,49 +57,31 @@ const broken = { error: "broken" };
 const falseDeclaration = "--declare: largestAmount: 50000 is not what the target limits";
 const falsely = { falseDeclaration, stopped: falseDeclaration };
 
-test.each<
-  [string, CheckReport[], Parameters<typeof build>[1], errors: string[], verdict: string, code: number, text: RegExp]
->([
-  ["everything passed", [everything()], {}, [], "certified", 0, /^All \d+ mandatory requirements passed\.$/],
-  ["a warning", [everything({ "create.phone-422": "warn" })], {}, [], "certified", 0, /passed/],
-  ["what the target cannot do", [without(notified, target)], {}, [], "certified", 0, /not applicable.*: webhook\.disb/],
-  [
-    "what the caller did not provide",
-    [without(notified, caller)],
-    {},
-    [],
-    "passed-partially",
-    0,
-    /Not provided: a web/,
-  ],
-  ["--only", [everything()], { only: ["errors.shape"] }, [], "passed-partially", 0, /--only left out/],
-  [
-    "--effects",
-    [everything({ [accepted]: undefined })],
-    { effects: "reject" },
-    [],
-    "passed-partially",
-    0,
-    /not judged/,
-  ],
+test.each<[string, CheckReport[], Parameters<typeof build>[1], errors: string[], verdict: RunVerdict, text: RegExp]>([
+  ["everything passed", [everything()], {}, [], "certified", /^All \d+ mandatory requirements passed\.$/],
+  ["a warning", [everything({ "create.phone-422": "warn" })], {}, [], "certified", /passed/],
+  ["what the target cannot do", [without(notified, target)], {}, [], "certified", /not applicable.*: webhook\.disb/],
+  ["what the caller did not provide", [without(notified, caller)], {}, [], "passed-partially", /Not provided: a web/],
+  ["--only", [everything()], { only: ["errors.shape"] }, [], "passed-partially", /--only left out/],
+  ["--effects", [everything({ [accepted]: undefined })], { effects: "reject" }, [], "passed-partially", /not judged/],
   [
     "--only and no verdict",
     [without(accepted, target)],
     { only: [accepted, notified] },
     [],
     "error",
-    2,
     /judged: create\.accepted: no sandbox\.$/,
   ],
-  ["one failure", [everything({ [accepted]: "fail" })], {}, [], "failed", 1, /1 requirement failed: create\.accepted/],
-  ["a failure and an error", [everything({ [accepted]: "fail" }, broken)], {}, ["gone"], "failed", 1, /Also: gone/],
-  ["a false declaration", [everything({ [accepted]: undefined }, falsely)], {}, [], "failed", 1, /50000 is not what/],
-  ["an error in the suite", [everything({}, broken)], {}, [], "error", 2, /broken/],
-  ["an interruption", [everything()], {}, ["The run was interrupted."], "error", 2, /interrupted/],
-  ["a check that could not run", [everything({ [accepted]: "could-not-run" })], {}, [], "error", 2, /could not be/],
-  ["a requirement that no check judged", [everything({ [accepted]: undefined })], {}, [], "error", 2, /could not be/],
-  ["no results", [], {}, [], "error", 2, /./],
-])("the verdict of a run with %s", (_, checks, over, errors, verdict, exitCode, text) => {
+  ["one failure", [everything({ [accepted]: "fail" })], {}, [], "failed", /1 requirement failed: create\.accepted/],
+  ["a failure and an error", [everything({ [accepted]: "fail" }, broken)], {}, ["gone"], "failed", /Also: gone/],
+  ["a false declaration", [everything({ [accepted]: undefined }, falsely)], {}, [], "failed", /50000 is not what/],
+  ["an error in the suite", [everything({}, broken)], {}, [], "error", /broken/],
+  ["an interruption", [everything()], {}, ["The run was interrupted."], "error", /interrupted/],
+  ["a check that could not run", [everything({ [accepted]: "could-not-run" })], {}, [], "error", /could not be/],
+  ["a requirement that no check judged", [everything({ [accepted]: undefined })], {}, [], "error", /could not be/],
+  ["no results", [], {}, [], "error", /./],
+])("the verdict of a run with %s", (_, checks, over, errors, verdict, text) => {
+  const exitCode = { certified: 0, "passed-partially": 0, failed: 1, error: 2 }[verdict];
   expect(build(checks, over, errors)).toMatchObject({ verdict, exitCode, summary: expect.stringMatching(text) });
 });
 

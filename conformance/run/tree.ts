@@ -1,8 +1,10 @@
 // Assembles the results of all checks into the report.
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { permits } from "../target/ledger.ts";
+import { reachOf } from "../topics/create/checks.ts";
+import { controls } from "./needs.ts";
 import type { CheckReport } from "./verdicts.ts";
-import type { RunOptions } from "../run-options.ts";
+import { allControls, hasControl, type RunOptions } from "../run-options.ts";
 import { counted } from "../report/words.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import {
@@ -17,7 +19,6 @@ import {
   type RequirementResult,
 } from "../results.ts";
 
-/** What the report says about the settings of a run. */
 type Settings = Pick<Report, "baseUrl" | "profile" | "effects" | "only" | "seed" | "challenge" | "repeatFlags"> &
   Pick<RunOptions, "declared" | "maxPayouts" | "maxTotal">;
 
@@ -148,7 +149,6 @@ function runVerdict(
   return { verdict: "certified", summary: `${passed} ${left}` };
 }
 
-/** Returns the largest amount of a payout; 0 if there is no payout. */
 const largestOf = (created: readonly CreatedRecord[]) =>
   created.reduce((most, { kind, amount = 0 }) => (kind === "disbursement" ? Math.max(most, amount) : most), 0);
 
@@ -157,7 +157,6 @@ function dreddOf(judged: CheckReport["dredd"] = {}): Report["dredd"] {
   return names.length > 0 ? { transactions: names.length, failed: names.filter((name) => !judged[name]) } : undefined;
 }
 
-/** Builds the report of a run, whether or not the run was complete. */
 export function buildReport(run: FinishedRun): Report {
   const { options, checks } = run;
   const requirements = requirementsOf(options.profile).map((requirement) => requirementResult(requirement, run));
@@ -204,3 +203,32 @@ export function buildReport(run: FinishedRun): Report {
     errors,
   };
 }
+
+/**
+ * Returns the conditions of a run with these options. A certificate repeats them, because some are more lenient than others.
+ */
+export function conditionsOf(options: RunOptions): Conditions {
+  return {
+    headers: Object.keys(options.headers)
+      .map((name) => name.toLowerCase())
+      .toSorted(),
+    rate: options.rate ?? null,
+    waits: { responseMs: options.timeoutMs, settleMs: options.settleTimeoutMs, lingerMs: options.linger * 1000 },
+    sandbox: {
+      environment: options.environment ?? null,
+      missing: allControls.filter((control) => !hasControl(options, control)).map((control) => controls[control]),
+    },
+    untriedAmounts: reachOf(options).untried,
+    events: null,
+  };
+}
+
+/** Returns the conditions of a run that judges a merchant's side, whose service is the suite itself. */
+export const sideConditions = (waits: Conditions["waits"], events?: readonly string[]): Conditions => ({
+  headers: [],
+  rate: null,
+  waits,
+  sandbox: { environment: null, missing: [] },
+  untriedAmounts: 0,
+  events: events ? [...events] : null,
+});

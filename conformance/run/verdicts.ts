@@ -1,7 +1,8 @@
 // Turns the findings of one check into a result for each of its requirements.
 import type { Declaration } from "../allowances/declaration.ts";
 import { BudgetExceeded } from "../target/budget.ts";
-import { describeResponse, NoRace, OutOfTime, Prerequisite, type Check } from "../check.ts";
+import { NoRace, OutOfTime, Prerequisite, type Check } from "../check.ts";
+import { describeResponse } from "../target/exchange.ts";
 import { RunStopped } from "../target/ledger.ts";
 import type {
   CheckResult,
@@ -16,7 +17,6 @@ import type {
 
 export type Finding = { id: string; ok: boolean; expected: string; actual: string; exchanges?: Exchange[] };
 
-/** What a check has noted so far. */
 export type Notes = {
   findings: Finding[];
   observed: Observation[];
@@ -85,7 +85,6 @@ const placeOf = (finding: Finding) => completing(finding)?.id ?? Infinity;
 
 type Result = Omit<CheckResult, "name" | "durationMs">;
 
-/** Returns the result for a requirement about which the check has findings. */
 function judged({ level }: Requirement, findings: readonly Finding[], all: readonly Exchange[]): Result {
   const failed = findings.filter((finding) => !finding.ok).toSorted((a, b) => placeOf(a) - placeOf(b));
   const shown = failed.length > 0 ? failed : findings;
@@ -119,7 +118,6 @@ export type CheckRun = { readonly [Name in keyof Notes]: Readonly<Notes[Name]> }
   selected: ReadonlyMap<string, Requirement>;
   exchanges: readonly Exchange[];
   durationMs: number;
-  /** What the check threw; undefined if it did not throw. */
   thrown?: unknown;
 };
 

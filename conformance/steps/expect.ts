@@ -1,7 +1,7 @@
 // The vocabulary of the checks: each function states one expectation about the target, records it as a finding, and
 // returns true if the target meets it.
-import { describeResponse, type Context, type Evidence } from "../check.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import type { Context, Evidence } from "../check.ts";
+import { describeResponse, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { equal } from "../target/values.ts";
 import { checkoutBody, disbursementBody } from "./bodies.ts";
 import { dataOf } from "./responses.ts";

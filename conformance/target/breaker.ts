@@ -6,7 +6,6 @@ import type { TargetRequest, TargetResponse } from "./exchange.ts";
 export const defaultPatienceMs = 3000;
 
 const pauseMs = 500;
-/** The time limit of a probe. */
 const probeMs = 5000;
 const mostProbes = 8;
 

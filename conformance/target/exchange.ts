@@ -26,7 +26,6 @@ export type TargetRequest = {
   json?: unknown;
   /** The body as text or bytes, which are sent unchanged. */
   body?: string | Buffer;
-  /** The time limit for the response, in milliseconds. The default is `--timeout`. */
   timeoutMs?: number;
   /** Set if the request forces an outcome of the sandbox (D17). A 5xx or a missing response is then not a fault. */
   forced?: boolean;
@@ -34,7 +33,6 @@ export type TargetRequest = {
    * Set if the request is to exceed the declared velocity. By default the request waits until the velocity allows it.
    */
   exceedsVelocity?: boolean;
-  /** The race in which the request takes part. */
   together?: Together;
   /** The account to which the request is charged, and which gets its exchange. */
   account?: Account;
@@ -49,7 +47,6 @@ export type TargetResponse = {
   /** Set if a 100 Continue came before the response, and the request did not ask for one. */
   continued?: true;
   text: string;
-  /** The parsed body; undefined if it is not JSON. */
   json: unknown;
   /** The faults that Prism found; undefined if the response did not pass through Prism. */
   prism?: string[];
@@ -68,6 +65,12 @@ export const isRefused = ({ status = 0 }: Pick<TargetResponse, "status">) => ref
  */
 export const isUnknown = (response: TargetResponse) => !isAccepted(response) && !isRefused(response);
 
-/** Returns the fields of the response's `data`; an empty object if it has no fields. */
 export const dataOf = ({ json }: TargetResponse) =>
   ((json as { data?: unknown } | null | undefined)?.data ?? {}) as Record<string, unknown>;
+
+/** Describes a response in a few words, for people. */
+export function describeResponse(response: Pick<TargetResponse, "status" | "exchange">): string {
+  if (response.status === undefined) return `no response: ${response.exchange.failure ?? ""}`;
+  const body = response.exchange.responseBody?.replaceAll(/\s+/g, " ").trim() ?? "";
+  return `${response.status} ${body === "" ? "with an empty body" : body.length > 200 ? `${body.slice(0, 200)}…` : body}`;
+}

@@ -48,7 +48,6 @@ const meanings: Record<string, (host: string, error: NetworkError) => string> = 
   ERR_SSL_PACKET_LENGTH_TOO_LONG: plainHttp,
 };
 
-/** Describes an error of a connection to `origin`. */
 export function describeError(error: NetworkError, origin: URL): Described {
   // If a host has several addresses, Node reports an AggregateError with one error per address.
   const inner = error instanceof AggregateError ? (error.errors[0] as NetworkError) : error;

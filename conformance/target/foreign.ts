@@ -4,32 +4,29 @@ import { lookup as dnsLookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 import type { HttpFailure, HttpResponse } from "./http.ts";
 
-/** Resolves a name to all of its addresses. */
 export type Lookup = (name: string) => Promise<readonly string[]>;
 
 export const systemLookup: Lookup = async (name) =>
   (await dnsLookup(name, { all: true })).map(({ address }) => address);
 
-/** Ranges that are not public, by the special-purpose registries of IANA; the last address is Azure's platform services. */
-const special = new BlockList();
-const ipv4 =
-  "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 " +
-  "192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 168.63.129.16/32";
-for (const [net = "", bits] of ipv4.split(" ").map((range) => range.split("/"))) {
-  special.addSubnet(net, Number(bits), "ipv4");
-}
-for (const [net = "", bits] of ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"].map((each) =>
-  each.split("/"),
-)) {
-  special.addSubnet(net, Number(bits), "ipv6");
-}
-const publicIpv6 = new BlockList();
-publicIpv6.addSubnet("2000::", 3, "ipv6");
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("::1", "ipv6");
-
 const familyOf = (address: string) => (isIP(address) === 6 ? "ipv6" : "ipv4");
+
+function rangesOf(list: string): BlockList {
+  const ranges = new BlockList();
+  for (const [net = "", bits] of list.split(" ").map((range) => range.split("/")))
+    ranges.addSubnet(net, Number(bits), familyOf(net));
+  return ranges;
+}
+
+/** Ranges that are not public, by the special-purpose registries of IANA; the last address is Azure's platform services. */
+const special = rangesOf(
+  "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 " +
+    "192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20 " +
+    "168.63.129.16/32",
+);
+const publicIpv6 = rangesOf("2000::/3");
+const loopback = rangesOf("127.0.0.0/8 ::1/128");
+
 const isLoopback = (address: string) => loopback.check(address, familyOf(address));
 const isPublic = (address: string) =>
   !special.check(address, familyOf(address)) && (isIP(address) === 4 || publicIpv6.check(address, "ipv6"));

@@ -10,7 +10,6 @@ export type HttpResponse = {
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer;
-  /** Set if a 100 Continue came first, and the request did not ask for one. */
   continued?: true;
 };
 export type HttpFailure = {

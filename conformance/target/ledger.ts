@@ -42,7 +42,6 @@ const isDisbursement = (request: TargetRequest) =>
 const isCheckout = (request: TargetRequest) =>
   posts(request, "/v1/checkouts") || (!isSafe(request) && "amount" in fieldsOf(request) && !isDisbursement(request));
 
-/** Returns the fields of the request's JSON body; `{}` if the body is not a JSON object. */
 export function fieldsOf(request: TargetRequest): Record<string, unknown> {
   try {
     const value: unknown = request.json ?? JSON.parse(String(request.body));
@@ -57,7 +56,6 @@ function amountOf(request: TargetRequest): number {
   return typeof amount === "number" && Number.isFinite(amount) && amount > 0 ? Math.ceil(amount) : 0;
 }
 
-/** Returns an object with this entry if the value is a string, otherwise `{}`. */
 const textEntry = (key: keyof CreatedRecord, value: unknown) => (typeof value === "string" ? { [key]: value } : {});
 
 function createdBy(request: TargetRequest, response: TargetResponse): CreatedRecord {

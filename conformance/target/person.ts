@@ -2,7 +2,6 @@
 import { createInterface } from "node:readline/promises";
 import { oneLine } from "../report/visible.ts";
 
-/** Something that a person does on a payment page. */
 export type Task = {
   /** The link to the payment page. It is the target's, so it is untrusted. */
   link: string;

@@ -4,23 +4,19 @@ import type { AddressInfo } from "node:net";
 import { parsedJson } from "./values.ts";
 
 export type Notification = {
-  /** The name of the mailbox to which the notification was sent. */
   box: string;
   /** The path to which it was sent, with the query. */
   path: string;
   method: string;
   headers: IncomingHttpHeaders;
   body: string;
-  /** The parsed body; undefined if it is not JSON. */
   json: unknown;
   at: Date;
 };
 
-/** The response to a notification. */
 export type Reply = {
   writeHead(status: number, headers?: Record<string, string>): Reply;
   end(body?: string): unknown;
-  /** Closes the connection without a response. */
   destroy(): unknown;
 };
 
@@ -29,7 +25,6 @@ export type Reply = {
  */
 export type Responder = (response: Reply, attempt: number) => void;
 
-/** A request to the receiver. */
 export type Incoming = { path: string; method: string; headers: IncomingHttpHeaders; body: string };
 
 /** Starts to listen for requests. The port 0 selects a free port. */
@@ -57,7 +52,6 @@ const nameIn = (url: string) =>
     ?.split("/")
     .at(-1) ?? "";
 
-/** Listens on this machine. */
 export const listenOnHost: Listen = async ({ host, port }, receive) => {
   // The receiver never closes an idle connection: a target could lose the webhook for which it reuses the connection.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {

@@ -55,11 +55,9 @@ export type RecorderOptions = {
   now: () => Date;
 };
 
-/** Creates a recorder of requests and their responses. */
 export function createRecorder({ redact, merchant, now, secretHeaders, ...options }: RecorderOptions) {
   const { key, secondKey, people = {} } = options;
   const used = new Set<string>();
-  let exchanges: Exchange[] = [];
   let count = 0;
   const hidden: [variable: string, value: string | undefined][] = [
     ["${API_KEY}", key],
@@ -96,17 +94,15 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     return redact(curlLine(shown, replaced, headerVariables));
   }
 
-  /** Records a request that is about to be sent. */
   function begin(
     { account, method }: TargetRequest,
     shown: Pick<Exchange, "url" | "requestHeaders" | "requestBody" | "curl">,
   ) {
     const exchange: Exchange = { id: (count += 1), at: now().toISOString(), method, durationMs: 0, ...shown };
-    (account?.exchanges ?? exchanges).push(exchange);
+    account?.exchanges.push(exchange);
     return exchange;
   }
 
-  /** Records the response to a request, or why there was no response. */
   function end(exchange: Exchange, result: HttpResponse | HttpFailure, isForeign = false) {
     exchange.durationMs = now().getTime() - Date.parse(exchange.at);
     if ("failure" in result) {
@@ -142,11 +138,5 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
         curl: "# A page of another origin than the target's, whose path is not shown. Re-run the check.",
       }),
     endForeign: (exchange: Exchange, result: HttpResponse | HttpFailure) => end(exchange, result, true),
-    /** Returns the exchanges since the last call, without the exchanges of requests that have an account. */
-    take(): Exchange[] {
-      const taken = exchanges;
-      exchanges = [];
-      return taken;
-    },
   };
 }

@@ -24,10 +24,8 @@ export const secretHeaders: ReadonlySet<string> = new Set([
   "webhook-signature",
 ]);
 
-/** Masks all digits of a phone number except the last three. */
 export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*");
 
-/** A phone number in a field of that name. */
 export const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
 /** The ways in which a URL and JSON write a secret. */
@@ -130,7 +128,6 @@ export function redactReport<T>(report: T, redact: Redact): T {
   return within(report, false) as T;
 }
 
-/** The options that hold secrets or phone numbers of people. */
 export type SecretOptions = Pick<
   RunOptions,
   "key" | "secondKey" | "webhookSecret" | "headers" | "recipient" | "failingRecipient" | "assumed"

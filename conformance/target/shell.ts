@@ -5,7 +5,6 @@ export type Substitute = { text: string; shell: string };
 
 const singleQuoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** Returns a text as one word, quoted if it has to be. */
 export const quoted = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text));
 
 /** Returns the name of the shell variable for the value of a secret header: `X_TEAM` for `x-team`. */

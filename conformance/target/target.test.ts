@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { createMerchant } from "../generate/merchant.ts";
 import { BudgetExceeded, createBudget } from "./budget.ts";
+import { newAccount } from "./exchange.ts";
 import type { HttpClient, HttpFailure, HttpResponse } from "./http.ts";
-import { EffectNotAllowed, RunStopped } from "./ledger.ts";
+import { EffectNotAllowed } from "./ledger.ts";
 import { createRedactor } from "./redact.ts";
 import { createTarget, type TargetOptions } from "./target.ts";
 
@@ -170,10 +171,11 @@ describe("a link", () => {
   test("to another origin gets no extra header, and is shown without its path, headers or body", async () => {
     replies = [reply(200, "somebody's page", { "x-secret": "their-header", location: "/their-place" })];
     const one = target({ headers: { "x-team": "a" } });
-    const response = await one.openLink("http://other.example/their-path?token=1");
+    const account = newAccount();
+    const response = await one.openLink("http://other.example/their-path?token=1", { account });
     expect([response.status, response.text]).toEqual([200, "somebody's page"]);
     expect(headersOf(sent[0]!)["x-team"]).toBeUndefined();
-    const [exchange] = one.takeExchanges();
+    const [exchange] = account.exchanges;
     expect(exchange).toMatchObject({
       url: "http://other.example",
       status: 200,
@@ -197,8 +199,9 @@ describe("the record of an exchange", () => {
   test("contains no key, secret, extra header or phone number", async () => {
     replies = [reply(200, '{"key":"the-key-1","phoneNumber":"2250707070707"}', { "x-echo": "the-key-1" })];
     const one = target({ headers: { "x-token": "very-private" } });
-    await one.send({ ...payout, json: { ...body(1), note: "s3cret" } });
-    const [exchange] = one.takeExchanges();
+    const account = newAccount();
+    await one.send({ ...payout, json: { ...body(1), note: "s3cret" }, account });
+    const [exchange] = account.exchanges;
     const text = JSON.stringify(exchange);
     for (const hidden of ["the-key-1", "s3cret", "very-private", "2257038102473", "2250707070707"])
       expect(text).not.toContain(hidden);
@@ -210,8 +213,9 @@ describe("the record of an exchange", () => {
   test("shows the numbers that the suite made up, also in responses", async () => {
     replies = [reply(200, '{"a":{"phoneNumber":"233201234567"},"b":{"phoneNumber":"233209999999"}}')];
     const one = target();
-    await one.send({ ...payout, json: { ...body(1), phoneNumber: "233201234567" } });
-    const [exchange] = one.takeExchanges();
+    const account = newAccount();
+    await one.send({ ...payout, json: { ...body(1), phoneNumber: "233201234567" }, account });
+    const [exchange] = account.exchanges;
     expect(exchange?.curl).toContain('"phoneNumber":"233201234567"');
     expect(exchange?.responseBody).toBe('{"a":{"phoneNumber":"233201234567"},"b":{"phoneNumber":"*********999"}}');
   });
@@ -239,15 +243,8 @@ describe("a target", () => {
     expect(clock).toBeLessThanOrEqual(3500);
   });
 
-  test("that is unreachable stops a run without patience at once", async () => {
-    replies = [gone];
-    await expect(target({ patienceMs: 0 }).send(get)).rejects.toThrow(RunStopped);
-    expect(sent).toHaveLength(1);
-  });
-
   test.each([
     ["fails one request", [lost, reply(404), reply(200)], 2],
-    ["responds 502 once", [reply(502), reply(404), reply(200)], 2],
     ["restarts within the patience", [lost, lost, reply(502), reply(404), reply(200)], 4],
     ["responds 500", [reply(500), reply(200)], 1],
   ])("that %s continues, and the failure counts", async (_, given, requests) => {
@@ -259,25 +256,11 @@ describe("a target", () => {
     expect((await one.send(get)).status).toBe(200);
   });
 
-  test("is not suspected because of a forced outcome", async () => {
-    replies = [reply(503)];
-    await target().send({ ...payout, json: body(5), forced: true });
-    expect(sent).toHaveLength(1);
-  });
-
   test("that dies during a payout leaves it in the list of records, as uncertain", async () => {
     replies = [lost];
     const one = target();
     await expect(one.send({ ...payout, json: body(5) })).rejects.toThrow("stopped responding at request 1");
     expect(one.ledger.created).toMatchObject([{ kind: "disbursement", amount: 5, uncertain: true }]);
-  });
-
-  test("that dies during concurrent requests is probed once for all of them", async () => {
-    replies = [lost];
-    const one = target();
-    const results = await Promise.allSettled([1, 2, 3, 4].map(() => one.send(get)));
-    expect(results.map(({ status }) => status)).toEqual(Array(4).fill("rejected"));
-    expect(pathsOf().filter((path) => path === probe).length).toBeLessThanOrEqual(8);
   });
 
   test("that no longer responds is noticed by a check that only waits", async () => {

@@ -27,7 +27,6 @@ export type TargetOptions = MerchantOptions & {
   headers: Record<string, string>;
   /** Options for the curl commands that repeat requests to the target, as shell words. */
   curlFlags?: readonly string[];
-  /** The maximum number of requests per second; undefined for no limit. */
   rate?: number;
   timeoutMs: number;
   /**
@@ -73,7 +72,6 @@ function retryAfterMs(header: string | undefined, now: Date): number {
   return Math.max(100, Number.isFinite(wait) ? wait : 1000);
 }
 
-/** Returns the headers of a request to the target. */
 function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer | undefined) {
   const { key = "own" } = request;
   const known = { own: options.key, second: options.secondKey, none: undefined };
@@ -95,7 +93,6 @@ function responseOf(request: TargetRequest, exchange: Exchange, result: HttpResp
   return { request, exchange, ...head, text, json: parsedJson(text) };
 }
 
-/** Delays requests so that they do not exceed the rate. */
 function createPace(rate: number | undefined, { now, sleep }: TargetDeps) {
   let nextSlot = 0;
   return async () => {
@@ -156,7 +153,6 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     return stopDead(`at request ${exchange.id}: ${where}: ${what}`);
   }
 
-  /** Sends a request once. */
   async function sendOnce(
     request: TargetRequest,
     { origin, path }: Destination,
@@ -313,10 +309,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     onResponse(listener: (response: TargetResponse) => void) {
       listeners.push(listener);
     },
-    /** Returns the exchanges since the last call. */
-    takeExchanges: recorder.take,
     ledger,
-    /** The merchant that the run plays. */
     merchant,
     /** Removes secrets and masks phone numbers in a text before it is reported. */
     redact: deps.redact,

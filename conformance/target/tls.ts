@@ -3,7 +3,6 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import * as tls from "node:tls";
 
-/** Certificates and a private key, in PEM. */
 export type TlsFiles = {
   /** Certificates to trust, in addition to the usual certificates. */
   ca?: string;
@@ -67,7 +66,6 @@ export function readTls(
  */
 const trusted = () => (tls.getCACertificates as typeof tls.getCACertificates | undefined)?.() ?? tls.rootCertificates;
 
-/** Creates the settings of TLS connections; undefined for the default settings. */
 export function tlsContext({ ca, cert, key }: TlsFiles): tls.SecureContext | undefined {
   if (ca === undefined && cert === undefined) return undefined;
   return tls.createSecureContext({ ...(ca === undefined ? {} : { ca: [...trusted(), ca] }), cert, key });

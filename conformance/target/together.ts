@@ -1,7 +1,6 @@
 // Lets requests race. Each request is sent up to its last byte, and the last bytes follow together. The target
 // therefore processes the requests at the same time, even on a slow network or a busy machine.
 
-/** Requests that race. */
 export type Together = ReturnType<typeof createTogether>;
 
 /** Creates a place where requests wait for each other. It opens when all of them wait there or have ended. */

@@ -13,7 +13,6 @@ export const numberOf = (value: unknown): number =>
 /** Returns true if two JSON values are the same. The order of an object's fields does not matter, and 0 is -0. */
 export const equal = (a: unknown, b: unknown): boolean => a === b || isDeepStrictEqual(a, b);
 
-/** Returns the value of a JSON text; undefined if the text is not JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

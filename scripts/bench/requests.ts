@@ -1,8 +1,8 @@
 // Compares creates and verifies with a handler that does nothing and with Prism. Compare the ratios; absolute figures
 // depend on the machine. Usage: node scripts/bench/requests.ts [ROUNDS]
 import { fileURLToPath } from "node:url";
-import { sqlite } from "./databases.ts";
-import { API_KEY, load, median, medianRatio, oneReference, payout, verify, type Measured } from "./load.ts";
+import { DATABASES } from "../lab/database.ts";
+import { load, median, medianRatio, oneReference, payout, verify, type Measured } from "./load.ts";
 import { startServer, startTarget, type Target } from "./target.ts";
 
 // Many short rounds: the speed of a machine can change by a third within a minute.
@@ -23,10 +23,8 @@ async function subjectOf(target: Target): Promise<Subject> {
   return { target, reference: await oneReference(target), create: [], verify: [] };
 }
 
-const database = await sqlite();
-// The long delay keeps settlements out of the measurement.
-const env = { DATABASE_URL: database.url, SANDBOX_API_KEY: API_KEY, SETTLE_DELAY_MS: "86400000" };
-const server = await subjectOf(await startServer("server", env));
+const database = await DATABASES.sqlite();
+const server = await subjectOf(await startServer(database));
 const baseline = await subjectOf(await startTarget("handler that does nothing", [path("scripts/bench/baseline.ts")]));
 const mock = "mock generated/openapi.json --host 127.0.0.1 --port 4011".split(" ");
 const prism = await subjectOf(
@@ -45,7 +43,7 @@ for (let round = 0; round <= ROUNDS; round += 1) {
   }
 }
 await Promise.all(subjects.map(({ target }) => target.stop()));
-await database.drop();
+await database.close();
 
 console.log(`Median of ${ROUNDS} rounds of ${REQUESTS.fast} requests (Prism ${REQUESTS.prism}) over 64 connections.`);
 for (const kind of KINDS) {

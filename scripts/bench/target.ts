@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { DATABASES } from "../lab/database.ts";
+import { API_KEY } from "./load.ts";
 
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 
@@ -20,18 +22,37 @@ export interface Target {
   stop(): Promise<void>;
 }
 
-/** Starts the server as npm start does, and waits until it is ready. */
-export async function startServer(name: string, env: Record<string, string>): Promise<Target> {
+/** Starts the server as npm start does, and waits until it is ready. A long delay keeps settlements out of measurements. */
+export async function startServer({ url }: { url: string }, env: Record<string, string> = {}): Promise<Target> {
   const begun = performance.now();
   const main = new URL("../../server/main.ts", import.meta.url).pathname;
   const cache = new URL("../../node_modules/.cache/node", import.meta.url).pathname;
-  const target = await startTarget(name, ["--max-semi-space-size=16", main], {
+  const target = await startTarget("server", ["--max-semi-space-size=16", main], {
     PORT: "0",
     NODE_COMPILE_CACHE: cache,
+    DATABASE_URL: url,
+    SANDBOX_API_KEY: API_KEY,
+    SETTLE_DELAY_MS: "86400000",
     ...env,
   });
   while ((await fetch(`${target.url}/readyz`)).status !== 200) await sleep(5);
   return { ...target, readyMs: performance.now() - begun };
+}
+
+/** Lets `use` measure a server on SQLite with a receiver of its webhooks (receiver.ts), and stops both. */
+export async function withServer(
+  env: Record<string, string>,
+  use: (server: Target, receiver: Target) => Promise<void>,
+): Promise<void> {
+  const database = await DATABASES.sqlite();
+  const server = await startServer(database, env);
+  const receiver = await startTarget("receiver", [new URL("receiver.ts", import.meta.url).pathname]);
+  try {
+    await use(server, receiver);
+  } finally {
+    await Promise.all([server.stop(), receiver.stop()]);
+    await database.close();
+  }
 }
 
 /** When a payment settled and its webhook arrived. */
@@ -39,10 +60,6 @@ export interface Arrival {
   settledAt: number;
   arrivedAt: number;
 }
-
-/** Starts receiver.ts, whose address receives webhooks. */
-export const startReceiver = (): Promise<Target> =>
-  startTarget("receiver", [new URL("receiver.ts", import.meta.url).pathname]);
 
 /** The webhooks that have arrived at the receiver since the last call. */
 export const newArrivals = async ({ url }: Target): Promise<Arrival[]> =>

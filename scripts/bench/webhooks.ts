@@ -1,43 +1,70 @@
-// Measures webhooks: from a settlement to the delivery, also beside a receiver that does not respond, and how many are
-// delivered per second. Usage: node scripts/bench/webhooks.ts
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+// Measures webhooks: from a settlement to the delivery, also beside a receiver that does not respond; how many are
+// delivered per second; and what happens when a receiver comes back to many waiting webhooks: how fast they arrive, and
+// how long creates take meanwhile. Usage: node scripts/bench/webhooks.ts [--waiting 60000]
+import { parseArgs } from "node:util";
 import { Pool } from "undici";
-import { sqlite } from "./databases.ts";
-import { API_KEY, atRate, load, payout, quantile, sender, sorted } from "./load.ts";
-import { arrivals, startReceiver, startServer, type Arrival } from "./target.ts";
+import { serve } from "../../server/testing/http.ts";
+import { atRate, load, payout, quantile, sender, sorted } from "./load.ts";
+import { arrivals, newArrivals, withServer, type Arrival } from "./target.ts";
 
 const PER_SECOND = 200;
 const SECONDS = 10;
 const AS_FAST_AS_POSSIBLE = 20_000;
+const CREATES_PER_SECOND = 100;
+/** Shorter than the wait before the first retry, because a retry that succeeds shows the server that the receiver is back. */
+const SECONDS_BEFORE = 3;
 
-const database = await sqlite();
-const env = { DATABASE_URL: database.url, SANDBOX_API_KEY: API_KEY, SETTLE_DELAY_MS: "2000" };
-const server = await startServer("server", env);
-const receiver = await startReceiver();
+const { values } = parseArgs({ options: { waiting: { type: "string", default: "60000" } } });
+const waiting = Number(values.waiting);
 
-function print(what: string, times: readonly Arrival[]): void {
-  const waits = sorted(times.map(({ settledAt, arrivedAt }) => arrivedAt - settledAt));
-  console.log(`${what}: p50 ${quantile(waits, 0.5)} ms, p99 ${quantile(waits, 0.99)} ms`);
+function print(what: string, times: readonly number[]): void {
+  const [p50, p99] = [0.5, 0.99].map((share) => quantile(sorted(times), share).toFixed(1));
+  console.log(`${what}: p50 ${p50} ms, p99 ${p99} ms`);
 }
+const waits = (webhooks: readonly Arrival[]) => webhooks.map(({ settledAt, arrivedAt }) => arrivedAt - settledAt);
 
-const pool = new Pool(server.url, { connections: 64 });
-await atRate(PER_SECOND, SECONDS, sender(pool, payout(receiver.url)));
-await pool.close();
-print(`settlement to delivery at ${PER_SECOND} payouts per second`, await arrivals(receiver, PER_SECOND * SECONDS));
+await withServer({ SETTLE_DELAY_MS: "2000" }, async (server, receiver) => {
+  const pool = new Pool(server.url, { connections: 64 });
+  await atRate(PER_SECOND, SECONDS, sender(pool, payout(receiver.url)));
+  await pool.close();
+  const delivered = waits(await arrivals(receiver, PER_SECOND * SECONDS));
+  print(`settlement to delivery at ${PER_SECOND} payouts per second`, delivered);
 
-await load(server, AS_FAST_AS_POSSIBLE, payout(receiver.url));
-const times = sorted((await arrivals(receiver, AS_FAST_AS_POSSIBLE)).map(({ arrivedAt }) => arrivedAt));
-console.log(`webhooks per second: ${((times.length * 1_000) / (times.at(-1)! - times[0]!)).toFixed(0)}`);
+  await load(server, AS_FAST_AS_POSSIBLE, payout(receiver.url));
+  const times = sorted((await arrivals(receiver, AS_FAST_AS_POSSIBLE)).map(({ arrivedAt }) => arrivedAt));
+  console.log(`webhooks per second: ${((times.length * 1_000) / (times.at(-1)! - times[0]!)).toFixed(0)}`);
 
-const silent = createServer(() => undefined);
-await once(silent.listen(0, "127.0.0.1"), "listening");
-await load(server, 1_000, payout(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`));
-await load(server, 1_000, payout(receiver.url));
-print("settlement to delivery beside a receiver that does not respond", await arrivals(receiver, 1_000));
-silent.closeAllConnections();
-silent.close();
+  const silent = await serve(() => undefined);
+  await load(server, 1_000, payout(silent.url));
+  await load(server, 1_000, payout(receiver.url));
+  print("settlement to delivery beside a receiver that does not respond", waits(await arrivals(receiver, 1_000)));
+  await silent.close();
+});
 
-await Promise.all([server.stop(), receiver.stop()]);
-await database.drop();
+await withServer({ SETTLE_DELAY_MS: "0" }, async (server, receiver) => {
+  const pool = new Pool(server.url, { connections: 16 });
+  const create = sender(pool, payout());
+  await fetch(`${receiver.url}/down`, { method: "PUT" });
+  await load(server, waiting, payout(receiver.url));
+  print("creates while the receiver is down", await atRate(CREATES_PER_SECOND, SECONDS_BEFORE, create));
+
+  await fetch(`${receiver.url}/up`, { method: "PUT" });
+  const up = Date.now();
+  let asked = 0;
+  const arrived: number[] = [];
+  const during = await atRate(CREATES_PER_SECOND, Infinity, create, async () => {
+    if (performance.now() - asked > 250) {
+      asked = performance.now();
+      arrived.push(...(await newArrivals(receiver)).map(({ arrivedAt }) => arrivedAt));
+    }
+    return arrived.length >= waiting;
+  });
+  print("creates while the receiver catches up", during);
+  const times = sorted(arrived);
+  const [first, last] = [times[0]! - up, times.at(-1)! - up];
+  console.log(
+    `${times.length} waiting webhooks: the first after ${(first / 1_000).toFixed(1)} s, ` +
+      `all within ${(last / 1_000).toFixed(1)} s, ${((times.length * 1_000) / (last - first)).toFixed(0)} per second`,
+  );
+  await pool.close();
+});

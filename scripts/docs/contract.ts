@@ -9,21 +9,18 @@ export interface Operation {
   operation: Json;
 }
 
-/**
- * Returns the part of the document that a reference leads to. Keywords beside the reference take precedence over the
- * keywords that it leads to.
- */
-export function resolverOf(document: Json): (part: Json) => Json {
-  const resolve = (part: Json): Json => {
-    if (part?.$ref === undefined) return part;
-    const { $ref, ...beside } = part;
-    const target = $ref
-      .slice(2)
-      .split("/")
-      .reduce((node: Json, key: string) => node[key], document);
-    return { ...resolve(target), ...beside };
+/** The document with what its references lead to in their place. Keywords beside a reference take precedence. */
+export function resolved(document: Json): Json {
+  const follow = (part: unknown): unknown => {
+    if (typeof part !== "object" || part === null) return part;
+    if (Array.isArray(part)) return part.map(follow);
+    const { $ref, ...beside } = part as Json;
+    if ($ref === undefined)
+      return Object.fromEntries(Object.entries(beside).map(([name, each]) => [name, follow(each)]));
+    const path: string[] = $ref.slice(2).split("/");
+    return follow({ ...path.reduce((node, key) => node[key], document), ...beside });
   };
-  return resolve;
+  return follow(document) as Json;
 }
 
 /** @param items the `paths` or the `webhooks` of a document */
@@ -35,7 +32,5 @@ export const operationsOf = (items: Json): Operation[] =>
   );
 
 /** The first example of a body; undefined if there is none. */
-export function exampleOf(resolve: (part: Json) => Json, part: Json): Json | undefined {
-  const [first] = Object.values<Json>(resolve(part).content?.["application/json"]?.examples ?? {});
-  return first === undefined ? undefined : resolve(first)["value"];
-}
+export const exampleOf = (body: Json | undefined): Json | undefined =>
+  Object.values<Json>(body?.["content"]?.["application/json"]?.examples ?? {})[0]?.["value"];

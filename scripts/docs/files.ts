@@ -1,4 +1,5 @@
 import { EXAMPLE_URL, type DocsPage } from "../../server/http/docs/pages.ts";
+import { resolved } from "./contract.ts";
 import { toHtml } from "./html.ts";
 import { markdownOf } from "./markdown.ts";
 import { pages } from "./pages.ts";
@@ -17,7 +18,7 @@ export async function docsFiles(document: Document): Promise<Record<string, stri
     index.push({ name, title: /^# (.+)/.exec(markdown)![1]!, summary, group });
     files[`${page.name}.md`] = withoutPictures(markdown);
     files[`${page.name}.html`] =
-      page.name === "reference" ? referencePage(document, samples) : toHtml(markdown, baseOf(page));
+      page.name === "reference" ? referencePage(resolved(document), samples) : toHtml(markdown, baseOf(page));
   }
   files["pages.json"] = `${JSON.stringify(index, null, 2)}\n`;
   files["llms.txt"] = indexForPrograms(document, index);

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { resolved } from "./contract.ts";
 import { pages, type Page } from "./pages.ts";
 import { referenceMarkdown } from "./reference.ts";
 import { commandTable, errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts";
@@ -38,7 +39,7 @@ const NOTE = `
 
 async function sourceOf(page: Page, document: Document): Promise<string> {
   if (page.name === "contract") return `# The contract\n\n${document.info.description}`;
-  if (page.name === "reference") return referenceMarkdown(document);
+  if (page.name === "reference") return referenceMarkdown(resolved(document));
   const file = fileOf(page);
   return withLinksToPages(await readFile(file, "utf8"), file);
 }

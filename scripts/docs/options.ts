@@ -13,14 +13,18 @@ const tables: Record<string, Options> = {
   receiver: receiverFlags,
 };
 
-/** Puts each table into a page, between its marks. */
+/** Puts a table into a page, between the marks with this name. */
+export async function withTable(page: string, name: string, table: string): Promise<string> {
+  const marks = new RegExp(`(<!-- ${name} -->)[^]*?(<!-- /${name.split(":")[0]} -->)`);
+  if (!marks.test(page)) throw new Error(`A README has no place for the table ${name}.`);
+  const { code } = await format("table.md", table, { printWidth: 120 });
+  return page.replace(marks, (_, start: string, end: string) => `${start}\n\n${code}\n${end}`);
+}
+
+/** Puts each table of options into the suite's README. */
 export async function withOptionTables(page: string): Promise<string> {
   let text = page;
-  for (const [name, options] of Object.entries(tables)) {
-    const marks = new RegExp(`(<!-- options: ${name} -->)[^]*?(<!-- /options -->)`);
-    if (!marks.test(text)) throw new Error(`The suite's README has no place for the options of ${name}.`);
-    const { code } = await format("table.md", guideOf(options), { printWidth: 120 });
-    text = text.replace(marks, (_, start: string, end: string) => `${start}\n\n${code}\n${end}`);
-  }
+  for (const [name, options] of Object.entries(tables))
+    text = await withTable(text, `options: ${name}`, guideOf(options));
   return text;
 }

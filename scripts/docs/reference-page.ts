@@ -1,29 +1,25 @@
 // Renders the API reference as a page: the text of each operation beside its samples, errors folded.
 import { EXAMPLE_URL } from "../../server/http/docs/pages.ts";
-import { exampleOf, operationsOf, resolverOf, type Json, type Operation } from "./contract.ts";
+import { exampleOf, operationsOf, type Json, type Operation } from "./contract.ts";
 import { fieldList, parameterList } from "./fields.ts";
 import { codeBlock, escapeHtml } from "./highlight.ts";
 import { toHtml } from "./html.ts";
 import type { Sample } from "./samples.ts";
 
-type Resolve = (part: Json) => Json;
-
 const json = (value: unknown) => JSON.stringify(value, null, 2);
-const schemaOf = (resolve: Resolve, part: Json): Json =>
-  resolve(resolve(part)["content"]?.["application/json"]?.["schema"] ?? {});
+const schemaOf = (part: Json): Json => part["content"]?.["application/json"]?.["schema"] ?? {};
 
-/** Returns the body of the page. A live server removes the text between the marks for the sandbox. */
+/** Returns the body of the page, from the resolved contract. A live server removes the text between the marks for the sandbox. */
 export function referencePage(document: Json, samples: readonly Sample[]): string {
-  const resolve = resolverOf(document);
   const all = operationsOf(document["paths"]);
   const groups = (document["tags"] as Json[]).map(({ name, description }) => {
     const operations = all.filter(({ operation }) => operation["tags"].includes(name));
     const html = `<h2 id="${name.toLowerCase()}">${name}</h2>\n${toHtml(description, "")}${operations
-      .map((each) => operationHtml(resolve, each, samples))
+      .map((each) => operationHtml(each, samples))
       .join("")}`;
     return { name, links: linksTo(operations), html };
   });
-  const webhooks = operationsOf(document["webhooks"]).map((each) => webhookHtml(resolve, each));
+  const webhooks = operationsOf(document["webhooks"]).map(webhookHtml);
   return [
     INTRODUCTION,
     `<nav class="operations" aria-label="Operations">\n${groups.map(({ name, links }) => inSandbox(name, links)).join("")}</nav>\n`,
@@ -72,20 +68,19 @@ those for curl the server's address from <code>BASE_URL</code>, which is <code>$
 const folded = (group: string, title: string, html: string, isOpen = false) =>
   `<details name="${group}"${isOpen ? " open" : ""}>\n<summary>${title}</summary>\n${html}</details>\n`;
 
-function operationHtml(resolve: Resolve, { method, path, operation }: Operation, samples: readonly Sample[]): string {
+function operationHtml({ method, path, operation }: Operation, samples: readonly Sample[]): string {
   const { operationId: id, summary, description, requestBody, parameters = [], responses } = operation;
-  const given = parameters.map(resolve);
-  const places = [...new Set<string>(given.map((parameter: Json) => parameter["in"]))];
+  const places = [...new Set<string>(parameters.map((parameter: Json) => parameter["in"]))];
   const success = responses["200"];
-  const body = requestBody && exampleOf(resolve, requestBody);
+  const body = exampleOf(requestBody);
   const parts = [
     ...places.map((place) => {
-      const named = given.filter((parameter: Json) => parameter["in"] === place);
-      return `<h4>${place === "path" ? "In the path" : "In the query"}</h4>\n${parameterList(resolve, named)}`;
+      const named = parameters.filter((parameter: Json) => parameter["in"] === place);
+      return `<h4>${place === "path" ? "In the path" : "In the query"}</h4>\n${parameterList(named)}`;
     }),
-    requestBody ? `<h4>Request body</h4>\n${fieldList(resolve, schemaOf(resolve, requestBody))}` : "",
-    `<details>\n<summary>Fields of the response</summary>\n${fieldList(resolve, schemaOf(resolve, success))}</details>\n`,
-    errorsOf(resolve, responses),
+    requestBody ? `<h4>Request body</h4>\n${fieldList(schemaOf(requestBody))}` : "",
+    `<details>\n<summary>Fields of the response</summary>\n${fieldList(schemaOf(success))}</details>\n`,
+    errorsOf(responses),
   ];
   const code = [
     folded(id, "curl", codeBlock(curlOf(method, path, body), "sh"), true),
@@ -93,8 +88,8 @@ function operationHtml(resolve: Resolve, { method, path, operation }: Operation,
       const part = sample.parts.get(id);
       return part === undefined ? [] : [folded(id, sample.name, codeBlock(part, sample.id))];
     }),
-    `<h4>Response</h4>\n${codeBlock(json(exampleOf(resolve, success)), "json")}`,
-    tryOf(method, path, given, body, id),
+    `<h4>Response</h4>\n${codeBlock(json(exampleOf(success)), "json")}`,
+    tryOf(method, path, parameters, body, id),
   ];
   return section({
     id,
@@ -106,12 +101,12 @@ function operationHtml(resolve: Resolve, { method, path, operation }: Operation,
   });
 }
 
-function webhookHtml(resolve: Resolve, { method, path, operation }: Operation): string {
+function webhookHtml({ method, path, operation }: Operation): string {
   const { operationId: id, summary, description, requestBody, parameters = [] } = operation;
-  const headers = `<details>\n<summary>Headers</summary>\n${parameterList(resolve, parameters.map(resolve))}</details>\n`;
-  const fields = fieldList(resolve, schemaOf(resolve, requestBody));
+  const headers = `<details>\n<summary>Headers</summary>\n${parameterList(parameters)}</details>\n`;
+  const fields = fieldList(schemaOf(requestBody));
   const text = `${toHtml(description, "")}${headers}<details>\n<summary>Fields of the body</summary>\n${fields}</details>\n`;
-  const code = `<h4>Body</h4>\n${codeBlock(json(exampleOf(resolve, requestBody)), "json")}`;
+  const code = `<h4>Body</h4>\n${codeBlock(json(exampleOf(requestBody)), "json")}`;
   return section({ id, summary, method, path, text, code });
 }
 
@@ -126,12 +121,11 @@ ${shown.code}</div>
 </section>
 `;
 
-function errorsOf(resolve: Resolve, responses: Json): string {
+function errorsOf(responses: Json): string {
   const failures = Object.entries<Json>(responses).filter(([status]) => status !== "200");
   const rows = failures.map(([status, response]) => {
-    const part = resolve(response);
-    const code = exampleOf(resolve, part)?.["code"];
-    return `<dt>${status}${code ? ` <code>${code}</code>` : ""}</dt>\n<dd>${toHtml(part["description"], "")}</dd>\n`;
+    const code = exampleOf(response)?.["code"];
+    return `<dt>${status}${code ? ` <code>${code}</code>` : ""}</dt>\n<dd>${toHtml(response["description"], "")}</dd>\n`;
   });
   const statuses = failures.map(([status]) => status).join(" ");
   return `<details>\n<summary>Errors <small>${statuses}</small></summary>\n<dl>\n${rows.join("")}</dl>\n</details>\n`;

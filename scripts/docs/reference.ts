@@ -1,17 +1,16 @@
-import { exampleOf, operationsOf, resolverOf, type Json, type Operation } from "./contract.ts";
+import { exampleOf, operationsOf, type Json, type Operation } from "./contract.ts";
 
-/** The contract's operations and webhooks as Markdown, for programs. */
+/** The operations and webhooks of the resolved contract as Markdown, for programs. */
 export function referenceMarkdown(document: Json): string {
-  const resolve = resolverOf(document);
-  const example = (what: string, part: Json | undefined) => {
-    const value = part && exampleOf(resolve, part);
+  const example = (what: string, body: Json | undefined) => {
+    const value = exampleOf(body);
     return value === undefined ? [] : [what, code(value)];
   };
   const describe = ({ method, path, operation }: Operation) => [
     `### ${method} ${path}`,
     `${operation["summary"]}.`,
     operation["description"]?.trim() ?? "",
-    (operation["parameters"] ?? []).map(resolve).map(parameterLine).join("\n"),
+    (operation["parameters"] ?? []).map(parameterLine).join("\n"),
     ...example("Body:", operation["requestBody"]),
     ...example("Response:", operation["responses"]["200"]),
     `Statuses: ${Object.keys(operation["responses"]).join(", ")}.`,

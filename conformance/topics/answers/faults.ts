@@ -12,35 +12,32 @@ const onErrors = (name: string, value?: string) =>
   responses("every", (reply) => (isError(reply) ? withHeader(reply, name, value) : reply));
 
 export const faults: Faults = {
-  "answers.exact": {
-    "An unknown reference returns 418.": statuses("verifyDisbursement", 404, 418),
-    "A failure has a code that the contract does not list.": through(
-      "forced.089-fails-later",
-      records((record) =>
-        record["failure"] ? { ...record, failure: { code: "do_not_honor", message: "Declined." } } : record,
-      ),
+  "answers.exact: An unknown reference returns 418.": statuses("verifyDisbursement", 404, 418),
+  "answers.exact: A failure has a code that the contract does not list.": through(
+    "forced.089-fails-later",
+    records((record) =>
+      record["failure"] ? { ...record, failure: { code: "do_not_honor", message: "Declined." } } : record,
     ),
-  },
-  "answers.envelope-200": {
-    "The envelope of a successful response has no statusCode.": also(
-      ["create.result-shape", "verify.record-shape"],
-      envelopes(({ data }) => ({ data })),
-    ),
-    "The statusCode in the envelope is 0.": envelopes((body) => ({ ...body, statusCode: 0 })),
-  },
-  "answers.headers": {
-    "Every error has Retry-After: undefined.": through("refusal.bad-value-422", onErrors("retry-after", "undefined")),
-  },
-  "answers.request-id": {
-    "Responses have no x-request-id.": responses("every", (reply) => withHeader(reply, "x-request-id")),
-  },
-  "answers.request-id-own": {
-    "All responses have the same x-request-id.": responses("every", (reply) =>
-      withHeader(reply, "x-request-id", "req_0000000000000000"),
-    ),
-    "The response has the x-request-id of its request.": responses("every", (reply, { headers }) => {
+  ),
+  "answers.envelope-200: The envelope of a successful response has no statusCode.": also(
+    ["create.result-shape", "verify.record-shape"],
+    envelopes(({ data }) => ({ data })),
+  ),
+  "answers.headers: Every error has Retry-After: undefined.": through(
+    "refusal.bad-value-422",
+    onErrors("retry-after", "undefined"),
+  ),
+  "answers.request-id: Responses have no x-request-id.": responses("every", (reply) =>
+    withHeader(reply, "x-request-id"),
+  ),
+  "answers.request-id-own: All responses have the same x-request-id.": responses("every", (reply) =>
+    withHeader(reply, "x-request-id", "req_0000000000000000"),
+  ),
+  "answers.request-id-own: The response has the x-request-id of its request.": responses(
+    "every",
+    (reply, { headers }) => {
       const given = headers["x-request-id"];
       return given === undefined ? reply : withHeader(reply, "x-request-id", String(given));
-    }),
-  },
+    },
+  ),
 };

@@ -1,9 +1,9 @@
 // Defines the rules that every response of a run must satisfy, whichever check sent the request.
-import { describeResponse, type Watch } from "../../check.ts";
+import type { Watch } from "../../check.ts";
 import { openapi } from "../../contract/contract.ts";
 import { differences, operationOf, routeOfResponse, schemaName } from "../../contract/documented.ts";
 import { fieldsOf } from "../../target/ledger.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import type { Validator } from "../../contract/validate.ts";
 import { is2xx } from "../../steps/responses.ts";
 import { equal, textOf } from "../../target/values.ts";

@@ -1,6 +1,16 @@
 // Servers that fail to authenticate requests (§5).
 import { forEach, type Call, type Faults, type How } from "../../broken/fault.ts";
-import { asJson, described, hasNoKey, isOf, keyOf, typeOf, withKey, type Operations } from "../../broken/calls.ts";
+import {
+  asJson,
+  creates,
+  described,
+  hasNoKey,
+  isOf,
+  keyOf,
+  typeOf,
+  withKey,
+  type Operations,
+} from "../../broken/calls.ts";
 import { forwards, handles, opens } from "../../broken/changes.ts";
 import { isAccepted } from "../../broken/replies.ts";
 
@@ -16,9 +26,12 @@ const finds = (place: (call: Call, key: string) => boolean): How =>
 /** Returns the request for which a server takes a request that it then does not authenticate; undefined for others. */
 type WayAround = (call: Call) => Call | undefined;
 const pathIf =
-  (pattern: RegExp, by: string): WayAround =>
+  (
+    pattern: RegExp,
+    change: (path: string) => string = (path) => path.replaceAll(new RegExp(pattern, "g"), ""),
+  ): WayAround =>
   (call) =>
-    pattern.test(call.path) ? { ...call, path: call.path.replaceAll(new RegExp(pattern, "g"), by) } : undefined;
+    pattern.test(call.path) ? { ...call, path: change(call.path) } : undefined;
 const headed =
   (name: string, pattern = /^/): WayAround =>
   (call) =>
@@ -28,119 +41,100 @@ const untyped =
   (call) =>
     call.method === "POST" && type.test(typeOf(call)) ? asJson(call) : undefined;
 
-const waysAround: [what: string, around: WayAround][] = [
-  ["whose path ends in .json", pathIf(/\.json$/, "")],
-  ["whose path ends with a slash", pathIf(/\/$/, "")],
-  ["whose path has a double slash", pathIf(/\/\//, "/")],
-  ["whose path is in upper case", (call) => (call.path.startsWith("/V1") ? pathInLowerCase(call) : undefined)],
-  ["whose path has dot segments", (call) => (/\/\.\.?\//.test(call.path) ? pathResolved(call) : undefined)],
-  ["whose path has a percent-encoded letter", (call) => (/%[46]/.test(call.path) ? pathDecoded(call) : undefined)],
-  ["whose path has a parameter after a semicolon", pathIf(/;.*/, "")],
+/** Ways around the authentication of any operation. */
+const ways: [what: string, around: WayAround][] = [
+  ["whose path ends in .json", pathIf(/\.json$/)],
+  ["whose path ends with a slash", pathIf(/\/$/)],
+  ["whose path has a double slash", pathIf(/\/\//, (path) => path.replaceAll("//", "/"))],
+  [
+    "whose path is in upper case",
+    pathIf(/^\/V1/, (path) => path.replace(/^\/V1\/\w+/, (start) => start.toLowerCase())),
+  ],
+  ["whose path has dot segments", pathIf(/\/\.\.?\//, (path) => new URL(path, "http://x").pathname)],
+  ["whose path has a percent-encoded letter", pathIf(/%[46]/, decodeURIComponent)],
+  ["whose path has a parameter after a semicolon", pathIf(/;.*/)],
   ["with X-HTTP-Method-Override", headed("x-http-method-override")],
   ["with X-Forwarded-For: 127.0.0.1", headed("x-forwarded-for", /^127\.0\.0\.1$/)],
   ["with Origin", headed("origin")],
-  ["with Origin: null", headed("origin", /^null$/)],
-  ["with Referer", headed("referer")],
-  ["with X-Forwarded-Host", headed("x-forwarded-host")],
-  ["by a health check of Kubernetes", headed("user-agent", /^kube-probe\//)],
-  ["by a health check of a load balancer", headed("user-agent", /^(GoogleHC|ELB-HealthChecker)/)],
-  ["by a monitor", headed("user-agent", /UptimeRobot/)],
-  ["whose body is sent in chunks", (call) => (call.chunked ? call : undefined)],
+  ["by a health check", headed("user-agent", /^(kube-probe|GoogleHC|ELB-HealthChecker)/)],
   ["with X-Original-URL", (call) => ({ ...call, path: call.headers["x-original-url"]?.toString() ?? "" })],
+];
+/** Ways around the authentication of creates. */
+const waysOfCreates: typeof ways = [
+  ["whose body is sent in chunks", (call) => (call.chunked ? call : undefined)],
   ["as text/plain", untyped(/^text\/plain/)],
   ["without Content-Type", untyped(/^$/)],
   ["with a body of more than 4 KiB", (call) => (call.body.length > 4096 ? call : undefined)],
   ["by PUT", (call) => (call.method === "PUT" ? { ...call, method: "POST" } : undefined)],
 ];
-const pathInLowerCase = (call: Call) => ({
-  ...call,
-  path: call.path.replace(/^\/V1\/\w+/, (start) => start.toLowerCase()),
-});
-const pathResolved = (call: Call) => ({ ...call, path: new URL(call.path, "http://x").pathname });
-const pathDecoded = (call: Call) => ({ ...call, path: decodeURIComponent(call.path) });
 
 const opensAround = (operation: Operations, around: WayAround): How =>
   forwards((call, { key }) => {
     const meant = hasNoKey(call) ? around(call) : undefined;
     return meant && isOf(meant, operation) ? withKey(meant, key) : call;
   });
-const isOfReads = ([what]: (typeof waysAround)[number]) => !/body|PUT|text\/plain|Content-Type/.test(what);
-const isOfCreates = ([what]: (typeof waysAround)[number]) => what !== "by a monitor";
 
 export const faults: Faults = {
-  "auth.create-needs-key": {
-    "A create without a key is accepted.": opens("createDisbursement", hasNoKey),
+  "auth.create-needs-key: A create without a key is accepted.": opens("createDisbursement", hasNoKey),
+  "auth.create-refuses-wrong-key: A create with any key is accepted.": opens("createDisbursement", hasKey),
+  "auth.verify-needs-key: Verify needs no key.": opens("verifyDisbursement", hasNoKey),
+  "auth.verify-refuses-wrong-key: Verify accepts any key.": opens("verifyDisbursement", hasKey),
+  "auth.checkout-needs-key: A checkout without a key is accepted.": opens("createCheckout", hasNoKey),
+  "auth.checkout-refuses-wrong-key: A checkout with any key is accepted.": opens("createCheckout", hasKey),
+  "auth.whole-key-compared: An empty key is accepted.": compares((given) => given === ""),
+  "auth.whole-key-compared: A prefix of the key is accepted.": compares(
+    (given, key) => given !== "" && key.startsWith(given),
+  ),
+  "auth.whole-key-compared: Only the first 8 characters of a key are compared.": compares(
+    (given, key) => given.slice(0, 8) === key.slice(0, 8),
+    "createCheckout",
+  ),
+  "auth.whole-key-compared: Characters after the key are ignored.": compares((given, key) => given.startsWith(key)),
+  "auth.whole-key-compared: Keys are compared without regard to case.": compares(
+    (given, key) => given.toLowerCase() === key.toLowerCase(),
+  ),
+  "auth.whole-key-compared: A key with the prefix Bearer is accepted in x-api-key.": compares(
+    (given, key) => given === `Bearer ${key}`,
+  ),
+  "auth.whole-key-compared: The key constructor is accepted.": compares((given) => given === "constructor"),
+  "auth.key-only-in-header: A key in Authorization is accepted.": finds(({ headers: { authorization = "" } }, key) =>
+    [`Bearer ${key}`, `Basic ${btoa(`${key}:`)}`].includes(String(authorization)),
+  ),
+  "auth.key-only-in-header: A key in a cookie is accepted.": finds(({ headers }, key) =>
+    String(headers["cookie"]).includes(key),
+  ),
+  "auth.key-only-in-header: A key in the query is accepted.": finds(({ path }, key) => path.includes(`api_key=${key}`)),
+  "auth.no-way-around: Above five concurrent requests, authentication fails open.": () => {
+    let busy = 0;
+    return handles(async (call, ask, world) => {
+      busy += 1;
+      await world.sleep(5);
+      const reply = await ask(busy > 5 ? withKey(call, world.key) : call);
+      busy -= 1;
+      return reply;
+    });
   },
-  "auth.create-refuses-wrong-key": { "A create with any key is accepted.": opens("createDisbursement", hasKey) },
-  "auth.verify-needs-key": { "Verify needs no key.": opens("verifyDisbursement", hasNoKey) },
-  "auth.verify-refuses-wrong-key": { "Verify accepts any key.": opens("verifyDisbursement", hasKey) },
-  "auth.checkout-needs-key": { "A checkout without a key is accepted.": opens("createCheckout", hasNoKey) },
-  "auth.checkout-refuses-wrong-key": { "A checkout with any key is accepted.": opens("createCheckout", hasKey) },
-  "auth.whole-key-compared": {
-    "An empty key is accepted.": compares((given) => given === ""),
-    "A prefix of the key is accepted.": compares((given, key) => given !== "" && key.startsWith(given)),
-    "Only the first 8 characters of a key are compared.": compares(
-      (given, key) => given.slice(0, 8) === key.slice(0, 8),
-      "createCheckout",
-    ),
-    "Characters after the key are ignored.": compares((given, key) => given.startsWith(key)),
-    "The last character of a key is not compared.": compares(
-      (given, key) => given.length === key.length && given.slice(0, -1) === key.slice(0, -1),
-    ),
-    "Keys are compared without regard to case.": compares((given, key) => given.toLowerCase() === key.toLowerCase()),
-    "A key with the prefix Bearer is accepted in x-api-key.": compares((given, key) => given === `Bearer ${key}`),
-    ...forEach(["constructor", "__proto__", "hasOwnProperty", "null"], (word) => [
-      `The key ${word} is accepted.`,
-      compares((given) => given === word),
-    ]),
+  "auth.no-way-around: The merchant of the latest request is in a variable that concurrent requests share.": () => {
+    let merchant = "";
+    return handles(async (call, ask, world) => {
+      merchant = keyOf(call);
+      await world.sleep(3);
+      return ask(merchant === "" ? call : withKey(call, merchant));
+    });
   },
-  "auth.key-only-in-header": {
-    "A bearer token in Authorization is accepted as key.": finds(
-      ({ headers }, key) => headers["authorization"] === `Bearer ${key}`,
-    ),
-    "The user name of Basic authentication is accepted as key.": finds(
-      ({ headers }, key) => headers["authorization"] === `Basic ${btoa(`${key}:`)}`,
-    ),
-    "A key in a cookie is accepted.": finds(({ headers }, key) => String(headers["cookie"]).includes(key)),
-    "A key in the query is accepted.": finds(({ path }, key) => path.includes(`api_key=${key}`)),
-  },
-  "auth.no-way-around": {
-    "Above five concurrent requests, authentication fails open.": () => {
-      let busy = 0;
-      return handles(async (call, ask, world) => {
-        busy += 1;
-        await world.sleep(5);
-        const reply = await ask(busy > 5 ? withKey(call, world.key) : call);
-        busy -= 1;
-        return reply;
-      });
-    },
-    "The merchant of the latest request is in a variable that concurrent requests share.": () => {
-      let merchant = "";
-      return handles(async (call, ask, world) => {
-        merchant = keyOf(call);
-        await world.sleep(3);
-        return ask(merchant === "" ? call : withKey(call, merchant));
-      });
-    },
-    ...forEach(waysAround.filter(isOfCreates), ([what, around]) => [
-      `A create ${what} needs no key.`,
-      opensAround("createDisbursement", around),
-    ]),
-    ...forEach(waysAround.filter(isOfCreates), ([what, around]) => [
-      `A checkout ${what} needs no key.`,
-      opensAround("createCheckout", around),
-    ]),
-  },
-  "auth.record-hidden-without-key": {
-    "An existing disbursement can be verified without a key.": handles(async (call, ask, world) => {
+  ...forEach([...ways, ...waysOfCreates], ([what, around]) => [
+    `auth.no-way-around: A create ${what} needs no key.`,
+    opensAround(creates, around),
+  ]),
+  "auth.record-hidden-without-key: An existing disbursement can be verified without a key.": handles(
+    async (call, ask, world) => {
       if (!isOf(call, "verifyDisbursement")) return ask(call);
       const shown = await ask(withKey(call, world.key));
       return shown && isAccepted(shown) ? shown : ask(call);
-    }),
-    ...forEach(waysAround.filter(isOfReads), ([what, around]) => [
-      `A verify ${what} needs no key.`,
-      opensAround("verifyDisbursement", around),
-    ]),
-  },
+    },
+  ),
+  ...forEach(ways, ([what, around]) => [
+    `auth.record-hidden-without-key: A verify ${what} needs no key.`,
+    opensAround("verifyDisbursement", around),
+  ]),
 };

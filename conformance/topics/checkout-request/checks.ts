@@ -1,5 +1,5 @@
 // Checks the response to a checkout, the merchant's reference, and the checkout's record and states (D3, D6).
-import { judges, type Context, describeResponse } from "../../check.ts";
+import { judges, type Context } from "../../check.ts";
 import { hasControl } from "../../run-options.ts";
 import { expectData, expectNoFaults, expectOneAccepted, expectStatus, same, shows } from "../../steps/expect.ts";
 import { atOnce, pay, startCheckout, startInvalidCheckout, verifyCheckout } from "../../steps/requests.ts";
@@ -9,7 +9,7 @@ import { usualAmount } from "../../generate/plan.ts";
 import { finishAny } from "../../steps/checkouts.ts";
 import { started } from "../../steps/records.ts";
 import { advance, finishCheckout } from "../../steps/sandbox-controls.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 
 /** Returns the faults of a response. The response must be a 200 and match a schema. */
 const faultsIn = (context: Context, response: TargetResponse, schema: string) =>

@@ -1,6 +1,6 @@
 // Checks checkouts, their payment pages, and the way back to the merchant (§1, §2.4, §4.3, D3, D6, D10).
 import { exceeded } from "../../allowances/table.ts";
-import { judges, type Context, describeResponse, given, Prerequisite } from "../../check.ts";
+import { judges, type Context, given, Prerequisite } from "../../check.ts";
 import { commonPairs, pairOf } from "../../generate/countries.ts";
 import { type Planned, planOf } from "../../generate/plan.ts";
 import { hasControl } from "../../run-options.ts";
@@ -12,7 +12,7 @@ import { asJson, type Body, checkoutBody, siteOf, someAddress } from "../../step
 import { dataOf, is2xx, is4xx, leavesOf } from "../../steps/responses.ts";
 import { finishCheckout } from "../../steps/sandbox-controls.ts";
 import { several } from "../../steps/several.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
 import { fieldsOf, send } from "../inputs/checks.ts";
 import { bodiesOf } from "../json/checks.ts";

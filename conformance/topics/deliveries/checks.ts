@@ -55,7 +55,8 @@ type LoggedAttempt = Record<"number" | "httpStatus" | "responseBody" | "error" |
 export async function deliveryOf(context: Context, reference: string) {
   const response = await get(context, `/sandbox/deliveries?reference=${reference}`);
   const [delivery = {}] = listed(response);
-  return { response, delivery, attempts: (delivery["attempts"] ?? []) as LoggedAttempt[] };
+  const { attempts } = delivery;
+  return { response, delivery, attempts: (Array.isArray(attempts) ? attempts : []) as LoggedAttempt[] };
 }
 
 /**

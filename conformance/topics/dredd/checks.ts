@@ -1,14 +1,14 @@
 // Lets Dredd judge one example of each documented response. Dredd repeats a request that another check of the run has
 // sent, and compares status and body with the OpenAPI document.
 import { fittedReference } from "../../allowances/fit.ts";
-import { define, type Context, describeResponse } from "../../check.ts";
+import { judges, type Check, type Context } from "../../check.ts";
 import { responseSchema, routeOf } from "../../contract/contract.ts";
 import { runDredd, type Transaction } from "../../contract/dredd.ts";
 import { catalogue, inProfile } from "../../contract/requirements.ts";
 import { inlined } from "../../contract/validate.ts";
 import type { Profile } from "../../results.ts";
 import { usualAmount } from "../../generate/plan.ts";
-import type { TargetRequest } from "../../target/exchange.ts";
+import { describeResponse, type TargetRequest } from "../../target/exchange.ts";
 import { fieldsOf } from "../../target/ledger.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
@@ -129,16 +129,18 @@ function titleOf([operation, status]: Row): string {
   return operation.startsWith("GET") ? "read requests" : "invalid requests";
 }
 
-export const checks = define(
-  [...Map.groupBy(rows, titleOf)].map(([title, own]) => ({
-    // A run selects checks by their effects and needs.
-    name: `Dredd: responses to ${title} are as documented`,
-    ids: [...new Set(own.map(([, , id]) => id))],
-    phase: "closing",
-    pays: title.startsWith("create")
-      ? own.filter(([operation, status]) => operation === disbursements && status !== 413).length
-      : 0,
-    needs: title.endsWith("sandbox") ? ["forced-outcomes"] : [],
-    run: (context: Context) => judge(own, context),
-  })),
-);
+const isPaid = ([operation, status]: Row) => operation === disbursements && status !== 413;
+
+export const checks: readonly Check[] = [...Map.groupBy(rows, titleOf)].map(([title, own]) => {
+  return judges(
+    [...new Set(own.map(([, , id]) => id))],
+    {
+      // A run selects checks by their effects and needs.
+      name: `Dredd: responses to ${title} are as documented`,
+      phase: "closing",
+      pays: title.startsWith("create") ? own.filter(isPaid).length : 0,
+      needs: title.endsWith("sandbox") ? ["forced-outcomes"] : [],
+    },
+    (context) => judge(own, context),
+  );
+});

@@ -1,6 +1,6 @@
 // Checks that a reference can be used only once, the states of a disbursement, and the recovery of a lost response (§2.1,
 // §7, D3, D4, D5).
-import { judges, type Context, describeResponse, given } from "../../check.ts";
+import { judges, type Context, given } from "../../check.ts";
 import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
 import { expectData, expectHidden, expectOneAccepted, expectStatus, same } from "../../steps/expect.ts";
 import { atOnce, get, pay, payInvalid, verifyDisbursement } from "../../steps/requests.ts";
@@ -9,7 +9,7 @@ import { judgeRecord, paid, recordIn, recordOf, started, verified } from "../../
 import { disbursementBody, someAddress } from "../../steps/bodies.ts";
 import { advance, forcing } from "../../steps/sandbox-controls.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
-import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
 import { differentBodies } from "../create/checks.ts";
 import { otherStatus } from "../webhook/checks.ts";

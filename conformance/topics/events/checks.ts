@@ -1,5 +1,5 @@
 // Checks the type, the content and the signature of each event (D11, D12).
-import { judges, type Context, describeResponse, given, type Check } from "../../check.ts";
+import { judges, type Context, given, type Check } from "../../check.ts";
 import { expectNoFaults, holds, same } from "../../steps/expect.ts";
 import {
   describeNotification,
@@ -16,7 +16,7 @@ import { paid, verified, started } from "../../steps/records.ts";
 import { verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
 import { advance, finishCheckout, forcing, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import type { Notification } from "../../target/receiver.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { delivered, respondWith } from "../deliveries/checks.ts";

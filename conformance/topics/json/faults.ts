@@ -19,42 +19,20 @@ import {
 import { html, isError, refusal, withHeader } from "../../broken/replies.ts";
 
 const payouts = ["createDisbursement", "verifyDisbursement"] as const;
-const valid = { amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
 const textOf = ({ body }: Call) => body.toString("utf8");
 
-function parsed({ body }: Call): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Parses the bodies of creates with `lenient`. If `lenient` returns undefined, the request is forwarded unchanged. */
-const reads = (lenient: (text: string, call: Call) => unknown): How =>
+/** Reads the bodies of creates with `lenient`. If `lenient` returns undefined, the request is forwarded unchanged. */
+const reads = (lenient: (text: string, call: Call) => unknown, operation: Operations = "createDisbursement"): How =>
   forwards((call) => {
-    const value = isOf(call, "createDisbursement") ? lenient(textOf(call), call) : undefined;
-    return value === undefined ? call : withFields(call, value);
+    const value = isOf(call, operation) ? lenient(textOf(call), call) : undefined;
+    return value === undefined ? call : withFields(asJson(call), value);
   });
 /** Accepts a text that becomes a JSON object when matches of the pattern are replaced. */
 const relaxes = (pattern: RegExp, replacement: string) =>
   reads((text) => (fieldsOf(text) === undefined ? fieldsOf(text.replaceAll(pattern, replacement)) : undefined));
-/** Accepts a body that is not an object, as a default disbursement. */
-const replaces = (fits: (call: Call) => boolean): How => {
-  return () => {
-    let count = 0;
-    return forwards((call) =>
-      isOf(call, "createDisbursement") && fits(call)
-        ? asJson(withFields(call, { ...valid, reference: `made-up-${(count += 1)}` }))
-        : call,
-    );
-  };
-};
-/** Parses matching bodies with `JSON.parse`, which keeps the last of two equal keys and rounds long fractions. */
-const parsesLeniently = (operation: Operations, pattern: RegExp): How =>
-  forwards((call) =>
-    isOf(call, operation) && pattern.test(textOf(call)) ? withFields(call, fieldsOf(call.body)) : call,
-  );
+/** Reads matching bodies with `JSON.parse`, which keeps the last of two equal keys and rounds long fractions. */
+const parses = (operation: Operations, pattern: RegExp) =>
+  reads((text) => (pattern.test(text) ? fieldsOf(text) : undefined), operation);
 
 /** Declares another media type in matching responses. */
 const declares = (operation: Operations, status: number, type?: string) =>
@@ -62,140 +40,121 @@ const declares = (operation: Operations, status: number, type?: string) =>
 /** Changes the body of errors with this status. */
 const onStatus = (status: number, change: (body: Fields) => unknown) =>
   errors(payouts, (body, reply) => (reply.status === status ? change(body) : body));
-const asPages = (operations: Operations, status: number) =>
-  also(
-    "errors.shape",
-    responses(operations, (reply) => (reply.status === status ? html(status) : reply)),
-  );
-/** Fails at matching requests. */
-const fails = (fits: (call: Call) => boolean, status = 500): How =>
-  handles(async (call, ask) => (fits(call) ? refusal(status) : ask(call)));
-const isMalformed = (call: Call) =>
-  isOf(call, "createDisbursement") && call.body.length > 0 && parsed(call) === undefined;
-/** Shows responses in another form to clients that ask for it. */
-const negotiates = (pattern: RegExp, fits: (status: number) => boolean, text: string, type: string): How =>
-  responses(payouts, (reply, { headers }) =>
-    pattern.test(String(headers["accept"])) && fits(reply.status)
-      ? { ...withHeader(reply, "content-type", type), text }
-      : reply,
-  );
+/** Fails at matching requests for these operations. */
+const fails = (fits: (call: Call) => boolean, operation: Operations): How =>
+  handles(async (call, ask) => (isOf(call, operation) && fits(call) ? refusal(500) : ask(call)));
 
 const statuses = [400, 401, 404, 409, 422];
-const twice = /"(amount|country)":.*"\1":/;
-const tinyFraction = /"amount":\d+\.0+[1-9]/;
 
 export const faults: Faults = {
-  "json.content-type": {
-    "The verify response has no Content-Type.": through(
-      "reads.verify-changes-nothing",
-      declares("verifyDisbursement", 200),
+  "json.content-type: The verify response has no Content-Type.": through(
+    "reads.verify-changes-nothing",
+    declares("verifyDisbursement", 200),
+  ),
+  "json.media-type: The create response has Content-Type text/html.": also(
+    ["json.content-type", "answers.exact"],
+    declares("createDisbursement", 200, "text/html"),
+  ),
+  "json.media-type: The 409 for a duplicate reference is JSON with Content-Type text/html.": through(
+    "create.duplicate-refused",
+    declares("createDisbursement", 409, "text/html; charset=utf-8"),
+  ),
+  "json.no-unasked-continue: A 100 Continue precedes each record.": responses("verifyDisbursement", (reply) => ({
+    ...reply,
+    continued: true,
+  })),
+  "json.answers: An unknown reference returns an HTML page.": also(
+    "errors.shape",
+    responses("verifyDisbursement", (reply) => (reply.status === 404 ? html(404) : reply)),
+  ),
+  "json.answers: The 409 for a duplicate reference has no body.": also(
+    "errors.shape",
+    responses("createDisbursement", (reply) => (reply.status === 409 ? { ...reply, text: "" } : reply)),
+  ),
+  "json.answers: A client that accepts text/html gets errors as HTML.": through(
+    "records.as-requested",
+    responses(payouts, (reply, { headers }) =>
+      String(headers["accept"]).includes("text/html") && isError(reply) && reply.status !== 401
+        ? html(reply.status)
+        : reply,
     ),
-  },
-  "json.media-type": {
-    "The create response has Content-Type text/html.": also(
-      ["json.content-type", "answers.exact"],
-      declares("createDisbursement", 200, "text/html"),
-    ),
-    "The 409 for a duplicate reference is JSON with Content-Type text/html.": through(
-      "create.duplicate-refused",
-      declares("createDisbursement", 409, "text/html; charset=utf-8"),
-    ),
-  },
-  "json.no-unasked-continue": {
-    "A 100 Continue precedes each record.": responses("verifyDisbursement", (reply) => ({ ...reply, continued: true })),
-  },
-  "json.answers": {
-    "An unknown reference returns an HTML page.": asPages("verifyDisbursement", 404),
-    "The 409 for a duplicate reference has no body.": also(
-      "errors.shape",
-      responses("createDisbursement", (reply) => (reply.status === 409 ? { ...reply, text: "" } : reply)),
-    ),
-    "A client that accepts text/html gets errors as HTML.": through(
-      "records.as-requested",
-      negotiates(/text\/html/, (status) => status >= 400 && status !== 401, "<h1>Error</h1>", "text/html"),
-    ),
-  },
-  "json.charset-accepted": {
-    "A charset in Content-Type is refused.": refuses((_, call) => typeOf(call).includes("charset"), 415),
-    "A charset in Content-Type makes the server decode the body as Latin-1.": forwards((call) =>
-      isOf(call, "createDisbursement") && typeOf(call).includes("charset")
-        ? { ...call, body: Buffer.from(call.body.toString("latin1")) }
-        : call,
-    ),
-  },
-  "json.malformed-refused": {
-    "Single quotes are accepted.": relaxes(/'/g, '"'),
-    "A truncated object is completed.": relaxes(/,$/g, "}"),
-    "Invalid UTF-8 is replaced and the payout made.": reads((text, { body }) =>
-      Buffer.from(text).equals(body) ? undefined : fieldsOf(text),
-    ),
-  },
-  "json.object-required": {
-    "An array with one disbursement is accepted.": reads((_, call) => {
-      const body = parsed(call);
-      return Array.isArray(body) && body.length === 1 ? (body[0] as unknown) : undefined;
-    }),
-  },
-  "json.body-required": { "An empty body is accepted.": replaces(({ body }) => body.length === 0) },
-  "errors.no-5xx": {
-    "A malformed body returns 500.": fails(isMalformed),
-    "A reference with a NUL character returns 500.": also(
-      "verify.odd-references-404",
-      fails((call) => isOf(call, "verifyDisbursement") && lastPart(call).includes("\0")),
-    ),
-  },
-  "errors.shape": {
-    ...forEach(statuses, (status) => [
-      `A ${status} has no field error.`,
-      onStatus(status, (body) => without(body, "error")),
-    ]),
-    "The statusCode of an error is a string.": also(
-      "errors.status-mirrored",
-      errors(payouts, (body) => ({ ...body, statusCode: String(body["statusCode"]) })),
-    ),
-  },
-  "errors.status-mirrored": forEach(statuses, (status) => [
-    `The body of a ${status} has the statusCode 500.`,
+  ),
+  "json.charset-accepted: A charset in Content-Type is refused.": refuses(
+    (_, call) => typeOf(call).includes("charset"),
+    415,
+  ),
+  "json.charset-accepted: A charset in Content-Type makes the server decode the body as Latin-1.": forwards((call) =>
+    isOf(call, "createDisbursement") && typeOf(call).includes("charset")
+      ? { ...call, body: Buffer.from(call.body.toString("latin1")) }
+      : call,
+  ),
+  "json.malformed-refused: Single quotes are accepted.": relaxes(/'/g, '"'),
+  "json.malformed-refused: A truncated object is completed.": relaxes(/,$/g, "}"),
+  "json.malformed-refused: Invalid UTF-8 is replaced and the payout made.": reads((text, { body }) =>
+    Buffer.from(text).equals(body) ? undefined : fieldsOf(text),
+  ),
+  "json.object-required: An array with one disbursement is accepted.": reads((text) =>
+    fieldsOf(/^\[(.*)\]$/.exec(text)?.[1] ?? ""),
+  ),
+  "json.body-required: An empty body is accepted.": reads((text) =>
+    text === ""
+      ? { reference: crypto.randomUUID(), amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" }
+      : undefined,
+  ),
+  "errors.no-5xx: A malformed body returns 500.": fails(
+    (call) => /^[^{["\dntf]/.test(textOf(call)),
+    "createDisbursement",
+  ),
+  "errors.no-5xx: A reference with a NUL character returns 500.": also(
+    "verify.odd-references-404",
+    fails((call) => lastPart(call).includes("\0"), "verifyDisbursement"),
+  ),
+  ...forEach(statuses, (status) => [
+    `errors.shape: A ${status} has no field error.`,
+    onStatus(status, (body) => without(body, "error")),
+  ]),
+  "errors.shape: The statusCode of an error is a string.": also(
+    "errors.status-mirrored",
+    errors(payouts, (body) => ({ ...body, statusCode: String(body["statusCode"]) })),
+  ),
+  ...forEach(statuses, (status) => [
+    `errors.status-mirrored: The body of a ${status} has the statusCode 500.`,
     onStatus(status, (body) => ({ ...body, statusCode: 500 })),
   ]),
-  "errors.checkout-shape": {
-    "Checkout errors are HTML pages.": responses("createCheckout", (reply) =>
-      isError(reply) ? html(reply.status) : reply,
-    ),
-  },
-  "auth.create-needs-key": {
-    "Errors have the status 200.": also(
-      "verify.unknown-404",
-      responses(described, (reply) => (isError(reply) ? { ...reply, status: 200 } : reply)),
-    ),
-  },
-  "json-values.unknown-ignored": {
-    "A checkout with an unknown field is refused.": refuses(
-      (fields) => extraIn(fields) !== undefined,
-      400,
-      "createCheckout",
-    ),
-  },
-  "json-values.lone-surrogate": {
-    "Half of a surrogate pair in a reference becomes a replacement character.": accepts(
-      "createDisbursement",
-      "reference",
-      (value) => isText(value) && !value.isWellFormed(),
-      (value) => String(value).toWellFormed(),
-    ),
-  },
-  "json-values.duplicate-key": forEach(creates, (operation) => [
-    `If a key has two values, the last value counts (${operation}).`,
-    parsesLeniently(operation, twice),
+  "errors.checkout-shape: Checkout errors are HTML pages.": responses("createCheckout", (reply) =>
+    isError(reply) ? html(reply.status) : reply,
+  ),
+  "auth.create-needs-key: Errors have the status 200.": also(
+    "verify.unknown-404",
+    responses(described, (reply) => (isError(reply) ? { ...reply, status: 200 } : reply)),
+  ),
+  "json-values.unknown-ignored: A checkout with an unknown field is refused.": refuses(
+    (fields) => extraIn(fields) !== undefined,
+    400,
+    "createCheckout",
+  ),
+  "json-values.lone-surrogate: Half of a surrogate pair in a reference becomes a replacement character.": accepts(
+    "createDisbursement",
+    "reference",
+    (value) => isText(value) && !value.isWellFormed(),
+    (value) => String(value).toWellFormed(),
+  ),
+  ...forEach(creates, (operation) => [
+    `json-values.duplicate-key: If a key has two values, the last value counts (${operation}).`,
+    parses(operation, /"(amount|country)":.*"\1":/),
   ]),
-  "json-values.inexact-fraction": {
-    ...forEach(creates, (operation) => [
-      `A tiny fraction in an amount is rounded away (${operation}).`,
-      parsesLeniently(operation, tinyFraction),
-    ]),
-  },
-  "json-values.exact-integer": {
-    "An amount of 100.0 is refused.": refuses((_, call) => /"amount":\d+\.0\b/.test(textOf(call)), 400, creates),
-    "An amount of 1e2 is refused.": refuses((_, call) => /"amount":\d+e\d/.test(textOf(call)), 400, creates),
-  },
+  ...forEach(creates, (operation) => [
+    `json-values.inexact-fraction: A tiny fraction in an amount is rounded away (${operation}).`,
+    parses(operation, /"amount":\d+\.0+[1-9]/),
+  ]),
+  "json-values.exact-integer: An amount of 100.0 is refused.": refuses(
+    (_, call) => /"amount":\d+\.0\b/.test(textOf(call)),
+    400,
+    creates,
+  ),
+  "json-values.exact-integer: An amount of 1e2 is refused.": refuses(
+    (_, call) => /"amount":\d+e\d/.test(textOf(call)),
+    400,
+    creates,
+  ),
 };

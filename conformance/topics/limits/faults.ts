@@ -1,7 +1,7 @@
 // Servers that mishandle the limits of values (D15), or add limits of their own that violate §8 (D45).
-import { forEach, type Faults, type How, type Reply } from "../../broken/fault.ts";
+import { forEach, type Faults } from "../../broken/fault.ts";
 import { accepts, data, forwards, refuses, responses } from "../../broken/changes.ts";
-import { creates, fieldsOf, isText, withFields } from "../../broken/calls.ts";
+import { creates, everyNth, fieldsOf, isText, withFields } from "../../broken/calls.ts";
 import { refusal } from "../../broken/replies.ts";
 
 const length = (text: unknown) => (isText(text) ? [...text].length : 0);
@@ -13,66 +13,45 @@ const references = (isInvalid: (value: string) => boolean, valid: (value: string
     (value) => valid(String(value)),
   );
 
-/** Responds to the fifth verify. */
-const toFifthVerify =
-  (reply: () => Reply): How =>
-  () => {
-    let count = 0;
-    return responses("verifyDisbursement", (sound) => ((count += 1) === 5 ? reply() : sound));
-  };
-
 export const faults: Faults = {
-  "limits.added": {
-    "References of more than 40 characters are refused.": refuses(({ reference }) => length(reference) > 40),
-  },
-  "limits.reference-length": {
-    "An empty reference is accepted.": references(
-      (text) => text === "",
-      () => crypto.randomUUID(),
-    ),
-    "A reference that is too long is truncated.": references(
-      (text) => length(text) > 64,
-      (text) => `${[...text].slice(1, 60).join("")}c`,
-    ),
-    "The length of a reference is counted in UTF-16 code units.": refuses(
-      ({ reference }) => isText(reference) && reference.length > 64,
-    ),
-  },
-  "limits.reference-characters": forEach(["\0", "\n", "\t", "\u007f", "\u0085"], (character) => [
-    `A reference that contains ${JSON.stringify(character)} is accepted.`,
+  "limits.added: References of more than 40 characters are refused.": refuses(
+    ({ reference }) => length(reference) > 40,
+  ),
+  "limits.reference-length: An empty reference is accepted.": references(
+    (text) => text === "",
+    () => crypto.randomUUID(),
+  ),
+  "limits.reference-length: The length of a reference is counted in UTF-16 code units.": refuses(
+    ({ reference }) => isText(reference) && reference.length > 64,
+  ),
+  ...forEach(["\0", "\n", "\t", "\u007f", "\u0085"], (character) => [
+    `limits.reference-characters: A reference that contains ${JSON.stringify(character)} is accepted.`,
     references(
       (text) => text.includes(character),
       (text) => text.replaceAll(character, "_"),
     ),
   ]),
-  "limits.address-length": {
-    "A webhookURL of any length is accepted.": accepts(
-      creates,
-      "webhookURL",
-      (value) => length(value) > 2048,
-      () => undefined,
-    ),
-  },
-  "limits.body-size": {
-    "A body of any size is accepted.": forwards((call) =>
-      call.body.length > 16_384 && fieldsOf(call.body) ? withFields(call, fieldsOf(call.body)) : call,
-    ),
-  },
-  "limits.amount-maximum": {
-    "An amount above the maximum is replaced and paid.": accepts(
-      creates,
-      "amount",
-      (value) => Number(value) > Number.MAX_SAFE_INTEGER,
-      () => 1,
-    ),
-  },
-  "limits.amount-maximum-kept": {
-    "A checkout's amount overflows at 32 bits.": data("createCheckout", (created) => ({
-      ...created,
-      amount: Number(created["amount"]) | 0,
-    })),
-  },
-  "limits.retry-after": {
-    "A 429 has no Retry-After.": toFifthVerify(() => refusal(429)),
+  "limits.address-length: A webhookURL of any length is accepted.": accepts(
+    creates,
+    "webhookURL",
+    (value) => length(value) > 2048,
+    () => undefined,
+  ),
+  "limits.body-size: A body of any size is accepted.": forwards((call) =>
+    call.body.length > 16_384 && fieldsOf(call.body) ? withFields(call, fieldsOf(call.body)) : call,
+  ),
+  "limits.amount-maximum: An amount above the maximum is replaced and paid.": accepts(
+    creates,
+    "amount",
+    (value) => Number(value) > Number.MAX_SAFE_INTEGER,
+    () => 1,
+  ),
+  "limits.amount-maximum-kept: A checkout's amount overflows at 32 bits.": data("createCheckout", (created) => ({
+    ...created,
+    amount: Number(created["amount"]) | 0,
+  })),
+  "limits.retry-after: A 429 has no Retry-After.": () => {
+    const isFifth = everyNth(5);
+    return responses("verifyDisbursement", (reply) => (isFifth() ? refusal(429) : reply));
   },
 };

@@ -1,12 +1,12 @@
 // Checks the lists of records: their order, pages and filters, and that they leave out no status (D1, D6, D42).
-import { judges, type Check, type Context, describeResponse, given } from "../../check.ts";
+import { judges, type Check, type Context, given } from "../../check.ts";
 import { expectStatus, same, shows } from "../../steps/expect.ts";
 import { atOnce, get, pages, verifyCheckout } from "../../steps/requests.ts";
 import { cursorOf, dataOf, isPage, listed } from "../../steps/responses.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
 import { paid, started } from "../../steps/records.ts";
 import { advance, finishCheckout, forcing } from "../../steps/sandbox-controls.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 
 type Kind = "disbursements" | "checkouts";

@@ -10,12 +10,10 @@ const reads = (invalid: RegExp, as: string): How =>
   forwards((call) => (isOf(call, lists) ? { ...call, path: call.path.replace(invalid, as) } : call));
 
 export const faults: Faults = {
-  "lists.newest-first": {
-    "Records are listed oldest first.": items(lists, (all) => all.toReversed()),
-  },
-  "lists.pages": {
-    "The cursor of record lists is ignored.": also("lists.cursor-422", ignoresQuery("cursor", lists)),
-    "Pages are counted from the newest record, so that a new record shifts them.": handles(async (call, ask) => {
+  "lists.newest-first: Records are listed oldest first.": items(lists, (all) => all.toReversed()),
+  "lists.pages: The cursor of record lists is ignored.": also("lists.cursor-422", ignoresQuery("cursor", lists)),
+  "lists.pages: Pages are counted from the newest record, so that a new record shifts them.": handles(
+    async (call, ask) => {
       if (!isOf(call, lists) || !call.path.includes("limit=1")) return ask(call);
       const page = Number(/[?&]cursor=page-(\d+)/.exec(call.path)?.[1] ?? 0);
       const path = call.path.replace(/&cursor=[^&]*/, "").replace("limit=1", "limit=100");
@@ -23,34 +21,27 @@ export const faults: Faults = {
       const all = reply ? itemsOf(reply) : [];
       const more = page + 1 < all.length ? { nextCursor: `page-${page + 1}` } : {};
       return reply && withData(reply, { items: all.slice(page, page + 1), ...more });
-    }),
-  },
-  "lists.filters": forEach(["status", "merchantsReference", "createdAfter", "createdBefore"], (name) => [
-    `The filter ${name} of record lists is ignored.`,
+    },
+  ),
+  ...forEach(["status", "merchantsReference", "createdAfter", "createdBefore"], (name) => [
+    `lists.filters: The filter ${name} of record lists is ignored.`,
     ignoresQuery(name, lists),
   ]),
-  "lists.invalid-filters": {
-    "createdAfter reads 30 February as 2 March.": reads(/(createdAfter=2026)-02-30/, "$1-03-02"),
-    "A limit of 101 counts as 100.": reads(/limit=101/, "limit=100"),
-    "An empty merchantsReference lists all records.": reads(/merchantsReference=(?=&|$)/, ""),
-  },
-  "lists.every-status": {
-    "The list of disbursements leaves out pending disbursements.": leavesOut("listDisbursements", "pending"),
-    "The list of checkouts leaves out cancelled checkouts.": leavesOut("listCheckouts", "cancelled"),
-  },
-  "lists.cursor-422": {
-    "An unknown cursor returns an empty last page.": responses(
-      [...lists, "listEvents", "listDeliveries"],
-      (reply, { path }) =>
-        reply.status === 422 && path.includes("cursor=")
-          ? { ...withBody(reply, { statusCode: 200, data: { items: [] } }), status: 200 }
-          : reply,
-    ),
-  },
-  "lists.needs-key": {
-    "Lists of records need no key.": opens(lists, hasNoKey),
-  },
-  "lists.merchants-apart": {
-    "A merchant can list another merchant's records.": opens(lists, isOfSecond),
-  },
+  "lists.invalid-filters: createdAfter reads 30 February as 2 March.": reads(/(createdAfter=2026)-02-30/, "$1-03-02"),
+  "lists.invalid-filters: A limit of 101 counts as 100.": reads(/limit=101/, "limit=100"),
+  "lists.invalid-filters: An empty merchantsReference lists all records.": reads(/merchantsReference=(?=&|$)/, ""),
+  "lists.every-status: The list of disbursements leaves out pending disbursements.": leavesOut(
+    "listDisbursements",
+    "pending",
+  ),
+  "lists.every-status: The list of checkouts leaves out cancelled checkouts.": leavesOut("listCheckouts", "cancelled"),
+  "lists.cursor-422: An unknown cursor returns an empty last page.": responses(
+    [...lists, "listEvents", "listDeliveries"],
+    (reply, { path }) =>
+      reply.status === 422 && path.includes("cursor=")
+        ? { ...withBody(reply, { statusCode: 200, data: { items: [] } }), status: 200 }
+        : reply,
+  ),
+  "lists.needs-key: Lists of records need no key.": opens(lists, hasNoKey),
+  "lists.merchants-apart: A merchant can list another merchant's records.": opens(lists, isOfSecond),
 };

@@ -2,7 +2,7 @@
 // confused (§2.1, §7, D14, D15, D19).
 import { createHash } from "node:crypto";
 import { exceeded } from "../../allowances/table.ts";
-import { judges, type Context, describeResponse } from "../../check.ts";
+import { judges, type Context } from "../../check.ts";
 import { differentReferences, lookalikes, missingWords } from "../../generate/references.ts";
 import { counted } from "../../report/words.ts";
 import { expectData, expectNone, expectStatus, holds, same } from "../../steps/expect.ts";
@@ -10,7 +10,7 @@ import { disbursementBody, checkoutBody } from "../../steps/bodies.ts";
 import { dataOf, isRefusal } from "../../steps/responses.ts";
 import { get, pay, startCheckout } from "../../steps/requests.ts";
 import { paid, verified } from "../../steps/records.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

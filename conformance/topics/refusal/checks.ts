@@ -1,13 +1,13 @@
 // Checks the status and the message of a refusal, paths and methods, the ids of requests, and that no unusual request
 // causes a 5xx (§7, §9, D1, D2, D20, D26).
-import { judges, type Context, describeResponse, type Check } from "../../check.ts";
+import { judges, type Context, type Check } from "../../check.ts";
 import { bothRefused, expectStatus, shows } from "../../steps/expect.ts";
 import { siteOf, asJson, disbursementBody } from "../../steps/bodies.ts";
 import { get, type More, payInvalid, startInvalidCheckout, verifyDisbursement } from "../../steps/requests.ts";
 import { is4xx } from "../../steps/responses.ts";
 import { paid } from "../../steps/records.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { bodiesOf } from "../json/checks.ts";
 

@@ -1,6 +1,6 @@
 // Sends requests that the target refuses, and shows that they leave nothing behind: their reference is free, no list
 // shows them, no webhook is sent to their address, and existing records stay as they are (§5 to §7, D6, D42).
-import { judges, type Context, describeResponse, Prerequisite } from "../../check.ts";
+import { judges, type Context, Prerequisite } from "../../check.ts";
 import { alteredKeys } from "../../generate/bypasses.ts";
 import { usualAmount } from "../../generate/plan.ts";
 import { counted } from "../../report/words.ts";
@@ -16,7 +16,7 @@ import { dataOf, is2xx, listed } from "../../steps/responses.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
-import { isRefused, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, isRefused, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
 import type { Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
 import { malformed } from "../json/checks.ts";

@@ -1,6 +1,6 @@
 // Sandboxes with faults in the /sandbox operations (D17, D18).
 
-import { forEach, type Faults } from "../../broken/fault.ts";
+import { also, forEach, type Faults } from "../../broken/fault.ts";
 import {
   accepts,
   data,
@@ -12,131 +12,106 @@ import {
   requests,
   responses,
 } from "../../broken/changes.ts";
-import { hasNoKey, isOf, isOfSecond, isText, keyOf, withKey, without, type Fields } from "../../broken/calls.ts";
+import { hasNoKey, isOf, isOfSecond, keyOf, withKey, type Fields } from "../../broken/calls.ts";
 import { isAccepted, refusal, withStatus } from "../../broken/replies.ts";
 
 const advance = "advanceClock";
 const deliveries = (change: (delivery: Fields) => Fields) => items("listDeliveries", (all) => all.map(change));
 const attempts = (change: (attempt: Fields) => Fields) =>
   deliveries((delivery) => ({ ...delivery, attempts: (delivery["attempts"] as Fields[]).map(change) }));
-/** Accepts an invalid step of the clock, which does not move then. */
-const steps = (isInvalid: (value: unknown) => boolean) => accepts(advance, "seconds", isInvalid, () => 0);
-const advances = (change: (fields: Fields) => Fields) =>
-  requests(advance, (fields) => (fields["to"] === undefined ? fields : change(fields)));
 
 export const faults: Faults = {
-  "sandbox.clock": {
-    "Advancing the clock has no effect.": requests(advance, (fields) => ({ ...fields, seconds: 0 })),
-    "Advancing the clock returns before due work is done.": () => {
-      let isLate = false;
-      return {
-        merchant: (account) => ({
-          advanceTo(time) {
-            isLate = true;
-            return account.advanceTo(time);
-          },
-          finish: (...which) =>
-            void (isLate ? setTimeout(account.finish, 60_000, ...which).unref() : account.finish(...which)),
-        }),
-      };
-    },
+  "sandbox.clock: Advancing the clock has no effect.": requests(advance, (fields) => ({ ...fields, seconds: 0 })),
+  "sandbox.clock: Advancing the clock returns before due work is done.": () => {
+    let isLate = false;
+    return {
+      merchant: (account) => ({
+        advanceTo(time) {
+          isLate = true;
+          return account.advanceTo(time);
+        },
+        finish: (...which) =>
+          void (isLate ? setTimeout(account.finish, 60_000, ...which).unref() : account.finish(...which)),
+      }),
+    };
   },
-  "sandbox.clock-to": {
-    "Each request with a time moves the clock by an hour.": advances(() => ({ seconds: 3_600 })),
-  },
-  "sandbox.clock-bounds": {
-    "The clock accepts a negative step.": steps((value) => Number(value) < 0),
-    "The clock accepts a string as step.": steps(isText),
-  },
-  "sandbox.clock-own": {
-    "Advancing one merchant's clock advances another's.": handles(async (call, ask, world) => {
+  "sandbox.clock-to: Each request with a time moves the clock by an hour.": requests(advance, (fields) =>
+    fields["to"] === undefined ? fields : { seconds: 3600 },
+  ),
+  "sandbox.clock-bounds: The clock accepts a negative step.": accepts(
+    advance,
+    "seconds",
+    (value) => Number(value) < 0,
+    () => 0,
+  ),
+  "sandbox.clock-own: Advancing one merchant's clock advances another's.": also(
+    "sandbox.clock-own-records",
+    handles(async (call, ask, world) => {
       if (isOf(call, advance) && keyOf(call) === world.key) await ask(withKey(call, world.secondKey));
       return ask(call);
     }),
-  },
-  "sandbox.clock-own-records": {
-    "Advancing one merchant's clock advances every clock.": handles(async (call, ask, world) => {
-      if (isOf(call, advance) && !isOfSecond(call, world)) await ask(withKey(call, world.secondKey));
-      return ask(call);
-    }),
-  },
-  "sandbox.time-passes": {
-    "Payments end only when the clock is moved.": () => {
-      const waiting: (() => void)[] = [];
-      let isMoving = false;
-      return {
-        merchant: (account) => ({
-          async advanceTo(time) {
-            isMoving = true;
-            for (const finish of waiting.splice(0)) finish();
-            await account.advanceTo(time);
-            isMoving = false;
-          },
-          finish: (...which) =>
-            isMoving ? account.finish(...which) : void waiting.push(() => account.finish(...which)),
-        }),
-      };
-    },
-  },
-  "sandbox.needs-key": forEach(
-    ["readClock", "resetSandbox", "listEvents", "listDeliveries", "readWebhookSecret", "rotateWebhookSecret"],
-    (operation) => [`The operation ${operation} needs no key.`, opens(operation, hasNoKey)],
   ),
-  "sandbox.reads": {
-    "Reading the webhook secret fails with 500.": responses("readWebhookSecret", () => refusal(500)),
+  "sandbox.time-passes: Payments end only when the clock is moved.": () => {
+    const waiting: (() => void)[] = [];
+    let isMoving = false;
+    return {
+      merchant: (account) => ({
+        async advanceTo(time) {
+          isMoving = true;
+          for (const finish of waiting.splice(0)) finish();
+          await account.advanceTo(time);
+          isMoving = false;
+        },
+        finish: (...which) => (isMoving ? account.finish(...which) : void waiting.push(() => account.finish(...which))),
+      }),
+    };
   },
-  "sandbox.events": {
-    "Events are listed oldest first.": () => {
-      const all: Fields[] = [];
-      return items("listEvents", (events, { path }) => {
-        if (path.includes("reference=")) all.unshift(...events);
-        return path.includes("limit=1") ? all.slice(-1) : events;
-      });
-    },
-    ...forEach(["reference", "cursor", "limit"], (name) => [
-      `The parameter ${name} of events is ignored.`,
-      ignoresQuery(name),
-    ]),
+  ...forEach(
+    ["readClock", "resetSandbox", "listEvents", "listDeliveries", "readWebhookSecret", "rotateWebhookSecret"],
+    (operation) => [`sandbox.needs-key: The operation ${operation} needs no key.`, opens(operation, hasNoKey)],
+  ),
+  "sandbox.reads: Reading the webhook secret fails with 500.": responses("readWebhookSecret", () => refusal(500)),
+  "sandbox.events: Events are listed oldest first.": () => {
+    const all: Fields[] = [];
+    return items("listEvents", (events, { path }) => {
+      if (path.includes("reference=")) all.unshift(...events);
+      return path.includes("limit=1") ? all.slice(-1) : events;
+    });
   },
-  "sandbox.deliveries": {
-    "The status filter of deliveries is ignored.": ignoresQuery("status"),
-    "Every delivery has the status pending.": deliveries((delivery) => ({ ...delivery, status: "pending" })),
-  },
-  "sandbox.attempts": {
-    "The log of attempts leaves out what the receiver responded.": attempts((attempt) =>
-      without(attempt, "responseBody"),
-    ),
-    "The log shows status 200 for every attempt.": attempts((attempt) => ({ ...attempt, httpStatus: 200 })),
-  },
-  "sandbox.pages": {
-    "The last page of events and deliveries has a cursor.": data(["listEvents", "listDeliveries"], (page) => ({
+  ...forEach(["reference", "cursor", "limit"], (name) => [
+    `sandbox.events: The parameter ${name} of events is ignored.`,
+    ignoresQuery(name),
+  ]),
+  "sandbox.deliveries: The status filter of deliveries is ignored.": ignoresQuery("status"),
+  "sandbox.deliveries: Every delivery has the status pending.": deliveries((delivery) => ({
+    ...delivery,
+    status: "pending",
+  })),
+  "sandbox.attempts: The log shows status 200 for every attempt.": attempts((attempt) => ({
+    ...attempt,
+    httpStatus: 200,
+  })),
+  "sandbox.pages: The last page of events and deliveries has a cursor.": data(
+    ["listEvents", "listDeliveries"],
+    (page) => ({
       nextCursor: "1-0000000000000000",
       ...page,
-    })),
-    "The list of deliveries ends after the first page.": data("listDeliveries", (page) => without(page, "nextCursor")),
-  },
-  "sandbox.cursors": {
-    "A cursor of another list or merchant starts at the top.": handles(async (call, ask) => {
-      const reply = await ask(call);
-      const isRefused = isOf(call, ["listEvents", "listDeliveries"]) && reply?.status === 422;
-      return isRefused ? ask({ ...call, path: call.path.replace(/&cursor=[^&]*/, "") }) : reply;
     }),
-  },
-  "sandbox.replay": {
-    "Replaying a delivery returns 404.": refuses(() => true, 404, "replayDelivery"),
-  },
-  "sandbox.replay-in-progress": {
-    "A replay is accepted while an attempt is in progress.": responses("replayDelivery", (reply) =>
-      isAccepted(reply) ? reply : withStatus(reply, 200),
-    ),
-  },
-  "sandbox.finish-own": {
-    "A merchant's request to finish another merchant's checkout is refused, but finishes it.": handles(
-      async (call, ask, world) => {
-        if (!isOf(call, "finishCheckout") || !isOfSecond(call, world)) return ask(call);
-        await ask(withKey(call, world.key));
-        return refusal(404);
-      },
-    ),
-  },
+  ),
+  "sandbox.cursors: A cursor of another list or merchant starts at the top.": handles(async (call, ask) => {
+    const reply = await ask(call);
+    const isRefused = isOf(call, ["listEvents", "listDeliveries"]) && reply?.status === 422;
+    return isRefused ? ask({ ...call, path: call.path.replace(/&cursor=[^&]*/, "") }) : reply;
+  }),
+  "sandbox.replay: Replaying a delivery returns 404.": refuses(() => true, 404, "replayDelivery"),
+  "sandbox.replay-in-progress: A replay is accepted while an attempt is in progress.": responses(
+    "replayDelivery",
+    (reply) => (isAccepted(reply) ? reply : withStatus(reply, 200)),
+  ),
+  "sandbox.finish-own: A merchant's request to finish another merchant's checkout is refused, but finishes it.":
+    handles(async (call, ask, world) => {
+      if (!isOf(call, "finishCheckout") || !isOfSecond(call, world)) return ask(call);
+      await ask(withKey(call, world.key));
+      return refusal(404);
+    }),
 };

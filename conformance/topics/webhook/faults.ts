@@ -18,50 +18,36 @@ import {
 } from "../../broken/webhooks.ts";
 
 export const faults: Faults = {
-  "webhook.disbursement-success": {
-    "No webhook is sent for a successful payout.": drops(isOfEvent("disbursement.completed")),
-  },
-  "webhook.disbursement-failure": {
-    "No webhook is sent for a failed payout.": drops(isOfEvent("disbursement.failed")),
-  },
-  "webhook.checkout-outcome": {
-    "No webhook is sent for a checkout.": drops((message) => !isPayout(message)),
-  },
-  "webhook.only-with-address": {
-    "A refused request triggers a webhook for a failed payout.": handles(async (call, ask) => {
-      const reply = await ask(call);
-      const isRefused = isOf(call, "createDisbursement") && reply && isError(reply) && reply.status !== 401;
-      if (isRefused) await notify(textIn(call, "webhookURL"));
-      return reply;
-    }),
-  },
-  "webhook.truth": {
-    "A failed payout is first notified as a success.": delivers(async (message, deliver) => {
-      const data = recordIn(message);
-      const body = JSON.stringify({ event: "disbursement.completed", data: { ...data, status: "success" } });
-      if (data["status"] === "failed" && isPayout(message)) await deliver(signed({ ...message, body }));
-      return deliver(message);
-    }),
-  },
-  "webhook.event-names": {
-    "Events have other names.": also(
-      "events.disbursement",
-      changesBody((body) => ({ ...body, event: "payout.done" })),
-    ),
-  },
-  "webhook.payload": {
-    "A webhook contains only the reference.": changesBody(({ event, data }) => ({
-      event,
-      reference: (data as { reference: string }).reference,
-    })),
-  },
-  "webhook.headers": {
-    "A webhook has an additional header.": changesMessage((message) => withWebhookHeaders(message, { "x-event": "1" })),
-  },
-  "webhook.retries": {
-    "A failed delivery is not retried.": also(
-      "retries.after-failure",
-      changesOutcome((outcome) => (outcome.status === "pending" ? { status: "exhausted" } : outcome)),
-    ),
-  },
+  "webhook.disbursement-success: No webhook is sent for a successful payout.": drops(
+    isOfEvent("disbursement.completed"),
+  ),
+  "webhook.disbursement-failure: No webhook is sent for a failed payout.": drops(isOfEvent("disbursement.failed")),
+  "webhook.checkout-outcome: No webhook is sent for a checkout.": drops((message) => !isPayout(message)),
+  "webhook.only-with-address: A refused request triggers a webhook for a failed payout.": handles(async (call, ask) => {
+    const reply = await ask(call);
+    const isRefused = isOf(call, "createDisbursement") && reply && isError(reply) && reply.status !== 401;
+    if (isRefused) await notify(textIn(call, "webhookURL"));
+    return reply;
+  }),
+  "webhook.truth: A failed payout is first notified as a success.": delivers(async (message, deliver) => {
+    const data = recordIn(message);
+    const body = JSON.stringify({ event: "disbursement.completed", data: { ...data, status: "success" } });
+    if (data["status"] === "failed" && isPayout(message)) await deliver(signed({ ...message, body }));
+    return deliver(message);
+  }),
+  "webhook.event-names: Events have other names.": also(
+    "events.disbursement",
+    changesBody((body) => ({ ...body, event: "payout.done" })),
+  ),
+  "webhook.payload: A webhook contains only the reference.": changesBody(({ event, data }) => ({
+    event,
+    reference: (data as { reference: string }).reference,
+  })),
+  "webhook.headers: A webhook has an additional header.": changesMessage((message) =>
+    withWebhookHeaders(message, { "x-event": "1" }),
+  ),
+  "webhook.retries: A failed delivery is not retried.": also(
+    "retries.after-failure",
+    changesOutcome((outcome) => (outcome.status === "pending" ? { status: "exhausted" } : outcome)),
+  ),
 };
