@@ -45,13 +45,19 @@ const agedRuns = new WeakSet<Facts>();
 /** How far the sandbox time moves: longer than caches and sessions usually live. */
 const movedSeconds = 2 * 3600;
 
-/** Waits until this time, and retrieves some of the first records at this interval. */
+/** Returns what is known of these payouts. */
+const historiesOf = ({ facts }: Context, made: readonly Made[]) =>
+  made.flatMap(
+    ({ response }) => facts.histories.find("own", "disbursement", textOf(dataOf(response)["reference"])) ?? [],
+  );
+
+/** Waits until this time, and retrieves some of the payouts of the model's conditions at this interval. */
 async function waitUntil(context: Context, end: number, interval: number) {
   for (;;) {
     const left = end - context.now().getTime();
     if (left <= 0) return;
     await context.sleep(Math.min(interval, left));
-    await lookAt(context, retrievable(context).slice(0, 12));
+    await lookAt(context, historiesOf(context, madeIn(context).slice(0, 12)));
   }
 }
 
@@ -287,11 +293,7 @@ async function judgeSettlement(context: Context) {
   const id = "life.settles";
   const plain = madeIn(context).filter(isPlain).slice(0, 2);
   if (plain.length === 0) return context.couldNotRun(id, nonePaid);
-  const pending = () =>
-    plain.flatMap(({ response }) => {
-      const history = context.facts.histories.find("own", "disbursement", textOf(dataOf(response)["reference"]));
-      return history && isPending(history) ? [history] : [];
-    });
+  const pending = () => historiesOf(context, plain).filter(isPending);
   const wait = async () => {
     for (const { reference } of pending().slice(0, 1)) await settledByClock(context, reference);
     await lookAt(context, pending());
