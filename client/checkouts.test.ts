@@ -7,7 +7,6 @@ import {
   duplicate,
   ok,
   record,
-  refusal,
   scriptedClient,
 } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
@@ -45,12 +44,6 @@ test("a generated reference is the same in every attempt, so that at most one ch
 test("a service that does not know merchants' references may create a checkout without one", async () => {
   const { result } = await create([ok({ ...checkoutCreated, merchantsReference: "CHK1" })], anonymous);
   expect(result).toMatchObject({ outcome: "created", data: { url: checkoutCreated.url } });
-});
-
-test("the error of an unknown outcome has the generated reference", async () => {
-  const message = expect.stringContaining(`for ${generated}.`);
-  const { result } = await create([refusal(500), refusal(500), refusal(404)], anonymous);
-  expect(result).toMatchObject({ outcome: "unknown", error: { reference: generated, message } });
 });
 
 test.each([

@@ -1,12 +1,11 @@
 import { balance, checkout, disbursement, statement } from "./job.ts";
 import type { Context, Data, Kind } from "./job.ts";
 import { createLimiter } from "./limiter.ts";
-import { createMemory } from "./memory.ts";
 import { resolveClientOptions, resolveCreateOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
 import type { CallOptions, ClientOptions, CreateOptions, CreateSettings, Settings, WaitOptions } from "./options.ts";
 import { find, list, verify } from "./read.ts";
 import type { List, ListFilters, StatementFilters } from "./read.ts";
-import { create } from "./recovery.ts";
+import { create, createMemory } from "./recovery.ts";
 import { createFailure, readFailure, toCall } from "./result.ts";
 import type { CreateCall, Existing, ReadCall } from "./result.ts";
 import { system } from "./runtime.ts";

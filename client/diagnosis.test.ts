@@ -1,11 +1,10 @@
 // What a program learns of its calls: errors, results, hooks, logs and trace ids. None of it shows a secret.
 import { inspect } from "node:util";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as exported from "./index.ts";
 import { ClientError, UsageError } from "./index.ts";
 import type { DisbursementClient, ResponseInfo } from "./index.ts";
 import packageJson from "./package.json" with { type: "json" };
-import { system } from "./runtime.ts";
 import {
   connectionLost,
   disbursementCreated,
@@ -13,7 +12,6 @@ import {
   duplicate,
   here,
   key,
-  list,
   noResponse,
   ok,
   reachedClient,
@@ -51,12 +49,6 @@ describe("requests", () => {
     const zeros = "0".repeat(15);
     const ofCall = (call: number, id: number) => `00-0${zeros}${zeros}${call}-${zeros}${id}-01`;
     expect(traceparents(script.sent)).toEqual([ofCall(1, 2), ofCall(1, 3), ofCall(1, 4), ofCall(5, 6)]);
-  });
-
-  test("have random ids", () => {
-    const ids = Array.from({ length: 100 }, () => system.id());
-    expect(new Set(ids).size).toBe(100);
-    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/);
   });
 });
 
@@ -124,21 +116,10 @@ describe("an error", () => {
 });
 
 describe("a call", () => {
-  test.each([
-    ["created", [ok(disbursementCreated)], "POST"],
-    ["read at Location", [connectionLost(), duplicate(here), ok(record)], "GET"],
-    ["found in the list", [connectionLost(), duplicate(), list(record)], "GET"],
-  ])("returns the response with the record: %s", async (_, steps, method) => {
-    const { client, time, sent } = await reachedClient(steps);
-    const { data, response } = await time.run(create(client).withResponse());
-    expect([data.reference, response.status, response.headers.get("x-request-id")]).toEqual(["DSB1", 200, "req_1"]);
-    expect(sent.at(-1)!.method).toBe(method);
-  });
-
-  test("that failed throws the same from withResponse, and may be asked for its result later", async () => {
+  test("that failed may be asked for its result later", async () => {
     const { client, time } = scriptedClient([refusal(422)]);
     const call = create(client);
-    expect(await time.run(rejectionOf(call.withResponse()))).toBe(await rejectionOf(call));
+    expect(await time.run(rejectionOf(call))).toMatchObject({ status: 422 });
     await new Promise(setImmediate);
     expect(await call.result()).toMatchObject({ outcome: "refused", error: { status: 422 } });
   });
@@ -156,7 +137,6 @@ describe("a call", () => {
 
   test.each([
     ["awaits its result", (call: Call) => call.result(), 0],
-    ["awaits its response", (call: Call) => call.withResponse().catch(() => {}), 0],
     ["awaits it", (call: Call) => call.catch(() => {}), 0],
     ["forgets it", async () => {}, 1],
   ] as const)("that failed: who %s has an unhandled rejection %#", async (_, use, expected) => {
@@ -194,12 +174,10 @@ describe("hooks", () => {
   });
 
   test("that throw or reject do not affect the call", async () => {
-    const hooks = {
-      onRequest() {
-        throw new Error("the log is full");
-      },
-      onResponse: async () => Promise.reject(new Error("the log is gone")),
+    const onRequest = () => {
+      throw new Error("the log is full");
     };
+    const hooks = { onRequest, onResponse: () => Promise.reject(new Error("the log is gone")) };
     expect(await scriptedClient([ok(disbursementCreated)], { hooks }).create()).toMatchObject({ outcome: "created" });
   });
 
@@ -280,51 +258,5 @@ describe("nothing that a program prints contains", () => {
       const refused = respond(422, { statusCode: 422, error: "Bad", message });
       expect((await printed([refused], { phoneNumber: number })).error.serverMessage).toBe(`Bad: ${expected}`);
     }
-  });
-});
-
-describe("the log", () => {
-  afterEach(() => {
-    vi.restoreAllMocks();
-    vi.unstubAllEnvs();
-  });
-
-  /** What a call with one retry writes to the console: the name of each entry. */
-  async function linesOf(options: object) {
-    const lines: string[] = [];
-    vi.spyOn(console, "log").mockImplementation((line: string, info: object) => {
-      expect(info).toHaveProperty("attempt");
-      lines.push(line.replace("disbursement-checkout ", ""));
-    });
-    await scriptedClient([refusal(500), ok(record)], options).read();
-    return lines;
-  }
-
-  const failed = ["onResponse", "onRetry"];
-  const all = ["onRequest", ...failed, "onRequest", "onResponse"];
-  test.each([
-    [{}, "", []],
-    [{ logLevel: "off" }, "debug", []],
-    [{ logLevel: "warn" }, "", failed],
-    [{ logLevel: "debug" }, "", all],
-    [{}, "warn", failed],
-    [{}, "debug", all],
-  ] as const)("with %j and DISBURSEMENT_CHECKOUT_LOG=%j has these lines", async (options, variable, lines) => {
-    vi.stubEnv("DISBURSEMENT_CHECKOUT_LOG", variable);
-    const onRetry = vi.fn<() => void>();
-    expect(await linesOf({ ...options, hooks: { onRetry } })).toEqual(lines);
-    expect(onRetry).toHaveBeenCalledOnce();
-  });
-
-  test("is off where the environment may not be read, and refuses a level that does not exist", () => {
-    vi.stubGlobal("process", {
-      get env() {
-        throw new Error("Requires env access");
-      },
-    });
-    expect(scriptedClient([]).client).toBeDefined();
-    vi.unstubAllGlobals();
-    vi.stubEnv("DISBURSEMENT_CHECKOUT_LOG", "everything");
-    expect(() => scriptedClient([])).toThrow(/^logLevel must be off, warn or debug\.$/);
   });
 });

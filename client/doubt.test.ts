@@ -2,7 +2,7 @@
 // nothing was paid. two-calls.test.ts has every pair of faults.
 import { describe, expect, test } from "vitest";
 import type { OutcomeUnknownError } from "./index.ts";
-import { createMemory } from "./memory.ts";
+import { createMemory } from "./recovery.ts";
 import {
   checkoutCreated,
   checkoutRequest,
@@ -136,13 +136,11 @@ test("a client's memory forgets the oldest of many created payouts, and no doubt
 describe("resume", () => {
   const facts = { status: 422, code: "refused", serverMessage: "Refused: For a reason." };
   test.each<[string, Step[], object]>([
-    ["pays what was not paid", [ok(disbursementCreated)], { outcome: "created", status: "pending" }],
     [
       "finds a payout",
       [duplicate(here), ok({ ...record, status: "failed" })],
       { outcome: "existed", status: "failed" },
     ],
-    ["finds a payout although it is refused", [refusal(422), list(record)], { outcome: "existed" }],
     [
       "proves that another payout has the reference",
       [duplicate(here), ok({ ...record, amount: 1 })],

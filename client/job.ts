@@ -1,6 +1,6 @@
 import type { Hooks, ResponseInfo } from "./hooks.ts";
 import type { Limiter } from "./limiter.ts";
-import type { Fetch, LogLevel } from "./options.ts";
+import type { Fetch } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
 import type { KindName, ListId, OperationId } from "./types.ts";
 
@@ -31,7 +31,6 @@ export interface Context {
   baseUrl: string;
   apiKey: () => Promise<string>;
   hooks: Hooks;
-  logLevel: LogLevel;
   /** True after the first response that is certainly from the service. */
   isReached?: boolean;
 }

@@ -79,12 +79,6 @@ describe("a list", () => {
     expect(sent).toHaveLength(steps.length);
   });
 
-  test.each([404, 405])("is asked for once from a service without lists: %i", async (status) => {
-    const { failure, sent } = scriptedClient([refusal(status)]);
-    await failure(readAll);
-    expect(sent).toHaveLength(1);
-  });
-
   test.each<[string, object, object, RegExp]>([
     ["an unknown filter", { merchantReference: "x" }, {}, /"merchantReference".*merchantsReference/],
     ["a cursor", { cursor: "x" }, {}, /"cursor"/],

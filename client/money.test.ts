@@ -53,9 +53,8 @@ describe("format", () => {
     expect(format(1234567, "USD", "de")).toBe("12.345,67 $");
   });
 
-  test.each([100, 50])("refuses %i of an unknown currency", (amount) => {
-    expect(() => format(amount, "XFO")).toThrow(UsageError);
-    expect(() => format(amount, "FCFA")).toThrow(UsageError);
+  test("refuses an unknown currency", () => {
+    for (const currency of ["XFO", "FCFA"]) expect(() => format(50, currency)).toThrow(UsageError);
   });
 
   test.each([15.5, NaN, 2 ** 60])("refuses %s", (amount) => {

@@ -46,7 +46,6 @@ describe("options", () => {
     ["retry as a number", { retry: 3 }, /retry must be of type object/],
     ["zero attempts", { retry: { tries: 0 } }, /tries must be from 1/],
     ["an unknown retry option", { retry: { maxTries: 3 } }, /No option "maxTries"\. Use: tries/],
-    ["an unknown logLevel", { logLevel: "loud" }, /^logLevel must be off, warn or debug\.$/],
     ["a signal that is not one", { signal: {} }, /signal an AbortSignal\.$/],
     ["headers as a string", { headers: "a: b" }, /headers must be/],
     ["a header name with a space", { headers: { "a b": "c" } }, /headers must be/],
@@ -110,16 +109,6 @@ describe("options", () => {
     ])
       expect(await failure(call)).toMatchObject({ name });
     expect([sent, time.waiting]).toEqual([[], 0]);
-  });
-
-  test.each<[string, HeadersInit]>([
-    ["a plain object", { "X-Trace": "1" }],
-    ["Headers", new Headers({ "x-trace": "1" })],
-    ["pairs", [["x-trace", "1"]]],
-  ])("accept headers as %s", async (_, headers) => {
-    const { read, sent } = scriptedClient([ok(record)], { headers });
-    await read();
-    expect(sent[0]!.headers.get("x-trace")).toBe("1");
   });
 
   test("call a custom fetch without a receiver, as browsers require", async () => {

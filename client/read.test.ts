@@ -254,33 +254,27 @@ describe("waitFor", () => {
 });
 
 describe("a signal", () => {
-  /** Calls with one signal of the client and one of the call. `act` may abort one of them. */
-  function withSignals(act: (controllers: AbortController[]) => Step, hooks = {}) {
-    const controllers = [new AbortController(), new AbortController()];
-    const script = scriptedClient([act(controllers)], { signal: controllers[0]!.signal, hooks });
-    return resultOf(script, ({ disbursements }) => disbursements.verify("DSB1", { signal: controllers[1]!.signal }));
-  }
-
   test.each([0, 1])(
     "of the client or of the call (%i) ends an attempt at once, even if fetch ignores it",
     async (which) => {
+      const controllers = [new AbortController(), new AbortController()];
+      const [ofClient, ofCall] = controllers.map(({ signal }) => ({ signal }));
       const reason = new Error("shutting down");
-      const call = await withSignals((controllers) => () => {
+      const wait = () => {
         queueMicrotask(() => controllers[which]!.abort(reason));
-        return new Promise(() => {});
-      });
+        return new Promise<never>(() => {});
+      };
+      const script = scriptedClient([wait], ofClient);
+      const call = await resultOf(script, ({ disbursements }) => disbursements.verify("DSB1", ofCall));
       expect([call.error.name, call.error.message]).toEqual(["AbortedError", "Aborted."]);
       expect([call.error.cause, call.took, call.waiting]).toEqual([reason, 0, 0]);
     },
   );
 
   test("ends a delay at once", async () => {
-    let abort = () => {};
-    const hooks = { onRetry: () => void setImmediate(() => abort()) };
-    const call = await withSignals((controllers) => {
-      abort = () => controllers[1]!.abort();
-      return refusal(500);
-    }, hooks);
+    const controller = new AbortController();
+    const hooks = { onRetry: () => void setImmediate(() => controller.abort()) };
+    const call = await verify([refusal(500)], { signal: controller.signal, hooks });
     expect([call.error.name, call.error.attempts!.length]).toEqual(["AbortedError", 1]);
     expect([call.sent.length, call.took, call.waiting]).toEqual([1, 0, 0]);
   });

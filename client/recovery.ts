@@ -1,12 +1,11 @@
 import { ClientError, DuplicateReferenceError } from "./errors.ts";
 import { checkout } from "./job.ts";
 import type { Context, Data, Job, Kind, Trace } from "./job.ts";
-import type { Memory } from "./memory.ts";
 import { demand } from "./options.ts";
 import type { CallOptions, CreateSettings, Settings } from "./options.ts";
 import { isRecord } from "./outcome.ts";
 import { readPage, verify } from "./read.ts";
-import type { Page, Received } from "./read.ts";
+import type { Page } from "./read.ts";
 import { OutcomeUnknownError } from "./result.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome } from "./retry.ts";
@@ -24,7 +23,6 @@ interface Finding {
    * True if the record is this payment, false if it is another. Undefined if the record lacks the fields to compare.
    */
   matches?: boolean | undefined;
-  response?: Response | undefined;
   /** Why the record could not be read. */
   cause?: unknown;
 }
@@ -34,7 +32,7 @@ interface CreateMode {
   /** True if the request may have been sent before. If true, a refusal proves nothing. */
   inDoubt: boolean;
   /** What the client remembers of the references of this kind of record. */
-  memory: Memory;
+  memory: ReturnType<typeof createMemory>;
   /** Sends the same request again, in doubt. */
   resume(request: CreateRequest, options?: CallOptions): Promise<unknown>;
 }
@@ -52,7 +50,7 @@ export async function create(
   request: CreateRequest,
   resolveSettings: () => CreateSettings,
   mode: CreateMode,
-): Promise<Received> {
+): Promise<Data> {
   const { memory } = mode;
   // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
@@ -75,10 +73,7 @@ export async function create(
     throw Object.defineProperty(
       new OutcomeUnknownError(
         `Perhaps recorded${doubt.isAmbiguous ? "" : " by an earlier request"}. ${error.message} Call resume() for ${reference}.`,
-        {
-          ...error,
-          cause: error,
-        },
+        { ...error, cause: error },
       ),
       "resume",
       // The options of this call are not used again: its signal may have ended it.
@@ -107,7 +102,7 @@ async function createOnce(
   isGenerated: boolean,
   settings: CreateSettings,
   doubt: Doubt,
-): Promise<Received> {
+): Promise<Data> {
   const { reference, amount } = body;
   const trace = startTrace(context);
   const job: Job = {
@@ -122,24 +117,20 @@ async function createOnce(
       (kind !== checkout || isText((data as { url?: unknown }).url)),
   };
   const outcome = await sendWithRetries(context, job, settings, trace);
-  if (!outcome.error) return created(outcome, false);
+  if (!outcome.error) return Object.assign(outcome.data, { recovered: false });
 
   const { error, ambiguous } = outcome;
   const isDuplicate = error instanceof DuplicateReferenceError;
   doubt.isAmbiguous = ambiguous;
   if (!isDuplicate && !ambiguous && !doubt.mayExist()) throw error;
 
-  const { existing, matches, response, cause } = await findExisting(context, kind, body, outcome, settings, trace);
+  const { existing, matches, cause } = await findExisting(context, kind, body, outcome, settings, trace);
   const isWanted = !isDuplicate || ambiguous || doubt.inDoubt || settings.ifExists;
-  if (matches && isWanted) return created({ data: existing!, response }, true);
+  if (matches && isWanted) return Object.assign(existing!, { recovered: true });
   Object.assign(error, isDuplicate && { matches });
   // Not enumerable, so that a printed or serialised error does not show them: records contain phone numbers.
   Object.defineProperties(error, { existing: { value: existing }, cause: { value: error.cause ?? cause } });
   throw error;
-}
-
-function created({ data, response }: Received, recovered: boolean): Received {
-  return { data: Object.assign(data, { recovered }), response };
 }
 
 // An amount, currency, country and phone number as the contract has them.
@@ -181,13 +172,12 @@ async function findExisting(
     isText(record?.reference) && record.merchantsReference === merchantsReference;
   const exists = outcome.error instanceof DuplicateReferenceError;
   let finding: Finding = {};
-  const consider = (existing: Data, response: Response | undefined) => {
-    if (isMine(existing)) finding = { existing, matches: isSamePayment(existing, body), response };
+  const consider = (existing: Data) => {
+    if (isMine(existing)) finding = { existing, matches: isSamePayment(existing, body) };
   };
   const read = async (toReference: () => string) => {
     try {
-      const { data, response } = await verify(context, kind, toReference(), settings, () => true, trace);
-      consider(data, response);
+      consider(await verify(context, kind, toReference(), settings, () => true, trace));
     } catch (cause) {
       finding.cause = cause;
     }
@@ -201,9 +191,39 @@ async function findExisting(
   const until = exists ? ({ items }: Page) => items.some(isMine) : undefined;
   const list = await readPage(context, kind, { merchantsReference }, settings, until, trace);
   const listed = (list.data as Page | undefined)?.items.find(isMine);
-  if (listed) consider(listed, list.response);
+  if (listed) consider(listed);
   else finding.cause ??= list.error;
   // A list may leave fields out.
   if (listed && finding.matches === undefined) await read(() => listed.reference);
   return finding;
+}
+
+// The client remembers the references of the latest so many existing records, so that a client which runs for months
+// stays small.
+const mostRecorded = 5000;
+
+/**
+ * What a client remembers of the references that its creates of a kind of record have used. Without it, a refusal of the
+ * second create of a reference would seem to prove that nothing was paid, although the first create may have paid.
+ */
+export function createMemory() {
+  // The creates of each reference that are in progress or have an unknown outcome. They are never forgotten.
+  const open = new Map<string, number>();
+  const recorded = new Set<string>();
+  return {
+    /** Notes that a create begins. */
+    begin: (reference: string) => void open.set(reference, (open.get(reference) ?? 0) + 1),
+    /** True if another create of the reference, earlier or still in progress, may have created the record. */
+    mayExist: (reference: string) => recorded.has(reference) || open.get(reference)! > 1,
+    /** Notes how a create ended. `isRecorded` is undefined if it is unknown whether the record exists. */
+    end(reference: string, isRecorded: boolean | undefined) {
+      if (isRecorded === undefined) return;
+      const others = isRecorded ? 0 : open.get(reference)! - 1;
+      if (others) open.set(reference, others);
+      else open.delete(reference);
+      if (isRecorded) recorded.add(reference);
+      // A set has its values in the order in which they were added.
+      if (recorded.size > mostRecorded) recorded.delete(recorded.values().next().value!);
+    },
+  };
 }

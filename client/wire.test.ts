@@ -45,17 +45,6 @@ test.each([true, false])("no cache answers a read: the runtime knows the field o
   expect("cache" in (inits[0] as object)).toBe(isKnown);
 });
 
-test.each([-10_000, 3_600_000])("durations ignore a jump of the system clock by %i ms", (jump) => {
-  vi.useFakeTimers({ toFake: ["Date"] });
-  const [started, startDate] = [system.now(), system.date()];
-  vi.setSystemTime(startDate + jump);
-  const [elapsed, moved] = [system.now() - started, system.date() - startDate];
-  vi.useRealTimers();
-  expect(moved).toBe(jump);
-  expect(elapsed).toBeGreaterThanOrEqual(0);
-  expect(elapsed).toBeLessThan(10_000);
-});
-
 test("a create is one JSON POST with the key", async () => {
   listener = (_, response) => response.end(JSON.stringify({ statusCode: 200, data: disbursementCreated }));
   const created = { ...disbursementCreated, recovered: false };

@@ -3,8 +3,6 @@
 import { randomInt } from "node:crypto";
 import { commandOf, fullHelp, usageOf } from "./cli/commands.ts";
 import { OptionsError } from "./cli/flags.ts";
-import { NoDredd } from "./contract/dredd.ts";
-import { NoPrism } from "./contract/prism.ts";
 import { complain, print } from "./report/visible.ts";
 import { CannotRun } from "./results.ts";
 
@@ -25,8 +23,7 @@ async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof OptionsError)
       complain(`${error.faults.join("\n")}\n\n${usageOf(name)}. Run with --help to see every option.`);
-    else if ([CannotRun, NoDredd, NoPrism].some((known) => error instanceof known)) complain((error as Error).message);
-    else complain(error);
+    else complain(error instanceof CannotRun ? error.message : error);
     return 2;
   }
 }

@@ -87,17 +87,13 @@ export const allowsMadeUpNumbers = ({ environment, loopback }: CheckOptions) => 
 export const defaultRecipients = { recipient: "2257038102473", failingRecipient: "2250000000089" };
 
 /** Returns the phone numbers that the caller gave, by the name of the shell variable that repeating a request reads. */
-export function realRecipients({
-  recipient,
-  failingRecipient,
-  assumed,
-}: Pick<RunOptions, "recipient" | "failingRecipient" | "assumed">): Record<string, string> {
-  const given = [
-    ["RECIPIENT", assumed.includes("recipient") ? undefined : recipient],
-    ["FAILING_RECIPIENT", assumed.includes("failing-recipient") ? undefined : failingRecipient],
-  ] as const;
-  const published = Object.values(defaultRecipients);
-  return Object.fromEntries(
-    given.flatMap(([name, phone]) => (phone === undefined || published.includes(phone) ? [] : [[name, phone]])),
-  );
+export function realRecipients(options: Pick<RunOptions, "recipient" | "failingRecipient" | "assumed">) {
+  const { recipient, failingRecipient = "", assumed } = options;
+  const hidden = new Set(["", ...Object.values(defaultRecipients)]);
+  return {
+    ...(assumed.includes("recipient") || hidden.has(recipient) ? {} : { RECIPIENT: recipient }),
+    ...(assumed.includes("failing-recipient") || hidden.has(failingRecipient)
+      ? {}
+      : { FAILING_RECIPIENT: failingRecipient }),
+  };
 }

@@ -1,9 +1,6 @@
 // Packs the command, installs it outside this repository, and uses it as a host does: from its configuration.
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync, readdirSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -70,15 +67,6 @@ test("explains itself, and names what is missing", () => {
   expect(run([], { JOURNAL: "" })).toMatchObject({ status: 2, stderr: expect.stringContaining("JOURNAL") });
   expect(run([], { API_KEY_FILE: "/nowhere" })).toMatchObject({ status: 2, stderr: expect.stringContaining("ENOENT") });
   expect(run(["--nonsense"])).toMatchObject({ status: 2 });
-});
-
-test("says in one line that the port cannot be used", async () => {
-  const other = createServer().listen(0, "127.0.0.1");
-  await once(other, "listening");
-  const { port } = other.address() as AddressInfo;
-  const args = ["--http", `${port}`, "--token-file", join(project.folder, "key")];
-  expect(run(args)).toMatchObject({ status: 2, stderr: expect.stringMatching(/^listen EADDRINUSE.*\n$/) });
-  other.close();
 });
 
 test("contains no tests and no TypeScript sources, and the README's configuration starts the command", () => {

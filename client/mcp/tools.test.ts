@@ -61,11 +61,8 @@ async function network(input: string | Request, init?: RequestInit): Promise<Res
 }
 
 /** @param time how long a call of the client may take, in ms */
-function open({
-  policy,
-  session = "session-1",
-  time = 1500,
-}: { policy?: object; session?: string; time?: number } = {}) {
+function open(options: { policy?: object; session?: string; time?: number } = {}) {
+  const { policy, session = "session-1", time = 1500 } = options;
   const path = join(folder, "policy.json");
   if (policy) writeFileSync(path, JSON.stringify(policy), { mode: 0o600 });
   return openTools({
@@ -105,6 +102,9 @@ function caller(client: Client) {
 
 type Call = Awaited<ReturnType<typeof connect>>;
 const prepare = async (call: Call, changes = {}) => (await call("prepare_payout", { ...payout, ...changes })).plan!.id;
+
+/** A result with this text. */
+const said = (result: string, text: string | RegExp) => ({ result, summary: expect.stringMatching(text) });
 
 /** How many payouts the recipient of this test has got. */
 async function paid(phoneNumber = payout.phoneNumber) {
@@ -198,19 +198,13 @@ test("a payment that exists is never refused because the service does not find i
   const plan = await prepare(call);
   faults = ["read too early", "read too early", "read too early"];
   const first = await call("pay", { plan });
-  expect(first).toMatchObject({
-    result: "pending",
-    summary: expect.stringMatching(/^The payout \w+ was created from here, .* again/),
-  });
+  expect(first).toMatchObject(said("pending", /^The payout \w+ was created from here, .* again/));
   const [reference] = /DSB\w+/.exec(first.summary)!;
   expect(await call("get_payout", { plan })).toMatchObject(first);
   expect(await call("get_payout", { payout: reference })).toMatchObject(first);
   expect(await call("get_payout", { plan, payout: "DSB0" })).toMatchObject({ result: "refused" });
   const { checkout } = await call("create_checkout", order);
-  const again = {
-    result: "pending",
-    summary: expect.stringContaining(`${checkout!.reference} was created from here, and its status`),
-  };
+  const again = said("pending", `${checkout!.reference} was created from here, and its status`);
   expect(await call("create_checkout", order)).toMatchObject(again);
   expect(await paid()).toBe(1);
 });
@@ -221,26 +215,19 @@ test("an unknown outcome lets no other plan pay, and is resolved by the same pla
   const other = await prepare(call, { purpose: "the invoice of November" });
   faults = ["lose every reply"];
   const unknown = await call("pay", { plan });
-  expect(unknown).toMatchObject({
-    result: "unknown",
-    summary: expect.stringContaining(`call pay again with the plan ${plan}`),
-  });
+  expect(unknown).toMatchObject(said("unknown", `call pay again with the plan ${plan}`));
   expect(unknown.paid).toBeUndefined();
   expect(await call("get_payout", { plan })).toMatchObject({ result: "unknown" });
   faults = [];
   const refused = await call("pay", { plan: other });
-  expect(refused).toMatchObject({
-    result: "refused",
-    paid: false,
-    summary: expect.stringContaining(`the plan ${plan} has`),
-  });
+  expect(refused).toMatchObject({ ...said("refused", `the plan ${plan} has`), paid: false });
   expect(await call("get_payout", { plan: other })).toMatchObject({ result: "pending" });
 
   const later = await connect(open({ session: "session-2" }));
   expect(await later("pay", { plan: other })).toMatchObject({ result: "refused" });
   expect(await later("pay", { plan })).toMatchObject({ result: "pending" });
   const asked = await later("pay", { plan: other });
-  expect(asked).toMatchObject({ result: "needs_approval", summary: expect.stringContaining(`the plan ${plan} paid`) });
+  expect(asked).toMatchObject(said("needs_approval", `the plan ${plan} paid`));
   expect(await paid()).toBe(1);
 });
 

@@ -237,15 +237,12 @@ describe("on disk", () => {
     expect(existsSync(`${path}.lock`)).toBe(false);
   });
 
-  test("the entry of a new file in its folder is flushed too", async () => {
+  test("the entry of a new file in its folder is flushed too, if the system can open folders", async () => {
     const sync = vi.spyOn(await handlePrototype(), "sync");
     await before("a");
-    expect(sync).toHaveBeenCalledTimes(1);
     await before("b");
     expect(sync).toHaveBeenCalledTimes(1);
-  });
-
-  test("a system that cannot open folders is good enough", async () => {
+    rmSync(path);
     vi.mocked(fs.open).mockImplementationOnce(open).mockRejectedValueOnce(new Error("is a folder"));
     expect(await before("a")).toBeUndefined();
     expect(await before("a")).toEqual(inDoubt);
@@ -341,16 +338,22 @@ describe("the lock", () => {
   });
 
   test.each([
-    ["a process that runs", () => holderOf(process.ppid)],
-    ["another machine", () => `${ended()}@another-machine`],
-    ["an unreadable owner", () => `someone@${hostname()}`],
-  ])("of %s is respected", async (_, holder) => {
-    lockWith(holder());
-    await says(before("a"), holder().split("@")[1]!);
-    expect(readdirSync(folder)).toEqual(["payroll.journal.lock"]);
-    // Whoever removes the lock by hand can start the run.
-    rmSync(`${path}.lock`);
+    ["a process that runs", () => holderOf(process.ppid), true],
+    ["another machine", () => `${ended()}@another-machine`, true],
+    ["an unreadable owner", () => `someone@${hostname()}`, true],
+    ["a process that has ended", () => `${ended()}@${hostname()}`, false],
+    ["an earlier process with the id of another one", () => `${holderOf(process.ppid)}0`, false],
+  ])("of %s is respected or replaced", async (_, toHolder, isRespected) => {
+    const holder = toHolder();
+    lockWith(holder);
+    if (isRespected) {
+      await says(before("a"), holder.split("@")[1]!);
+      expect(readdirSync(folder)).toEqual(["payroll.journal.lock"]);
+      // Whoever removes the lock by hand can start the run.
+      rmSync(`${path}.lock`);
+    }
     expect(await before("a")).toBeUndefined();
+    expect(readdirSync(folder)).toEqual(["payroll.journal"]);
   });
 
   test("is held by one run only, wherever two others take it while a third removes a stale one", async () => {
@@ -404,15 +407,6 @@ describe("the lock", () => {
     expect(await rejectionOf(before("a"))).toMatchObject({ code: "EPERM" });
     expect(readdirSync(folder)).toEqual([]);
     expect(await before("a")).toBeUndefined();
-  });
-
-  test.each([
-    ["a process that has ended", () => `${ended()}@${hostname()}`],
-    ["an earlier process with the id of another one", () => `${holderOf(process.ppid)}0`],
-  ])("of %s is replaced", async (_, holder) => {
-    lockWith(holder());
-    expect(await before("a")).toBeUndefined();
-    expect(readdirSync(folder)).toEqual(["payroll.journal"]);
   });
 
   test.skipIf(process.platform !== "linux")(

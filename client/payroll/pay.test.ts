@@ -220,10 +220,7 @@ describe("the preview", () => {
     ]);
     expect(printed).toContain("Nothing was paid. To pay, run the same command with --yes.");
     expect(service.payouts).toEqual([]);
-  });
-
-  test("says that the journal exists", async () => {
-    await pay([header, row(1)], ["--yes"]);
+    writeFileSync(at("payroll.journal"), "");
     expect((await pay([header, row(1)])).printed).toContain("exists: what it has is not sent again");
   });
 
@@ -359,13 +356,6 @@ describe("the arguments", () => {
     const quiet = { out: () => {}, error: (line: string) => void errors.push(line), onStop: () => {} };
     expect(await run(["payroll.csv"], env, quiet)).toBe(2);
     expect(errors).toEqual(["Name the journal: --journal FILE. It keeps the payroll from being paid twice."]);
-  });
-
-  test("may name the URL and the file with the key", async () => {
-    writeFileSync(at("key"), "key-of-the-merchant\n");
-    const args = ["--yes", "--base-url", "https://fake.example", "--api-key-file", at("key")];
-    expect(await pay(lines, args, { environment: {} })).toMatchObject({ code: 0 });
-    expect(service.payouts).toHaveLength(1);
   });
 
   test("may ask for help", async () => {

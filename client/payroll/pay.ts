@@ -6,7 +6,7 @@ import { AuthenticationError, ClientError, UsageError } from "../errors.ts";
 import { fileJournal } from "./journal.ts";
 import { format } from "../money.ts";
 import { createAll } from "./payroll.ts";
-import type { PayoutResult } from "./payroll.ts";
+import type { PayoutResult, Progress } from "./payroll.ts";
 import { readPayroll, summarise, textOf } from "./payroll-file.ts";
 import type { Problem, Row } from "./payroll-file.ts";
 import { inWords } from "../words.ts";
@@ -125,16 +125,13 @@ const mostInARow = 20;
 /** What became of the payments of a run. */
 class Report {
   readonly sums = { created: new Sums(), existed: new Sums(), fees: new Sums() };
-  readonly counts = { created: 0, existed: 0, refused: 0, unknown: 0, repeated: 0, failed: 0 };
-  done = 0;
+  failed = 0;
   /** True if another run may pay more entries. */
   isOpen = false;
   private inARow = 0;
 
   /** Returns what is wrong with a payment, if anything. */
   add({ outcome, data, error }: PayoutResult, { currency }: Row["request"]): string | undefined {
-    this.done++;
-    this.counts[outcome]++;
     if (!data) {
       const isTemporary = outcome === "unknown" || temporary.has(error.name);
       this.inARow = isTemporary ? this.inARow + 1 : 0;
@@ -145,7 +142,7 @@ class Report {
     }
     this.inARow = 0;
     if (data.status === "failed") {
-      this.counts.failed++;
+      this.failed++;
       const { failure } = data as { failure?: { message: string } };
       return `the payout ${data.reference} failed${failure ? `: ${failure.message}` : ""}`;
     }
@@ -158,13 +155,10 @@ class Report {
     return this.inARow >= mostInARow;
   }
 
-  print(total: number, { out }: Terminal) {
-    const { created, existed, refused, unknown, failed } = this.counts;
-    out(
-      `${created} created, ${existed} existed, ${refused} refused, ${unknown} unknown, ${total - this.done} not tried`,
-    );
+  print({ done, created, existed, refused, unknown }: Progress, total: number, { out }: Terminal) {
+    out(`${created} created, ${existed} existed, ${refused} refused, ${unknown} unknown, ${total - done} not tried`);
     for (const [name, sum] of Object.entries(this.sums)) for (const line of sum.lines()) out(`  ${name}: ${line}`);
-    if (failed > 0) out(`${failed} of these payouts failed. To pay them again, give them new references.`);
+    if (this.failed > 0) out(`${this.failed} of these payouts failed. To pay them again, give them new references.`);
     if (existed > 0 && created === 0) {
       out("No payout is new. If these are the references of last month, nobody was paid this month.");
     }
@@ -187,30 +181,34 @@ async function pay({ baseUrl, apiKey, journal }: Task, rows: Row[], terminal: Te
       yield request;
     }
   }
+  const payroll = createAll(client, requests(), {
+    journal: fileJournal(journal),
+    onProgress: ({ done }) => done % 100 === 0 && out(`${done} of ${rows.length} done`),
+  });
   const report = new Report();
   const problems: Problem[] = [];
   let failure: unknown;
   try {
-    for await (const result of createAll(client, requests(), { journal: fileJournal(journal) })) {
+    for await (const result of payroll) {
       const { line, request } = rows[result.index]!;
       const text = report.add(result, request);
       if (text) problems.push({ line, reference: request.reference, text });
       const { cause = result.error } = result.error ?? {};
       if (cause instanceof AuthenticationError) stop("the API key is refused");
       if (report.isHopeless) stop(`${mostInARow} payments in a row did not reach the service`);
-      if (report.done % 100 === 0) out(`${report.done} of ${rows.length} done`);
     }
   } catch (thrown) {
     failure = thrown;
   }
   summarise(problems).forEach((line) => error(line));
-  report.print(rows.length, terminal);
+  const progress = await payroll.run();
+  report.print(progress, rows.length, terminal);
   if (failure) throw failure;
-  if (report.isOpen || report.done < rows.length) {
+  if (report.isOpen || progress.done < rows.length) {
     out("Run the same command again, with the same file and journal. Nothing is paid twice.");
     return 3;
   }
-  return report.counts.refused + report.counts.failed > 0 ? 1 : 0;
+  return progress.refused + report.failed > 0 ? 1 : 0;
 }
 
 /** Runs the command. Returns its exit code. */

@@ -71,25 +71,14 @@ describe("createAll", () => {
     const { client, sent, pay } = fakeService();
     const invalid = entry("b", { webhookURL: "merchant.example", amount: 1.5 });
     const repeated = entry("a", { phoneNumber: undefined });
-    expect(await createAll(client, [a, invalid, repeated]).preview()).toEqual([
-      {
-        index: 1,
-        input: invalid,
-        reference: "b",
-        problems: [
-          "amount must be a whole number from 1 to 9007199254740991.",
-          expect.stringMatching(/^webhookURL must be an http or https URL/),
-        ],
-      },
-      {
-        index: 2,
-        input: repeated,
-        reference: "a",
-        problems: [
-          expect.stringMatching(/^phoneNumber must be 10 to 15 digits/),
-          expect.stringMatching(/^An earlier entry has the reference "a"/),
-        ],
-      },
+    const found = await createAll(client, [a, invalid, repeated]).preview();
+    expect(found).toMatchObject([
+      { index: 1, input: invalid, reference: "b" },
+      { index: 2, input: repeated, reference: "a" },
+    ]);
+    expect(found.map(({ problems }) => problems.join(" "))).toEqual([
+      expect.stringMatching(/^amount must be a whole number from 1 to \d+\. webhookURL must be an http or https URL/),
+      expect.stringMatching(/^phoneNumber must be 10 to 15 digits.* An earlier entry has the reference "a"/),
     ]);
     expect(await createAll(client, [a]).preview()).toEqual([]);
     expect(sent).toEqual([]);
@@ -153,10 +142,8 @@ describe("createAll", () => {
     const references = Array.from({ length: 40 }, (_, i) => `r${i}`);
     const wait: Step = () => gate.promise.then(() => refusal(422));
     const { client, time, sent } = fakeService(Object.fromEntries(references.map((name) => [name, [wait]])));
-    const run = createAll(
-      client,
-      references.map((reference) => entry(reference)),
-    ).run();
+    const entries = references.map((reference) => entry(reference));
+    const run = createAll(client, entries).run();
     await new Promise(setImmediate);
     expect(sent).toHaveLength(16);
     gate.resolve(ok(null));
@@ -179,19 +166,6 @@ describe("createAll", () => {
     expect(sent).toHaveLength(2);
   });
 
-  test("sends what an entry was when it was read, even if the caller changes it later", async () => {
-    const { pay, sent } = fakeService();
-    const changing = entry("a");
-    const { journal } = fakeJournal();
-    const before = journal.before.bind(journal);
-    journal.before = (request) => {
-      changing.amount = 1;
-      return before(request);
-    };
-    await pay([changing], { journal });
-    expect(sent[0]!.body).toEqual(a);
-  });
-
   test.each(["a call's", "the client's"])("%s signal ends the run with AbortedError", async (whose) => {
     const controller = new AbortController();
     const abort: Step = (_, init) => {
@@ -208,13 +182,6 @@ describe("createAll", () => {
     ]);
     expect(sent).toHaveLength(2);
   });
-
-  test("ends at the first entry if the client's signal was aborted before", async () => {
-    const { fail, sent } = fakeService({}, { signal: AbortSignal.abort("enough") });
-    const { error, results } = await fail([a, b, c]);
-    expect([error.name, error.cause, short(results)]).toEqual(["AbortedError", "enough", [[0, "a", "unknown"]]]);
-    expect(sent).toHaveLength(0);
-  });
 });
 
 describe("createAll with a journal", () => {
@@ -222,11 +189,15 @@ describe("createAll with a journal", () => {
     const { client, pay, sent } = fakeService();
     const { journal, calls } = fakeJournal();
     const before = journal.before.bind(journal);
+    const changing = { ...a };
     journal.before = async (...args) => {
       expect(sent).toHaveLength(0);
+      // What is sent and stored is what the entry was when it was read.
+      changing.amount = 1;
       return before(...args);
     };
-    await pay([a], { journal });
+    await pay([changing], { journal });
+    expect(sent[0]!.body).toEqual(a);
     const payout = { ...created(a), recovered: false };
     expect(calls).toEqual([["before", a, client.baseUrl], ["after", a, payout], ["close"]]);
   });

@@ -11,12 +11,6 @@ export interface FakeRefusal {
   message?: string;
 }
 
-/** A signed webhook, as the service sends it: the body and headers of a POST request. */
-export interface FakeWebhook {
-  body: string;
-  headers: Record<string, string>;
-}
-
 /** A service in memory. It creates each reference once, as the contract says. */
 export interface FakeService {
   /** Pass it to `createClient`, with any `baseUrl` and any key. */
@@ -39,8 +33,8 @@ export interface FakeService {
    * again.
    */
   refuse(merchantsReference: string, refusal?: FakeRefusal | null): void;
-  /** Gives a record its final status, and returns the webhook that reports the status. */
-  settle(merchantsReference: string, status: "success" | "failed" | "cancelled"): Promise<FakeWebhook>;
+  /** Gives a record its final status, and returns the signed webhook that reports it: the body and headers of a POST. */
+  settle(merchantsReference: string, status: "success" | "failed" | "cancelled"): ReturnType<typeof signWebhook>;
 }
 
 type Kind = "disbursements" | "checkouts";

@@ -109,19 +109,9 @@ export const respond = (status: number, body: unknown = "", headers: Record<stri
     headers: { "x-request-id": "req_1", ...headers },
   });
 export const ok = (data: unknown) => respond(200, { statusCode: 200, data });
-/** Codes of the service for statuses that a gateway sends too. */
-const codes: Record<number, string> = {
-  401: "unauthorized",
-  403: "key_not_permitted",
-  404: "not_found",
-  413: "too_large",
-};
+/** The service's refusal: only its code proves that no gateway sent it. */
 export const refusal = (status: number, headers: Record<string, string> = {}) =>
-  respond(
-    status,
-    { statusCode: status, error: "Refused", message: "For a reason.", code: codes[status] ?? "refused" },
-    headers,
-  );
+  respond(status, { statusCode: status, error: "Refused", message: "For a reason.", code: "refused" }, headers);
 /** A page of a list with these records. */
 export const list = (...items: unknown[]) => ok({ items });
 /** A page of HTML, as of a gateway. */

@@ -22,9 +22,6 @@ export interface NodeResponse {
 /**
  * Creates a handler that receives webhooks: `app.post("/webhooks", receiveWebhooks(…))`. Register it before
  * `express.json()`, which would consume the raw body. It is a listener for `node:http` too.
- *
- * It responds with 204 (handled, or handled before), 400 (not to be trusted), 413, 500 (the handler failed or the set-up
- * is wrong; see `onError`) or 503 (another request is handling the event).
  */
 export function receiveWebhooks(options: ReceiverOptions) {
   const receive = createReceiver(options);

@@ -27,9 +27,6 @@ interface Reply {
 /**
  * Creates a plugin that receives webhooks: `app.register(receiveWebhooks(…), { prefix: "/webhooks" })`. It reads raw
  * bodies; the content type parsers of other routes stay as they are.
- *
- * It responds with 204 (handled, or handled before), 400 (not to be trusted), 413, 500 (the handler failed or the set-up
- * is wrong; see `onError`) or 503 (another request is handling the event).
  */
 export function receiveWebhooks(options: ReceiverOptions): (fastify: FastifyLike) => Promise<void> {
   const receive = createReceiver(options);

@@ -8,9 +8,6 @@ export type { EventClaim, EventStore, ReceiverOptions, VerifiedWebhook, WebhookE
 /**
  * Creates a function that receives webhooks: `export const POST = receiveWebhooks(…)` in Next.js, the `fetch` of a
  * Worker, the handler of `Deno.serve` or of a route of `Bun.serve`.
- *
- * It responds with 204 (handled, or handled before), 400 (not to be trusted), 413, 500 (the handler failed or the set-up
- * is wrong; see `onError`) or 503 (another request is handling the event).
  */
 export function receiveWebhooks(options: ReceiverOptions): (request: Request) => Promise<Response> {
   const receive = createReceiver(options);

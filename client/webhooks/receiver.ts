@@ -29,7 +29,10 @@ export interface EventStore {
 
 export type EventClaim = "claimed" | "busy" | "done";
 
-/** Options of `receiveWebhooks`. */
+/**
+ * Options of `receiveWebhooks`. A receiver responds with 204 (handled, or handled before), 400 (not to be trusted), 413, 500
+ * (the handler failed or the set-up is wrong; see `onError`) or 503 (another request is handling the event).
+ */
 export interface ReceiverOptions {
   /**
    * `whsec_…`; during a rotation an array of the current and earlier secrets. A function is called for every request:

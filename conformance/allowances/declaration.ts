@@ -78,9 +78,7 @@ function problemOf({ keyword, instancePath, message = "", params }: ErrorObject)
   return `${path || "the file"} ${message}. ${isField(field) ? meaningOf(field) : ""}`.trim();
 }
 
-/**
- * Returns what is wrong with the characters in a field, which the schema cannot check; undefined if nothing is wrong.
- */
+/** Returns what is wrong with the characters in a field, which the schema cannot check. */
 function problemOfCharacters(
   field: "referenceCharacters" | "referenceEnds",
   { [field]: characters }: Declaration,
@@ -97,10 +95,7 @@ function problemOfCharacters(
   }
 }
 
-/**
- * Reads a declaration.
- * @throws DeclarationError that lists everything that is wrong with the file
- */
+/** @throws DeclarationError that lists everything that is wrong with the file */
 export function readDeclaration(text: string): Declaration {
   const document = parseDocument(text, { lineCounter: new LineCounter(), prettyErrors: true });
   if (document.errors.length > 0) throw new DeclarationError(document.errors.map(({ message }) => message.trim()));

@@ -25,10 +25,7 @@ export class NothingToTry extends Error {}
 /** Thrown if an ordinary payout is refused after others were accepted. */
 class Throttled extends Error {}
 
-/**
- * Thrown if a payout is neither accepted nor refused cleanly. If the search continued, it would charge more to the
- * budget.
- */
+/** Thrown if a payout is neither accepted nor refused cleanly: more of them would use up the budget. */
 class Unclean extends Error {}
 
 type Deps = {
@@ -66,19 +63,8 @@ function findingOf({ note = "" }: Limit, value: unknown, attempts: readonly Atte
 const throttledText =
   "Not tried, because the target refused an ordinary payout after it had accepted others. It probably limits the number of payouts: see velocity.";
 
-/**
- * The most payouts that a check sends at once. If a rule permits this number, it does not change the races of the
- * checks.
- */
+/** The most payouts that a check sends at once. A rule that permits as many does not change the races. */
 export const largestRace = 24;
-
-/** Describes what the statuses of a series of payouts show about the permitted number. */
-function velocityFinding(limited: number, throttled: string | undefined): Findings {
-  if (throttled !== undefined) return { velocity: { text: `Fill this in by hand: ${throttled}` } };
-  if (limited === 0) return {};
-  const text = `The target returned 429 ${limited} times. A run waits and retries after a 429, so this limit need not be declared.`;
-  return { velocity: { text } };
-}
 
 const delayFinding = ({ readAfterWriteMs: value }: Declaration): Finding =>
   value === undefined
@@ -216,9 +202,7 @@ async function whyUnproved(limit: Limit, { search: { recipient }, attempts, reco
     : `a refused request used up its reference: ${line(limit, last, recipient)}`;
 }
 
-/**
- * Returns why a declared limit is false; undefined if the target refuses values beyond the limit and accepts its edge.
- */
+/** Returns why a declared limit is false: the target must refuse values beyond it, and accept its edge. */
 async function whyFalse(limit: Limit, value: unknown, trials: Trials) {
   const { search, attempts } = trials;
   const last = () => line(limit, attempts.at(-1)!, search.recipient);
@@ -231,12 +215,7 @@ async function whyFalse(limit: Limit, value: unknown, trials: Trials) {
   return undefined;
 }
 
-/**
- * Finds the limits of the target and adds them to `limits`. Proves the declared limits: the target must refuse values
- * beyond them.
- * @throws NothingToTry if the target refuses an ordinary payout
- * @throws RunStopped if the target stops responding, if a declared limit is false, or if a challenge was used before
- */
+/** Finds the limits of the target and proves the declared ones. @throws NothingToTry, RunStopped */
 export async function findLimits(options: CheckOptions, deps: Deps) {
   const { target, limits } = deps;
   let limited = 0;
@@ -288,10 +267,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     return findingOf(limit, found, attempts);
   }
 
-  /**
-   * Proves the declared rules that make the checks' races smaller: the target must refuse one payout more than a rule
-   * permits.
-   */
+  /** Proves the rules that make races smaller: the target must refuse one payout more than a rule permits. */
   async function proveVelocity() {
     for (const rule of limits.declared.velocity ?? []) {
       if (rule.payouts >= largestRace) continue;
@@ -331,6 +307,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     if (!(error instanceof BudgetExceeded)) throw error;
     unproved.push("velocity");
   });
-  Object.assign(findings, velocityFinding(limited, throttled), { readAfterWriteMs: delayFinding(limits.found) });
+  if (throttled !== undefined) findings.velocity = { text: `Fill this in by hand: ${throttled}` };
+  Object.assign(findings, { readAfterWriteMs: delayFinding(limits.found) });
   return { findings, unproved, ...(throttled === undefined ? {} : { throttled }) };
 }

@@ -267,10 +267,7 @@ export async function places(
 const changed = (phoneNumber: string, kept: number) =>
   phoneNumber.slice(0, kept) + phoneNumber.slice(kept).replaceAll(/\d/g, (digit) => String((Number(digit) + 5) % 10));
 
-/**
- * Returns every phone number that a search derives from a recipient's number, and as the last the recipient's own
- * number.
- */
+/** Returns every phone number that a search derives from a recipient's number, whose own number comes last. */
 export const numbersLike = (recipient: string): string[] =>
   Array.from({ length: recipient.length + 1 }, (_, kept) => changed(recipient, kept));
 
@@ -280,10 +277,7 @@ export function otherNumber({ recipient }: Pick<Search, "recipient">): string {
   return changed(recipient, recipient.startsWith(code) ? code.length : 0);
 }
 
-/**
- * Returns the numbers that the target serves: leading digits in the recipient's country, and the calling codes of other
- * countries.
- */
+/** Returns leading digits in the recipient's country, and the calling codes of other countries. */
 export async function numberRanges(search: Search, { countries }: Declaration): Promise<string[] | undefined> {
   const { recipient, attempt } = search;
   if (await attempt({ phoneNumber: otherNumber(search) })) return undefined;

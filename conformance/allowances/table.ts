@@ -280,10 +280,7 @@ const each = (limits: Declaration, text: (limit: Limit<unknown>, value: unknown)
 
 export const limitPhrases = (limits: Declaration = {}): string[] => each(limits, ({ phrase }, value) => phrase(value));
 
-/**
- * Returns the limit that a request's values exceed, in words, such as "amounts above 1000000"; undefined if they exceed
- * no limit.
- */
+/** Returns the limit that a request's values exceed, in words, such as "amounts above 1000000". */
 export const exceeded = (limits: Declaration, fields: Fields): string | undefined =>
   each(limits, (limit, value) => limit.exceeded?.(value, fields))[0];
 
@@ -309,11 +306,7 @@ function section(field: keyof Declaration, { value, text }: Finding): string {
   return [...comment(meaningOf(field)), ...comment(text), shown, ""].join("\n");
 }
 
-/**
- * Renders a declaration.
- * @param introduction paragraphs about the whole file
- * @param untried says why nothing was found out about a field
- */
+/** @param untried says why nothing was found out about a field */
 export function renderDeclaration(introduction: readonly string[], findings: Findings, untried: string): string {
   const fields = fieldNames as (keyof Declaration)[];
   const sections = fields.map((field) => section(field, findings[field] ?? { text: untried }));

@@ -9,7 +9,7 @@ import { startBroken, type Running } from "./server.ts";
 import type { SoundServer } from "./sound.ts";
 import { runTrial, type Trial } from "./trial.ts";
 
-const requirements = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
+const requirements = new Map<string, Requirement>(catalogue.map((requirement) => [requirement.id, requirement]));
 const violation: Record<Requirement["level"], Verdict> = { must: "fail", should: "warn", observe: "observed" };
 
 /** Returns a requirement's observations as one string. Equal behaviour gives equal strings. */
@@ -119,7 +119,7 @@ export async function trySound(server: Deployment, profile: Profile, tolerated: 
 
 /** Puts a sound deployment in front of a server with several faults. Returns the violated requirements that it hides. */
 export async function hiddenBy(server: SoundServer, faults: readonly Fault[]): Promise<string[]> {
-  const ids = faults.flatMap(({ violates }) => violates);
+  const ids: string[] = faults.flatMap(({ violates }) => violates);
   const how = joined(server.how, ...faults.map((fault) => fault.how));
   const report = await runAgainst({ ...server, how }, "core", { only: ids, enough: allFailed(ids) });
   return report.requirements

@@ -140,7 +140,6 @@ test.each<[string, Partial<Report>, RegExp]>([
     { baseUrl: "https://staging.example" },
     /--target: it states https:\/\/staging.example; expected: http/,
   ],
-  ["of another path", { baseUrl: "https://sandbox.example/old" }, /--target: /],
   ["of another profile", { profile: "extended" }, /--profile: it states extended; expected: core/],
   ["of a client", client, /--profile: it states client; expected: core/],
   ["of another contract", { specSha256: "cd".repeat(32) }, /--contract: it states (cd)+; /],
@@ -177,8 +176,6 @@ async function forged(claims: object, header: object = {}): Promise<string> {
 
 test.each<[string, () => Promise<string> | string, RegExp, Date?]>([
   ["edited: another target", () => edited({ sub: "https://a.example" }), /changed after it was signed/],
-  ["edited: a longer validity", () => edited({ exp: 4e9 }), /changed after it was signed/],
-  ["edited: nothing weakened it", () => edited({ weakenedBy: undefined }), /changed after it was signed/],
   ["edited: no signature", () => edited({}, { alg: "none" }), /algorithm none; only Ed25519/],
   ["with its signature cut off", async () => (await signed()).replace(/\.[^.]*$/, "."), /changed after it was signed/],
   ["of another signer", () => signed(sound(), other.privateKey), /signed with a different key: .+ instead of /],
@@ -190,12 +187,9 @@ test.each<[string, () => Promise<string> | string, RegExp, Date?]>([
   ],
   ["that is another kind of token", () => forged({}, { typ: "JWT" }), /not a conformance certificate/],
   ["that leaves the weaknesses out", () => forged({ weakenedBy: undefined }), /"weakenedBy" is missing or invalid/],
-  ["whose weaknesses are no texts", () => forged({ weakenedBy: {} }), /"weakenedBy" is missing or invalid/],
   ["that leaves the expiry out", () => forged({ exp: undefined }), /"exp" is missing/],
-  ["that leaves the challenge out", () => forged({ challenge: undefined }), /"challenge" is missing/],
   ["of a failed run", () => forged({ verdict: "failed" }), /states the verdict failed/],
   ["that is not a token", () => hostile, /not a readable signed token/],
-  ["that is empty", () => "", /not a readable signed token/],
   ["that has expired", () => signed(), /expired on 2027-02-18T12:00:00.000Z/, new Date("2027-02-18T12:00:00Z")],
   ["that is not yet valid", () => signed(), /not valid before 2026-11-20T10:00:18/, new Date("2026-11-20T10:00:17Z")],
 ])("a certificate %s is refused", async (_what, jws, reason, time = now) => {

@@ -1,5 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 import { CannotRun } from "../results.ts";
@@ -46,16 +45,10 @@ function readKey(file: string, kind: "private" | "public"): KeyObject {
   throw new CannotRun(`${file} is a key of type ${key.asymmetricKeyType}; certificates need Ed25519.`);
 }
 
-/**
- * Reads an Ed25519 private key (PKCS #8, PEM).
- * @throws CannotRun if the file is not such a key
- */
+/** Reads an Ed25519 private key (PKCS #8, PEM). @throws CannotRun if the file is not such a key */
 export const readPrivateKey = (file: string): KeyObject => readKey(file, "private");
 
-/**
- * Reads an Ed25519 public key (SPKI, PEM).
- * @throws CannotRun if the file is not such a key
- */
+/** Reads an Ed25519 public key (SPKI, PEM). @throws CannotRun if the file is not such a key */
 export const readPublicKey = (file: string): KeyObject => readKey(file, "public");
 
 /** Returns the JWK thumbprint (RFC 7638) of a key. A certificate uses it as the id of its signing key. */

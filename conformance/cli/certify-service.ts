@@ -12,10 +12,9 @@ import { checksBeyondBudget, missingLines, needsConsent, planLines } from "../ru
 import type { Output } from "../run/progress.ts";
 import { plannedChecks, run } from "../run/run.ts";
 import { areUnusual } from "../target/redact.ts";
-import { createInterruption } from "./interruption.ts";
 import { readOptions, type CertifyOptions } from "./options.ts";
 import { probe } from "./probe.ts";
-import { makeFolder, publish } from "./reporting.ts";
+import { createInterruption, makeFolder, publish } from "./reporting.ts";
 
 /**
  * Certifies a service and returns the exit code.

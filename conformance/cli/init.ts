@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readDeclaration } from "../allowances/declaration.ts";
 import { findLimits, NothingToTry } from "../allowances/find.ts";
-import { limitPhrases, renderDeclaration, type Findings } from "../allowances/table.ts";
+import { limitPhrases, renderDeclaration } from "../allowances/table.ts";
 import { largestTried } from "../topics/create/checks.ts";
 import { counted } from "../report/words.ts";
 import { oneLine, print } from "../report/visible.ts";
@@ -25,22 +25,8 @@ const initOptions = {
   output: { value: "FILE", meaning: "file to write", initial: "./certify.yaml" },
 } as const satisfies Options;
 
-/** Says what `init` is about to do. */
-function planOf(options: RunOptions): string[] {
-  const target = `Target   ${options.baseUrl} (${options.environment ?? "environment unknown"})`;
-  if (options.effects !== "money")
-    return [target, `Asking   nothing, because --effects ${options.effects} permits no payouts`];
-  const large = allowsMadeUpNumbers(options) ? "larger payouts" : "one larger payout";
-  return [
-    target,
-    `Money    about 50 payouts to ${maskPhone(options.recipient)}, most of them of 100 to 199, and ${large} to find the ` +
-      `largest amount, each at most half of the total; ${limitText(options)}`,
-  ];
-}
-
-type Asked = { findings: Findings; summary: string };
-
-async function askTarget(options: RunOptions): Promise<Asked> {
+/** Finds the limits of the target with payouts. */
+async function askTarget(options: RunOptions) {
   const { target, limits, close } = openTarget({ ...options, declared: undefined });
   try {
     const { fresh } = target.merchant;
@@ -56,14 +42,6 @@ async function askTarget(options: RunOptions): Promise<Asked> {
   } finally {
     close();
   }
-}
-
-function introduction(options: RunOptions, summary: string, now: Date): string[] {
-  return [
-    `What ${options.baseUrl} limits beyond the interface, for certify --declare.`,
-    `Written by certify init on ${now.toISOString().slice(0, 10)} with --effects ${options.effects}: ${summary}.`,
-    "Compare each value with the documentation of the deployment. A commented field declares nothing.",
-  ];
 }
 
 function write(file: string, text: string) {
@@ -92,26 +70,28 @@ export async function init(args: readonly string[], env: NodeJS.ProcessEnv, newS
     );
   }
   const options = await probe(given);
-  for (const line of planOf(options)) print(line);
-  if (options.effects === "money" && !options.loopback && !given.yes) {
-    throw new CannotRun(
-      "This creates payouts on a target that is not on loopback. Nothing was paid. Add --yes to confirm.",
-    );
+  const { baseUrl, effects, recipient, environment = "environment unknown" } = options;
+  const large = allowsMadeUpNumbers(options) ? "larger payouts" : "one larger payout";
+  print(`Target   ${baseUrl} (${environment})`);
+  print(
+    `Money    about 50 payouts to ${maskPhone(recipient)}, most of them of 100 to 199, and ${large} to find the ` +
+      `largest amount, each at most half of the total; ${limitText(options)}`,
+  );
+  if (effects !== "money" || (!options.loopback && !given.yes)) {
+    const missing = effects === "money" ? "--yes, because the target is not on loopback" : "--effects money";
+    throw new CannotRun(`This creates payouts. Nothing was paid. To confirm, add ${missing}.`);
   }
-  const asked: Asked =
-    options.effects === "money"
-      ? await askTarget(options)
-      : { findings: {}, summary: "no payouts, so nothing was asked" };
-  const untried =
-    options.effects === "money"
-      ? "Not tried. If the deployment has such a limit, fill this in by hand."
-      : `Not tried, because --effects ${options.effects} permits no payouts.`;
-  const text = renderDeclaration(introduction(options, asked.summary, new Date()), asked.findings, untried);
-  const declared = limitPhrases(readDeclaration(text));
+  const { findings, summary } = await askTarget(options);
+  const introduction = [
+    `What ${baseUrl} limits beyond the interface, for certify --declare.`,
+    `Written by certify init on ${new Date().toISOString().slice(0, 10)}: ${summary}.`,
+    "Compare each value with the documentation of the deployment. A commented field declares nothing.",
+  ];
+  const untried = "Not tried. If the deployment has such a limit, fill this in by hand.";
+  const text = renderDeclaration(introduction, findings, untried);
   write(file, text);
-  print(`Paid     ${asked.summary}`);
-  for (const phrase of declared) print(`Limit    ${phrase}`);
-  if (declared.length === 0) print("Limit    none declared");
-  if (options.effects !== "money") print("         Add --effects money to ask the target with payouts.");
+  print(`Paid     ${summary}`);
+  const declared = limitPhrases(readDeclaration(text));
+  for (const phrase of declared.length > 0 ? declared : ["none declared"]) print(`Limit    ${phrase}`);
   print(`Written: ${file}. Its comments say what was found and what was not asked. Pass it with --declare ${file}.`);
 }

@@ -85,14 +85,14 @@ test.each<[string[], string]>([
   [[...url, "--ca", "/nowhere/ca.pem"], "cannot read /nowhere/ca.pem"],
   [[...url, "--challenge", ""], "--challenge must be 1 to 200 printable ASCII characters"],
   [[...url, "--challenge", "a", "--seed", "1"], "--challenge and --seed exclude each other"],
-  [[...url, "--api-key-file", "/nowhere/key"], "cannot read /nowhere/key"],
+  [[...url, "--api-key-file", "/nowhere/key"], "--api-key-file: ENOENT"],
 ])("%j is refused: %s", (args, message) => {
   expect(faultsOf(args).join("\n")).toContain(message);
 });
 
 test.each<[Record<string, string>, string]>([
   [{}, "no API key: set API_KEY, or name a file with --api-key-file"],
-  [{ API_KEY: "sécret" }, "API_KEY must be printable ASCII"],
+  [{ API_KEY: "sécret" }, "the API key must be printable ASCII"],
   [{ API_KEY: "sécret", API_KEY_2: "sécret" }, "API_KEY_2 is the same key as API_KEY"],
 ])("the keys %j are refused without printing them", (env, message) => {
   const faults = faultsOf(url, env).join("\n");

@@ -47,10 +47,13 @@ function target(value: string): string {
   throw new InvalidValue(` must not include /v1, with which every path of the interface starts: use ${without}`);
 }
 
-function phone(value: string): string {
-  if (/^[0-9]{10,15}$/.test(value)) return value;
-  throw new InvalidValue(" must be 10 to 15 digits without a plus sign (§2.1)");
-}
+/** Returns a reader of a text that matches a pattern. */
+const matching = (pattern: RegExp, problem: string) => (value: string) => {
+  if (pattern.test(value)) return value;
+  throw new InvalidValue(problem);
+};
+const phone = matching(/^[0-9]{10,15}$/, " must be 10 to 15 digits without a plus sign (§2.1)");
+const challenge = matching(/^[\x20-\x7e]{1,200}$/, " must be 1 to 200 printable ASCII characters");
 
 function header(line: string): [name: string, value: string] {
   const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*([\x20-\x7e]*)$/.exec(line) ?? [];
@@ -63,11 +66,6 @@ function listener(value: string) {
   const [, host, port] = /^\[?([^[\]]+?)\]?:(\d{1,5})$/.exec(value) ?? [];
   if (host !== undefined && Number(port) <= 65535) return { host, port: Number(port) };
   throw new InvalidValue(` must look like HOST:PORT, not ${JSON.stringify(value)}`);
-}
-
-function challenge(value: string): string {
-  if (/^[\x20-\x7e]{1,200}$/.test(value)) return value;
-  throw new InvalidValue(" must be 1 to 200 printable ASCII characters");
 }
 
 const seconds = (least: number) => (value: string) => whole(least, 86_400)(value) * 1000;
@@ -123,7 +121,11 @@ export const serviceGroups = {
       read: target,
       repeat: false,
     },
-    "api-key-file": { value: "FILE", meaning: "file with the API key, instead of `API_KEY`" },
+    "api-key-file": {
+      value: "FILE",
+      meaning: "file with the API key, instead of `API_KEY`",
+      read: (file: string) => text(file).trim(),
+    },
     header: {
       value: "'Name: value'",
       meaning: "header to send with every request; may be repeated",
@@ -301,17 +303,6 @@ function secretIn(name: string, value: string | undefined, faults: string[]): st
   return value;
 }
 
-function keyIn(file: string | undefined, env: NodeJS.ProcessEnv, faults: string[]): string {
-  try {
-    const key = file === undefined ? env["API_KEY"] : text(file).trim();
-    if (key) return secretIn(file === undefined ? "API_KEY" : "the key in --api-key-file", key, faults) ?? "";
-    faults.push("no API key: set API_KEY, or name a file with --api-key-file");
-  } catch {
-    faults.push(`--api-key-file: cannot read ${file}`);
-  }
-  return "";
-}
-
 /** Returns the options, as shell words, with which curl uses the same certificates. */
 function curlFlags({ ca, cert, key }: Pick<ServiceValues, "ca" | "cert" | "key">): string[] {
   return [
@@ -363,11 +354,12 @@ export function optionsOf(
     curlFlags: curlFlags(values),
     ...seedIn(values, newSeed, faults),
     runId: values.challenge === undefined ? randomBytes(5).toString("hex") : runIdOf(values.challenge),
-    key: keyIn(values["api-key-file"], env, faults),
+    key: secretIn("the API key", values["api-key-file"] ?? env["API_KEY"], faults) ?? "",
     secondKey: secretIn("API_KEY_2", env["API_KEY_2"], faults),
     webhookSecret: secretIn("WEBHOOK_SECRET", env["WEBHOOK_SECRET"], faults),
   };
   faults.push(...outsideRanges(values));
+  if (options.key === "") faults.push("no API key: set API_KEY, or name a file with --api-key-file");
   if (options.secondKey !== undefined && options.secondKey === options.key) {
     faults.push("API_KEY_2 is the same key as API_KEY: set a second merchant's key, or leave it unset");
   }

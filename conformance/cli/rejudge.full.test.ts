@@ -13,7 +13,6 @@ import { reportIn, startCertify } from "../testing/command-line.ts";
 import { startSoundTarget } from "../testing/sound-target.ts";
 import { rejudge } from "./rejudge.ts";
 import { exchangesFile } from "./reporting.ts";
-import { verify } from "./verify.ts";
 
 const headerValue = "the-value-of-a-header";
 const recipient = "2250712345678";
@@ -82,15 +81,6 @@ test("a run is judged again offline, and agrees with its report", { timeout: 180
   );
   expect(output).toMatch(/^AGREES .*\n {2}\d+ requirements judged again from \d+ events: certified\n$/);
   expect(code).toBe(0);
-});
-
-test.each(["core", "extended"])("the certificate of a run of profile %s names the added header", async (profile) => {
-  const { exitCode, text } = await verify(
-    [join(folder, profile, "certificate.jws"), "--key", join(folder, "key.pub")],
-    new Date(),
-  );
-  expect([exitCode, text]).toEqual([0, expect.stringMatching(/^Weakened by headers were added .*: x-team$/m)]);
-  expect(text).toMatch(/--require full +.*headers were added to every request: x-team/);
 });
 
 test("a recording shows no secret and no phone number of a person", async () => {

@@ -83,3 +83,19 @@ export async function publish(
   complain(refusal);
   return exitCodeOf(report) || 1;
 }
+
+const signals = ["SIGINT", "SIGTERM"] as const;
+
+/**
+ * Lets the first Ctrl-C between `listen` and `unlisten` end a run early, but with its report. The second one ends the
+ * process at once.
+ */
+export function createInterruption() {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  return {
+    interrupted: controller.signal,
+    listen: () => signals.forEach((signal) => process.once(signal, abort)),
+    unlisten: () => signals.forEach((signal) => process.off(signal, abort)),
+  };
+}

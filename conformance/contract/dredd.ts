@@ -1,6 +1,7 @@
 // Lets Dredd judge responses. Dredd gets the contract as an API Blueprint with one resource for each response, because for
 // OpenAPI 3 it ignores the schemas of bodies. It sends its requests to a server in this process, which sends the prepared
 // requests to the target, so that the budget, the allowed effects and the recording apply to them too.
+import { CannotRun } from "../results.ts";
 import { EventEmitter, once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
@@ -29,20 +30,17 @@ type Dredd = new (configuration: {
 }) => { run(done: (error: Error | null) => void): void };
 type Output = { default: { transports: { console: { silent: boolean } } } };
 
-/** Thrown if Dredd is not installed. The message says what to do. */
-export class NoDredd extends Error {}
-
 const require = createRequire(import.meta.url);
 
 /**
  * Makes sure that Dredd is installed. It is an optional dependency, because it brings 200 packages with it.
- * @throws NoDredd
+ * @throws CannotRun
  */
 export function requireDredd(): void {
   try {
     require.resolve("dredd");
   } catch {
-    throw new NoDredd(
+    throw new CannotRun(
       "Dredd is not installed, because npm left out optional dependencies, and this run needs it to judge the " +
         "documented responses. Nothing was paid. Run npm install --include=optional, or npm ci in the suite's repository.",
     );

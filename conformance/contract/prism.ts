@@ -3,10 +3,8 @@
 // forwarding them. Faults that Prism finds in requests are ignored.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
+import { CannotRun } from "../results.ts";
 import { openapiFile } from "./contract.ts";
-
-/** Thrown if Prism is not available. The message says what to do. */
-export class NoPrism extends Error {}
 
 const startMs = 30_000;
 
@@ -14,19 +12,19 @@ function program(): string {
   try {
     return createRequire(import.meta.url).resolve("@stoplight/prism-cli/dist/index.js");
   } catch {
-    throw new NoPrism("--through-prism needs Prism: npm install @stoplight/prism-cli");
+    throw new CannotRun("--through-prism needs Prism: npm install @stoplight/prism-cli");
   }
 }
 
 /**
  * Starts Prism as a proxy in front of a target.
- * @throws NoPrism if Prism is not installed or does not start
+ * @throws CannotRun if Prism is not installed or does not start
  */
 export async function startPrism(target: string): Promise<{ url: string; stop(): void }> {
   const args = [program(), "proxy", openapiFile, target, "--host", "127.0.0.1", "--port", "0"];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
   const url = await new Promise<string>((resolve, reject) => {
-    const failed = () => reject(new NoPrism(`Prism did not start in front of ${target}.`));
+    const failed = () => reject(new CannotRun(`Prism did not start in front of ${target}.`));
     const timer = setTimeout(failed, startMs);
     child.once("close", failed);
     let printed = "";

@@ -1,8 +1,6 @@
-import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, test } from "vitest";
 import { checks, watches } from "../topics/index.ts";
-import { catalogueText } from "./contract.ts";
 import { sides } from "../results.ts";
 import { catalogue, sideCatalogues } from "./requirements.ts";
 
@@ -30,15 +28,6 @@ test.each(catalogue.filter(({ effect, level }) => effect === "must-be-rejected" 
 
 test("checks have unique names", () => {
   expect(new Set(checks.map((check) => check.name)).size).toBe(checks.length);
-});
-
-test("each decision has a requirement, or the catalogue says why it has none", () => {
-  const decisions = readFileSync(new URL("../../DECISIONS.md", import.meta.url), "utf8");
-  const decided = [...decisions.matchAll(/^## (D\d+a?) /gm)].map(([, number]) => number!);
-  const cited = new Set(catalogue.flatMap(({ decision = [] }) => decision));
-  const excused = [...catalogueText().matchAll(/^#   (D[\da, D]+?)  +\S/gm)].flatMap(([, list]) => list!.split(", "));
-  expect(decided.filter((number) => cited.has(number) === excused.includes(number))).toEqual([]);
-  expect([...cited, ...excused].filter((number) => !decided.includes(number))).toEqual([]);
 });
 
 const text = { type: "string" };

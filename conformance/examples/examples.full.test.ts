@@ -1,20 +1,14 @@
-import { readdirSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { examples, failuresOf, isMissing, judgeExample } from "./examples.ts";
+import { writeKeyPair } from "../certificate/keys.ts";
+import { verify as verifyFile } from "../cli/verify.ts";
+import { startCertify } from "../testing/command-line.ts";
+import { examples, failuresOf, isMissing, judgeExample, withCommand } from "./examples.ts";
 
 const here = import.meta.dirname;
-const readme = await readFile(join(here, "README.md"), "utf8");
-
-test("the page names every program in the folders", () => {
-  const files = ["clients", "receivers"].flatMap((folder) =>
-    readdirSync(join(here, folder)).map((name) => `${folder}/${name}`),
-  );
-  expect(files.filter((file) => !readme.includes(`(${file})`))).toEqual([]);
-  const shared = ["receivers/bookings.ts", "receivers/outage.mjs"];
-  expect([...examples.map(({ file }) => file), ...shared].toSorted()).toEqual(files.toSorted());
-});
 
 test("the suite's README shows the ordinary client", async () => {
   const page = await readFile(join(here, "../README.md"), "utf8");
@@ -45,4 +39,26 @@ test.each(examples)("$file fails what examples.ts says", { timeout: 300_000 }, a
   expect(failed.filter((id) => !example.fails.includes(id))).toEqual([]);
   expect(failed).toEqual(expect.arrayContaining([shown[example.file] ?? []].flat()));
   return undefined;
+});
+
+test("a program that passes gets a certificate, which is valid for its profile and its command alone", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "certificates-"));
+  writeKeyPair(join(folder, "key"));
+  await withCommand(
+    examples.find(({ file }) => file === "clients/our-client.ts")!,
+    async (command) => {
+      const args = ["client", "--command", command, "--jobs", "6", "--sign", join(folder, "key"), "--report", folder];
+      const { code, output } = await startCertify(args, { env: { HOME: folder } }).ended;
+      expect({ code, output }).toMatchObject({ code: 0, output: expect.stringMatching(/certificate\.jws\n$/) });
+      const verify = (profile: string, target: string) =>
+        verifyFile(
+          [join(folder, "certificate.jws"), "--key", join(folder, "key.pub"), "--profile", profile, "--target", target],
+          new Date(),
+        );
+      expect(await verify("client", command)).toMatchObject({ exitCode: 0 });
+      expect(await verify("receiver", command)).toMatchObject({ exitCode: 1 });
+      expect(await verify("client", "another")).toMatchObject({ exitCode: 1 });
+    },
+  );
+  rmSync(folder, { recursive: true });
 });

@@ -122,7 +122,7 @@ export async function withCommand<T>(
   }
 }
 
-export const outage = join(import.meta.dirname, "receivers/outage.mjs");
+const outage = join(import.meta.dirname, "receivers/outage.mjs");
 
 /** The webhook secrets of the examples. They need not be kept secret. */
 const secrets = {

@@ -82,10 +82,7 @@ export const payeeIn = (pair: Pair, recipient: Recipient, random: Random): Payee
 /** The first digits of a number that stands for all that end in the same three digits. */
 export const forcedStart = "2250000000";
 
-/**
- * For a number that begins with `forcedStart`, returns a number that forces the same outcome; returns any other number
- * as it is.
- */
+/** Returns another number that forces the same outcome. A number that forces none is returned as it is. */
 export const varied = (phoneNumber: unknown, random: Random): unknown =>
   typeof phoneNumber === "string" && phoneNumber.length === 13 && phoneNumber.startsWith(forcedStart)
     ? numberIn(pairOf(phoneNumber), { recipient: phoneNumber, assumed: [] }, random)

@@ -52,10 +52,7 @@ function bestValue(
   return gains.indexOf(Math.max(...gains));
 }
 
-/**
- * @param sizes the number of values of each dimension
- * @param triples the groups of three dimensions whose values must occur in every combination
- */
+/** @param triples the groups of three dimensions whose values must occur in every combination */
 export function covering(sizes: readonly number[], triples: readonly Group[]): Row[] {
   const random = createRandom(1, "covering");
   const groups = [...triples, ...pairsOf(sizes.length)];

@@ -6,10 +6,7 @@ import { combinationsIn, covering, pairsOf, type Row } from "./covering.ts";
 import { createRandom, shuffled } from "./random.ts";
 import { serialisations, type Serialisation } from "./serialisations.ts";
 
-/**
- * A value of a dimension. A target may refuse a payout with an `optional` value, unless the value is also the usual
- * value.
- */
+/** A target may refuse a payout with an `optional` value, unless the value is also the usual value. */
 export type Value = {
   what: string;
   optional?: true;

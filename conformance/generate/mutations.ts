@@ -23,10 +23,6 @@ const ofEveryType: [string, unknown][] = [
   ["an empty object", {}],
 ];
 
-/**
- * Returns strings that are similar to a valid string, such as shorter strings or strings with another case or extra
- * spaces.
- */
 function nearMisses(text: string): [string, unknown][] {
   const first = text.slice(0, 1);
   return [
@@ -116,11 +112,7 @@ function casesOf(schema: Schema, valid: unknown, host: string): [string, unknown
   return [...ofEveryType, ...converted(valid), ...text, ...more];
 }
 
-/**
- * Returns requests that each omit one field of a valid request, or replace its value with a value that may be invalid.
- * @param schema the schema of the request, with all references resolved
- * @param host the host of addresses
- */
+/** Each request omits one field of a valid request, or has another value for it, which may be invalid. */
 export function mutations(schema: Schema, valid: Record<string, unknown>, host: string): Mutation[] {
   return Object.entries(schema.properties ?? {}).flatMap(([field, property]) => {
     const { [field]: _, ...without } = valid;
@@ -141,9 +133,6 @@ export function mutations(schema: Schema, valid: Record<string, unknown>, host: 
 export const anyValueFor = (fields: readonly string[]) =>
   fc.tuple(fc.constantFrom(...fields), fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.string(), fc.double(), fc.integer()));
 
-/**
- * Returns `count` values, which are the same for the same seed. Values are never shrunk, because that would send more
- * requests.
- */
+/** Values are never shrunk, because that would send more requests. */
 export const sample = <T>(arbitrary: fc.Arbitrary<T>, count: number, seed: number): T[] =>
   fc.sample(arbitrary, { numRuns: count, seed });

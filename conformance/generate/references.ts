@@ -1,11 +1,7 @@
 // Families of different references that a service may confuse, because its code or its database compares less than the
 // whole text.
 
-/**
- * Returns references that all differ from each other.
- * @param fresh an unused reference
- * @param digits an unused whole number
- */
+/** Returns references that all differ. `fresh` is an unused reference, `digits` an unused whole number. */
 type Family = (fresh: string, digits: string) => string[];
 
 /** Returns references that begin with the same unused text. */

@@ -39,10 +39,7 @@ export type Refusal = Attempt & { status: number };
 export type Facts = {
   /** Every create that the target accepted, in the order of the responses. */
   readonly records: readonly RecordFact[];
-  /**
-   * Every refused request of any method but GET and HEAD to a path that contains `disbursement` or `checkout`, in the
-   * order of the responses.
-   */
+  /** Every refused write to a path that contains `disbursement` or `checkout`, in the order of the responses. */
   readonly refusals: readonly Refusal[];
   /** Every create whose outcome is unknown, such as one without a response. */
   readonly uncertain: readonly Attempt[];

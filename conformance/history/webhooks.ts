@@ -62,9 +62,7 @@ function attemptsByIdentity(facts: Facts): Map<string, Attempt[]> {
   return byText;
 }
 
-/**
- * Returns the path and query with which a client sends a request for a URL. The client may encode further characters.
- */
+/** Returns the path and query that a client sends for a URL. It may encode further characters. */
 const pathsOf = (url: string) =>
   [url, URL.parse(url)?.href ?? url].map((each) => each.replace(/^\w+:\/\/[^/?]*/, "").split("#")[0]!);
 

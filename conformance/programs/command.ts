@@ -1,8 +1,7 @@
 // What the commands that judge merchants' programs have in common: their options, and what they write.
-import { createInterruption } from "../cli/interruption.ts";
 import { didYouMean, names, refuse, type Options, type Values } from "../cli/flags.ts";
 import { onlyIn, reportingOf, reportOptions, seedIn, seedOptions } from "../cli/options.ts";
-import { makeFolder, publish, type Reporting } from "../cli/reporting.ts";
+import { createInterruption, makeFolder, publish, type Reporting } from "../cli/reporting.ts";
 import type { Report, Side } from "../results.ts";
 import type { Described } from "./run.ts";
 

@@ -14,10 +14,7 @@ const never = () => new Promise<never>(() => undefined);
 export type Outside = {
   now(): Date;
   sleep(ms: number): Promise<void>;
-  /**
-   * Creates an HTTP client.
-   * @param origin the target's origin, to which the client certificate is shown
-   */
+  /** @param origin the target's origin, to which the client certificate is shown */
   connect(origin: string, tls?: TlsFiles): HttpClient;
   /** Resolves the hosts of links to other origins. */
   lookup: Lookup;

@@ -148,10 +148,7 @@ export function createRecording(inner: Outside) {
     interrupted: interrupted.signal,
   };
 
-  /**
-   * Returns what was recorded, without secrets.
-   * @param ranges the number ranges of the deployment, which reports show
-   */
+  /** @param ranges the number ranges of the deployment, which reports show */
   function finish<Options extends SecretOptions>(options: Options, ranges: readonly string[]) {
     const standIns = createStandIns(options, randomBytes(32), ranges);
     const describe = createDescriber(options);

@@ -129,10 +129,7 @@ export function createReplay(lines: readonly Line[], options: SecretOptions) {
     interrupted: interrupted.signal,
   };
 
-  /**
-   * Repeats a run.
-   * @throws Disagreement
-   */
+  /** @throws Disagreement */
   async function repeat<T>(work: (outside: Outside) => Promise<T>): Promise<T> {
     const working = work(outside).finally(() => (hasEnded = true));
     const result = await Promise.race([Promise.all([working, play()]).then(([value]) => value), failed.promise]);

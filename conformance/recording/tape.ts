@@ -67,10 +67,7 @@ export function bodyText(body: Buffer): string {
   return Buffer.from(text, "utf8").equals(body) ? text : `base64:${body.toString("base64")}`;
 }
 
-/**
- * Creates functions that describe what a run with these options asks, without secrets, so that a recording can be compared
- * with a repetition.
- */
+/** Describes what a run asks, without secrets, so that a recording can be compared with a repetition. */
 export function createDescriber(options: SecretOptions) {
   const { secrets, phones } = hiddenIn(options);
   const redact = createRedactor(secrets, phones);

@@ -181,10 +181,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     return redactReport(report, target.redact);
   }
 
-  /**
-   * Runs checks one after the other and yields their reports.
-   * @param announce called with what is about to run
-   */
+  /** Runs checks one after the other and yields their reports. Calls `announce` with what is about to run. */
   async function* runAll(checks: readonly Check[], announce: (name: string) => void = () => undefined) {
     let isStarted = hasControl(options, "clock");
     for (const [index, check] of checks.entries()) {

@@ -35,10 +35,7 @@ export type FinishedRun = {
 /** Returns the reason why no further request was sent; undefined if the run was not stopped. */
 const stoppedBy = (run: FinishedRun) => run.checks.find((check) => check.stopped)?.stopped;
 
-/**
- * The order in which reasons count, so that the result does not depend on the order of the checks. First come reasons
- * that the caller can remove by providing something.
- */
+/** The order in which reasons count, whatever the order of the checks: first what the caller can remove. */
 const weights: readonly NotJudged["code"][] = ["caller", "effects", "stopped", "only", "target"];
 
 /** Returns the reason that the checks of a requirement gave for not judging it; undefined if they gave no reason. */
@@ -204,9 +201,7 @@ export function buildReport(run: FinishedRun): Report {
   };
 }
 
-/**
- * Returns the conditions of a run with these options. A certificate repeats them, because some are more lenient than others.
- */
+/** A certificate repeats the conditions of its run, because some are more lenient than others. */
 export function conditionsOf(options: RunOptions): Conditions {
   return {
     headers: Object.keys(options.headers)

@@ -63,10 +63,7 @@ const joined = (texts: readonly string[]) => {
   return unique.slice(0, mostFindings).join("; ") + (more > 0 ? `; and ${more} more` : "");
 };
 
-/**
- * Returns the exchange that shows the first failed finding: the finding's only exchange, or the exchange whose response
- * it describes. Returns `{}` if there is no such exchange.
- */
+/** Returns the exchange that shows the first failed finding: its only one, or the one whose response it describes. */
 function shownBy([first]: readonly Finding[], all: readonly Exchange[]): { shownBy?: number } {
   if (!first) return {};
   const exchanges = first.exchanges ?? all;
@@ -148,10 +145,7 @@ function whyIncomplete(run: CheckRun, early: Early | undefined): Early | undefin
   return ids.length > 1 && ids.some((id) => !known.has(id)) ? undefined : early;
 }
 
-/**
- * Returns the result for each selected requirement of a check. A requirement that the check did not judge, or not to
- * the end, never passes.
- */
+/** A requirement that the check did not judge, or not to the end, never passes. */
 export function conclude(run: CheckRun): { results: Record<string, CheckResult>; error?: string } {
   const { check, exchanges, durationMs } = run;
   const early = run.thrown === undefined ? undefined : verdictOfError(run.thrown);

@@ -43,9 +43,7 @@ export function watchAll(watches: readonly Watch[], { target, validator, selecte
   };
 }
 
-/**
- * Records the responses about which Prism and the suite disagree. Both judge by the whole document, not by a profile.
- */
+/** Records where Prism and the suite disagree. Both judge by the whole document, not by a profile. */
 export function compareWithPrism(target: Target) {
   const validator = createValidators("extended");
   const opinions: { answers: number; disagreements: Disagreement[] } = { answers: 0, disagreements: [] };

@@ -9,14 +9,15 @@ import { verifyCheckout } from "./requests.ts";
 import { finishCheckout } from "./sandbox-controls.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
-const texts = (value: unknown) =>
+/** Returns every string in a JSON value with the name of its field. */
+export const textsIn = (value: unknown) =>
   leavesOf(value).filter((each): each is [name: string, text: string] => typeof each[1] === "string");
 
 const isLink = (text: string) => /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 
 /** Returns the URLs in the response that are not in `sent`, the values of the request. */
 export const linksOf = (response: TargetResponse, sent: readonly unknown[]) =>
-  texts(response.json).flatMap(([, text]) => (isLink(text) && !sent.includes(text) ? [text] : []));
+  textsIn(response.json).flatMap(([, text]) => (isLink(text) && !sent.includes(text) ? [text] : []));
 
 /** Returns the link to the payment page: the first URL in the response that is not in `sent`, the request's URLs. */
 export const linkOf = (response: TargetResponse, sent: readonly string[] = []) => linksOf(response, sent)[0];
@@ -32,7 +33,7 @@ export function pageLink(response: TargetResponse, sent: readonly string[] = [])
  * Returns the strings in fields with a typical name for a reference; without such a field, all strings except links.
  */
 export function referencesOf(response: TargetResponse): string[] {
-  const all = texts(response.json).filter(([, text]) => !isLink(text) && text !== "");
+  const all = textsIn(response.json).filter(([, text]) => !isLink(text) && text !== "");
   const named = all.filter(([name]) => /ref|^id$|_id$|Id$|checkout|token|session/i.test(name));
   return (named.length > 0 ? named : all).map(([, text]) => text);
 }

@@ -4,11 +4,7 @@ export class BudgetExceeded extends Error {}
 /** The payouts that the run has made, and their limits. Amounts are in the lowest denomination. */
 export type Budget = ReturnType<typeof createBudget>;
 
-/**
- * Creates an unused budget.
- * @param maxPayouts the maximum number of payouts
- * @param maxTotal the maximum sum of all payouts, in the lowest denomination
- */
+/** @param maxTotal the maximum sum of all payouts, in the lowest denomination */
 export function createBudget(maxPayouts: number, maxTotal: number) {
   let payouts = 0;
   let total = 0;
@@ -30,12 +26,7 @@ export function createBudget(maxPayouts: number, maxTotal: number) {
     maxTotal,
     allows,
     charge,
-    /**
-     * Checks that the budget covers what a check may still spend.
-     * @param cost what the check may spend at most
-     * @param spent what it has spent
-     * @throws BudgetExceeded
-     */
+    /** @throws BudgetExceeded if the budget does not cover what a check may still spend */
     require(cost: { payouts: number; amount: number }, spent: { payouts: number; total: number }) {
       const more = Math.max(0, cost.payouts - spent.payouts);
       const amount = Math.max(0, cost.amount - spent.total);
@@ -46,10 +37,7 @@ export function createBudget(maxPayouts: number, maxTotal: number) {
           `of ${left} are left (--max-payouts, --max-total)`,
       );
     },
-    /**
-     * Charges one payout before it is sent.
-     * @throws BudgetExceeded if the payout would exceed a limit
-     */
+    /** Charges one payout before it is sent. @throws BudgetExceeded */
     take(amount: number) {
       if (!allows(1, amount)) {
         const used = `${payouts} of ${maxPayouts} payouts and ${total} of ${maxTotal} are used`;

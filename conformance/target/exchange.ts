@@ -29,9 +29,7 @@ export type TargetRequest = {
   timeoutMs?: number;
   /** Set if the request forces an outcome of the sandbox (D17). A 5xx or a missing response is then not a fault. */
   forced?: boolean;
-  /**
-   * Set if the request is to exceed the declared velocity. By default the request waits until the velocity allows it.
-   */
+  /** Set if the request is to exceed the declared velocity, and does not wait for it. */
   exceedsVelocity?: boolean;
   together?: Together;
   /** The account to which the request is charged, and which gets its exchange. */

@@ -96,11 +96,6 @@ test.each<[string, ServerOptions, TlsFiles, host: string, seen: string]>([
   expect(await client(`https://${host}:${port}`, tls, `https://127.0.0.1:${port}`)()).toEqual({ status: 200, text });
 });
 
-test("a redirect is not followed", async () => {
-  const port = await plain((_, response) => void response.writeHead(302, { location: "/elsewhere" }).end());
-  expect(await client(`http://127.0.0.1:${port}`)()).toEqual({ status: 302, text: "" });
-});
-
 test("a connection that was idle for a second is not used again, even if its timer is late", async () => {
   const ports: unknown[] = [];
   const port = await plain(({ socket }, response) => void response.end(String(ports.push(socket.remotePort))));

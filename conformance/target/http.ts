@@ -63,11 +63,7 @@ function decoded(body: Buffer, encoding: string | undefined): Buffer {
 }
 
 export type HttpClient = {
-  /**
-   * Sends one request exactly as given and does not follow redirects.
-   * @param path the request target, which is sent without normalisation
-   * @param timeoutMs the time limit for the complete response
-   */
+  /** Sends one request exactly as given, also its path, and does not follow redirects. */
   send(request: {
     origin: URL;
     path: string;
@@ -75,9 +71,7 @@ export type HttpClient = {
     headers: Record<string, string | string[]>;
     body?: Buffer;
     timeoutMs: number;
-    /**
-     * True for a page of another origin than the target's. Only the public part of such a page is kept (foreign.ts).
-     */
+    /** True for a page of another origin, of which only the public part is kept (foreign.ts). */
     isForeign?: true;
     /** The address to connect to, if it was decided before. Otherwise the name is resolved. */
     address?: string | undefined;
@@ -97,10 +91,7 @@ const pinned =
     else callback(null, address, family);
   };
 
-/**
- * Creates an HTTP/1.1 client that follows no redirects, does not retry and does not normalise requests.
- * @param identity the origin to which the client certificate of `tls` is shown. Other hosts do not see it.
- */
+/** @param identity the only origin to which the client certificate of `tls` is shown */
 export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpClient {
   const keepAlive = { keepAlive: true, timeout: idleMs };
   const http = new HttpAgent(keepAlive);

@@ -20,9 +20,7 @@ export type Reply = {
   destroy(): unknown;
 };
 
-/**
- * Responds to a notification. `attempt` is 1 for the first notification of the mailbox, 2 for the second, and so on.
- */
+/** Responds to a notification. `attempt` counts the mailbox's notifications from 1. */
 export type Responder = (response: Reply, attempt: number) => void;
 
 export type Incoming = { path: string; method: string; headers: IncomingHttpHeaders; body: string };

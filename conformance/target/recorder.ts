@@ -13,10 +13,7 @@ const longestBody = 4096;
 const shorten = (text: string) =>
   text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
-/**
- * Returns the merchant's reference in the body of a POST, or the text of the field if it is not JSON; "" without a
- * reference.
- */
+/** Returns the merchant's reference in the body of a POST, or its text in what is no JSON; "" without one. */
 function referenceIn({ method }: TargetRequest, text: string): string {
   if (method !== "POST") return "";
   try {
@@ -26,10 +23,7 @@ function referenceIn({ method }: TargetRequest, text: string): string {
   }
 }
 
-/**
- * Returns a replacement for a reference of this run, as the body writes it. It has the same length, and differs from
- * second to second.
- */
+/** Returns a replacement for a reference, of the same length, that differs from second to second. */
 function newReference({ reference, number }: { reference: string; number: number }, body: string): Substitute {
   const spellings = [reference, reference.toUpperCase()].flatMap((text) => [text, escaped(text)]);
   return {

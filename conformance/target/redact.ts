@@ -133,9 +133,7 @@ export type SecretOptions = Pick<
   "key" | "secondKey" | "webhookSecret" | "headers" | "recipient" | "failingRecipient" | "assumed"
 >;
 
-/**
- * Returns the values of `--header` that are hidden wherever they occur. An ordinary text is hidden only in its header.
- */
+/** Values of `--header` that are hidden wherever they occur. Ordinary texts are hidden only in their header. */
 export const headerSecrets = ({ headers }: Pick<SecretOptions, "headers">): string[] =>
   Object.values(headers).filter((value) => !isOrdinary(value));
 

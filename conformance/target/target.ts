@@ -13,30 +13,20 @@ import { createRecorder } from "./recorder.ts";
 import type { Redact } from "./redact.ts";
 import type { Account, TargetRequest, TargetResponse } from "./exchange.ts";
 import type { Together } from "./together.ts";
-import type { EffectsAllowed, Exchange } from "../results.ts";
+import type { Exchange } from "../results.ts";
+import type { RunOptions } from "../run-options.ts";
 import { parsedJson } from "./values.ts";
 
-export type TargetOptions = MerchantOptions & {
-  baseUrl: string;
-  effects: EffectsAllowed;
-  key: string;
-  secondKey?: string;
-  /** The phone numbers of real people to whom the run pays, by the name of the shell variable for repetitions. */
-  people?: Record<string, string>;
-  /** Headers that are sent with every request to the target (`--header`). */
-  headers: Record<string, string>;
-  /** Options for the curl commands that repeat requests to the target, as shell words. */
-  curlFlags?: readonly string[];
-  rate?: number;
-  timeoutMs: number;
-  /**
-   * How long the target may fail every probe before the run stops, in milliseconds. With 0, a failure is returned to
-   * the caller without a probe.
-   */
-  patienceMs?: number;
-  /** The URL of a Prism proxy in front of the target. Only requests that Prism forwards unchanged go through it. */
-  prismUrl?: string;
-};
+export type TargetOptions = MerchantOptions &
+  Pick<
+    RunOptions,
+    "baseUrl" | "effects" | "key" | "secondKey" | "headers" | "curlFlags" | "rate" | "timeoutMs" | "prismUrl"
+  > & {
+    /** The phone numbers of real people to whom the run pays, by the name of the shell variable for repetitions. */
+    people?: Record<string, string>;
+    /** How long the target may fail every probe before the run stops. With 0, a failure is returned without a probe. */
+    patienceMs?: number;
+  };
 
 export type TargetDeps = {
   http: HttpClient;
@@ -202,12 +192,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     return responseOf(request, exchange, result);
   }
 
-  /**
-   * Waits as long as a 429 requests.
-   * @param waited how long the same request has waited before, in milliseconds
-   * @returns how long it has waited now
-   * @throws RunStopped if that would be more than two minutes
-   */
+  /** Waits as long as a 429 requests. Returns how long the request has waited in all, two minutes at most. */
   async function waitAfter429(response: TargetResponse, { method, path }: TargetRequest, waited: number) {
     const wait = retryAfterMs(response.headers["retry-after"], now());
     const total = waited + wait;
@@ -258,11 +243,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   }
 
   return {
-    /**
-     * Sends a request to the target.
-     * @throws EffectNotAllowed, BudgetExceeded before anything is sent
-     * @throws RunStopped if the run was stopped, or if this request finds that the target has died
-     */
+    /** @throws EffectNotAllowed, BudgetExceeded, RunStopped */
     async send(request: TargetRequest): Promise<TargetResponse> {
       try {
         await breaker.settled();
@@ -293,10 +274,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       if (death) throw death;
       return response;
     },
-    /**
-     * Makes sure that the target still responds, for a check that waited for something that did not happen.
-     * @throws RunStopped if the target does not respond
-     */
+    /** Makes sure that the target still responds, for a check that waited in vain. @throws RunStopped */
     async requireAlive(): Promise<void> {
       if (ledger.stopped || patienceMs === 0 || (await breaker.isAlive())) return;
       throw stopDead("while a check waited for it");

@@ -37,10 +37,7 @@ function certificatesIn(text: string): X509Certificate[] {
 
 const keyIn = (pem: string) => ({ pem, key: createPrivateKey(pem) });
 
-/**
- * Reads the files of `--ca`, `--cert` and `--key`. Adds what is wrong with them to `faults`.
- * @returns undefined if no file was given
- */
+/** Reads the files of `--ca`, `--cert` and `--key`. Adds what is wrong with them to `faults`. */
 export function readTls(
   files: { ca?: string; cert?: string; key?: string },
   now: Date,

@@ -23,10 +23,7 @@ function createBarrier(size: number, ended: ReadonlySet<object>) {
   };
 }
 
-/**
- * Creates a race of this many requests.
- * @param gapMs the time between the last bytes of two requests
- */
+/** @param gapMs the time between the last bytes of two requests */
 export function createTogether(size: number, gapMs: number, sleep: (ms: number) => Promise<void>) {
   const ended = new Set<object>();
   const start = createBarrier(size, ended);
@@ -40,10 +37,7 @@ export function createTogether(size: number, gapMs: number, sleep: (ms: number) 
       await finish.wait(request);
       if (gapMs > 0) await sleep(place * gapMs);
     },
-    /**
-     * Records that a request ended. The request took no part if the last bytes were not sent yet, or if it must be
-     * repeated.
-     */
+    /** Records that a request ended. It took no part if its last byte was not sent, or if it must be repeated. */
     end(request: object, isRepeated = false) {
       if (!finish.isOpen || isRepeated) finish.waiting.delete(request);
       ended.add(request);

@@ -37,53 +37,6 @@ export type Job = {
   error?: unknown;
 };
 
-/** The parts of a client. A variant replaces some of them. */
-export type Client = {
-  attempts: number;
-  /** How many entries are in progress at a time. */
-  concurrency: number;
-  redirect: RequestRedirect;
-  /** The longest wait that the client accepts, in ms. */
-  longestWait: number;
-  /** Returns the time limit of a request; undefined for no limit. */
-  limitOf(suggestedMs: number): number | undefined;
-  referenceOf(job: Job, attempt: number): string;
-  pathOf(job: Job): string;
-  bodyOf(job: Job, reference: string): string;
-  headersOf(job: Job): Record<string, string>;
-  /** Sends a request. Resolves with undefined if no complete response came. */
-  send(job: Job, method: string, path: string, body?: string): Promise<Reply | undefined>;
-  /** Reads what the response to a create says. */
-  read(job: Job, reply: Reply | undefined): Reading;
-  /** Called after an attempt was read. */
-  onReply(job: Job, reply: Reply | undefined): void;
-  /** Returns true if a record pays the entry. */
-  isSame(job: Job, found: Found): boolean;
-  /** Returns the path of the record, or the URL, to which a `Location` points; undefined if it points nowhere. */
-  pathTo(job: Job, location: string | null): string | undefined;
-  /** Reads the record with the entry's reference: where the `Location` points, else from the list. */
-  find(job: Job, location: string | null): Promise<Found | undefined>;
-  /** Looks for the record in the list; "none" if the list does not show it, undefined if there was no list. */
-  look(job: Job): Promise<Found | "none" | undefined>;
-  /** Finds out whether the payout that causes a 409 pays the entry. */
-  resolve(job: Job, location: string | null): Promise<Outcome>;
-  /** Finds the outcome of an entry in doubt that the service refuses now, perhaps because of the earlier request. */
-  refusedInDoubt(job: Job): Promise<Outcome>;
-  /** Returns the wait that a response asks for, in ms. */
-  waitOf(reply: Reply | undefined): number;
-  /** Returns how long to wait before the next attempt, in ms. */
-  delayOf(job: Job, attempt: number, reply: Reply | undefined): number;
-  /** Returns an outcome if the client gives up after a request whose outcome is unknown. */
-  onLost(job: Job): Outcome | undefined;
-  payOne(job: Job): Promise<Outcome>;
-  /** Returns what an earlier start stored about the entry. */
-  remembered(job: Job): Outcome | "sent" | undefined;
-  /** Returns true if an earlier start may have sent the entry without a note of it. */
-  mayBeSent(job: Job): boolean;
-  report(job: Job, outcome: Outcome): void;
-  payAll(client: Client, host: Host): Promise<void>;
-};
-
 const outcomes: Record<string, Outcome> = { success: "paid", failed: "failed", pending: "pending" };
 const largestBody = 1_000_000;
 /** The delay before the first retry, in ms. */
@@ -122,18 +75,34 @@ function parsed(text: string): Reply["body"] {
 
 export const jobOf = (client: Client, host: Host, entry: Entry): Job => ({ client, host, entry, isInDoubt: false });
 
-export const good: Client = {
-  attempts: 9,
-  concurrency: 4,
-  redirect: "manual",
-  longestWait: 3000,
-  limitOf: (ms) => ms,
-  referenceOf: ({ entry }) => entry.reference,
-  pathOf: () => payouts,
-  bodyOf: ({ entry }, reference) => JSON.stringify({ ...entry, reference }),
-  headersOf: ({ host }) => ({ "x-api-key": host.environment.API_KEY, "content-type": "application/json" }),
+/** The parts of a client. A variant replaces some of them; each part finds the others in its job. */
+export class Client {
+  attempts = 9;
+  /** How many entries are in progress at a time. */
+  concurrency = 4;
+  redirect: RequestRedirect = "manual";
+  /** The longest wait that the client accepts, in ms. */
+  longestWait = 3000;
 
-  async send(job, method, path, body) {
+  /** Returns the time limit of a request; undefined for no limit. */
+  limitOf(suggestedMs: number): number | undefined {
+    return suggestedMs;
+  }
+  referenceOf({ entry }: Job, _attempt: number): string {
+    return entry.reference;
+  }
+  pathOf(_job: Job): string {
+    return payouts;
+  }
+  bodyOf({ entry }: Job, reference: string): string {
+    return JSON.stringify({ ...entry, reference });
+  }
+  headersOf({ host }: Job): Record<string, string> {
+    return { "x-api-key": host.environment.API_KEY, "content-type": "application/json" };
+  }
+
+  /** Sends a request. Resolves with undefined if no complete response came. */
+  async send(job: Job, method: string, path: string, body?: string): Promise<Reply | undefined> {
     const { host, client } = job;
     const { BASE_URL, TIMEOUT_MS } = host.environment;
     const limit = client.limitOf(Number(TIMEOUT_MS));
@@ -151,9 +120,10 @@ export const good: Client = {
       job.error = error;
       return undefined;
     }
-  },
+  }
 
-  read({ entry }, reply) {
+  /** Reads what the response to a create says. */
+  read({ entry }: Job, reply: Reply | undefined): Reading {
     if (!reply) return "lost";
     const data = dataOf(reply);
     const outcome = outcomeOf(data?.status);
@@ -163,22 +133,25 @@ export const good: Client = {
     if (reply.status >= 500 || reply.status < 400 || !isFromService(reply)) return "lost";
     if (reply.status === 409) return "conflict";
     return reply.status === 422 || hasCode(reply) ? "refused" : "lost";
-  },
-  onReply: () => undefined,
+  }
+  /** Called after an attempt was read. */
+  onReply(_job: Job, _reply: Reply | undefined): void {}
 
-  isSame: ({ entry }, found) =>
-    found.amount === entry.amount &&
-    found.country === entry.country &&
-    found.currency === entry.currency &&
-    found.customer?.phoneNumber === entry.phoneNumber,
+  /** Returns true if a record pays the entry. */
+  isSame({ entry }: Job, found: Found): boolean {
+    const isAlike = (["amount", "country", "currency"] as const).every((field) => found[field] === entry[field]);
+    return isAlike && found.customer?.phoneNumber === entry.phoneNumber;
+  }
 
-  pathTo({ host }, location) {
+  /** Returns the path of the record, or the URL, to which a `Location` points; undefined if it points nowhere. */
+  pathTo({ host }: Job, location: string | null): string | undefined {
     if (location === null || !URL.canParse(location, host.environment.BASE_URL)) return undefined;
     const segment = new URL(location, host.environment.BASE_URL).pathname.split("/").at(-1);
     return segment ? `${payouts}/${segment}` : undefined;
-  },
+  }
 
-  async find(job, location) {
+  /** Reads the record with the entry's reference: where the `Location` points, else from the list. */
+  async find(job: Job, location: string | null): Promise<Found | undefined> {
     const { client, host, entry } = job;
     const path = client.pathTo(job, location);
     for (let attempt = 1; attempt <= client.attempts; attempt += 1) {
@@ -191,9 +164,10 @@ export const good: Client = {
       await host.sleep(client.delayOf(job, attempt, reply));
     }
     return undefined;
-  },
+  }
 
-  async look(job) {
+  /** Looks for the record in the list; "none" if the list does not show it, undefined if there was no list. */
+  async look(job: Job): Promise<Found | "none" | undefined> {
     const { reference } = job.entry;
     const query = new URLSearchParams({ merchantsReference: reference });
     const reply = await job.client.send(job, "GET", `${payouts}?${query}`);
@@ -201,32 +175,40 @@ export const good: Client = {
     const items = dataOf(reply)?.items;
     if (reply?.status !== 200 || !Array.isArray(items)) return undefined;
     return items.find(({ merchantsReference }) => merchantsReference === reference) ?? "none";
-  },
+  }
 
-  async resolve(job, location) {
+  /** Finds out whether the payout that causes a 409 pays the entry. */
+  async resolve(job: Job, location: string | null): Promise<Outcome> {
     const found = await job.client.find(job, location);
     // An item of a list may lack the recipient.
     if (!found?.customer?.phoneNumber) return "unknown";
     return job.client.isSame(job, found) ? (outcomeOf(found.status) ?? "unknown") : "refused";
-  },
+  }
 
-  async refusedInDoubt(job) {
+  /** Finds the outcome of an entry in doubt that the service refuses now, perhaps because of the earlier request. */
+  async refusedInDoubt(job: Job): Promise<Outcome> {
     const found = await job.client.look(job);
     if (!found || found === "none" || !job.client.isSame(job, found)) return "unknown";
     return outcomeOf(found.status) ?? "unknown";
-  },
+  }
 
-  waitOf(reply) {
+  /** Returns the wait that a response asks for, in ms. */
+  waitOf(reply: Reply | undefined): number {
     const text = reply?.headers.get("retry-after");
     if (!text) return 0;
     const wait = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
     return wait > 0 ? wait : 0;
-  },
+  }
+  /** Returns how long to wait before the next attempt, in ms. */
+  delayOf({ client }: Job, attempt: number, reply: Reply | undefined): number {
+    return client.waitOf(reply) + shortestDelay * 2 ** Math.min(attempt - 1, 5);
+  }
+  /** Returns an outcome if the client gives up after a request whose outcome is unknown. */
+  onLost(_job: Job): Outcome | undefined {
+    return undefined;
+  }
 
-  delayOf: ({ client }, attempt, reply) => client.waitOf(reply) + shortestDelay * 2 ** Math.min(attempt - 1, 5),
-  onLost: () => undefined,
-
-  async payOne(job) {
+  async payOne(job: Job): Promise<Outcome> {
     const { client, host, entry } = job;
     const known = client.remembered(job);
     if (known !== undefined && known !== "sent") return known;
@@ -248,14 +230,21 @@ export const good: Client = {
       await host.sleep(delay);
     }
     return job.isInDoubt ? client.refusedInDoubt(job) : "refused";
-  },
+  }
 
-  remembered: ({ host, entry }) => host.files.get(entry.reference) as Outcome | "sent" | undefined,
-  mayBeSent: ({ host }) => host.environment.STATE_DIR === "",
+  /** Returns what an earlier start stored about the entry. */
+  remembered({ host, entry }: Job): Outcome | "sent" | undefined {
+    return host.files.get(entry.reference) as Outcome | "sent" | undefined;
+  }
+  /** Returns true if an earlier start may have sent the entry without a note of it. */
+  mayBeSent({ host }: Job): boolean {
+    return host.environment.STATE_DIR === "";
+  }
+  report({ host, entry }: Job, outcome: Outcome): void {
+    host.print(JSON.stringify({ reference: entry.reference, outcome }));
+  }
 
-  report: ({ host, entry }, outcome) => host.print(JSON.stringify({ reference: entry.reference, outcome })),
-
-  async payAll(client, host) {
+  async payAll(client: Client, host: Host): Promise<void> {
     // An entry that is repeated in the input is one payment.
     const waiting = [...new Map(host.entries.map((entry) => [entry.reference, entry])).values()];
     const work = async () => {
@@ -269,13 +258,19 @@ export const good: Client = {
       }
     };
     await Promise.all(Array.from({ length: client.concurrency }, work));
-  },
-};
+  }
+}
+
+export const good = new Client();
+
+/** Returns a client that replaces parts of another. */
+export const withParts = (client: Client, parts: Partial<Client>): Client =>
+  Object.assign(Object.create(client) as Client, parts);
 
 /** Returns the program of a client that replaces parts of the good client. */
 export const programOf =
-  (change: Partial<Client> = {}): Program =>
+  (parts: Partial<Client> = {}): Program =>
   (host) => {
-    const client = { ...good, ...change };
+    const client = withParts(good, parts);
     return client.payAll(client, host);
   };

@@ -12,14 +12,8 @@ const timeoutMs = 10_000;
 /** The time limit for scenarios in which responses are missing or never end. */
 const shortTimeoutMs = 4000;
 const limitMs = 120_000;
-const withoutEnd = new Set<unknown>(["silence", "drip", "endless"]);
 
-const isWithoutEnd = ({ entries = [], creates = [], afterwards, reads = [] }: Scenario) =>
-  [
-    ...[...creates, ...entries.flatMap(({ story }) => story?.creates ?? [])].map(({ answer }) => answer),
-    afterwards?.answer,
-    ...reads,
-  ].some((answer) => withoutEnd.has(answer));
+const isWithoutEnd = (scenario: Scenario) => /"(silence|drip|endless)"/.test(JSON.stringify(scenario));
 
 /** The time after which a client that does not end is killed. */
 const impatientMs = 3000;

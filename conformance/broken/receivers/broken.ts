@@ -20,15 +20,29 @@ import {
 type Handle = Pieces["handle"];
 type Step = (event: Authentic) => void;
 
-/** Changes the values that an event books. */
-const booksAs = (change: (values: Parsed["data"]) => object): Partial<Pieces> => ({
-  effectOf: (given, parsed) => sound.effectOf(given, { ...parsed, data: { ...parsed.data, ...change(parsed.data) } }),
+type Fault = Omit<Variant, "id">;
+
+/** A fault that violates requirements, which are named without `receiver.` and separated by spaces. */
+const violates = (
+  requirements: string,
+  { limits = {}, ...pieces }: Partial<Pieces> & Pick<Variant, "limits">,
+): Fault => ({
+  violates: requirements.split(" ").map((requirement) => `receiver.${requirement}`),
+  pieces,
+  limits,
 });
 
-/** Handles some events differently. */
-const onEvents = (matches: (name: string) => boolean, different: Handle): Partial<Pieces> => ({
-  handle: async (event) => (matches(event.parsed.event) ? different(event) : sound.handle(event)),
-});
+/** Changes the values that an event books. */
+const booksAs = (requirements: string, change: (values: Parsed["data"]) => object) =>
+  violates(requirements, {
+    effectOf: (given, parsed) => sound.effectOf(given, { ...parsed, data: { ...parsed.data, ...change(parsed.data) } }),
+  });
+
+/** Responds to some events, and does nothing else. */
+const onEvents = (requirements: string, matches: (name: string) => boolean, status: number) =>
+  violates(requirements, {
+    handle: async (event) => (matches(event.parsed.event) ? { status } : sound.handle(event)),
+  });
 
 /** Returns the values of a header that may be doubled. */
 const valuesOf = ({ rawHeaders }: IncomingMessage, name: string) =>
@@ -47,15 +61,15 @@ function inTurn(): Partial<Pieces> {
 }
 
 /** Verifies with other keys. */
-const withKeys = (change: (keys: readonly Buffer[]) => Buffer[]): Partial<Pieces> => ({
-  isAuthentic: (request) =>
-    sound.isAuthentic({ ...request, world: { ...request.world, keys: change(request.world.keys) } }),
-});
+const withKeys = (requirements: string, change: (keys: readonly Buffer[]) => Buffer[]) =>
+  violates(requirements, {
+    isAuthentic: (request) =>
+      sound.isAuthentic({ ...request, world: { ...request.world, keys: change(request.world.keys) } }),
+  });
 
 /** Accepts some requests without verifying them. */
-const trusts = (isTrusted: (request: Received) => boolean): Partial<Pieces> => ({
-  isAuthentic: (request) => isTrusted(request) || sound.isAuthentic(request),
-});
+const trusts = (requirements: string, isTrusted: (request: Received) => boolean) =>
+  violates(requirements, { isAuthentic: (request) => isTrusted(request) || sound.isAuthentic(request) });
 
 const rewritten = (body: Buffer) => {
   try {
@@ -165,296 +179,244 @@ const risingBy =
     return isNext;
   };
 
-/** By the requirements without `receiver.`, separated by spaces. */
-const faults: Readonly<Record<string, Readonly<Record<string, Partial<Pieces> & Pick<Variant, "limits">>>>> = {
-  "accepts-genuine": {
-    "answers-302": {
-      handle: async (event) => ({ ...(await sound.handle(event)), status: 302, headers: { location: "/done" } }),
+const faults: Readonly<Record<string, Fault>> = {
+  "answers-302": violates("accepts-genuine", {
+    handle: async (event) => ({ ...(await sound.handle(event)), status: 302, headers: { location: "/done" } }),
+  }),
+  "refuses-checkouts": onEvents("accepts-genuine takes-effect", (name) => name.startsWith("checkout"), 400),
+  "secret-as-text": withKeys("accepts-genuine takes-effect", (keys) =>
+    keys.map((key) => Buffer.from(key.toString("base64"))),
+  ),
+  "ignores-cancelled": onEvents("takes-effect", (name) => name.endsWith("cancelled"), 204),
+  "books-twice": violates("takes-effect", {
+    async handle(event) {
+      if (event.parsed.event.endsWith("completed")) book(event);
+      book(event);
+      return received();
     },
-  },
-  "accepts-genuine takes-effect": {
-    "refuses-checkouts": onEvents(
-      (name) => name.startsWith("checkout"),
-      async () => ({ status: 400 }),
-    ),
-    "secret-as-text": withKeys((keys) => keys.map((key) => Buffer.from(key.toString("base64")))),
-  },
-  "takes-effect": {
-    "ignores-cancelled": onEvents(
-      (name) => name.endsWith("cancelled"),
-      async () => received(),
-    ),
-    "books-twice": {
-      async handle(event) {
-        if (event.parsed.event.endsWith("completed")) book(event);
-        book(event);
-        return received();
-      },
+  }),
+  "works-too-long": violates("in-time", {
+    limits: { timeoutMs: 200 },
+    handle: (event) => event.world.pause(1000).then(() => sound.handle(event)),
+  }),
+  "refuses-unknown": onEvents("unknown-event", (name) => !eventNames.includes(name), 400),
+  "takes-unknown-for-paid": violates("unknown-event", {
+    effectOf: ({ id }, { data }) => (data["status"] === "success" ? { ...data, id } : undefined),
+  }),
+  "strict-fields": violates("unknown-fields", {
+    parse: (body) => (Object.keys(JSON.parse(body.toString()) as object).length === 2 ? sound.parse(body) : undefined),
+  }),
+  "rounded-amounts": booksAs("exact-values", ({ amount }) => ({ amount: Math.fround(amount) })),
+  "trims-references": booksAs("exact-values", ({ merchantsReference }) => ({
+    merchantsReference: merchantsReference.trim(),
+  })),
+  "numeric-references": booksAs("exact-values", ({ merchantsReference: text }) => {
+    const isNumber = text.trim() !== "" && Number.isFinite(Number(text));
+    return isNumber ? { merchantsReference: String(Number(text)) } : {};
+  }),
+  "short-references": booksAs("exact-values", ({ merchantsReference }) => ({
+    merchantsReference: merchantsReference.slice(0, 32),
+  })),
+  "latin-references": violates("exact-values", { parse: (body) => sound.parse(Buffer.from(body.toString("latin1"))) }),
+  "small-bodies": violates("large-body", readingAtMost(8_192)),
+  "first-chunk": violates("slow-body", {
+    async read(request) {
+      if (headerOf(request, "content-length") === "0") return Buffer.alloc(0);
+      const [chunk] = (await once(request, "data")) as [Buffer];
+      request.resume();
+      return chunk;
     },
-  },
-  "in-time": {
-    "works-too-long": {
-      limits: { timeoutMs: 200 },
-      handle: (event) => event.world.pause(1000).then(() => sound.handle(event)),
+  }),
+  "newest-only": violates("any-order", {
+    isAuthentic: risingBy(({ body }) => Date.parse(String(sound.parse(body)?.data["createdAt"]))),
+  }),
+  "rising-timestamps": violates("any-order", { isAuthentic: risingBy(({ stamp }) => Number(stamp.timestamp)) }),
+  "known-by-payment": violates("told-apart", { keyOf: (_, { data }) => String(data.reference) }),
+  "known-by-order": violates("told-apart", { keyOf: (_, { data }) => String(data.merchantsReference) }),
+  "ids-in-any-case": violates("told-apart", { keyOf: ({ id }) => id.toLowerCase() }),
+  "known-by-values": violates("told-apart", {
+    keyOf: (_, { data }) => JSON.stringify([data.amount, data["customer"], data["createdAt"]]),
+  }),
+  "lower-case-headers": violates("header-case", {
+    stamp: (request) =>
+      request.rawHeaders.includes("webhook-id") ? sound.stamp(request) : { id: "", timestamp: "", signature: "" },
+  }),
+  "no-proxies": violates("more-headers", {
+    admits: ({ headers }) => (headers.forwarded === undefined ? undefined : { status: 403 }),
+  }),
+  "first-and-last-id": violates("doubled-headers", {
+    stamp: (request) => ({ ...sound.stamp(request), id: valuesOf(request, "webhook-id").at(0) ?? "" }),
+    handle: (event) => sound.handle({ ...event, key: valuesOf(event.request, "webhook-id").at(-1) ?? "" }),
+  }),
+  "exact-content-type": violates("charset-accepted", {
+    admits: (request) => (headerOf(request, "content-type") === "application/json" ? undefined : { status: 415 }),
+  }),
+  "drops-other-types": violates("honest-status", {
+    admits: (request) => (headerOf(request, "content-type").includes("json") ? undefined : received()),
+  }),
+  "every-method": violates("post-only", { admits: () => undefined }),
+  "remembers-headers": violates("whole-body", {
+    admits(request, { durable: { seen } }) {
+      const name = `headers of ${headerOf(request, "webhook-id")}`;
+      if (seen.has(name)) return received();
+      seen.add(name);
+      return undefined;
     },
-  },
-  "unknown-event": {
-    "refuses-unknown": onEvents(
-      (name) => !eventNames.includes(name),
-      async () => ({ status: 400 }),
-    ),
-    "takes-unknown-for-paid": {
-      effectOf: ({ id }, { data }) => (data["status"] === "success" ? { ...data, id } : undefined),
+  }),
+  "fails-on-no-json": violates("no-event-ignored", { parse: (body) => JSON.parse(body.toString()) as Parsed }),
+  "books-what-it-cannot-use": violates("no-event-ignored", {
+    parse: (body) => sound.parse(body) ?? { event: "disbursement.completed", data: {} as never },
+  }),
+  "ends-what-it-cannot-use": violates("no-event-ignored", {
+    handle: async (event) => (event.parsed.event === "" ? { status: 410 } : sound.handle(event)),
+    parse: (body) => sound.parse(body) ?? { event: "", data: {} as never },
+  }),
+  "parses-first": violates("survives-strangers", {
+    isAuthentic: (request) => JSON.parse(request.body.toString()) !== undefined && sound.isAuthentic(request),
+  }),
+  "hangs-on-large-body": violates("survives-strangers", {
+    limits: { timeoutMs: 500 },
+    read: async (request) => (await sound.read(request)) ?? new Promise<never>(() => undefined),
+  }),
+  "one-at-a-time": violates("not-held-up", { limits: { timeoutMs: 500 }, ...inTurn() }),
+  "verifies-nothing": violates("forged-refused signature-required id-covered", { isAuthentic: () => true }),
+  "optional-signature": trusts("signature-required", ({ stamp }) => stamp.signature === ""),
+  "empty-matches": trusts("signature-required", ({ stamp }) => stamp.signature.split(" ").includes("v1,")),
+  "form-only": trusts("forged-refused body-covered timestamp-covered id-covered", ({ stamp }) =>
+    /v1,[A-Za-z0-9+/]{43}=/.test(stamp.signature),
+  ),
+  "empty-key": withKeys("forged-refused", (keys) => [...keys, Buffer.alloc(0)]),
+  "any-of-many": trusts("forged-refused", ({ stamp }) => stamp.signature.length > 1000),
+  "trusts-changed-status": trusts("body-covered", ({ body }) => body.includes('"checkout.completed"')),
+  "verifies-rewritten-json": violates("bytes-covered", { covered: rewritten }),
+  "verifies-trimmed-body": violates("bytes-covered", { covered: (body) => Buffer.from(body.toString().trim()) }),
+  "verifies-line-feeds": violates("bytes-covered", {
+    covered: (body) => Buffer.from(body.toString().replaceAll("\r\n", "\n")),
+  }),
+  "drops-byte-order-marks": violates("bytes-covered", {
+    covered: (body) => Buffer.from(new TextDecoder().decode(body)),
+    parse: (body) => sound.parse(Buffer.from(new TextDecoder().decode(body))),
+  }),
+  "no-age": violates("stale-refused future-refused", { isFresh: () => true }),
+  "seven-minutes": violates("stale-refused future-refused", { isFresh: (age) => Math.abs(age) <= 420 }),
+  "old-is-fine": violates("stale-refused", { isFresh: (age) => age > -300 }),
+  "future-is-fine": violates("future-refused", { isFresh: (age) => age < 300 }),
+  milliseconds: violates("future-refused", { isFresh: (age) => sound.isFresh(age) || age < -1e9 }),
+  "no-skew": violates("skew-accepted", { isFresh: (age) => Math.abs(age) < 15 }),
+  "no-future": violates("skew-accepted", { isFresh: (age) => age > -5 && age < 300 }),
+  "compares-prefix": violates("whole-signature", {
+    matches: (offered, expected) => offered !== "" && expected.startsWith(offered),
+  }),
+  "compares-all-but-two": violates("whole-signature", {
+    matches: (offered, expected) => isEqual(offered.slice(0, -2), expected.slice(0, -2)),
+  }),
+  "compares-length": violates("whole-signature", {
+    matches: (offered, expected) => offered.length === expected.length,
+  }),
+  "ignores-case": violates("whole-signature", {
+    matches: (offered, expected) => isEqual(offered.toLowerCase(), expected.toLowerCase()),
+  }),
+  "any-version": violates("version-checked", {
+    offered: (signature) => signature.split(" ").map((one) => one.split(",").at(-1) ?? ""),
+  }),
+  "first-signature": violates("any-signature", {
+    offered: (signature) => [signature.split(" ")[0]?.replace("v1,", "") ?? ""],
+  }),
+  "three-signatures": violates("any-signature", { offered: (signature) => sound.offered(signature).slice(0, 3) }),
+  "new-secret-only": withKeys("rotation", (keys) => keys.slice(0, 1)),
+  "remembers-forgeries": violates("forgery-blocks-nothing", {
+    refuse(request) {
+      request.world.durable.seen.add(request.stamp.id);
+      return sound.refuse(request);
     },
-  },
-  "unknown-fields": {
-    "strict-fields": {
-      parse: (body) =>
-        Object.keys(JSON.parse(body.toString()) as object).length === 2 ? sound.parse(body) : undefined,
+  }),
+  "states-signature": violates("leaks-nothing", {
+    refuse: (request) => ({ status: 400, body: `expected ${expectedMacs(request).join(" or ")}` }),
+  }),
+  "states-secret": violates("leaks-nothing", {
+    refuse: ({ world }) => ({ status: 400, body: `not signed with ${world.keys[0]?.toString("base64")}` }),
+  }),
+  "trusts-without-headers": trusts("headers-required", ({ stamp }) => stamp.id === ""),
+  "not-a-number": trusts("headers-required", ({ stamp }) => Number.isNaN(Number(stamp.timestamp))),
+  "float-timestamps": violates("headers-required", {
+    isComplete: ({ id, timestamp, signature }) => id !== "" && timestamp !== "" && signature !== "",
+  }),
+  "verifies-without-id": violates("headers-required", {
+    isComplete: ({ timestamp, signature }) => /^\d+$/.test(timestamp) && signature !== "",
+  }),
+  "fails-without-headers": violates("headers-required", {
+    isComplete(stamp) {
+      if (stamp.id === "") throw new Error("no id");
+      return sound.isComplete(stamp);
     },
-  },
-  "exact-values": {
-    "rounded-amounts": booksAs(({ amount }) => ({ amount: Math.fround(amount) })),
-    "trims-references": booksAs(({ merchantsReference }) => ({ merchantsReference: merchantsReference.trim() })),
-    "numeric-references": booksAs(({ merchantsReference: text }) => {
-      const isNumber = text.trim() !== "" && Number.isFinite(Number(text));
-      return isNumber ? { merchantsReference: String(Number(text)) } : {};
-    }),
-    "short-references": booksAs(({ merchantsReference }) => ({ merchantsReference: merchantsReference.slice(0, 32) })),
-    "latin-references": { parse: (body) => sound.parse(Buffer.from(body.toString("latin1"))) },
-  },
-  "large-body": { "small-bodies": readingAtMost(8_192) },
-  "slow-body": {
-    "first-chunk": {
-      async read(request) {
-        if (headerOf(request, "content-length") === "0") return Buffer.alloc(0);
-        const [chunk] = (await once(request, "data")) as [Buffer];
-        request.resume();
-        return chunk;
-      },
+  }),
+  "gone-if-forged": violates("never-gone", { refuse: () => ({ status: 410 }) }),
+  "answers-200-to-all": violates("forged-refused signature-required", { refuse: () => ({ status: 200 }) }),
+  "acts-on-forged": violates("forged-refused body-covered", {
+    refuse(request) {
+      const parsed = sound.parse(request.body);
+      if (parsed) void sound.handle({ ...request, parsed, key: request.stamp.id });
+      return { status: 400 };
     },
-  },
-  "any-order": {
-    "newest-only": {
-      isAuthentic: risingBy(({ body }) => Date.parse(String(sound.parse(body)?.data["createdAt"]))),
-    },
-    "rising-timestamps": { isAuthentic: risingBy(({ stamp }) => Number(stamp.timestamp)) },
-  },
-  "told-apart": {
-    "known-by-payment": { keyOf: (_, { data }) => String(data.reference) },
-    "known-by-order": { keyOf: (_, { data }) => String(data.merchantsReference) },
-    "ids-in-any-case": { keyOf: ({ id }) => id.toLowerCase() },
-    "known-by-values": { keyOf: (_, { data }) => JSON.stringify([data.amount, data["customer"], data["createdAt"]]) },
-  },
-  "header-case": {
-    "lower-case-headers": {
-      stamp: (request) =>
-        request.rawHeaders.includes("webhook-id") ? sound.stamp(request) : { id: "", timestamp: "", signature: "" },
-    },
-  },
-  "more-headers": {
-    "no-proxies": { admits: ({ headers }) => (headers.forwarded === undefined ? undefined : { status: 403 }) },
-  },
-  "doubled-headers": {
-    "first-and-last-id": {
-      stamp: (request) => ({ ...sound.stamp(request), id: valuesOf(request, "webhook-id").at(0) ?? "" }),
-      handle: (event) => sound.handle({ ...event, key: valuesOf(event.request, "webhook-id").at(-1) ?? "" }),
-    },
-  },
-  "charset-accepted": {
-    "exact-content-type": {
-      admits: (request) => (headerOf(request, "content-type") === "application/json" ? undefined : { status: 415 }),
-    },
-  },
-  "honest-status": {
-    "drops-other-types": {
-      admits: (request) => (headerOf(request, "content-type").includes("json") ? undefined : received()),
-    },
-  },
-  "post-only": { "every-method": { admits: () => undefined } },
-  "whole-body": {
-    "remembers-headers": {
-      admits(request, { durable: { seen } }) {
-        const name = `headers of ${headerOf(request, "webhook-id")}`;
-        if (seen.has(name)) return received();
-        seen.add(name);
-        return undefined;
-      },
-    },
-  },
-  "no-event-ignored": {
-    "fails-on-no-json": { parse: (body) => JSON.parse(body.toString()) as Parsed },
-    "books-what-it-cannot-use": {
-      parse: (body) => sound.parse(body) ?? { event: "disbursement.completed", data: {} as never },
-    },
-    "ends-what-it-cannot-use": {
-      ...onEvents(
-        (name) => name === "",
-        async () => ({ status: 410 }),
-      ),
-      parse: (body) => sound.parse(body) ?? { event: "", data: {} as never },
-    },
-  },
-  "survives-strangers": {
-    "parses-first": {
-      isAuthentic: (request) => JSON.parse(request.body.toString()) !== undefined && sound.isAuthentic(request),
-    },
-    "hangs-on-large-body": {
-      limits: { timeoutMs: 500 },
-      read: async (request) => (await sound.read(request)) ?? new Promise<never>(() => undefined),
-    },
-  },
-  "not-held-up": { "one-at-a-time": { limits: { timeoutMs: 500 }, ...inTurn() } },
-  "forged-refused signature-required id-covered": { "verifies-nothing": { isAuthentic: () => true } },
-  "signature-required": {
-    "optional-signature": trusts(({ stamp }) => stamp.signature === ""),
-    "empty-matches": trusts(({ stamp }) => stamp.signature.split(" ").includes("v1,")),
-  },
-  "forged-refused body-covered timestamp-covered id-covered": {
-    "form-only": trusts(({ stamp }) => /v1,[A-Za-z0-9+/]{43}=/.test(stamp.signature)),
-  },
-  "forged-refused": {
-    "empty-key": withKeys((keys) => [...keys, Buffer.alloc(0)]),
-    "any-of-many": trusts(({ stamp }) => stamp.signature.length > 1000),
-  },
-  "body-covered": { "trusts-changed-status": trusts(({ body }) => body.includes('"checkout.completed"')) },
-  "bytes-covered": {
-    "verifies-rewritten-json": { covered: rewritten },
-    "verifies-trimmed-body": { covered: (body) => Buffer.from(body.toString().trim()) },
-    "verifies-line-feeds": { covered: (body) => Buffer.from(body.toString().replaceAll("\r\n", "\n")) },
-    "drops-byte-order-marks": {
-      covered: (body) => Buffer.from(new TextDecoder().decode(body)),
-      parse: (body) => sound.parse(Buffer.from(new TextDecoder().decode(body))),
-    },
-  },
-  "stale-refused future-refused": {
-    "no-age": { isFresh: () => true },
-    "seven-minutes": { isFresh: (age) => Math.abs(age) <= 420 },
-  },
-  "stale-refused": { "old-is-fine": { isFresh: (age) => age > -300 } },
-  "future-refused": {
-    "future-is-fine": { isFresh: (age) => age < 300 },
-    milliseconds: { isFresh: (age) => sound.isFresh(age) || age < -1e9 },
-  },
-  "skew-accepted": {
-    "no-skew": { isFresh: (age) => Math.abs(age) < 15 },
-    "no-future": { isFresh: (age) => age > -5 && age < 300 },
-  },
-  "whole-signature": {
-    "compares-prefix": { matches: (offered, expected) => offered !== "" && expected.startsWith(offered) },
-    "compares-all-but-two": { matches: (offered, expected) => isEqual(offered.slice(0, -2), expected.slice(0, -2)) },
-    "compares-length": { matches: (offered, expected) => offered.length === expected.length },
-    "ignores-case": { matches: (offered, expected) => isEqual(offered.toLowerCase(), expected.toLowerCase()) },
-  },
-  "version-checked": {
-    "any-version": { offered: (signature) => signature.split(" ").map((one) => one.split(",").at(-1) ?? "") },
-  },
-  "any-signature": {
-    "first-signature": { offered: (signature) => [signature.split(" ")[0]?.replace("v1,", "") ?? ""] },
-    "three-signatures": { offered: (signature) => sound.offered(signature).slice(0, 3) },
-  },
-  rotation: { "new-secret-only": withKeys((keys) => keys.slice(0, 1)) },
-  "forgery-blocks-nothing": {
-    "remembers-forgeries": {
-      refuse(request) {
-        request.world.durable.seen.add(request.stamp.id);
-        return sound.refuse(request);
-      },
-    },
-  },
-  "leaks-nothing": {
-    "states-signature": {
-      refuse: (request) => ({ status: 400, body: `expected ${expectedMacs(request).join(" or ")}` }),
-    },
-    "states-secret": {
-      refuse: ({ world }) => ({ status: 400, body: `not signed with ${world.keys[0]?.toString("base64")}` }),
-    },
-  },
-  "headers-required": {
-    "trusts-without-headers": trusts(({ stamp }) => stamp.id === ""),
-    "not-a-number": trusts(({ stamp }) => Number.isNaN(Number(stamp.timestamp))),
-    "float-timestamps": {
-      isComplete: ({ id, timestamp, signature }) => id !== "" && timestamp !== "" && signature !== "",
-    },
-    "verifies-without-id": { isComplete: ({ timestamp, signature }) => /^\d+$/.test(timestamp) && signature !== "" },
-    "fails-without-headers": {
-      isComplete(stamp) {
-        if (stamp.id === "") throw new Error("no id");
-        return sound.isComplete(stamp);
-      },
-    },
-  },
-  "never-gone": { "gone-if-forged": { refuse: () => ({ status: 410 }) } },
-  "forged-refused signature-required": { "answers-200-to-all": { refuse: () => ({ status: 200 }) } },
-  "forged-refused body-covered": {
-    "acts-on-forged": {
-      refuse(request) {
-        const parsed = sound.parse(request.body);
-        if (parsed) void sound.handle({ ...request, parsed, key: request.stamp.id });
-        return { status: 400 };
-      },
-    },
-  },
-  "once-in-turn once-at-once": { "no-memory": remembering(() => false) },
-  "once-in-turn": {
-    "known-by-signature": { keyOf: ({ signature }) => signature },
-    "fails-on-repetitions": {
-      handle: async (event) => (event.world.durable.seen.has(event.key) ? { status: 500 } : sound.handle(event)),
-    },
-  },
-  "once-at-once": {
-    "looks-then-acts": inSteps(raceMs, nothing, book),
-    "looks-then-inserts": inSteps(2, nothing, book),
-    "acts-then-remembers": inSteps(raceMs, act, remember),
-    "gives-up-when-busy": unlessSeen(async ({ world, key }) => {
+  }),
+  "no-memory": violates(
+    "once-in-turn once-at-once",
+    remembering(() => false),
+  ),
+  "known-by-signature": violates("once-in-turn", { keyOf: ({ signature }) => signature }),
+  "fails-on-repetitions": violates("once-in-turn", {
+    handle: async (event) => (event.world.durable.seen.has(event.key) ? { status: 500 } : sound.handle(event)),
+  }),
+  "looks-then-acts": violates("once-at-once", inSteps(raceMs, nothing, book)),
+  "looks-then-inserts": violates("once-at-once", inSteps(2, nothing, book)),
+  "acts-then-remembers": violates("once-at-once", inSteps(raceMs, act, remember)),
+  "gives-up-when-busy": violates(
+    "once-at-once",
+    unlessSeen(async ({ world, key }) => {
       if (world.memory.seen.has(key)) return received();
       world.memory.seen.add(key);
       await world.pause(raceMs);
       return { status: 500 };
     }),
-  },
-  remembers: { "last-ten-events": lastIds(10), "memory-of-a-moment": rememberingFor(333) },
-  "lost-response": {
-    "drops-when-alone": inSteps(raceMs, remember, ifHeard(act)),
-    "remembers-after-response": inSteps(raceMs, act, ifHeard(remember)),
-  },
-  "failure-retried": {
-    "swallows-failures": {
-      async handle(event) {
-        const { status } = await sound.handle(event);
-        return status === 500 ? received() : { status };
-      },
+  ),
+  "last-ten-events": violates("remembers", lastIds(10)),
+  "memory-of-a-moment": violates("remembers", rememberingFor(333)),
+  "drops-when-alone": violates("lost-response", inSteps(raceMs, remember, ifHeard(act))),
+  "remembers-after-response": violates("lost-response", inSteps(raceMs, act, ifHeard(remember))),
+  "swallows-failures": violates("failure-retried", {
+    async handle(event) {
+      const { status } = await sound.handle(event);
+      return status === 500 ? received() : { status };
     },
-    "remembers-failures": failsBetween(remember, act),
-    "half-an-effect": failsBetween(act, remember),
-  },
-  "remembers-after-restart": {
-    "memory-only": remembering(({ world: { memory }, key }) => {
+  }),
+  "remembers-failures": violates("failure-retried", failsBetween(remember, act)),
+  "half-an-effect": violates("failure-retried", failsBetween(act, remember)),
+  "memory-only": violates(
+    "remembers-after-restart",
+    remembering(({ world: { memory }, key }) => {
       const isKnown = memory.seen.has(key);
       memory.seen.add(key);
       return isKnown;
     }),
-  },
-  "keeps-acknowledged survives-crash": { "responds-first": actsLater(remember, act) },
-  "keeps-acknowledged": {
-    "queues-in-memory": actsLater(nothing, (event) => void sound.handle(event)),
-    "sweeps-on-arrival": inbox(),
-  },
-  "survives-crash": {
-    "remembers-first": inSteps(crashMs, remember, act),
-    "remembers-first-briefly": unlessSeen(async (event) => {
+  ),
+  "responds-first": violates("keeps-acknowledged survives-crash", actsLater(remember, act)),
+  "queues-in-memory": violates(
+    "keeps-acknowledged",
+    actsLater(nothing, (event) => void sound.handle(event)),
+  ),
+  "sweeps-on-arrival": violates("keeps-acknowledged", inbox()),
+  "remembers-first": violates("survives-crash", inSteps(crashMs, remember, act)),
+  "remembers-first-briefly": violates(
+    "survives-crash",
+    unlessSeen(async (event) => {
       await event.world.pause(8);
       return inSteps(2, remember, act).handle!(event);
     }),
-    "acts-first": inSteps(crashMs, act, remember),
-  },
+  ),
+  "acts-first": violates("survives-crash", inSteps(crashMs, act, remember)),
 };
 
-export const brokenReceivers: readonly Variant[] = Object.entries(faults).flatMap(([violated, group]) =>
-  Object.entries(group).map(([id, { limits = {}, ...pieces }]) => ({
-    id: `receiver-${id}`,
-    violates: violated.split(" ").map((requirement) => `receiver.${requirement}`),
-    pieces,
-    limits,
-  })),
-);
+export const brokenReceivers: readonly Variant[] = Object.entries(faults).map(([id, fault]) => ({
+  id: `receiver-${id}`,
+  ...fault,
+}));

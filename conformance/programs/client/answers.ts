@@ -1,17 +1,60 @@
-// Sends the service's responses: intact, or damaged or replaced as by a bad network and foreign programs.
+// What happens to a request: what the service does, and what the client receives, intact, or damaged or replaced as by a bad
+// network and foreign programs.
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Answer, Forged } from "./steps.ts";
+import type { Reply } from "../../model/messages.ts";
 
-/** The response that the service intends. `body` is JSON text. */
-export type Honest = { status: number; headers: Record<string, string>; body: string };
+/**
+ * What the client receives. `honest` is what a sound service sends. The texts of a forged response and of a `location`
+ * may contain placeholders. `{origin}` is the service's address. `{foreign}` is another server's address, and
+ * `{foreign-host}` the same address without the scheme. `{reference}` is the service's reference of the payout,
+ * `{first}` that of the scenario's first payout, and `{entry.amount}` a field of the request. `{date+2}` is the service's
+ * time in two seconds.
+ */
+export type Answer = keyof typeof senders | Forged;
+
+export type Forged = {
+  status: number;
+  headers?: Readonly<Record<string, string>>;
+  /** Sent as it is if it is a text, otherwise as JSON. */
+  body?: unknown;
+  /** Instead of `body`: the body of the honest response. */
+  honestBody?: true;
+};
+
+/** What happens to a request that creates a payout: whether the service processes it, and what the client receives. */
+export type Step = {
+  /**
+   * `late`: the service processes it only when the program has ended, unless another request recorded the entry first.
+   */
+  process: "now" | "never" | "late" | "twice";
+  answer: Answer;
+};
+
+/** The page of a gateway that stands before the service. */
+export const gateway = (status: number): Forged => ({
+  status,
+  headers: { "content-type": "text/html" },
+  body: "<html><body>Something went wrong</body></html>",
+});
+
+/** An error as the service sends it. */
+export const serviceError = (status: number, code: string, headers: Record<string, string> = {}): Forged => ({
+  status,
+  headers,
+  body: { statusCode: status, error: "Error", message: "Try again later.", code },
+});
+
+export const never = (answer: Answer): Step => ({ process: "never", answer });
+/** The payout is recorded, and the connection is closed. */
+export const lost: Step = { process: "now", answer: "drop" };
 
 /** The inputs for sending a response. */
 export type Delivery = {
   response: ServerResponse;
-  honest: Honest;
+  honest: Reply;
   /** The same response about another payout. */
-  someoneElses: Honest;
+  someoneElses: Reply;
   /** The time limit for an attempt that the client was told, in ms. */
   timeoutMs: number;
   /** Replaces the placeholders of a scenario's texts. */
@@ -19,23 +62,24 @@ export type Delivery = {
 };
 
 /** The most that a client can have received; without a status if the response ended before it. */
-export type Sent = { status?: number; headers?: Record<string, string>; body?: string; failure?: string };
+export type Sent = { status?: number; headers?: Reply["headers"]; body?: string; failure?: string };
 
-const json = { "content-type": "application/json; charset=utf-8" };
 const mostBytes = 32 * 1024 * 1024;
 const chunk = Buffer.alloc(64 * 1024, " ");
 
 /** Writes bytes past the HTTP server, and closes the connection when they are sent. */
-function writeRaw(socket: Socket, text: string) {
+function writeRaw({ response }: Delivery, text: string, failure: string): Sent {
+  const socket: Socket = response.socket!;
   socket.write(text, () => socket.destroy());
+  return { failure };
 }
 
 const half = (text: string) => text.slice(0, Math.floor(text.length / 2));
 
-const headText = ({ status, headers }: Honest, more: Record<string, string>) =>
+const headText = ({ status, headers }: Reply, more: Record<string, string>) =>
   [
     `HTTP/1.1 ${status} OK`,
-    ...Object.entries({ ...headers, ...more }).map(([name, value]) => `${name}: ${value}`),
+    ...Object.entries({ ...headers, ...more }).map(([name, value]) => `${name}: ${String(value)}`),
   ].join("\r\n");
 
 /** Calls `step` at intervals, until it returns false or the connection ends. */
@@ -46,39 +90,47 @@ function repeat(response: ServerResponse, everyMs: number, step: () => boolean) 
   response.on("close", () => clearInterval(timer));
 }
 
-type Named = Exclude<Answer, Forged>;
+function complete(response: ServerResponse, { status, headers, text }: Reply): Sent {
+  response.writeHead(status, headers).end(text);
+  return { status, headers, body: text };
+}
 
-const senders: Record<Named, (delivery: Delivery) => Sent> = {
-  honest: ({ response, honest }) => complete(response, honest),
-  "someone-elses": ({ response, someoneElses }) => complete(response, someoneElses),
-  drop({ response }) {
+const senders = {
+  honest: ({ response, honest }: Delivery) => complete(response, honest),
+  /** The honest response of another payout with the same fields, except the references. */
+  "someone-elses": ({ response, someoneElses }: Delivery) => complete(response, someoneElses),
+  drop({ response }: Delivery) {
     response.destroy();
     return { failure: "the connection was closed without a response" };
   },
-  reset({ response }) {
+  reset({ response }: Delivery) {
     response.socket!.resetAndDestroy();
     return { failure: "the connection was reset without a response" };
   },
-  "cut-status"({ response }) {
-    writeRaw(response.socket!, "HTTP/1.1 20");
-    return { failure: "the connection was closed within the status line" };
+  "cut-status": (delivery: Delivery) =>
+    writeRaw(delivery, "HTTP/1.1 20", "the connection was closed within the status line"),
+  "cut-headers": (delivery: Delivery) =>
+    writeRaw(
+      delivery,
+      `${headText(delivery.honest, {})}\r\ncontent-le`,
+      "the connection was closed within the headers",
+    ),
+  "cut-body"(delivery: Delivery) {
+    const { text } = delivery.honest;
+    const head = headText(delivery.honest, { "content-length": String(Buffer.byteLength(text)) });
+    return writeRaw(delivery, `${head}\r\n\r\n${half(text)}`, "the connection was closed within the body");
   },
-  "cut-headers"({ response, honest }) {
-    writeRaw(response.socket!, `${headText(honest, {})}\r\ncontent-le`);
-    return { failure: "the connection was closed within the headers" };
+  /** The body is cut, but the response looks complete, because only the end of the connection marks its end. */
+  "short-body"(delivery: Delivery) {
+    const { status, headers, text } = delivery.honest;
+    writeRaw(delivery, `${headText(delivery.honest, { connection: "close" })}\r\n\r\n${half(text)}`, "");
+    return { status, headers, body: half(text) };
   },
-  "cut-body"({ response, honest }) {
-    const length = { "content-length": String(Buffer.byteLength(honest.body)) };
-    writeRaw(response.socket!, `${headText(honest, length)}\r\n\r\n${half(honest.body)}`);
-    return { failure: "the connection was closed within the body" };
-  },
-  "short-body"({ response, honest }) {
-    writeRaw(response.socket!, `${headText(honest, { connection: "close" })}\r\n\r\n${half(honest.body)}`);
-    return { status: honest.status, headers: honest.headers, body: half(honest.body) };
-  },
+  /** Nothing is sent, and the connection stays open. */
   silence: () => ({ failure: "no response was sent" }),
-  drip({ response, honest, timeoutMs }) {
-    const bytes = Buffer.from(honest.body);
+  /** The honest body comes byte by byte, and never ends in time. */
+  drip({ response, honest, timeoutMs }: Delivery) {
+    const bytes = Buffer.from(honest.text);
     response.writeHead(honest.status, { ...honest.headers, "content-length": bytes.length });
     let sent = 0;
     repeat(response, Math.ceil(timeoutMs / 8), () => {
@@ -88,9 +140,9 @@ const senders: Record<Named, (delivery: Delivery) => Sent> = {
     });
     return { failure: "the body was sent byte by byte, and never ended" };
   },
-  endless({ response, honest }) {
+  endless({ response, honest }: Delivery) {
     response.writeHead(honest.status, honest.headers);
-    response.write(honest.body.slice(0, -1));
+    response.write(honest.text.slice(0, -1));
     let sent = 0;
     repeat(response, 10, () => {
       response.write(chunk);
@@ -101,23 +153,16 @@ const senders: Record<Named, (delivery: Delivery) => Sent> = {
     });
     return { failure: "the body never ended" };
   },
-  garbage({ response }) {
-    writeRaw(response.socket!, "\u0016\u0003\u0001 this is no HTTP\r\n\r\n");
-    return { failure: "what was sent is no HTTP" };
-  },
-};
+  garbage: (delivery: Delivery) =>
+    writeRaw(delivery, "\u0016\u0003\u0001 this is no HTTP\r\n\r\n", "what was sent is no HTTP"),
+} satisfies Record<string, (delivery: Delivery) => Sent>;
 
-function complete(response: ServerResponse, { status, headers, body }: Honest): Sent {
-  response.writeHead(status, headers).end(body);
-  return { status, headers, body };
-}
-
-function forge(forged: Forged, { response, honest, fill }: Delivery): Sent {
-  const { status, headers = {}, body = "", honestBody } = forged;
+function forge({ status, headers = {}, body = "", honestBody }: Forged, { response, honest, fill }: Delivery): Sent {
   const isText = typeof body === "string";
-  const text = honestBody ? honest.body : fill(isText ? body : JSON.stringify(body));
+  const text = honestBody ? honest.text : fill(isText ? body : JSON.stringify(body));
+  const type = isText || honestBody ? {} : { "content-type": "application/json; charset=utf-8" };
   const filled = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, fill(value)]));
-  return complete(response, { status, headers: { ...(isText || honestBody ? {} : json), ...filled }, body: text });
+  return complete(response, { status, headers: { ...type, ...filled }, text });
 }
 
 /** Sends a response. Returns what the client can have received of it. */

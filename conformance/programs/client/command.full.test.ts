@@ -10,7 +10,6 @@ import { judgeClient, readClientOptions } from "./command.ts";
 import { launcher, type Ended, type Launch } from "./launch.ts";
 import { asInput, entries } from "./entries.ts";
 import { renderTerminal } from "../../report/terminal.ts";
-import { scenarioReport } from "../run.ts";
 import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
 import { startService } from "./service.ts";
@@ -127,50 +126,44 @@ describe("a run", () => {
   });
 });
 
+const settings = { seed: 1, timeoutMs: 1000, limitMs: 60_000 };
+
+/** Runs a program in a scenario, and returns what failed, one line each. */
+async function failuresOf(name: string, text: string, { id = "calm", limitMs = settings.limitMs } = {}) {
+  const launch = launcher(programFile(name, text));
+  const run = await runScenario(scenario(id), { ...settings, limitMs, launch });
+  const { thrown, findings, notRun } = run;
+  const failed = findings.filter(({ ok }) => !ok).map((finding) => `${finding.id}: ${finding.actual}`);
+  return { ...run, notRun, text: [...failed, ...(thrown instanceof Error ? [thrown.message] : [])].join("\n") };
+}
+
 describe("a program", () => {
-  const settings = { seed: 1, timeoutMs: 1000, limitMs: 60_000 };
-  const verdicts = async (name: string, text: string, id = "calm", limitMs = settings.limitMs) => {
-    const launch = launcher(programFile(name, text));
-    const { findings, thrown } = await runScenario(scenario(id), { ...settings, limitMs, launch });
-    const failed = findings.filter(({ ok }) => !ok).map((finding) => `${finding.id}: ${finding.actual}`);
-    return [...failed, ...(thrown instanceof Error ? [thrown.message] : [])].join("\n");
-  };
-
-  test("that does nothing and fails is told what it wrote last", async () => {
-    const text = await verdicts("silent", 'console.error("starting"); console.error("no key"); process.exit(3)');
-    expect(text).toMatch(/sends requests and reports outcomes; instead: .*exit code 3; last line of stderr: "no key"/);
-  });
-
-  test.each(["/nonexistent/client", import.meta.filename])(
-    "that cannot be started ends the run: %s",
-    async (command) => {
-      const launch = launcher(command);
-      const { errors } = await judgeClient(options(), launch, quiet, never);
-      expect(errors).toEqual([
-        expect.stringMatching(/^The program could not be started: .*(not found|denied).* Check --command/),
-      ]);
-    },
-  );
-
-  test("is shown the requests for the entries that it got wrong", async () => {
-    const wrong = pays('reference === "salary-2" ? "unknown" : status === "success" ? "paid" : status');
-    const launch = launcher(programFile("one-unknown", wrong));
-    const { findings, exchanges = [] } = await runScenario(scenario("calm"), { ...settings, launch });
-    const found = findings.find(({ id }) => id === "client.finds-out")!;
-    expect(found).toMatchObject({ ok: false, actual: 'unknown: "salary-2"' });
-    expect(exchanges.length).toBeGreaterThan(1);
-    expect(found.exchanges?.map(({ requestBody }) => JSON.parse(requestBody!))).toMatchObject([
-      { reference: "salary-2" },
+  test.each(["/nonexistent/client", import.meta.filename])("that cannot be started ends the run: %s", async (file) => {
+    const { errors } = await judgeClient(options(), launcher(file), quiet, never);
+    expect(errors).toEqual([
+      expect.stringMatching(/^The program could not be started: .*(not found|denied).* Check --command/),
     ]);
   });
 
-  test("that ends early is told so before the entries that it lost", async () => {
-    const text = await verdicts("crashes", pays("process.exit(3)"));
+  test("that fails is told what it wrote last, and how it ended before the entries that it lost", async () => {
+    const silent = await failuresOf("silent", 'console.error("starting"); console.error("no key"); process.exit(3)');
+    expect(silent.text).toMatch(/sends requests and reports.*; instead: .*exit code 3; last line of stderr: "no key"/);
+    const { text } = await failuresOf("crashes", pays("process.exit(3)"));
     expect(text).toContain('client.loses-nothing: the program ended with exit code 3; "salary-2" was never recorded');
   });
 
+  test("is shown the requests for the entries that it got wrong", async () => {
+    const wrong = pays('reference === "salary-2" ? "unknown" : status === "success" ? "paid" : status');
+    const { findings, exchanges = [] } = await failuresOf("one-unknown", wrong);
+    const found = findings.find(({ id }) => id === "client.finds-out")!;
+    expect(found).toMatchObject({ ok: false, actual: 'unknown: "salary-2"' });
+    expect(exchanges.length).toBeGreaterThan(1);
+    const shown = found.exchanges?.map(({ requestBody }) => JSON.parse(requestBody!) as unknown);
+    expect(shown).toMatchObject([{ reference: "salary-2" }]);
+  });
+
   test("that is killed takes what it started with it, and finds its files again", async () => {
-    const text = await verdicts(
+    const { text } = await failuresOf(
       "parent",
       `import { spawn } from "node:child_process";
        import { appendFileSync, readFileSync } from "node:fs";
@@ -185,30 +178,27 @@ describe("a program", () => {
        } else {
          spawn(process.execPath, [process.argv[1], "child"], { stdio: "inherit" });
        }`,
-      "killed-first-received",
+      { id: "killed-first-received" },
     );
     // The first start was killed before it reported anything, and the second start saw its file.
-    expect(text).toContain('unknown: \\"salary-2\\"'.replaceAll("\\", ""));
+    expect(text).toContain('unknown: "salary-2"');
     expect(text).not.toContain('unknown: "salary-1"');
   });
 
   test("that the suite ended is too slow, and not judged by the entries that it had no time for", async () => {
-    const launch = launcher(programFile("endless", 'console.log("{}"); setInterval(() => {}, 1000)'));
-    const run = await runScenario(scenario("calm"), { ...settings, limitMs: 1500, launch });
-    const failed = run.findings.filter(({ ok }) => !ok).map(({ id, actual }) => `${id}: ${actual}`);
-    expect(failed).toEqual([
+    const endless = 'console.log("{}"); setInterval(() => {}, 1000)';
+    const { text, notRun } = await failuresOf("endless", endless, { limitMs: 1500 });
+    expect(text.split("\n").slice(0, 2)).toEqual([
       'client.reports-all: stdout has a line that is no report: "{}"',
       "client.bounded-time: too slow: still running after 2 s, so the suite ended it. --time-limit allows more",
     ]);
-    const { results } = scenarioReport("client", run);
-    expect(results["client.loses-nothing"]).toMatchObject({
-      verdict: "could-not-run",
-      actual: "the suite ended the program after 2 s; see client.bounded-time",
+    expect(notRun).toEqual({
+      "client.loses-nothing": "the suite ended the program after 2 s; see client.bounded-time",
     });
   });
 
   test("that breaks off a request, as one that is killed can, does not end the run", async () => {
-    const text = await verdicts(
+    const { text } = await failuresOf(
       "broken-off",
       `import { once } from "node:events";
        import { connect } from "node:net";
@@ -230,8 +220,8 @@ describe("a program", () => {
       const body = JSON.stringify(asInput(entry!));
       await fetch(`${service.url}/v1/disbursements`, { method: "POST", headers, body });
       const [payout] = service.ledger.payouts;
-      payout!.status = "pending";
-      const path = `/v1/disbursements/${payout!.reference}`;
+      payout!.record.status = "pending";
+      const path = `/v1/disbursements/${payout!.record.reference}`;
       const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
       await once(socket, "connect");
       socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: key\r\n\r\n`);

@@ -3,10 +3,9 @@
 // Faults of clients show when two of these conditions meet, so every pair of values occurs. A row of values is an
 // entry, and a scenario has many such entries.
 import { covering } from "../../generate/covering.ts";
+import { gateway, never, serviceError, type Answer, type Forged, type Step } from "./answers.ts";
 import { entry, type Fate, type PlannedEntry, type Story } from "./entries.ts";
 import type { Scenario, Start } from "./scenario.ts";
-import type { Answer, Forged, Step } from "./steps.ts";
-import { gateway } from "./weather.ts";
 
 /** The error body of widespread frameworks. It has the fields of the service's errors, except the code. */
 const framework = (status: number): Forged => ({
@@ -37,15 +36,9 @@ const losses: Readonly<Record<string, Answer>> = {
   ...Object.fromEntries([401, 403, 404].map((status) => [`gateway-${status}-framework`, framework(status)])),
   "gateway-401-empty": { status: 401 },
   "gateway-403-json": { status: 403, body: { message: "Forbidden" } },
-  failure: {
-    status: 500,
-    body: { statusCode: 500, error: "Internal Server Error", message: "Try again later.", code: "internal_error" },
-  },
+  failure: serviceError(500, "internal_error"),
   /** Only the code `unavailable` says that nothing was recorded. */
-  "failure-503": {
-    status: 503,
-    body: { statusCode: 503, error: "Service Unavailable", message: "Try again later.", code: "timeout" },
-  },
+  "failure-503": serviceError(503, "timeout"),
   "page-as-json": asJson("<html><body>Please sign in</body></html>"),
   "empty-200": { status: 200 },
   "no-content": { status: 204 },
@@ -65,16 +58,11 @@ const losses: Readonly<Record<string, Answer>> = {
   "redirect-307-near": redirect(307, "/elsewhere"),
 };
 
-const postponed = (status: number, error: string, code: string): Answer => ({
-  status,
-  body: { statusCode: status, error, message: "Try again later.", code },
-});
-
 /** How the service responds to the create after the loss. It says that nothing was recorded, by this create alone. */
 const pauses: Readonly<Record<string, Answer | undefined>> = {
   "no-pause": undefined,
-  "then-429": postponed(429, "Too Many Requests", "rate_limited"),
-  "then-503": postponed(503, "Service Unavailable", "unavailable"),
+  "then-429": serviceError(429, "rate_limited"),
+  "then-503": serviceError(503, "unavailable"),
 };
 
 /** How the service responds to every later create. */
@@ -110,7 +98,7 @@ const locations: Readonly<Record<string, string | null>> = {
   "location-userinfo": "http://127.0.0.1@{foreign-host}/v1/disbursements/X",
   "location-script": "javascript:alert(1)",
   "location-dots": "/v1/disbursements/../../elsewhere/{reference}",
-  "location-somebody": "/v1/disbursements/DSB0001HOSTILE7Q2M9X4T1VK8R3",
+  "location-somebody": "/v1/disbursements/{first}",
   "location-long": `/v1/disbursements/${"x".repeat(6000)}`,
 };
 const leading = new Set(Object.keys(locations).slice(0, 3));
@@ -176,8 +164,6 @@ const isKilled = ([loss]: Values) => loss.startsWith("killed");
 /** The losses that precede a kill, by turns. */
 const survived = Object.keys(losses).filter((name) => !name.startsWith("killed"));
 
-const never = (answer: Answer): Step => ({ process: "never", answer });
-
 function entryOf([name, pause, refusal, record, location, reading]: Values, index: number, turn: number): PlannedEntry {
   const { fate = "success", exists, process = "now" } = records[record]!;
   const status = refusals[refusal];
@@ -187,11 +173,10 @@ function entryOf([name, pause, refusal, record, location, reading]: Values, inde
   const answer = pauses[pause];
   // The program is killed when the second create arrives, and does not see the response to that create.
   const later = answer ? Array.from({ length: name === "killed-in-retry" ? 2 : 1 }, () => never(answer)) : [];
-  const refused = { statusCode: status, error: "Refused", message: "The service refuses this.", code: "refused" };
   const story: Story = {
     about: [...new Set([name, loss, ...(pauses[pause] ? [pause] : []), refusal, record, location, reading])].join(", "),
     creates: [{ process, answer: losses[loss]! }, ...later],
-    ...(status === undefined ? {} : { afterwards: never({ status, body: refused }) }),
+    ...(status === undefined ? {} : { afterwards: never(serviceError(status, "refused")) }),
     location: locations[location]!,
     ...reads[reading],
     mayBeUnknown: mayStop || record === "added" || !leading.has(location),

@@ -1,6 +1,6 @@
 // The payouts that a client is asked to make, and what the service does with each.
 import type { components } from "../../../generated/openapi.ts";
-import type { Answer, Step } from "./steps.ts";
+import type { Answer, Step } from "./answers.ts";
 
 /** One line of the program's input. Amounts are whole numbers of the lowest denomination. */
 export type Entry = Pick<
@@ -15,15 +15,24 @@ export type Entry = Pick<
  */
 export type Fate = "success" | "failed" | "pending" | "settles" | "added" | "refused";
 
+/** What happens to requests. */
+export type Conditions = {
+  /** What happens to the first creates of each entry. */
+  creates?: readonly Step[];
+  /** What happens to later creates. By default they are processed and get the honest response. */
+  afterwards?: Step;
+  /** The responses to the first reads of each payout. */
+  reads?: readonly Answer[];
+  /** The responses to the first requests for the list of payouts. */
+  lists?: readonly Answer[];
+  /** The `Location` of a 409; null for no header. The default is as in the contract. */
+  location?: string | null;
+};
+
 /** What happens to the requests for one entry, instead of what the scenario says. */
-export type Story = {
+export type Story = Conditions & {
   /** For reports. */
   about: string;
-  creates?: readonly Step[];
-  afterwards?: Step;
-  reads?: readonly Answer[];
-  lists?: readonly Answer[];
-  location?: string | null;
   /** True if the entry may be reported as unknown, in addition to the entries that the scenario allows. */
   mayBeUnknown?: boolean;
   /** True if a sound client may leave the entry unpaid. */
@@ -38,8 +47,6 @@ export type PlannedEntry = Entry & {
    */
   exists?: Partial<Omit<Entry, "reference">>;
   story?: Story;
-  /** What somebody wrote into the names and messages that the service shows about the payout. */
-  says?: string;
 };
 
 const places = [

@@ -1,24 +1,12 @@
 // Scenarios about temporary and final refusals.
+import { gateway, lost, never, serviceError, type Forged } from "./answers.ts";
 import { entries, entry } from "./entries.ts";
 import type { Scenario } from "./scenario.ts";
-import type { Forged } from "./steps.ts";
 
-const limited = (retryAfter: string | undefined, more: Record<string, string> = {}): Forged => ({
-  status: 429,
-  headers: {
-    "content-type": "application/json",
-    ...(retryAfter === undefined ? {} : { "retry-after": retryAfter }),
-    ...more,
-  },
-  body: JSON.stringify({ statusCode: 429, error: "Too Many Requests", code: "rate_limited" }),
-});
-
-const unavailable = (retryAfter: string, more: Record<string, string> = {}, code = "unavailable"): Forged => ({
-  status: 503,
-  headers: { "content-type": "application/json", "retry-after": retryAfter, ...more },
-  body: JSON.stringify({ statusCode: 503, error: "Service Unavailable", code }),
-});
-
+const limited = (retryAfter?: string, more: Record<string, string> = {}): Forged =>
+  serviceError(429, "rate_limited", { ...(retryAfter === undefined ? {} : { "retry-after": retryAfter }), ...more });
+const unavailable = (retryAfter: string, more: Record<string, string> = {}, code = "unavailable"): Forged =>
+  serviceError(503, code, { "retry-after": retryAfter, ...more });
 const dated = { date: "{date+0}" };
 
 /** A scenario in which the first create of each entry is refused temporarily, each in another way. */
@@ -32,17 +20,12 @@ const putOff = (
   name: `The first create is refused temporarily, ${what}`,
   entries: Object.entries(ways).map(([about, answer], index) =>
     entry(index, index % 2 === 0 ? "success" : "failed", {
-      story: {
-        about,
-        creates: [{ process: "never", answer }],
-        ...(mayGiveUp ? { mayGiveUp, mayBeUnknown: true } : {}),
-      },
+      story: { about, creates: [never(answer)], ...(mayGiveUp ? { mayGiveUp, mayBeUnknown: true } : {}) },
     }),
   ),
   ...more,
 });
 
-const judged = { judges: ["client.waits-as-told"] } as const;
 const dates = { "429 with a date": limited("{date+1}", dated) };
 
 export const rates: readonly Scenario[] = [
@@ -55,17 +38,13 @@ export const rates: readonly Scenario[] = [
       "503 with seconds": unavailable("1"),
       "503 with a date": unavailable("{date+2}", dated),
     },
-    judged,
+    { judges: ["client.waits-as-told"] },
   ),
   putOff("limited-vaguely", "and the response does not say for how long", {
-    "429 without Retry-After": limited(undefined),
+    "429 without Retry-After": limited(),
     "429 with 0": limited("0"),
     "429 with a date in the past": limited("Wed, 21 Oct 2015 07:28:00 GMT"),
-    "429 from a gateway, as a page": {
-      status: 429,
-      headers: { "content-type": "text/html", "retry-after": "1" },
-      body: "<html><body>Slow down</body></html>",
-    },
+    "429 from a gateway, as a page": { ...gateway(429), headers: { "content-type": "text/html", "retry-after": "1" } },
   }),
   putOff(
     "limited-too-long",
@@ -90,13 +69,13 @@ export const rates: readonly Scenario[] = [
     id: "unavailable-recorded",
     name: "The payout is recorded, and the client gets 503 with Retry-After",
     creates: [{ process: "now", answer: unavailable("1", {}, "timeout") }],
-    ...judged,
+    judges: ["client.waits-as-told"],
   },
   {
     id: "limited-for-ever",
     name: "Every create gets 429 without Retry-After",
     entries: entries("success", "failed"),
-    afterwards: { process: "never", answer: limited(undefined) },
+    afterwards: never(limited()),
     judges: ["client.backs-off"],
     mayGiveUp: true,
     mayBeUnknown: 100,
@@ -104,7 +83,7 @@ export const rates: readonly Scenario[] = [
   {
     id: "reads-limited",
     name: "The response to the create is lost, and the first read gets 429 with Retry-After",
-    creates: [{ process: "now", answer: "drop" }],
+    creates: [lost],
     reads: [limited("1")],
   },
   {
@@ -115,18 +94,10 @@ export const rates: readonly Scenario[] = [
   {
     id: "refused-until-the-end",
     name: "The service refuses every create in some way until the program has ended, and accepts what comes then",
-    entries: Object.entries({
-      "422": {
-        status: 422,
-        body: { statusCode: 422, error: "Refused", message: "No balance.", code: "invalid_value" },
-      },
-      "401": {
-        status: 401,
-        body: { statusCode: 401, error: "Refused", message: "No such key.", code: "unauthorized" },
-      },
-      "429": limited(undefined),
-    }).map(([about, answer], index) =>
-      entry(index, "success", { story: { about, afterwards: { process: "never", answer }, mayBeUnknown: true } }),
+    entries: [serviceError(422, "invalid_value"), serviceError(401, "unauthorized"), limited()].map((answer, index) =>
+      entry(index, "success", {
+        story: { about: String(answer.status), afterwards: never(answer), mayBeUnknown: true },
+      }),
     ),
     watched: true,
     mayGiveUp: true,
@@ -135,10 +106,7 @@ export const rates: readonly Scenario[] = [
     id: "refused-key",
     name: "The service refuses the key of every create with 401",
     entries: entries("success", "failed"),
-    afterwards: {
-      process: "never",
-      answer: { status: 401, body: { statusCode: 401, error: "Unauthorized", code: "unauthorized" } },
-    },
+    afterwards: never(serviceError(401, "unauthorized")),
     mayGiveUp: true,
   },
 ];

@@ -1,10 +1,10 @@
 // Scenarios in which the program is killed and started again, or works in several copies.
+import { lost, never, serviceError } from "./answers.ts";
 import { entries } from "./entries.ts";
 import type { Kill, Scenario, Start } from "./scenario.ts";
-import type { Step } from "./steps.ts";
 
 const six = entries("success", "failed", "pending", "success", "failed", "success");
-const lost = [{ process: "now", answer: "drop" }] as const;
+const two = entries("success", "failed");
 
 const killedAt = (id: string, what: string, kills: readonly Kill[], more: Partial<Scenario> = {}): Scenario => ({
   id: `killed-${id}`,
@@ -16,13 +16,10 @@ const killedAt = (id: string, what: string, kills: readonly Kill[], more: Partia
 
 const random: Kill = { on: "random" };
 
-/** A refusal by the service itself. */
-const refusal = (status: number): Step => ({
-  process: "never",
-  answer: { status, body: { statusCode: status, error: "Refused", code: "refused" } },
-});
+/** The service itself refuses every create. */
+const refusing = (status: number): Start => ({ creates: never(serviceError(status, "refused")) });
 /** Every response of a start is lost, and what it sent is recorded. */
-const blackout: Start = { creates: { process: "now", answer: "drop" }, reads: "drop" };
+const blackout: Start = { creates: lost, reads: "drop" };
 
 /**
  * Scenarios in which a refusal comes in another call than the loss: it proves nothing about what was sent before. Nothing
@@ -33,35 +30,35 @@ const refusedLater: readonly Scenario[] = [
     id: "killed-then-429",
     name: "The program is killed when its second payout is recorded, and then every create gets 429",
     // Few, because a client that pays one after the other waits for each after a 429.
-    entries: entries("success", "failed"),
+    entries: two,
     lists: "none",
-    starts: [{ kill: { on: "recorded", create: 2 } }, { creates: refusal(429) }],
+    starts: [{ kill: { on: "recorded", create: 2 } }, refusing(429)],
     mayBeUnknown: 100,
     mayGiveUp: true,
   },
   {
     id: "again-without-state",
     name: "The program finds out nothing and cannot store anything, and then every create is refused with 422",
-    entries: entries("success", "failed"),
+    entries: two,
     lists: "none",
     starts: [
       { ...blackout, withoutState: true },
-      { creates: refusal(422), withoutState: true },
+      { ...refusing(422), withoutState: true },
     ],
     mayBeUnknown: 100,
   },
   {
     id: "again-without-state-listed",
     name: "The program cannot store anything, and when it is started again every create is refused with 422",
-    entries: entries("success", "failed"),
-    starts: [{ withoutState: true }, { creates: refusal(422), withoutState: true }],
+    entries: two,
+    starts: [{ withoutState: true }, { ...refusing(422), withoutState: true }],
     // The list shows the payouts, but no client has to look there.
     mayBeUnknown: 100,
   },
   {
     id: "again-after-blackout",
     name: "The program finds out nothing, and is started again with the same input when everything works",
-    entries: entries("success", "failed"),
+    entries: two,
     starts: [blackout, {}],
     mayBeUnknown: 100,
   },
@@ -104,7 +101,7 @@ export const restarts: readonly Scenario[] = [
     id: "workers-lost",
     name: "Two copies of the program work on the same list, and the first response to each entry is lost",
     entries: six,
-    creates: lost,
+    creates: [lost],
     starts: [{ workers: 2 }],
   },
   {

@@ -1,6 +1,6 @@
 // Defines a scenario: data that says what the service and the network do, and how the client is started.
-import type { PlannedEntry } from "./entries.ts";
-import type { Answer, Step } from "./steps.ts";
+import type { Answer, Step } from "./answers.ts";
+import type { Conditions, PlannedEntry } from "./entries.ts";
 
 /** When the program is killed: at a moment of the create with this number, or at a random moment. */
 export type Kill =
@@ -28,7 +28,7 @@ export type Start = {
   workers?: number;
 };
 
-export type Scenario = {
+export type Scenario = Omit<Conditions, "lists"> & {
   id: string;
   /** What the service and the network do, or how the program is started. */
   name: string;
@@ -36,16 +36,8 @@ export type Scenario = {
   entries?: readonly PlannedEntry[];
   /** The input has every entry twice. */
   repeated?: true;
-  /** What happens to the first creates of each entry. */
-  creates?: readonly Step[];
-  /** What happens to later creates. By default they are processed and get the honest response. */
-  afterwards?: Step;
-  /** The responses to the first reads of each payout. */
-  reads?: readonly Answer[];
-  /** The responses to the first requests for the list of payouts; `none`: the service has no lists. */
-  lists?: readonly Answer[] | "none";
-  /** The `Location` of a 409; null for no header. The default is as in the contract. */
-  location?: string | null;
+  /** As in `Conditions`; `none`: the service has no lists. */
+  lists?: Conditions["lists"] | "none";
   /**
    * The share of requests, in percent, with a fault that the seed draws. An entry has at most three faults in a row.
    */

@@ -1,16 +1,17 @@
-// The hostile service: it follows the contract, but its network, its gateways and its replicas do not.
-import { once } from "node:events";
+// The hostile service: the model of the service, behind a network, gateways and replicas that do not follow the contract.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import { createValidators } from "../../contract/validate.ts";
 import { createRandom } from "../../generate/random.ts";
-import { send, type Honest, type Sent } from "./answers.ts";
-import { requestFaults, readRequest, type ReadRequest } from "./requests.ts";
+import type { Disbursement } from "../../model/merchant.ts";
+import type { Call as Request, Reply } from "../../model/messages.ts";
+import { listen } from "../../model/server.ts";
+import { createService } from "../../model/service.ts";
+import { send, type Answer, type Sent, type Step } from "./answers.ts";
 import type { Entry, PlannedEntry } from "./entries.ts";
-import { createdView, Ledger, recordView, show, type Payout } from "./ledger.ts";
+import { Ledger, type Payout } from "./ledger.ts";
+import { readRequest, requestFaults, type ReadRequest } from "./requests.ts";
 import type { Scenario, Start } from "./scenario.ts";
-import type { Answer, Step } from "./steps.ts";
 import { drawFault } from "./weather.ts";
 
 /**
@@ -49,238 +50,174 @@ export type HostileService = {
 };
 
 const honestStep: Step = { process: "now", answer: "honest" };
-const jsonType = { "content-type": "application/json; charset=utf-8" };
-const somebody: Payout = {
-  request: {
-    reference: "somebody-else-1",
+
+/** Returns a payout of somebody else, which differs from the requested payout only in its references. */
+function somebodyElses(
+  { amount, phoneNumber, country, currency }: Omit<Entry, "reference"> = {
     amount: 990,
     phoneNumber: "233201112223",
     country: "GH",
     currency: "GHS",
   },
-  reference: "DSB9999SOMEBODYELSE2Q2M9X4",
-  status: "success",
-  entry: undefined,
-  toldIn: new Set(),
-};
-/** Returns a payout that differs from the requested payout only in its references. */
-const similarTo = (request = somebody.request): Payout => ({
-  ...somebody,
-  request: { ...request, reference: somebody.request.reference },
+): Disbursement {
+  const at = new Date().toISOString();
+  return {
+    id: "0199-somebody-else",
+    userId: "user-1",
+    merchant: { name: "Merchant" },
+    customer: { id: "customer-1", name: "Somebody else", phoneNumber },
+    reference: "DSB9999SOMEBODYELSE2Q2M9X4",
+    merchantsReference: "somebody-else-1",
+    status: "success",
+    amount,
+    fee: Math.round(amount / 100),
+    country,
+    currency,
+    createdAt: at,
+    updatedAt: at,
+  };
+}
+
+const reply = (data: unknown): Reply => ({
+  status: 200,
+  headers: { "content-type": "application/json; charset=utf-8" },
+  text: JSON.stringify({ statusCode: 200, data }),
 });
+
+/** Returns the response to a create that recorded this payout. */
+const created = ({ reference, merchantsReference, amount, fee, status }: Disbursement) =>
+  reply({ reference, merchantsReference, amount, fee, status });
 
 /** The contract says that a client must expect statuses which later versions add. */
-const withAddedStatus = (honest: Honest): Honest => ({
-  ...honest,
-  body: honest.body.replace('"status":"pending"', '"status":"reversed"'),
-});
-
-const errors: Record<number, [error: string, code: string]> = {
-  400: ["Bad Request", "invalid_request"],
-  401: ["Unauthorized", "unauthorized"],
-  404: ["Not Found", "not_found"],
-  409: ["Conflict", "duplicate_reference"],
-  422: ["Unprocessable Content", "invalid_value"],
-};
-
-// Compile it now, because compiling takes so long that a client could give up waiting for the first response.
-const validators = Object.fromEntries(
-  ["DisbursementCreatedEnvelope", "DisbursementEnvelope", "DisbursementListEnvelope", "ErrorResponse"].map((schema) => {
-    return [schema, createValidators("extended")(schema)];
-  }),
-);
-
-/** Renders a response of the service. Throws if it violates the contract, which would be a fault of the suite. */
-function honestly(status: number, schema: string, content: object, headers: Record<string, string> = {}): Honest {
-  const body = { statusCode: status, ...content };
-  const faults = validators[schema]!(body);
-  if (faults.length > 0) throw new Error(`the hostile service violates the contract: ${faults.join("; ")}`);
-  return { status, headers: { ...jsonType, ...headers }, body: JSON.stringify(body) };
-}
-
-function refusal(status: number, message: string, headers: Record<string, string> = {}): Honest {
-  const [error, code] = errors[status]!;
-  return honestly(status, "ErrorResponse", { error, message, code }, headers);
-}
-
-const noSuchPath = honestly(404, "ErrorResponse", {
-  error: "Not Found",
-  message: "There is no such path.",
-  code: "unknown_path",
-});
-
-async function listen(handle: (request: IncomingMessage, response: ServerResponse) => void, port = 0) {
-  // Idle connections stay open, so that only a scenario decides when one ends.
-  const server = createServer({ keepAliveTimeout: 120_000, requestTimeout: 0, headersTimeout: 0 }, handle);
-  server.listen(port, "127.0.0.1");
-  await once(server, "listening");
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
-}
-
-async function stop(server: Server) {
-  server.close();
-  server.closeAllConnections();
-  await once(server, "close");
-}
-
-/** Starts a server that is not the service. It responds as if every payout had succeeded. */
-async function startForeign() {
-  const calls: string[] = [];
-  const { server, url } = await listen((request, response) => {
-    calls.push(`${request.method} ${request.url}`);
-    request.resume();
-    response.writeHead(200, jsonType).end(JSON.stringify({ statusCode: 200, data: recordView(somebody, 0) }));
-  });
-  return { server, url, calls };
-}
+const withAddedStatus = (text: string) => text.replace('"status":"pending"', '"status":"reversed"');
 
 /**
  * Starts the service of a scenario on loopback.
  * @param settings.timeoutMs the time limit for an attempt that the client is told
- * @param settings.port the port to listen on; by default a free one
  */
 export async function startService(
   scenario: Omit<Scenario, "judges">,
   planned: readonly PlannedEntry[],
-  settings: { key: string; seed: number; timeoutMs: number; port?: number },
+  settings: { key: string; seed: number; timeoutMs: number },
 ): Promise<HostileService> {
-  const ledger = new Ledger(planned);
-  const foreign = await startForeign();
+  const { clockAhead = 0, weather, connections } = scenario;
+  const ledger = new Ledger(planned, settings.key, clockAhead);
+  const model = createService([ledger.merchant], ledger.merchant.hooks, () => service.url);
+  const ask = async (call: Request) => (await model(call))!;
+  const foreignCalls: string[] = [];
+  /** A server that is not the service. It responds as if every payout had succeeded. */
+  const foreign = await listen(async ({ method, path }, _request, response) => {
+    foreignCalls.push(`${method} ${path}`);
+    const { status, headers, text } = reply(somebodyElses());
+    response.writeHead(status, headers).end(text);
+  });
   const began = performance.now();
   const requestsOn = new WeakMap<Socket, number>();
-  const attempts = new Map<string, number>();
-  /** Draws what happens to a request. It depends only on the seed, the payout and the number of the request. */
-  const drawn = (kind: "create" | "read", reference: string, count: number) =>
-    scenario.weather === undefined
-      ? undefined
-      : drawFault(
-          createRandom(settings.seed, `${scenario.id} ${kind} ${count} ${reference}`),
-          scenario.weather,
-          count,
-          kind,
-        );
-
+  const counts = new Map<string, number>();
   let creates = 0;
-  const { clockAhead = 0 } = scenario;
+  let fault: unknown;
 
   /** Counts the requests of one kind for one payout, from 0. */
-  const nth = (name: string) => {
-    const count = attempts.get(name) ?? 0;
-    attempts.set(name, count + 1);
+  function nth(name: string): number {
+    const count = counts.get(name) ?? 0;
+    counts.set(name, count + 1);
     return count;
-  };
+  }
+
+  /** Draws what happens to a request. It depends only on the seed, the payout and the number of the request. */
+  function drawn(kind: "create" | "read", reference: string, count: number): Step | undefined {
+    if (weather === undefined) return undefined;
+    return drawFault(createRandom(settings.seed, `${scenario.id} ${kind} ${count} ${reference}`), weather, count, kind);
+  }
+
+  const dateIn = (seconds: number) => new Date(Date.now() + (clockAhead + seconds) * 1000).toUTCString();
 
   const fillFor = (payout: Payout | undefined, request?: Entry) => (text: string) =>
     text
       .replaceAll("{origin}", service.url)
       .replaceAll("{foreign}", foreign.url)
       .replaceAll("{foreign-host}", new URL(foreign.url).host)
-      .replaceAll("{reference}", payout?.reference ?? "DSB0000UNKNOWN")
-      .replaceAll(/\{entry\.(\w+)\}/g, (_, name: keyof Entry) => String((request ?? payout?.request)?.[name] ?? 0))
+      .replaceAll("{reference}", payout?.record.reference ?? "DSB0000UNKNOWN")
+      .replaceAll("{first}", ledger.payouts[0]?.record.reference ?? "DSB0000UNKNOWN")
+      .replaceAll(/\{entry\.(\w+)\}/g, (_, name: keyof Entry) => {
+        const { customer, merchantsReference: reference, ...record } = payout?.record ?? somebodyElses();
+        return String((request ?? { ...record, reference, phoneNumber: customer.phoneNumber })[name]);
+      })
       .replaceAll(/\{date\+(\d+)\}/g, (_, seconds: string) => dateIn(Number(seconds)));
 
-  const dateIn = (seconds: number) => new Date(Date.now() + (clockAhead + seconds) * 1000).toUTCString();
-
-  function conflict(payout: Payout, entry: PlannedEntry | undefined): Honest {
-    const { location = "/v1/disbursements/{reference}" } = { ...scenario, ...entry?.story };
-    const headers: Record<string, string> = location === null ? {} : { location: fillFor(payout)(location) };
-    return refusal(409, "This reference is in use.", headers);
-  }
-
   /** Lets the service process a create and returns its response. */
-  function process(call: Call, step: Step): { honest: Honest; payout?: Payout } {
-    const request = call.body!;
-    if (step.process === "late") ledger.createLate(request);
-    if (step.process === "twice") ledger.create(request);
-    if (step.process === "late" || step.process === "never") {
-      return { honest: honestly(200, "DisbursementCreatedEnvelope", { data: createdView({ ...somebody, request }) }) };
-    }
-    const outcome = ledger.create(request);
-    if (outcome.kind === "refused") {
-      const { says = "The balance or the recipient does not allow it." } = call.entry ?? {};
-      return { honest: refusal(422, says) };
-    }
-    const { kind, payout } = outcome;
-    if (kind === "exists") return { honest: conflict(payout, call.entry), payout };
-    return { honest: honestly(200, "DisbursementCreatedEnvelope", { data: createdView(payout) }), payout };
+  async function process(call: Call, request: Request, { process: when }: Step): Promise<Reply> {
+    const body = call.body!;
+    if (when === "late") ledger.createLate(body);
+    if (when === "twice") await ask(request);
+    if (when === "late" || when === "never")
+      return created({ ...somebodyElses(body), merchantsReference: body.reference });
+    const honest = await ask(request);
+    if (honest.status !== 409) return honest;
+    const { location = honest.headers.location } = { ...scenario, ...call.entry?.story };
+    const { location: _, ...headers } = honest.headers;
+    const fill = fillFor(ledger.byMerchantsReference(body.reference));
+    return { ...honest, headers: { ...headers, ...(location ? { location: fill(location) } : {}) } };
   }
 
-  async function create(call: Call, response: ServerResponse) {
+  async function create(call: Call, request: Request, response: ServerResponse) {
     const number = (creates += 1);
-    const { reference } = call.entry ?? call.body!;
+    const body = call.body!;
+    const { reference } = call.entry ?? body;
     const count = nth(`create ${reference}`);
     const { creates: steps = [], afterwards = honestStep } = { ...scenario, ...call.entry?.story };
     const step = service.during.creates ?? drawn("create", reference, count) ?? steps[count] ?? afterwards;
     const counted = { number, entry: call.entry, ofEntry: count + 1 };
     await service.onCreate("received", counted);
-    const { honest, payout } = process(call, step);
+    const honest = await process(call, request, step);
     await service.onCreate("recorded", counted);
     response.on("finish", () => void service.onCreate("answered", counted));
-    const isTold = honest.status === 200 && step.process === "now" ? payout : undefined;
-    const someoneElses = honestly(200, "DisbursementCreatedEnvelope", { data: createdView(similarTo(call.body!)) });
-    deliver(call, response, step.answer, { honest, someoneElses, payout, isTold });
+    const payout = step.process === "late" ? undefined : ledger.byMerchantsReference(body.reference);
+    const isTold = honest.status === 200 && (step.process === "now" || step.process === "twice");
+    deliver(call, response, step.answer, { honest, someoneElses: created(somebodyElses(body)), payout, isTold });
   }
 
-  function answerOf(reference = "", answers: readonly Answer[] = []): Answer {
-    const count = nth(`read ${reference}`);
-    return service.during.reads ?? drawn("read", reference, count)?.answer ?? answers[count] ?? "honest";
-  }
-
-  function read(call: Call, response: ServerResponse) {
-    const payout = ledger.byReference(call.reference ?? "");
-    call.entry = payout?.entry;
-    const honest = payout
-      ? honestly(200, "DisbursementEnvelope", { data: recordView(payout, clockAhead) })
-      : refusal(404, "There is no such payout.");
-    const someoneElses = honestly(200, "DisbursementEnvelope", {
-      data: recordView(similarTo(payout?.request), clockAhead),
-    });
-    const answer = answerOf(call.reference, payout?.entry?.story?.reads ?? scenario.reads);
-    deliver(call, response, answer, { honest, someoneElses, payout, isTold: payout });
-  }
-
-  function list(call: Call, response: ServerResponse) {
-    if (scenario.lists === "none") {
-      return deliver(call, response, "honest", { honest: noSuchPath, someoneElses: noSuchPath });
+  /** Responds to a read or a list. */
+  async function show(call: Call, request: Request, response: ServerResponse) {
+    const isList = call.kind === "list";
+    if (isList && scenario.lists === "none") {
+      return deliver(call, response, "honest", { honest: await ask({ ...request, path: "/v1/none" }) });
     }
-    const matching = ledger.payouts.filter(
-      ({ request }) => request.reference === (call.reference ?? request.reference),
-    );
-    call.entry = matching[0]?.entry;
-    const items = matching.toReversed().map((payout) => recordView(payout, clockAhead));
-    const honest = honestly(200, "DisbursementListEnvelope", { data: { items } });
-    const data = { items: [recordView(similarTo(matching[0]?.request), clockAhead)] };
-    const someoneElses = honestly(200, "DisbursementListEnvelope", { data });
-    const named = ledger.entryNamed(call.reference);
-    const answer = answerOf(`list ${named?.reference ?? call.reference}`, named?.story?.lists ?? scenario.lists);
-    deliver(call, response, answer, { honest, someoneElses, payout: matching[0], isTold: matching[0] });
+    const { payouts } = ledger;
+    const payout = isList
+      ? call.reference === undefined
+        ? payouts[0]
+        : ledger.byMerchantsReference(call.reference)
+      : ledger.byReference(call.reference ?? "");
+    const entry = isList ? ledger.entryNamed(call.reference) : payout?.entry;
+    call.entry = payout?.entry;
+    const other = somebodyElses(payout && { ...payout.record, phoneNumber: payout.record.customer.phoneNumber });
+    const { reads = [], lists = [] } = { ...scenario, ...entry?.story };
+    const name = `${isList ? "list " : ""}${entry?.reference ?? call.reference}`;
+    const count = nth(`read ${name}`);
+    const stated = isList ? (lists as readonly Answer[])[count] : reads[count];
+    const answer = service.during.reads ?? drawn("read", name, count)?.answer ?? stated ?? "honest";
+    const someoneElses = reply(isList ? { items: [other] } : other);
+    deliver(call, response, answer, { honest: await ask(request), someoneElses, payout, isTold: true });
   }
 
   function deliver(
     call: Call,
     response: ServerResponse,
     answer: Answer,
-    {
-      honest,
-      someoneElses,
-      payout,
-      isTold,
-    }: { honest: Honest; someoneElses: Honest; payout?: Payout; isTold?: Payout },
+    about: { honest: Reply; someoneElses?: Reply; payout?: Payout | undefined; isTold?: boolean },
   ) {
     if (response.destroyed) return;
-    if (payout?.entry?.fate === "added") honest = withAddedStatus(honest);
+    const { honest, someoneElses = honest, payout, isTold } = about;
+    if (payout?.entry?.fate === "added") honest.text = withAddedStatus(honest.text);
     if (clockAhead !== 0) response.setHeader("date", dateIn(0));
-    if (isTold && answer === "honest") show(isTold, call.start);
+    if (payout && isTold && answer === "honest") ledger.show(payout, call.start);
     const { timeoutMs } = settings;
     call.sent = send(answer, { response, honest, someoneElses, timeoutMs, fill: fillFor(payout, call.body) });
   }
 
   /** Returns true if the connection was broken because the client used it again. */
-  function breaksConnection(
-    { connections }: Pick<Scenario, "connections">,
-    { socket }: IncomingMessage,
-    response: ServerResponse,
-  ): boolean {
+  function breaksConnection({ socket }: IncomingMessage, response: ServerResponse): boolean {
     const before = requestsOn.get(socket) ?? 0;
     requestsOn.set(socket, before + 1);
     if (connections === "close-after-response") response.on("finish", () => setImmediate(() => socket.destroy()));
@@ -289,58 +226,54 @@ export async function startService(
     return true;
   }
 
-  async function respond(request: IncomingMessage, response: ServerResponse) {
-    const at = performance.now() - began;
-    const received = await readRequest(request).catch((error: unknown) => {
-      if (request.complete) throw error;
-    });
-    // The program aborted the request, perhaps because it was killed.
-    if (!received) return;
-    const faults = requestFaults(received, settings.key);
-    const { body } = received;
-    const number = service.calls.length + 1;
-    const entry = body ? ledger.entryOfCreate(body) : ledger.entryNamed(received.reference);
-    const call: Call = { ...received, number, start: service.start, at, entry, faults };
-    service.calls.push(call);
-    response.on("close", () => (call.endedAt = performance.now() - began));
-    if (breaksConnection(scenario, request, response)) {
-      call.sent = { failure: "the kept connection was closed when it was used again" };
-    } else if (received.key !== settings.key) {
-      const honest = refusal(401, "The API key is not valid.");
-      deliver(call, response, "honest", { honest, someoneElses: honest });
-    } else if (received.kind === "create" && body) await create(call, response);
-    else if (received.kind === "read" || received.kind === "list") {
+  async function respond(request: Request, { socket }: IncomingMessage, response: ServerResponse, call: Call) {
+    const isShown = call.kind === "read" || call.kind === "list";
+    if (call.key === settings.key && call.body) await create(call, request, response);
+    else if (call.key !== settings.key || !isShown) {
+      deliver(call, response, "honest", { honest: await ask(request) });
+    } else {
       // On a busy machine, requests that the program has given up arrive late, and in any order. A response to such a
       // request tells the program nothing. The end of the connection is read one turn after the request.
       await nextTurn();
       await nextTurn();
-      const { destroyed, readableEnded } = request.socket;
-      if (destroyed || readableEnded) call.sent = { failure: "the program had closed the connection" };
-      else if (received.kind === "read") read(call, response);
-      else list(call, response);
-    } else {
-      const honest = received.kind === "create" ? refusal(400, faults.join("; ")) : noSuchPath;
-      deliver(call, response, "honest", { honest, someoneElses: honest });
+      if (socket.destroyed || socket.readableEnded) call.sent = { failure: "the program had closed the connection" };
+      else await show(call, request, response);
     }
   }
 
-  const { server, url } = await listen((request, response) => {
-    respond(request, response).catch((error: unknown) => {
-      service.fault ??= error;
+  const server = await listen(async (given, request, response) => {
+    const received = readRequest(given);
+    const { body, reference } = received;
+    const call: Call = {
+      ...received,
+      number: service.calls.length + 1,
+      start: service.start,
+      at: performance.now() - began,
+      entry: body ? ledger.entryOfCreate(body) : ledger.entryNamed(reference),
+      faults: requestFaults(received, settings.key),
+    };
+    service.calls.push(call);
+    response.on("close", () => (call.endedAt = performance.now() - began));
+    try {
+      if (breaksConnection(request, response)) {
+        call.sent = { failure: "the kept connection was closed when it was used again" };
+      } else await respond(given, request, response, call);
+    } catch (error) {
+      fault ??= error;
       response.destroy();
-    });
-  }, settings.port);
-  const service: HostileService & { fault?: unknown } = {
-    url,
+    }
+  });
+  const service: HostileService = {
+    url: server.url,
     ledger,
     calls: [],
-    foreignCalls: foreign.calls,
+    foreignCalls,
     start: 0,
     during: {},
     onCreate: async () => undefined,
     async close() {
-      await Promise.all([stop(server), stop(foreign.server)]);
-      if (service.fault !== undefined) throw service.fault;
+      await Promise.all([server.stop(), foreign.stop()]);
+      if (fault !== undefined) throw fault;
     },
   };
   return service;

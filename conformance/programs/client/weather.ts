@@ -1,12 +1,6 @@
 // Draws the faults of a bad network.
 import { pick, type Random } from "../../generate/random.ts";
-import type { Answer, Forged, Step } from "./steps.ts";
-
-const page = "<html><body>Something went wrong</body></html>";
-const html = { "content-type": "text/html" };
-
-/** The page of a gateway that stands before the service. */
-export const gateway = (status: number): Forged => ({ status, headers: html, body: page });
+import { gateway, type Answer, type Step } from "./answers.ts";
 
 const answers: readonly [Answer, ...Answer[]] = [
   "drop",

@@ -1,6 +1,6 @@
 // Genuine events: they must be acknowledged and take effect once, with the values that they state.
 import type { Context } from "./context.ts";
-import { accepted, accepts, judgeAccepted, resigned, type Scenario } from "./scenario.ts";
+import { accepted, accepts, judgeAccepted, resigned, type Scenario, scenario } from "./scenario.ts";
 import { describe, isSuccess } from "./send.ts";
 import { bodyOf, eventNames, type Data, type Event } from "./webhook.ts";
 
@@ -75,34 +75,24 @@ export const eventScenarios: Scenario[] = [
       await context.judgeEffects("receiver.takes-effect", event, 1, [sent]);
     },
   })),
-  {
-    id: "in-time",
-    name: "Three genuine events, timed",
-    ids: ["receiver.in-time"],
-    async run(context) {
-      const { timeoutMs } = context.limits;
-      for (let count = 0; count < 3; count += 1) {
-        const sent = await context.post(context.event());
-        const { durationMs } = sent.exchange;
-        const isInTime = sent.status !== undefined && durationMs <= timeoutMs;
-        const actual = sent.failure ?? `a response after ${durationMs} ms`;
-        context.judge("receiver.in-time", isInTime, `a response within ${timeoutMs} ms`, actual, [sent]);
-      }
-    },
-  },
-  {
-    id: "unknown-event",
-    name: "Events that the contract does not define",
-    ids: ["receiver.unknown-event"],
-    async run(context) {
-      const foreign = { ...context.event("wallet.credited"), data: { id: "7", status: "success" } as unknown as Data };
-      for (const event of [context.event("disbursement.reversed"), context.event("checkout.refunded"), foreign]) {
-        const sent = await context.post(event);
-        context.judge("receiver.unknown-event", isSuccess(sent), "a 2xx response", describe(sent), [sent]);
-        await context.judgeEffects("receiver.unknown-event", event, 0, [sent]);
-      }
-    },
-  },
+  scenario("receiver.in-time", "in-time", "Three genuine events, timed", async (context) => {
+    const { timeoutMs } = context.limits;
+    for (let count = 0; count < 3; count += 1) {
+      const sent = await context.post(context.event());
+      const { durationMs } = sent.exchange;
+      const isInTime = sent.status !== undefined && durationMs <= timeoutMs;
+      const actual = sent.failure ?? `a response after ${durationMs} ms`;
+      context.judge("receiver.in-time", isInTime, `a response within ${timeoutMs} ms`, actual, [sent]);
+    }
+  }),
+  scenario("receiver.unknown-event", "unknown-event", "Events that the contract does not define", async (context) => {
+    const foreign = { ...context.event("wallet.credited"), data: { id: "7", status: "success" } as unknown as Data };
+    for (const event of [context.event("disbursement.reversed"), context.event("checkout.refunded"), foreign]) {
+      const sent = await context.post(event);
+      context.judge("receiver.unknown-event", isSuccess(sent), "a 2xx response", describe(sent), [sent]);
+      await context.judgeEffects("receiver.unknown-event", event, 0, [sent]);
+    }
+  }),
   accepted("receiver.unknown-fields", "unknown-fields", "Events with fields that the contract does not define", [
     (genuine) => {
       const { event, data } = genuine.event;
@@ -118,36 +108,26 @@ export const eventScenarios: Scenario[] = [
   ...Object.entries(references).map(([kind, merchantsReference], index) =>
     exact(`reference-${index + 1}`, `A merchant's reference with ${kind}`, { merchantsReference }),
   ),
-  {
-    id: "large-body",
-    name: "An event of 16 KiB",
-    ids: ["receiver.large-body"],
-    async run(context) {
-      const event = context.event("checkout.completed", { metadata: "" });
-      event.data["metadata"] = "m".repeat(largestBody - bodyOf(event).length);
-      await accepts(context, "receiver.large-body", event);
-    },
-  },
+  scenario("receiver.large-body", "large-body", "An event of 16 KiB", async (context) => {
+    const event = context.event("checkout.completed", { metadata: "" });
+    event.data["metadata"] = "m".repeat(largestBody - bodyOf(event).length);
+    await accepts(context, "receiver.large-body", event);
+  }),
   accepted("receiver.slow-body", "slow-body", "An event whose body arrives in pieces", [
     ({ context }) => ({ slowly: { pieces: 8, delayMs: context.limits.pieceMs } }),
   ]),
-  {
-    id: "out-of-order",
-    name: "Events that arrive in the reverse order",
-    ids: ["receiver.any-order"],
-    async run(context) {
-      for (const [index, name] of eventNames.entries()) {
-        const createdAt = new Date(Date.now() - index * 3_600_000).toISOString();
-        const event = context.event(name, { createdAt, updatedAt: createdAt });
-        await accepts(context, "receiver.any-order", event, ({ body }) => context.stamp(event, body, -10 * index));
-      }
-    },
-  },
-  {
-    id: "same-payment",
-    name: "An unknown event about a payment, then the payment's own event",
-    ids: ["receiver.told-apart"],
-    async run(context) {
+  scenario("receiver.any-order", "out-of-order", "Events that arrive in the reverse order", async (context) => {
+    for (const [index, name] of eventNames.entries()) {
+      const createdAt = new Date(Date.now() - index * 3_600_000).toISOString();
+      const event = context.event(name, { createdAt, updatedAt: createdAt });
+      await accepts(context, "receiver.any-order", event, ({ body }) => context.stamp(event, body, -10 * index));
+    }
+  }),
+  scenario(
+    "receiver.told-apart",
+    "same-payment",
+    "An unknown event about a payment, then the payment's own event",
+    async (context) => {
       const early = context.event("disbursement.submitted");
       await context.post(early);
       await context.judgeEffects("receiver.told-apart", early, 0);
@@ -155,7 +135,7 @@ export const eventScenarios: Scenario[] = [
       const event = context.event("disbursement.completed", { reference, merchantsReference });
       await accepts(context, "receiver.told-apart", event);
     },
-  },
+  ),
   toldApart(
     "same-merchants-reference",
     "A checkout and its full refund, a disbursement with the same merchant's reference and amount",

@@ -1,6 +1,6 @@
 // Events that arrive more than once, because the service retries until it receives a 2xx response.
 import type { Change, Context, Sent } from "./context.ts";
-import { accepts, type Scenario } from "./scenario.ts";
+import { accepts, type Scenario, scenario } from "./scenario.ts";
 import { describe, isFinal, isSuccess } from "./send.ts";
 import { bodyOf, type Event } from "./webhook.ts";
 
@@ -134,17 +134,18 @@ const forEvents = (
   id: string,
   name: string,
   count: number,
-  work: (context: Context, event: Event, index: number) => Promise<unknown>,
-  needs: Scenario["needs"] = [],
-): Scenario => ({
-  id,
-  name,
-  ids: [requirement],
-  needs,
-  async run(context) {
-    for (let index = 0; index < count; index += 1) await work(context, context.event(), index);
-  },
-});
+  work: (context: Context, event: Event) => Promise<unknown>,
+  needs?: Scenario["needs"],
+) =>
+  scenario(
+    requirement,
+    id,
+    name,
+    async (context) => {
+      for (let index = 0; index < count; index += 1) await work(context, context.event());
+    },
+    needs,
+  );
 
 async function sendsInTurn(context: Context, event: Event, changes: readonly Change[]) {
   for (const change of changes) await judgeRepeat(context, once, event, await context.post(event, change));
@@ -166,11 +167,11 @@ export const repeatScenarios: Scenario[] = [
     const stamp = context.stamp(event, bodyOf(event));
     return sendsInTurn(context, event, Array(4).fill(() => stamp) as Change[]);
   }),
-  {
-    id: "at-once",
-    name: `${races} events, each of which arrives eight times at once`,
-    ids: ["receiver.once-at-once"],
-    async run(context) {
+  scenario(
+    "receiver.once-at-once",
+    "at-once",
+    `${races} events, each of which arrives eight times at once`,
+    async (context) => {
       for (let round = 0; round < races; round += 1) {
         const event = context.event(round % 2 === 0 ? "disbursement.completed" : "checkout.completed");
         const beforeLastByte = barrier(copies);
@@ -178,7 +179,7 @@ export const repeatScenarios: Scenario[] = [
         await settles(context, "receiver.once-at-once", event);
       }
     },
-  },
+  ),
   forEvents(remembers, "much-later", "An event again after thirty others", 1, async (context, event) => {
     await accepts(context, remembers, event);
     for (let count = 0; count < 30; count += 1) await context.post(context.event());
@@ -213,19 +214,18 @@ export const repeatScenarios: Scenario[] = [
       }
     },
   },
-  {
-    // Before the restarts, so that a receiver which forgets only then does not fail here too.
-    id: "half-a-minute-later",
-    name: "The first event of the run again, after half a minute or more",
-    ids: [remembers],
-    async run(context) {
+  scenario(
+    remembers,
+    "half-a-minute-later",
+    "The first event of the run again, after half a minute or more",
+    async (context) => {
       if (!context.earliest()) await accepts(context, remembers, context.event());
       const first = context.earliest();
       if (!first) return;
       await context.sleep(Math.max(0, first.at + context.limits.repeatMs - Date.now()));
       await settles(context, remembers, first.event);
     },
-  },
+  ),
   forEvents(
     acknowledged,
     "killed-in-outage",

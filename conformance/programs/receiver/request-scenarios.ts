@@ -9,6 +9,7 @@ import {
   resigned,
   signing,
   type Scenario,
+  scenario,
 } from "./scenario.ts";
 import { describe, isSuccess } from "./send.ts";
 import type { Header } from "./send.ts";
@@ -95,57 +96,56 @@ export const requestScenarios: Scenario[] = [
       ],
     }),
   ]),
-  ...stampFields.map((field): Scenario => ({
-    id: `doubled-${stampNames[field]}`,
-    name: `A handled event again, with a second ${stampNames[field]}`,
-    ids: ["receiver.doubled-headers"],
-    async run(context) {
-      const id = "receiver.doubled-headers";
-      const event = context.event();
-      await accepts(context, id, event);
-      const other = context.event();
-      const second: Stamp = {
-        ...context.stamp(other, bodyOf(other)),
-        timestamp: String(Math.floor(Date.now() / 1000) + 1),
-      };
-      const header: Header = [stampNames[field], second[field]];
-      for (const isFirst of [true, false]) {
-        const sent = await context.post(event, () => ({
-          headers: (headers) => (isFirst ? [header, ...headers] : [...headers, header]),
-        }));
-        judgeNoFault(context, id, sent);
-        await context.judgeEffects(id, event, 1, [sent]);
-        await context.judgeEffects(id, other, 0, [sent]);
-      }
-    },
-  })),
+  ...stampFields.map((field): Scenario =>
+    scenario(
+      "receiver.doubled-headers",
+      `doubled-${stampNames[field]}`,
+      `A handled event again, with a second ${stampNames[field]}`,
+      async (context) => {
+        const id = "receiver.doubled-headers";
+        const event = context.event();
+        await accepts(context, id, event);
+        const other = context.event();
+        const second: Stamp = {
+          ...context.stamp(other, bodyOf(other)),
+          timestamp: String(Math.floor(Date.now() / 1000) + 1),
+        };
+        const header: Header = [stampNames[field], second[field]];
+        for (const isFirst of [true, false]) {
+          const sent = await context.post(event, () => ({
+            headers: (headers) => (isFirst ? [header, ...headers] : [...headers, header]),
+          }));
+          judgeNoFault(context, id, sent);
+          await context.judgeEffects(id, event, 1, [sent]);
+          await context.judgeEffects(id, other, 0, [sent]);
+        }
+      },
+    ),
+  ),
   accepted("receiver.charset-accepted", "charset", "The content type with a charset", [
     () => ({ type: "application/json; charset=utf-8" }),
   ]),
-  ...Object.entries(otherTypes).map(([what, type], index): Scenario => ({
-    id: `other-type-${index + 1}`,
-    name: `A genuine event with ${what}`,
-    ids: ["receiver.honest-status"],
-    async run(context) {
+  ...Object.entries(otherTypes).map(([what, type], index): Scenario =>
+    scenario("receiver.honest-status", `other-type-${index + 1}`, `A genuine event with ${what}`, async (context) => {
       const id = "receiver.honest-status";
       const event = context.event();
       const sent = await context.post(event, () => ({ type }));
       judgeNoFault(context, id, sent);
       // A response says what happened: 2xx if the event took effect, any other status if it did not.
       await context.judgeEffects(id, event, isSuccess(sent) ? 1 : 0, [sent]);
-    },
-  })),
+    }),
+  ),
   refused(
     "receiver.post-only",
     "other-methods",
     "Genuine events with other methods than POST",
     ["GET", "PUT", "DELETE"].map((method) => () => ({ method })),
   ),
-  {
-    id: "broken-off",
-    name: "A genuine event whose connection breaks off, then the whole event",
-    ids: ["receiver.whole-body"],
-    async run(context) {
+  scenario(
+    "receiver.whole-body",
+    "broken-off",
+    "A genuine event whose connection breaks off, then the whole event",
+    async (context) => {
       for (const share of [0.5, 0.99]) {
         const event = context.event();
         const afterMs = context.limits.pieceMs;
@@ -156,38 +156,35 @@ export const requestScenarios: Scenario[] = [
         await accepts(context, "receiver.whole-body", event);
       }
     },
-  },
-  {
-    id: "no-events",
-    name: "Signed bodies that are not events",
-    ids: ["receiver.no-event-ignored"],
-    async run(context) {
-      const id = "receiver.no-event-ignored";
-      for (const text of noEvents) {
-        const event = context.event();
-        const sent = await context.post(event, (genuine) => resigned(genuine, text));
-        judgeNoFault(context, id, sent);
-        context.judge(id, sent.status !== 410, "another status than 410", describe(sent), [sent]);
-        await context.judgeEffects(id, event, 0, [sent]);
-      }
-    },
-  },
-  ...Object.entries(hostile).map(([what, body], index): Scenario => ({
-    id: `hostile-${index + 1}`,
-    name: `A stranger sends ${what}, then a genuine event arrives`,
-    ids: ["receiver.survives-strangers"],
-    async run(context) {
-      const id = "receiver.survives-strangers";
-      const stranger = context.event();
-      const sent = await context.post(stranger, () => ({ body }));
-      // A receiver may close the connection instead of reading a body that is too large.
-      const isTimeout = sent.failure?.startsWith("no response") ?? false;
-      const isFine = sent.status === undefined ? !isTimeout : sent.status >= 400 && sent.status <= 499;
-      context.judge(id, isFine, "a 4xx response or a closed connection", describe(sent), [sent]);
-      await context.judgeEffects(id, stranger, 0, [sent]);
-      await accepts(context, id, context.event());
-    },
-  })),
+  ),
+  scenario("receiver.no-event-ignored", "no-events", "Signed bodies that are not events", async (context) => {
+    const id = "receiver.no-event-ignored";
+    for (const text of noEvents) {
+      const event = context.event();
+      const sent = await context.post(event, (genuine) => resigned(genuine, text));
+      judgeNoFault(context, id, sent);
+      context.judge(id, sent.status !== 410, "another status than 410", describe(sent), [sent]);
+      await context.judgeEffects(id, event, 0, [sent]);
+    }
+  }),
+  ...Object.entries(hostile).map(([what, body], index): Scenario =>
+    scenario(
+      "receiver.survives-strangers",
+      `hostile-${index + 1}`,
+      `A stranger sends ${what}, then a genuine event arrives`,
+      async (context) => {
+        const id = "receiver.survives-strangers";
+        const stranger = context.event();
+        const sent = await context.post(stranger, () => ({ body }));
+        // A receiver may close the connection instead of reading a body that is too large.
+        const isTimeout = sent.failure?.startsWith("no response") ?? false;
+        const isFine = sent.status === undefined ? !isTimeout : sent.status >= 400 && sent.status <= 499;
+        context.judge(id, isFine, "a 4xx response or a closed connection", describe(sent), [sent]);
+        await context.judgeEffects(id, stranger, 0, [sent]);
+        await accepts(context, id, context.event());
+      },
+    ),
+  ),
   {
     id: "stalled-senders",
     name: "A genuine event while five other requests do not end",

@@ -22,6 +22,15 @@ export type Scenario = {
   run(context: Context): Promise<void>;
 };
 
+/** A scenario that judges one requirement. */
+export const scenario = (
+  requirement: string,
+  id: string,
+  name: string,
+  run: Scenario["run"],
+  needs: Scenario["needs"] = [],
+): Scenario => ({ id, name, ids: [requirement], needs, run });
+
 /** Returns another body, signed as the service would sign it. */
 export const resigned = ({ context, event }: Genuine, text: Buffer | string): Altered => {
   const body = Buffer.from(text);

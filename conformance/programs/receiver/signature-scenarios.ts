@@ -1,6 +1,6 @@
 // Events that are forged, altered or stale, and genuine events with unusual signatures.
 import type { Change, Genuine, Sent } from "./context.ts";
-import { accepted, accepts, refused, resigned, signing, type Scenario } from "./scenario.ts";
+import { accepted, accepts, refused, resigned, signing, type Scenario, scenario } from "./scenario.ts";
 import { describe } from "./send.ts";
 import { bodyOf, keyOf, macOf, type Event } from "./webhook.ts";
 
@@ -230,16 +230,16 @@ export const signatureScenarios: Scenario[] = [
     ),
     { needs: ["old-secret"] },
   ),
-  {
-    id: "forgery-first",
-    name: "A forged event, then the genuine event with the same id",
-    ids: ["receiver.forgery-blocks-nothing"],
-    async run(context) {
+  scenario(
+    "receiver.forgery-blocks-nothing",
+    "forgery-first",
+    "A forged event, then the genuine event with the same id",
+    async (context) => {
       const event = context.event();
       await context.post(event, () => ({ signature: forged }));
       await accepts(context, "receiver.forgery-blocks-nothing", event);
     },
-  },
+  ),
   reveals(
     "receiver.never-gone",
     "gone",

@@ -1,11 +1,12 @@
 // The receiver under test: the probe that says what it did, the command that starts it, which a run can kill, and the command
 // that makes its effects fail.
-import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { CannotRun } from "../../results.ts";
+import { startGroup } from "../process-group.ts";
 
 /** What the receiver did once because of an event. */
 export type Effect = {
@@ -131,32 +132,21 @@ async function isListening({ host, port }: Address): Promise<boolean> {
   }
 }
 
-const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
-
-/** Sends a signal to the process group of a command. */
-function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals) {
-  try {
-    if (pid !== undefined) process.kill(-pid, signal);
-  } catch {
-    // The group has ended already.
-  }
-}
-
-/** Starts a shell command in a process group of its own, and keeps the end of what it prints to stderr. */
+/** Starts a shell command, and keeps the end of what it prints to stderr. */
 function start(command: string, env: NodeJS.ProcessEnv) {
-  const child = spawn("/bin/sh", ["-c", command], { env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const { child, ended, signal } = startGroup(command, env);
   let errors = "";
+  child.stdin.end();
   child.stdout.resume();
   child.stderr.on("data", (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-quotedLength)));
-  const ended = once(child, "close").catch(() => undefined);
   return {
     child,
     errors: () => errors.trim(),
     /** Ends the group. Kills it if the signal does not end it in time. */
-    async stop(signal: NodeJS.Signals) {
-      signalGroup(child, signal);
-      if (signal !== "SIGKILL") await Promise.race([ended, sleep(stopMs)]);
-      signalGroup(child, "SIGKILL");
+    async stop(name: NodeJS.Signals) {
+      signal(name);
+      if (name !== "SIGKILL") await Promise.race([ended, sleep(stopMs)]);
+      signal("SIGKILL");
       await ended;
     },
   };
@@ -167,7 +157,8 @@ async function until(started: ReturnType<typeof start>, holds: () => Promise<boo
   const end = performance.now() + startMs;
   while (!(await holds())) {
     const why = started.errors() === "" ? "" : ` It printed: ${started.errors()}`;
-    if (hasEnded(started.child)) throw new CannotRun(`${what} has ended.${why}`);
+    if (started.child.exitCode !== null || started.child.signalCode !== null)
+      throw new CannotRun(`${what} has ended.${why}`);
     if (performance.now() > end) throw new CannotRun(`${what} did not do so within ${startMs / 1000} s.${why}`);
     await sleep(pollMs);
   }

@@ -62,6 +62,8 @@ const ends = {
   expiry: "checkout.cancelled",
 };
 
+const asRecord = "events.data-is-the-record";
+
 const eventOf = (json: unknown) => (json ?? {}) as { event?: unknown; data?: Record<string, unknown> };
 
 /** Expects a notification to have this event, with the schema of the event and the data of a record. */
@@ -76,8 +78,8 @@ function expectEvent(
   // The schema of checkout.failed is CheckoutFailedEvent.
   const schema = `${event.replaceAll(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`;
   const faults = context.validator(schema)(notification.json);
-  expectNoFaults(context, "events.data-is-the-record", `a body that matches ${schema}`, faults);
-  same(context, "events.data-is-the-record", { what: "the event's data", actual: data, expected: record });
+  expectNoFaults(context, asRecord, `a body that matches ${schema}`, faults);
+  same(context, asRecord, { what: "the event's data", actual: data, expected: record });
 }
 
 /** Creates a payout that the phone number's suffix settles, and returns its first notification. */
@@ -144,50 +146,38 @@ export const checks: readonly Check[] = [
       holds(context, id, onlyNew, "only the new secret's signature after that", "other signatures");
     },
   ),
-  judges(
-    ["events.disbursement", "events.data-is-the-record"],
-    { pays: Object.keys(payouts).length, needs },
-    async (context, id) => {
-      for (const [suffix, event] of Object.entries(payouts)) {
-        const { reference, notification } = await notified(context, suffix);
-        const { data: record } = await verified(context, reference);
-        expectEvent(context, id, notification, { event, record, when: `for a phone number ending in ${suffix}` });
-      }
-    },
-  ),
-  judges(
-    ["events.checkout", "events.data-is-the-record"],
-    { needs: ["receiver", "clock", "finish"] },
-    async (context, id) => {
-      for (const [end, event] of Object.entries(ends)) {
-        const box = mailbox(context);
-        const { reference } = await started(context, { webhookURL: box.url });
-        await (end === "expiry" ? advance(context, 1860) : finishCheckout(context, reference, end));
-        const notification = await first(context, box);
-        const record = dataOf(await verifyCheckout(context, reference));
-        expectEvent(context, id, notification, { event, record, when: `after ${end}` });
-      }
-    },
-  ),
-  judges(
-    "events.data-is-the-record",
-    { name: "Event data equals the record during the delivery", pays: 1, needs },
-    async (context, id) => {
-      const looked = Promise.withResolvers<TargetResponse>();
-      // If the check ends early, nothing else handles a rejection.
-      looked.promise.catch(() => undefined);
-      const box = mailbox(context, (response) => {
-        const { data } = eventOf(box.received[0]?.json);
-        void verifyDisbursement(context, textOf(data?.["reference"]))
-          .then(looked.resolve, looked.reject)
-          .finally(() => response.writeHead(204).end());
-      });
-      const { data } = eventOf((await notified(context, "473", box)).notification.json);
-      const response = await looked.promise;
-      const expected = "data equal to the record from verify during the delivery";
-      holds(context, id, equal(data, dataOf(response)), expected, describeResponse(response), response);
-    },
-  ),
+  judges(["events.disbursement", asRecord], { pays: Object.keys(payouts).length, needs }, async (context, id) => {
+    for (const [suffix, event] of Object.entries(payouts)) {
+      const { reference, notification } = await notified(context, suffix);
+      const { data: record } = await verified(context, reference);
+      expectEvent(context, id, notification, { event, record, when: `for a phone number ending in ${suffix}` });
+    }
+  }),
+  judges(["events.checkout", asRecord], { needs: ["receiver", "clock", "finish"] }, async (context, id) => {
+    for (const [end, event] of Object.entries(ends)) {
+      const box = mailbox(context);
+      const { reference } = await started(context, { webhookURL: box.url });
+      await (end === "expiry" ? advance(context, 1860) : finishCheckout(context, reference, end));
+      const notification = await first(context, box);
+      const record = dataOf(await verifyCheckout(context, reference));
+      expectEvent(context, id, notification, { event, record, when: `after ${end}` });
+    }
+  }),
+  judges(asRecord, { name: "Data equals the record during the delivery", pays: 1, needs }, async (context, id) => {
+    const looked = Promise.withResolvers<TargetResponse>();
+    // If the check ends early, nothing else handles a rejection.
+    looked.promise.catch(() => undefined);
+    const box = mailbox(context, (response) => {
+      const { data } = eventOf(box.received[0]?.json);
+      void verifyDisbursement(context, textOf(data?.["reference"]))
+        .then(looked.resolve, looked.reject)
+        .finally(() => response.writeHead(204).end());
+    });
+    const { data } = eventOf((await notified(context, "473", box)).notification.json);
+    const response = await looked.promise;
+    const expected = "data equal to the record from verify during the delivery";
+    holds(context, id, equal(data, dataOf(response)), expected, describeResponse(response), response);
+  }),
   judges("events.once", { pays: 2, needs }, async (context, id) => {
     for (const suffix of ["001", "473"]) {
       const { box } = await notified(context, suffix);
@@ -197,7 +187,7 @@ export const checks: readonly Check[] = [
     }
   }),
   judges(
-    ["events.data-is-the-record", "signature.headers"],
+    [asRecord, "signature.headers"],
     { name: "Every webhook of the run is well-formed", needs: ["receiver"], offline: true, phase: "closing" },
     async (context, id) => {
       const all = context.receiver?.all ?? [];

@@ -1,5 +1,6 @@
 // Servers whose records, references, webhooks or checkouts change, vanish or mix up long after the create (§2.1, §2.3,
 // §4.2, §4.3, §6, D3, D6, D15).
+import type { RequirementId } from "../../../generated/requirement-ids.ts";
 import {
   alone,
   also,
@@ -69,7 +70,7 @@ const succeedsEarly =
     });
   };
 
-const onlyFacts = ["life.facts-kept", "life.payouts-apart", "life.references-used"];
+const onlyFacts: RequirementId[] = ["life.facts-kept", "life.payouts-apart", "life.references-used"];
 
 /** The checks of this requirement pay amounts and references of every kind, to every kind of address. */
 const ofPayouts = provokedBy("records.as-requested", {

@@ -1,5 +1,6 @@
 // Servers that refuse a request, but pay it, use its reference up, send a webhook, change a record or remember it (§5 to
 // §7).
+import type { RequirementId } from "../../../generated/requirement-ids.ts";
 import { alone, also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
 import { afterRefusal, changesRecords, notify, payFrom, reserves, type Fits } from "../../broken/memory.ts";
 import { disbursementIn, hasNoKey, isOf, sent, textIn, typeOf, type Fields } from "../../broken/calls.ts";
@@ -21,7 +22,7 @@ const isMalformed = (call: Call) => disbursementIn(call) === undefined;
 const pays = (fits: Fits) => afterRefusal(fits, payFrom);
 const notifies = (fits: Fits) => afterRefusal(fits, (call) => notify(textIn(call, "webhookURL")));
 /** A refused request that is paid, as the webhook of its payout shows. */
-const paysVisibly = (id: string, fits: Fits) =>
+const paysVisibly = (id: RequirementId, fits: Fits) =>
   caughtOnlyBy([id, "refused.no-webhook", "life.webhooks-addressed"], also("refused.no-webhook", pays(fits)));
 const paysUnsupported = (fits: Fits) => paysVisibly("refused.unsupported-leaves-nothing", fits);
 

@@ -3,7 +3,7 @@
 import { judges, type Context, type Check } from "../../check.ts";
 import { hasControl } from "../../run-options.ts";
 import type { Notification } from "../../target/receiver.ts";
-import { shapeOf, checkoutStatus, ended, noneEnded } from "../../steps/checkouts.ts";
+import { shapeOf, checkoutStatus, ended, noneEnded, textsIn } from "../../steps/checkouts.ts";
 import { respondWith } from "../deliveries/checks.ts";
 import { arrived, eventName, expectArrival, expectNotification, first, mailbox } from "../../steps/notifications.ts";
 import { checkoutBody } from "../../steps/bodies.ts";
@@ -14,8 +14,6 @@ import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
-/** The ids of the requirements that can be judged on a single notification. */
-const ofOne = ["webhook.truth", "webhook.event-names", "webhook.payload", "webhook.headers"] as const;
 /** Words for each status, as they occur in statuses and event names. */
 const statusWords: [status: string, words: RegExp][] = [
   ["failed", /fail|reject|declin|unsuccess/i],
@@ -56,11 +54,8 @@ export function otherStatus(context: Context, id: RequirementId, wanted: "succes
 }
 
 /** Returns the strings in a JSON value whose field names match. */
-function valuesUnder(value: unknown, name: RegExp, key = ""): string[] {
-  if (typeof value === "string") return name.test(key) ? [value] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([inner, next]) => valuesUnder(next, name, inner));
-}
+const valuesUnder = (json: unknown, field: RegExp) =>
+  textsIn(json).flatMap(([name, text]) => (field.test(name) ? [text] : []));
 
 /** Returns the statuses that these texts name. Texts that name no status are left out. */
 const recognised = (texts: readonly string[]) =>
@@ -97,28 +92,24 @@ async function* judgeOutcome(context: Context, id: RequirementId, phoneNumber: s
   return notification;
 }
 
-const transport = new Set([
-  "host",
-  "connection",
-  "content-length",
-  "accept",
-  "accept-encoding",
-  "user-agent",
-  "transfer-encoding",
-]);
+const transport = /^(host|connection|content-length|accept|accept-encoding|user-agent|transfer-encoding)$/;
 const headerNames = ({ headers }: Notification) =>
   Object.keys(headers)
-    .filter((name) => !transport.has(name))
+    .filter((name) => !transport.test(name))
     .toSorted();
 
 export const checks: readonly Check[] = [
-  judges(["webhook.disbursement-success", ...ofOne], { pays: 1, needs: ["receiver"] }, async function* (context) {
-    const { recipient } = context.options;
-    const notification = yield* judgeOutcome(context, "webhook.disbursement-success", recipient, "success");
-    context.observe("webhook.event-names", "name", eventName(notification.json));
-    context.observe("webhook.payload", "fields", shapeOf(notification.json));
-    context.observe("webhook.headers", "names", headerNames(notification));
-  }),
+  judges(
+    ["webhook.disbursement-success", "webhook.truth", "webhook.event-names", "webhook.payload", "webhook.headers"],
+    { pays: 1, needs: ["receiver"] },
+    async function* (context) {
+      const { recipient } = context.options;
+      const notification = yield* judgeOutcome(context, "webhook.disbursement-success", recipient, "success");
+      context.observe("webhook.event-names", "name", eventName(notification.json));
+      context.observe("webhook.payload", "fields", shapeOf(notification.json));
+      context.observe("webhook.headers", "names", headerNames(notification));
+    },
+  ),
   judges(
     ["webhook.disbursement-failure", "webhook.truth"],
     { pays: 1, needs: ["receiver", "failing-recipient"] },
