@@ -70,7 +70,7 @@ export const joined =
       });
 
 /** What a topic declares of a fault, besides the requirement and the defect under which it stands. */
-type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly RequirementId[] };
+type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly RequirementId[]; isAlone?: true };
 type Ids = RequirementId | readonly RequirementId[];
 
 /** The faults of a topic, each named after the requirement and by a sentence that describes the defect. */
@@ -95,6 +95,16 @@ export const caughtOnlyBy = (ids: Ids, fault: How | Declared, profile: Profile =
   onlyBy: { ids: [ids].flat(), profile },
 });
 
+/** Declares that only the requirement under which a fault stands catches it. The interface states this requirement. */
+export const alone = (fault: How | Declared): Declared => ({ ...declared(fault), isAlone: true });
+
+/** Declares that the checks of this requirement provoke all these faults (see `Fault.through`). */
+export const provokedBy = (id: RequirementId, faults: Grouped): Grouped =>
+  mapValues(faults, (defects) => mapValues(defects, (fault) => through(id, fault)));
+
+const mapValues = <From, To>(fields: Readonly<Record<string, From>>, change: (value: From) => To) =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, change(value)]));
+
 /** Makes faults that differ in one value. */
 export const forEach = <const T>(
   values: readonly T[],
@@ -107,6 +117,7 @@ export const listed = (faults: Faults): Fault[] =>
     if (typeof fault !== "function" && !("how" in fault))
       return Object.entries(fault).flatMap(([defect, each]) => listed({ [`${name}: ${defect}`]: each } as Faults));
     const [id = "", defect = ""] = name.split(/: (.*)/s);
-    const { also: others = [], ...rest } = declared(fault as How | Declared);
-    return [{ id: name, defect, violates: [id as RequirementId, ...others], ...rest }];
+    const { also: others = [], isAlone, ...rest } = declared(fault as How | Declared);
+    const onlyBy = { ids: [id as RequirementId], profile: "core" } as const;
+    return [{ id: name, defect, violates: [id as RequirementId, ...others], ...(isAlone ? { onlyBy } : {}), ...rest }];
   });
