@@ -17,7 +17,7 @@ type Serve = Parameters<typeof listen>[0];
 const json = { "content-type": "application/json" };
 
 // conformance/cli/probe.test.ts has targets that respond like another service.
-describe.concurrent("a target is not certified", () => {
+describe("a target is not certified", () => {
   test.each<[what: string, code: number, says: RegExp, serve: Serve]>([
     [
       "returns 200 for everything",

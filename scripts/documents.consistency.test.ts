@@ -1,5 +1,4 @@
-// Links between documents lead to files, decisions that are cited exist, and no command downloads a package by a name
-// that anybody could register.
+// Links between documents lead to files, and no command downloads a package by a name that anybody could register.
 import { existsSync } from "node:fs";
 import { glob, readFile } from "node:fs/promises";
 import { basename } from "node:path";
@@ -28,18 +27,6 @@ test("every link between documents leads to a file, so that it works without a s
     }
   }
   expect(dead).toEqual([]);
-});
-
-test("every decision that the project cites exists, once", async () => {
-  const numbers = [...(await read("DECISIONS.md")).matchAll(/^## (D\d+a?) /gm)].map(([, number]) => number!);
-  expect(new Set(numbers).size).toBe(numbers.length);
-  const unknown: string[] = [];
-  const texts = "{DECISIONS.md,{spec,server,client,conformance}/**/*.{ts,md,yaml,yml,sql,eta,css,js,mjs,py,go,php}}";
-  for (const file of await filesOf(texts)) {
-    const cited = (await read(file)).match(/\bD\d{1,3}a?\b/g) ?? [];
-    unknown.push(...cited.filter((number) => !numbers.includes(number)).map((number) => `${file}: ${number}`));
-  }
-  expect(unknown).toEqual([]);
 });
 
 test("no text lets npm download a package of ours by its name, which anybody could register", async () => {

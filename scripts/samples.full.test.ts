@@ -6,7 +6,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import document from "../generated/openapi.json" with { type: "json" };
 import { isMissing, toolchains } from "../conformance/examples/examples.ts";
 import { startServer, type TestServer } from "../server/testing/server.ts";
-import { operationsOf } from "./docs/contract.ts";
+import { EXAMPLE_URL } from "../server/http/docs/pages.ts";
+import { exampleOf, operationsOf, resolved } from "./docs/contract.ts";
+import { curlOf } from "./docs/reference-page.ts";
 import { readSamples, sampleFile } from "./docs/samples.ts";
 
 let server: TestServer;
@@ -18,7 +20,7 @@ const run = (program: string, args: string[], cwd?: string) =>
   promisify(execFile)(program, args, { cwd, env: { ...process.env, BASE_URL: server.url, API_KEY: server.key } });
 
 const samples = await readSamples();
-const operations = operationsOf(document.paths);
+const operations = operationsOf(resolved(document)["paths"]);
 const idsOf = (found: typeof operations): string[] => found.map(({ operation }) => operation["operationId"]);
 const payments = idsOf(operations.filter(({ path }) => path.startsWith("/v1/")));
 
@@ -42,22 +44,15 @@ describe("the samples for curl", () => {
   const NEEDS_OTHERS = new Set(["replayDelivery", "claimDeliveries", "reportAttempt"]);
 
   test("are requests that the server accepts", async () => {
-    const page = await (await fetch(`${server.url}/docs/reference`)).text();
     const refused: string[] = [];
-    for (const id of idsOf(operations)) {
+    for (const { method, path, operation } of operations) {
+      const id: string = operation["operationId"];
       await server.request("POST", "/sandbox/reset");
       const { reference } = (await server.createPayout({ reference: "for the samples" })).body.data;
       const body = { amount: 100, country: "CI", currency: "XOF" };
       const checkout = (await server.request("POST", "/v1/checkouts", { body })).body.data.reference;
-      const html = page
-        .split(`<h3 id="${id}">`)[1]!
-        .split(/<code class="language-sh">/)[1]!
-        .split("</code>")[0]!;
-      const command = html
-        .replaceAll(/<[^>]+>/g, "")
-        .replaceAll("&quot;", '"')
-        .replaceAll("&#x27;", "'")
-        .replaceAll("&amp;", "&")
+      const command = curlOf(method, path, exampleOf(operation["requestBody"]))
+        .replace(EXAMPLE_URL, server.url)
         .replaceAll("$DELIVERY", "msg_of_nobody")
         .replaceAll("$REFERENCE", id.includes("Checkout") ? checkout : reference)
         .replace("curl -sS", "curl -sS -o /dev/null -w '%{http_code}'");

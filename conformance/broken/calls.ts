@@ -53,6 +53,22 @@ export const extraIn = (fields: Fields) => Object.keys(fields).find((name) => na
 /** Moves a time of a record, in milliseconds. */
 export const shifted = (time: unknown, ms: number): string => new Date(Date.parse(String(time)) + ms).toISOString();
 
+/** Returns a function that exchanges its argument with that of another call within these milliseconds. */
+export const exchangesWithin = <T>(ms: number, { sleep }: World) => {
+  let waiting: { own: T; resolve: (other: T) => void } | undefined;
+  return async (own: T): Promise<T> => {
+    const earlier = waiting;
+    waiting = undefined;
+    earlier?.resolve(own);
+    if (earlier) return earlier.own;
+    const { promise, resolve } = Promise.withResolvers<T>();
+    const mine = { own, resolve };
+    waiting = mine;
+    const other = await Promise.race([promise, sleep(ms)]);
+    if (waiting === mine) waiting = undefined;
+    return other ?? own;
+  };
+};
 /** Returns a function that returns true at every nth call. */
 export const everyNth = (n: number) => {
   let count = 0;

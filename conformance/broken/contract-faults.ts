@@ -1,5 +1,6 @@
 // Servers whose fault the contract's schemas can say: a response or an event that lacks a field or has it with another
 // type, and a request that is accepted although one of its fields is missing, of another type or out of its bounds.
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { openapi, type Schema } from "../contract/contract.ts";
 import { accepts, data } from "./changes.ts";
 import { without, type Operation, type Fields } from "./calls.ts";
@@ -41,7 +42,13 @@ function replaced(within: unknown, path: string, change: (value: unknown) => unk
 const ofAnotherType = (value: unknown) => (typeof value === "string" ? 7 : JSON.stringify(value));
 
 /** The responses, each with the requirement about its shape, and the requirement whose checks provoke it. */
-const responses: [operation: Operation, schema: string, shape: string, provokedBy: string, absent?: string][] = [
+const responses: [
+  operation: Operation,
+  schema: string,
+  shape: RequirementId,
+  provokedBy: RequirementId,
+  absent?: RequirementId,
+][] = [
   ["createDisbursement", "DisbursementCreated", "create.result-shape", "create.accepted"],
   ["verifyDisbursement", "Disbursement", "verify.record-shape", "verify.webhook-address", "verify.webhook-address"],
   ["createCheckout", "CheckoutCreated", "checkout-body.shape", "checkout-body.shape"],
@@ -52,31 +59,19 @@ const responses: [operation: Operation, schema: string, shape: string, provokedB
   ["listDeliveries", "DeliveryList", "answers.exact", "sandbox.deliveries"],
 ];
 
-const ofResponses = responses.map(([operation, schema, shape, provokedBy, absent = shape]): Faults => {
-  const fields = fieldsOf(schemas[schema]!);
-  const puts = (field: string, change: (value: unknown) => unknown) =>
-    data(operation, (body) => replaced(body, field, change));
-  const lacks = (names: readonly string[], by = provokedBy) =>
-    forEach(names, (field) => [
-      `${operation} leaves ${field} out.`,
-      through(
-        by,
-        puts(field, () => undefined),
-      ),
-    ]);
-  const types = forEach(fields, (field) => [
-    `${operation} returns ${field} with another type.`,
-    through(provokedBy, puts(field, ofAnotherType)),
-  ]);
-  const required = fields.filter((field) => !given.has(field));
-  const optional = lacks(
-    fields.filter((field) => given.has(field)),
-    absent === shape ? provokedBy : absent,
-  );
-  return absent === shape
-    ? { [shape]: { ...lacks(required), ...types, ...optional } }
-    : { [shape]: { ...lacks(required), ...types }, [absent]: optional };
-});
+const ofResponses = responses.flatMap(([operation, schema, shape, provokedBy, absent]) =>
+  fieldsOf(schemas[schema]!).flatMap((field): Faults[] => {
+    const changes = (change: (value: unknown) => unknown) => data(operation, (body) => replaced(body, field, change));
+    const lacks = changes(() => undefined);
+    const [id, by] = absent !== undefined && given.has(field) ? [absent, absent] : [shape, provokedBy];
+    return [
+      { [id]: { [`${operation} leaves ${field} out.`]: through(by, lacks) } },
+      {
+        [shape]: { [`${operation} returns ${field} with another type.`]: through(provokedBy, changes(ofAnotherType)) },
+      },
+    ];
+  }),
+);
 
 const ofEvents: Faults = {
   "events.data-is-the-record": forEach(resolved(schemas["Disbursement"]).required ?? [], (field) => [

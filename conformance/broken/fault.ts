@@ -21,19 +21,19 @@ export type Fault = {
   /** One sentence that describes the defect. */
   defect: string;
   /** The ids of the requirements whose checks must report the defect. */
-  violates: readonly string[];
+  violates: readonly RequirementId[];
   how: How;
   /**
    * Speeds up a fault whose requirements are judged on every response or only at the end of the run. Only the checks
    * of the requirement with this id run, and the closing checks; they must provoke the faulty response. By default all
    * checks run.
    */
-  through?: string;
+  through?: RequirementId;
   /**
    * Set for a defect that is not visible right after a create: of all requirements of the profile, only these may fail.
    * `npm run certify:self-test -- classes` checks this.
    */
-  onlyBy?: { ids: readonly string[]; profile: Profile };
+  onlyBy?: { ids: readonly RequirementId[]; profile: Profile };
 };
 
 /**
@@ -70,8 +70,8 @@ export const joined =
       });
 
 /** What a topic declares of a fault, besides the requirement and the defect under which it stands. */
-type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly string[] };
-type Ids = string | readonly string[];
+type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly RequirementId[]; isAlone?: true };
+type Ids = RequirementId | readonly RequirementId[];
 
 /** The faults of a topic, each named after the requirement and by a sentence that describes the defect. */
 export type Faults = { readonly [Name in `${RequirementId}: ${string}`]: How | Declared } | Grouped;
@@ -84,7 +84,7 @@ const declared = (fault: How | Declared): Declared => (typeof fault === "functio
 export const also = (ids: Ids, fault: How | Declared): Declared => ({ ...declared(fault), also: [ids].flat() });
 
 /** Declares that the checks of this requirement provoke the fault (see `Fault.through`). */
-export const through = (id: string, fault: How | Declared): Declared => ({ ...declared(fault), through: id });
+export const through = (id: RequirementId, fault: How | Declared): Declared => ({ ...declared(fault), through: id });
 
 /**
  * Declares that only these requirements catch a fault.
@@ -94,6 +94,16 @@ export const caughtOnlyBy = (ids: Ids, fault: How | Declared, profile: Profile =
   ...declared(fault),
   onlyBy: { ids: [ids].flat(), profile },
 });
+
+/** Declares that only the requirement under which a fault stands catches it. The interface states this requirement. */
+export const alone = (fault: How | Declared): Declared => ({ ...declared(fault), isAlone: true });
+
+/** Declares that the checks of this requirement provoke all these faults (see `Fault.through`). */
+export const provokedBy = (id: RequirementId, faults: Grouped): Grouped =>
+  mapValues(faults, (defects) => mapValues(defects, (fault) => through(id, fault)));
+
+const mapValues = <From, To>(fields: Readonly<Record<string, From>>, change: (value: From) => To) =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, change(value)]));
 
 /** Makes faults that differ in one value. */
 export const forEach = <const T>(
@@ -107,6 +117,7 @@ export const listed = (faults: Faults): Fault[] =>
     if (typeof fault !== "function" && !("how" in fault))
       return Object.entries(fault).flatMap(([defect, each]) => listed({ [`${name}: ${defect}`]: each } as Faults));
     const [id = "", defect = ""] = name.split(/: (.*)/s);
-    const { also: others = [], ...rest } = declared(fault as How | Declared);
-    return [{ id: name, defect, violates: [id, ...others], ...rest }];
+    const { also: others = [], isAlone, ...rest } = declared(fault as How | Declared);
+    const onlyBy = { ids: [id as RequirementId], profile: "core" } as const;
+    return [{ id: name, defect, violates: [id as RequirementId, ...others], ...(isAlone ? { onlyBy } : {}), ...rest }];
   });

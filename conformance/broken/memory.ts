@@ -54,26 +54,35 @@ export const paysAgain =
     };
   };
 
-/** Refuses a reference with 409 if another reference of the merchant has the same key. */
-export const confuses =
-  (key: (reference: string) => string, reply: (first: Reply) => Reply = () => refusal(409)): How =>
+const payoutReference = (call: Call) => disbursementIn(call)?.["reference"];
+
+/** Refuses a request with 409 if an earlier accepted request with the same name has another owner. */
+export const refusesNamesakes =
+  (nameOf: (call: Call) => unknown, ownerOf: (call: Call) => unknown): How =>
   () => {
-    const used = new Map<string, { reference: string; reply: Reply }>();
+    const owners = new Map<unknown, unknown>();
     return handles(async (call, ask) => {
-      const reference = disbursementIn(call)?.["reference"];
-      if (!isText(reference)) return ask(call);
-      const name = `${keyOf(call)} ${key(reference)}`;
-      const first = used.get(name);
-      if (first && first.reference !== reference) return reply(first.reply);
-      const own = await ask(call);
-      if (own && isAccepted(own)) used.set(name, { reference, reply: own });
-      return own;
+      const [name, owner] = [nameOf(call), ownerOf(call)];
+      if (name === undefined) return ask(call);
+      if (owners.has(name) && owners.get(name) !== owner) return refusal(409);
+      const reply = await ask(call);
+      if (reply && isAccepted(reply)) owners.set(name, owner);
+      return reply;
     });
   };
+/** Refuses a reference with 409 if another reference of the merchant has the same key. */
+export const confuses = (key: (reference: string) => string): How =>
+  refusesNamesakes((call) => {
+    const reference = payoutReference(call);
+    return isText(reference) ? `${keyOf(call)} ${key(reference)}` : undefined;
+  }, payoutReference);
 
 /** Shows changed fields in records. `changeOf` returns the fields that a request changes, and the record's reference. */
 export const changesRecords =
-  (changeOf: (call: Call, reply: Reply) => readonly [reference: unknown, change: Fields] | undefined): How =>
+  (
+    changeOf: (call: Call, reply: Reply) => readonly [reference: unknown, change: Fields] | undefined,
+    operation: Operations = "verifyDisbursement",
+  ): How =>
   () => {
     const changed = new Map<unknown, Fields>();
     return handles(async (call, ask) => {
@@ -81,7 +90,7 @@ export const changesRecords =
       if (!reply) return reply;
       const change = changeOf(call, reply);
       if (change) changed.set(...change);
-      if (!isOf(call, "verifyDisbursement") || !isAccepted(reply)) return reply;
+      if (!isOf(call, operation) || !isAccepted(reply)) return reply;
       const record = dataOf(reply);
       const { reference, merchantsReference } = record;
       return withData(reply, { ...record, ...changed.get(reference), ...changed.get(merchantsReference) });
@@ -168,14 +177,18 @@ export async function payFrom(call: Call, ask: Ask, world: World) {
 
 /** Reserves the reference of matching requests although they are refused. */
 export const reserves =
-  (fits: Fits, operation: Operations = "createDisbursement"): How =>
+  (
+    fits: Fits,
+    operation: Operations = "createDisbursement",
+    referenceOf = (call: Call) => textIn(call, "reference") ?? "",
+  ): How =>
   () => {
     const used = new Set<string>();
     return handles(async (call, ask, world) => {
       const reference = textIn(call, "reference") ?? "";
       if (isOf(call, operation) && keyOf(call) === world.key && used.has(reference)) return refusal(409);
       const reply = await ask(call);
-      if (reply && isError(reply) && fits(call, reply, world)) used.add(reference);
+      if (reply && isError(reply) && fits(call, reply, world)) used.add(referenceOf(call));
       return reply;
     });
   };

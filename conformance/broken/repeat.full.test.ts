@@ -45,7 +45,7 @@ async function statusesOf(commands: readonly string[], env: Record<string, strin
 test.each([
   ["the published recipient", "2257038102473"],
   ["a real recipient", "2250501020304"],
-])("every curl command gets the recorded status again, with %s", { timeout: 180_000 }, async (_, recipient) => {
+])("every curl command gets the recorded status again, with %s", async (_, recipient) => {
   const server = await startBroken();
   try {
     const args = ["--effects", "money", "--profile", "extended", "--recipient", recipient];

@@ -19,7 +19,8 @@ type Origin = Value & { foreign: boolean };
 type Amount = Value & { least: number; most: number };
 /** Merchants pay round amounts, which a service may handle in another unit. */
 type Digits = Value & { round: boolean };
-type Reference = Value & { spell: (fresh: string) => string };
+/** `other` returns another spelling of a reference, or the same if it has none. */
+type Reference = Value & { spell: (fresh: string) => string; other: (reference: string) => string };
 type Address = Value & { write?: (address: string) => string };
 type Form = Value & Partial<Serialisation>;
 /** `changes` names the fields that differ from the fields of the first request. */
@@ -29,8 +30,9 @@ type Sender = Value & { end?: (fresh: string) => string; headers?: (fresh: strin
 type Moment = Value & { at: "once" | "outcome" | "end" };
 
 /** Puts unusual characters between the characters of the reference, so that no text is the same in two runs. */
-const mixed = (what: string, characters: string): Reference => ({
+const mixed = (what: string, characters: string, other: Reference["other"] = String): Reference => ({
   what: `with ${what}`,
+  other,
   spell: (fresh) => `${[...characters].map((each, index) => fresh[index]! + each).join("")} ${fresh}`,
 });
 const amount = (least: number, most: number, id?: RequirementId): Amount => ({
@@ -89,14 +91,18 @@ const dimensions = {
   ] as Digits[],
   form: forms,
   reference: [
-    { what: "a usual reference", spell: (fresh) => fresh },
-    { what: "a reference in capitals", spell: (fresh) => `${fresh}-A`.toUpperCase() },
-    { what: "with spaces around", spell: (fresh) => `  ${fresh.slice(0, 5)}  ${fresh}  ` },
-    { what: "with upper and lower case", spell: (fresh) => `${fresh.toUpperCase()} ${fresh}` },
-    mixed("letters outside of ASCII", "ëÜï–支付💸"),
+    { what: "a usual reference", spell: (fresh) => fresh, other: (own) => own.toUpperCase() },
+    {
+      what: "a reference in capitals",
+      spell: (fresh) => `${fresh}-A`.toUpperCase(),
+      other: (own) => own.toLowerCase(),
+    },
+    { what: "with spaces around", spell: (fresh) => `  ${fresh.slice(0, 5)}  ${fresh}  `, other: (own) => own.trim() },
+    { what: "with upper and lower case", spell: (fresh) => `${fresh.toUpperCase()} ${fresh}`, other: String },
+    mixed("letters outside of ASCII", "ëÜï–支付💸", (own) => own.normalize("NFD")),
     mixed("quotes and punctuation", "\"'\\/&<>%+#"),
     mixed("signs of other notations", "=:$@{}[]|~;,"),
-    mixed("combining characters", "\u0301\u0308"),
+    mixed("combining characters", "\u0301\u0308", (own) => own.normalize("NFC")),
   ] as Reference[],
   address: [
     { what: "a webhookURL", write: (address) => address, id: "create.webhook-optional" },
@@ -147,6 +153,9 @@ const dimensions = {
     { what: "at the end of the run", at: "end" },
   ] as Moment[],
 };
+
+/** How many kinds of references there are. */
+export const { length: referenceKinds } = dimensions.reference;
 
 export type Name = keyof typeof dimensions;
 export type Conditions = { [Each in Name]: (typeof dimensions)[Each][number] };

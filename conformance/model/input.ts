@@ -29,18 +29,9 @@ export function parseNumber(text: string): number {
   return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value));
 }
 
-const codes: Record<string, Field["code"]> = {
-  required: "required",
-  oneOf: "one_of",
-  type: "type",
-  pattern: "pattern",
-  format: "format",
-  minLength: "min_length",
-  maxLength: "max_length",
-  minimum: "minimum",
-  maximum: "maximum",
-  enum: "enum",
-};
+/** Returns the code of a rule of JSON Schema: min_length for minLength. */
+const codeOf = (keyword: string) =>
+  keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Field["code"];
 const malformed = new Set<Field["code"]>(["required", "one_of", "type", "encoding"]);
 
 function messageOf(path: string, { keyword, message, parentSchema }: ErrorObject): string {
@@ -58,8 +49,8 @@ function fieldsOf(errors: readonly ErrorObject[]): Field[] {
     const names = error === choice ? ["seconds", "to"] : [String(error.params["missingProperty"] ?? "")];
     for (const name of isPartOfChoice ? [] : names) {
       const path = [...error.instancePath.split("/"), name].filter(Boolean).join(".");
-      const code = codes[error.keyword];
-      if (path && code && !fields.has(path)) fields.set(path, { path, code, message: messageOf(path, error) });
+      const field = { path, code: codeOf(error.keyword), message: messageOf(path, error) };
+      if (path && !fields.has(path)) fields.set(path, field);
     }
   }
   return [...fields.values()];
@@ -129,7 +120,6 @@ export type Query = {
   createdBefore?: string;
   from?: string;
   to?: string;
-  format?: "json" | "csv";
 };
 
 /** Reads the query of a list. Unknown parameters are ignored. */
@@ -143,15 +133,10 @@ export function readQuery(call: Call, path: ListPath): Query {
     const [text, ...more] = searchParams.getAll(name);
     if (text === undefined) continue;
     const isNumber = schema.type === "integer" && /^-?\d+$/.test(text);
-    values[name] = more.length > 0 ? [text, ...more] : isNumber ? Number(text) : text;
-    const raw =
-      search
-        .slice(1)
-        .split("&")
-        .find((pair) => pair.startsWith(`${name}=`)) ?? "";
-    if (!allowReserved && /[:/?#[\]@!$'()*+,;=]/.test(raw.slice(name.length + 1))) {
+    const raw = new RegExp(`[?&]${name}=([^&]*)`).exec(search)?.[1] ?? "";
+    if (!allowReserved && /[:/?#[\]@!$'()*+,;=]/.test(raw))
       encoding.push({ path: name, code: "encoding", message: `Percent-encode the value of ${name}.` });
-    }
+    values[name] = more.length > 0 ? [text, ...more] : isNumber ? Number(text) : text;
   }
   if (encoding.length > 0) refuse(encoding);
   check(list.validate, values);

@@ -109,8 +109,6 @@ class State {
   readonly checkouts = new Ledger<Checkout>();
   readonly balances = new Balances();
   readonly customers = new Map<string, Schemas["Customer"]>();
-  /** The languages of the payment pages, by reference. */
-  readonly locales = new Map<string, "en" | "fr">();
   readonly events: Event[] = [];
   readonly deliveries: Delivery[] = [];
   /** How often a payment was refused because of a test number, by reference. */
@@ -246,7 +244,6 @@ export class Merchant {
       ...(redirectURL !== undefined && { redirectURL }),
     };
     this.state.checkouts.add(record);
-    this.state.locales.set(record.reference, request.locale ?? "en");
     this.state.clock.schedule(Date.parse(record.createdAt) + this.checkoutLifetime(), (at) => {
       if (record.customer === undefined) this.finish(record, "cancelled", at);
     });

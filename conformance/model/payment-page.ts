@@ -1,77 +1,44 @@
 // The payment page of a checkout.
 import type { Checkout } from "./merchant.ts";
 
-const texts = {
-  en: {
-    title: "Payment",
-    phone: "Phone number",
-    pay: "Pay",
-    cancel: "Cancel",
-    invalid: "Enter 10 to 15 digits, without a plus sign.",
-    unavailable: "The payment was not accepted. Try again.",
-    pending: "The payment is in progress.",
-    success: "The payment succeeded.",
-    failed: "The payment failed.",
-    cancelled: "The payment was cancelled.",
-  },
-  fr: {
-    title: "Paiement",
-    phone: "Numéro de téléphone",
-    pay: "Payer",
-    cancel: "Annuler",
-    invalid: "Saisissez 10 à 15 chiffres, sans le signe plus.",
-    unavailable: "Le paiement n'a pas été accepté. Réessayez.",
-    pending: "Le paiement est en cours.",
-    success: "Le paiement a réussi.",
-    failed: "Le paiement a échoué.",
-    cancelled: "Le paiement a été annulé.",
-  },
-};
-type Locale = keyof typeof texts;
-
-/** Formats an amount: 1234500 is 12,345.00. */
-function format(amount: number): string {
-  const digits = String(amount).padStart(3, "0");
-  return `${Number(digits.slice(0, -2)).toLocaleString("en")}.${digits.slice(-2)}`;
-}
-
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => entities[character]!);
 
-/** Shows the form of a checkout that can be paid, and its status otherwise. */
-export function paymentPage(checkout: Checkout, locale: Locale, problem?: "invalid" | "unavailable"): string {
-  const text = texts[locale];
-  const canPay = checkout.status === "pending" && checkout.customer === undefined;
-  const form = `<form method="post">
-    <label>${text.phone} <input name="phoneNumber" inputmode="numeric" autocomplete="tel" /></label>
-    <button name="action" value="pay">${text.pay}</button>
-    <button name="action" value="cancel">${text.cancel}</button>
+/** Formats an amount: 1234500 is 12,345.00. */
+const format = (amount: number) =>
+  new Intl.NumberFormat("en", { minimumFractionDigits: 2 }).format(`${amount}E-2` as `${number}`);
+
+const form = `<form method="post">
+    <label>Phone number <input name="phoneNumber" inputmode="numeric" autocomplete="tel" /></label>
+    <button name="action" value="pay">Pay</button>
+    <button name="action" value="cancel">Cancel</button>
   </form>`;
-  const isWaiting = checkout.status === "pending" && !canPay;
+
+/** Shows the form of a checkout that can be paid, and its status otherwise. */
+export function paymentPage(checkout: Checkout, problem?: string): string {
+  const { status, customer, merchant, amount, currency, merchantsReference } = checkout;
+  const isWaiting = status === "pending" && customer !== undefined;
   return `<!doctype html>
-    <html lang="${locale}">
+    <html lang="en">
       <head>
         <meta charset="utf-8" />
         ${isWaiting ? `<meta http-equiv="refresh" content="1" />` : ""}
-        <title>${text.title}</title>
+        <title>Payment</title>
       </head>
       <body>
-        <h1>${escaped(checkout.merchant.name)}</h1>
-        <p>${format(checkout.amount)} ${checkout.currency}</p>
-        <p>${escaped(checkout.merchantsReference)}</p>
-        ${problem ? `<p role="alert">${text[problem]}</p>` : ""}
-        ${canPay ? form : `<p role="status">${text[checkout.status as keyof typeof text]}</p>`}
+        <h1>${escaped(merchant.name)}</h1>
+        <p>${format(amount)} ${currency}</p>
+        <p>${escaped(merchantsReference)}</p>
+        ${problem ? `<p role="alert">${problem}</p>` : ""}
+        ${status === "pending" && !isWaiting ? form : `<p role="status">Status of the payment: ${status}.</p>`}
       </body>
     </html>`;
 }
 
 /** Returns where the customer goes after the payment; undefined if the merchant gave no address. */
-export function redirectOf(checkout: Checkout): string | undefined {
-  if (checkout.redirectURL === undefined) return undefined;
-  const url = new URL(checkout.redirectURL);
-  const { reference, merchantsReference, status } = checkout;
-  for (const [name, value] of Object.entries({ reference, merchantsReference, status })) {
-    url.searchParams.set(name, value);
-  }
+export function redirectOf({ redirectURL, ...checkout }: Checkout): string | undefined {
+  if (redirectURL === undefined) return undefined;
+  const url = new URL(redirectURL);
+  for (const name of ["reference", "merchantsReference", "status"] as const) url.searchParams.set(name, checkout[name]);
   return url.href;
 }

@@ -146,53 +146,31 @@ function pageOf<T extends Item>({ state: { cursors } }: Merchant, list: string, 
   return { ...data, nextCursor };
 }
 
-/** Returns a page of the statement, as JSON or as a table. */
-function listStatements({ call, merchant }: Asked): unknown {
-  const path = "/v1/statements";
-  const query = readQuery(call, path);
-  const page = pageOf(merchant, path, merchant.state.balances.entries, query);
-  if (query.format !== "csv") return page;
-  const columns = ["createdAt", "kind", "reference", "currency", "amount", "balance"] as const;
-  const lines = [columns, ...page.items.map((entry) => columns.map((column) => entry[column]))];
-  const headers: Record<string, string> = { "content-type": "text/csv; charset=utf-8" };
-  if ("nextCursor" in page) {
-    const next = new URL(call.path, "http://model");
-    next.searchParams.set("cursor", page.nextCursor);
-    headers["link"] = `<${next.pathname}${next.search}>; rel="next"`;
-  }
-  return { status: 200, headers, text: lines.map((line) => `${line.join(",")}\r\n`).join("") };
-}
+const list =
+  (path: Parameters<typeof readQuery>[1], itemsOf: (state: Merchant["state"]) => readonly Item[]): Handler =>
+  ({ call, merchant }) =>
+    pageOf(merchant, path, itemsOf(merchant.state), readQuery(call, path));
 
 /** Returns the operations, by path and method. */
 const operations = (origin: Origin): Record<string, Record<string, Handler>> => ({
   "/v1/disbursements": {
-    GET: ({ call, merchant }) =>
-      pageOf(merchant, "/v1/disbursements", merchant.state.disbursements.records, readQuery(call, "/v1/disbursements")),
+    GET: list("/v1/disbursements", ({ disbursements }) => disbursements.records),
     POST: createDisbursement,
   },
   "/v1/disbursements/:id": { GET: ({ merchant, id }) => existing(merchant.state.disbursements.find(id)) },
   "/v1/checkouts": {
-    GET: ({ call, merchant }) =>
-      pageOf(merchant, "/v1/checkouts", merchant.state.checkouts.records, readQuery(call, "/v1/checkouts")),
+    GET: list("/v1/checkouts", ({ checkouts }) => checkouts.records),
     POST: (asked) => createCheckout(asked, origin),
   },
   "/v1/checkouts/:id": { GET: ({ merchant, id }) => existing(merchant.state.checkouts.find(id)) },
   "/v1/balances": { GET: ({ merchant }) => merchant.state.balances.list() },
-  "/v1/statements": { GET: listStatements },
+  "/v1/statements": { GET: list("/v1/statements", ({ balances }) => balances.entries) },
   "/sandbox/balance": { PUT: setBalance },
   "/sandbox/clock": { GET: ({ merchant }) => clockOf(merchant) },
   "/sandbox/clock/advance": { POST: advanceClock },
   "/sandbox/reset": { POST: ({ merchant }) => (merchant.reset(), clockOf(merchant)) },
-  "/sandbox/events": {
-    GET: ({ call, merchant }) =>
-      pageOf(merchant, "/sandbox/events", merchant.state.events, readQuery(call, "/sandbox/events")),
-  },
-  "/sandbox/deliveries": {
-    GET({ call, merchant }) {
-      const shown = merchant.state.deliveries.map((delivery) => delivery.shown);
-      return pageOf(merchant, "/sandbox/deliveries", shown, readQuery(call, "/sandbox/deliveries"));
-    },
-  },
+  "/sandbox/events": { GET: list("/sandbox/events", ({ events }) => events) },
+  "/sandbox/deliveries": { GET: list("/sandbox/deliveries", ({ deliveries }) => deliveries.map(({ shown }) => shown)) },
   "/sandbox/deliveries/:id/replay": { POST: ({ merchant, id }) => merchant.replay(id) },
   "/sandbox/checkouts/:id/finish": { POST: finishCheckout },
   "/sandbox/webhook-secret": { GET: ({ merchant }) => merchant.showSecrets() },
@@ -202,22 +180,22 @@ const operations = (origin: Origin): Record<string, Record<string, Handler>> => 
 /** Shows and takes the payment of a checkout. The page needs no key, because the customer has no key. */
 async function servePage({ method, body }: Call, merchant: Merchant, reference: string): Promise<Reply | undefined> {
   const checkout = existing(merchant.state.checkouts.find(reference));
-  const locale = merchant.state.locales.get(reference) ?? "en";
   const canPay = checkout.status === "pending" && checkout.customer === undefined;
   if (method !== "POST") {
     const target = checkout.status === "pending" ? undefined : redirectOf(checkout);
-    return target === undefined ? html(200, paymentPage(checkout, locale)) : redirect(target);
+    return target === undefined ? html(200, paymentPage(checkout)) : redirect(target);
   }
   const form = new URLSearchParams(body.toString());
   const phoneNumber = form.get("phoneNumber") ?? "";
   if (canPay && form.get("action") === "cancel") merchant.finish(checkout, "cancelled");
   else if (canPay) {
-    if (!/^[0-9]{10,15}$/.test(phoneNumber)) return html(422, paymentPage(checkout, locale, "invalid"));
+    if (!/^[0-9]{10,15}$/.test(phoneNumber))
+      return html(422, paymentPage(checkout, "Enter 10 to 15 digits, without a plus sign."));
     try {
       refuseByNumber(merchant, phoneNumber, reference);
     } catch (error) {
       if (!(error instanceof Problem) || error.body.code !== "unavailable") throw error;
-      return html(503, paymentPage(checkout, locale, "unavailable"));
+      return html(503, paymentPage(checkout, "The payment was not accepted. Try again."));
     }
     merchant.pay(checkout, phoneNumber);
     if (await losesResponse(merchant, phoneNumber)) return undefined;

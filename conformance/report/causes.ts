@@ -57,12 +57,6 @@ function evidenceOf({ requirement: { id }, check }: Failure): Evidence {
 const isUnprotected = ({ expected, exchange, status }: Evidence) =>
   exchange !== undefined && /^401\b/.test(expected) && status > 0 && status < 500 && status !== 401 && status !== 429;
 
-const isDuplicate = ({ id }: Evidence) => /duplicate|reference-unique|failed-counts|lost-answer/.test(id);
-const isRead = ({ exchange }: Evidence) =>
-  exchange?.method === "GET" && /\/v1\/(disbursements|checkouts)\/[^/]+$/.test(exchange.url);
-const hasBody = ({ exchange }: Evidence) => exchange?.method !== "GET" && exchange?.requestBody !== undefined;
-const isPage = ({ exchange, status }: Evidence) =>
-  status > 0 && /html/i.test(exchange?.responseHeaders?.["content-type"] ?? "");
 const lostBy = (text: RegExp) => (evidence: Evidence) =>
   evidence.exchange !== undefined && evidence.status === 0 && text.test(evidence.exchange.failure ?? "");
 const refuses = (ids: RegExp) => (evidence: Evidence) => ids.test(evidence.id) && evidence.wasAccepted;
@@ -84,7 +78,7 @@ const explanations: [when: (evidence: Evidence) => boolean, explanation: string]
     "The process or a proxy closed the connection. A crash in the handler does this; see the target's log.",
   ],
   [
-    (evidence) => isDuplicate(evidence) && evidence.status >= 500,
+    ({ id, status }) => /duplicate|reference-unique|failed-counts|lost-answer/.test(id) && status >= 500,
     "The unique constraint of the database works, but its error is not turned into 409. Catch the violation and respond with 409.",
   ],
   [
@@ -100,7 +94,7 @@ const explanations: [when: (evidence: Evidence) => boolean, explanation: string]
     "There is no unique constraint on merchant and reference, or it covers more fields, such as amount, phone number or country.",
   ],
   [
-    (evidence) => evidence.status === 404 && isRead(evidence) && evidence.isValid,
+    ({ status, exchange, isValid }) => isValid && status === 404 && /^GET \S+\{reference\}$/.test(routeOf(exchange!)),
     "The record is not found right after it was created: a read replica that lags behind, a lookup by another reference or merchant, or a create that responds before its commit.",
   ],
   [
@@ -112,9 +106,12 @@ const explanations: [when: (evidence: Evidence) => boolean, explanation: string]
     ({ status }) => status >= 300 && status < 400,
     "The target redirects. Give the final address as --base-url, with https and everything before /v1.",
   ],
-  [isPage, "A proxy or the error page of a framework responds, not the service itself."],
   [
-    (evidence) => evidence.status >= 500 && hasBody(evidence) && !evidence.isValid,
+    ({ exchange }) => /html/i.test(exchange?.responseHeaders?.["content-type"] ?? ""),
+    "A proxy or the error page of a framework responds, not the service itself.",
+  ],
+  [
+    ({ status, exchange, isValid }) => status >= 500 && exchange?.requestBody !== undefined && !isValid,
     "The value reaches code or a database column that cannot take it. Validate the body before using it.",
   ],
   [

@@ -3,7 +3,7 @@ import type { Check } from "../check.ts";
 import { checks as allChecks } from "../topics/index.ts";
 import { readOptions } from "../cli/options.ts";
 import { allControls, type RunOptions } from "../run-options.ts";
-import { planLines, worstCase } from "./plan.ts";
+import { needsConsent, planLines, worstCase } from "./plan.ts";
 import { plannedChecks } from "./run.ts";
 import { inOrder, selectedChecks } from "./selection.ts";
 import type { Effect } from "../results.ts";
@@ -100,4 +100,12 @@ test.each<[string, readonly Check[], Partial<RunOptions>, expected: RegExp, not:
   const text = planOf(checks, over);
   expect(text).toMatch(expected);
   expect(text).not.toMatch(not);
+});
+
+test.each([
+  ["for payouts off loopback", [paying], false, true],
+  ["not for payouts on loopback", [paying], true, false],
+  ["not without payouts", [looking, refused], false, false],
+])("consent is required %s", (_, checks, loopback, asked) => {
+  expect(needsConsent(checks, { ...options, loopback })).toBe(asked);
 });

@@ -7,13 +7,15 @@ import { usualAmount } from "../generate/plan.ts";
 import { textOf } from "../target/values.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
+export type Body = Record<string, unknown>;
+
 /**
  * Returns a valid disbursement with a fresh reference. Amount and payee vary; country and currency vary with the payee.
  * If `over` has a phone number, the disbursement is in that number's country. `over` replaces fields. A value of
  * undefined in `over` removes the field. Values outside the target's limits are replaced, so a check must compare
  * responses with the returned body. To send a value that the limits would replace, spread it over the returned body.
  */
-export function disbursementBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
+export function disbursementBody(context: Context, over: Body = {}): Body {
   const { options, random, limits } = context;
   const own = [options.recipient, options.failingRecipient];
   const phoneNumber = own.includes(textOf(over["phoneNumber"]))
@@ -32,7 +34,7 @@ export function disbursementBody(context: Context, over: Record<string, unknown>
  * Returns a valid checkout. Amount, country and currency vary, inside the target's limits. `over` replaces fields as they
  * are, and a value of undefined in it removes the field.
  */
-export function checkoutBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
+export function checkoutBody(context: Context, over: Body = {}): Body {
   const { options, random, limits } = context;
   const { country, currency } = anyPayee(options, random);
   const usual = { amount: random(usualAmount, 5 * usualAmount), currency, country };
@@ -65,7 +67,11 @@ export const someAddress = (context: Context): string => {
 };
 
 /** Returns a request's body that is this text, declared as JSON. */
-export const asJson = (body: string | Buffer) => ({ body, headers: { "content-type": "application/json" } });
+export const asJson = (body: string | Buffer) => ({
+  json: undefined,
+  body,
+  headers: { "content-type": "application/json" },
+});
 
 /** Returns a body as JSON text in which the amount is exactly this literal. */
 export const withAmount = (body: Record<string, unknown>, literal: string) =>

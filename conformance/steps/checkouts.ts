@@ -4,17 +4,14 @@
 import { type Context, given } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { dataOf, is2xx } from "./responses.ts";
+import { dataOf, is2xx, leavesOf } from "./responses.ts";
 import { verifyCheckout } from "./requests.ts";
 import { finishCheckout } from "./sandbox-controls.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 /** Returns every string in a JSON value with the name of its field. */
-export function textsIn(value: unknown, name = ""): [name: string, text: string][] {
-  if (typeof value === "string") return [[name, value]];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => textsIn(inner, key));
-}
+export const textsIn = (value: unknown) =>
+  leavesOf(value).filter((each): each is [name: string, text: string] => typeof each[1] === "string");
 
 const isLink = (text: string) => /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 

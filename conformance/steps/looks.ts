@@ -1,6 +1,6 @@
 // Retrieves the records of the run again.
 import type { Context } from "../check.ts";
-import type { History } from "../history/history.ts";
+import { type History, isFinal } from "../history/history.ts";
 import { get } from "./requests.ts";
 import { several } from "./several.ts";
 
@@ -16,3 +16,10 @@ export async function lookAt(context: Context, histories: readonly History[]) {
     get(context, `/v1/${kind}s/${encodeURIComponent(reference)}`, { key }),
   );
 }
+
+/** Retrieves the records whose final state is not known yet. */
+export const lookAtOpen = (context: Context) =>
+  lookAt(
+    context,
+    retrievable(context).filter(({ record }) => !isFinal(record?.["status"])),
+  );

@@ -1,10 +1,13 @@
 // Creates and retrieves the records on which checks build.
 import type { components } from "../../generated/openapi.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { given, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { checkoutBody, disbursementBody } from "./bodies.ts";
+import { type Body, checkoutBody, disbursementBody } from "./bodies.ts";
 import { type More, pay, startCheckout, verifyDisbursement } from "./requests.ts";
+import { expectStatus, same } from "./expect.ts";
 import { dataOf } from "./responses.ts";
+import { textOf } from "../target/values.ts";
 
 type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
@@ -12,7 +15,7 @@ type Created = Schemas["DisbursementCreated"];
 export type Disbursement = Schemas["Disbursement"];
 
 /** Creates a disbursement that a check builds on. Throws `Prerequisite` if the target does not accept it. */
-export async function paid(context: Context, over: Record<string, unknown> = {}, more: More = {}) {
+export async function paid(context: Context, over: Body = {}, more: More = {}) {
   const body = disbursementBody(context, over);
   const response = await pay(context, body, more);
   const { reference } = dataOf(response);
@@ -35,7 +38,7 @@ export async function verified(
 /**
  * Creates a checkout that a check builds on. Throws `Prerequisite` unless the response is a 200 with `data.reference`.
  */
-export async function started(context: Context, over: Record<string, unknown> = {}) {
+export async function started(context: Context, over: Body = {}) {
   const body = checkoutBody(context, over);
   const response = await startCheckout(context, body);
   const data = dataOf(response);
@@ -45,4 +48,75 @@ export async function started(context: Context, over: Record<string, unknown> = 
     response,
   );
   return { body, response, data, reference: data["reference"] };
+}
+
+/** Returns the fields of the record of a disbursement that its request and its create response determine. */
+export function recordOf(body: Body, created: Body): Body {
+  const { reference: merchantsReference, amount, phoneNumber, country, currency, webhookURL } = body;
+  const { reference, fee } = created;
+  const address = webhookURL === undefined ? {} : { webhookURL };
+  return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...address };
+}
+
+/**
+ * Returns the same fields of a verify response. Without a webhookURL in the request, the record may have any
+ * webhookURL.
+ */
+export function recordIn(response: TargetResponse, body: Body): Body {
+  const { reference, merchantsReference, amount, fee, country, currency, webhookURL, customer } = dataOf(response);
+  const { phoneNumber } = (customer ?? {}) as { phoneNumber?: unknown };
+  const address = body["webhookURL"] === undefined ? {} : { webhookURL };
+  return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...address };
+}
+
+/**
+ * Judges that the create response and the record have every value of the request. Returns false if the target refused
+ * the request.
+ * @param when the situation of the request
+ * @param earlier responses to earlier requests, which are a part of the evidence
+ */
+export async function judgeRecord(
+  context: Context,
+  ids: RequirementId | readonly RequirementId[],
+  body: Body,
+  response: TargetResponse,
+  when = `for ${JSON.stringify(body)}`,
+  earlier: readonly TargetResponse[] = [],
+): Promise<boolean> {
+  const all = [ids].flat() as readonly RequirementId[];
+  const evidence = [...earlier, response];
+  const accepted = all.map((id) => expectStatus(context, id, response, 200, when, evidence));
+  if (accepted.includes(false)) return false;
+  const created = dataOf(response);
+  const { amount, merchantsReference } = created;
+  const expected = { amount: body["amount"], merchantsReference: body["reference"] };
+  const found = await verifyDisbursement(context, textOf(created["reference"]));
+  for (const id of all) {
+    same(context, id, { what: "create response", actual: { amount, merchantsReference }, expected }, evidence);
+    const [actual, record] = [recordIn(found, body), recordOf(body, created)];
+    same(context, id, { what: "record", actual, expected: record }, [...evidence, found]);
+  }
+  return true;
+}
+
+/**
+ * Returns what a refused request or a verify must not change. If the status is not final, status and updatedAt may
+ * change at any time.
+ */
+const lasting = ({ customer, status, ...record }: Disbursement) => {
+  const { id, userId, reference, merchantsReference, amount, fee, country, currency, webhookURL, createdAt } = record;
+  const facts = { id, userId, reference, merchantsReference, amount, fee, country, currency, webhookURL, createdAt };
+  return { ...facts, phoneNumber: customer.phoneNumber, ...(status === "pending" ? {} : { status }) };
+};
+
+/** Judges that a record is the same as before. */
+export function sameRecord(
+  context: Context,
+  id: RequirementId,
+  what: string,
+  [before, after]: readonly [Disbursement, Disbursement],
+  evidence: readonly TargetResponse[],
+) {
+  const status = before.status === "pending" ? "pending" : after.status;
+  same(context, id, { what, actual: lasting({ ...after, status }), expected: lasting(before) }, evidence);
 }

@@ -27,3 +27,9 @@ export function cursorOf(page: TargetResponse): string {
   given(typeof nextCursor === "string", "a page with nextCursor", page);
   return encodeURIComponent(nextCursor);
 }
+
+/** Returns every string, number, boolean and null in a JSON value, each with the name of its field. */
+export function leavesOf(value: unknown, name = ""): [name: string, leaf: unknown][] {
+  if (typeof value !== "object" || value === null) return [[name, value]];
+  return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, key));
+}

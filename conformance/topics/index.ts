@@ -1,16 +1,25 @@
-// Collects the checks of all topics, and exports the watches.
+// Collects what the topics export, so that a new topic needs no entry in a list.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Check } from "../check.ts";
-import { collect } from "../collect.ts";
 
 export { watches } from "./answers/watches.ts";
 
-const topics = readdirSync(import.meta.dirname)
+const here = import.meta.dirname;
+const topics = readdirSync(here)
   .filter((name) => !name.includes("."))
   .toSorted();
 
+/** Imports the file of this name of each topic that has one, by the topics' names. */
+export const modulesOf = <T>(name: "checks" | "faults"): Promise<T[]> =>
+  Promise.all(
+    topics.flatMap((topic) => {
+      const file = readdirSync(join(here, topic)).find((each) => new RegExp(`^${name}\\.[jt]s$`).test(each));
+      return file === undefined ? [] : (import(new URL(`${topic}/${file}`, import.meta.url).href) as Promise<T>);
+    }),
+  );
+
 /** The checks of all topics. Closing checks run in this order, and those that send no requests come last. */
-export const checks: readonly Check[] = (
-  await Promise.all(topics.map((topic) => collect<Check>(join(import.meta.dirname, topic), "checks")))
-).flat();
+export const checks: readonly Check[] = (await modulesOf<{ checks: Check[] }>("checks")).flatMap(
+  (topic) => topic.checks,
+);

@@ -100,15 +100,16 @@ export async function postgresServer(settings: readonly string[]): Promise<{ url
   };
 }
 
+async function connected<T>(to: string, use: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client(to);
+  await client.connect();
+  return use(client).finally(() => client.end());
+}
+
 /** @param server the URL of any database on the server */
 export async function postgres(server: string): Promise<StoredDatabase> {
   const name = `bench_${randomUUID().replaceAll("-", "")}`;
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
-  async function connected<T>(to: string, use: (client: Client) => Promise<T>): Promise<T> {
-    const client = new Client(to);
-    await client.connect();
-    return use(client).finally(() => client.end());
-  }
   await connected(server, (client) => client.query(`CREATE DATABASE ${name}`));
   return {
     url,

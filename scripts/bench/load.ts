@@ -1,9 +1,8 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
-import type { Target } from "./target.ts";
+import { API_KEY, type Target } from "./target.ts";
 
-export const API_KEY = "benchmark-key-0000";
 const CONNECTIONS = 64;
 
 export interface Measured {

@@ -1,28 +1,20 @@
 // A webhook receiver that accepts everything immediately and records arrival times. GET returns them and clears the
 // list. After `PUT /down` it responds with 503, until `PUT /up`.
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+import { serve } from "../../server/testing/http.ts";
 
 const arrivals: { settledAt: number; arrivedAt: number }[] = [];
-
 let isUp = true;
 
-const server = createServer((req, res) => {
-  const chunks: Buffer[] = [];
-  req.on("data", (chunk: Buffer) => chunks.push(chunk));
-  req.on("end", () => {
-    if (req.method === "GET") return void res.end(JSON.stringify(arrivals.splice(0)));
-    if (req.method === "PUT") {
-      isUp = req.url === "/up";
-      return void res.end();
-    }
-    if (!isUp) return void res.writeHead(503).end();
-    const { data } = JSON.parse(Buffer.concat(chunks).toString());
-    arrivals.push({ settledAt: Date.parse(data.updatedAt), arrivedAt: Date.now() });
-    res.writeHead(204).end();
-  });
+const { url } = await serve(async (request, response) => {
+  if (request.method === "GET") return void response.end(JSON.stringify(arrivals.splice(0)));
+  if (request.method === "PUT") {
+    isUp = request.url === "/up";
+    return void response.end();
+  }
+  const { data } = (await json(request)) as { data: { updatedAt: string } };
+  if (!isUp) return void response.writeHead(503).end();
+  arrivals.push({ settledAt: Date.parse(data.updatedAt), arrivedAt: Date.now() });
+  response.writeHead(204).end();
 });
-
-server.listen(0, "127.0.0.1", () => {
-  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-});
+console.log(url);

@@ -12,15 +12,9 @@ const KINDS = ["create", "verify"] as const;
 
 const path = (file: string) => fileURLToPath(new URL(`../../${file}`, import.meta.url));
 
-interface Subject {
-  target: Target;
-  reference: string;
-  create: Measured[];
-  verify: Measured[];
-}
-
-async function subjectOf(target: Target): Promise<Subject> {
-  return { target, reference: await oneReference(target), create: [], verify: [] };
+async function subjectOf(target: Target) {
+  const [create, verifies]: Measured[][] = [[], []];
+  return { target, reference: await oneReference(target), create: create!, verify: verifies! };
 }
 
 const database = await DATABASES.sqlite();

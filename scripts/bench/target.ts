@@ -2,7 +2,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DATABASES } from "../lab/database.ts";
-import { API_KEY } from "./load.ts";
+
+export const API_KEY = "benchmark-key-0000";
 
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 

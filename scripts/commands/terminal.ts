@@ -30,17 +30,11 @@ interface Program {
   printed: string;
 }
 
-export interface Ports {
-  /** In place of 3000. */
-  server: number;
-  /** In place of 4000. */
-  receiver: number;
-}
-
 interface TerminalOptions {
   /** The folder in which commands run and files are saved. */
   folder: string;
-  ports: Ports;
+  /** The ports in place of 3000 and 4000. */
+  ports: Record<"server" | "receiver", number>;
   /** The variables of the reader's shell. */
   env: Record<string, string>;
   /** Waits for the consequences of a webhook, once a program has shown the webhook. */
@@ -50,7 +44,7 @@ interface TerminalOptions {
 export class Terminal {
   readonly folder: string;
   readonly env: Record<string, string>;
-  readonly ports: Ports;
+  readonly ports: TerminalOptions["ports"];
   #programs: Program[] = [];
   /** What the last command printed. */
   #output = "";
@@ -137,7 +131,7 @@ export class Terminal {
     return program;
   }
 
-  #start(command: string, port: keyof Ports): Promise<void> {
+  #start(command: string, port: "server" | "receiver"): Promise<void> {
     const program = this.#spawn(command);
     this.#programs.push(program);
     return vi.waitFor(async () => {
@@ -213,10 +207,12 @@ function withValuesOf(actual: any, shown: any): unknown {
   return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, withValuesOf(actual?.[name], value)]));
 }
 
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
-    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
-    socket.once("connect", () => socket.destroy());
-  });
+async function isOpen(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  const isConnected = await once(socket, "connect").then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return isConnected;
 }

@@ -134,7 +134,8 @@ function errorsOf(responses: Json): string {
 /** The name of the shell's variable that stands for a value in the path. */
 const variableOf = (name: string) => (name === "id" ? "DELIVERY" : name.toUpperCase());
 
-function curlOf(method: string, path: string, body: Json | undefined): string {
+/** The sample for curl: a command that sends the request. */
+export function curlOf(method: string, path: string, body: Json | undefined): string {
   const target = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${variableOf(name)}`);
   // curl sends GET without a body, and POST with one.
   const option = method === (body ? "POST" : "GET") ? "" : `-X ${method} `;

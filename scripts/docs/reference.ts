@@ -2,20 +2,6 @@ import { exampleOf, operationsOf, type Json, type Operation } from "./contract.t
 
 /** The operations and webhooks of the resolved contract as Markdown, for programs. */
 export function referenceMarkdown(document: Json): string {
-  const example = (what: string, body: Json | undefined) => {
-    const value = exampleOf(body);
-    return value === undefined ? [] : [what, code(value)];
-  };
-  const describe = ({ method, path, operation }: Operation) => [
-    `### ${method} ${path}`,
-    `${operation["summary"]}.`,
-    operation["description"]?.trim() ?? "",
-    (operation["parameters"] ?? []).map(parameterLine).join("\n"),
-    ...example("Body:", operation["requestBody"]),
-    ...example("Response:", operation["responses"]["200"]),
-    `Statuses: ${Object.keys(operation["responses"]).join(", ")}.`,
-  ];
-
   const blocks = [
     "# API reference",
     "Every operation of the contract, with an example. The [OpenAPI document](../openapi.json) has every field, type and " +
@@ -30,7 +16,20 @@ export function referenceMarkdown(document: Json): string {
   return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
 }
 
+const describe = ({ method, path, operation }: Operation) => [
+  `### ${method} ${path}`,
+  `${operation["summary"]}.`,
+  operation["description"]?.trim() ?? "",
+  (operation["parameters"] ?? []).map(parameterLine).join("\n"),
+  ...example("Body:", operation["requestBody"]),
+  ...example("Response:", operation["responses"]["200"]),
+  `Statuses: ${Object.keys(operation["responses"]).join(", ")}.`,
+];
+
+const example = (what: string, body: Json | undefined) => {
+  const value = exampleOf(body);
+  return value === undefined ? [] : [what, `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``];
+};
+
 const parameterLine = ({ name, in: place, required, description }: Json) =>
   `- \`${name}\` (${place}${required ? ", required" : ""}): ${description.trim().replaceAll("\n", " ")}`;
-
-const code = (value: unknown) => `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``;

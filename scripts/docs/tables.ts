@@ -19,10 +19,8 @@ export interface Document {
 
 type Row = readonly string[];
 
-function table(heads: Row, rows: readonly Row[]): string {
-  const line = (cells: Row) => `| ${cells.join(" | ")} |`;
-  return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
-}
+const table = (heads: Row, rows: readonly Row[]): string =>
+  [heads, heads.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
 /** The outcomes that phone numbers force, from the table that the sandbox uses. */
 export function outcomeTable(): string {

@@ -1,16 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createHttpClient, type HttpResponse, type RequestOptions } from "../../server/testing/http.ts";
+import { createHttpClient, type RequestOptions } from "../../server/testing/http.ts";
 
-export interface Caller {
-  /** Returns undefined if the connection ended without a response. A response that violates the contract is a violation. */
-  send(method: string, path: string, options?: CallOptions): Promise<HttpResponse | undefined>;
-  /** Sends a read until it succeeds. */
-  read(path: string): Promise<any>;
-  /** Reads a list, page by page. */
-  list(path: string): AsyncGenerator<any>;
-  /** The longest time that a request took, in milliseconds, since the last call. */
-  slowest(): number;
-}
+export type Caller = ReturnType<typeof createCaller>;
 
 interface CallOptions extends RequestOptions {
   deadlineMs?: number;
@@ -27,11 +18,12 @@ interface CallerOptions {
   violate(what: string): void;
 }
 
-export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, violate }: CallerOptions): Caller {
+export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, violate }: CallerOptions) {
   const clients = ports.map((port) => createHttpClient({ port, key, sandbox }));
   let turn = 0;
   let slowest = 0;
 
+  /** Returns undefined if the connection ended without a response. A response that violates the contract is a violation. */
   async function send(method: string, path: string, { deadlineMs = usual, ...options }: CallOptions = {}) {
     const begun = performance.now();
     turn += 1;
@@ -51,6 +43,7 @@ export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, vi
     if (error.code === undefined && error.message !== "aborted") violate(error.message);
   }
 
+  /** Sends a read until it succeeds. */
   async function read(path: string): Promise<any> {
     for (let tries = 0; tries < 200; tries += 1) {
       const response = await send("GET", path);
@@ -64,7 +57,8 @@ export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, vi
   return {
     send,
     read,
-    async *list(path) {
+    /** Reads a list, page by page. */
+    async *list(path: string): AsyncGenerator<any> {
       for (let cursor = ""; ;) {
         const { items, nextCursor } = await read(`${path}?limit=100${cursor}`);
         yield* items;
@@ -72,6 +66,7 @@ export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, vi
         cursor = `&cursor=${encodeURIComponent(nextCursor)}`;
       }
     },
+    /** The longest time that a request took, in milliseconds, since the last call. */
     slowest() {
       const value = slowest;
       slowest = 0;

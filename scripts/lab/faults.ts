@@ -1,13 +1,67 @@
-// The experiments that apply faults to a service under load: random faults of all kinds, kills, and a cluster on one
-// PostgreSQL server.
+// The experiments that apply faults to a service under load: kills, and a cluster on one PostgreSQL server.
 import { setTimeout as sleep } from "node:timers/promises";
+import type { OwnPostgres } from "../../server/testing/own-postgres.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
 import { audit } from "./audit.ts";
-import { CALLER_FAULTS } from "./caller-faults.ts";
 import type { Storage } from "./database.ts";
 import { startLoad, type Load } from "./payments.ts";
-import { CLUSTER_FAULTS, KILL, SERVER_FAULTS } from "./server-faults.ts";
-import { judged, launchAll, withWorld, type Fault, type RunOptions, type World } from "./world.ts";
+import { judged, launchAll, withWorld, type RunOptions, type World } from "./world.ts";
+
+/** Something that happens to a service under load. */
+interface Fault {
+  name: string;
+  /** True if creates must succeed while the fault lasts. */
+  harmless?: boolean;
+  /** Applies the fault and ends it. A process that it starts again need not listen yet. Returns its numbers, for people. */
+  run(world: World, random: SeededRandom): Promise<string>;
+}
+
+/** A kill, after which the database is checked while no process has it open. */
+const KILL: Fault = {
+  name: "kill -9",
+  async run({ server, database }) {
+    await server.kill();
+    await database.check();
+    server.launch();
+    return "the database is intact";
+  },
+};
+
+const CUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE application_name = 'disbursement-checkout' AND random() < 0.5`;
+
+/** A fault of the database server. Webhooks are slow meanwhile, so that some are in progress. */
+const databaseFault = (name: string, disturb: (postgres: OwnPostgres) => Promise<unknown>): Fault => ({
+  name,
+  async run({ receiver, database }) {
+    receiver.behave("slow");
+    const begun = performance.now();
+    await disturb(database.postgres!);
+    return `for ${(performance.now() - begun).toFixed(0)} ms`;
+  },
+});
+
+const CLUSTER_FAULTS: readonly Fault[] = [
+  {
+    name: "kill -9 of one process",
+    harmless: true,
+    async run({ servers, receiver }, random) {
+      receiver.behave("slow");
+      const server = random.pick(servers);
+      await sleep(random.below(1_000));
+      await server.crash();
+      return `process ${servers.indexOf(server) + 1}`;
+    },
+  },
+  databaseFault("connections cut", (postgres) => postgres.run(CUT)),
+  databaseFault("restart of the database", (postgres) => postgres.restart("SIGINT")),
+  databaseFault("crash of the database", (postgres) => postgres.restart("SIGQUIT")),
+  databaseFault("pause of the database", async (postgres) => {
+    await postgres.freeze();
+    await sleep(10_000);
+    postgres.thaw();
+  }),
+];
 
 interface Duration {
   /** How often to apply all faults, or for how long to apply faults. */
@@ -23,10 +77,6 @@ interface Plan extends RunOptions, Duration {
   faults: readonly Fault[];
   load?: Load;
 }
-
-/** Faults of all kinds, in random order. */
-export const runRandom = (options: RunOptions & Duration) =>
-  runFaults({ ...options, storage: "sqlite", faults: [...SERVER_FAULTS, ...CALLER_FAULTS] });
 
 /** Kills a server again and again. Its database must be intact after each kill. */
 export const runKills = ({ kills, ...options }: RunOptions & { storage: Storage; kills: number }) =>

@@ -13,18 +13,7 @@ export interface Payment {
   outcome?: "success" | "failed" | "cancelled";
 }
 
-export interface Payments {
-  /** All payments that were requested so far. */
-  all: Payment[];
-  /** The number of creates that were repeated because their result was unknown. */
-  ambiguous(): number;
-  acknowledged(): number;
-  /** Creates a payout. Resolves when it is acknowledged. */
-  payout(): Promise<void>;
-  checkout(): Promise<void>;
-  /** Verifies one of the latest acknowledged payments. */
-  verify(): Promise<void>;
-}
+export type Payments = ReturnType<typeof createPayments>;
 
 interface Options {
   caller: Caller;
@@ -43,7 +32,7 @@ const BUSY = new Set([503, 429]);
 /** A request whose result is unknown is repeated for this long after the last fault. */
 const GIVE_UP_MS = 60_000;
 
-export function createPayments({ caller, random, receivers, violate }: Options): Payments {
+export function createPayments({ caller, random, receivers, violate }: Options) {
   const all: Payment[] = [];
   const latest: Payment[] = [];
   let ambiguous = 0;
@@ -58,20 +47,6 @@ export function createPayments({ caller, random, receivers, violate }: Options):
     return made;
   }
 
-  /** Attempts a create. @param unknown whether an earlier attempt may have been recorded */
-  async function attempt(made: Payment, unknown: boolean): Promise<"acknowledged" | "refused" | "unknown"> {
-    const { path, request } = made;
-    const response = await caller.send("POST", path, { body: { ...request, country: "CI", currency: "XOF" } });
-    if (!response || response.status === 500) return "unknown";
-    if (BUSY.has(response.status)) return "refused";
-    if (response.status !== 200 && !(response.status === 409 && unknown)) {
-      violate(`${path} ${request.reference} got ${response.status} ${response.text}`);
-      return "refused";
-    }
-    acknowledge(made, response);
-    return "acknowledged";
-  }
-
   function acknowledge(made: Payment, { status, body, headers }: HttpResponse) {
     acknowledged += 1;
     made.acknowledged = status === 200 ? body.data.reference : headers.location!.split("/").at(-1)!;
@@ -80,16 +55,21 @@ export function createPayments({ caller, random, receivers, violate }: Options):
 
   /** Repeats a create with the same reference until its result is known. */
   async function settle(made: Payment): Promise<void> {
+    const { path, request } = made;
     const begun = performance.now();
+    /** True if an earlier attempt may have been recorded. */
     let unknown = false;
     while (performance.now() - begun < GIVE_UP_MS) {
-      const result = await attempt(made, unknown);
-      if (result === "acknowledged") return;
-      if (result === "unknown" && !unknown) ambiguous += 1;
-      unknown ||= result === "unknown";
+      const response = await caller.send("POST", path, { body: { ...request, country: "CI", currency: "XOF" } });
+      if (response?.status === 200 || (response?.status === 409 && unknown)) return acknowledge(made, response);
+      if (!response || response.status === 500) {
+        if (!unknown) ambiguous += 1;
+        unknown = true;
+      } else if (!BUSY.has(response.status))
+        violate(`${path} ${request.reference} got ${response.status} ${response.text}`);
       await sleep(100);
     }
-    violate(`${made.request.reference} was not acknowledged within ${GIVE_UP_MS / 1_000} s`);
+    violate(`${request.reference} was not acknowledged within ${GIVE_UP_MS / 1_000} s`);
   }
 
   /** Ends a checkout. If the request is repeated, the checkout has ended already. */
@@ -107,15 +87,19 @@ export function createPayments({ caller, random, receivers, violate }: Options):
   }
 
   return {
+    /** All payments that were requested so far. */
     all,
+    /** The number of creates that were repeated because their result was unknown. */
     ambiguous: () => ambiguous,
     acknowledged: () => acknowledged,
+    /** Creates a payout. Resolves when it is acknowledged. */
     payout: () => settle(payment("/v1/disbursements")),
     async checkout() {
       const made = payment("/v1/checkouts");
       await settle(made);
       if (made.acknowledged) await finish(made, random.pick(["success", "failed", "cancelled"]));
     },
+    /** Verifies one of the latest acknowledged payments. */
     async verify() {
       const made = latest[random.below(latest.length || 1)];
       if (!made) return;

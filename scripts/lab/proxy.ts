@@ -1,9 +1,9 @@
 // A network between two programs that loses, delays, repeats and breaks requests and responses.
 import { once } from "node:events";
-import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { request, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { serve } from "../../server/testing/http.ts";
 import { seededRandom } from "../../server/testing/random.ts";
 
 interface Reply {
@@ -98,14 +98,7 @@ const FAULTS = {
 
 export type NetworkFault = keyof typeof FAULTS;
 
-export interface Proxy {
-  url: string;
-  /** How often each fault occurred. */
-  counts: Record<string, number>;
-  /** Passes everything on unchanged from now on. */
-  heal(): void;
-  close(): Promise<void>;
-}
+export type Proxy = Awaited<ReturnType<typeof startProxy>>;
 
 export interface ProxyOptions {
   /** The ports of this machine to which requests are passed in turn. */
@@ -121,7 +114,7 @@ export interface ProxyOptions {
 }
 
 /** Starts the network. Requests and responses without a fault pass unchanged. */
-export async function startProxy(options: ProxyOptions): Promise<Proxy> {
+export async function startProxy(options: ProxyOptions) {
   const { ports, seed, share, delayMs, pages = PAGES } = options;
   const faults = options.faults ?? (Object.keys(FAULTS) as NetworkFault[]);
   const random = seededRandom(seed);
@@ -167,21 +160,20 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     await FAULTS[name](exchange);
   }
 
-  const server = createServer((incoming, response) => {
+  const { url, close } = await serve((incoming, response) => {
     response.on("error", () => undefined);
     // The service behind the network was killed, or the network is being closed.
     handle(incoming, response).catch(() => response.destroy());
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
+    /** How often each fault occurred. */
     counts,
+    /** Passes everything on unchanged from now on. */
     heal: () => void (isHealthy = true),
     async close() {
       closing.abort();
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await close();
     },
   };
 }

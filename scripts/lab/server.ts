@@ -1,13 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { reservePort } from "../../conformance/target/reserve-port.ts";
 
 const MAIN = fileURLToPath(new URL("../../server/main.ts", import.meta.url));
-/** Low enough that idle sockets reach it. */
-const OPEN_FILES = 512;
 const SHUTDOWN_TIMEOUT_MS = 4_000;
 /** How long the signal and the end of a process may take on a busy machine. */
 const MARGIN_MS = 500;
@@ -16,22 +13,7 @@ const NO_DATABASE = /Cannot open the PostgreSQL database|The database stopped wo
 /** The delay before such a process is started again. */
 const START_AGAIN_MS = 500;
 
-/** A server process. It keeps its port and its database over restarts. */
-export interface ServerUnderTest {
-  port: number;
-  /** Starts the process unless it runs, without waiting until it listens. */
-  launch(): void;
-  /** Resolves when the process serves requests. */
-  ready(): Promise<void>;
-  /** The standard output, to which the process logs. */
-  output(): Readable;
-  pid(): number;
-  kill(): Promise<void>;
-  /** Kills the process and starts it again. Resolves when it serves requests. */
-  crash(): Promise<void>;
-  /** Sends SIGTERM. Returns how long the process took to end, in milliseconds. */
-  stop(): Promise<number>;
-}
+export type ServerUnderTest = Awaited<ReturnType<typeof prepareServer>>;
 
 interface Options {
   /** The variables of the process. */
@@ -42,7 +24,8 @@ interface Options {
   violate(what: string): void;
 }
 
-export async function prepareServer({ env: given, exitCodes = [0], violate }: Options): Promise<ServerUnderTest> {
+/** Prepares a server process, which keeps its port and its database over restarts. */
+export async function prepareServer({ env: given, exitCodes = [0], violate }: Options) {
   const port = await reservePort();
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const env = {
@@ -62,8 +45,7 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
 
   function launch() {
     if (child && child.exitCode === null && child.signalCode === null) return;
-    const started = spawn("sh", ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, MAIN], { env });
-    started.stdout.resume();
+    const started = spawn(process.execPath, [MAIN], { env, stdio: ["ignore", "ignore", "pipe"] });
     let errors = "";
     started.stderr.on("data", (chunk) => (errors += String(chunk)));
     started.once("exit", (code, signal) => {
@@ -88,17 +70,19 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
 
   return {
     port,
+    /** Starts the process unless it runs, without waiting until it listens. */
     launch,
+    /** Resolves when the process serves requests. */
     ready,
-    output: () => child!.stdout!,
-    pid: () => child!.pid!,
     kill,
+    /** Kills the process and starts it again. Resolves when it serves requests. */
     async crash() {
       await kill();
       launch();
       await ready();
     },
-    async stop() {
+    /** Sends SIGTERM. Returns how long the process took to end, in milliseconds. */
+    async stop(): Promise<number> {
       isEnding = true;
       const begun = performance.now();
       child!.kill("SIGTERM");

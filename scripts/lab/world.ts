@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startProcess, type ServerProcess } from "../../server/testing/process.ts";
-import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
+import { seededRandom } from "../../server/testing/random.ts";
 import { createCaller, type Caller } from "./caller.ts";
 import { DATABASES, type Database, type Storage } from "./database.ts";
 import { createPayments, type Payments } from "./payments.ts";
@@ -48,7 +48,7 @@ export interface World {
   server: ServerUnderTest;
   caller: Caller;
   payments: Payments;
-  /** A receiver that works, unless a fault makes it hostile for a while. */
+  /** A receiver that works, unless a fault makes it slow. */
   receiver: Receiver;
   /** All receivers. */
   receivers: readonly Receiver[];
@@ -138,13 +138,4 @@ export async function inParallel<T>(jobs: Iterable<T>, width: number, work: (job
     for (let next = queue.next(); !next.done; next = queue.next()) await work(next.value);
   };
   await Promise.all(Array.from({ length: width }, worker));
-}
-
-/** Something that happens to a service under load. */
-export interface Fault {
-  name: string;
-  /** True if creates must succeed while the fault lasts. */
-  harmless?: boolean;
-  /** Applies the fault and ends it. A process that it starts again need not listen yet. Returns its numbers, for people. */
-  run(world: World, random: SeededRandom): Promise<string>;
 }

@@ -16,19 +16,7 @@ export interface Manifest {
   optionalDependencies?: Record<string, string>;
 }
 
-export interface Project {
-  folder: string;
-  tarball: string;
-  /** The folder of the unpacked package. */
-  installed: string;
-  manifest: Manifest;
-  /** Returns the path of an installed command. */
-  bin(command: string): string;
-  write(name: string, content: string | object): void;
-  /** Runs node with these arguments and returns its output. If node fails, the error includes its output. */
-  node(args: string[], env?: NodeJS.ProcessEnv): string;
-  remove(): void;
-}
+export type Project = Awaited<ReturnType<typeof installPacked>>;
 
 const root = join(import.meta.dirname, "../..");
 
@@ -47,7 +35,7 @@ function link(target: string, path: string): void {
  * Installs the package of a workspace.
  * @param extra other packages to link, for code in the project that imports them
  */
-export async function installPacked(workspace: string, extra: readonly string[] = []): Promise<Project> {
+export async function installPacked(workspace: string, extra: readonly string[] = []) {
   const tarball = await shared(workspace);
   // The path contains spaces on purpose, because the paths of some users do.
   const folder = mkdtempSync(join(tmpdir(), "an empty folder "));
@@ -63,19 +51,22 @@ export async function installPacked(workspace: string, extra: readonly string[] 
     if (!found) throw new Error(`${name} is not installed: run npm ci`);
     link(found, join(modules, name));
   }
+  /** Returns the path of an installed command. */
   const bin = (command: string) => join(modules, ".bin", command);
   for (const [command, file] of Object.entries(manifest.bin ?? {})) link(join(installed, file), bin(command));
-  const write: Project["write"] = (name, content) =>
+  const write = (name: string, content: string | object) =>
     writeFileSync(join(folder, name), typeof content === "string" ? content : JSON.stringify(content));
   write("package.json", { type: "module", private: true });
   return {
     folder,
     tarball,
+    /** The folder of the unpacked package. */
     installed,
     manifest,
     bin,
     write,
-    node(args, env = {}) {
+    /** Runs node with these arguments and returns its output. If node fails, the error includes its output. */
+    node(args: string[], env: NodeJS.ProcessEnv = {}): string {
       const options = { cwd: folder, encoding: "utf8", env: { ...process.env, ...env }, stdio: "pipe" } as const;
       try {
         return execFileSync(process.execPath, args, options);

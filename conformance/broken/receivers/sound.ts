@@ -46,25 +46,13 @@ async function workOff(event: Authentic) {
   book(event);
 }
 
-const pieces: Readonly<Record<string, Partial<Pieces>>> = {
+const changes: Readonly<Record<string, Partial<Pieces>>> = {
   reference: {},
-  "answers-json": {
-    handle: async (event) => {
-      const { status } = await handle(event);
-      return status < 300 ? { status: 200, body: '{"received":true}' } : { status };
-    },
-  },
   "answers-403-in-html": {
     refuse: () => ({ status: 403, headers: { "content-type": "text/html" }, body: "<h1>Forbidden</h1>" }),
   },
   claims: { handle: claiming },
   queue: { handle: queueing },
-  slow: {
-    async handle(event) {
-      await event.world.pause(20);
-      return handle(event);
-    },
-  },
   "known-by-type-and-payment": {
     keyOf: (_, { event, data }) => `${event} ${String(data.reference)}`,
   },
@@ -96,8 +84,8 @@ const pieces: Readonly<Record<string, Partial<Pieces>>> = {
   },
 };
 
-export const soundReceivers: readonly Variant[] = Object.entries(pieces).map(([id, each]) => ({
+export const soundReceivers: readonly Variant[] = Object.entries(changes).map(([id, pieces]) => ({
   id: `receiver-sound-${id}`,
   violates: [],
-  pieces: each,
+  pieces,
 }));

@@ -15,6 +15,8 @@ export type Payout = {
 
 type Request = Parameters<Changeable["addDisbursement"]>[0];
 
+const somebody: Entry = { reference: "", amount: 990, phoneNumber: "233201112223", country: "GH", currency: "GHS" };
+
 /** The payouts of one scenario. */
 export class Ledger {
   readonly payouts: Payout[] = [];
@@ -22,6 +24,7 @@ export class Ledger {
   readonly #entries: readonly PlannedEntry[];
   readonly #late: Entry[] = [];
   #account!: Changeable;
+  readonly #others = new Merchant("Somebody else", "", { settings: { sandbox: false } });
   /** The reference of each entry's first create. It is the program's own reference, or the entry's. */
   readonly #sentAs = new Map<PlannedEntry, string>();
 
@@ -82,6 +85,12 @@ export class Ledger {
 
   byMerchantsReference(reference: string): Payout | undefined {
     return this.payouts.find(({ record }) => record.merchantsReference === reference);
+  }
+
+  /** Returns a payout of another merchant that differs from the requested payout only in its references. */
+  somebodyElses(request: Entry = somebody): Disbursement {
+    const reference = `somebody-else-${this.#others.state.disbursements.records.length + 1}`;
+    return this.#others.addDisbursement({ ...asInput(request), reference });
   }
 
   /** Holds a request back until the program has ended. */

@@ -32,10 +32,8 @@ const defaultWatchMs = 10_000;
 /** A random kill comes at most this long after the first request. */
 const latestKillMs = 250;
 
+/** The entries of a scenario that has none of its own. */
 const defaultEntries = entries("success", "failed", "pending", "settles");
-
-/** The entries that a scenario gives to the client. */
-export const entriesOf = ({ entries: planned = defaultEntries }: Scenario) => planned;
 
 /** Returns the hook of the service that kills the program at the moment that a scenario names. */
 function killer(
@@ -116,7 +114,7 @@ export async function runScenario(scenario: Scenario, given: Settings): Promise<
   const began = performance.now();
   const delays = monitorEventLoopDelay({ resolution: 20 });
   delays.enable();
-  const planned = entriesOf(scenario);
+  const { entries: planned = defaultEntries } = scenario;
   const settings = { ...given, limitMs: limitOf(planned, given) };
   const random = createRandom(settings.seed, `${scenario.id} key and kills`);
   const key = `key-${random(1e11, 9e11).toString(36)}-of-the-merchant`;

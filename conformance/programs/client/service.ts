@@ -51,33 +51,6 @@ export type HostileService = {
 
 const honestStep: Step = { process: "now", answer: "honest" };
 
-/** Returns a payout of somebody else, which differs from the requested payout only in its references. */
-function somebodyElses(
-  { amount, phoneNumber, country, currency }: Omit<Entry, "reference"> = {
-    amount: 990,
-    phoneNumber: "233201112223",
-    country: "GH",
-    currency: "GHS",
-  },
-): Disbursement {
-  const at = new Date().toISOString();
-  return {
-    id: "0199-somebody-else",
-    userId: "user-1",
-    merchant: { name: "Merchant" },
-    customer: { id: "customer-1", name: "Somebody else", phoneNumber },
-    reference: "DSB9999SOMEBODYELSE2Q2M9X4",
-    merchantsReference: "somebody-else-1",
-    status: "success",
-    amount,
-    fee: Math.round(amount / 100),
-    country,
-    currency,
-    createdAt: at,
-    updatedAt: at,
-  };
-}
-
 const reply = (data: unknown): Reply => ({
   status: 200,
   headers: { "content-type": "application/json; charset=utf-8" },
@@ -108,7 +81,7 @@ export async function startService(
   /** A server that is not the service. It responds as if every payout had succeeded. */
   const foreign = await listen(async ({ method, path }, _request, response) => {
     foreignCalls.push(`${method} ${path}`);
-    const { status, headers, text } = reply(somebodyElses());
+    const { status, headers, text } = reply(ledger.somebodyElses());
     response.writeHead(status, headers).end(text);
   });
   const began = performance.now();
@@ -140,7 +113,7 @@ export async function startService(
       .replaceAll("{reference}", payout?.record.reference ?? "DSB0000UNKNOWN")
       .replaceAll("{first}", ledger.payouts[0]?.record.reference ?? "DSB0000UNKNOWN")
       .replaceAll(/\{entry\.(\w+)\}/g, (_, name: keyof Entry) => {
-        const { customer, merchantsReference: reference, ...record } = payout?.record ?? somebodyElses();
+        const { customer, merchantsReference: reference, ...record } = payout?.record ?? ledger.somebodyElses();
         return String((request ?? { ...record, reference, phoneNumber: customer.phoneNumber })[name]);
       })
       .replaceAll(/\{date\+(\d+)\}/g, (_, seconds: string) => dateIn(Number(seconds)));
@@ -151,7 +124,7 @@ export async function startService(
     if (when === "late") ledger.createLate(body);
     if (when === "twice") await ask(request);
     if (when === "late" || when === "never")
-      return created({ ...somebodyElses(body), merchantsReference: body.reference });
+      return created({ ...ledger.somebodyElses(body), merchantsReference: body.reference });
     const honest = await ask(request);
     if (honest.status !== 409) return honest;
     const { location = honest.headers.location } = { ...scenario, ...call.entry?.story };
@@ -174,7 +147,7 @@ export async function startService(
     response.on("finish", () => void service.onCreate("answered", counted));
     const payout = step.process === "late" ? undefined : ledger.byMerchantsReference(body.reference);
     const isTold = honest.status === 200 && (step.process === "now" || step.process === "twice");
-    deliver(call, response, step.answer, { honest, someoneElses: created(somebodyElses(body)), payout, isTold });
+    deliver(call, response, step.answer, { honest, someoneElses: created(ledger.somebodyElses(body)), payout, isTold });
   }
 
   /** Responds to a read or a list. */
@@ -191,7 +164,7 @@ export async function startService(
       : ledger.byReference(call.reference ?? "");
     const entry = isList ? ledger.entryNamed(call.reference) : payout?.entry;
     call.entry = payout?.entry;
-    const other = somebodyElses(payout && { ...payout.record, phoneNumber: payout.record.customer.phoneNumber });
+    const other = ledger.somebodyElses(payout && { ...payout.record, phoneNumber: payout.record.customer.phoneNumber });
     const { reads = [], lists = [] } = { ...scenario, ...entry?.story };
     const name = `${isList ? "list " : ""}${entry?.reference ?? call.reference}`;
     const count = nth(`read ${name}`);

@@ -1,14 +1,14 @@
 // Checks that a record is seen only with its owner's key and its whole reference, that no cache or kept connection shows
 // it to others, and that reading it or opening a link pays nothing (§4.1 to §4.3, §5, D3, D4, D19, D42).
-import { define, type Context, given } from "../../check.ts";
+import { judges, type Context, given } from "../../check.ts";
 import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
 import { expectData, expectHidden, expectStatus, shows } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
 import { probesOf, sendProbe, wrongKey } from "../../steps/probes.ts";
-import { checkoutBody } from "../../steps/bodies.ts";
+import { type Body, checkoutBody } from "../../steps/bodies.ts";
 import { dataOf, is2xx, listed } from "../../steps/responses.ts";
 import { get, pay, startCheckout, verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
-import { paid, verified, started } from "../../steps/records.ts";
+import { paid, sameRecord, verified, started } from "../../steps/records.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { several } from "../../steps/several.ts";
@@ -16,33 +16,27 @@ import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import type { Notification, Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
 import { finishAny, pageLink } from "../../steps/checkouts.ts";
-import {
-  costOf,
-  sameRecord,
-  addressOf,
-  awaitWebhook,
-  judgeAddresses,
-  type Refusable,
-  refuseThenPay,
-} from "../refused/checks.ts";
+import { addressOf, awaitAndJudge, costOf, type Refusable, refuseThenPay } from "../refused/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const effect = "must-be-rejected";
 /** How many probes are sent at the same time. */
 const probesAtOnce = 6;
 
+/** Reads a path as its owner, who must see these values of the record. */
+async function ownerReads(context: Context, id: RequirementId, path: string, secrets: readonly string[]) {
+  const response = await get(context, path);
+  const isSeen = response.status === 200 && secrets.every((secret) => response.text.includes(secret));
+  shows(context, id, response, isSeen, `200 with the record for its owner at GET ${path}`);
+}
+
 /**
  * Reads a path as its owner before each probe, and once more at the end. Only probes without any key try other methods
  * than GET, because services limit how many requests without a valid key they refuse with 401 per minute.
  */
 async function judgeRead(context: Context, id: RequirementId, path: string, secrets: string[]) {
-  const ownerReads = async () => {
-    const response = await get(context, path);
-    const seen = response.status === 200 && secrets.every((secret) => response.text.includes(secret));
-    given(seen, `200 with the record for its owner at GET ${path}`, response);
-  };
   await several(probesOf(context), probesAtOnce, async (probe) => {
-    await ownerReads();
+    await ownerReads(context, id, path, secrets);
     await sendProbe(context, id, probe, { method: "GET", path }, secrets);
     if (probe.kind !== "missing") return;
     const send = (method: string) => context.target.send(probe.change({ method, path, effect, key: "none" }));
@@ -54,7 +48,7 @@ async function judgeRead(context: Context, id: RequirementId, path: string, secr
       shows(context, id, response, isHidden, `no record for ${method} ${probe.what}`);
     }
   });
-  await ownerReads();
+  await ownerReads(context, id, path, secrets);
 }
 
 const paysNothing = "checkout.link-pays-nothing";
@@ -97,44 +91,35 @@ function judgeUnpaid(context: Context) {
   context.judge(paysNothing, !lie, expected, actual, created);
 }
 
-const overrides = {
-  "x-http-method-override": "POST",
-  "x-method-override": "POST",
-  "x-http-method": "POST",
-};
+const overrides = { "x-http-method-override": "POST", "x-method-override": "POST", "x-http-method": "POST" };
 
-const withBody = (method: string, path: string, headers: Record<string, string> = {}): Refusable => ({
-  what: `${method} ${path} ${Object.keys(headers).join(", ")}`.trim(),
-  send: (context, json) => context.target.send({ method, path, effect, json, headers }),
-});
-
-/** Puts the fields of a create into the query. A phone number of a real person must not appear in a log of URLs. */
-const inQuery = (method: string): Refusable => ({
-  what: `${method} /v1/disbursements with the fields in the query`,
-  send(context, body) {
-    const fields = Object.entries(body).map(([name, value]) => [name, textOf(value)]);
-    const query = allowsMadeUpNumbers(context.options) ? `?${new URLSearchParams(fields)}` : "";
-    return context.target.send({ method, path: `/v1/disbursements${query}`, effect });
-  },
-});
-
-const reads: Refusable[] = [
-  withBody("GET", "/v1/disbursements"),
-  withBody("HEAD", "/v1/disbursements"),
-  withBody("OPTIONS", "/v1/disbursements"),
-  withBody("GET", "/v1/disbursements", overrides),
-  withBody("GET", "/v1/disbursements?_method=POST"),
-  inQuery("GET"),
-  inQuery("HEAD"),
+const withBody = (method: string, path = "/v1/disbursements", headers: Record<string, string> = {}): Refusable => [
+  `${method} ${path} ${Object.keys(headers).join(", ")}`.trim(),
+  () => ({ method, path, headers }),
 ];
 
-const verifying = (what: string, more: (body: Record<string, unknown>) => Partial<TargetRequest>): Refusable => ({
-  what,
-  send(context, body) {
-    const path = `/v1/disbursements/${encodeURIComponent(textOf(body["reference"]))}`;
-    return get(context, path, { effect, ...more(body) });
+/** Puts the fields of a create into the query. A phone number of a real person must not appear in a log of URLs. */
+const inQuery = (method: string): Refusable => [
+  `${method} /v1/disbursements with the fields in the query`,
+  (body, { options }) => {
+    const fields = Object.entries(body).map(([name, value]) => [name, textOf(value)]);
+    const query = allowsMadeUpNumbers(options) ? `?${new URLSearchParams(fields)}` : "";
+    return { method, path: `/v1/disbursements${query}`, json: undefined };
   },
-});
+];
+
+const reads: Refusable[] = [
+  ...["GET", "HEAD", "OPTIONS"].map((method) => withBody(method)),
+  withBody("GET", "/v1/disbursements", overrides),
+  withBody("GET", "/v1/disbursements?_method=POST"),
+  ...["GET", "HEAD"].map(inQuery),
+];
+
+const pathOf = (reference: unknown) => `/v1/disbursements/${encodeURIComponent(textOf(reference))}`;
+const verifying = (what: string, more: (body: Body) => Partial<TargetRequest>): Refusable => [
+  what,
+  (body) => ({ method: "GET", path: pathOf(body["reference"]), json: undefined, ...more(body) }),
+];
 
 const verifies: Refusable[] = [
   verifying("verify", () => ({})),
@@ -153,14 +138,8 @@ const looks: Partial<TargetRequest & { query: string }>[] = [
   { key: "none" },
 ];
 
-async function look(context: Context, reference: string) {
-  for (const { query = "", ...more } of looks) {
-    const path = `/v1/disbursements/${encodeURIComponent(reference)}${query}`;
-    await get(context, path, { effect, ...more });
-  }
-}
-
-type Variant = [what: string, change: (reference: string) => string];
+/** `after` is added to the path. */
+type Variant = readonly [what: string, change: (reference: string) => string, after?: string];
 
 /** Other references. Wildcards of SQL and of shells are among them. */
 const others: Variant[] = [
@@ -189,266 +168,172 @@ const spellings: Variant[] = [
   ["followed by a line break", (reference) => `${reference}\n`],
   ["followed by a dot", (reference) => `${reference}.`],
   ["followed by .json", (reference) => `${reference}.json`],
+  ["followed by a slash", String, "/"],
 ];
-
-const getRecord = (context: Context, kind: string, reference: string, after = "") =>
-  get(context, `/v1/${kind}/${encodeURIComponent(reference)}${after}`);
 
 /** Returns the responses to each variant of a reference that differs from it. */
 async function ask(context: Context, kind: string, reference: string, variants: readonly Variant[]) {
   const responses: [what: string, response: TargetResponse][] = [];
-  for (const [what, change] of variants) {
-    const changed = change(reference);
-    if (changed !== reference) responses.push([what, await getRecord(context, kind, changed)]);
+  for (const [what, change, after = ""] of variants) {
+    const asked = encodeURIComponent(change(reference)) + after;
+    if (asked !== encodeURIComponent(reference)) responses.push([what, await get(context, `/v1/${kind}/${asked}`)]);
   }
   return responses;
 }
 
-const askSpellings = async (context: Context, kind: string, reference: string) => [
-  ...(await ask(context, kind, reference, spellings)),
-  ["followed by a slash", await getRecord(context, kind, reference, "/")] as const,
+export const checks = [
+  judges("access.record-hidden-after-owner", { pays: 1 }, async (context, id) => {
+    const { reference, body } = await paid(context);
+    await judgeRead(context, id, pathOf(reference), [textOf(body["reference"])]);
+  }),
+  judges("access.create-refused-after-owner", { pays: 1 + 2 * probesAtOnce }, async (context, id) => {
+    const { reference, body } = await paid(context);
+    const create: TargetRequest = { method: "POST", path: "/v1/disbursements", effect, json: body };
+    let isPaid = false;
+    await several(probesOf(context), probesAtOnce, async (probe) => {
+      // If the target paid, no further round follows, because each further round could pay again.
+      if (isPaid) return;
+      const again = await pay(context, body);
+      const response = await sendProbe(context, id, probe, create, [reference]);
+      isPaid ||= again.status === 200 || response.status === 200;
+    });
+  }),
+  judges("access.two-keys", { pays: 1 }, async (context, id) => {
+    const { reference } = await paid(context);
+    for (const [name, keys] of [
+      ["valid key first", [context.keyAs((key) => key), wrongKey(context).value]],
+      ["valid key last", [wrongKey(context).value, context.keyAs((key) => key)]],
+    ] as const) {
+      const response = await verifyDisbursement(context, reference, { headers: { "x-api-key": [...keys] } });
+      context.observe(id, name, response.status ?? "no response");
+    }
+  }),
+  judges("access.others-hidden-after-owner", { pays: 1, needs: ["time", "secret"] }, async (context, id) => {
+    const fresh = context.fresh();
+    const { reference } = await paid(context, { reference: fresh });
+    const { reference: checkout } = await started(context, { reference: fresh });
+    const query = `merchantsReference=${encodeURIComponent(fresh)}`;
+    const paths: [path: string, secret: string][] = [
+      [`/v1/checkouts/${checkout}`, checkout],
+      [`/v1/disbursements?${query}`, reference],
+      [`/v1/checkouts?${query}`, checkout],
+      ["/sandbox/clock", '"now"'],
+      ["/sandbox/webhook-secret", "whsec_"],
+    ];
+    for (const [path, secret] of paths) await judgeRead(context, id, path, [secret]);
+  }),
+  judges("access.merchants-apart-after-owner", { pays: 1, needs: ["second-key"] }, async (context, id) => {
+    const fresh = context.fresh();
+    const { reference } = await paid(context, { reference: fresh });
+    const { reference: checkout } = await started(context, { reference: fresh });
+    const paths: [path: string, secret: string, status: number][] = [
+      [`/v1/disbursements/${reference}`, fresh, 404],
+      [`/v1/checkouts/${checkout}`, fresh, 404],
+      [`/v1/disbursements?merchantsReference=${fresh}`, reference, 200],
+      [`/v1/checkouts?merchantsReference=${fresh}`, checkout, 200],
+    ];
+    for (const [path, secret, status] of paths) {
+      const hidden = { secrets: [secret], status, whom: "another merchant" };
+      for (const isLast of [false, false, true]) {
+        await ownerReads(context, id, path, [secret]);
+        if (!isLast) await expectHidden(context, id, { method: "GET", path, key: "second" }, hidden);
+      }
+    }
+  }),
+
+  judges(paysNothing, { needs: ["receiver"] }, async (context) => {
+    const { options } = context;
+    const receiver = context.receiver!;
+    const box = receiver.openMailbox();
+    const created = await startCheckout(context, checkoutBody(context, addressOf(box)));
+    given(is2xx(created), "a 2xx for a valid checkout", created);
+    await openAll(context, created, [box.url]);
+    // A second checkout is really paid, to show that the check would notice a payment of the first checkout.
+    const paidBox = receiver.openMailbox();
+    const other = await startCheckout(context, checkoutBody(context, addressOf(paidBox)));
+    const finish = hasControl(options, "finish");
+    if (finish && (await finishAny(context, other, "success")) !== undefined) await arrived(context, paidBox);
+    opened.set(receiver, { box, created, provable: paidBox.received.some(statesSuccess) });
+    judgeUnpaid(context);
+  }),
+  judges(
+    paysNothing,
+    {
+      name: "No checkout whose link was only opened was paid by the end of the run",
+      needs: ["receiver"],
+      phase: "closing",
+      offline: true,
+    },
+    async (context) => judgeUnpaid(context),
+  ),
+  judges("checkout-states.opened-stays-pending", { needs: ["clock"] }, async (context, id) => {
+    const { reference, response } = await started(context);
+    await openAll(context, response, []);
+    await advance(context, 60);
+    const record = await verifyCheckout(context, reference);
+    const when = "after the link was opened";
+    expectData(context, id, record, { status: "pending" }, when);
+  }),
+
+  judges(["reads.pay-nothing", "refused.no-webhook"], costOf(reads), async function* (context, id) {
+    // A list of disbursements would be a correct response too, so the status does not matter.
+    const { paid: valid } = await refuseThenPay(context, id, reads, () => true);
+    yield;
+    await awaitAndJudge(context, valid);
+  }),
+  judges("reads.verify-creates-nothing", costOf(verifies), async (context, id) => {
+    await refuseThenPay(context, id, verifies, () => true);
+  }),
+  judges("reads.verify-changes-nothing", { pays: 1 }, async function* (context, id) {
+    const { reference } = await paid(context);
+    yield;
+    const { data: before } = await settled(context, reference);
+    for (const { query = "", ...more } of looks) await get(context, pathOf(reference) + query, { effect, ...more });
+    const { data, response } = await verified(context, reference);
+    const what = "after it was verified several times, the record";
+    sameRecord(context, id, what, [before, data], [response]);
+  }),
+
+  judges(["access.whole-reference", "access.reference-spelling"], { pays: 1 }, async (context, id) => {
+    const { reference, body } = await paid(context);
+    await verified(context, reference);
+    const further: Variant = ["with a further path segment", String, "/x"];
+    for (const [what, response] of await ask(context, "disbursements", reference, [...others, further])) {
+      // A shorter reference may belong to another disbursement.
+      const found = is2xx(response) && dataOf(response)["merchantsReference"] === body["reference"];
+      shows(context, id, response, !found, `no record for its reference ${what}`);
+    }
+    for (const [what, { status }] of await ask(context, "disbursements", reference, spellings))
+      context.observe("access.reference-spelling", what, status ?? "no response");
+  }),
+  judges("access.exact-reference", { pays: 1 }, async (context, id) => {
+    const { reference } = await paid(context);
+    const { reference: checkout } = await started(context);
+    const asked = [
+      ...(await ask(context, "disbursements", reference, spellings)),
+      ...(await ask(context, "checkouts", checkout, [...spellings, ...others])),
+    ];
+    for (const [what, response] of asked) {
+      const when = `at GET ${response.request.path.slice(0, 80)}, a reference ${what}`;
+      expectStatus(context, id, response, 404, when);
+    }
+  }),
+  judges("access.exact-filter", { pays: 1 }, async (context, id) => {
+    // No reference of another check is the start of this one.
+    const fresh = `${context.fresh()}-ex`;
+    await paid(context, { reference: fresh });
+    await started(context, { reference: fresh });
+    for (const kind of ["disbursements", "checkouts"]) {
+      const list = (reference: string) =>
+        get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
+      const own = await list(fresh);
+      given(listed(own).length === 1, "one record in the list", own);
+      for (const [what, change] of [...others, ...spellings].filter(([, changed]) => changed(fresh) !== fresh)) {
+        const response = await list(change(fresh));
+        const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);
+        const expected = `no record of ${fresh} in the list of ${kind} for that reference ${what}`;
+        shows(context, id, response, !found, expected);
+      }
+    }
+  }),
 ];
-
-export const checks = define([
-  {
-    name: "Record stays hidden after its owner has read it",
-    ids: ["access.record-hidden-after-owner"],
-    pays: 1,
-    async run(context) {
-      const { reference, body } = await paid(context);
-      const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
-      await judgeRead(context, "access.record-hidden-after-owner", path, [textOf(body["reference"])]);
-    },
-  },
-  {
-    name: "Repeated create without the key is refused after its owner has paid",
-    ids: ["access.create-refused-after-owner"],
-    pays: 1 + 2 * probesAtOnce,
-    async run(context) {
-      const { reference, body } = await paid(context);
-      const create: TargetRequest = { method: "POST", path: "/v1/disbursements", effect, json: body };
-      let isPaid = false;
-      await several(probesOf(context), probesAtOnce, async (probe) => {
-        // If the target paid, no further round follows, because each further round could pay again.
-        if (isPaid) return;
-        const again = await pay(context, body);
-        const response = await sendProbe(context, "access.create-refused-after-owner", probe, create, [reference]);
-        isPaid ||= again.status === 200 || response.status === 200;
-      });
-    },
-  },
-  {
-    name: "Records the response to two keys, of which the first is valid",
-    ids: ["access.two-keys"],
-    pays: 1,
-    async run(context) {
-      const { reference } = await paid(context);
-      for (const [name, keys] of [
-        ["valid key first", [context.keyAs((key) => key), wrongKey(context).value]],
-        ["valid key last", [wrongKey(context).value, context.keyAs((key) => key)]],
-      ] as const) {
-        const response = await verifyDisbursement(context, reference, { headers: { "x-api-key": [...keys] } });
-        context.observe("access.two-keys", name, response.status ?? "no response");
-      }
-    },
-  },
-  {
-    name: "Checkout records, lists and sandbox data stay hidden after their owner has read them",
-    ids: ["access.others-hidden-after-owner"],
-    pays: 1,
-    needs: ["time", "secret"],
-    async run(context) {
-      const fresh = context.fresh();
-      const { reference } = await paid(context, { reference: fresh });
-      const { reference: checkout } = await started(context, { reference: fresh });
-      const query = `merchantsReference=${encodeURIComponent(fresh)}`;
-      const paths: [path: string, secret: string][] = [
-        [`/v1/checkouts/${checkout}`, checkout],
-        [`/v1/disbursements?${query}`, reference],
-        [`/v1/checkouts?${query}`, checkout],
-        ["/sandbox/clock", '"now"'],
-        ["/sandbox/webhook-secret", "whsec_"],
-      ];
-      for (const [path, secret] of paths) {
-        await judgeRead(context, "access.others-hidden-after-owner", path, [secret]);
-      }
-    },
-  },
-  {
-    name: "Record stays hidden from another merchant after its owner has read it",
-    ids: ["access.merchants-apart-after-owner"],
-    pays: 1,
-    needs: ["second-key"],
-    async run(context) {
-      const id = "access.merchants-apart-after-owner";
-      const fresh = context.fresh();
-      const { reference } = await paid(context, { reference: fresh });
-      const { reference: checkout } = await started(context, { reference: fresh });
-      const paths: [path: string, secret: string, status: number][] = [
-        [`/v1/disbursements/${reference}`, fresh, 404],
-        [`/v1/checkouts/${checkout}`, fresh, 404],
-        [`/v1/disbursements?merchantsReference=${fresh}`, reference, 200],
-        [`/v1/checkouts?merchantsReference=${fresh}`, checkout, 200],
-      ];
-      for (const [path, secret, status] of paths) {
-        for (const key of ["own", "second", "own", "second", "own"] as const) {
-          if (key === "second") {
-            const hidden = { secrets: [secret], status, whom: "another merchant" };
-            await expectHidden(context, id, { method: "GET", path, key }, hidden);
-            continue;
-          }
-          const response = await get(context, path);
-          const isSeen = response.status === 200 && response.text.includes(secret);
-          shows(context, id, response, isSeen, `the record for its owner at GET ${path}`);
-        }
-      }
-    },
-  },
-
-  {
-    name: "Opening the link to the payment page pays nothing",
-    ids: [paysNothing],
-    needs: ["receiver"],
-    async run(context) {
-      const { receiver, options } = context;
-      if (!receiver) return;
-      const box = receiver.openMailbox();
-      const created = await startCheckout(context, checkoutBody(context, addressOf(box)));
-      given(is2xx(created), "a 2xx for a valid checkout", created);
-      await openAll(context, created, [box.url]);
-      // A second checkout is really paid, to show that the check would notice a payment of the first checkout.
-      const paidBox = receiver.openMailbox();
-      const other = await startCheckout(context, checkoutBody(context, addressOf(paidBox)));
-      const finish = hasControl(options, "finish");
-      if (finish && (await finishAny(context, other, "success")) !== undefined) await arrived(context, paidBox);
-      opened.set(receiver, { box, created, provable: paidBox.received.some(statesSuccess) });
-      judgeUnpaid(context);
-    },
-  },
-  {
-    name: "No checkout whose link was only opened was paid by the end of the run",
-    ids: [paysNothing],
-    needs: ["receiver"],
-    phase: "closing",
-    offline: true,
-    run: async (context) => judgeUnpaid(context),
-  },
-  {
-    name: "Opening the link to the payment page leaves the checkout pending",
-    ids: ["checkout-states.opened-stays-pending"],
-    needs: ["clock"],
-    async run(context) {
-      const { reference, response } = await started(context);
-      await openAll(context, response, []);
-      await advance(context, 60);
-      const record = await verifyCheckout(context, reference);
-      const when = "after the link was opened";
-      expectData(context, "checkout-states.opened-stays-pending", record, { status: "pending" }, when);
-    },
-  },
-
-  {
-    name: "GET, HEAD and OPTIONS pay nothing",
-    ids: ["reads.pay-nothing", "refused.no-webhook"],
-    ...costOf(reads),
-    async *run(context) {
-      // A list of disbursements would be a correct response too, so the status does not matter.
-      const { paid: valid } = await refuseThenPay(context, "reads.pay-nothing", reads, () => true);
-      yield;
-      if (valid) await awaitWebhook(context, valid);
-      judgeAddresses(context);
-    },
-  },
-  {
-    name: "Verify creates nothing",
-    ids: ["reads.verify-creates-nothing"],
-    ...costOf(verifies),
-    async run(context) {
-      await refuseThenPay(context, "reads.verify-creates-nothing", verifies, () => true);
-    },
-  },
-  {
-    name: "Verify changes nothing",
-    ids: ["reads.verify-changes-nothing"],
-    pays: 1,
-    async *run(context) {
-      const { reference } = await paid(context);
-      yield;
-      const { data: before } = await settled(context, reference);
-      await look(context, reference);
-      const { data, response } = await verified(context, reference);
-      const what = "after it was verified several times, the record";
-      sameRecord(context, "reads.verify-changes-nothing", what, [before, data], [response]);
-    },
-  },
-
-  {
-    name: "Verify finds a record by its whole reference only",
-    ids: ["access.whole-reference"],
-    pays: 1,
-    async run(context) {
-      const { reference, body } = await paid(context);
-      await verified(context, reference);
-      const responses = await ask(context, "disbursements", reference, others);
-      responses.push(["with a further path segment", await getRecord(context, "disbursements", reference, "/x")]);
-      for (const [what, response] of responses) {
-        // A shorter reference may belong to another disbursement.
-        const found = is2xx(response) && dataOf(response)["merchantsReference"] === body["reference"];
-        const expected = `no record for its reference ${what}`;
-        shows(context, "access.whole-reference", response, !found, expected);
-      }
-    },
-  },
-  {
-    name: "Records the response to other spellings of a reference",
-    ids: ["access.reference-spelling"],
-    pays: 1,
-    async run(context) {
-      const { reference } = await paid(context);
-      for (const [what, { status }] of await askSpellings(context, "disbursements", reference)) {
-        context.observe("access.reference-spelling", what, status ?? "no response");
-      }
-    },
-  },
-  {
-    name: "Reference must be spelled exactly as the service returned it",
-    ids: ["access.exact-reference"],
-    pays: 1,
-    async run(context) {
-      const { reference } = await paid(context);
-      const { reference: checkout } = await started(context);
-      const asked = [
-        ...(await askSpellings(context, "disbursements", reference)),
-        ...(await askSpellings(context, "checkouts", checkout)),
-        ...(await ask(context, "checkouts", checkout, others)),
-      ];
-      for (const [what, response] of asked) {
-        const when = `at GET ${response.request.path.slice(0, 80)}, a reference ${what}`;
-        expectStatus(context, "access.exact-reference", response, 404, when);
-      }
-    },
-  },
-  {
-    name: "Lists find a merchant's reference only if it is exact",
-    ids: ["access.exact-filter"],
-    pays: 1,
-    async run(context) {
-      // No reference of another check is the start of this one.
-      const fresh = `${context.fresh()}-ex`;
-      await paid(context, { reference: fresh });
-      await started(context, { reference: fresh });
-      for (const kind of ["disbursements", "checkouts"]) {
-        const list = (reference: string) =>
-          get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
-        const own = await list(fresh);
-        given(listed(own).length === 1, "one record in the list", own);
-        for (const [what, change] of [...others, ...spellings]) {
-          const response = await list(change(fresh));
-          const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);
-          const expected = `no record of ${fresh} in the list of ${kind} for that reference ${what}`;
-          shows(context, "access.exact-filter", response, !found, expected);
-        }
-      }
-    },
-  },
-]);

@@ -1,11 +1,11 @@
 // Servers that show a record to others after its owner has read it, or by a part of its reference (§4.2, §5), and
 // servers on which a request that only reads pays, uses a reference up or changes a record.
 import { unescape } from "node:querystring";
-import { also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
-import { caches, payFrom } from "../../broken/memory.ts";
-import { dataOf, isAccepted, isError, refusal, withBody, withStatus } from "../../broken/replies.ts";
+import { alone, also, caughtOnlyBy, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
+import { caches, changesRecords, payFrom, reserves } from "../../broken/memory.ts";
+import { dataOf, isAccepted, withStatus } from "../../broken/replies.ts";
 import { forwards, handles, opens, responses } from "../../broken/changes.ts";
-import { hasNoKey, isOf, keyOf, lastPart, lists, pathOf, textIn, withKey } from "../../broken/calls.ts";
+import { hasNoKey, isOf, keyOf, lastPart, lists, pathOf, textIn, withFields, withKey } from "../../broken/calls.ts";
 
 /** Returns true if the key in a request stands for a reference: the requested one and a known one. */
 type Match = (asked: string, reference: string) => boolean;
@@ -26,13 +26,8 @@ const finds =
       return found === undefined ? reply : ask({ ...call, path: `/v1/disbursements/${found}` });
     });
   };
-const like: Match = (asked, reference) => {
-  const pattern = asked
-    .replaceAll(/[^\w%]/g, ".")
-    .replaceAll("%", ".*")
-    .replaceAll("_", ".");
-  return /[%_]/.test(asked) && new RegExp(`^${pattern}$`).test(reference);
-};
+const like: Match = (asked, reference) =>
+  /[%_]/.test(asked) && new RegExp(`^${asked.replaceAll("%", ".*").replaceAll("_", ".")}$`).test(reference);
 
 /** Lets the filter merchantsReference of lists find a reference that matches. */
 const filters =
@@ -50,69 +45,26 @@ const filters =
     });
   };
 
-/** Shows a merchant the responses that another merchant has received. With `missing`, also a 404. */
-const mixes =
-  (missing: boolean): How =>
-  () => {
-    const last = new Map<string, { by: string; status: number; text: string }>();
-    return responses(["verifyDisbursement", "verifyCheckout"], (reply, call, world) => {
-      if (![world.key, world.secondKey].includes(keyOf(call))) return reply;
-      const other = last.get(call.path);
-      if (other && other.by !== keyOf(call)) return { ...reply, status: other.status, text: other.text };
-      if (isAccepted(reply) !== missing)
-        last.set(call.path, { by: keyOf(call), status: reply.status, text: reply.text });
-      return reply;
-    });
-  };
-
 /** Pays matching requests in addition to responding to them. */
 const pays = (fits: (call: Call) => boolean, plain: (call: Call) => Call = (call) => call): How =>
   handles(async (call, ask, world) => {
     if (fits(call) && keyOf(call) === world.key) await payFrom(plain(call), ask, world);
     return ask(call);
   });
-const at = (method: string, call: Call) => call.method === method && /^\/v1\/disbursements(\?|$)/.test(call.path);
-const ordered = (method: string) => (call: Call) => at(method, call) && textIn(call, "reference") !== undefined;
+const isList = ({ method, path }: Call) => method === "GET" && /^\/v1\/disbursements(\?|$)/.test(path);
 /** Turns the query of a request into its body. */
-const fromQuery = (call: Call): Call => ({
-  ...call,
-  body: Buffer.from(JSON.stringify(Object.fromEntries(new URL(call.path, "http://x").searchParams))),
-});
-
-/** Uses up the reference of matching requests to verify. */
-const reserves =
-  (fits: (call: Call) => boolean): How =>
-  () => {
-    const used = new Set<string>();
-    return handles(async (call, ask, world) => {
-      if (isOf(call, "createDisbursement") && keyOf(call) === world.key && used.has(textIn(call, "reference") ?? ""))
-        return refusal(409);
-      if (isOf({ ...call, method: "GET" }, "verifyDisbursement") && fits(call)) used.add(lastPart(call));
-      return ask(call);
-    });
-  };
-
-const two = (call: Call) => keyOf(call).split(", ");
+const fromQuery = (call: Call) => withFields(call, Object.fromEntries(new URL(call.path, "http://x").searchParams));
 
 export const faults: Faults = {
   "access.record-hidden-after-owner": {
-    "Records are cached by path, for all keys.": caughtOnlyBy(
-      "access.record-hidden-after-owner",
-      caches("verifyDisbursement", pathOf),
-    ),
+    "Records are cached by path, for all keys.": alone(caches("verifyDisbursement", pathOf)),
     "Records are cached by path and the first half of the key.": caches(
       "verifyDisbursement",
       (call, world) => pathOf(call) + keyOf(call).slice(0, world.key.length / 2),
     ),
-    "HEAD of a cached record needs no key.": () => {
-      const seen = new Set<string>();
-      return handles(async (call, ask, world) => {
-        const reply = await ask(call);
-        if (reply && isAccepted(reply) && isOf(call, "verifyDisbursement")) seen.add(pathOf(call));
-        const isShown = reply?.status === 401 && call.method === "HEAD" && seen.has(pathOf(call));
-        return isShown ? ask(withKey(call, world.key)) : reply;
-      });
-    },
+    "HEAD of a cached record needs no key.": caches("verifyDisbursement", (call, { key }) =>
+      call.method === "HEAD" || keyOf(call) === key ? pathOf(call) : undefined,
+    ),
     "A cached record is shown to a request with the key in its query.": caches("verifyDisbursement", (call, { key }) =>
       call.path.includes(encodeURIComponent(key)) || keyOf(call) === key ? pathOf(call) : undefined,
     ),
@@ -122,40 +74,41 @@ export const faults: Faults = {
     ),
   },
   "access.create-refused-after-owner": {
-    "A create that is repeated without a key gets the cached response.": caughtOnlyBy(
-      "access.create-refused-after-owner",
+    "A create that is repeated without a key gets the cached response.": alone(
       caches("createDisbursement", (call, { key }) =>
         keyOf(call) === key || hasNoKey(call) ? call.body.toString() : undefined,
       ),
     ),
-    "A duplicate reference is refused with 409 before the key is checked.": caughtOnlyBy(
-      "access.create-refused-after-owner",
-      () => {
-        const used = new Set<string>();
-        return responses("createDisbursement", (reply, call) => {
-          const reference = textIn(call, "reference") ?? "";
-          if (isAccepted(reply)) used.add(reference);
-          return reply.status === 401 && used.has(reference) ? withStatus(reply, 409) : reply;
-        });
-      },
-    ),
+    "A duplicate reference is refused with 409 before the key is checked.": alone(() => {
+      const used = new Set<string>();
+      return responses("createDisbursement", (reply, call) => {
+        const reference = textIn(call, "reference") ?? "";
+        if (isAccepted(reply)) used.add(reference);
+        return reply.status === 401 && used.has(reference) ? withStatus(reply, 409) : reply;
+      });
+    }),
   },
   "access.two-keys": {
-    "If a request has two keys, the first key counts.": forwards((call) => withKey(call, two(call)[0] ?? "")),
+    "If a request has two keys, the first key counts.": forwards((call) => withKey(call, keyOf(call).split(", ")[0]!)),
   },
   "access.others-hidden-after-owner": {
     "Checkout records are cached by path, for all keys.": caches("verifyCheckout", pathOf),
     "Lists are cached by path and query, for all keys.": caches(lists, ({ path }) => path),
   },
   "access.merchants-apart-after-owner": {
-    "A record that one merchant has read is shown to the other merchant.": mixes(false),
+    "A record that one merchant has read is shown to the other merchant.": () => {
+      const read = new Map<string, Reply>();
+      return responses(["verifyDisbursement", "verifyCheckout"], (reply, call) => {
+        if (isAccepted(reply)) read.set(call.path, reply);
+        return reply.status === 404 ? (read.get(call.path) ?? reply) : reply;
+      });
+    },
   },
   "access.whole-reference": {
     "A prefix of a reference finds its record.": finds(
       (asked, reference) => asked.length > 5 && reference.startsWith(asked),
     ),
-    "Characters after a reference are ignored.": caughtOnlyBy(
-      "access.whole-reference",
+    "Characters after a reference are ignored.": alone(
       finds((asked, reference) => /^\w+$/.test(asked.slice(reference.length)) && asked.startsWith(reference)),
     ),
     "A reference with % or _ is a pattern.": finds(like),
@@ -181,32 +134,30 @@ export const faults: Faults = {
   "reads.pay-nothing": {
     "GET with the body of a create pays.": caughtOnlyBy(
       ["reads.pay-nothing", "refused.no-webhook", "create.references-apart"],
-      pays(ordered("GET")),
+      pays((call) => isList(call) && textIn(call, "reference") !== undefined),
     ),
     "GET with the fields of a create in its query pays.": pays(
-      (call) => at("GET", call) && /[?&]reference=/.test(call.path),
+      (call) => isList(call) && /[?&]reference=/.test(call.path),
       fromQuery,
     ),
   },
   "reads.verify-creates-nothing": {
     "Verifying an unknown reference uses it up.": caughtOnlyBy(
       ["reads.verify-creates-nothing", "create.references-apart"],
-      reserves(({ method }) => method === "GET"),
+      reserves(
+        (call, { status }) => status === 404 && isOf(call, "verifyDisbursement"),
+        "createDisbursement",
+        lastPart,
+      ),
     ),
   },
   "reads.verify-changes-nothing": {
     "Verify writes the values of its query into the record.": caughtOnlyBy(
       ["reads.verify-changes-nothing", "life.facts-kept"],
-      () => {
-        const changed = new Map<string, number>();
-        return responses("verifyDisbursement", (reply, call) => {
-          const amount = new URL(call.path, "http://x").searchParams.get("amount");
-          if (amount !== null) changed.set(lastPart(call), Number(amount));
-          const other = changed.get(lastPart(call));
-          if (isError(reply) || other === undefined) return reply;
-          return withBody(reply, { statusCode: 200, data: { ...dataOf(reply), amount: other } });
-        });
-      },
+      changesRecords((call) => {
+        const amount = new URL(call.path, "http://x").searchParams.get("amount");
+        return amount === null ? undefined : [lastPart(call), { amount: Number(amount) }];
+      }),
     ),
   },
 };

@@ -1,5 +1,5 @@
 // Checks which addresses are accepted as webhookURL and redirectURL (D7a, D15).
-import { define, type Context } from "../../check.ts";
+import { judges, type Context } from "../../check.ts";
 import { bothRefused, expectStatus, holds, same } from "../../steps/expect.ts";
 import { checkoutBody, siteOf } from "../../steps/bodies.ts";
 import { paid, verified } from "../../steps/records.ts";
@@ -27,42 +27,29 @@ const goodAddresses = [
 const refuse = (context: Context, id: RequirementId, address: string, what: string) =>
   bothRefused(context, id, 422, what, (valid) => ({ json: { ...valid, webhookURL: address } }));
 
-export const checks = define([
-  {
-    name: "Invalid addresses are refused",
-    ids: ["addresses.refused"],
-    async run(context) {
-      for (const address of badAddresses(siteOf(context))) {
-        await refuse(context, "addresses.refused", address, `webhookURL ${address}`);
-        const response = await startInvalidCheckout(context, checkoutBody(context, { redirectURL: address }));
-        expectStatus(context, "addresses.refused", response, 422, `for a checkout with redirectURL ${address}`);
-      }
-    },
-  },
-  {
-    name: "Addresses of more than 2,048 characters are refused",
-    ids: ["limits.address-length"],
-    async run(context) {
-      const address = `https://${siteOf(context)}/`.padEnd(2049, "a");
-      await refuse(context, "limits.address-length", address, `a webhookURL of ${address.length} characters`);
-    },
-  },
-  {
-    name: "Record has the webhookURL exactly as sent, or none",
-    ids: ["addresses.kept", "addresses.left-out"],
-    pays: goodAddresses.length + 2,
-    async run(context) {
-      const longest = `http://127.0.0.1:1/${"a".repeat(2048 - 19)}`;
-      for (const webhookURL of [...goodAddresses, longest]) {
-        const { reference } = await paid(context, { webhookURL });
-        const { data, response } = await verified(context, reference);
-        const { webhookURL: actual } = data;
-        same(context, "addresses.kept", { what: "webhookURL", actual, expected: webhookURL }, response);
-      }
-      const { reference } = await paid(context);
+export const checks = [
+  judges("addresses.refused", {}, async (context, id) => {
+    for (const address of badAddresses(siteOf(context))) {
+      await refuse(context, id, address, `webhookURL ${address}`);
+      const response = await startInvalidCheckout(context, checkoutBody(context, { redirectURL: address }));
+      expectStatus(context, id, response, 422, `for a checkout with redirectURL ${address}`);
+    }
+  }),
+  judges("limits.address-length", {}, async (context, id) => {
+    const address = `https://${siteOf(context)}/`.padEnd(2049, "a");
+    await refuse(context, id, address, `a webhookURL of ${address.length} characters`);
+  }),
+  judges(["addresses.kept", "addresses.left-out"], { pays: goodAddresses.length + 2 }, async (context, id) => {
+    const longest = `http://127.0.0.1:1/${"a".repeat(2048 - 19)}`;
+    for (const webhookURL of [...goodAddresses, longest]) {
+      const { reference } = await paid(context, { webhookURL });
       const { data, response } = await verified(context, reference);
-      const isLeftOut = !("webhookURL" in data);
-      holds(context, "addresses.left-out", isLeftOut, "no webhookURL field", JSON.stringify(data.webhookURL), response);
-    },
-  },
-]);
+      const { webhookURL: actual } = data;
+      same(context, id, { what: "webhookURL", actual, expected: webhookURL }, response);
+    }
+    const { reference } = await paid(context);
+    const { data, response } = await verified(context, reference);
+    const isLeftOut = !("webhookURL" in data);
+    holds(context, "addresses.left-out", isLeftOut, "no webhookURL field", JSON.stringify(data.webhookURL), response);
+  }),
+];

@@ -1,9 +1,15 @@
-// Servers that create checkouts with other values or references than requested, and show others (D6).
-import { forEach, type Faults } from "../../broken/fault.ts";
-import { data, handles, opens, pages, refuses, requests, responses, statuses, texts } from "../../broken/changes.ts";
-import { disbursementIn, hasNoKey, isOf, isText, sent, without } from "../../broken/calls.ts";
-import { paysAgain } from "../../broken/memory.ts";
-import { refusal, withHeader } from "../../broken/replies.ts";
+// Servers that create checkouts with other values or references than requested, and whose checkouts end in another way,
+// twice or never (D3, D6, D10).
+import { type Call, type Faults, forEach } from "../../broken/fault.ts";
+import { data, handles, requests, opens, pages, refuses, responses, statuses, texts } from "../../broken/changes.ts";
+import { dataOf, withHeader } from "../../broken/replies.ts";
+import { isOf, keyOf, sent, disbursementIn, hasNoKey, isText, without } from "../../broken/calls.ts";
+import { changesRecords, paysAgain, refusesNamesakes } from "../../broken/memory.ts";
+
+const finish = "finishCheckout";
+const pathOfFinish = /^\/sandbox\/checkouts\/([^/]+)\/finish$/;
+
+const referenceOfCheckout = (call: Call) => (isOf(call, "createCheckout") ? sent(call)["reference"] : undefined);
 
 export const faults: Faults = {
   "checkout-body.shape": { "Creating a checkout returns 201.": statuses("createCheckout", 200, 201) },
@@ -37,24 +43,13 @@ export const faults: Faults = {
     ),
   },
   "checkout-request.reference-per-merchant": {
-    "A checkout's reference must be unique among all merchants.": () => {
-      const used = new Set<unknown>();
-      return handles(async (call, ask) => {
-        const reference = isOf(call, "createCheckout") ? sent(call)["reference"] : undefined;
-        if (reference !== undefined && used.has(reference)) return refusal(409);
-        used.add(reference);
-        return ask(call);
-      });
-    },
+    "A checkout's reference must be unique among all merchants.": refusesNamesakes(referenceOfCheckout, keyOf),
   },
   "checkout-request.reference-apart": {
-    "A reference used by a checkout is refused for a payout.": () => {
-      const used = new Set<unknown>();
-      return handles(async (call, ask) => {
-        if (isOf(call, "createCheckout")) used.add(sent(call)["reference"]);
-        return used.has(disbursementIn(call)?.["reference"] ?? "none") ? refusal(409) : ask(call);
-      });
-    },
+    "A reference used by a checkout is refused for a payout.": refusesNamesakes(
+      (call) => referenceOfCheckout(call) ?? disbursementIn(call)?.["reference"],
+      (call) => isOf(call, "createCheckout"),
+    ),
   },
   "checkout-request.locale": {
     "The locale fr is refused.": refuses(({ locale }) => locale === "fr", 422, "createCheckout"),
@@ -89,5 +84,45 @@ export const faults: Faults = {
       ...reply,
       text: reply.text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"'),
     })),
+  },
+  "checkout-states.outcomes": {
+    "A failed checkout has the status success.": data("verifyCheckout", (record) =>
+      record["status"] === "failed" ? { ...record, status: "success" } : record,
+    ),
+    "The payment of a checkout ends the oldest open checkout with the same amount.": () => {
+      const open = new Map<unknown, unknown>();
+      return handles(async (call, ask) => {
+        const [, paid = ""] = pathOfFinish.exec(call.path) ?? [];
+        const oldest = [...open].find(([, amount]) => amount === open.get(paid))?.[0];
+        open.delete(oldest);
+        const reply = await ask(oldest ? { ...call, path: call.path.replace(paid, String(oldest)) } : call);
+        if (reply?.status === 200 && isOf(call, "createCheckout"))
+          open.set(dataOf(reply)["reference"], sent(call)["amount"]);
+        return reply;
+      });
+    },
+  },
+  "checkout-states.final": {
+    "A final checkout can be finished again with another outcome.": changesRecords((call, { status }) => {
+      const [, reference] = pathOfFinish.exec(call.path) ?? [];
+      return status === 409 ? [reference, { status: sent(call)["outcome"] }] : undefined;
+    }, "verifyCheckout"),
+  },
+  "checkout-states.expiry": {
+    "An unpaid checkout expires after 10 minutes.": () => ({ merchant: () => ({ checkoutLifetime: () => 600_000 }) }),
+  },
+  "checkout-states.updated-at": {
+    "updatedAt of a checkout stays the time of its creation.": data("verifyCheckout", (record) => ({
+      ...record,
+      updatedAt: record["createdAt"],
+    })),
+  },
+  "sandbox.finish": {
+    "Finishing a checkout changes nothing.": handles((call, ask) => {
+      const [, reference] = pathOfFinish.exec(call.path) ?? [];
+      const isFinish = reference !== undefined && "outcome" in sent(call);
+      return ask(isFinish ? { ...call, method: "GET", path: `/v1/checkouts/${reference}` } : call);
+    }),
+    "Finishing a checkout always makes it succeed.": requests(finish, (fields) => ({ ...fields, outcome: "success" })),
   },
 };

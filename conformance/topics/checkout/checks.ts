@@ -1,6 +1,6 @@
 // Checks checkouts, their payment pages, and the way back to the merchant (§1, §2.4, §4.3, D3, D6, D10).
 import { exceeded } from "../../allowances/table.ts";
-import { define, type Context, given, Prerequisite } from "../../check.ts";
+import { judges, type Context, given, Prerequisite } from "../../check.ts";
 import { commonPairs, pairOf } from "../../generate/countries.ts";
 import { type Planned, planOf } from "../../generate/plan.ts";
 import { hasControl } from "../../run-options.ts";
@@ -8,13 +8,12 @@ import { finishAny, ended, follow, linkOf, noneEnded, pageLink, referencesOf, sh
 import { started } from "../../steps/records.ts";
 import { verifyCheckout, startCheckout, startInvalidCheckout } from "../../steps/requests.ts";
 import { expectStatus, holds, same, shows } from "../../steps/expect.ts";
-import { checkoutBody, siteOf, someAddress } from "../../steps/bodies.ts";
-import { dataOf, is2xx, is4xx } from "../../steps/responses.ts";
+import { asJson, type Body, checkoutBody, siteOf, someAddress } from "../../steps/bodies.ts";
+import { dataOf, is2xx, is4xx, leavesOf } from "../../steps/responses.ts";
 import { finishCheckout } from "../../steps/sandbox-controls.ts";
 import { several } from "../../steps/several.ts";
 import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
-import type { Body } from "../create/checks.ts";
 import { fieldsOf, send } from "../inputs/checks.ts";
 import { bodiesOf } from "../json/checks.ts";
 
@@ -47,13 +46,8 @@ async function create(context: Context, planned: Planned): Promise<Made> {
   if (is2xx(response)) return { planned, body, response };
   const usual = checkoutBody(context, { webhookURL: webhookURL && someAddress(context), redirectURL, ...named });
   const again = is4xx(response) ? await startCheckout(context, usual) : response;
-  expectStatus(
-    context,
-    acceptedId,
-    again,
-    "2xx",
-    `for ${Object.keys(JSON.parse(JSON.stringify(usual)) as Body).join(", ")}`,
-  );
+  const fields = Object.keys(JSON.parse(JSON.stringify(usual)) as Body);
+  expectStatus(context, acceptedId, again, "2xx", `for ${fields.join(", ")}`);
   return { planned, body: usual, response: again };
 }
 
@@ -96,12 +90,11 @@ const visibleText = (html: string) =>
 const grouped = (whole: number) => String(whole).replaceAll(/\B(?=(\d{3})+$)/g, separator);
 
 /** Returns a pattern for an amount as a person may see it: divided by 100 or, in core, in the lowest denomination. */
-function patternOf(amount: number): RegExp {
+function patternOf(amount: number, isDivided = false): RegExp {
   const cents = amount % 100;
   const fraction = cents === 0 ? "(?:[.,]00?)?" : `[.,]${String(cents).padStart(2, "0")}`;
-  return new RegExp(
-    `(?<![\\d.,])(?:${grouped(Math.floor(amount / 100))}${fraction}|${grouped(amount)})(?![\\d]|[.,]\\d)`,
-  );
+  const divided = grouped(Math.floor(amount / 100)) + fraction;
+  return new RegExp(`(?<![\\d.,])(?:${isDivided ? divided : `${divided}|${grouped(amount)}`})(?![\\d]|[.,]\\d)`);
 }
 
 /** Returns the numbers that stand beside the name or sign of a currency, by default of any currency. */
@@ -110,17 +103,12 @@ const amountsOn = (text: string, currency = currencies) =>
     ([, after, before]) => String(after ?? before),
   );
 
-/** Returns the fees in a response, which a page may add to the amount. */
-function feesIn(value: unknown, name = ""): number[] {
-  if (typeof value === "number") return /fee/i.test(name) ? [value] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => feesIn(inner, key));
-}
-
 /** Judges a page if it shows an amount that can be recognised. Returns false if it shows none. */
 function judgePage(context: Context, body: Record<string, unknown>, created: TargetResponse, page: TargetResponse) {
   const amount = Number(body["amount"]);
-  const patterns = [amount, ...feesIn(created.json).map((fee) => amount + fee)].map(patternOf);
+  // A page may add the fee in the response to the amount.
+  const fees = leavesOf(created.json).flatMap(([name, fee]) => (/fee/i.test(name) && Number(fee) ? [Number(fee)] : []));
+  const patterns = [0, ...fees].map((fee) => patternOf(amount + fee));
   const text = visibleText(page.text);
   const shown = amountsOn(text);
   const own = amountsOn(text, signs[textOf(body["currency"])]);
@@ -211,13 +199,13 @@ async function askForRedirect(context: Context, link: string, redirectURL: strin
   context.judge("checkout.redirect", reply === "yes", expected, actual, context.responses);
 }
 
-export const checks = define([
-  {
-    name: "Checkout with the required fields is accepted",
-    ids: ["checkout.accepted", "checkout.link", "checkout.link-opens", "checkout.page-html"],
-    async run(context) {
+export const checks = [
+  judges(
+    ["checkout.accepted", "checkout.link", "checkout.link-opens", "checkout.page-html"],
+    {},
+    async (context, id) => {
       const response = await startCheckout(context, checkoutBody(context));
-      expectStatus(context, "checkout.accepted", response, "2xx", "for a valid checkout");
+      expectStatus(context, id, response, "2xx", "for a valid checkout");
       const isLinked = linkOf(response) !== undefined;
       shows(context, "checkout.link", response, isLinked, "an http or https URL in the response");
       const link = pageLink(response);
@@ -228,145 +216,118 @@ export const checks = define([
       const isHtml = type === undefined || /^(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test(type);
       context.judge("checkout.page-html", isHtml, "Content-Type text/html", `Content-Type ${type ?? "missing"}`, page);
     },
-  },
-  {
-    name: "Checkout references are unique",
-    ids: ["checkout.reference"],
-    async run(context) {
-      // The requests are equal, so that the check notices a reference that is derived from their values.
-      const body = checkoutBody(context);
-      const first = await accepted(context, body);
-      const second = referencesOf(await accepted(context, body));
-      const own = referencesOf(first).filter((text) => !second.includes(text));
-      const expected = "a reference that differs from the other checkout's reference";
-      shows(context, "checkout.reference", first, own.length > 0, expected);
-    },
-  },
-  {
-    name: "Malformed checkout is refused",
-    ids: ["checkout.malformed-refused"],
-    async run(context) {
-      const others = [
-        ["no body", undefined],
-        ["an empty object", "{}"],
-      ] as const;
-      for (const [what, body] of [...bodiesOf(checkoutBody(context)), ...others]) {
-        const headers = {
-          "content-type": "application/json",
-          ...(body === undefined ? { "content-length": "0" } : {}),
-        };
-        const response = await startInvalidCheckout(context, undefined, { body, headers });
-        expectStatus(context, "checkout.malformed-refused", response, "4xx", `for ${what}`);
-      }
-    },
-  },
-  {
-    name: "Records the response to a checkout",
-    ids: ["checkout.response-body"],
-    async run(context) {
-      const response = await accepted(context);
-      context.observe("checkout.response-body", "status", response.status);
-      context.observe("checkout.response-body", "fields", shapeOf(response.json));
-    },
-  },
+  ),
+  judges("checkout.reference", {}, async (context, id) => {
+    // The requests are equal, so that the check notices a reference that is derived from their values.
+    const body = checkoutBody(context);
+    const first = await accepted(context, body);
+    const second = referencesOf(await accepted(context, body));
+    const own = referencesOf(first).filter((text) => !second.includes(text));
+    const expected = "a reference that differs from the other checkout's reference";
+    shows(context, id, first, own.length > 0, expected);
+  }),
+  judges("checkout.malformed-refused", {}, async (context, id) => {
+    for (const [what, body] of [...bodiesOf(checkoutBody(context)), ["an empty object", "{}"] as const])
+      expectStatus(context, id, await startInvalidCheckout(context, undefined, asJson(body)), "4xx", `for ${what}`);
+    const headers = { "content-type": "application/json", "content-length": "0" };
+    expectStatus(context, id, await startInvalidCheckout(context, undefined, { headers }), "4xx", "for no body");
+  }),
+  judges("checkout.response-body", {}, async (context, id) => {
+    const response = await accepted(context);
+    context.observe(id, "status", response.status);
+    context.observe(id, "fields", shapeOf(response.json));
+  }),
 
-  {
-    name: "Checkouts under every pair of conditions are recorded as requested, and their references are used",
-    ids: [acceptedId, recordId, repeatId],
-    async run(context) {
-      const made = await several(planOf(context.options), concurrency, (planned) => create(context, planned));
-      const all = made.filter(({ response }) => is2xx(response) && linkOf(response) !== undefined);
-      given(all.length > 0, "a 2xx with a link for a checkout", made[0]!.response);
-      context.judge(acceptedId, true, "2xx", `2xx for ${all.length} checkouts`, all[0]!.response);
-      const ends = hasControl(context.options, "finish");
-      await several([...all.entries()], concurrency, async ([index, each]) => {
-        const outcome = ends ? outcomes[index % outcomes.length] : undefined;
-        const isEnded = outcome !== undefined && (await finishAny(context, each.response, outcome)) !== undefined;
-        if (context.options.profile === "core") return;
-        await judgeRecord(context, each, isEnded ? { status: outcome } : {});
-        await judgeRepeat(context, each);
-      });
-    },
-  },
+  judges([acceptedId, recordId, repeatId], { phase: "opening" }, async (context) => {
+    const made = await several(planOf(context.options), concurrency, (planned) => create(context, planned));
+    const all = made.filter(({ response }) => is2xx(response) && linkOf(response) !== undefined);
+    given(all.length > 0, "a 2xx with a link for a checkout", made[0]!.response);
+    context.judge(acceptedId, true, "2xx", `2xx for ${all.length} checkouts`, all[0]!.response);
+    const ends = hasControl(context.options, "finish");
+    await several([...all.entries()], concurrency, async ([index, each]) => {
+      const outcome = ends ? outcomes[index % outcomes.length] : undefined;
+      const isEnded = outcome !== undefined && (await finishAny(context, each.response, outcome)) !== undefined;
+      if (context.options.profile === "core") return;
+      await judgeRecord(context, each, isEnded ? { status: outcome } : {});
+      await judgeRepeat(context, each);
+    });
+  }),
 
-  {
-    name: "Each checkout has its own page with its own amount",
-    ids: ["checkout.links-differ", "checkout.page-amount"],
-    async run(context) {
-      const made = await startAll(context);
-      const links = made.map(({ link }) => link);
-      const differ = new Set(links).size === links.length;
-      const expected = "a different link for each checkout";
-      context.judge("checkout.links-differ", differ, expected, links.join(", "), context.responses);
-      let recognised = false;
-      // The pages are opened in reverse order, so that the check notices a page that always shows the latest or the
-      // first checkout.
-      for (const { body, created, link } of made.toReversed()) {
-        if (judgePage(context, body, created, await follow(context, link))) recognised = true;
-      }
-      if (!recognised) context.notApplicable("checkout.page-amount", "the page shows no amount that can be recognised");
-    },
-  },
-  {
-    name: "Payment page shows a reference with markup as text",
-    ids: ["checkout-request.shown-as-text"],
-    async run(context) {
-      const id = "checkout-request.shown-as-text";
+  judges(["checkout.links-differ", "checkout.page-amount"], {}, async (context, id) => {
+    const made = await startAll(context);
+    const links = made.map(({ link }) => link);
+    const differ = new Set(links).size === links.length;
+    const expected = "a different link for each checkout";
+    context.judge(id, differ, expected, links.join(", "), context.responses);
+    let recognised = false;
+    // The pages are opened in reverse order, so that the check notices a page that always shows the latest or the
+    // first checkout.
+    for (const { body, created, link } of made.toReversed()) {
+      if (judgePage(context, body, created, await follow(context, link))) recognised = true;
+    }
+    if (!recognised) context.notApplicable("checkout.page-amount", "the page shows no amount that can be recognised");
+  }),
+  judges("money.page-divides", {}, async (context, id) => {
+    for (const payee of [
+      { country: "CI", currency: "XOF" },
+      { country: "KE", currency: "KES" },
+    ]) {
+      const body = checkoutBody(context, { amount: 123_456_789, ...payee });
+      const made = await startCheckout(context, body);
+      const page = await context.target.openLink(pageLink(made));
+      const amount = Number(body["amount"]);
+      const isShown = patternOf(amount, true).test(visibleText(page.text));
+      holds(context, id, isShown, `${(amount / 100).toFixed(2)} ${payee.currency} on the page`, "not shown", [
+        made,
+        page,
+      ]);
+    }
+  }),
+  judges("checkout-request.shown-as-text", {}, async (context, id) => {
+    const own = context.fresh();
+    const { response } = await started(context, { reference: `${own}"><i id=x>` });
+    const link = pageLink(response);
+    const page = await follow(context, link);
+    // The quotation mark would end an attribute's value, so this text is unsafe anywhere but in a script.
+    const html = page.text.replaceAll(/<(script|style)\b[^]*?<\/\1>/gi, "");
+    if (!html.includes(own)) return context.notApplicable(id, "the page does not show the merchant's reference");
+    const ok = !html.includes(`${own}"><i id=x>`);
+    holds(context, id, ok, "the reference with its markup escaped", "markup", [response, page]);
+  }),
+
+  judges("checkout.redirect", { needs: ["finish-or-person"] }, async (context, id) => {
+    const redirectURL = `https://${siteOf(context)}/orders/${context.fresh()}?step=done&item=2#top`;
+    const created = await startCheckout(context, checkoutBody(context, { redirectURL }));
+    const link = pageLink(created, [redirectURL]);
+    if (context.person && !hasControl(context.options, "finish")) return askForRedirect(context, link, redirectURL);
+    if (!(await ended(context, created, "success"))) return noneEnded(context, [id]);
+    const { response, address } = await returnToMerchant(context, link);
+    const { pathname, hash } = new URL(redirectURL);
+    const led =
+      address?.pathname === pathname &&
+      address.hash === hash &&
+      address.searchParams.get("step") === "done" &&
+      address.searchParams.get("item") === "2";
+    const expected = `a redirect, refresh or link from the page of the paid checkout to ${redirectURL}`;
+    const actual = address?.href ?? `no way to the merchant; the page: ${describeResponse(response)}`;
+    context.judge(id, led, expected, actual, context.responses);
+  }),
+  judges("redirect.parameters", { needs: ["finish"] }, async (context, id) => {
+    for (const outcome of ["success", "failed", "cancelled"]) {
       const own = context.fresh();
-      const { response } = await started(context, { reference: `${own}"><i id=x>` });
-      const link = pageLink(response);
-      const page = await follow(context, link);
-      // The quotation mark would end an attribute's value, so this text is unsafe anywhere but in a script.
-      const html = page.text.replaceAll(/<(script|style)\b[^]*?<\/\1>/gi, "");
-      if (!html.includes(own)) return context.notApplicable(id, "the page does not show the merchant's reference");
-      const ok = !html.includes(`${own}"><i id=x>`);
-      holds(context, id, ok, "the reference with its markup escaped", "markup", [response, page]);
-    },
-  },
-
-  {
-    name: "Customer is led back to redirectURL",
-    ids: ["checkout.redirect"],
-    needs: ["finish-or-person"],
-    async run(context) {
-      const redirectURL = `https://${siteOf(context)}/orders/${context.fresh()}?step=done&item=2#top`;
-      const created = await startCheckout(context, checkoutBody(context, { redirectURL }));
-      const link = pageLink(created, [redirectURL]);
-      if (context.person && !hasControl(context.options, "finish")) return askForRedirect(context, link, redirectURL);
-      if (!(await ended(context, created, "success"))) return noneEnded(context, this.ids);
+      const redirectURL = `https://${siteOf(context)}/orders/1?step=done&status=forged&a=1&a=2#top`;
+      const made = await started(context, { redirectURL, reference: own });
+      const link = pageLink(made.response, [redirectURL]);
+      await finishCheckout(context, made.reference, outcome);
       const { response, address } = await returnToMerchant(context, link);
-      const { pathname, hash } = new URL(redirectURL);
-      const led =
-        address?.pathname === pathname &&
-        address.hash === hash &&
-        address.searchParams.get("step") === "done" &&
-        address.searchParams.get("item") === "2";
-      const expected = `a redirect, refresh or link from the page of the paid checkout to ${redirectURL}`;
-      const actual = address?.href ?? `no way to the merchant; the page: ${describeResponse(response)}`;
-      context.judge("checkout.redirect", led, expected, actual, context.responses);
-    },
-  },
-  {
-    name: "Customer returns to redirectURL with the outcome",
-    ids: ["redirect.parameters"],
-    needs: ["finish"],
-    async run(context) {
-      for (const outcome of ["success", "failed", "cancelled"]) {
-        const own = context.fresh();
-        const redirectURL = `https://${siteOf(context)}/orders/1?step=done&status=forged&a=1&a=2#top`;
-        const made = await started(context, { redirectURL, reference: own });
-        const link = pageLink(made.response, [redirectURL]);
-        await finishCheckout(context, made.reference, outcome);
-        const { response, address } = await returnToMerchant(context, link);
-        const query = address?.searchParams;
-        const parameters = [query?.getAll("reference"), query?.getAll("merchantsReference"), query?.getAll("status")];
-        const set = JSON.stringify(parameters) === JSON.stringify([[made.reference], [own], [outcome]]);
-        const kept =
-          query?.get("step") === "done" && query.getAll("a").join() === "1,2" && address?.pathname === "/orders/1";
-        const expected = `303 to redirectURL with its query kept, and reference, merchantsReference and status ${outcome} once each`;
-        const actual = `${response.status ?? "no response"}, Location: ${address?.href ?? "none to the merchant"}`;
-        context.judge("redirect.parameters", response.status === 303 && set && kept, expected, actual, response);
-      }
-    },
-  },
-]);
+      const query = address?.searchParams;
+      const parameters = [query?.getAll("reference"), query?.getAll("merchantsReference"), query?.getAll("status")];
+      const set = JSON.stringify(parameters) === JSON.stringify([[made.reference], [own], [outcome]]);
+      const kept =
+        query?.get("step") === "done" && query.getAll("a").join() === "1,2" && address?.pathname === "/orders/1";
+      const expected = `303 to redirectURL with its query kept, and reference, merchantsReference and status ${outcome} once each`;
+      const actual = `${response.status ?? "no response"}, Location: ${address?.href ?? "none to the merchant"}`;
+      context.judge(id, response.status === 303 && set && kept, expected, actual, response);
+    }
+  }),
+];

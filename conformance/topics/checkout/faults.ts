@@ -1,5 +1,5 @@
 // Servers with faults in checkouts, in their payment pages and in the customer's return (§2.4, §4.3, D6, D10).
-import { also, caughtOnlyBy, forEach, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
+import { alone, also, forEach, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
 import { asJson, fieldsOf, sent, withFields, without, type Fields } from "../../broken/calls.ts";
 import { data, handles, pages, refuses, responses, statuses } from "../../broken/changes.ts";
 import { dataOf, html, isAccepted, withBody, withData, withHeader } from "../../broken/replies.ts";
@@ -82,13 +82,13 @@ export const faults: Faults = {
     "The payment page returns 500.": instead(html(500)),
   },
   "checkout.link-pays-nothing": {
-    "Opening the link to the payment page pays the checkout.": caughtOnlyBy(
-      "checkout.link-pays-nothing",
-      pays(({ method }) => method === "GET"),
-    ),
+    "Opening the link to the payment page pays the checkout.": alone(pays(({ method }) => method === "GET")),
     "A messenger's preview of the link pays the checkout.": pays(({ headers }) =>
       /WhatsApp|facebook/.test(String(headers["user-agent"])),
     ),
+  },
+  "checkout-states.opened-stays-pending": {
+    "Opening the link to the payment page lets the checkout fail.": finishes("failed", () => true),
   },
   "checkout.links-differ": {
     "Checkouts of more than 1,000.00 share one link.": sharesLink(({ amount, currency }) =>
@@ -105,8 +105,7 @@ export const faults: Faults = {
       let first: Reply | undefined;
       return pages((reply) => (first ??= reply));
     },
-    "The payment page shows ten times the amount.": caughtOnlyBy(
-      "checkout.page-amount",
+    "The payment page shows ten times the amount.": alone(
       amounts((shown) => `${shown.slice(0, -3)}0${shown.slice(-3)}`),
     ),
   },

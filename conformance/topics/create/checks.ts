@@ -1,18 +1,16 @@
 // Checks that creates are accepted and recorded exactly as requested, for many amounts and payees (§2.1 to §2.3, §4.1, §8).
 import { exceeded } from "../../allowances/table.ts";
-import { define, type Context, given, Prerequisite } from "../../check.ts";
+import { judges, type Context, given, Prerequisite } from "../../check.ts";
 import { homeOf, pairOf, otherPairs, commonPairs, dollars, type Payee, payeeIn } from "../../generate/countries.ts";
 import { shuffled } from "../../generate/random.ts";
 import { allowsMadeUpNumbers, type CheckOptions } from "../../run-options.ts";
-import { expectData, expectStatus, same, shows } from "../../steps/expect.ts";
+import { expectData, expectStatus, shows } from "../../steps/expect.ts";
 import { atOnce, pay, verifyDisbursement } from "../../steps/requests.ts";
 import { dataOf, is4xx } from "../../steps/responses.ts";
-import { disbursementBody, permitted, someAddress, withAmount } from "../../steps/bodies.ts";
-import { paid } from "../../steps/records.ts";
+import { type Body, disbursementBody, permitted, someAddress, withAmount } from "../../steps/bodies.ts";
+import { judgeRecord, paid } from "../../steps/records.ts";
 import { usualAmount } from "../../generate/plan.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
-import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const concurrency = 20;
 
@@ -22,48 +20,6 @@ const lengths = [10, 11, 12, 13, 14, 15];
 
 /** How many numbers of a length are tried at most, until the target accepts a number. */
 const maxCandidates = 4;
-
-export type Body = Record<string, unknown>;
-
-/** Returns the fields of the record of a disbursement that its request and its create response determine. */
-export function recordOf(body: Body, created: Body): Body {
-  const { reference: merchantsReference, amount, phoneNumber, country, currency, webhookURL } = body;
-  const { reference, fee } = created;
-  const address = webhookURL === undefined ? {} : { webhookURL };
-  return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...address };
-}
-
-/**
- * Returns the same fields of a verify response. Without a webhookURL in the request, the record may have any
- * webhookURL.
- */
-export function recordIn(response: TargetResponse, body: Body = {}): Body {
-  const { reference, merchantsReference, amount, fee, country, currency, webhookURL, customer } = dataOf(response);
-  const { phoneNumber } = (customer ?? {}) as { phoneNumber?: unknown };
-  const address = body["webhookURL"] === undefined ? {} : { webhookURL };
-  return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...address };
-}
-
-/** Judges that the create response and the record have every value of the request. `ids` are the requirements. */
-export async function judgeRecord(
-  context: Context,
-  ids: RequirementId | readonly RequirementId[],
-  body: Body,
-  response: TargetResponse,
-): Promise<void> {
-  const all = [ids].flat() as readonly RequirementId[];
-  const accepted = all.map((id) => expectStatus(context, id, response, 200, `for ${JSON.stringify(body)}`));
-  if (accepted.includes(false)) return;
-  const created = dataOf(response);
-  const { amount, merchantsReference } = created;
-  const expected = { amount: body["amount"], merchantsReference: body["reference"] };
-  const found = await verifyDisbursement(context, textOf(created["reference"]));
-  const record = recordOf(body, created);
-  for (const id of all) {
-    same(context, id, { what: "create response", actual: { amount, merchantsReference }, expected }, response);
-    same(context, id, { what: "record", actual: recordIn(found, body), expected: record }, [response, found]);
-  }
-}
 
 /**
  * Returns disbursements with different amounts and payees. Every second disbursement has a webhookURL. Consecutive
@@ -201,36 +157,29 @@ async function judgeInexact(context: Context) {
   shows(context, "numbers.exact", response, ok, `a refusal, or 200 with amount ${inexact}`);
 }
 
-export const checks = define([
-  {
-    name: `Records of ${concurrency} concurrent disbursements have the values of their requests`,
-    ids: ["records.concurrent"],
-    pays: earlier + concurrency,
-    async run(context) {
-      const bodies = differentBodies(context, earlier + concurrency);
-      const payAll = async (some: readonly Body[]) =>
-        (await atOnce(context, some)).map((response, index) => ({ body: some[index]!, response }));
-      const judgeAll = (made: Awaited<ReturnType<typeof payAll>>) =>
-        Promise.all(made.map(({ body, response }) => judgeRecord(context, "records.concurrent", body, response)));
-      const made = await payAll(bodies.slice(0, earlier));
-      const isAccepted = made.some(({ response }) => response.status === 200);
-      let isPaying = true;
-      const paying = payAll(bodies.slice(earlier)).finally(() => (isPaying = false));
-      // The requests that pay wait for each other before they are sent, so that a single look would come too early.
-      const looking = async () => {
-        do await judgeAll(made);
-        while (isPaying && isAccepted);
-      };
-      const [others] = await Promise.all([paying, looking()]);
-      await judgeAll(others);
-    },
-  },
-  {
-    name: "Phone numbers of 10 to 15 digits are accepted and recorded digit for digit",
-    ids: ["create.phone-lengths-accepted", "create.phone-leading-zeros", "records.phone-digits"],
-    pays: lengths.length + 2,
-    needs: ["safe-numbers"],
-    async run(context) {
+export const checks = [
+  judges("records.concurrent", { pays: earlier + concurrency }, async (context, id) => {
+    const bodies = differentBodies(context, earlier + concurrency);
+    const payAll = async (some: readonly Body[]) =>
+      (await atOnce(context, some)).map((response, index) => ({ body: some[index]!, response }));
+    const judgeAll = (made: Awaited<ReturnType<typeof payAll>>) =>
+      Promise.all(made.map(({ body, response }) => judgeRecord(context, id, body, response)));
+    const made = await payAll(bodies.slice(0, earlier));
+    const isAccepted = made.some(({ response }) => response.status === 200);
+    let isPaying = true;
+    const paying = payAll(bodies.slice(earlier)).finally(() => (isPaying = false));
+    // The requests that pay wait for each other before they are sent, so that a single look would come too early.
+    const looking = async () => {
+      do await judgeAll(made);
+      while (isPaying && isAccepted);
+    };
+    const [others] = await Promise.all([paying, looking()]);
+    await judgeAll(others);
+  }),
+  judges(
+    ["create.phone-lengths-accepted", "create.phone-leading-zeros", "records.phone-digits"],
+    { pays: lengths.length + 2, needs: ["safe-numbers"] },
+    async (context, id) => {
       const accepted = [];
       const unserved: Payee[] = [];
       for (const length of lengths) {
@@ -239,9 +188,9 @@ export const checks = define([
         const made = await firstAccepted(context, served);
         const when = `for a phone number of ${length} digits`;
         if (!made) unserved.push(...payees);
-        else if (expectStatus(context, "create.phone-lengths-accepted", made.response, 200, when)) accepted.push(made);
+        else if (expectStatus(context, id, made.response, 200, when)) accepted.push(made);
       }
-      for (const payee of unserved) permitted(context, "create.phone-lengths-accepted", payee);
+      for (const payee of unserved) permitted(context, id, payee);
       // The pattern allows a leading zero, but no international number has a leading zero, so the target may refuse the
       // number.
       const zeros = await payLeadingZeros(context);
@@ -254,16 +203,15 @@ export const checks = define([
       given(accepted.length !== 0, "200 for a phone number", zeros.response);
       for (const { body, response } of accepted) await judgeRecord(context, "records.phone-digits", body, response);
     },
-  },
+  ),
 
-  {
-    name: "Valid disbursement is accepted",
-    ids: ["create.accepted", "create.status-known", "create.service-reference-verifies"],
-    pays: 1,
-    async run(context) {
+  judges(
+    ["create.accepted", "create.status-known", "create.service-reference-verifies"],
+    { pays: 1 },
+    async (context, id) => {
       const body = disbursementBody(context);
       const response = await pay(context, body);
-      expectStatus(context, "create.accepted", response, 200, "for a valid disbursement");
+      expectStatus(context, id, response, 200, "for a valid disbursement");
       const { status, reference } = dataOf(response);
       const known = ["pending", "success", "failed"].includes(status as string);
       shows(context, "create.status-known", response, known, "status pending, success or failed");
@@ -272,36 +220,31 @@ export const checks = define([
       const when = "in the record just created";
       expectData(context, "create.service-reference-verifies", found, own, when, [response, found]);
     },
-  },
-  {
-    name: "Records the responses to creates that the interface leaves open",
-    ids: ["create.initial-status", "create.webhook-null", "create.extra-field"],
-    pays: 3,
-    async run(context) {
-      const { data } = await paid(context);
-      context.observe("create.initial-status", "status", data.status);
-      const unusual = [
-        ["create.webhook-null", { webhookURL: null }],
-        ["create.extra-field", { [`${context.target.merchant.name}Extra`]: "x" }],
-      ] as const;
-      for (const [id, over] of unusual) {
-        const { status } = await pay(context, disbursementBody(context, over));
-        context.observe(id, "response status", status ?? "none");
-      }
-    },
-  },
+  ),
+  judges(["create.initial-status", "create.webhook-null", "create.extra-field"], { pays: 3 }, async (context, id) => {
+    const { data } = await paid(context);
+    context.observe(id, "status", data.status);
+    const unusual = {
+      "create.webhook-null": { webhookURL: null },
+      "create.extra-field": { [`${context.target.merchant.name}Extra`]: "x" },
+    };
+    for (const [open, over] of Object.entries(unusual)) {
+      const { status } = await pay(context, disbursementBody(context, over));
+      context.observe(open as keyof typeof unusual, "response status", status ?? "none");
+    }
+  }),
 
-  {
-    name: "Amounts of every size are returned exactly",
-    ids: ["numbers.exact", "numbers.largest-amount"],
-    // The target may pay an amount that is too large. The check then sends no other amount.
-    pays: amounts.length + 2,
-    upTo: (options) => [
-      ...tried(options),
-      Math.max(0, ...spare(options)),
-      ...(reachesAll(options) ? [Number(inexact)] : []),
-    ],
-    async run(context) {
+  judges(
+    ["numbers.exact", "numbers.largest-amount"],
+    {
+      pays: amounts.length + 2,
+      upTo: (options) => [
+        ...tried(options),
+        Math.max(0, ...spare(options)),
+        ...(reachesAll(options) ? [Number(inexact)] : []),
+      ],
+    },
+    async (context, id) => {
       const sent = tried(context.options);
       if (sent.length === 0) throw new Prerequisite("a --max-total that covers a payout", "a smaller one");
       const [accepted, refused] = divided(context, sent);
@@ -312,10 +255,10 @@ export const checks = define([
       const { largest, untried } = reachOf(context.options);
       const left = `amounts above ${largest} were not tried, because of --max-total`;
       if (untried > 0 && accepted.length > 0)
-        context.judge("numbers.exact", true, `amounts up to ${largest}`, left, context.responses);
+        context.judge(id, true, `amounts up to ${largest}`, left, context.responses);
       context.observe("numbers.largest-amount", "largest accepted", accepted.at(-1) ?? "none");
       context.observe("numbers.largest-amount", "refused", refused);
       context.observe("numbers.largest-amount", "not tried (--max-total)", amounts.slice(sent.length));
     },
-  },
-]);
+  ),
+];

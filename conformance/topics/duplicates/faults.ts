@@ -1,15 +1,23 @@
 // Servers that pay a reference twice, confuse references or merchants, or do not let a client recover (§2.1, §7, D3 to
 // D5).
-import { also, caughtOnlyBy, forEach, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
-import { changesRecords, confuses, paysAgain } from "../../broken/memory.ts";
-import { dataOf, isAccepted, itemsOf, refusal, withData, withHeader } from "../../broken/replies.ts";
+import {
+  alone,
+  also,
+  caughtOnlyBy,
+  forEach,
+  type Call,
+  type Faults,
+  type How,
+  type Reply,
+} from "../../broken/fault.ts";
+import { confuses, paysAgain, refusesNamesakes, reserves } from "../../broken/memory.ts";
+import { dataOf, isAccepted, refusal, withData, withHeader } from "../../broken/replies.ts";
 import {
   disbursementIn,
   everyNth,
   extraIn,
   isOf,
   isOfSecond,
-  isText,
   keyOf,
   sent,
   withFields,
@@ -151,10 +159,7 @@ export const faults: Faults = {
     ),
   },
   "create.duplicate-any-field": {
-    "A duplicate reference with only another country is paid again.": caughtOnlyBy(
-      "create.duplicate-any-field",
-      paysIfDifferent("country"),
-    ),
+    "A duplicate reference with only another country is paid again.": alone(paysIfDifferent("country")),
     ...forEach(["phoneNumber", "currency", "webhookURL"], (name) => [
       `A duplicate reference with only another ${name} is paid again.`,
       paysIfDifferent(name),
@@ -211,50 +216,19 @@ export const faults: Faults = {
       );
     },
   },
-  "create.model": {
-    "A refused duplicate overwrites the amount of the existing payout.": changesRecords((call, { status }) => {
-      const { reference, amount } = disbursementIn(call) ?? {};
-      return status === 409 ? [reference, { amount }] : undefined;
-    }),
-  },
-  "uniqueness.one-record": {
-    "A refused duplicate appears in the list, as a second record.": () => {
-      const repeated = new Set<unknown>();
-      return responses(["createDisbursement", "listDisbursements"], (reply, call) => {
-        if (reply.status === 409) repeated.add(sent(call)["reference"]);
-        const more = itemsOf(reply).filter((item) => repeated.has(item["merchantsReference"]));
-        return more.length > 0 ? withData(reply, { ...dataOf(reply), items: [...itemsOf(reply), ...more] }) : reply;
-      });
-    },
-  },
   "uniqueness.failed-counts": {
     "The reference of a failed payout can be used again.": paysAgain((_, first) =>
       String(first.fields["phoneNumber"]).endsWith("089"),
     ),
   },
   "uniqueness.refused-leaves-none": {
-    "A refused request reserves its reference.": () => {
-      const used = new Set<unknown>();
-      return handles(async (call, ask) => {
-        const reference = disbursementIn(call)?.["reference"];
-        if (isText(reference) && used.has(reference)) return refusal(409);
-        const reply = await ask(call);
-        if (reply?.status === 400 || reply?.status === 422) used.add(reference);
-        return reply;
-      });
-    },
+    "A refused request reserves its reference.": reserves((_, { status }) => status === 400 || status === 422),
   },
   "uniqueness.per-merchant": {
-    "References must be unique across all merchants.": () => {
-      const owners = new Map<unknown, string>();
-      return handles(async (call, ask) => {
-        const reference = disbursementIn(call)?.["reference"];
-        if (reference === undefined) return ask(call);
-        const owner = owners.get(reference);
-        owners.set(reference, keyOf(call));
-        return owner !== undefined && owner !== keyOf(call) ? refusal(409) : ask(call);
-      });
-    },
+    "References must be unique across all merchants.": refusesNamesakes(
+      (call) => disbursementIn(call)?.["reference"],
+      keyOf,
+    ),
   },
   "uniqueness.merchants-apart": {
     "A merchant can verify another merchant's payout.": handles(async (call, ask, world) => {

@@ -1,7 +1,7 @@
 // Creates payouts under every pair of conditions, and uses their references again (generate/inputs.ts; §2.1, §2.2, §7).
 import { exceeded } from "../../allowances/table.ts";
 import { unknownLimit } from "../../allowances/limits.ts";
-import { define, type Context, given } from "../../check.ts";
+import { judges, type Context, given } from "../../check.ts";
 import { commonPairs, dollars, fieldsFor, homeOf, type Payee, payeeIn } from "../../generate/countries.ts";
 import { type Conditions, conditionsOf, coverageOf, type Name, rowCount, valuesOf } from "../../generate/inputs.ts";
 import { places, type Planned, planOf, without } from "../../generate/plan.ts";
@@ -9,13 +9,15 @@ import type { Facts } from "../../history/facts.ts";
 import { allowsMadeUpNumbers, type CheckOptions, hasControl } from "../../run-options.ts";
 import { expectData, expectStatus, same } from "../../steps/expect.ts";
 import { dataOf, is4xx, listed } from "../../steps/responses.ts";
-import { disbursementBody, permitted, someAddress } from "../../steps/bodies.ts";
+import { type Body, disbursementBody, permitted, someAddress } from "../../steps/bodies.ts";
 import { get, type More, pay, payInvalid, verifyDisbursement } from "../../steps/requests.ts";
+import { lookAtOpen } from "../../steps/looks.ts";
+import { moveClock } from "../../steps/sandbox-controls.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
 import { several } from "../../steps/several.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
-import { type Body, judgeRecord, recordIn, recordOf } from "../create/checks.ts";
+import { judgeRecord, recordIn, recordOf } from "../../steps/records.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 /** How many payouts are created at the same time. */
@@ -25,11 +27,18 @@ const createsAtOnce = 12;
 const concurrency = 6;
 const repeated = ["create.duplicate-refused", "create.duplicate-any-field", "create.model"] as const;
 
-type Made = Planned & { body: Body; response: TargetResponse };
+export type Made = Planned & { body: Body; response: TargetResponse };
 
 /** The runs whose target has accepted a payout to the number of --failing-recipient. */
 const servesFailing = new WeakSet<Facts>();
-const madeByRun = new WeakMap<Facts, readonly Made[]>();
+const opened = new WeakMap<Facts, { made: readonly Made[]; settledAt?: Date }>();
+
+/** Returns the payouts that the target accepted under the conditions of the model. */
+export const madeIn = ({ facts }: Context): readonly Made[] =>
+  opened.get(facts)?.made.filter(({ response }) => response.status === 200) ?? [];
+
+/** Returns the time since when these payouts should have settled; undefined if the run made none. */
+export const settledAt = ({ facts }: Context) => opened.get(facts)?.settledAt;
 
 /** The largest cost of the repetitions: all repetitions that are in transit when the target pays one of them. */
 export const repeatCost = {
@@ -171,9 +180,9 @@ export async function repeatAll(
   at: Conditions["moment"]["at"],
   ids: readonly RequirementId[] = repeated,
 ) {
-  const made = madeByRun.get(context.facts)?.filter(({ conditions }) => conditions.moment.at === at) ?? [];
-  const due = made.filter(({ response }) => response.status === 200);
-  if (made[0]) given(due.length > 0, "200 for a payout whose reference is used again", made[0].response);
+  const due = madeIn(context).filter(({ conditions }) => conditions.moment.at === at);
+  const [any] = opened.get(context.facts)?.made ?? [];
+  if (any) given(due.length > 0, "200 for a payout whose reference is used again", any.response);
   else for (const id of ids) context.couldNotRun(id, "no payouts were created under the conditions of the model");
   let isPaid = false;
   await several(due, concurrency, async (each) => {
@@ -283,10 +292,9 @@ async function judgeListed(context: Context, made: readonly Made[]) {
   }
 }
 
-export const checks = define([
-  {
-    name: "Payouts under every pair of conditions are recorded as requested, and their references are used",
-    ids: [
+export const checks = [
+  judges(
+    [
       "create.generated-valid-accepted",
       "records.as-requested",
       "create.amount-echoed",
@@ -302,38 +310,46 @@ export const checks = define([
       "forced.089-fails-later",
       "inputs.coverage",
     ],
-    phase: "opening",
-    pays: rowCount + repeatCost.payouts,
-    upTo: (options) => [...planOf(options).map(({ amount }) => amount), ...repeatCost.amounts(options)],
-    async run(context) {
+    {
+      phase: "opening",
+      pays: rowCount + repeatCost.payouts,
+      upTo: (options) => [...planOf(options).map(({ amount }) => amount), ...repeatCost.amounts(options)],
+    },
+    async (context) => {
       const made = await several(planOf(context.options), createsAtOnce, (planned) => create(context, planned));
-      madeByRun.set(context.facts, made);
+      opened.set(context.facts, { made });
       judgeValues(context, made);
       observeCoverage(context, made);
       judgeReferences(context, made);
       await judgeTimes(context, made);
       await judgeUnknown(context);
       await repeatAll(context, "once");
-      if (context.options.profile === "core") return;
-      await judgeListed(context, made);
-      await judgeFailures(context, made);
+      if (context.options.profile === "extended") {
+        await judgeListed(context, made);
+        await judgeFailures(context, made);
+      }
+      // The closing checks compare later responses with those about settled payouts.
+      if (hasControl(context.options, "clock")) {
+        await moveClock(context, { seconds: 60 });
+        await lookAtOpen(context);
+      }
+      opened.set(context.facts, { made, settledAt: context.now() });
     },
-  },
-  {
-    name: "References are used after the outcomes of their payouts",
-    ids: repeated,
-    pays: repeatCost.payouts,
-    upTo: repeatCost.amounts,
-    async *run(context) {
+  ),
+  judges(
+    repeated,
+    {
+      name: "References are used after the outcomes of their payouts",
+      pays: repeatCost.payouts,
+      upTo: repeatCost.amounts,
+    },
+    async function* (context) {
       yield;
-      const made = madeByRun.get(context.facts) ?? [];
-      const due = made.filter(
-        ({ response, conditions }) => response.status === 200 && conditions.moment.at === "outcome",
-      );
+      const due = madeIn(context).filter(({ conditions }) => conditions.moment.at === "outcome");
       // The first payout moves the clock of a sandbox, and so settles all payouts.
       for (const some of [due.slice(0, 1), due.slice(1)])
         await several(some, concurrency, ({ response }) => settled(context, textOf(dataOf(response)["reference"])));
       await repeatAll(context, "outcome");
     },
-  },
-]);
+  ),
+];

@@ -1,6 +1,6 @@
 // Checks that invalid values are refused: mutations of a valid request, grouped by the rule of the contract that they
 // violate, and random values, which the run's seed determines (§2.1, §2.4, §7, §8, D1, D6).
-import { define, type Context } from "../../check.ts";
+import { judges, type Context } from "../../check.ts";
 import type { Schema } from "../../contract/contract.ts";
 import { createValidators, inlined } from "../../contract/validate.ts";
 import { payeeIn, commonPairs } from "../../generate/countries.ts";
@@ -8,10 +8,9 @@ import { anyValueFor, mutations, sample } from "../../generate/mutations.ts";
 import { usualAmount } from "../../generate/plan.ts";
 import { allowsMadeUpNumbers } from "../../run-options.ts";
 import { expectStatus } from "../../steps/expect.ts";
-import { checkoutBody, disbursementBody, siteOf } from "../../steps/bodies.ts";
+import { type Body, checkoutBody, disbursementBody, siteOf } from "../../steps/bodies.ts";
 import { payInvalid, startCheckout, startInvalidCheckout } from "../../steps/requests.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
-import type { Body } from "../create/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const randomInvalid = 100;
@@ -114,13 +113,13 @@ const invalidCheckouts = (context: Context) =>
   );
 
 /**
- * Judges that each request is refused. The statuses of D1 are judged for their own requirements if these are among the
- * ids. Otherwise the extended profile judges them for the requirement of the request. Returns the status by field, for
- * the first request of each field.
+ * Judges that each request is refused. The statuses of D1 are judged for their own requirements if `isSeparate`;
+ * otherwise the extended profile judges them for the requirement of the request. Returns the status by field, for the
+ * first request of each field.
  */
 async function refuseAll(
   context: Context,
-  ids: readonly RequirementId[],
+  isSeparate: boolean,
   idOf: (each: Invalid) => RequirementId,
   requests: readonly Invalid[],
   send: typeof payInvalid,
@@ -129,7 +128,6 @@ async function refuseAll(
   const responses = await several(requests, invalidAtOnce(context), async (each) => {
     const response = await send(context, each.body);
     const { id, status } = strict[each.kind];
-    const isSeparate = ids.includes(id);
     if (isSeparate) expectStatus(context, id, response, status, `for ${each.what}`);
     const isExact = context.options.profile === "extended" && !isSeparate;
     expectStatus(context, idOf(each), response, isExact ? status : anyStatus, `for ${each.what}`);
@@ -166,6 +164,8 @@ const checkoutRules: Rule[] = [
   { id: "checkout.country-length", kind: "value", field: "country" },
 ];
 
+const errorStatuses: RequirementId = "checkout.error-statuses";
+
 const breaks = ({ kind, field }: Rule, each: Invalid) =>
   each.isStated && each.kind === kind && (field === undefined || each.field === field);
 
@@ -175,79 +175,55 @@ function decidedRule({ field }: Invalid): RequirementId {
   return ["country", "currency"].includes(field) ? "checkout-request.patterns" : "checkout-request.generated-refused";
 }
 
-const titles = { missing: "without", type: "with the wrong type of", value: "with an invalid" };
-const nameOf = ({ kind, field = "a field" }: Rule) => `${titles[kind]} ${field} is refused`;
-
-export const checks = define([
-  ...payoutRules.map((rule) => ({
-    name: `Create ${nameOf(rule)}`,
-    ids: [rule.id, strict[rule.kind].id, "create.split-400-422" as const],
-    async run(context: Context) {
+export const checks = [
+  ...payoutRules.map((rule) =>
+    judges([rule.id, strict[rule.kind].id, "create.split-400-422"], {}, async (context) => {
       const own = invalidPayouts(context).filter((each) => breaks(rule, each) && !each.isRandom);
-      const statuses = await refuseAll(context, this.ids, () => rule.id, own, payInvalid);
+      const statuses = await refuseAll(context, true, () => rule.id, own, payInvalid);
       context.observe("create.split-400-422", `${rule.kind} of ${rule.field}`, statuses[rule.field!]);
-    },
-  })),
-  {
-    name: "Generated invalid disbursements are refused",
-    ids: ["create.generated-invalid-refused"],
-    async run(context) {
-      const others = invalidPayouts(context).filter(({ isStated, isRandom }) => isRandom || !isStated);
-      await refuseAll(context, this.ids, () => "create.generated-invalid-refused", others, payInvalid);
-    },
-  },
-  {
-    name: "Create with a webhookURL that is no URL is refused",
-    ids: ["create.webhook-format", strict.value.id],
-    async run(context) {
-      const site = siteOf(context);
-      for (const webhookURL of ["not a url", `${site}/hooks`, "/hooks", `//${site}/hooks`, "https://a b/"]) {
-        const response = await payInvalid(context, disbursementBody(context, { webhookURL }));
-        expectStatus(context, strict.value.id, response, strict.value.status, `for webhookURL: ${webhookURL}`);
-        expectStatus(context, "create.webhook-format", response, [400, 422], `for webhookURL: ${webhookURL}`);
-      }
-    },
-  },
-  {
-    name: "Phone number in the wrong format is refused with 422",
-    ids: ["create.phone-422"],
-    async run(context) {
-      for (const phoneNumber of ["225703810", "+2257038102473"]) {
-        const response = await payInvalid(context, disbursementBody(context, { phoneNumber }));
-        expectStatus(context, "create.phone-422", response, 422, "for a phone number in the wrong format");
-      }
-    },
-  },
-  ...checkoutRules.map((rule) => ({
-    name: `Checkout ${nameOf(rule)}`,
-    ids: [rule.id, strict[rule.kind].id, ...(rule.field ? [] : ["checkout.error-statuses" as const])],
-    async run(context: Context) {
+    }),
+  ),
+  judges("create.generated-invalid-refused", {}, async (context, id) => {
+    const others = invalidPayouts(context).filter(({ isStated, isRandom }) => isRandom || !isStated);
+    await refuseAll(context, false, () => id, others, payInvalid);
+  }),
+  judges(["create.webhook-format", strict.value.id], {}, async (context, id) => {
+    const site = siteOf(context);
+    for (const webhookURL of ["not a url", `${site}/hooks`, "/hooks", `//${site}/hooks`, "https://a b/"]) {
+      const response = await payInvalid(context, disbursementBody(context, { webhookURL }));
+      expectStatus(context, strict.value.id, response, strict.value.status, `for webhookURL: ${webhookURL}`);
+      expectStatus(context, id, response, [400, 422], `for webhookURL: ${webhookURL}`);
+    }
+  }),
+  judges("create.phone-422", {}, async (context, id) => {
+    for (const phoneNumber of ["225703810", "+2257038102473"]) {
+      const response = await payInvalid(context, disbursementBody(context, { phoneNumber }));
+      expectStatus(context, id, response, 422, "for a phone number in the wrong format");
+    }
+  }),
+  ...checkoutRules.map((rule) =>
+    judges([rule.id, strict[rule.kind].id, ...(rule.field ? [] : [errorStatuses])], {}, async (context) => {
       const own = invalidCheckouts(context).filter((each) => breaks(rule, each));
-      const statuses = await refuseAll(context, this.ids, () => rule.id, own, startInvalidCheckout);
-      if (!rule.field) context.observe("checkout.error-statuses", "status by field", statuses);
-    },
-  })),
-  {
-    name: "Generated invalid checkouts are refused",
-    ids: ["checkout-request.amount", "checkout-request.patterns", "checkout-request.generated-refused"],
-    async run(context) {
+      const statuses = await refuseAll(context, true, () => rule.id, own, startInvalidCheckout);
+      if (!rule.field) context.observe(errorStatuses, "status by field", statuses);
+    }),
+  ),
+  judges(
+    ["checkout-request.amount", "checkout-request.patterns", "checkout-request.generated-refused"],
+    {},
+    async (context) => {
       const others = invalidCheckouts(context).filter(({ isStated }) => !isStated);
-      await refuseAll(context, this.ids, decidedRule, others, startInvalidCheckout);
+      await refuseAll(context, false, decidedRule, others, startInvalidCheckout);
     },
-  },
-  {
-    name: "Checkout with an invalid country or currency is refused",
-    ids: ["checkout.patterns"],
-    async run(context) {
-      // The interface does not say that these are refused, so a sound target may create checkouts.
-      for (const over of [
-        { country: "ci" },
-        { country: "C1" },
-        ...["xof", "XO", "XOFF"].map((currency) => ({ currency })),
-      ]) {
-        const response = await startCheckout(context, checkoutBody(context, over), { forced: true });
-        expectStatus(context, "checkout.patterns", response, "4xx", `for ${JSON.stringify(over)}`);
-      }
-    },
-  },
-]);
+  ),
+  judges("checkout.patterns", {}, async (context, id) => {
+    // The interface does not say that these are refused, so a sound target may create checkouts.
+    for (const over of [
+      ...["ci", "C1"].map((country) => ({ country })),
+      ...["xof", "XO", "XOFF"].map((currency) => ({ currency })),
+    ]) {
+      const response = await startCheckout(context, checkoutBody(context, over), { forced: true });
+      expectStatus(context, id, response, "4xx", `for ${JSON.stringify(over)}`);
+    }
+  }),
+];

@@ -1,8 +1,6 @@
-// Judges the whole run before the verdict: creates payouts first, lets time pass, reads every record again, uses every
+// Judges the whole run before the verdict: lets time pass, reads every record again, uses every
 // reference again, and compares webhooks and checkouts with their records (§2.1 to §2.3, §4.3, §6, §7, D11, D15).
-import { exceeded } from "../../allowances/table.ts";
-import { define, type Context, given } from "../../check.ts";
-import { describeResponse } from "../../target/exchange.ts";
+import { judges, type Context } from "../../check.ts";
 import type { Facts, RecordFact } from "../../history/facts.ts";
 import { type Contradiction, type Fields, type History, isFinal, sentAt } from "../../history/history.ts";
 import {
@@ -19,104 +17,18 @@ import { counted } from "../../report/words.ts";
 import { hasControl } from "../../run-options.ts";
 import { eventually } from "../../steps/eventually.ts";
 import { expectNone, expectStatus, holds, shows } from "../../steps/expect.ts";
-import { lookAt, retrievable } from "../../steps/looks.ts";
+import { lookAt, lookAtOpen, retrievable } from "../../steps/looks.ts";
 import { eventName, patienceOf, requestsBehind } from "../../steps/notifications.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
-import { dataOf, isRefusal } from "../../steps/responses.ts";
+import { dataOf, isRefusal, leavesOf } from "../../steps/responses.ts";
 import { pay, payInvalid, startCheckout, verifyDisbursement } from "../../steps/requests.ts";
-import { usualAmount } from "../../generate/plan.ts";
+import { referenceKinds } from "../../generate/inputs.ts";
 import { moveClock } from "../../steps/sandbox-controls.ts";
 import { settledByClock } from "../../steps/settlement.ts";
-import { several } from "../../steps/several.ts";
 import { equal, textOf } from "../../target/values.ts";
-import { finishAny, linksOf, referencesOf } from "../../steps/checkouts.ts";
-import { repeatAll, repeatCost } from "../inputs/checks.ts";
+import { linksOf, referencesOf } from "../../steps/checkouts.ts";
+import { type Made, madeIn, settledAt, repeatAll, repeatCost } from "../inputs/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
-
-type Kept = {
-  /** Describes the payout for people. */
-  what: string;
-  body: Record<string, unknown>;
-  reference: string;
-  /** The merchant's reference in another spelling; undefined for a usual reference. */
-  otherSpelling?: string;
-  /** True for an ordinary payout to the run's recipient, which must settle. */
-  plain: boolean;
-};
-
-type KeptRecords = {
-  payouts: Kept[];
-  /** The records of the kept payouts and of some checkouts. */
-  records: readonly History[];
-  /** The time at which all these records had been created and retrieved. */
-  since: Date;
-};
-
-const keptByRun = new WeakMap<Facts, KeptRecords>();
-
-/** Returns the payouts that the run keeps; an empty array if the target accepted no payout. */
-const keptOf = ({ facts }: Context): readonly Kept[] => keptByRun.get(facts)?.payouts ?? [];
-
-/** Returns the time since when the run has kept payouts; undefined if it keeps no payouts. */
-const keptSince = ({ facts }: Context): Date | undefined => keptByRun.get(facts)?.since;
-
-type Plan = Pick<Kept, "what" | "otherSpelling"> & { over: Record<string, unknown> };
-
-/** References whose spelling a faulty service may change, each with another spelling. */
-const spellings: [what: string, spell: (text: string) => string, other: (reference: string) => string][] = [
-  ["in upper case", (text) => `${text}-kept`.toUpperCase(), (reference) => reference.toLowerCase()],
-  ["in lower case", (text) => `${text}-kept`.toLowerCase(), (reference) => reference.toUpperCase()],
-  ["with a composed accent", (text) => `${text}-\u00E9t\u00E9`, (reference) => reference.normalize("NFD")],
-  ["with a combining accent", (text) => `${text}-e\u0301te\u0301`, (reference) => reference.normalize("NFC")],
-  ["with a space at the end", (text) => `${text} `, (reference) => reference.trim()],
-  ["with a space at the start", (text) => ` ${text}`, (reference) => reference.trim()],
-];
-
-/** How many payouts are created at the same time. */
-const concurrency = 6;
-
-/** Returns a request's webhookURL; nothing if the run does not receive webhooks. */
-const address = ({ receiver }: Context) => (receiver ? { webhookURL: receiver.openMailbox().url } : {});
-
-function plans(context: Context): Plan[] {
-  const { failingRecipient: phoneNumber } = context.options;
-  const all: Plan[] = [
-    { what: "a payout", over: address(context) },
-    { what: "a payout without a webhookURL", over: {} },
-    ...(phoneNumber && exceeded(context.limits.all, { phoneNumber }) === undefined
-      ? [{ what: "a failing payout", over: { phoneNumber, ...address(context) } }]
-      : []),
-    ...spellings.map(([what, spell, other]) => {
-      const reference = spell(context.fresh());
-      return { what: `a reference ${what}`, over: { reference, ...address(context) }, otherSpelling: other(reference) };
-    }),
-  ];
-  // The amounts differ, so that the check notices mixed-up records.
-  const least = usualAmount - context.random(0, 900);
-  return all.map(({ over, ...plan }, index) => ({ ...plan, over: { ...over, amount: least + index } }));
-}
-
-/** Creates a payout. Returns undefined if the target refuses its unusual reference. */
-async function create(context: Context, { what, over, otherSpelling }: Plan): Promise<Kept | undefined> {
-  const body = disbursementBody(context, over);
-  const response = await pay(context, body);
-  const { reference } = dataOf(response);
-  if (otherSpelling !== undefined && isRefusal(response)) return undefined;
-  given(response.status === 200 && typeof reference === "string", `200 with a service reference for ${what}`, response);
-  // Retrieve the record before it settles, to know its facts.
-  await verifyDisbursement(context, reference);
-  const plain = otherSpelling === undefined && over["phoneNumber"] === undefined;
-  return { what, body, reference, plain, ...(otherSpelling === undefined ? {} : { otherSpelling }) };
-}
-
-/** Creates a checkout. If there is an outcome and the target can finish checkouts, also finishes it. */
-async function createCheckout(context: Context, outcome?: string) {
-  const created = await startCheckout(context, checkoutBody(context, address(context)));
-  if (outcome !== undefined && hasControl(context.options, "finish")) await finishAny(context, created, outcome);
-}
-
-/** Retrieves the kept records. */
-const lookAtKept = (context: Context): Promise<void> => lookAt(context, keptByRun.get(context.facts)?.records ?? []);
 
 /** Advances the sandbox time if the target has a clock that moves. Returns false if the target has no such clock. */
 async function moveTime(context: Context, seconds: number): Promise<boolean> {
@@ -124,9 +36,7 @@ async function moveTime(context: Context, seconds: number): Promise<boolean> {
   return (await moveClock(context, { seconds })).status === 200;
 }
 
-const most = spellings.length + 3;
-
-/** The least time between the creation of the kept payouts and the closing checks. */
+/** The least time between the creation of the first payouts and the closing checks. */
 const leastAgeMs = 3500;
 const pollMs = 500;
 const lingerPollMs = 5000;
@@ -135,13 +45,19 @@ const agedRuns = new WeakSet<Facts>();
 /** How far the sandbox time moves: longer than caches and sessions usually live. */
 const movedSeconds = 2 * 3600;
 
-/** Waits until this time, and retrieves the kept records at this interval. */
+/** Returns what is known of these payouts. */
+const historiesOf = ({ facts }: Context, made: readonly Made[]) =>
+  made.flatMap(
+    ({ response }) => facts.histories.find("own", "disbursement", textOf(dataOf(response)["reference"])) ?? [],
+  );
+
+/** Waits until this time, and retrieves some of the payouts of the model's conditions at this interval. */
 async function waitUntil(context: Context, end: number, interval: number) {
   for (;;) {
     const left = end - context.now().getTime();
     if (left <= 0) return;
     await context.sleep(Math.min(interval, left));
-    await lookAtKept(context);
+    await lookAt(context, historiesOf(context, madeIn(context).slice(0, 12)));
   }
 }
 
@@ -149,7 +65,7 @@ async function waitUntil(context: Context, end: number, interval: number) {
  * Once in a run, waits until the first payouts have the age of `--linger`, and then lets hours of sandbox time pass.
  */
 async function aged(context: Context) {
-  const since = (keptSince(context) ?? context.facts.records.at(-1)?.at)?.getTime() ?? -Infinity;
+  const since = (settledAt(context) ?? context.facts.records.at(-1)?.at)?.getTime() ?? -Infinity;
   await waitUntil(context, since + leastAgeMs, pollMs);
   if (agedRuns.has(context.facts)) return;
   agedRuns.add(context.facts);
@@ -178,45 +94,30 @@ function judgeCheckoutsApart(
   context.judge("life.checkouts-apart", shared.length === 0, expected, actual, evidence);
 }
 
-/** The largest amount of a payout that is kept. */
-const largestAmount = usualAmount + 100;
-const mostSpellings = 6;
-
-type Body = Record<string, unknown>;
-
-/** Judges that a used reference is refused. Returns false if the target paid, so that the check can stop. */
-async function isUsed(context: Context, id: RequirementId, what: string, body: Body): Promise<boolean> {
-  const response = await payInvalid(context, body);
-  expectStatus(context, id, response, 409, `for ${what}`);
-  return response.status !== 200;
-}
-
-/** Creates a payout under another spelling of a used reference. Judges that the original record stays as it is. */
-async function useOtherSpelling(context: Context, { what, body, reference, otherSpelling }: Kept) {
-  const response = await pay(context, { ...body, webhookURL: undefined, reference: otherSpelling });
-  const made = dataOf(response);
-  const isDistinct = made["reference"] !== reference && made["merchantsReference"] === otherSpelling;
-  const ok = response.status === 200 ? isDistinct : response.status === 409 || isRefusal(response);
-  const expected = `a payout of its own or a refusal for another spelling of ${what}`;
-  shows(context, "life.spellings-used", response, ok, expected);
-  expectStatus(context, "life.spellings-distinct", response, 200, `for another spelling of ${what}`);
+/**
+ * Creates a payout under another spelling of a used reference, and then uses the reference itself again. Judges that the
+ * original record stays as it is. Returns undefined if the target paid again, so that the check can stop.
+ */
+async function useOtherSpelling(context: Context, { conditions, body, response }: Made, id: RequirementId) {
+  const { what, other } = conditions.reference;
+  const [own, reference] = [textOf(body["reference"]), textOf(dataOf(response)["reference"])];
+  const respelled = await pay(context, { ...disbursementBody(context), reference: other(own) });
+  const made = dataOf(respelled);
+  const isDistinct = made["reference"] !== reference && made["merchantsReference"] === other(own);
+  const ok = respelled.status === 200 ? isDistinct : respelled.status === 409 || isRefusal(respelled);
+  shows(context, id, respelled, ok, `a payout of its own or a refusal for another spelling of ${what}`);
+  expectStatus(context, "life.spellings-distinct", respelled, 200, `for another spelling of ${what}`);
   const original = await verifyDisbursement(context, reference);
-  const kept = dataOf(original)["merchantsReference"] === body["reference"];
-  const actual = describeResponse(original);
-  context.judge("life.spellings-used", kept, `the record of ${what} as before`, actual, [response, original]);
-  return [what, response.status === 200 ? "accepted" : "refused"] as const;
+  const isKept = dataOf(original)["merchantsReference"] === own;
+  shows(context, id, original, isKept, `the record of ${what} as before`, [respelled, original]);
+  const again = await payInvalid(context, { ...disbursementBody(context), reference: own });
+  expectStatus(context, id, again, 409, `for ${what}, after another spelling`);
+  return again.status === 200 ? undefined : ([what, respelled.status === 200 ? "accepted" : "refused"] as const);
 }
 
 /** How long to wait for a status that a notification has announced. */
 const graceMs = 8000;
 const all = ({ receiver }: Context) => receiver?.all ?? [];
-
-/** Retrieves the records whose final state is not known yet. */
-const lookAtOpen = (context: Context) =>
-  lookAt(
-    context,
-    retrievable(context).filter(({ record }) => !isFinal(record?.["status"])),
-  );
 
 /** Judges that every final record of this kind with a mailbox was notified. */
 async function judgeSent(context: Context, id: RequirementId, kind: "disbursement" | "checkout") {
@@ -283,26 +184,19 @@ async function judgeEnds(context: Context) {
   expectNone(context, id, "the end that verify returns", faults, counted(ends().length, "webhook"));
 }
 
-/** Returns the values of the fields named `amount` in a JSON value. */
-function amountsIn(value: unknown, name = ""): unknown[] {
-  if (typeof value === "number" || typeof value === "string") return /^amount$/i.test(name) ? [value] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => amountsIn(inner, key));
-}
-
 /** Judges that a notification which states an amount states it as the integer of the request. */
 function judgeAmounts(context: Context) {
   const id = "webhook.amount";
   const byBox = Map.groupBy(context.facts.records, ({ mailbox }) => mailbox);
   const made = all(context).flatMap(({ box, json }) => {
     const [owner, ...others] = byBox.get(box) ?? [];
-    const stated = amountsIn(json);
+    const stated = leavesOf(json).flatMap(([name, leaf]) => (/^amount$/i.test(name) && leaf !== null ? [leaf] : []));
     return owner && others.length === 0 && stated.length > 0 ? [{ owner, stated }] : [];
   });
   if (made.length === 0) return context.notApplicable(id, "no notification with an amount was received");
   const faults = made.flatMap(({ owner: { sent, response: evidence }, stated }) => {
     const actual = `${JSON.stringify(stated)} for an amount of ${textOf(sent["amount"])}`;
-    return stated.includes(sent["amount"]) ? [] : [{ actual, evidence }];
+    return stated.some((leaf) => leaf === sent["amount"]) ? [] : [{ actual, evidence }];
   });
   expectNone(context, id, "the payment's amount in its notification", faults, counted(made.length, "webhook"));
 }
@@ -328,56 +222,55 @@ function eventFault(context: Context, { json }: { json: unknown }) {
 }
 
 const addressed = ["life.webhooks-addressed", "webhook.only-with-address"] as const;
+const ofReceived = ["life.webhooks-true", ...addressed, "webhook.amount"] as const;
 
 /** Judges that no address received notifications of another record or of a refused request. */
 function judgeAddressed(context: Context, received: ReturnType<typeof all>, named: number) {
   const strays = misdirected(context.facts, received);
-  const unknown = "notifications do not name their record, so a stray one cannot be recognised";
-  const [throughout, ofPayouts] = addressed;
-  for (const id of [throughout, ofPayouts])
-    if (id === ofPayouts && named === 0 && strays.length === 0) context.notApplicable(id, unknown);
+  for (const id of addressed)
+    if (id === "webhook.only-with-address" && named === 0 && strays.length === 0)
+      context.notApplicable(id, "notifications do not name their record, so a stray one cannot be recognised");
     else expectNone(context, id, "only an address's own notifications", strays, counted(received.length, "webhook"));
 }
 
 const closingWithReceiver = { phase: "closing", needs: ["receiver"] } as const;
 const twoDays = 2 * 86_400;
-const statusOf = ({ statuses }: History) => statuses.at(-1)?.status;
-const isPending = (history: History) => statusOf(history) === "pending";
+const isPending = ({ statuses }: History) => statuses.at(-1)?.status === "pending";
 const nonePaid = "no payout of the run was accepted that could be followed";
 
-/** The requirements that contradictions violate. */
-const rules: [id: RequirementId, expected: string, applies: (contradiction: Contradiction) => boolean][] = [
-  [
-    "life.facts-kept",
-    "the same facts in every response about a payout",
-    ({ kind, what }) => kind === "disbursement" && what === "fact",
-  ],
-  [
-    "life.final-status",
-    "no other status after a final one",
-    ({ kind, what }) => kind === "disbursement" && what === "final-status",
-  ],
-  ["life.checkouts-kept", "the same facts and final status in every response", ({ kind }) => kind === "checkout"],
-];
+type Rule = { id: RequirementId; expected: string; of: readonly Contradiction["what"][] };
+const factsKept = "the same facts in every response about a payout";
 
-/** Judges one rule by the contradictions of the whole run. */
-function judgeContradictions(context: Context, [id, rule, applies]: (typeof rules)[number], looked: number) {
-  if (looked === 0) return context.couldNotRun(id, "the target accepted nothing that could be followed");
-  const found = context.facts.histories.contradictions.filter(applies);
-  expectNone(context, id, rule, found, counted(looked, "record"));
-}
+/** The requirements that contradictions between responses violate. The first of each kind also demands a record. */
+const rules: Record<History["kind"], Rule[]> = {
+  disbursement: [
+    { id: "life.records-kept", expected: "the record in each response", of: ["existence"] },
+    { id: "life.facts-kept", expected: factsKept, of: ["fact"] },
+    { id: "life.final-status", expected: "no other status after a final one", of: ["final-status"] },
+  ],
+  checkout: [
+    {
+      id: "life.checkouts-kept",
+      expected: "the same facts and final status in every response",
+      of: ["existence", "fact", "final-status"],
+    },
+  ],
+};
 
-/** Judges that verify returns each of these payouts. */
-function judgeExistence(context: Context, payouts: readonly History[]) {
-  const id = "life.records-kept";
-  const found = context.facts.histories.contradictions.filter(({ what, kind }) => {
-    return what === "existence" && kind === "disbursement";
-  });
-  if (payouts.length === 0) return context.couldNotRun(id, nonePaid);
-  expectNone(context, id, "the record in each response", found, counted(payouts.length, "payout"));
-  const never = payouts.filter(({ record }) => record === undefined).map(({ reference }) => reference);
-  const expected = `200 with a record for each of ${counted(payouts.length, "accepted payout")}`;
-  holds(context, id, never.length === 0, expected, `no record of ${never.slice(0, 5).join(", ")}`);
+const ofKind = (context: Context, kind: History["kind"]) => retrievable(context).filter((each) => each.kind === kind);
+
+/** Reads all records of a kind again. Judges that each exists, and that no response contradicts an earlier one. */
+async function judgeKept(context: Context, kind: History["kind"]) {
+  await lookAt(context, ofKind(context, kind));
+  const looked = ofKind(context, kind);
+  for (const { id, expected, of } of rules[kind]) {
+    const found = context.facts.histories.contradictions.filter((each) => each.kind === kind && of.includes(each.what));
+    if (looked.length === 0) context.couldNotRun(id, nonePaid);
+    else expectNone(context, id, expected, found, counted(looked.length, "record"));
+  }
+  const never = looked.filter(({ record }) => record === undefined).map(({ reference }) => reference);
+  const expected = `a record for each of ${counted(looked.length, `accepted ${kind}`)}`;
+  holds(context, rules[kind][0]!.id, never.length === 0, expected, `no record of ${never.slice(0, 5).join(", ")}`);
 }
 
 /** Judges that no two accepted payouts have the same service reference or record id. */
@@ -393,16 +286,14 @@ function judgeApart(context: Context, payouts: readonly History[]) {
   }
 }
 
-/** Judges that the ordinary payouts among the kept payouts do not stay pending. */
+const isPlain = ({ conditions }: Made) => !conditions.currency.foreign && !conditions.number.foreign;
+
+/** Judges that ordinary payouts do not stay pending. */
 async function judgeSettlement(context: Context) {
   const id = "life.settles";
-  const plain = keptOf(context).filter(({ plain: isPlain }) => isPlain);
+  const plain = madeIn(context).filter(isPlain).slice(0, 2);
   if (plain.length === 0) return context.couldNotRun(id, nonePaid);
-  const pending = () =>
-    plain.flatMap(({ reference }) => {
-      const history = context.facts.histories.find("own", "disbursement", reference);
-      return history && isPending(history) ? [history] : [];
-    });
+  const pending = () => historiesOf(context, plain).filter(isPending);
   const wait = async () => {
     for (const { reference } of pending().slice(0, 1)) await settledByClock(context, reference);
     await lookAt(context, pending());
@@ -414,153 +305,102 @@ async function judgeSettlement(context: Context) {
   holds(context, id, left.length === 0, "success or failed in the end", `pending: ${pendingOnes}`);
 }
 
-export const checks = define([
-  {
-    name: "Checkouts of the run are distinct",
-    ids: ["life.checkouts-apart"],
-    phase: "closing",
-    async run(context) {
-      // The last checkouts repeat one request, so that every run has checkouts to compare, whichever checks were
-      // selected.
-      const body = checkoutBody(context);
-      for (let count = 0; count < 3; count += 1) await startCheckout(context, body);
-      const checkouts = context.facts.records.filter(({ kind }) => kind === "checkout");
-      judgeCheckoutsApart(context, "link", checkouts, ({ response, sent }) => linksOf(response, Object.values(sent)));
-      judgeCheckoutsApart(context, "reference", checkouts, ({ response }) => referencesOf(response));
-    },
-  },
+export const checks = [
+  judges("life.checkouts-apart", { phase: "closing" }, async (context) => {
+    // The last checkouts repeat one request, so that every run has checkouts to compare, whichever checks were
+    // selected.
+    const body = checkoutBody(context);
+    for (let count = 0; count < 3; count += 1) await startCheckout(context, body);
+    const checkouts = context.facts.records.filter(({ kind }) => kind === "checkout");
+    judgeCheckoutsApart(context, "link", checkouts, ({ response, sent }) => linksOf(response, Object.values(sent)));
+    judgeCheckoutsApart(context, "reference", checkouts, ({ response }) => referencesOf(response));
+  }),
 
-  {
-    name: "References of the run are used again",
-    ids: ["life.references-used"],
-    phase: "closing",
-    pays: repeatCost.payouts + 1,
-    upTo: (options) => [largestAmount, ...repeatCost.amounts(options)],
-    async run(context) {
+  judges(
+    "life.references-used",
+    { phase: "closing", pays: repeatCost.payouts, upTo: repeatCost.amounts },
+    async (context, id) => {
       await aged(context);
-      const id = "life.references-used";
-      for (const { what, body } of keptOf(context).filter(({ otherSpelling }) => otherSpelling === undefined))
-        if (!(await isUsed(context, id, what, body))) return;
       await repeatAll(context, "end", [id]);
     },
-  },
-  {
-    name: "References in unusual spellings are used again",
-    ids: ["life.spellings-used", "life.spellings-distinct", "life.other-spellings"],
-    phase: "closing",
-    pays: mostSpellings + 1,
-    upTo: largestAmount,
-    async run(context) {
+  ),
+  judges(
+    ["life.spellings-used", "life.spellings-distinct", "life.other-spellings"],
+    { phase: "closing", pays: referenceKinds + 1 },
+    async (context, id) => {
       await aged(context);
-      const spelled = keptOf(context).filter(({ otherSpelling }) => otherSpelling !== undefined);
-      if (spelled.length === 0) {
-        for (const id of this.ids) context.notApplicable(id, "the target refuses references in unusual spellings");
-      }
-      const seen: (readonly [string, string])[] = [];
-      for (const kept of spelled) {
-        seen.push(await useOtherSpelling(context, kept));
-        const what = `${kept.what}, after another spelling`;
-        if (!(await isUsed(context, "life.spellings-used", what, kept.body))) break;
-      }
-      if (seen.length > 0) context.observe("life.other-spellings", "responses", Object.fromEntries(seen));
-    },
-  },
-
-  {
-    name: "Every payout of the run was notified truthfully",
-    ids: ["life.webhooks-sent", "life.ends-as-notified", "life.webhooks-true", ...addressed, "webhook.amount"],
-    ...closingWithReceiver,
-    async run(context) {
-      await aged(context);
-      await lookAtOpen(context);
-      await judgeSent(context, "life.webhooks-sent", "disbursement");
-      await judgeEnds(context);
-      const received = all(context);
-      if (received.length === 0) {
-        for (const id of this.ids.slice(2)) context.couldNotRun(id, "no webhook was received");
-        return;
-      }
-      judgeAmounts(context);
-      const made = statements(context.facts, received);
-      const lies = falseStatements(made).map(({ statement: { owner, history }, fields }) => ({
-        actual: `${fields.join(", ")} of ${history.reference}`,
-        evidence: [owner.response, ...fields.flatMap((field) => history.facts.get(field)?.response ?? [])],
-      }));
-      const broken = unreadable(received).map((notification) => ({
-        actual: `JSON that cannot be parsed: ${notification.body.slice(0, 80)}`,
-        evidence: requestsBehind(context, notification),
-      }));
-      const [id, faults] = ["life.webhooks-true", [...broken, ...lies]] as const;
-      if (made.length + broken.length === 0) context.notApplicable(id, "no notification names its record");
-      else expectNone(context, id, "the facts of the record", faults, counted(made.length, "webhook"));
-      judgeAddressed(context, received, made.length);
-    },
-  },
-  {
-    name: "Every webhook of the run agrees with its record",
-    ids: ["life.events-agree", "life.checkout-events-sent"],
-    ...closingWithReceiver,
-    async run(context) {
-      await lookAtOpen(context);
-      await judgeSent(context, "life.checkout-events-sent", "checkout");
-      const received = all(context);
-      if (received.length === 0) return context.couldNotRun("life.events-agree", "no webhook was received");
-      const faults = received.flatMap((notification) => {
-        const { actual, read } = eventFault(context, notification) ?? {};
-        const evidence = [...requestsBehind(context, notification), ...(read ? [read] : [])];
-        return actual === undefined ? [] : [{ actual, evidence }];
+      const respellable = madeIn(context).filter(({ body, conditions: { reference } }) => {
+        const own = textOf(body["reference"]);
+        return reference.other(own) !== own;
       });
-      const looked = counted(received.length, "webhook");
-      expectNone(context, "life.events-agree", "the record's event and data", faults, looked);
+      const byKind = Map.groupBy(respellable, ({ conditions }) => conditions.reference.what);
+      if (byKind.size === 0)
+        for (const each of [id, "life.spellings-distinct", "life.other-spellings"] as const)
+          if (madeIn(context).length === 0) context.couldNotRun(each, nonePaid);
+          else context.notApplicable(each, "the target accepts no reference that has another spelling");
+      const seen: (readonly [string, string])[] = [];
+      for (const [made] of byKind.values()) {
+        const way = await useOtherSpelling(context, made!, id);
+        if (way === undefined) break;
+        seen.push(way);
+      }
+      if (seen.length > 0) context.observe("life.other-spellings", "responses", Object.fromEntries(seen.toSorted()));
     },
-  },
+  ),
 
-  {
-    name: "Payouts are created to be kept until the end",
-    ids: ["life.records-kept"],
-    phase: "opening",
-    pays: most,
-    upTo: usualAmount + most,
-    async run(context) {
-      const made = await several(plans(context), concurrency, (plan) => create(context, plan));
-      const payouts = made.filter((each) => each !== undefined);
-      for (const outcome of ["success", "failed", undefined]) await createCheckout(context, outcome);
-      await moveTime(context, 60);
-      const records = retrievable(context);
-      await lookAt(context, records);
-      keptByRun.set(context.facts, { payouts, records, since: context.now() });
-      const read = ({ reference }: Kept) => verifyDisbursement(context, reference);
-      for (const [index, response] of (await several(payouts, concurrency, read)).entries())
-        expectStatus(context, "life.records-kept", response, 200, `with the record of ${payouts[index]!.what}`);
-    },
-  },
-  {
-    name: "Every record of the run is read again",
-    ids: ["life.records-kept", "life.facts-kept", "life.payouts-apart", "life.settles", "life.final-status"],
-    phase: "closing",
-    async run(context) {
+  judges(["life.webhooks-sent", "life.ends-as-notified", ...ofReceived], closingWithReceiver, async (context, id) => {
+    await aged(context);
+    await lookAtOpen(context);
+    await judgeSent(context, id, "disbursement");
+    await judgeEnds(context);
+    const received = all(context);
+    if (received.length === 0) {
+      for (const each of ofReceived) context.couldNotRun(each, "no webhook was received");
+      return;
+    }
+    judgeAmounts(context);
+    const made = statements(context.facts, received);
+    const lies = falseStatements(made).map(({ statement: { owner, history }, fields }) => ({
+      actual: `${fields.join(", ")} of ${history.reference}`,
+      evidence: [owner.response, ...fields.flatMap((field) => history.facts.get(field)?.response ?? [])],
+    }));
+    const broken = unreadable(received).map((notification) => ({
+      actual: `JSON that cannot be parsed: ${notification.body.slice(0, 80)}`,
+      evidence: requestsBehind(context, notification),
+    }));
+    const truth = "life.webhooks-true";
+    if (made.length + broken.length === 0) context.notApplicable(truth, "no notification names its record");
+    else expectNone(context, truth, "the facts of the record", [...broken, ...lies], counted(made.length, "webhook"));
+    judgeAddressed(context, received, made.length);
+  }),
+  judges(["life.events-agree", "life.checkout-events-sent"], closingWithReceiver, async (context, id) => {
+    await lookAtOpen(context);
+    await judgeSent(context, "life.checkout-events-sent", "checkout");
+    const received = all(context);
+    if (received.length === 0) return context.couldNotRun(id, "no webhook was received");
+    const faults = received.flatMap((notification) => {
+      const { actual, read } = eventFault(context, notification) ?? {};
+      const evidence = [...requestsBehind(context, notification), ...(read ? [read] : [])];
+      return actual === undefined ? [] : [{ actual, evidence }];
+    });
+    const looked = counted(received.length, "webhook");
+    expectNone(context, id, "the record's event and data", faults, looked);
+  }),
+
+  judges(
+    ["life.records-kept", "life.facts-kept", "life.payouts-apart", "life.settles", "life.final-status"],
+    { phase: "closing" },
+    async (context) => {
       await aged(context);
-      const payouts = () => retrievable(context).filter(({ kind }) => kind === "disbursement");
-      if (payouts().some(isPending)) await moveTime(context, 60);
-      await lookAt(context, payouts());
-      judgeExistence(context, payouts());
-      judgeApart(context, payouts());
-      for (const rule of rules.slice(0, 2)) judgeContradictions(context, rule, payouts().length);
+      if (ofKind(context, "disbursement").some(isPending)) await moveTime(context, 60);
+      await judgeKept(context, "disbursement");
+      judgeApart(context, ofKind(context, "disbursement"));
       // This judgement comes last, because it ends the check if a payout of a target without a clock is still pending.
       await judgeSettlement(context);
     },
-  },
-  {
-    name: "Every checkout of the run is read again",
-    ids: ["life.checkouts-kept"],
-    phase: "closing",
-    async run(context) {
-      const checkouts = () => retrievable(context).filter(({ kind }) => kind === "checkout");
-      await lookAt(context, checkouts());
-      for (const rule of rules.slice(2)) judgeContradictions(context, rule, checkouts().length);
-      const open = checkouts().filter(({ record }) => record === undefined);
-      const expected = "a record for each accepted checkout";
-      holds(context, "life.checkouts-kept", open.length === 0, expected, `no record of ${open[0]?.reference}`);
-    },
-  },
-]);
+  ),
+  judges("life.checkouts-kept", { phase: "closing" }, async (context) => {
+    await aged(context);
+    await judgeKept(context, "checkout");
+  }),
+];

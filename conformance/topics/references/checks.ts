@@ -1,8 +1,8 @@
-// Checks the values that the service generates (references, ids, customers), the amount on its payment page, and that
-// different references are never confused (§2.1, §7, D14, D15, D19).
+// Checks the values that the service generates (references, ids, customers), and that different references are never
+// confused (§2.1, §7, D14, D15, D19).
 import { createHash } from "node:crypto";
 import { exceeded } from "../../allowances/table.ts";
-import { define, type Context } from "../../check.ts";
+import { judges, type Context } from "../../check.ts";
 import { differentReferences, lookalikes, missingWords } from "../../generate/references.ts";
 import { counted } from "../../report/words.ts";
 import { expectData, expectNone, expectStatus, holds, same } from "../../steps/expect.ts";
@@ -12,7 +12,6 @@ import { get, pay, startCheckout } from "../../steps/requests.ts";
 import { paid, verified } from "../../steps/records.ts";
 import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
-import { pageLink } from "../../steps/checkouts.ts";
 
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -81,142 +80,89 @@ async function payFamilies(
   }
 }
 
-/** Judges that the target reported a reference as used only if a payout may have it. */
-function judgeConflicts(context: Context) {
-  const { records, uncertain, refusals } = context.facts;
-  const id = "create.references-apart";
-  const used = new Set([...records, ...uncertain].map(({ sent }) => textOf(sent["reference"])));
-  const own = refusals.filter(({ request: { path, method }, key, sent: { reference } }) => {
-    const isCreate = method === "POST" && path === "/v1/disbursements" && key === "own";
-    const isText = typeof reference === "string" && reference.isWellFormed();
-    return isCreate && isText && context.target.merchant.referenceIn(reference);
-  });
-  const wrong = own.filter(({ status, sent }) => status === 409 && !used.has(textOf(sent["reference"])));
-  const faults = wrong.map(({ sent: { reference }, response }) => {
-    const limited = own.find(({ status, sent }) => status === 429 && sent["reference"] === reference)?.response;
-    return limited
-      ? { actual: `${describeResponse(limited)}; the same request then got 409`, evidence: limited }
-      : { actual: describeResponse(response), evidence: response };
-  });
-  const expected = "409 only for a reference that a disbursement has";
-  expectNone(context, id, expected, faults, counted(own.length, "refusal"));
-}
-
-export const checks = define([
-  {
-    name: "Service references and record ids have the documented form",
-    ids: ["references.form", "references.record-ids"],
-    pays: 1,
-    async run(context) {
-      const made = [
-        ["DSB", "disbursements", (await paid(context)).reference],
-        ["CHK", "checkouts", textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"])],
-      ] as const;
-      for (const [prefix, kind, reference] of made) {
-        const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
-        const expected = `${prefix} followed by enough characters for 80 random bits`;
-        context.judge("references.form", ok, expected, reference, context.responses);
-        const response = await get(context, `/v1/${kind}/${reference}`);
-        const id = textOf(dataOf(response)["id"]);
-        context.judge("references.record-ids", uuid7.test(id), "a version 7 UUID", id, response);
-      }
-    },
-  },
-  {
-    name: "The next service reference cannot be guessed from earlier references",
-    ids: ["references.unguessable"],
-    pays: compared,
-    async run(context) {
-      const payouts: string[] = [];
-      const checkouts: string[] = [];
-      for (let count = 0; count < compared; count += 1) {
-        payouts.push((await paid(context)).reference);
-        checkouts.push(textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]));
-      }
-      for (const [kind, made] of Object.entries({ payouts, checkouts })) {
-        const bits = Math.round(unknownBits(made));
-        const expected = `80 random bits in each reference of ${kind}, of which ${compared} references show ${leastShown}`;
-        holds(context, "references.unguessable", bits >= leastShown, expected, `${bits} bits: ${made.join(", ")}`);
-      }
-    },
-  },
-  {
-    name: "Each phone number is one customer",
-    ids: ["references.customer"],
-    pays: 3,
-    needs: ["safe-numbers"],
-    async run(context) {
-      const { recipient } = context.options;
-      const other = `2250777${recipient.slice(-6)}`;
-      const numbers = [recipient, recipient, other === recipient ? `2250778${recipient.slice(-6)}` : other];
-      const customers = [];
-      for (const phoneNumber of numbers) {
-        const { reference } = await paid(context, { phoneNumber });
-        const { data, response } = await verified(context, reference);
-        const expected = `Customer ${phoneNumber.slice(-4)}`;
-        same(context, "references.customer", { what: "name", actual: data.customer.name, expected }, response);
-        customers.push(data.customer.id);
-      }
-      const ok = equal(customers[0], customers[1]) && !equal(customers[0], customers[2]);
-      const expected = "the same id for the same number, and a different id for another number";
-      context.judge("references.customer", ok, expected, customers.join(", "), context.responses);
-    },
-  },
-  {
-    name: "Payment page shows the amount divided by 100",
-    ids: ["money.page-divides"],
-    async run(context) {
-      for (const [country, currency] of [
-        ["CI", "XOF"],
-        ["KE", "KES"],
-      ]) {
-        const body = checkoutBody(context, { amount: 123_456_789, country, currency });
-        const made = await startCheckout(context, body);
-        const page = await context.target.openLink(pageLink(made));
-        const amount = Number(body["amount"]);
-        const text = (amount / 100).toLocaleString("en", { minimumFractionDigits: 2 });
-        const spelled = new RegExp(
-          `(?<!\\d)${text.replaceAll(",", "[\\s.,'’\u00a0\u202f]?").replace(/\.(?=\d+$)/, "[.,]")}(?!\\d)`,
-        );
-        const expected = `${text} on the page for ${amount} ${currency}`;
-        holds(context, "money.page-divides", spelled.test(page.text), expected, "not shown", [made, page]);
-      }
-    },
-  },
-
-  {
-    name: "Different references are never confused",
-    ids: ["create.references-apart"],
-    pays: countOf(differentReferences) + missingWords.length,
-    async run(context) {
-      const id = "create.references-apart";
+export const checks = [
+  judges(["references.form", "references.record-ids"], { pays: 1 }, async (context, id) => {
+    const made = [
+      ["DSB", "disbursements", (await paid(context)).reference],
+      ["CHK", "checkouts", textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"])],
+    ] as const;
+    for (const [prefix, kind, reference] of made) {
+      const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
+      const expected = `${prefix} followed by enough characters for 80 random bits`;
+      context.judge(id, ok, expected, reference, context.responses);
+      const response = await get(context, `/v1/${kind}/${reference}`);
+      const recordId = textOf(dataOf(response)["id"]);
+      context.judge("references.record-ids", uuid7.test(recordId), "a version 7 UUID", recordId, response);
+    }
+  }),
+  judges("references.unguessable", { pays: compared }, async (context, id) => {
+    const made = { payouts: [] as string[], checkouts: [] as string[] };
+    for (let count = 0; count < compared; count += 1) {
+      made.payouts.push((await paid(context)).reference);
+      made.checkouts.push(textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]));
+    }
+    for (const [kind, references] of Object.entries(made)) {
+      const bits = Math.round(unknownBits(references));
+      const expected = `80 random bits in each reference of ${kind}, of which ${compared} references show ${leastShown}`;
+      holds(context, id, bits >= leastShown, expected, `${bits} bits: ${references.join(", ")}`);
+    }
+  }),
+  judges("references.customer", { pays: 3, needs: ["safe-numbers"] }, async (context, id) => {
+    const { recipient } = context.options;
+    const other = [`2250777${recipient.slice(-6)}`, `2250778${recipient.slice(-6)}`].find(
+      (each) => each !== recipient,
+    )!;
+    const customers = [];
+    for (const phoneNumber of [recipient, recipient, other]) {
+      const { reference } = await paid(context, { phoneNumber });
+      const { data, response } = await verified(context, reference);
+      const expected = `Customer ${phoneNumber.slice(-4)}`;
+      same(context, id, { what: "name", actual: data.customer.name, expected }, response);
+      customers.push(data.customer.id);
+    }
+    const ok = equal(customers[0], customers[1]) && !equal(customers[0], customers[2]);
+    const expected = "the same id for the same number, and a different id for another number";
+    context.judge(id, ok, expected, customers.join(", "), context.responses);
+  }),
+  judges(
+    ["create.references-apart", "limits.reference-as-sent"],
+    { pays: countOf(differentReferences) + missingWords.length + countOf(lookalikes) },
+    async (context, id) => {
       await payFamilies(context, differentReferences, (response, fields, when) =>
         expectData(context, id, response, fields, when),
       );
+      await payFamilies(context, lookalikes, (response, fields, when) => {
+        expectData(context, "limits.reference-as-sent", response, fields, when);
+        // A service may refuse a reference. It may not say that the payout was made before.
+        if (!isRefusal(response)) expectData(context, id, response, fields, when);
+      });
       for (const reference of missingWords.filter((word) => isServed(context, word))) {
         const response = await pay(context, { ...disbursementBody(context), reference });
         const when = `for the reference "${reference}"; 409 only if an earlier run used it`;
         expectStatus(context, id, response, [200, 409], when);
       }
     },
-  },
-  {
-    name: "Similar references are distinct",
-    ids: ["create.references-apart", "limits.reference-as-sent"],
-    pays: countOf(lookalikes),
-    run: (context) =>
-      payFamilies(context, lookalikes, (response, fields, when) => {
-        expectData(context, "limits.reference-as-sent", response, fields, when);
-        // A service may refuse a reference. It may not say that the payout was made before.
-        if (isRefusal(response)) return;
-        expectData(context, "create.references-apart", response, fields, when);
-      }),
-  },
-  {
-    name: "No reference is refused as a duplicate before a disbursement has it",
-    ids: ["create.references-apart"],
-    phase: "closing",
-    offline: true,
-    run: async (context) => judgeConflicts(context),
-  },
-]);
+  ),
+  judges(
+    "create.references-apart",
+    { name: "No reference is refused as a duplicate before a disbursement has it", phase: "closing", offline: true },
+    async (context, id) => {
+      const { records, uncertain, refusals } = context.facts;
+      const used = new Set([...records, ...uncertain].map(({ sent }) => textOf(sent["reference"])));
+      const own = refusals.filter(({ request: { path, method }, key, sent: { reference } }) => {
+        const isCreate = method === "POST" && path === "/v1/disbursements" && key === "own";
+        const isText = typeof reference === "string" && reference.isWellFormed();
+        return isCreate && isText && context.target.merchant.referenceIn(reference);
+      });
+      const wrong = own.filter(({ status, sent }) => status === 409 && !used.has(textOf(sent["reference"])));
+      const faults = wrong.map(({ sent: { reference }, response }) => {
+        const limited = own.find(({ status, sent }) => status === 429 && sent["reference"] === reference)?.response;
+        return limited
+          ? { actual: `${describeResponse(limited)}; the same request then got 409`, evidence: limited }
+          : { actual: describeResponse(response), evidence: response };
+      });
+      const expected = "409 only for a reference that a disbursement has";
+      expectNone(context, id, expected, faults, counted(own.length, "refusal"));
+    },
+  ),
+];

@@ -1,40 +1,39 @@
 // Sends requests that the target refuses, and shows that they leave nothing behind: their reference is free, no list
 // shows them, no webhook is sent to their address, and existing records stay as they are (§5 to §7, D6, D42).
-import { define, type Context, Prerequisite } from "../../check.ts";
+import { judges, type Context, Prerequisite } from "../../check.ts";
+import { alteredKeys } from "../../generate/bypasses.ts";
+import { usualAmount } from "../../generate/plan.ts";
 import { counted } from "../../report/words.ts";
 import { hasControl } from "../../run-options.ts";
-import { expectNone, expectStatus, same, shows } from "../../steps/expect.ts";
+import { asJson, type Body, checkoutBody, disbursementBody } from "../../steps/bodies.ts";
+import { finishAny } from "../../steps/checkouts.ts";
+import { expectNone, same, shows } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
-import { alteredKeys } from "../../generate/bypasses.ts";
 import { wrongKey } from "../../steps/probes.ts";
-import { asJson, checkoutBody, disbursementBody } from "../../steps/bodies.ts";
-import {
-  atOnce,
-  get,
-  pay,
-  payInvalid,
-  startCheckout,
-  startInvalidCheckout,
-  verifyCheckout,
-} from "../../steps/requests.ts";
+import { judgeRecord, paid, sameRecord, started, verified } from "../../steps/records.ts";
+import { atOnce, get, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
 import { dataOf, is2xx, listed } from "../../steps/responses.ts";
-import { type Disbursement, paid, verified, started } from "../../steps/records.ts";
-import { usualAmount } from "../../generate/plan.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
 import { describeResponse, isRefused, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
 import type { Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
-import { finishAny } from "../../steps/checkouts.ts";
 import { malformed } from "../json/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
-/** A request that the target refuses. `send` receives the body of an otherwise valid disbursement. */
-export type Refusable = {
-  what: string;
-  send(context: Context, body: Record<string, unknown>): Promise<TargetResponse>;
-};
+/** A request that the target refuses: how it differs from a valid request with this body. */
+export type Refusable = readonly [what: string, change: (body: Body, context: Context) => Partial<TargetRequest>];
+
+/** Sends a valid request that a change makes one to refuse. */
+const sendChanged = (context: Context, kind: "disbursements" | "checkouts", body: Body, [, change]: Refusable) =>
+  context.target.send({
+    method: "POST",
+    path: `/v1/${kind}`,
+    effect: "must-be-rejected",
+    json: body,
+    ...change(body, context),
+  });
 
 /**
  * Amounts of refused requests are larger by at most this value than all valid amounts, so that a record shows whether
@@ -49,6 +48,7 @@ export const costOf = (...groups: (readonly Refusable[])[]) => ({
   upTo: usualAmount + largestExcess,
 });
 
+const noWebhook = "refused.no-webhook";
 type Watched = { what: string; box: Box; response: TargetResponse };
 
 const addresses = new WeakMap<Receiver, Watched[]>();
@@ -67,8 +67,8 @@ export const addressOf = (box: Box | undefined) => (box ? { webhookURL: box.url 
  * Judges that no webhook was sent to the address of any request that the target has refused so far.
  * @param isLast true at the end of the run. Before this time, webhooks may still arrive
  */
-export function judgeAddresses(context: Context, isLast = false) {
-  const id = "refused.no-webhook";
+function judgeAddresses(context: Context, isLast = false) {
+  const id = noWebhook;
   const { receiver } = context;
   if (!receiver) return context.notApplicable(id, "a webhook receiver (--webhook-listen, --webhook-url)", "caller");
   const watched = addresses.get(receiver) ?? [];
@@ -90,10 +90,11 @@ export function judgeAddresses(context: Context, isLast = false) {
 
 type Paid = { reference: string; box: Box | undefined };
 
-/** Waits for the webhook of a valid disbursement. It is sent after any webhook of an earlier request. */
-export async function awaitWebhook(context: Context, { reference, box }: Paid) {
-  const { data } = await settled(context, reference);
-  if (box && data.status !== "pending") await arrived(context, box);
+/** Waits for the webhook of a valid disbursement, which is sent after any webhook of an earlier request, and judges. */
+export async function awaitAndJudge(context: Context, last: Paid | undefined) {
+  const settlement = last && (await settled(context, last.reference));
+  if (last?.box && settlement?.data.status !== "pending") await arrived(context, last.box);
+  judgeAddresses(context);
 }
 
 /**
@@ -106,14 +107,8 @@ async function payAfter(context: Context, id: RequirementId, reference: string, 
   const response = await pay(context, body);
   const before = refused.map(({ status }) => status ?? "no response").join(", ");
   const when = `for a valid request after requests with its reference got ${before}`;
-  const evidence = [...refused, response];
-  if (!expectStatus(context, id, response, 200, when, evidence)) return;
-  const { data } = await verified(context, textOf(dataOf(response)["reference"]));
-  for (const [field, actual] of Object.entries({ ...data, phoneNumber: data.customer.phoneNumber })) {
-    if (field === "reference" || body[field] === undefined) continue;
-    same(context, id, { what: `the valid request's ${field}`, actual, expected: body[field] }, evidence);
-  }
-  return { reference: data.reference, box };
+  const isPaid = await judgeRecord(context, id, body, response, when, refused);
+  return isPaid ? { reference: textOf(dataOf(response)["reference"]), box } : undefined;
 }
 
 /** Creates a disbursement whose webhook is sent after any webhook of the refused requests. */
@@ -138,21 +133,17 @@ export async function refuseThenPay(
   let reference = context.fresh();
   let refused: TargetResponse[] = [];
   let judged = false;
-  for (const { what, send } of cases) {
+  for (const refusable of cases) {
     const box = context.receiver?.openMailbox();
-    const response = await send(
-      context,
-      disbursementBody(context, { reference, amount: refusedAmount(context), ...addressOf(box) }),
-    );
+    const body = disbursementBody(context, { reference, amount: refusedAmount(context), ...addressOf(box) });
+    const response = await sendChanged(context, "disbursements", body, refusable);
     if (counts(response)) {
       refused.push(response);
-      watchAddress(context, what, box, response);
+      watchAddress(context, refusable[0], box, response);
       continue;
     }
     if (is2xx(response) && refused.length > 0) {
-      judged = context.judge(id, true, "a free reference", "a later request with the reference was accepted", [
-        ...refused,
-      ]);
+      judged = context.judge(id, true, "a free reference", "a later request with the reference was accepted", refused);
     }
     // The reference is used now, or may be used.
     reference = context.fresh();
@@ -163,341 +154,224 @@ export async function refuseThenPay(
   return { judged: true, paid: first };
 }
 
-type Refused = [what: string, send: (context: Context, body: Record<string, unknown>) => Promise<TargetResponse>];
-
-const withKey = (what: string, key: (context: Context) => TargetRequest["key"]): Refused => [
-  what,
-  (context, body) => startInvalidCheckout(context, body, { key: key(context) }),
+const keys: Refusable[] = [
+  ["no key", () => ({ key: "none" })],
+  ["an unknown key", (_, context) => ({ key: wrongKey(context) })],
 ];
-
-const withField = (field: string, value: unknown): Refused => [
-  `${field} ${JSON.stringify(value) ?? "missing"}`,
-  (context, body) => startInvalidCheckout(context, { ...body, [field]: value }),
+const withFields = (over: Body): Refusable => [
+  Object.entries(over)
+    .map(([field, value]) => `${field} ${JSON.stringify(value) ?? "missing"}`)
+    .join(),
+  (body) => ({ json: { ...body, ...over } }),
 ];
+const notRequests: Refusable[] = [
+  ...malformed({}).map(([what], index): Refusable => [what, (body) => asJson(malformed(body)[index]![1])]),
+  ["an array of one request", (body) => ({ json: [body] })],
+];
+const methods = ["PUT", "PATCH", "DELETE"].map((method): Refusable => [`method ${method}`, () => ({ method })]);
 
-const refused: Refused[] = [
-  withKey("no key", () => "none"),
-  withKey("an unknown key", wrongKey),
-  ...["amount", "currency", "country"].map((field) => withField(field, undefined)),
-  withField("amount", "2500"),
-  withField("country", "CIV"),
-  ...malformed({}).map(([what], index): Refused => [
-    what,
-    (context, body) => startInvalidCheckout(context, undefined, asJson(malformed(body)[index]![1])),
-  ]),
-  ["an array of one request", (context, body) => startInvalidCheckout(context, [body])],
-  ...["PUT", "PATCH", "DELETE"].map((method): Refused => [
-    `${method} /v1/checkouts`,
-    (context, body) => context.target.send({ method, path: "/v1/checkouts", effect: "must-be-rejected", json: body }),
-  ]),
+const refusedCheckouts: Refusable[] = [
+  ...keys,
+  ...["amount", "currency", "country"].map((field) => withFields({ [field]: undefined })),
+  ...[{ amount: "2500" }, { country: "CIV" }].map(withFields),
+  ...notRequests,
+  ...methods,
 ];
 
 /** Sends every refused checkout, each with a separate address. Returns the refusals. */
-async function refuseAll(context: Context, over: Record<string, unknown> = {}): Promise<TargetResponse[]> {
-  const sent = await several(refused, invalidAtOnce(context), async ([what, send]) => {
+async function refuseAll(context: Context, over: Body = {}): Promise<TargetResponse[]> {
+  const refusals: TargetResponse[] = [];
+  await several(refusedCheckouts, invalidAtOnce(context), async (refusable) => {
     const box = context.receiver?.openMailbox();
-    return { what, box, response: await send(context, checkoutBody(context, { ...over, ...addressOf(box) })) };
+    const body = checkoutBody(context, { ...over, ...addressOf(box) });
+    const response = await sendChanged(context, "checkouts", body, refusable);
+    if (!isRefused(response)) return;
+    refusals.push(response);
+    watchAddress(context, `${refusable[0]} (checkout)`, box, response);
   });
-  const refusals = sent.filter(({ response }) => isRefused(response));
-  for (const { what, box, response } of refusals) watchAddress(context, `${what} (checkout)`, box, response);
   if (refusals.length === 0) throw new Prerequisite("a refusal of an invalid checkout", "all were accepted");
-  return refusals.map(({ response }) => response);
+  return refusals;
 }
-
-/** Judges how many disbursements and checkouts with this reference of the merchant are listed. */
-async function judgeListed(context: Context, reference: string, expected: number, refusals: TargetResponse[]) {
-  for (const kind of ["disbursements", "checkouts"]) {
-    const query = `merchantsReference=${encodeURIComponent(reference)}`;
-    const response = await get(context, `/v1/${kind}?${query}`);
-    const actual = listed(response).length;
-    same(context, "refused.not-listed", { what: `number of listed ${kind}`, actual, expected }, [
-      ...refusals,
-      response,
-    ]);
-  }
-}
-
-const withKeyOf = (what: string, key: (context: Context) => TargetRequest["key"]): Refusable => ({
-  what,
-  send: (context, body) => payInvalid(context, body, { key: key(context) }),
-});
 
 const unauthenticated: Refusable[] = [
-  withKeyOf("no key", () => "none"),
-  withKeyOf("an unknown key", wrongKey),
-  withKeyOf("an empty key", () => ({ value: "" })),
-  ...alteredKeys.map(({ what, of }) =>
-    withKeyOf(what, (context) => {
+  ...keys,
+  ["an empty key", () => ({ key: { value: "" } })],
+  ...alteredKeys.map(({ what, of }): Refusable => [
+    what,
+    (_, context) => {
       const value = context.keyAs(of);
-      return value === context.keyAs((key) => key) ? wrongKey(context) : { value };
-    }),
-  ),
+      return { key: value === context.keyAs((key) => key) ? wrongKey(context) : { value } };
+    },
+  ]),
 ];
-
-const fields = ["reference", "amount", "phoneNumber", "country", "currency"];
 
 /** Invalid values of every kind. A request without a reference is among them. */
 const invalid: Refusable[] = [
-  ...fields.flatMap((field) => [{ [field]: undefined }, { [field]: true }]),
+  ...["reference", "amount", "phoneNumber", "country", "currency"].flatMap((field) => [
+    { [field]: undefined },
+    { [field]: true },
+  ]),
   { amount: 0 },
   { phoneNumber: "12" },
   { country: "ci" },
   { currency: "xof" },
   { webhookURL: "not a url" },
-].map((over: Record<string, unknown>) => ({
-  what: Object.entries(over)
-    .map(([field, value]) => `${field} ${JSON.stringify(value) ?? "missing"}`)
-    .join(),
-  send: (context, body) => payInvalid(context, { ...body, ...over }),
-}));
+].map(withFields);
 
-const notRequests: Refusable[] = [
-  ...malformed({}).map(([what], index): Refusable => ({
-    what,
-    send: (context, body) => payInvalid(context, undefined, asJson(malformed(body)[index]![1])),
-  })),
-  { what: "an array of one request", send: (context, body) => payInvalid(context, [body]) },
+const typed = (type: string): Refusable => [
+  `Content-Type ${type || "missing"}`,
+  (body) => ({ json: undefined, body: JSON.stringify(body), headers: { ...(type && { "content-type": type }) } }),
 ];
-
-const types: Refusable[] = [
-  ["text/plain", { "content-type": "text/plain" }],
-  ["application/xml", { "content-type": "application/xml" }],
-  ["form data", { "content-type": "application/x-www-form-urlencoded" }],
-  ["no Content-Type", {}],
-].map(([what, headers]) => ({
-  what: `Content-Type ${what as string}`,
-  send: (context, body) =>
-    pay(context, undefined, { body: JSON.stringify(body), headers: headers as Record<string, string> }),
-}));
-
-/** Sizes above the limits of common servers and frameworks. The padding does not change the JSON value. */
-const sizes: Refusable[] = [20, 128].map((kibibytes) => ({
-  what: `a body of ${kibibytes} KiB`,
-  send: (context, body) =>
-    pay(context, undefined, asJson(`${JSON.stringify(body).slice(0, -1)}${" ".repeat(kibibytes * 1024)}}`)),
-}));
-
-const paths: Refusable[] = [
+/** The padding does not change the JSON value. */
+const padded = (kibibytes: number): Refusable => [
+  `a body of ${kibibytes} KiB`,
+  (body) => asJson(`${JSON.stringify(body).slice(0, -1)}${" ".repeat(kibibytes * 1024)}}`),
+];
+const paths = [
   "/v1/disbursements/",
   "/V1/Disbursements",
   "/v1/disbursement",
   "/v1/disbursements/new",
   "/disbursements",
-].map((path) => ({
-  what: `POST ${path}`,
-  send: (context, body) => context.target.send({ method: "POST", path, effect: "moves-money", json: body }),
-}));
-
-const methods: Refusable[] = ["PUT", "PATCH", "DELETE"].map((method) => ({
-  what: `${method} /v1/disbursements`,
-  send: (context, body) =>
-    context.target.send({ method, path: "/v1/disbursements", effect: "moves-money", json: body }),
-}));
-
-const stated: { id: RequirementId; name: string; cases: Refusable[] }[] = [
-  {
-    id: "refused.unauthenticated-leaves-nothing",
-    name: "Disbursement without a valid key leaves nothing behind",
-    cases: unauthenticated,
-  },
-  { id: "refused.invalid-leaves-nothing", name: "Invalid disbursement leaves nothing behind", cases: invalid },
-  {
-    id: "refused.malformed-leaves-nothing",
-    name: "Disbursement that is not a JSON object leaves nothing behind",
-    cases: notRequests,
-  },
 ];
 
-/** Kinds of requests that the interface does not define. A target may accept such requests. */
-const open = [types, sizes, paths, methods];
+/**
+ * Kinds of requests that the interface does not define. A target may accept such requests. The sizes are above the
+ * limits of common servers and frameworks.
+ */
+const open = [
+  ["text/plain", "application/xml", "application/x-www-form-urlencoded", ""].map(typed),
+  [20, 128].map(padded),
+  paths.map((path): Refusable => [`POST ${path}`, () => ({ path })]),
+  methods,
+].map((cases) =>
+  cases.map(([what, change]): Refusable => [what, (...given) => ({ effect: "moves-money", ...change(...given) })]),
+);
+
+const stated: [id: RequirementId, cases: Refusable[]][] = [
+  ["refused.unauthenticated-leaves-nothing", unauthenticated],
+  ["refused.invalid-leaves-nothing", invalid],
+  ["refused.malformed-leaves-nothing", notRequests],
+];
+
 const unchanged = "refused.existing-unchanged";
 const racers = 5;
 
-/**
- * Returns what a refused request or a verify must not change. If the status is not final, status and updatedAt may
- * change at any time.
- */
-const lasting = ({ customer, status, ...record }: Disbursement) => ({
-  id: record.id,
-  userId: record.userId,
-  reference: record.reference,
-  merchantsReference: record.merchantsReference,
-  amount: record.amount,
-  fee: record.fee,
-  country: record.country,
-  currency: record.currency,
-  phoneNumber: customer.phoneNumber,
-  webhookURL: record.webhookURL,
-  createdAt: record.createdAt,
-  ...(status === "pending" ? {} : { status }),
-});
-
-/** Judges that a record is the same as before. */
-export function sameRecord(
-  context: Context,
-  id: RequirementId,
-  what: string,
-  [before, after]: readonly [Disbursement, Disbursement],
-  evidence: readonly TargetResponse[],
-) {
-  const expected = lasting(before);
-  const { status: _, ...withoutStatus } = { status: undefined, ...lasting(after) };
-  same(context, id, { what, actual: before.status === "pending" ? withoutStatus : lasting(after), expected }, evidence);
-}
-
-type Attempt = [what: string, request: Pick<TargetRequest, "method" | "path"> & Partial<TargetRequest>];
-
 /** Requests that try to change or repeat a disbursement. A target may accept the requests with a valid key. */
-function attempts(context: Context, reference: string, body: Record<string, unknown>): Attempt[] {
-  const one = `/v1/disbursements/${encodeURIComponent(reference)}`;
-  const { reference: used } = body;
-  const other = disbursementBody(context, { reference: used, amount: usualAmount + 9 });
-  const create = (what: string, more: Partial<TargetRequest>): Attempt => [
-    what,
-    { method: "POST", path: "/v1/disbursements", json: other, ...more },
-  ];
-  const change = (method: string, key: TargetRequest["key"]): Attempt => [
+function attempts({ options }: Context, reference: string): Refusable[] {
+  const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
+  const change = (method: string, key: "own" | "none"): Refusable => [
     `${method} of the record ${key === "none" ? "without a key" : "with the key"}`,
-    { method, path: one, key, json: { status: "failed", amount: 1 } },
+    ({ webhookURL }) => ({ method, path, key, json: { status: "failed", amount: 1, webhookURL } }),
   ];
   return [
-    create("its reference and other values", { effect: "moves-money" }),
-    create("its reference and no key", { key: "none" }),
-    create("its reference and an unknown key", { key: wrongKey(context) }),
-    ...(context.options.secondKey === undefined
+    ["its reference and other values", () => ({ effect: "moves-money" })],
+    ...keys.map(([what, withKey]): Refusable => [`its reference and ${what}`, withKey]),
+    ...(options.secondKey === undefined
       ? []
-      : [create("its reference and another merchant's key", { key: "second", effect: "moves-money" })]),
+      : [["its reference and another merchant's key", () => ({ key: "second", effect: "moves-money" })] as Refusable]),
     ...["POST", "PUT", "PATCH", "DELETE"].flatMap((method) => [change(method, "none"), change(method, "own")]),
   ];
 }
 
-export const checks = define([
-  {
-    name: "Refused checkout sends no webhook",
-    ids: ["refused.no-webhook"],
-    needs: ["receiver"],
-    async run(context) {
-      await refuseAll(context);
-      // The webhook of a valid checkout arrives after any webhook of an earlier request.
-      const box = context.receiver?.openMailbox();
-      const valid = await startCheckout(context, checkoutBody(context, addressOf(box)));
-      const finish = hasControl(context.options, "finish");
-      const finished = finish && (await finishAny(context, valid, "success")) !== undefined;
-      if (box && finished) await arrived(context, box);
-      judgeAddresses(context);
-    },
-  },
-  {
-    name: "Refused checkout leaves its reference free and expires unnoticed",
-    ids: ["refused.checkout-leaves-nothing", "refused.no-webhook"],
-    needs: ["clock"],
-    async run(context) {
-      const id = "refused.checkout-leaves-nothing";
-      const reference = context.fresh();
-      const responses = await refuseAll(context, { reference, amount: 77 });
-      await verifyCheckout(context, reference);
-      const body = checkoutBody(context, { reference, amount: 88 });
-      const response = await startCheckout(context, body);
-      const expected = "200 with amount 88 for a checkout whose reference was only in refused requests";
-      const ok = is2xx(response) && dataOf(response)["amount"] === 88;
-      shows(context, id, response, ok, expected, [...responses, response]);
-      await advance(context, 1860);
-      judgeAddresses(context);
-    },
-  },
-  {
-    name: "Refused requests are not listed",
-    ids: ["refused.not-listed"],
-    pays: 6,
-    async run(context) {
-      const reference = context.fresh();
-      const responses = await refuseAll(context, { reference });
-      for (const key of ["none", wrongKey(context)] as const) {
-        responses.push(await payInvalid(context, disbursementBody(context, { reference }), { key }));
+export const checks = [
+  judges(noWebhook, { needs: ["receiver"] }, async (context) => {
+    await refuseAll(context);
+    // The webhook of a valid checkout arrives after any webhook of an earlier request.
+    const box = context.receiver?.openMailbox();
+    const valid = await startCheckout(context, checkoutBody(context, addressOf(box)));
+    const finish = hasControl(context.options, "finish");
+    const finished = finish && (await finishAny(context, valid, "success")) !== undefined;
+    if (box && finished) await arrived(context, box);
+    judgeAddresses(context);
+  }),
+  judges(["refused.checkout-leaves-nothing", noWebhook], { needs: ["clock"] }, async (context, id) => {
+    const reference = context.fresh();
+    const responses = await refuseAll(context, { reference, amount: 77 });
+    await verifyCheckout(context, reference);
+    const body = checkoutBody(context, { reference, amount: 88 });
+    const response = await startCheckout(context, body);
+    const expected = "200 with amount 88 for a checkout whose reference was only in refused requests";
+    const ok = is2xx(response) && dataOf(response)["amount"] === 88;
+    shows(context, id, response, ok, expected, [...responses, response]);
+    await advance(context, 1860);
+    judgeAddresses(context);
+  }),
+  judges("refused.not-listed", { pays: 6 }, async (context, id) => {
+    const reference = context.fresh();
+    const refusals = await refuseAll(context, { reference });
+    const invalidOnes = [{ amount: "100" }, { phoneNumber: "12" }, { currency: undefined }].map(withFields);
+    for (const refusable of [...keys, ...invalidOnes])
+      refusals.push(await sendChanged(context, "disbursements", disbursementBody(context, { reference }), refusable));
+    const judgeListed = async (expected: number) => {
+      for (const kind of ["disbursements", "checkouts"]) {
+        const list = await get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
+        same(context, id, { what: `number of listed ${kind}`, actual: listed(list).length, expected }, [
+          ...refusals,
+          list,
+        ]);
       }
-      for (const over of [{ amount: "100" }, { phoneNumber: "12" }, { currency: undefined }]) {
-        responses.push(await payInvalid(context, disbursementBody(context, { reference, ...over })));
-      }
-      await judgeListed(context, reference, 0, responses);
-      // As soon as there are records with this reference, the lists show them.
-      await paid(context, { reference });
-      await started(context, { reference });
-      await judgeListed(context, reference, 1, responses);
+    };
+    await judgeListed(0);
+    // As soon as there are records with this reference, the lists show them.
+    await paid(context, { reference });
+    await started(context, { reference });
+    await judgeListed(1);
+  }),
+  judges(
+    noWebhook,
+    {
+      name: "No webhook was sent for a refused request by the end of the run",
+      needs: ["receiver"],
+      phase: "closing",
+      offline: true,
     },
-  },
-  {
-    name: "No webhook was sent for a refused request by the end of the run",
-    ids: ["refused.no-webhook"],
-    needs: ["receiver"],
-    phase: "closing",
-    offline: true,
-    run: async (context) => judgeAddresses(context, true),
-  },
+    async (context) => judgeAddresses(context, true),
+  ),
 
-  ...stated.map(({ id, name, cases }) => ({
-    name,
-    ids: [id, "refused.no-webhook" as const],
-    ...costOf(cases),
-    async *run(context: Context) {
+  ...stated.map(([requirement, cases]) =>
+    judges([requirement, noWebhook], costOf(cases), async function* (context, id) {
       const { judged, paid: last } = await refuseThenPay(context, id, cases);
       if (!judged) throw new Prerequisite("a refusal of an invalid request", "every such request was accepted");
       yield;
-      if (last) await awaitWebhook(context, last);
-      judgeAddresses(context);
-    },
-  })),
-  {
-    name: "Request with another path, method, size or Content-Type leaves nothing behind if refused",
-    ids: ["refused.unsupported-leaves-nothing", "refused.no-webhook"],
-    ...costOf(...open),
-    async *run(context) {
-      const id = "refused.unsupported-leaves-nothing";
-      const groups = [];
-      for (const cases of open) groups.push(await refuseThenPay(context, id, cases));
-      const last = groups.findLast((group) => group.paid)?.paid;
-      yield;
-      if (last) await awaitWebhook(context, last);
-      if (!groups.some(({ judged }) => judged))
-        context.notApplicable(id, "the target refuses no path, method, size or Content-Type");
-      judgeAddresses(context);
-    },
-  },
+      await awaitAndJudge(context, last);
+    }),
+  ),
+  judges(["refused.unsupported-leaves-nothing", noWebhook], costOf(...open), async function* (context, id) {
+    const groups = [];
+    for (const cases of open) groups.push(await refuseThenPay(context, id, cases));
+    yield;
+    if (!groups.some(({ judged }) => judged))
+      context.notApplicable(id, "the target refuses no path, method, size or Content-Type");
+    await awaitAndJudge(context, groups.findLast((group) => group.paid)?.paid);
+  }),
 
-  {
-    name: "Refused request does not change an existing disbursement",
-    ids: [unchanged, "refused.no-webhook"],
-    pays: 5,
-    upTo: usualAmount + 9,
-    async *run(context) {
-      const made = await paid(context, addressOf(context.receiver?.openMailbox()));
-      yield;
-      let { data: record } = await settled(context, made.reference);
-      for (const [what, request] of attempts(context, made.reference, made.body)) {
-        const box = context.receiver?.openMailbox();
-        const json = { ...(request.json as object), ...addressOf(box) };
-        const response = await context.target.send({ effect: "must-be-rejected", ...request, json });
-        if (!isRefused(response)) continue;
-        watchAddress(context, what, box, response);
-        const after = await verified(context, made.reference);
-        sameRecord(
-          context,
-          unchanged,
-          `after a refused request with ${what}, the record`,
-          [record, after.data],
-          [response, after.response],
-        );
-        record = after.data;
-      }
-      await settled(context, made.reference);
-      judgeAddresses(context);
+  judges([unchanged, noWebhook], { pays: 5, upTo: usualAmount + 9 }, async function* (context, id) {
+    const made = await paid(context, addressOf(context.receiver?.openMailbox()));
+    yield;
+    let { data: record } = await settled(context, made.reference);
+    for (const attempt of attempts(context, made.reference)) {
+      const box = context.receiver?.openMailbox();
+      const over = { reference: made.body["reference"], amount: usualAmount + 9, ...addressOf(box) };
+      const response = await sendChanged(context, "disbursements", disbursementBody(context, over), attempt);
+      if (!isRefused(response)) continue;
+      watchAddress(context, attempt[0], box, response);
+      const after = await verified(context, made.reference);
+      const what = `after a refused request with ${attempt[0]}, the record`;
+      sameRecord(context, id, what, [record, after.data], [response, after.response]);
+      record = after.data;
+    }
+    await settled(context, made.reference);
+    judgeAddresses(context);
+  }),
+  judges(
+    [unchanged, noWebhook],
+    {
+      name: `Of ${racers} concurrent requests with the same reference, the refused ones leave nothing behind`,
+      pays: racers,
+      upTo: usualAmount + racers,
     },
-  },
-  {
-    name: `Of ${racers} concurrent requests with the same reference, the refused ones leave nothing behind`,
-    ids: [unchanged, "refused.no-webhook"],
-    pays: racers,
-    upTo: usualAmount + racers,
-    async *run(context) {
+    async function* (context, id) {
       const reference = context.fresh();
       const least = usualAmount - context.random(0, 900);
       const boxes = Array.from({ length: racers }, () => context.receiver?.openMailbox());
@@ -505,9 +379,8 @@ export const checks = define([
         disbursementBody(context, { reference, amount: least + index, ...addressOf(box) }),
       );
       const responses = await atOnce(context, bodies);
-      for (const [index, response] of responses.entries()) {
+      for (const [index, response] of responses.entries())
         if (isRefused(response)) watchAddress(context, "a reference that another request won", boxes[index], response);
-      }
       const winner = responses.findIndex(({ status }) => status === 200);
       const accepted = responses[winner];
       if (!accepted)
@@ -516,10 +389,10 @@ export const checks = define([
       const { data } = await settled(context, textOf(dataOf(accepted)["reference"]));
       for (const field of ["amount", "webhookURL"] as const) {
         const expected = bodies[winner]?.[field];
-        if (expected === undefined) continue;
-        same(context, unchanged, { what: `the accepted request's ${field}`, actual: data[field], expected }, responses);
+        if (expected !== undefined)
+          same(context, id, { what: `the accepted request's ${field}`, actual: data[field], expected }, responses);
       }
       judgeAddresses(context);
     },
-  },
-]);
+  ),
+];

@@ -1,6 +1,7 @@
 // Servers that refuse a request, but pay it, use its reference up, send a webhook, change a record or remember it (§5 to
 // §7).
-import { also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
+import type { RequirementId } from "../../../generated/requirement-ids.ts";
+import { alone, also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
 import { afterRefusal, changesRecords, notify, payFrom, reserves, type Fits } from "../../broken/memory.ts";
 import { disbursementIn, hasNoKey, isOf, sent, textIn, typeOf, type Fields } from "../../broken/calls.ts";
 import { handles } from "../../broken/changes.ts";
@@ -21,36 +22,29 @@ const isMalformed = (call: Call) => disbursementIn(call) === undefined;
 const pays = (fits: Fits) => afterRefusal(fits, payFrom);
 const notifies = (fits: Fits) => afterRefusal(fits, (call) => notify(textIn(call, "webhookURL")));
 /** A refused request that is paid, as the webhook of its payout shows. */
-const paysVisibly = (id: string, fits: Fits, ...others: string[]) =>
-  caughtOnlyBy([id, "refused.no-webhook", ...others], also("refused.no-webhook", pays(fits)));
-const paysUnsupported = (fits: Fits) =>
-  paysVisibly("refused.unsupported-leaves-nothing", fits, "life.webhooks-addressed");
+const paysVisibly = (id: RequirementId, fits: Fits) =>
+  caughtOnlyBy([id, "refused.no-webhook", "life.webhooks-addressed"], also("refused.no-webhook", pays(fits)));
+const paysUnsupported = (fits: Fits) => paysVisibly("refused.unsupported-leaves-nothing", fits);
 
-/** Overwrites a field of the record with that of a matching refused create with its reference. */
-const overwrites = (field: string, status: number): How =>
-  changesRecords((call, reply) => {
-    const value = sent(call)[field];
-    return isCreate(call) && value !== undefined && reply.status === status
-      ? [textIn(call, "reference"), { [field]: value }]
-      : undefined;
-  });
+/** Overwrites a field of the record with that of a duplicate. */
+const overwrites = (field: string): How =>
+  changesRecords((call, { status }) =>
+    isCreate(call) && status === 409 && field in sent(call)
+      ? [textIn(call, "reference"), { [field]: sent(call)[field] }]
+      : undefined,
+  );
 
 export const faults: Faults = {
   "refused.unauthenticated-leaves-nothing": {
     "A create without a key returns 401 and is paid.": paysVisibly(
       "refused.unauthenticated-leaves-nothing",
       withStatus(401, hasNoKey),
-      "life.webhooks-addressed",
     ),
-    "A create without a key returns 401 and uses its reference up.": caughtOnlyBy(
-      "refused.unauthenticated-leaves-nothing",
-      reserves(withStatus(401, hasNoKey)),
-    ),
+    "A create without a key returns 401 and uses its reference up.": alone(reserves(withStatus(401, hasNoKey))),
   },
   "refused.invalid-leaves-nothing": {
     "An invalid create returns 422 and is paid with a valid value.": also("refused.no-webhook", pays(withStatus(422))),
-    "A create with an invalid currency uses its reference up.": caughtOnlyBy(
-      "refused.invalid-leaves-nothing",
+    "A create with an invalid currency uses its reference up.": alone(
       reserves(withStatus(422, (call) => !/^[A-Z]{3}$/.test(String(sent(call)["currency"])))),
     ),
   },
@@ -92,17 +86,17 @@ export const faults: Faults = {
     },
   },
   "refused.existing-unchanged": {
-    "A duplicate returns 409 and overwrites the amount.": overwrites("amount", 409),
+    "A duplicate returns 409 and overwrites the amount.": also("create.model", overwrites("amount")),
     "A duplicate returns 409 and overwrites the webhookURL.": caughtOnlyBy(
       ["refused.existing-unchanged", "create.duplicate-any-field", "life.facts-kept"],
-      overwrites("webhookURL", 409),
+      overwrites("webhookURL"),
     ),
   },
   "refused.checkout-leaves-nothing": {
     "A refused checkout uses its reference up.": reserves((call) => isOf(call, "createCheckout"), "createCheckout"),
   },
   "refused.not-listed": {
-    "A list contains the disbursements that were refused.": () => {
+    "A list contains the disbursements that were refused.": also("uniqueness.one-record", () => {
       const refused = new Map<unknown, Fields>();
       return handles(async (call, ask) => {
         const reply = await ask(call);
@@ -112,6 +106,6 @@ export const faults: Faults = {
         const more = isOf(call, "listDisbursements") && isAccepted(reply) ? refused.get(asked) : undefined;
         return more ? withData(reply, { items: [...itemsOf(reply), more] }) : reply;
       });
-    },
+    }),
   },
 };

@@ -5,11 +5,10 @@ import { expectData, expectStatus, holds, same, shows } from "../../steps/expect
 import { disbursementBody, checkoutBody, someAddress } from "../../steps/bodies.ts";
 import { dataOf, is2xx } from "../../steps/responses.ts";
 import { get, pay, startCheckout, verifyDisbursement } from "../../steps/requests.ts";
-import { paid, verified } from "../../steps/records.ts";
+import { paid, verified, recordOf } from "../../steps/records.ts";
 import { settled } from "../../steps/settlement.ts";
 import { textOf } from "../../target/values.ts";
 import { referencesOf } from "../../steps/checkouts.ts";
-import { recordOf } from "../create/checks.ts";
 
 const isInstant = (value: unknown) => typeof value === "string" && new Date(value).toJSON() === value;
 
