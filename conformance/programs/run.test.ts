@@ -92,7 +92,7 @@ test("the report lists failures with the command that repeats them alone, and me
 
 test("a run writes the files of a run against a service", async () => {
   const folder = mkdtempSync(join(tmpdir(), "certify-side-"));
-  vi.spyOn(console, "log").mockImplementation(() => undefined);
+  vi.spyOn(process.stdout, "write").mockReturnValue(true);
   expect(await runSide({ folder }, () => judge([paysTwice]))).toBe(1);
   expect(readReport(join(folder, "report.json"))).toMatchObject({ profile: "client", verdict: "failed" });
   expect(readFileSync(join(folder, "report.html"), "utf8")).toContain("what a program that pays must do");
