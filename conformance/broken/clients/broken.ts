@@ -296,7 +296,6 @@ const faults: Readonly<Record<string, Fault>> = {
     (reply) => reply.status === 200 && dataOf(reply) === undefined,
   ),
   "pending-is-paid": reports("paid-is-true", "calm", "pending", "paid"),
-  "conflict-is-paid": breaks("paid-is-true", "exists", { resolve: async () => "paid" }),
   "compares-nothing": breaks("paid-is-true", "exists", { isSame: () => true }),
   ...forEach(["currency", "country"] as const, "compares-no-{}", (field) =>
     breaks("paid-is-true", "other-{}", {

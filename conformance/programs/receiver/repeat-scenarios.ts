@@ -206,12 +206,11 @@ export const repeatScenarios: Scenario[] = [
       await settles(context, "receiver.lost-response", event);
     },
   ),
-  {
-    id: "outage",
-    name: "An event that arrives while its effect fails, then the retries",
-    ids: ["receiver.failure-retried"],
-    needs: ["outage"],
-    async run(context) {
+  scenario(
+    "receiver.failure-retried",
+    "outage",
+    "An event that arrives while its effect fails, then the retries",
+    async (context) => {
       const events = [context.event("disbursement.completed"), context.event("checkout.completed")];
       const during: Sent[] = [];
       await duringOutage(context, async () => {
@@ -223,7 +222,8 @@ export const repeatScenarios: Scenario[] = [
         await takesEffect(context, "receiver.failure-retried", event, during[index]!);
       }
     },
-  },
+    ["outage"],
+  ),
   scenario(
     remembers,
     "half-a-minute-later",
