@@ -7,7 +7,6 @@ import { outcomeOfFailure, outcomeOfReply } from "./outcome.ts";
 import type { AttemptOutcome } from "./outcome.ts";
 import { afterOrAbort } from "./runtime.ts";
 import { redact } from "./text.ts";
-import { send } from "./transport.ts";
 
 /**
  * Sends one request and waits at most `timeout` ms. Returns every failure as an outcome. Adds what happened to
@@ -42,7 +41,7 @@ export async function attempt(
     key = await context.apiKey();
     const traceparent = `00-${callId}-${runtime.id().slice(16)}-01`;
     const headers = { traceparent, ...settings.headers, "x-api-key": key };
-    return send(context, job, headers, controller.signal, () => {
+    return context.transport(job, { headers, signal: controller.signal }, () => {
       controller.signal.throwIfAborted();
       report(context, "onRequest", info);
       sent = true;

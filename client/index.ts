@@ -29,5 +29,6 @@ export type {
   ReadResult,
   Refusal,
 } from "./result.ts";
+export type { RawClient } from "./transport.ts";
 export type * from "../generated/models.ts";
 export type { CreatedCheckout, CreatedDisbursement, Final } from "./types.ts";

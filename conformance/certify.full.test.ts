@@ -229,7 +229,7 @@ describe("verdicts", () => {
 
   test("Ctrl-C writes a report of the results so far and exits with 2", async () => {
     const { code, report } = await certify(await start(), money, {}, (child, output) => {
-      if (output.includes("Create without") && !child.killed) child.kill("SIGINT");
+      if (output.includes("auth.create-needs-key") && !child.killed) child.kill("SIGINT");
     });
     expect([code, report?.verdict]).toEqual([2, "error"]);
     expect(report?.errors).toContain("The run was interrupted.");

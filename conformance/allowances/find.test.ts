@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RunOptions } from "../run-options.ts";
-import { createBudget } from "../target/budget.ts";
+import { createBudget } from "../target/ledger.ts";
 import type { HttpClient } from "../target/http.ts";
 import { createRedactor } from "../target/redact.ts";
 import { createTarget } from "../target/target.ts";

@@ -3,7 +3,7 @@
 import { homeOf, fieldsFor } from "../generate/countries.ts";
 import { createRandom, shuffled } from "../generate/random.ts";
 import { allowsMadeUpNumbers, defaultRecipients, type CheckOptions } from "../run-options.ts";
-import { BudgetExceeded } from "../target/budget.ts";
+import { BudgetExceeded } from "../target/ledger.ts";
 import { describeResponse, dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import type { Target } from "../target/target.ts";

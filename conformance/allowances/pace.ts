@@ -1,20 +1,11 @@
 // Delays payouts so that they stay within the declared velocity rules.
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { fieldsOf } from "../target/ledger.ts";
 import type { Velocity } from "./declaration.ts";
 import { textOf } from "../target/values.ts";
 
 export type Clock = { now: () => Date; sleep: (ms: number) => Promise<void> };
 type Slot = { end: number };
-
-/** Returns the recipient of a payout, whose JSON a check may have written itself. */
-function recipientOf({ json, body }: TargetRequest): string {
-  try {
-    const { phoneNumber } = (json ?? JSON.parse(String(body))) as { phoneNumber?: unknown };
-    return textOf(phoneNumber);
-  } catch {
-    return "unknown";
-  }
-}
 
 export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Clock) {
   const slots = new Map<string, Slot[]>();
@@ -51,7 +42,7 @@ export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Cl
       return send(request);
     const free: (() => void)[] = [];
     for (const [index, rule] of rules().entries()) {
-      const whom = rule.per === "recipient" ? recipientOf(request) : "merchant";
+      const whom = rule.per === "recipient" ? textOf(fieldsOf(request)["phoneNumber"]) : "merchant";
       free.push(await take(rule, `${index} ${whom}`, { exceeds: exceedsVelocity, pays }));
     }
     try {

@@ -47,20 +47,17 @@ function allFailed(ids: readonly string[]) {
  * Starts a server with a fault and runs the checks that must catch the fault. Does so once for each profile in which
  * the fault violates a requirement. Returns the violated requirements for which no check caught the fault, and errors of
  * the suite itself.
- * @param knowsLimits true to run without the search for limits, as if they were known
  */
 export async function tryFault(
   { how, violates, through }: Pick<Fault, "how" | "violates" | "through">,
   baseline: Baseline,
-  { args = [], knowsLimits = false }: { args?: readonly string[]; knowsLimits?: boolean } = {},
+  args: readonly string[] = [],
 ): Promise<{ missed: string[]; errors: string[] }> {
   const result = { missed: [] as string[], errors: [] as string[] };
   for (const profile of ["core", "extended"] as const) {
     const ids = violates.filter((id) => requirements.get(id)?.profile === profile);
     if (ids.length === 0) continue;
-    const choose: Trial["choose"] = (all) =>
-      all.filter(({ phase, ids: own }) => !knowsLimits || phase !== "limits" || ids.some((id) => own.includes(id)));
-    const trial = { only: ids, through, choose, enough: allFailed(ids) };
+    const trial = { only: ids, through, enough: allFailed(ids) };
     const report = await runTrial(startBroken(how), ["--profile", profile, ...args], trial);
     const caught = report.requirements.filter(
       ({ id, level, verdict }) =>

@@ -26,7 +26,7 @@ const sample = new Set(
 describe.concurrent("catches the broken server", () => {
   test.each(triesAll ? faults : [...sample])("$id", async (fault) => {
     for (const args of seeds) {
-      const { missed, errors } = await tryFault(fault, baseline, { args });
+      const { missed, errors } = await tryFault(fault, baseline, args);
       expect({ missed, errors }).toEqual({ missed: [], errors: [] });
     }
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createBudget } from "../target/budget.ts";
+import { createBudget } from "../target/ledger.ts";
 import { createReceiver } from "../target/receiver.ts";
 import { createRedactor } from "../target/redact.ts";
 import { createTarget } from "../target/target.ts";

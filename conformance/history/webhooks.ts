@@ -4,6 +4,7 @@
 import type { Notification } from "../target/receiver.ts";
 import type { Attempt, Facts, RecordFact } from "./facts.ts";
 import { isFinal, merchantOf, type Fields, type History } from "./history.ts";
+import { dataOf } from "../target/exchange.ts";
 import { textOf } from "../target/values.ts";
 
 /** The shortest text that identifies a record. Shorter texts may occur in a payload by chance. */
@@ -48,7 +49,7 @@ const withMailboxOf = ({ box }: Notification, attempts: readonly Attempt[]) =>
 /** Returns the history of a create; undefined if its outcome is unknown or the response has no reference. */
 export function historyOf({ histories }: Facts, { kind, response }: Attempt): History | undefined {
   const merchant = merchantOf(response);
-  const { reference } = ((response.json as { data?: Fields } | undefined)?.data ?? {}) as { reference?: unknown };
+  const { reference } = dataOf(response);
   return merchant && typeof reference === "string" ? histories.find(merchant, kind, reference) : undefined;
 }
 

@@ -1,6 +1,6 @@
 // Creates targets and sessions.
 import { thisMachine, type Outside } from "../recording/outside.ts";
-import { createBudget } from "../target/budget.ts";
+import { createBudget } from "../target/ledger.ts";
 import { createLimits } from "../allowances/limits.ts";
 import { createVisibility } from "../allowances/visibility.ts";
 import { listens } from "./needs.ts";

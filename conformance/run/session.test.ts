@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { BudgetExceeded, createBudget } from "../target/budget.ts";
 import { given, Prerequisite, type Check, type Context } from "../check.ts";
 import type { HttpClient } from "../target/http.ts";
-import { RunStopped } from "../target/ledger.ts";
+import { BudgetExceeded, createBudget, RunStopped } from "../target/ledger.ts";
 import type { RunOptions } from "../run-options.ts";
 import { createRedactor } from "../target/redact.ts";
 import { createSession } from "./session.ts";

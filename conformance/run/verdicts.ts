@@ -1,9 +1,8 @@
 // Turns the findings of one check into a result for each of its requirements.
 import type { Declaration } from "../allowances/declaration.ts";
-import { BudgetExceeded } from "../target/budget.ts";
 import { NoRace, OutOfTime, Prerequisite, type Check } from "../check.ts";
 import { describeResponse } from "../target/exchange.ts";
-import { RunStopped } from "../target/ledger.ts";
+import { BudgetExceeded, RunStopped } from "../target/ledger.ts";
 import type {
   CheckResult,
   CreatedRecord,

@@ -1,8 +1,62 @@
 // Enforces the effects that the run may have on the target, and records the effects it had.
 import { posix } from "node:path";
-import { BudgetExceeded, type Budget } from "./budget.ts";
 import type { CreatedRecord, Effect, EffectsAllowed } from "../results.ts";
-import { isAccepted, isRefused, isUnknown, type TargetResponse, type TargetRequest } from "./exchange.ts";
+import { dataOf, isAccepted, isRefused, isUnknown, type TargetResponse, type TargetRequest } from "./exchange.ts";
+
+/** Thrown instead of sending a payout that would exceed the budget. */
+export class BudgetExceeded extends Error {}
+
+/** The payouts that the run has made, and their limits. Amounts are in the lowest denomination. */
+export type Budget = ReturnType<typeof createBudget>;
+
+/** @param maxTotal the maximum sum of all payouts, in the lowest denomination */
+export function createBudget(maxPayouts: number, maxTotal: number) {
+  let payouts = 0;
+  let total = 0;
+  /** Returns true if what is left of the budget covers this number of payouts and this sum of their amounts. */
+  const allows = (more: number, amount: number) => payouts + more <= maxPayouts && total + amount <= maxTotal;
+  /** Charges a payout that the target made by mistake, even if it exceeds a limit. */
+  const charge = (amount: number) => {
+    payouts += 1;
+    total += amount;
+  };
+  return {
+    get payouts() {
+      return payouts;
+    },
+    get total() {
+      return total;
+    },
+    maxPayouts,
+    maxTotal,
+    allows,
+    charge,
+    /** @throws BudgetExceeded if the budget does not cover what a check may still spend */
+    require(cost: { payouts: number; amount: number }, spent: { payouts: number; total: number }) {
+      const more = Math.max(0, cost.payouts - spent.payouts);
+      const amount = Math.max(0, cost.amount - spent.total);
+      if (allows(more, amount)) return;
+      const left = Number.isFinite(maxTotal) ? `${maxTotal - total} in total` : "any total";
+      throw new BudgetExceeded(
+        `this check may make up to ${more} payouts with a total of ${amount}, but only ${maxPayouts - payouts} payouts ` +
+          `of ${left} are left (--max-payouts, --max-total)`,
+      );
+    },
+    /** Charges one payout before it is sent. @throws BudgetExceeded */
+    take(amount: number) {
+      if (!allows(1, amount)) {
+        const used = `${payouts} of ${maxPayouts} payouts and ${total} of ${maxTotal} are used`;
+        throw new BudgetExceeded(`a payout of ${amount} exceeds the budget: ${used}`);
+      }
+      charge(amount);
+    },
+    /** Refunds one payout that the target refused. */
+    refund(amount: number) {
+      payouts -= 1;
+      total -= amount;
+    },
+  };
+}
 
 /** Thrown instead of sending a request after the run was stopped. */
 export class RunStopped extends Error {}
@@ -59,7 +113,7 @@ function amountOf(request: TargetRequest): number {
 const textEntry = (key: keyof CreatedRecord, value: unknown) => (typeof value === "string" ? { [key]: value } : {});
 
 function createdBy(request: TargetRequest, response: TargetResponse): CreatedRecord {
-  const data = (response.json as { data?: Record<string, unknown> } | undefined)?.data ?? {};
+  const data = dataOf(response);
   const given = fieldsOf(request);
   return {
     kind: isDisbursement(request) ? "disbursement" : "checkout",
@@ -73,7 +127,7 @@ function createdBy(request: TargetRequest, response: TargetResponse): CreatedRec
 }
 
 /** Adds a payout to the account of the request, or takes it away. */
-function charge({ account, ...request }: TargetRequest, payouts: 1 | -1) {
+function chargeAccount({ account, ...request }: TargetRequest, payouts: 1 | -1) {
   if (!account) return;
   account.payouts += payouts;
   account.total += payouts * amountOf(request);
@@ -113,7 +167,7 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       if (!isDisbursement(request)) return;
       if (effect === "moves-money") {
         budget.take(amountOf(request));
-        charge(request, 1);
+        chargeAccount(request, 1);
       } else if (!budget.allows(1, 0)) {
         throw new BudgetExceeded("the budget is used up; a target that wrongly accepts this request would exceed it");
       }
@@ -125,7 +179,7 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       // An unknown outcome may hide a payout, so its amount stays charged.
       if (intended && isDisbursement(request) && isRefused(response)) {
         budget.refund(amountOf(request));
-        charge(request, -1);
+        chargeAccount(request, -1);
       }
       const uncertain = intended && isUnknown(response);
       if (!isAccepted(response) && !uncertain) return;
@@ -135,7 +189,7 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       if (intended) return;
       if (isDisbursement(request)) {
         budget.charge(amountOf(request));
-        charge(request, 1);
+        chargeAccount(request, 1);
       }
       // With --effects money the budget limits the harm, so continue. With --effects reject the run must not create any
       // record, so stop.

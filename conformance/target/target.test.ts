@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { createMerchant } from "../generate/merchant.ts";
-import { BudgetExceeded, createBudget } from "./budget.ts";
 import { newAccount } from "./exchange.ts";
 import type { HttpClient, HttpFailure, HttpResponse } from "./http.ts";
-import { EffectNotAllowed } from "./ledger.ts";
+import { BudgetExceeded, createBudget, EffectNotAllowed } from "./ledger.ts";
 import { createRedactor } from "./redact.ts";
 import { createTarget, type TargetOptions } from "./target.ts";
 

@@ -1,13 +1,12 @@
 // Sends requests to the target. Every request of a run, including Dredd's, goes through the object that `createTarget`
 // returns.
 import { createBreaker, defaultPatienceMs, looksDead, probeRequest } from "./breaker.ts";
-import type { Budget } from "./budget.ts";
 import { routeOf } from "../contract/contract.ts";
 import type { Visibility } from "../allowances/visibility.ts";
 import { createMerchant, type MerchantOptions } from "../generate/merchant.ts";
 import { openingOf, systemLookup, type Lookup } from "./foreign.ts";
 import type { HttpClient, HttpFailure, HttpResponse } from "./http.ts";
-import { createLedger } from "./ledger.ts";
+import { type Budget, createLedger } from "./ledger.ts";
 import { violationsIn } from "../contract/prism.ts";
 import { createRecorder } from "./recorder.ts";
 import type { Redact } from "./redact.ts";

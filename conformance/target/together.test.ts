@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { createLimits } from "../allowances/limits.ts";
 import { NoRace, type Context } from "../check.ts";
 import { atOnce } from "../steps/requests.ts";
-import { createBudget } from "./budget.ts";
+import { createBudget } from "./ledger.ts";
 import { createHttpClient } from "./http.ts";
 import { createRedactor } from "./redact.ts";
 import { createTarget } from "./target.ts";

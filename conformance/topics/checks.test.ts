@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { createSession } from "../run/session.ts";
 import type { RunOptions } from "../run-options.ts";
-import { createBudget } from "../target/budget.ts";
+import { createBudget } from "../target/ledger.ts";
 import type { Person, Task } from "../target/person.ts";
 import type { Notification } from "../target/receiver.ts";
 import { createRedactor } from "../target/redact.ts";

@@ -1,0 +1,104 @@
+// Compares the contract with its requirements, and the requirements with the checks and the broken servers.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { describe, expect, test } from "vitest";
+import { faults } from "../broken/faults.ts";
+import { sides } from "../results.ts";
+import { checks, watches } from "../topics/index.ts";
+import { openapi } from "./contract.ts";
+import { catalogue, inProfile, sideCatalogues } from "./requirements.ts";
+import { inlined } from "./validate.ts";
+
+const byId = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+
+// A run does not check the schemas again: that would take longer than to load the suite.
+describe("schemas", () => {
+  const faultsOf = (schema: object) => {
+    void ajv.validateSchema(schema);
+    return ajv.errors ?? [];
+  };
+
+  test.each(["allowances/certify", "programs/client/protocol"])("%s is valid", async (name) => {
+    const text = await readFile(join(import.meta.dirname, `../${name}.schema.json`), "utf8");
+    expect(faultsOf(JSON.parse(text) as object)).toEqual([]);
+  });
+
+  test.each(["core", "extended"] as const)("each schema of the contract is valid in the profile %s", (profile) => {
+    for (const name of Object.keys(openapi.components.schemas))
+      expect.soft(faultsOf(inlined(profile, name)), name).toEqual([]);
+  });
+});
+
+describe("requirements", () => {
+  const text = { type: "string" };
+  const isValid = ajv.compile({
+    type: "object",
+    properties: {
+      id: text,
+      section: text,
+      decision: text,
+      text,
+      matters: text,
+      level: { enum: ["must", "should", "observe"] },
+      profile: { enum: ["core", "extended", ...sides] },
+      effect: { enum: ["none", "must-be-rejected", "moves-money"] },
+    },
+    required: ["id", "level", "profile", "effect", "text"],
+    oneOf: [{ required: ["section"] }, { required: ["decision"] }],
+    // A must says why it matters.
+    anyOf: [{ required: ["matters"] }, { properties: { level: { enum: ["should", "observe"] } } }],
+    additionalProperties: false,
+  });
+
+  test.each(["services", ...sides] as const)("the catalogue for %s has valid entries with unique ids", (side) => {
+    const entries = side === "services" ? catalogue : sideCatalogues[side];
+    for (const entry of entries) expect.soft(isValid(entry) ? [] : isValid.errors, entry.id).toEqual([]);
+    expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);
+  });
+
+  // With --effects reject an accepted request stops the run, so it must be a request that the service must refuse
+  // according to a `must`.
+  const alsoRefused: Record<string, string> = {
+    "create.phone-422": "create.phone-pattern",
+    "create.split-400-422": "create.generated-invalid-refused",
+    "checkout.error-statuses": "checkout.types",
+    "errors.checkout-shape": "checkout.malformed-refused",
+  };
+  test.each(catalogue.filter(({ effect, level }) => effect === "must-be-rejected" && level !== "must"))(
+    "$id, which is not a must, sends requests that a must refuses",
+    ({ id }) => {
+      expect(byId.get(alsoRefused[id] ?? "")).toMatchObject({ level: "must", effect: "must-be-rejected" });
+    },
+  );
+
+  const judged = new Set<string>([...checks.flatMap((check) => check.ids), ...watches.map((watch) => watch.id)]);
+  const broken = new Set<string>(faults.flatMap(({ violates }) => violates));
+  test.each(catalogue)("$id has a check, and a broken server that violates it", ({ id }) => {
+    expect([judged.has(id), broken.has(id)]).toEqual([true, true]);
+  });
+
+  test("checks have unique names", () => {
+    expect(new Set(checks.map((check) => check.name)).size).toBe(checks.length);
+  });
+});
+
+describe("classes of defects", () => {
+  const classes = faults.flatMap(({ id, violates, onlyBy }) => (onlyBy ? [{ id, violates, ...onlyBy }] : []));
+
+  test.each(classes)("only musts of its profile catch $id", ({ violates, ids, profile }) => {
+    expect(ids.filter((id) => violates.includes(id))).not.toEqual([]);
+    for (const requirement of ids.map((id) => byId.get(id)!))
+      expect([requirement.level, inProfile(requirement, profile)]).toEqual(["must", true]);
+  });
+
+  test("each must of the interface that was written for a class is the only one to catch a server", () => {
+    const written = /^(life|refused|access|reads|records|numbers)\./;
+    const named = new Set<string>(classes.flatMap(({ ids }) => ids));
+    const musts = catalogue.filter(
+      ({ id, level, profile }) => written.test(id) && level === "must" && profile === "core",
+    );
+    expect(musts.map(({ id }) => id).filter((id) => !named.has(id))).toEqual([]);
+  });
+});
