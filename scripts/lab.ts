@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { runAgents } from "./lab/agents.ts";
 import { DATABASES, type Storage } from "./lab/database.ts";
 import { runFailover } from "./lab/failover.ts";
-import { runCluster, runKills } from "./lab/faults.ts";
+import { runCluster, runKills, runRandom } from "./lab/faults.ts";
 import { runFlushes } from "./lab/flushes.ts";
 import { runFunds } from "./lab/funds.ts";
 import { runNeighbours } from "./lab/neighbours.ts";
@@ -35,6 +35,11 @@ const experiment = <N extends Numbers>(
 ): Experiment => ({ does, numbers, hasStorage, run: run as Experiment["run"] });
 
 const EXPERIMENTS: Record<string, Experiment> = {
+  random: experiment(
+    "one server on SQLite: faults of the process, its files, its callers and receivers, in random order",
+    { minutes: 2, recovery: 5 },
+    runRandom,
+  ),
   kills: experiment("one server: killed at random moments", { kills: 100 }, runKills, true),
   cluster: experiment(
     "four processes on one PostgreSQL: killed, and the database is restarted, crashed, paused and cut off",
@@ -68,7 +73,7 @@ const EXPERIMENTS: Record<string, Experiment> = {
     runNeighbours,
   ),
   soak: experiment(
-    "one server: 80 % of what it carries; memory, handles and latency stay flat",
+    "one server: 80 % of what it carries, then 1,000 slow senders; memory, handles and latency stay flat",
     { minutes: 10 },
     runSoak,
   ),

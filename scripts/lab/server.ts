@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import { reservePort } from "../../conformance/target/reserve-port.ts";
 
 const MAIN = fileURLToPath(new URL("../../server/main.ts", import.meta.url));
+/** Low enough that idle sockets reach it. */
+const OPEN_FILES = 512;
 const SHUTDOWN_TIMEOUT_MS = 4_000;
 /** How long the signal and the end of a process may take on a busy machine. */
 const MARGIN_MS = 500;
@@ -38,6 +40,7 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
     AUTH_FAILURES_PER_MINUTE: "300",
     ...given,
   };
+  const command = ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, MAIN];
   let child: ChildProcess | undefined;
   let ended: Promise<unknown>;
   /** True if the process may end. */
@@ -45,7 +48,8 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
 
   function launch() {
     if (child && child.exitCode === null && child.signalCode === null) return;
-    const started = spawn(process.execPath, [MAIN], { env, stdio: ["ignore", "ignore", "pipe"] });
+    const started = spawn("sh", command, { env });
+    started.stdout.resume();
     let errors = "";
     started.stderr.on("data", (chunk) => (errors += String(chunk)));
     started.once("exit", (code, signal) => {
@@ -74,6 +78,9 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
     launch,
     /** Resolves when the process serves requests. */
     ready,
+    pid: () => child!.pid!,
+    /** The standard output, to which the process logs. */
+    log: () => child!.stdout!,
     kill,
     /** Kills the process and starts it again. Resolves when it serves requests. */
     async crash() {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startProcess, type ServerProcess } from "../../server/testing/process.ts";
-import { seededRandom } from "../../server/testing/random.ts";
+import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
 import { createCaller, type Caller } from "./caller.ts";
 import { DATABASES, type Database, type Storage } from "./database.ts";
 import { createPayments, type Payments } from "./payments.ts";
@@ -53,6 +53,15 @@ export interface World {
   /** All receivers. */
   receivers: readonly Receiver[];
   violate: Violate;
+}
+
+/** Something that happens to a service under load. */
+export interface Fault {
+  name: string;
+  /** True if creates must succeed while the fault lasts. */
+  harmless?: boolean;
+  /** Applies the fault and ends it. A process that it starts again need not listen yet. Returns its numbers, for people. */
+  run(world: World, random: SeededRandom): Promise<string>;
 }
 
 interface WorldOptions extends RunOptions, Pick<Parameters<typeof prepareServer>[0], "exitCodes"> {
