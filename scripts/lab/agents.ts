@@ -32,7 +32,7 @@ async function stop(child: ChildProcess): Promise<void> {
 /** Runs the tools. The limit of the day is a tenth below what the agents want to pay. Returns the violations found. */
 export const runAgents = (options: AgentOptions): Promise<string[]> =>
   judged(options, (violate) =>
-    withWorld({ ...options, ...SERVICE, violate }, (world) => payWithAgents(world, options)),
+    withWorld({ ...options, ...SERVICE, processes: 1, violate }, (world) => payWithAgents(world, options)),
   );
 
 async function payWithAgents({ server, network, key, folder, fileWith, violate }: World, options: AgentOptions) {

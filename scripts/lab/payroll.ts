@@ -97,7 +97,7 @@ async function payAgain({ server, key: apiKey, folder, violate }: World, options
   const seconds = (performance.now() - begun) / 1_000;
 
   const unpaid = new Map([...entries(payouts)].map((entry) => [entry.reference, entry]));
-  for await (const record of createClient(task).disbursements.list({ pageSize: 100 })) {
+  for await (const record of createClient({ baseUrl: server.url, apiKey }).disbursements.list({ pageSize: 100 })) {
     const { merchantsReference, amount, customer } = record;
     const entry = unpaid.get(merchantsReference);
     unpaid.delete(merchantsReference);
