@@ -7,7 +7,6 @@ import { outcomeOfFailure, outcomeOfReply } from "./outcome.ts";
 import type { AttemptOutcome } from "./outcome.ts";
 import { afterOrAbort } from "./runtime.ts";
 import { redact } from "./text.ts";
-import { send } from "./transport.ts";
 
 /**
  * Sends one request and waits at most `timeout` ms. Returns every failure as an outcome. Adds what happened to
@@ -42,7 +41,7 @@ export async function attempt(
     key = await context.apiKey();
     const traceparent = `00-${callId}-${runtime.id().slice(16)}-01`;
     const headers = { traceparent, ...settings.headers, "x-api-key": key };
-    return send(context, job, headers, controller.signal, () => {
+    return context.transport(job, { headers, signal: controller.signal }, () => {
       controller.signal.throwIfAborted();
       report(context, "onRequest", info);
       sent = true;
@@ -71,8 +70,14 @@ export function abortedBy({ reason }: AbortSignal): AbortedError {
   return new AbortedError("Aborted.", { cause: reason });
 }
 
-/** Calls a hook of the client. If the hook is missing, the call fails, and this error is ignored too. */
-export function report({ hooks }: Context, name: keyof Hooks, info: RequestInfo) {
+/** Calls a hook, and writes its argument to the console if the log level includes it. */
+export function report(
+  { hooks, logLevel }: Context,
+  name: keyof Hooks,
+  info: RequestInfo & { error?: ResponseInfo["error"] },
+) {
+  if (logLevel === "debug" || (logLevel === "warn" && info.error)) console.log(`disbursement-checkout ${name}`, info);
+  // If the hook is missing, the call fails, and this error is ignored too.
   notify(() => hooks[name]!(info as never), info);
 }
 

@@ -10,6 +10,8 @@ import { createFailure, readFailure, toCall } from "./result.ts";
 import type { CreateCall, Existing, ReadCall } from "./result.ts";
 import { system } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
+import { createRawClient, createTransport } from "./transport.ts";
+import type { RawClient } from "./transport.ts";
 import type {
   Balance,
   Checkout,
@@ -123,6 +125,8 @@ export interface DisbursementClient {
   checkouts: Checkouts;
   /** What the merchant can pay out. */
   balances: Balances;
+  /** The plain openapi-fetch client, typed by the contract. It sends the key, follows no redirects and never retries. */
+  raw: RawClient;
 }
 
 /**
@@ -140,12 +144,13 @@ export function createClient(options: ClientOptions): DisbursementClient {
 /** Like createClient, but with a caller-supplied clock, timers and randomness. */
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
   const { settings, ...rest } = resolveClientOptions(options);
-  const context: Context = { runtime, limiter: createLimiter(runtime), ...rest };
+  const context: Context = { runtime, limiter: createLimiter(runtime), transport: createTransport(rest), ...rest };
   return {
     baseUrl: rest.baseUrl,
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,
     balances: balancesOf(context, settings),
+    raw: createRawClient(rest),
   };
 }
 

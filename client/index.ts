@@ -16,7 +16,15 @@ export {
 } from "./errors.ts";
 export type { ErrorInfo, Hooks, RequestInfo, ResponseInfo, RetryInfo } from "./hooks.ts";
 export type { List, ListFilters, ListPage, StatementFilters } from "./read.ts";
-export type { CallOptions, ClientOptions, CreateOptions, Fetch, RetryOptions, WaitOptions } from "./options.ts";
+export type {
+  CallOptions,
+  ClientOptions,
+  CreateOptions,
+  Fetch,
+  LogLevel,
+  RetryOptions,
+  WaitOptions,
+} from "./options.ts";
 export { OutcomeUnknownError } from "./result.ts";
 export type {
   Call,
@@ -29,5 +37,6 @@ export type {
   ReadResult,
   Refusal,
 } from "./result.ts";
+export type { RawClient } from "./transport.ts";
 export type * from "../generated/models.ts";
 export type { CreatedCheckout, CreatedDisbursement, Final } from "./types.ts";

@@ -1,13 +1,14 @@
 import type { Hooks, ResponseInfo } from "./hooks.ts";
 import type { Limiter } from "./limiter.ts";
-import type { Fetch } from "./options.ts";
+import type { LogLevel } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
+import type { Path, Transport } from "./transport.ts";
 import type { KindName, ListId, OperationId } from "./types.ts";
 
 /** What a list contains: the name of its items in the operation id, and the path of the list. */
 export interface Listed {
   name: KindName | "Balance" | "Statement";
-  path: string;
+  path: Path;
 }
 
 /** A kind of record. Statuses that are not in `final` are not final. */
@@ -26,11 +27,12 @@ export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts", final: 
 export interface Context {
   runtime: Runtime;
   limiter: Limiter;
-  fetch: Fetch;
+  transport: Transport;
   /** URL of the service, without a trailing slash. */
   baseUrl: string;
   apiKey: () => Promise<string>;
   hooks: Hooks;
+  logLevel: LogLevel;
   /** True after the first response that is certainly from the service. */
   isReached?: boolean;
 }
@@ -46,7 +48,7 @@ export interface Data {
 /** The request of a call; every attempt sends the same. */
 export interface Job {
   operation: OperationId | ListId;
-  path: string;
+  path: Path;
   /** The merchant's reference for a create, the service's reference for a verify. */
   reference: string | undefined;
   body?: { phoneNumber?: unknown };

@@ -13,7 +13,7 @@ import {
   ValidationError,
 } from "./errors.ts";
 import type { ErrorDetails } from "./errors.ts";
-import { isText, parse, redactData } from "./text.ts";
+import { isText, redactData } from "./text.ts";
 import type { Redact } from "./text.ts";
 import type { Reply } from "./transport.ts";
 import type { ErrorCode, FieldError } from "./types.ts";
@@ -106,18 +106,17 @@ interface Body {
 
 /** The outcome of an attempt whose response was read completely. */
 export function outcomeOfReply(
-  { text, response }: Reply,
+  { body: received, response }: Reply,
   job: Job,
   context: Context,
   withoutSecrets: Redact,
 ): AttemptOutcome {
   const { status, headers, ok } = response;
-  const received = parse(text) as Body | undefined;
   const requestId = withoutSecrets(headers.get("x-request-id") ?? "") || undefined;
-  if (ok && job.matches(received?.data)) {
-    const data = received!.data!;
+  const data = (received as Body | undefined)?.data;
+  if (ok && job.matches(data)) {
     context.isReached = true;
-    return { response, requestId, data, retry: !!job.until && !job.until(data) };
+    return { response, requestId, data: data!, retry: !!job.until && !job.until(data!) };
   }
   const body = redactData(received, withoutSecrets) as Body | null;
   // Only the service sends the error body of §7. A 429 without that body is also a refusal, because a rate limiter does

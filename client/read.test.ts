@@ -351,6 +351,12 @@ describe("a response body", () => {
     const { error } = await verify([new Response(body.stream, init)], { retry: { tries: 1 } });
     expect([error.name, error.message]).toEqual(["UnexpectedAnswerError", "The response has more than 8388608 bytes."]);
     expect(body).toMatchObject({ read: 9, cancelled: true });
+
+    const plain = endlessBody();
+    const { raw } = scriptedClient([new Response(plain.stream, init)]).client;
+    const call = raw.GET("/v1/disbursements/{reference}", { params: { path: { reference: "DSB1" } } });
+    expect(await rejectionOf(call)).toMatchObject({ name: "UnexpectedAnswerError" });
+    expect(plain).toMatchObject({ read: 9, cancelled: true });
   });
 
   test("of 8 MiB is read", async () => {

@@ -104,7 +104,7 @@ export async function find(
   if (error) throw error;
   const isFound = (record: Data | null) => record?.merchantsReference === merchantsReference;
   const found = (data as unknown as Page).items.find(isFound);
-  return found && verify(context, kind, found.reference, settings, undefined, trace);
+  return found && (await verify(context, kind, found.reference, settings, undefined, trace)).data;
 }
 
 /** Reads one page of a list. With `until`, polls until `until(page)` is true. */
@@ -124,6 +124,12 @@ export async function readPage(
   return sendWithRetries(context, job as unknown as Job, settings, trace);
 }
 
+/** What a call ends with: the record, and its response. */
+export interface Received {
+  data: Data;
+  response?: Response | undefined;
+}
+
 /** Reads a record by the service's reference. With `until`, polls until `until(record)` is true. */
 export async function verify(
   context: Context,
@@ -132,13 +138,13 @@ export async function verify(
   settings: Settings,
   until?: (data: Data) => boolean,
   trace?: Trace,
-): Promise<Data> {
+): Promise<Received> {
   // `..`, a slash or an empty string would reach another path.
   const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
   demand(reference, isSegment, "reference", "one that create returned");
   const matches = (data: Data | undefined) => isRecord(data) && data.reference === reference;
   const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, matches, until };
-  const { error, data } = await sendWithRetries(context, job, settings, trace);
+  const { error, data, response } = await sendWithRetries(context, job, settings, trace);
   if (error) throw error;
-  return data;
+  return { data, response };
 }

@@ -13,8 +13,9 @@ import type {
   UsageError,
   ValidationError,
 } from "./errors.ts";
+import { ignore } from "./options.ts";
 import type { CallOptions } from "./options.ts";
-import type { Data } from "./job.ts";
+import type { Received } from "./read.ts";
 import type { CreatedCheckout, CreatedDisbursement } from "./types.ts";
 
 interface Unknown<Resumed> {
@@ -104,9 +105,14 @@ export type ReadResult<R extends { status: unknown }> =
   | Failure<"unknown", ReadFailure>;
 
 /** A call in progress. Await the call for its data, which throws on failure, or await its `result()`. */
-export interface Call<R, Result> extends Promise<R> {
+export interface Call<Data, Result> extends Promise<Data> {
   /** Returns failures as values, discriminated by `outcome`, instead of throwing a ClientError. */
   result(): Promise<Result>;
+  /**
+   * Returns the data together with its response, for the status and headers. The body has been read. For a recovered
+   * record, this is the response that contained the record. Throws on failure, like the call.
+   */
+  withResponse(): Promise<{ data: Data; response: Response }>;
 }
 
 /** A create in progress. */
@@ -130,9 +136,10 @@ export function readFailure(error: ClientError): Failed {
 }
 
 /** Starts a call. `toFailure` returns the result for an error of the client. */
-export function toCall(toFailure: (error: ClientError) => Failed, run: () => Promise<Data>) {
+export function toCall(toFailure: (error: ClientError) => Failed, run: () => Promise<Received>) {
   // The async function turns the exception for an invalid argument into a rejection, so that result() can report it.
-  const promise = (async () => run())();
+  const received = (async () => run())();
+  const promise = received.then(({ data }) => data);
   const result = () =>
     promise.then(
       (data) => {
@@ -148,5 +155,11 @@ export function toCall(toFailure: (error: ClientError) => Failed, run: () => Pro
         throw error;
       },
     );
-  return Object.assign(promise, { result });
+  const withResponse = () => {
+    // The caller may handle the failure of the other promise. If nobody handles any promise of a call, the call must
+    // not fail silently: an unhandled rejection ends a Node process.
+    promise.catch(ignore);
+    return received;
+  };
+  return Object.assign(promise, { result, withResponse });
 }

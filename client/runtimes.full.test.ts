@@ -26,6 +26,7 @@ export async function smoke(baseUrl: string, apiKey: string, runtime: string): P
   const request = { reference: runtime, amount: 1500, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
   const created = await client.disbursements.create(request);
   const final = await client.disbursements.waitFor(created.reference, { minDelay: 100, timeout: 20_000 });
+  const raw = await client.raw.GET("/v1/disbursements/{reference}", { params: { path: { reference: created.reference } } });
   const duplicate = await client.disbursements.create(request).catch((error: unknown) => error);
   const responseLost = { ...request, reference: runtime + "-lost", phoneNumber: "2257038102504" };
   const lost = await client.disbursements.create(responseLost).result();
@@ -40,6 +41,7 @@ export async function smoke(baseUrl: string, apiKey: string, runtime: string): P
   const responses = [await deliver(signed.body), await deliver(signed.body), await deliver("forged")];
   return JSON.stringify([
     created.recovered === false && final.status === "success",
+    raw.data?.data.reference === created.reference,
     duplicate instanceof DuplicateReferenceError && duplicate.matches,
     // Deno's fetch resends a request when a kept-alive connection breaks, so the client may see only the 409.
     lost.outcome === "existed" && lost.data.recovered,
@@ -179,7 +181,7 @@ describe.each(findRuntimes())("$name", ({ name, program, required, source, args 
     if (!program) throw new Error(`${name} is not installed: ${source}.`);
     const output =
       name === "workerd" ? runInWorkerd(program) : runIn(program, [...args, "script.js", server.baseUrl, key, name]);
-    expect(JSON.parse(await output)).toEqual(Array(6).fill(true));
+    expect(JSON.parse(await output)).toEqual(Array(7).fill(true));
   });
 
   test.skipIf(isMissing || !/Node|Bun/.test(name))("loads the package with require", async () => {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { buildClient } from "./client.ts";
 import { createClient } from "./index.ts";
 import { system } from "./runtime.ts";
@@ -59,6 +59,31 @@ test("a redirect is not followed, so the key goes nowhere else", async () => {
   expect(await rejectionOf(disbursements.verify("DSB1"))).toMatchObject({ name: "UnexpectedAnswerError" });
   expect(await disbursements.create(disbursementRequest).result()).toMatchObject({ outcome: "unknown" });
   expect(seen.map(({ url }) => url)).not.toContain("/caught");
+});
+
+describe("the plain openapi-fetch client", () => {
+  const read = (options: object) =>
+    connect(options).raw.GET("/v1/disbursements/{reference}", { params: { path: { reference: "DSB1" } } });
+
+  test("sends the key, asks no cache, and follows no redirect", async () => {
+    listener = (_, response) => response.writeHead(307, { location: "/caught" }).end();
+    const fetch = vi.fn<typeof globalThis.fetch>(globalThis.fetch);
+    expect((await read({ apiKey: async () => key, fetch })).response.status).toBe(307);
+    expect(fetch.mock.calls.map(([request]) => (request as Request).cache)).toEqual(["no-store"]);
+    expect(seen.map(({ url, headers }) => [url, headers["x-api-key"]])).toEqual([["/v1/disbursements/DSB1", key]]);
+  });
+
+  test("sends no key that is invalid in a header", async () => {
+    expect(await rejectionOf(read({ apiKey: () => `${key}\n` }))).toMatchObject({ name: "UsageError" });
+    expect(seen).toEqual([]);
+  });
+
+  test("has middleware that does not affect a create", async () => {
+    listener = (_, response) => void response.destroy();
+    const { raw, disbursements } = connect();
+    raw.use({ onError: () => Response.json({ statusCode: 422, error: "Refused" }, { status: 422 }) });
+    expect(await disbursements.create(disbursementRequest).result()).toMatchObject({ outcome: "unknown" });
+  });
 });
 
 test("a timeout closes the connection", async () => {

@@ -145,15 +145,6 @@ export function judges(
   };
 }
 
-/** Defines the checks of a topic from their descriptions. */
-export const define = (
-  checks: readonly (Stated & Pick<Check, "names" | "run"> & { ids: readonly RequirementId[] })[],
-): Check[] =>
-  checks.map(({ ids, names, run, ...stated }) => ({
-    ...judges(ids, stated, run),
-    ...(names ? { names } : {}),
-  }));
-
 const asyncGenerator = Object.getPrototypeOf(async function* () {}) as object;
 
 /** Returns true if the check waits for payouts to settle. */

@@ -65,20 +65,16 @@ const ofResponses = responses.flatMap(([operation, schema, shape, provokedBy, ab
     const lacks = changes(() => undefined);
     const [id, by] = absent !== undefined && given.has(field) ? [absent, absent] : [shape, provokedBy];
     return [
-      { [id]: { [`${operation} leaves ${field} out.`]: through(by, lacks) } },
-      {
-        [shape]: { [`${operation} returns ${field} with another type.`]: through(provokedBy, changes(ofAnotherType)) },
-      },
+      { [`${id}: ${operation} leaves ${field} out.`]: through(by, lacks) },
+      { [`${shape}: ${operation} returns ${field} with another type.`]: through(provokedBy, changes(ofAnotherType)) },
     ];
   }),
 );
 
-const ofEvents: Faults = {
-  "events.data-is-the-record": forEach(resolved(schemas["Disbursement"]).required ?? [], (field) => [
-    `An event's data has no ${field}.`,
-    changesRecord((record) => without(record, field)),
-  ]),
-};
+const ofEvents: Faults = forEach(resolved(schemas["Disbursement"]).required ?? [], (field) => [
+  `events.data-is-the-record: An event's data has no ${field}.`,
+  changesRecord((record) => without(record, field)),
+]);
 
 /** A value that each field of a request may have; an optional field may be left out. */
 const valid: Record<string, () => unknown> = {
@@ -142,7 +138,7 @@ const ofRequests = requests.flatMap(([operation, schema, judges]) => {
       const id = judges(field, keyword);
       if (!isInvalid || id === undefined) return [];
       const accepted: How = accepts(operation, field, isInvalid, valid[field] ?? (() => undefined));
-      return [{ [id]: { [`${operation} accepts any ${field} that breaks "${keyword}".`]: accepted } }];
+      return [{ [`${id}: ${operation} accepts any ${field} that breaks "${keyword}".`]: accepted }];
     }),
   );
 });

@@ -74,9 +74,7 @@ type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly Re
 type Ids = RequirementId | readonly RequirementId[];
 
 /** The faults of a topic, each named after the requirement and by a sentence that describes the defect. */
-export type Faults = { readonly [Name in `${RequirementId}: ${string}`]: How | Declared } | Grouped;
-/** Faults by requirement, and by the sentence. */
-type Grouped = Readonly<Record<string, Readonly<Record<string, How | Declared>>>>;
+export type Faults = { readonly [Name in `${RequirementId}: ${string}`]: How | Declared };
 
 const declared = (fault: How | Declared): Declared => (typeof fault === "function" ? { how: fault } : fault);
 
@@ -99,11 +97,8 @@ export const caughtOnlyBy = (ids: Ids, fault: How | Declared, profile: Profile =
 export const alone = (fault: How | Declared): Declared => ({ ...declared(fault), isAlone: true });
 
 /** Declares that the checks of this requirement provoke all these faults (see `Fault.through`). */
-export const provokedBy = (id: RequirementId, faults: Grouped): Grouped =>
-  mapValues(faults, (defects) => mapValues(defects, (fault) => through(id, fault)));
-
-const mapValues = <From, To>(fields: Readonly<Record<string, From>>, change: (value: From) => To) =>
-  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, change(value)]));
+export const provokedBy = (id: RequirementId, faults: Faults): Faults =>
+  Object.fromEntries(Object.entries(faults).map(([name, fault]) => [name, through(id, fault)]));
 
 /** Makes faults that differ in one value. */
 export const forEach = <const T>(
@@ -113,11 +108,10 @@ export const forEach = <const T>(
 
 /** Returns the faults of a topic as a list. */
 export const listed = (faults: Faults): Fault[] =>
-  Object.entries(faults).flatMap(([name, fault]: [string, How | Declared | Grouped[string]]) => {
-    if (typeof fault !== "function" && !("how" in fault))
-      return Object.entries(fault).flatMap(([defect, each]) => listed({ [`${name}: ${defect}`]: each } as Faults));
-    const [id = "", defect = ""] = name.split(/: (.*)/s);
-    const { also: others = [], isAlone, ...rest } = declared(fault as How | Declared);
-    const onlyBy = { ids: [id as RequirementId], profile: "core" } as const;
-    return [{ id: name, defect, violates: [id as RequirementId, ...others], ...(isAlone ? { onlyBy } : {}), ...rest }];
+  Object.entries(faults).map(([name, fault]) => {
+    const [, id = "", defect = ""] = /^(.+?): (.*)$/s.exec(name) ?? [];
+    const { also: others = [], isAlone, ...rest } = declared(fault);
+    const violates = [id as RequirementId, ...others];
+    const onlyBy = { ids: violates.slice(0, 1), profile: "core" } as const;
+    return { id: name, defect, violates, ...(isAlone ? { onlyBy } : {}), ...rest };
   });

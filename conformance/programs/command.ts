@@ -24,6 +24,7 @@ export const sideOptions = (side: Side) =>
       read: names,
       repeat: false,
     },
+    "fail-fast": { meaning: "ends the run at the first scenario that fails", repeat: false },
     ...seedOptions,
     ...reportOptions,
   }) as const satisfies Options;
@@ -53,6 +54,7 @@ export function sideOptionsOf(
   return {
     only,
     scenarios: chosen,
+    failFast: values["fail-fast"],
     challenge: values.challenge,
     ...seed,
     reporting: reportingOf(values),

@@ -75,6 +75,17 @@ test.each([
   expect([report.verdict, exitCodeOf(report)]).toEqual([verdict, exitCode]);
 });
 
+test("with --fail-fast, a run ends at the first failure and says what it left out", async () => {
+  let ended: AbortSignal | undefined;
+  const { verdict, notProvided } = await judge([calm, paysTwice, scenario("late")], {
+    jobs: 1,
+    options: { seed: 7, failFast: true },
+    run: async ({ id }, signal) => ((ended = signal), id === "lost" ? paysTwice : calm),
+  });
+  expect([verdict, ended!.aborted]).toEqual(["failed", true]);
+  expect(notProvided[0]).toMatchObject({ what: "1 scenario that --fail-fast leaves out" });
+});
+
 test("the report lists failures with the command that repeats them alone, and merges what passed", async () => {
   const report = await judge([calm, paysTwice, scenario("late"), scenario("dropped", ["client.pays-once"])]);
   const { checks } = report.requirements.find(({ id }) => id === "client.pays-once")!;
@@ -90,9 +101,24 @@ test("the report lists failures with the command that repeats them alone, and me
   expect(text).not.toMatch(/Paid|effects|curl/);
 });
 
+test("a run in which everything fails prints at most 40 lines if the output is not a terminal", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "certify-side-"));
+  let text = "";
+  vi.spyOn(process.stdout, "write").mockImplementation((part) => (text += part) !== "");
+  vi.spyOn(console, "log").mockImplementation((line: string) => void (text += `${line}\n`));
+  const output = { write: (part: string) => process.stdout.write(part) };
+  const findings = ids.map((id) => ({ id, ok: false, expected: `what ${id} says`, actual: `not what ${id} says` }));
+  const runs = Array.from({ length: 20 }, (_, index) => scenario(`story-${index}`, ids, { findings }));
+  await runSide({ folder }, () => judge(runs, { output }));
+  expect(text.trim().split("\n").length).toBeLessThanOrEqual(40);
+  expect(text).toMatch(/Also \(see report\.html\): client\.[\s\S]*\nRe-run these: .* story-0,story-1,.*\n/);
+  rmSync(folder, { recursive: true });
+});
+
 test("a run writes the files of a run against a service", async () => {
   const folder = mkdtempSync(join(tmpdir(), "certify-side-"));
   vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  vi.spyOn(console, "log").mockReturnValue();
   expect(await runSide({ folder }, () => judge([paysTwice]))).toBe(1);
   expect(readReport(join(folder, "report.json"))).toMatchObject({ profile: "client", verdict: "failed" });
   expect(readFileSync(join(folder, "report.html"), "utf8")).toContain("what a program that pays must do");

@@ -59,6 +59,8 @@ export type Judging<Scenario extends Described> = {
   options: {
     only?: string[] | undefined;
     scenarios?: string[] | undefined;
+    /** Ends the run at the first scenario that fails. */
+    failFast?: boolean | undefined;
     seed: number;
     challenge?: string | undefined;
   };
@@ -125,11 +127,11 @@ function withPassesTogether(requirement: RequirementResult): RequirementResult {
 /** Runs the scenarios that the options select, and returns the report. */
 export async function judgeProgram<Scenario extends Described>(judging: Judging<Scenario>): Promise<Report> {
   const { side, target, scenarios, jobs, options, waits, events, repeatFlags, output, interrupted } = judging;
-  const { only, scenarios: chosen, seed, challenge } = options;
+  const { only, scenarios: chosen, failFast, seed, challenge } = options;
   const startedAt = new Date();
   const judged = scenarios.filter(({ ids }) => only === undefined || ids.some((id) => only.includes(id)));
   const waiting = judged.filter(({ id }) => chosen?.includes(id) ?? true);
-  const left = judged.length - waiting.length;
+  let left = judged.length;
   const progress = output && createProgress(output, waiting.length, mostProgressLines);
   const stopping = new AbortController();
   const ended = AbortSignal.any([stopping.signal, ...(interrupted ? [interrupted] : [])]);
@@ -138,13 +140,16 @@ export async function judgeProgram<Scenario extends Described>(judging: Judging<
     const report = scenarioReport(side, found, only);
     progress?.finished(title, report);
     checks.push(report);
+    if (failFast && Object.values(report.results).some(({ verdict }) => verdict === "fail")) stopping.abort();
   };
   const work = async () => {
     for (let next = waiting.shift(); next && !ended.aborted; next = waiting.shift()) {
       const title = `${next.id}: ${next.name}`;
       progress?.started(title);
       const found = await judging.run(next, ended);
-      if (!ended.aborted) finish(title, found);
+      if (ended.aborted) return;
+      left -= 1;
+      finish(title, found);
     }
   };
   const errors: string[] = [];
@@ -162,7 +167,7 @@ export async function judgeProgram<Scenario extends Described>(judging: Judging<
   }
   if (interrupted?.aborted) errors.push("The run was interrupted.");
   if (left > 0 && errors.length === 0) {
-    const text = `${counted(left, "scenario")} that --scenario leaves out`;
+    const text = `${counted(left, "scenario")} that ${chosen ? "--scenario" : "--fail-fast"} leaves out`;
     const lacking = requirementsOf(side).map(({ id }) => [id, { code: "caller", text }] as const);
     checks.push({ ...noMoney, results: {}, notApplicable: Object.fromEntries(lacking) });
   }

@@ -18,6 +18,7 @@ type Paint = (style: Style, text: string) => string;
 
 const longestText = 2_000;
 const longestList = 400;
+const mostCauseLines = 20;
 
 const runStyles: Record<RunVerdict, Style> = {
   certified: ["green", "bold"],
@@ -94,6 +95,21 @@ function notJudgedLines({ requirements, summary }: Report): string[] {
   );
 }
 
+/**
+ * Renders the failures by cause. The output of a run against a program is often read in the log of a build, so it has at
+ * most 40 lines if it is not a terminal: it names the requirements of the causes that do not fit.
+ */
+function allCauseLines(report: Report, paint: Paint, isShort: boolean): string[] {
+  const lines: string[] = [];
+  const left: string[] = [];
+  for (const cause of causesOf(report)) {
+    const next = causeLines(report, cause, paint);
+    if (!isShort || (left.length === 0 && lines.length + next.length <= mostCauseLines)) lines.push(...next);
+    else left.push(...cause.failures.map(({ requirement }) => requirement.id));
+  }
+  return [...lines, ...(left.length > 0 ? [`Also (see report.html): ${listed(left)}`, ""] : [])];
+}
+
 const judgement = (faults: readonly string[]) => faults.join(", ") || "valid";
 
 /** Describes the responses about which Prism and the suite disagree; no lines if the run did not use Prism. */
@@ -110,7 +126,7 @@ function secondOpinionLines({ secondOpinion }: Report): string[] {
 /**
  * Renders the report for a terminal: the verdict, its reason, the failures by cause, and the counts. Escape sequences
  * that the target sent are shown as text.
- * @param options.color true if the terminal supports colours
+ * @param options.color true if the output is a terminal
  */
 export function renderTerminal(report: Report, options: { color: boolean }): string {
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
@@ -123,7 +139,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     ...errors.filter((error) => error !== summary).map((error) => `${paint("yellow", "!")} ${visible(error)}`),
     ...baselineProblems.map((problem) => `${paint("red", "✗")} ${visible(problem)}`),
     "",
-    ...causesOf(report).flatMap((cause) => causeLines(report, cause, paint)),
+    ...allCauseLines(report, paint, isSide(profile) && !options.color),
     ...line("Re-run these: ", counts.fail > 0 ? repeatFailures(report) : undefined),
     ...notJudgedLines(report),
     ...line("To judge the rest: ", completingCommand(report)),

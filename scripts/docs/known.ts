@@ -11,7 +11,7 @@ const job = { body: {}, matches: (data: unknown) => Boolean(data) } as Parameter
 
 /** What a response says about the payment. */
 function meaningOf(status: number, body: object | string): string {
-  const reply = { text: JSON.stringify(body), response: new Response(null, { status }) };
+  const reply = { body, response: new Response(null, { status }) };
   const { error, ambiguous } = outcomeOfReply(reply, job, context(), (text) => text);
   if (!error || ambiguous) return error ? "perhaps" : "yes";
   return `${error instanceof DuplicateReferenceError ? "not by this request" : "no"}: \`${error.name}\``;

@@ -1,20 +1,13 @@
-// The experiments that apply faults to a service under load: kills, and a cluster on one PostgreSQL server.
+// The experiments that apply faults to a service under load: faults of all kinds, kills, and a cluster on one PostgreSQL
+// server.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { OwnPostgres } from "../../server/testing/own-postgres.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
 import { audit } from "./audit.ts";
 import type { Storage } from "./database.ts";
 import { startLoad, type Load } from "./payments.ts";
-import { judged, launchAll, withWorld, type RunOptions, type World } from "./world.ts";
-
-/** Something that happens to a service under load. */
-interface Fault {
-  name: string;
-  /** True if creates must succeed while the fault lasts. */
-  harmless?: boolean;
-  /** Applies the fault and ends it. A process that it starts again need not listen yet. Returns its numbers, for people. */
-  run(world: World, random: SeededRandom): Promise<string>;
-}
+import { RANDOM_FAULTS } from "./random.ts";
+import { judged, withWorld, type Fault, type RunOptions, type World } from "./world.ts";
 
 /** A kill, after which the database is checked while no process has it open. */
 const KILL: Fault = {
@@ -78,6 +71,10 @@ interface Plan extends RunOptions, Duration {
   load?: Load;
 }
 
+/** Applies faults of all kinds, in random order. */
+export const runRandom = (options: RunOptions & Duration) =>
+  runFaults({ ...options, storage: "sqlite", faults: RANDOM_FAULTS });
+
 /** Kills a server again and again. Its database must be intact after each kill. */
 export const runKills = ({ kills, ...options }: RunOptions & { storage: Storage; kills: number }) =>
   // Enough callers, with short pauses, that every process is killed with requests in progress.
@@ -103,7 +100,6 @@ export const runCluster = (options: RunOptions & Duration) =>
 const runFaults = (plan: Plan): Promise<string[]> =>
   judged(plan, (violate) =>
     withWorld({ ...plan, database: plan.storage, violate }, async (world) => {
-      await launchAll(world.servers);
       const stopLoad = startLoad(world.payments, seededRandom(plan.seed + 2), plan.load);
       await applyAll(world, plan);
       await stopLoad();

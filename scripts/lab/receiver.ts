@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,7 +21,25 @@ const BEHAVIOURS = {
     await sleep(random.below(random.below(10) === 0 ? 14_000 : 2_000));
     response.writeHead(204).end();
   },
+  failing: (response) => response.writeHead(500).end("out of order"),
+  silent: () => undefined,
+  reset: (response) => response.socket!.resetAndDestroy(),
+  flood: (response) => repeat(response, "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(100), 0),
+  drip: (response) => repeat(response, "h", 300, "HTTP/1.1 200 OK\r\n"),
+  endless: (response) => repeat(response, "x".repeat(10_000), 0, "HTTP/1.1 200 OK\r\n\r\n"),
 } satisfies Record<string, (response: ServerResponse, random: SeededRandom) => unknown>;
+
+export type Behaviour = keyof typeof BEHAVIOURS;
+
+/** Writes the same bytes until the connection is closed. */
+async function repeat({ socket }: ServerResponse, bytes: string, everyMs: number, first = "") {
+  socket!.on("error", () => undefined).write(first);
+  while (!socket!.destroyed) {
+    if (!socket!.write(bytes))
+      await Promise.race([once(socket!, "drain"), once(socket!, "close")]).catch(() => undefined);
+    await sleep(everyMs);
+  }
+}
 
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
@@ -32,7 +51,8 @@ const NOTICED_MS = 100;
  * attempt begins before the previous attempt of the same webhook has ended.
  */
 export async function startReceiver(random: SeededRandom, violate: (what: string) => void) {
-  let current: keyof typeof BEHAVIOURS = "healthy";
+  let current: Behaviour = "healthy";
+  let treated = 0;
   const received = new Map<string, unknown>();
   const open = new Map<string, ServerResponse>();
 
@@ -50,8 +70,10 @@ export async function startReceiver(random: SeededRandom, violate: (what: string
     } catch (error) {
       violate((error as Error).message);
     }
-    await BEHAVIOURS[current](response, random);
-    if (response.statusCode === 204) received.set(id, event.data);
+    treated += 1;
+    const treatment = current;
+    await BEHAVIOURS[treatment](response, random);
+    if (response.statusCode === 204 || treatment === "endless") received.set(id, event.data);
   }
 
   const { url, disconnect, close } = await serve((request, response) => void handle(request, response));
@@ -59,10 +81,13 @@ export async function startReceiver(random: SeededRandom, violate: (what: string
     url: `${url}/hook`,
     /** What each webhook that arrived said about its payment, by `webhook-id`. */
     received,
-    /** Changes the behaviour and closes all connections. */
-    behave(behaviour: keyof typeof BEHAVIOURS) {
+    /** Changes the behaviour and closes all connections. Returns how many webhooks got the previous behaviour. */
+    behave(behaviour: Behaviour): number {
       current = behaviour;
       disconnect();
+      const before = treated;
+      treated = 0;
+      return before;
     },
     close,
   };

@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import { reservePort } from "../../conformance/target/reserve-port.ts";
 
 const MAIN = fileURLToPath(new URL("../../server/main.ts", import.meta.url));
+/** Low enough that idle sockets reach it. */
+const OPEN_FILES = 512;
 const SHUTDOWN_TIMEOUT_MS = 4_000;
 /** How long the signal and the end of a process may take on a busy machine. */
 const MARGIN_MS = 500;
@@ -27,6 +29,7 @@ interface Options {
 /** Prepares a server process, which keeps its port and its database over restarts. */
 export async function prepareServer({ env: given, exitCodes = [0], violate }: Options) {
   const port = await reservePort();
+  const url = `http://127.0.0.1:${port}`;
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const env = {
     PATH,
@@ -38,6 +41,7 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
     AUTH_FAILURES_PER_MINUTE: "300",
     ...given,
   };
+  const command = ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, MAIN];
   let child: ChildProcess | undefined;
   let ended: Promise<unknown>;
   /** True if the process may end. */
@@ -45,7 +49,8 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
 
   function launch() {
     if (child && child.exitCode === null && child.signalCode === null) return;
-    const started = spawn(process.execPath, [MAIN], { env, stdio: ["ignore", "ignore", "pipe"] });
+    const started = spawn("sh", command, { env });
+    started.stdout.resume();
     let errors = "";
     started.stderr.on("data", (chunk) => (errors += String(chunk)));
     started.once("exit", (code, signal) => {
@@ -59,7 +64,7 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
   }
 
   async function ready() {
-    while (!(await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok) await sleep(50);
+    while (!(await fetch(`${url}/readyz`).catch(() => undefined))?.ok) await sleep(50);
   }
 
   async function kill() {
@@ -70,10 +75,14 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
 
   return {
     port,
+    url,
     /** Starts the process unless it runs, without waiting until it listens. */
     launch,
     /** Resolves when the process serves requests. */
     ready,
+    pid: () => child!.pid!,
+    /** The standard output, to which the process logs. */
+    log: () => child!.stdout!,
     kill,
     /** Kills the process and starts it again. Resolves when it serves requests. */
     async crash() {

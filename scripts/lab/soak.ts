@@ -1,17 +1,20 @@
-// 80 % of the load that a server on SQLite can carry, with webhooks. Memory, handles and latency must stay flat. Needs an
-// idle machine, because it compares latencies.
+// 80 % of the load that a server on SQLite can carry, with webhooks; then 1,000 clients that send their requests slowly.
+// Memory, handles and latency must stay flat. Needs an idle machine, because it compares latencies.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
 import { atRate, load, payout, quantile, sender, sorted } from "../bench/load.ts";
-import { arrivals, withServer, type Target } from "../bench/target.ts";
+import { API_KEY, arrivals, withServer, type Target } from "../bench/target.ts";
+import { startSlowSenders } from "./slow-senders.ts";
 import { judged, type RunOptions } from "./world.ts";
 
 const SHARE = 0.8;
 const PROBE = 20_000;
+/** The slow senders, and the load beside which they send. */
+const SLOW = { senders: 1_000, perSecond: 200, seconds: 40 };
 /** This is longer than a connection without requests stays open. */
 const REST_S = 70;
 /** The criteria. Memory is judged in the second half, when caches are full. */
-const MOST = { growthMbPerMinute: 3, latencyRatio: 1.5 };
+const MOST = { growthMbPerMinute: 3, latencyRatio: 1.5, slowRatio: 2 };
 
 const p99 = (latencies: readonly number[]) => quantile(sorted(latencies), 0.99);
 
@@ -38,42 +41,58 @@ async function handlesAtRest(server: Target): Promise<number> {
   return least;
 }
 
-type SoakOptions = Pick<RunOptions, "print"> & { minutes: number };
-
 /** Runs the load. Returns what did not stay flat. */
-export const runSoak = ({ minutes, print }: SoakOptions): Promise<string[]> =>
-  judged({ print }, (violate) =>
+export const runSoak = (options: RunOptions & { minutes: number }): Promise<string[]> =>
+  judged(options, (violate) =>
     withServer({ SETTLE_DELAY_MS: "1000" }, async (server, receiver) => {
+      const { minutes, print } = options;
+      const pool = new Pool(server.url, { connections: 64 });
       const limit = (what: string, value: number, most: number) =>
         value <= most
           ? print(`${what}: ${value.toFixed(2)}`)
           : violate(`${what}: ${value.toFixed(2)}, at most ${most}`);
 
-      await load(server, PROBE, payout());
-      const probed = performance.now();
-      await Promise.all([load(server, PROBE, payout(receiver.url)), arrivals(receiver, PROBE)]);
-      const rate = Math.floor((SHARE * PROBE * 1_000) / (performance.now() - probed));
-      const handles = await handlesAtRest(server);
+      async function steadyLoad() {
+        await load(server, PROBE, payout());
+        const probed = performance.now();
+        await Promise.all([load(server, PROBE, payout(receiver.url)), arrivals(receiver, PROBE)]);
+        const rate = Math.floor((SHARE * PROBE * 1_000) / (performance.now() - probed));
+        const handles = await handlesAtRest(server);
 
-      print(`${rate} payouts with webhooks per second, for ${minutes} minutes`);
-      const samples: Sample[] = [];
-      const begun = performance.now();
-      const timer = setInterval(
-        () => samples.push({ minutes: (performance.now() - begun) / 60_000, megabytes: server.memory().now }),
-        1_000,
-      );
-      const pool = new Pool(server.url, { connections: 64 });
-      const [latencies] = await Promise.all([
-        atRate(rate, minutes * 60, sender(pool, payout(receiver.url))),
-        arrivals(receiver, Math.ceil(rate * minutes * 60)),
-      ]);
-      clearInterval(timer);
+        print(`${rate} payouts with webhooks per second, for ${minutes} minutes`);
+        const samples: Sample[] = [];
+        const begun = performance.now();
+        const timer = setInterval(
+          () => samples.push({ minutes: (performance.now() - begun) / 60_000, megabytes: server.memory().now }),
+          1_000,
+        );
+        const [latencies] = await Promise.all([
+          atRate(rate, minutes * 60, sender(pool, payout(receiver.url))),
+          arrivals(receiver, Math.ceil(rate * minutes * 60)),
+        ]);
+        clearInterval(timer);
+        print(`memory ${samples.at(-1)!.megabytes.toFixed(0)} MB, p99 ${p99(latencies).toFixed(1)} ms`);
+        limit("growth, MB per minute", growth(samples.slice(samples.length / 2)), MOST.growthMbPerMinute);
+        const third = Math.floor(latencies.length / 3);
+        const ratio = p99(latencies.slice(-third)) / p99(latencies.slice(0, third));
+        limit("p99 of the last third, as a multiple of the first", ratio, MOST.latencyRatio);
+        limit("handles that the load left behind", (await handlesAtRest(server)) - handles, 0);
+      }
+
+      async function slowSenders() {
+        const measure = async () => p99(await atRate(SLOW.perSecond, SLOW.seconds, sender(pool, payout())));
+        const [alone, handles] = [await measure(), await handlesAtRest(server)];
+        const slow = await startSlowSenders({ port: Number(new URL(server.url).port), key: API_KEY }, SLOW.senders);
+        const beside = await measure();
+        print(`p99 ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside ${SLOW.senders} slow senders`);
+        limit("p99 beside slow senders, as a multiple of that alone", beside / alone, MOST.slowRatio);
+        limit("slow senders that were not refused with 408", SLOW.senders - slow.refused(), 0);
+        slow.stop();
+        limit("handles that slow senders left behind", (await handlesAtRest(server)) - handles, 0);
+      }
+
+      await steadyLoad();
+      await slowSenders();
       await pool.close();
-      print(`memory ${samples.at(-1)!.megabytes.toFixed(0)} MB, p99 ${p99(latencies).toFixed(1)} ms`);
-      limit("growth, MB per minute", growth(samples.slice(samples.length / 2)), MOST.growthMbPerMinute);
-      const third = Math.floor(latencies.length / 3);
-      const ratio = p99(latencies.slice(-third)) / p99(latencies.slice(0, third));
-      limit("p99 of the last third, as a multiple of the first", ratio, MOST.latencyRatio);
-      limit("handles that the load left behind", (await handlesAtRest(server)) - handles, 0);
     }),
   );

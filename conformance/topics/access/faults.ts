@@ -56,108 +56,96 @@ const isList = ({ method, path }: Call) => method === "GET" && /^\/v1\/disbursem
 const fromQuery = (call: Call) => withFields(call, Object.fromEntries(new URL(call.path, "http://x").searchParams));
 
 export const faults: Faults = {
-  "access.record-hidden-after-owner": {
-    "Records are cached by path, for all keys.": alone(caches("verifyDisbursement", pathOf)),
-    "Records are cached by path and the first half of the key.": caches(
-      "verifyDisbursement",
-      (call, world) => pathOf(call) + keyOf(call).slice(0, world.key.length / 2),
+  "access.record-hidden-after-owner: Records are cached by path, for all keys.": alone(
+    caches("verifyDisbursement", pathOf),
+  ),
+  "access.record-hidden-after-owner: Records are cached by path and the first half of the key.": caches(
+    "verifyDisbursement",
+    (call, world) => pathOf(call) + keyOf(call).slice(0, world.key.length / 2),
+  ),
+  "access.record-hidden-after-owner: HEAD of a cached record needs no key.": caches(
+    "verifyDisbursement",
+    (call, { key }) => (call.method === "HEAD" || keyOf(call) === key ? pathOf(call) : undefined),
+  ),
+  "access.record-hidden-after-owner: A cached record is shown to a request with the key in its query.": caches(
+    "verifyDisbursement",
+    (call, { key }) => (call.path.includes(encodeURIComponent(key)) || keyOf(call) === key ? pathOf(call) : undefined),
+  ),
+  "access.record-hidden-after-owner: The first half of the key is accepted.": also(
+    ["access.create-refused-after-owner", "auth.whole-key-compared"],
+    opens("every", (call, { key }) => keyOf(call) === key.slice(0, key.length / 2)),
+  ),
+  "access.create-refused-after-owner: A create that is repeated without a key gets the cached response.": alone(
+    caches("createDisbursement", (call, { key }) =>
+      keyOf(call) === key || hasNoKey(call) ? call.body.toString() : undefined,
     ),
-    "HEAD of a cached record needs no key.": caches("verifyDisbursement", (call, { key }) =>
-      call.method === "HEAD" || keyOf(call) === key ? pathOf(call) : undefined,
-    ),
-    "A cached record is shown to a request with the key in its query.": caches("verifyDisbursement", (call, { key }) =>
-      call.path.includes(encodeURIComponent(key)) || keyOf(call) === key ? pathOf(call) : undefined,
-    ),
-    "The first half of the key is accepted.": also(
-      ["access.create-refused-after-owner", "auth.whole-key-compared"],
-      opens("every", (call, { key }) => keyOf(call) === key.slice(0, key.length / 2)),
-    ),
-  },
-  "access.create-refused-after-owner": {
-    "A create that is repeated without a key gets the cached response.": alone(
-      caches("createDisbursement", (call, { key }) =>
-        keyOf(call) === key || hasNoKey(call) ? call.body.toString() : undefined,
-      ),
-    ),
-    "A duplicate reference is refused with 409 before the key is checked.": alone(() => {
+  ),
+  "access.create-refused-after-owner: A duplicate reference is refused with 409 before the key is checked.": alone(
+    () => {
       const used = new Set<string>();
       return responses("createDisbursement", (reply, call) => {
         const reference = textIn(call, "reference") ?? "";
         if (isAccepted(reply)) used.add(reference);
         return reply.status === 401 && used.has(reference) ? withStatus(reply, 409) : reply;
       });
-    }),
-  },
-  "access.two-keys": {
-    "If a request has two keys, the first key counts.": forwards((call) => withKey(call, keyOf(call).split(", ")[0]!)),
-  },
-  "access.others-hidden-after-owner": {
-    "Checkout records are cached by path, for all keys.": caches("verifyCheckout", pathOf),
-    "Lists are cached by path and query, for all keys.": caches(lists, ({ path }) => path),
-  },
-  "access.merchants-apart-after-owner": {
-    "A record that one merchant has read is shown to the other merchant.": () => {
-      const read = new Map<string, Reply>();
-      return responses(["verifyDisbursement", "verifyCheckout"], (reply, call) => {
-        if (isAccepted(reply)) read.set(call.path, reply);
-        return reply.status === 404 ? (read.get(call.path) ?? reply) : reply;
-      });
     },
+  ),
+  "access.two-keys: If a request has two keys, the first key counts.": forwards((call) =>
+    withKey(call, keyOf(call).split(", ")[0]!),
+  ),
+  "access.others-hidden-after-owner: Checkout records are cached by path, for all keys.": caches(
+    "verifyCheckout",
+    pathOf,
+  ),
+  "access.others-hidden-after-owner: Lists are cached by path and query, for all keys.": caches(
+    lists,
+    ({ path }) => path,
+  ),
+  "access.merchants-apart-after-owner: A record that one merchant has read is shown to the other merchant.": () => {
+    const read = new Map<string, Reply>();
+    return responses(["verifyDisbursement", "verifyCheckout"], (reply, call) => {
+      if (isAccepted(reply)) read.set(call.path, reply);
+      return reply.status === 404 ? (read.get(call.path) ?? reply) : reply;
+    });
   },
-  "access.whole-reference": {
-    "A prefix of a reference finds its record.": finds(
-      (asked, reference) => asked.length > 5 && reference.startsWith(asked),
-    ),
-    "Characters after a reference are ignored.": alone(
-      finds((asked, reference) => /^\w+$/.test(asked.slice(reference.length)) && asked.startsWith(reference)),
-    ),
-    "A reference with % or _ is a pattern.": finds(like),
-  },
-  "access.exact-reference": {
-    "References are found in any case.": also(
-      "access.reference-spelling",
-      finds((asked, reference) => asked.toLowerCase() === reference.toLowerCase()),
-    ),
-    "A dot, a slash or .json after a reference is ignored.": also(
-      "access.reference-spelling",
-      finds((asked, reference) => [".", "/", ".json"].some((end) => asked === reference + end)),
-    ),
-  },
-  "access.exact-filter": {
-    "The filter merchantsReference matches prefixes.": filters(
-      (asked, reference) => asked.length > 8 && reference.startsWith(asked),
-    ),
-    "The filter merchantsReference ignores case and white space.": filters(
-      (asked, reference) => asked.toLowerCase().trim() === reference.toLowerCase(),
-    ),
-  },
-  "reads.pay-nothing": {
-    "GET with the body of a create pays.": caughtOnlyBy(
-      ["reads.pay-nothing", "refused.no-webhook", "create.references-apart"],
-      pays((call) => isList(call) && textIn(call, "reference") !== undefined),
-    ),
-    "GET with the fields of a create in its query pays.": pays(
-      (call) => isList(call) && /[?&]reference=/.test(call.path),
-      fromQuery,
-    ),
-  },
-  "reads.verify-creates-nothing": {
-    "Verifying an unknown reference uses it up.": caughtOnlyBy(
-      ["reads.verify-creates-nothing", "create.references-apart"],
-      reserves(
-        (call, { status }) => status === 404 && isOf(call, "verifyDisbursement"),
-        "createDisbursement",
-        lastPart,
-      ),
-    ),
-  },
-  "reads.verify-changes-nothing": {
-    "Verify writes the values of its query into the record.": caughtOnlyBy(
-      ["reads.verify-changes-nothing", "life.facts-kept"],
-      changesRecords((call) => {
-        const amount = new URL(call.path, "http://x").searchParams.get("amount");
-        return amount === null ? undefined : [lastPart(call), { amount: Number(amount) }];
-      }),
-    ),
-  },
+  "access.whole-reference: A prefix of a reference finds its record.": finds(
+    (asked, reference) => asked.length > 5 && reference.startsWith(asked),
+  ),
+  "access.whole-reference: Characters after a reference are ignored.": alone(
+    finds((asked, reference) => /^\w+$/.test(asked.slice(reference.length)) && asked.startsWith(reference)),
+  ),
+  "access.whole-reference: A reference with % or _ is a pattern.": finds(like),
+  "access.exact-reference: References are found in any case.": also(
+    "access.reference-spelling",
+    finds((asked, reference) => asked.toLowerCase() === reference.toLowerCase()),
+  ),
+  "access.exact-reference: A dot, a slash or .json after a reference is ignored.": also(
+    "access.reference-spelling",
+    finds((asked, reference) => [".", "/", ".json"].some((end) => asked === reference + end)),
+  ),
+  "access.exact-filter: The filter merchantsReference matches prefixes.": filters(
+    (asked, reference) => asked.length > 8 && reference.startsWith(asked),
+  ),
+  "access.exact-filter: The filter merchantsReference ignores case and white space.": filters(
+    (asked, reference) => asked.toLowerCase().trim() === reference.toLowerCase(),
+  ),
+  "reads.pay-nothing: GET with the body of a create pays.": caughtOnlyBy(
+    ["reads.pay-nothing", "refused.no-webhook", "create.references-apart"],
+    pays((call) => isList(call) && textIn(call, "reference") !== undefined),
+  ),
+  "reads.pay-nothing: GET with the fields of a create in its query pays.": pays(
+    (call) => isList(call) && /[?&]reference=/.test(call.path),
+    fromQuery,
+  ),
+  "reads.verify-creates-nothing: Verifying an unknown reference uses it up.": caughtOnlyBy(
+    ["reads.verify-creates-nothing", "create.references-apart"],
+    reserves((call, { status }) => status === 404 && isOf(call, "verifyDisbursement"), "createDisbursement", lastPart),
+  ),
+  "reads.verify-changes-nothing: Verify writes the values of its query into the record.": caughtOnlyBy(
+    ["reads.verify-changes-nothing", "life.facts-kept"],
+    changesRecords((call) => {
+      const amount = new URL(call.path, "http://x").searchParams.get("amount");
+      return amount === null ? undefined : [lastPart(call), { amount: Number(amount) }];
+    }),
+  ),
 };

@@ -16,20 +16,17 @@ const keeps = (change: (address: string) => unknown): How =>
   );
 
 export const faults: Faults = {
-  "addresses.refused": {
-    "A webhookURL with the scheme ftp is accepted.": ignores((address) => address.startsWith("ftp:")),
-    "A webhookURL with a user name is accepted.": ignores((address) => /^(?!mailto).*@/.test(address)),
-    "A webhookURL without a scheme is accepted.": ignores((address) => address.startsWith("//")),
-    "A redirectURL with the scheme javascript is accepted.": ignores(
-      (address) => address.startsWith("javascript:"),
-      "redirectURL",
-    ),
-  },
-  "addresses.kept": {
-    "A webhookURL is normalised.": keeps((address) => new URL(address).href),
-    "A webhookURL loses its fragment.": keeps((address) => address.replace(/#.*/, "")),
-  },
-  "addresses.left-out": {
-    "A webhookURL that was not given is null.": records((record) => ({ webhookURL: null, ...record })),
-  },
+  "addresses.refused: A webhookURL with the scheme ftp is accepted.": ignores((address) => address.startsWith("ftp:")),
+  "addresses.refused: A webhookURL with a user name is accepted.": ignores((address) => /^(?!mailto).*@/.test(address)),
+  "addresses.refused: A webhookURL without a scheme is accepted.": ignores((address) => address.startsWith("//")),
+  "addresses.refused: A redirectURL with the scheme javascript is accepted.": ignores(
+    (address) => address.startsWith("javascript:"),
+    "redirectURL",
+  ),
+  "addresses.kept: A webhookURL is normalised.": keeps((address) => new URL(address).href),
+  "addresses.kept: A webhookURL loses its fragment.": keeps((address) => address.replace(/#.*/, "")),
+  "addresses.left-out: A webhookURL that was not given is null.": records((record) => ({
+    webhookURL: null,
+    ...record,
+  })),
 };

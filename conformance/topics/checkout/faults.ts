@@ -60,101 +60,87 @@ const outcome = ["reference", "merchantsReference", "status"];
 const isMalformed = ({ body }: Call) => body.length > 0 && fieldsOf(body) === undefined;
 
 export const faults: Faults = {
-  "checkout.accepted": {
-    "A checkout without redirectURL is refused.": also(
-      "checkout.optional-fields",
-      refuses(({ redirectURL }) => redirectURL === undefined, 422, "createCheckout"),
-    ),
-    "Creating a checkout returns a redirect to the payment page.": statuses("createCheckout", 200, 303),
+  "checkout.accepted: A checkout without redirectURL is refused.": also(
+    "checkout.optional-fields",
+    refuses(({ redirectURL }) => redirectURL === undefined, 422, "createCheckout"),
+  ),
+  "checkout.accepted: Creating a checkout returns a redirect to the payment page.": statuses(
+    "createCheckout",
+    200,
+    303,
+  ),
+  "checkout.link: The checkout response has no link.": created((checkout) => without(checkout, "url")),
+  "checkout.link: The link to the payment page is relative.": created(({ url, ...checkout }) => ({
+    ...checkout,
+    url: new URL(String(url)).pathname,
+  })),
+  "checkout.link-opens: The link leads to a page that does not exist.": created(({ url, ...checkout }) => ({
+    ...checkout,
+    url: `${String(url)}0`,
+  })),
+  "checkout.link-opens: The payment page returns 500.": instead(html(500)),
+  "checkout.link-pays-nothing: Opening the link to the payment page pays the checkout.": alone(
+    pays(({ method }) => method === "GET"),
+  ),
+  "checkout.link-pays-nothing: A messenger's preview of the link pays the checkout.": pays(({ headers }) =>
+    /WhatsApp|facebook/.test(String(headers["user-agent"])),
+  ),
+  "checkout-states.opened-stays-pending: Opening the link to the payment page lets the checkout fail.": finishes(
+    "failed",
+    () => true,
+  ),
+  "checkout.links-differ: Checkouts of more than 1,000.00 share one link.": sharesLink(({ amount, currency }) =>
+    Number(amount) > 100_000 ? "large" : `${String(amount)} ${String(currency)}`,
+  ),
+  "checkout.page-html: Browsers download the payment page instead of showing it.": pages((reply) =>
+    withHeader(reply, "content-type", "application/octet-stream"),
+  ),
+  "checkout.page-amount: Every payment page is the first payment page that was opened.": () => {
+    let first: Reply | undefined;
+    return pages((reply) => (first ??= reply));
   },
-  "checkout.link": {
-    "The checkout response has no link.": created((checkout) => without(checkout, "url")),
-    "The link to the payment page is relative.": created(({ url, ...checkout }) => ({
-      ...checkout,
-      url: new URL(String(url)).pathname,
-    })),
-  },
-  "checkout.link-opens": {
-    "The link leads to a page that does not exist.": created(({ url, ...checkout }) => ({
-      ...checkout,
-      url: `${String(url)}0`,
-    })),
-    "The payment page returns 500.": instead(html(500)),
-  },
-  "checkout.link-pays-nothing": {
-    "Opening the link to the payment page pays the checkout.": alone(pays(({ method }) => method === "GET")),
-    "A messenger's preview of the link pays the checkout.": pays(({ headers }) =>
-      /WhatsApp|facebook/.test(String(headers["user-agent"])),
-    ),
-  },
-  "checkout-states.opened-stays-pending": {
-    "Opening the link to the payment page lets the checkout fail.": finishes("failed", () => true),
-  },
-  "checkout.links-differ": {
-    "Checkouts of more than 1,000.00 share one link.": sharesLink(({ amount, currency }) =>
-      Number(amount) > 100_000 ? "large" : `${String(amount)} ${String(currency)}`,
-    ),
-  },
-  "checkout.page-html": {
-    "Browsers download the payment page instead of showing it.": pages((reply) =>
-      withHeader(reply, "content-type", "application/octet-stream"),
-    ),
-  },
-  "checkout.page-amount": {
-    "Every payment page is the first payment page that was opened.": () => {
-      let first: Reply | undefined;
-      return pages((reply) => (first ??= reply));
-    },
-    "The payment page shows ten times the amount.": alone(
-      amounts((shown) => `${shown.slice(0, -3)}0${shown.slice(-3)}`),
-    ),
-  },
-  "checkout.reference": {
-    "The checkout response has no reference.": created(({ url }) => ({ url })),
-  },
-  "checkout.response-body": {
-    "The checkout response has no envelope.": also(
-      "checkout-body.shape",
-      responses("createCheckout", (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
-    ),
-  },
-  "checkout.malformed-refused": {
-    "A malformed checkout body returns 500.": refuses((_, call) => isMalformed(call), 500, "createCheckout"),
-  },
-  "checkout.error-statuses": { "Every invalid checkout returns 422.": statuses("createCheckout", 400, 422) },
-  "checkout.states": {
-    "A successful checkout has the status paid.": also(
-      "checkout-states.outcomes",
-      data("verifyCheckout", (record) => (record["status"] === "success" ? { ...record, status: "paid" } : record)),
-    ),
-  },
-  "checkout.redirect": {
-    "The return address is cut at the first ampersand of redirectURL.": also(
-      "redirect.parameters",
-      returns(losing("item", "a")),
-    ),
-    "The customer returns to the home page of the merchant instead of redirectURL.": also(
-      "redirect.parameters",
-      returns((address) => `${address.origin}/${address.search}`),
-    ),
-  },
-  "redirect.parameters": {
-    ...forEach(outcome, (name) => [`The return address has no ${name}.`, returns(losing(name))]),
-    "The return address loses the merchant's own query parameters.": returns((address) =>
-      losing(...[...address.searchParams.keys()].filter((name) => !outcome.includes(name)))(address),
-    ),
-    "The return address has the wrong status.": returns((address) => {
-      address.searchParams.set("status", address.searchParams.get("status") === "success" ? "failed" : "success");
-      return address.href;
-    }),
-    "The outcome is appended after the fragment of redirectURL.": returns(({ href, hash, origin, pathname, search }) =>
-      hash === "" ? href : origin + pathname + hash + search,
-    ),
-  },
-  "money.page-divides": {
-    "The payment page shows zeros for every digit of the amount.": page((text) => text.replaceAll(/\d/g, "0")),
-    "The payment page shows the amount undivided, in the lowest denomination.": page((text) =>
-      text.replaceAll(/([\d\u202f\u00a0,]+)\.(\d\d)/g, "$1$2"),
-    ),
-  },
+  "checkout.page-amount: The payment page shows ten times the amount.": alone(
+    amounts((shown) => `${shown.slice(0, -3)}0${shown.slice(-3)}`),
+  ),
+  "checkout.reference: The checkout response has no reference.": created(({ url }) => ({ url })),
+  "checkout.response-body: The checkout response has no envelope.": also(
+    "checkout-body.shape",
+    responses("createCheckout", (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
+  ),
+  "checkout.malformed-refused: A malformed checkout body returns 500.": refuses(
+    (_, call) => isMalformed(call),
+    500,
+    "createCheckout",
+  ),
+
+  "checkout.error-statuses: Every invalid checkout returns 422.": statuses("createCheckout", 400, 422),
+  "checkout.states: A successful checkout has the status paid.": also(
+    "checkout-states.outcomes",
+    data("verifyCheckout", (record) => (record["status"] === "success" ? { ...record, status: "paid" } : record)),
+  ),
+  "checkout.redirect: The return address is cut at the first ampersand of redirectURL.": also(
+    "redirect.parameters",
+    returns(losing("item", "a")),
+  ),
+  "checkout.redirect: The customer returns to the home page of the merchant instead of redirectURL.": also(
+    "redirect.parameters",
+    returns((address) => `${address.origin}/${address.search}`),
+  ),
+  ...forEach(outcome, (name) => [`redirect.parameters: The return address has no ${name}.`, returns(losing(name))]),
+  "redirect.parameters: The return address loses the merchant's own query parameters.": returns((address) =>
+    losing(...[...address.searchParams.keys()].filter((name) => !outcome.includes(name)))(address),
+  ),
+  "redirect.parameters: The return address has the wrong status.": returns((address) => {
+    address.searchParams.set("status", address.searchParams.get("status") === "success" ? "failed" : "success");
+    return address.href;
+  }),
+  "redirect.parameters: The outcome is appended after the fragment of redirectURL.": returns(
+    ({ href, hash, origin, pathname, search }) => (hash === "" ? href : origin + pathname + hash + search),
+  ),
+  "money.page-divides: The payment page shows zeros for every digit of the amount.": page((text) =>
+    text.replaceAll(/\d/g, "0"),
+  ),
+  "money.page-divides: The payment page shows the amount undivided, in the lowest denomination.": page((text) =>
+    text.replaceAll(/([\d\u202f\u00a0,]+)\.(\d\d)/g, "$1$2"),
+  ),
 };

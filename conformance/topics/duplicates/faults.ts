@@ -144,34 +144,36 @@ const isFinal = ({ status }: Fields) => status === "success" || status === "fail
 const asPending = (record: Fields) => ({ ...record, status: "pending" });
 
 export const faults: Faults = {
-  "create.duplicate-refused": {
-    "A duplicate reference returns 200 and the existing record.": handles(async (call, ask, { key }) => {
+  "create.duplicate-refused: A duplicate reference returns 200 and the existing record.": handles(
+    async (call, ask, { key }) => {
       const reply = await ask(call);
       if (!isOf(call, "createDisbursement") || reply?.status !== 409 || keyOf(call) !== key) return reply;
       return ask({ ...call, method: "GET", path: String(reply.headers["location"]), body: Buffer.alloc(0) });
-    }),
-    "A duplicate reference is paid again.": also(
-      "create.model",
-      paysAgain(() => true),
-    ),
-    "A duplicate reference with another amount is paid again.": paysAgain(
-      (fields, first) => fields["amount"] !== first.fields["amount"],
-    ),
-  },
-  "create.duplicate-any-field": {
-    "A duplicate reference with only another country is paid again.": alone(paysIfDifferent("country")),
-    ...forEach(["phoneNumber", "currency", "webhookURL"], (name) => [
-      `A duplicate reference with only another ${name} is paid again.`,
-      paysIfDifferent(name),
-    ]),
-    "A duplicate reference is paid again if every other field differs.": paysIfDifferent(...others),
-    ...forEach(forms, ([what, form]) => [
-      `A duplicate reference is paid again if its request has ${what}.`,
-      paysAgain((_, first, call) => form(call) !== form(first.call)),
-    ]),
-  },
-  "create.duplicate-invalid-refused": {
-    "An invalid request with a duplicate reference returns 200 and the existing record.": () => {
+    },
+  ),
+  "create.duplicate-refused: A duplicate reference is paid again.": also(
+    "create.model",
+    paysAgain(() => true),
+  ),
+  "create.duplicate-refused: A duplicate reference with another amount is paid again.": paysAgain(
+    (fields, first) => fields["amount"] !== first.fields["amount"],
+  ),
+  "create.duplicate-any-field: A duplicate reference with only another country is paid again.": alone(
+    paysIfDifferent("country"),
+  ),
+  ...forEach(["phoneNumber", "currency", "webhookURL"], (name) => [
+    `create.duplicate-any-field: A duplicate reference with only another ${name} is paid again.`,
+    paysIfDifferent(name),
+  ]),
+  "create.duplicate-any-field: A duplicate reference is paid again if every other field differs.": paysIfDifferent(
+    ...others,
+  ),
+  ...forEach(forms, ([what, form]) => [
+    `create.duplicate-any-field: A duplicate reference is paid again if its request has ${what}.`,
+    paysAgain((_, first, call) => form(call) !== form(first.call)),
+  ]),
+  "create.duplicate-invalid-refused: An invalid request with a duplicate reference returns 200 and the existing record.":
+    () => {
       const made = new Map<unknown, Reply>();
       return responses("createDisbursement", (reply, call) => {
         const { reference } = sent(call);
@@ -179,131 +181,107 @@ export const faults: Faults = {
         return [400, 422].includes(reply.status) ? (made.get(reference) ?? reply) : reply;
       });
     },
+  "create.duplicate-race: Uniqueness is checked before the insert without a lock, so that two concurrent creates are both paid.":
+    paysAgain(isUnderWay),
+  ...forEach([1, 3, 10], (ms) => [
+    `create.duplicate-race: Two creates within ${ms} ms with the same reference are both paid.`,
+    remembersAfter(ms),
+  ]),
+  ...forEach([500, 400], (status) => [
+    `create.duplicate-race: The loser of a race between duplicates gets ${status}.`,
+    losesRace(status),
+  ]),
+  "create.duplicate-race-any-field: Concurrent requests with the same reference are all paid if they differ in phone number and amount.":
+    racesOn("amount", "phoneNumber"),
+  ...forEach(["currency", "webhookURL"], (name) => [
+    `create.duplicate-race-any-field: Concurrent requests with the same reference are all paid if they differ in ${name}.`,
+    racesOn(name),
+  ]),
+  ...forEach(keys, ([what, key]) => [`create.references-apart: References are compared ${what}.`, confuses(key)]),
+  ...forEach(collations, ([what, key]) => [
+    `create.references-apart: References are collated ${what}.`,
+    also("limits.reference-as-sent", confuses(key)),
+  ]),
+  ...forEach(["null", "0", "constructor"], (word) => [
+    `create.references-apart: The reference "${word}" is refused as missing.`,
+    refuses(({ reference }) => reference === word),
+  ]),
+  "create.references-apart: Every tenth payout is made, but refused with 429.": () => {
+    const isTenth = everyNth(10);
+    return responses("createDisbursement", (reply) =>
+      isAccepted(reply) && isTenth() ? withHeader(refusal(429), "retry-after", "0") : reply,
+    );
   },
-  "create.duplicate-race": {
-    "Uniqueness is checked before the insert without a lock, so that two concurrent creates are both paid.":
-      paysAgain(isUnderWay),
-    ...forEach([1, 3, 10], (ms) => [
-      `Two creates within ${ms} ms with the same reference are both paid.`,
-      remembersAfter(ms),
-    ]),
-    ...forEach([500, 400], (status) => [`The loser of a race between duplicates gets ${status}.`, losesRace(status)]),
+  "uniqueness.failed-counts: The reference of a failed payout can be used again.": paysAgain((_, first) =>
+    String(first.fields["phoneNumber"]).endsWith("089"),
+  ),
+  "uniqueness.refused-leaves-none: A refused request reserves its reference.": reserves(
+    (_, { status }) => status === 400 || status === 422,
+  ),
+  "uniqueness.per-merchant: References must be unique across all merchants.": refusesNamesakes(
+    (call) => disbursementIn(call)?.["reference"],
+    keyOf,
+  ),
+  "uniqueness.merchants-apart: A merchant can verify another merchant's payout.": handles(async (call, ask, world) => {
+    const own = await ask(call);
+    const isOther = isOf(call, "verifyDisbursement") && own?.status === 404 && isOfSecond(call, world);
+    return isOther ? ask(withKey(call, world.key)) : own;
+  }),
+  ...forEach(["verifyCheckout", "finishCheckout", "replayDelivery", "listEvents", "listDeliveries"], (operation) => [
+    `uniqueness.merchants-apart: The operation ${operation} is open to another merchant.`,
+    opens(operation, isOfSecond),
+  ]),
+  "recovery.location: A 409 has no Location.": also(
+    "recovery.lost-answer",
+    responses("createDisbursement", (reply) => withHeader(reply, "location")),
+  ),
+  "recovery.lost-answer: Location points to another payout.": () => {
+    let first: string | undefined;
+    return responses("createDisbursement", (reply) => {
+      if (isAccepted(reply)) first ??= `/v1/disbursements/${String(dataOf(reply)["reference"])}`;
+      return reply.status === 409 ? withHeader(reply, "location", first) : reply;
+    });
   },
-  "create.duplicate-race-any-field": {
-    "Concurrent requests with the same reference are all paid if they differ in phone number and amount.": racesOn(
-      "amount",
-      "phoneNumber",
+  "recovery.lost-answer: A payout whose response was lost is not recorded.": also(
+    "forced.504-answer-lost",
+    handles(async (call, ask) =>
+      String(disbursementIn(call)?.["phoneNumber"]).endsWith("504") ? undefined : ask(call),
     ),
-    ...forEach(["currency", "webhookURL"], (name) => [
-      `Concurrent requests with the same reference are all paid if they differ in ${name}.`,
-      racesOn(name),
-    ]),
+  ),
+  "status.final-stays: A final status reverts to pending on the third verify.": () => {
+    const reads = new Map<unknown, number>();
+    return records((record) => {
+      if (!isFinal(record)) return record;
+      const count = (reads.get(record["id"]) ?? 0) + 1;
+      reads.set(record["id"], count);
+      return count === 3 ? asPending(record) : record;
+    });
   },
-  "create.references-apart": {
-    ...forEach(keys, ([what, key]) => [`References are compared ${what}.`, confuses(key)]),
-    ...forEach(collations, ([what, key]) => [
-      `References are collated ${what}.`,
-      also("limits.reference-as-sent", confuses(key)),
-    ]),
-    ...forEach(["null", "0", "constructor"], (word) => [
-      `The reference "${word}" is refused as missing.`,
-      refuses(({ reference }) => reference === word),
-    ]),
-    "Every tenth payout is made, but refused with 429.": () => {
-      const isTenth = everyNth(10);
-      return responses("createDisbursement", (reply) =>
-        isAccepted(reply) && isTenth() ? withHeader(refusal(429), "retry-after", "0") : reply,
-      );
-    },
-  },
-  "uniqueness.failed-counts": {
-    "The reference of a failed payout can be used again.": paysAgain((_, first) =>
-      String(first.fields["phoneNumber"]).endsWith("089"),
-    ),
-  },
-  "uniqueness.refused-leaves-none": {
-    "A refused request reserves its reference.": reserves((_, { status }) => status === 400 || status === 422),
-  },
-  "uniqueness.per-merchant": {
-    "References must be unique across all merchants.": refusesNamesakes(
-      (call) => disbursementIn(call)?.["reference"],
-      keyOf,
-    ),
-  },
-  "uniqueness.merchants-apart": {
-    "A merchant can verify another merchant's payout.": handles(async (call, ask, world) => {
-      const own = await ask(call);
-      const isOther = isOf(call, "verifyDisbursement") && own?.status === 404 && isOfSecond(call, world);
-      return isOther ? ask(withKey(call, world.key)) : own;
+  "status.final-stays: A stale replica serves all concurrent verifies of a record except the first.": caughtOnlyBy(
+    ["status.final-stays", "life.final-status"],
+    also("life.final-status", () => {
+      const underWay = new Map<string, number>();
+      return handles(async (call, ask) => {
+        const before = underWay.get(call.path) ?? 0;
+        underWay.set(call.path, before + 1);
+        const reply = await ask(call);
+        underWay.set(call.path, (underWay.get(call.path) ?? 1) - 1);
+        const isStale = before > 0 && reply && isOf(call, "verifyDisbursement") && isFinal(dataOf(reply));
+        return isStale ? withData(reply, asPending(dataOf(reply))) : reply;
+      });
     }),
-    ...forEach(["verifyCheckout", "finishCheckout", "replayDelivery", "listEvents", "listDeliveries"], (operation) => [
-      `The operation ${operation} is open to another merchant.`,
-      opens(operation, isOfSecond),
-    ]),
+    "extended",
+  ),
+  "life.final-status: One in 20 verifies returns pending after the outcome.": () => {
+    const isTwentieth = everyNth(20);
+    return records((record) => (isFinal(record) && isTwentieth() ? asPending(record) : record));
   },
-  "recovery.location": {
-    "A 409 has no Location.": also(
-      "recovery.lost-answer",
-      responses("createDisbursement", (reply) => withHeader(reply, "location")),
-    ),
-  },
-  "recovery.lost-answer": {
-    "Location points to another payout.": () => {
-      let first: string | undefined;
-      return responses("createDisbursement", (reply) => {
-        if (isAccepted(reply)) first ??= `/v1/disbursements/${String(dataOf(reply)["reference"])}`;
-        return reply.status === 409 ? withHeader(reply, "location", first) : reply;
-      });
-    },
-    "A payout whose response was lost is not recorded.": also(
-      "forced.504-answer-lost",
-      handles(async (call, ask) =>
-        String(disbursementIn(call)?.["phoneNumber"]).endsWith("504") ? undefined : ask(call),
-      ),
-    ),
-  },
-  "status.final-stays": {
-    "A final status reverts to pending on the third verify.": () => {
-      const reads = new Map<unknown, number>();
-      return records((record) => {
-        if (!isFinal(record)) return record;
-        const count = (reads.get(record["id"]) ?? 0) + 1;
-        reads.set(record["id"], count);
-        return count === 3 ? asPending(record) : record;
-      });
-    },
-    "A stale replica serves all concurrent verifies of a record except the first.": caughtOnlyBy(
-      ["status.final-stays", "life.final-status"],
-      also("life.final-status", () => {
-        const underWay = new Map<string, number>();
-        return handles(async (call, ask) => {
-          const before = underWay.get(call.path) ?? 0;
-          underWay.set(call.path, before + 1);
-          const reply = await ask(call);
-          underWay.set(call.path, (underWay.get(call.path) ?? 1) - 1);
-          const isStale = before > 0 && reply && isOf(call, "verifyDisbursement") && isFinal(dataOf(reply));
-          return isStale ? withData(reply, asPending(dataOf(reply))) : reply;
-        });
-      }),
-      "extended",
-    ),
-  },
-  "life.final-status": {
-    "One in 20 verifies returns pending after the outcome.": () => {
-      const isTwentieth = everyNth(20);
-      return records((record) => (isFinal(record) && isTwentieth() ? asPending(record) : record));
-    },
-  },
-  "status.updated-at-moves": {
-    "updatedAt is the time of the verify request.": records((record) => ({
-      ...record,
-      updatedAt: new Date().toISOString(),
-    })),
-  },
-  "status.settles": {
-    "Payouts never settle.": records(asPending),
-    "A payout settles as reversed instead of success.": records((record) =>
-      record["status"] === "success" ? { ...record, status: "reversed" } : record,
-    ),
-  },
+  "status.updated-at-moves: updatedAt is the time of the verify request.": records((record) => ({
+    ...record,
+    updatedAt: new Date().toISOString(),
+  })),
+  "status.settles: Payouts never settle.": records(asPending),
+  "status.settles: A payout settles as reversed instead of success.": records((record) =>
+    record["status"] === "success" ? { ...record, status: "reversed" } : record,
+  ),
 };

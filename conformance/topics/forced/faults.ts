@@ -23,18 +23,14 @@ const declined = { code: "declined", message: "The provider declined the payment
 
 export const faults: Faults = {
   "forced.001-success: Suffix 001 is pending first.": forcesLike("001", "473"),
-
   "forced.002-failed: Suffix 002 succeeds.": forcesLike("002", "001"),
   "forced.089-fails-later: Suffix 089 fails immediately.": forcesLike("089", "002"),
-
   "forced.129-stays-pending: Suffix 129 settles.": forcesLike("129", "473"),
   "forced.500-records-nothing: Suffix 500 returns 500 but the payout is made.": paysLike("500", "001", () =>
     refusal(500),
   ),
   "forced.503-twice: Suffix 503 is never accepted.": () => ({ merchant: () => ({ countRefusal: () => 1 }) }),
-
   "forced.504-answer-lost: Suffix 504 gets a response.": forcesLike("504", "001"),
-
   "forced.408-answer-late: Suffix 408 gets an immediate response.": forcesLike("408", "001"),
   "forced.lost-settles: A payout whose response was lost never settles.": paysLike("504", "129", () => undefined),
   "forced.duplicate-first: A forced outcome takes precedence over the check for duplicates.": refuses(

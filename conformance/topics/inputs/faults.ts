@@ -3,9 +3,7 @@ import type { Faults } from "../../broken/fault.ts";
 import { refuses } from "../../broken/changes.ts";
 
 export const faults: Faults = {
-  "inputs.coverage": {
-    "A webhookURL with a plus sign in its path is refused.": refuses(({ webhookURL }) =>
-      /\+[^?]*\?/.test(String(webhookURL)),
-    ),
-  },
+  "inputs.coverage: A webhookURL with a plus sign in its path is refused.": refuses(({ webhookURL }) =>
+    /\+[^?]*\?/.test(String(webhookURL)),
+  ),
 };

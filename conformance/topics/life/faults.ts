@@ -74,172 +74,160 @@ const onlyFacts: RequirementId[] = ["life.facts-kept", "life.payouts-apart", "li
 
 /** The checks of this requirement pay amounts and references of every kind, to every kind of address. */
 const ofPayouts = provokedBy("records.as-requested", {
-  "life.facts-kept": {
-    ...forEach(["amount", "fee", "currency", "userId"], (field) => [
-      `The ${field} of a payout changes two seconds later.`,
-      whenOld((record) => ({ ...record, [field]: other(record[field]) })),
-    ]),
-    "The customer's number changes two seconds later.": caughtOnlyBy(
-      onlyFacts,
-      whenOld(({ customer, ...record }) => ({ ...record, customer: { ...(customer as Fields), phoneNumber: "225" } })),
-    ),
-  },
-  "life.records-kept": {
-    "A payout is unknown two seconds later.": caughtOnlyBy(
-      ["life.records-kept", "life.ends-as-notified", "life.spellings-used", "life.references-used"],
-      (world) => {
-        const isOld = ageing(world);
-        return responses("verifyDisbursement", (reply) =>
-          isAccepted(reply) && isOld(dataOf(reply)["reference"]) ? refusal(404) : reply,
-        );
-      },
-    ),
-  },
-  "life.payouts-apart": {
-    "Every fourth payout gets the record id of an earlier payout.": caughtOnlyBy(onlyFacts, () => {
-      const ids: unknown[] = [];
-      return records((record) => {
-        if (!ids.includes(record["id"])) ids.push(record["id"]);
-        const place = ids.indexOf(record["id"]);
-        return place % 4 === 3 ? { ...record, id: ids[place - 1] } : record;
-      });
-    }),
-  },
-  "life.settles": {
-    "Payouts stay pending for ever.": alone((world) => ({
-      ...hooksOf(records(withStatus("pending")), world),
-      webhook: async (message, deliver) => (isPayout(message) ? noContent : deliver(message)),
-    })),
-  },
-  "life.ends-as-notified": {
-    "A failed payout is pending for ever in verify, although its webhook reports the failure.": alone(
-      failing(withStatus("pending")),
-    ),
-    "A failed payout is a success in verify, although its webhook reports the failure.": failing(withStatus("success")),
-    "The webhook of a failed payout reports a success.": also("life.events-agree", falsifies(withStatus("success"))),
-    "A success turns into a failure two seconds later.": also(
-      "life.final-status",
-      whenOld((record) => (record["status"] === "success" ? { ...record, status: "failed" } : record)),
-    ),
-    "A payout that fails is a success for the first 100 ms.": succeedsEarly(100),
-  },
-  "life.final-status": {
-    "The create returns success for a payout that fails.": results((created, call) =>
-      isFailing(sent(call)) ? { ...created, status: "success" } : created,
-    ),
-  },
-  "life.references-used": {
-    "A reference is free again after two seconds.": expires(() => true),
-    "The reference of a failed payout is free again after two seconds.": alone(expires((_, first) => isFailing(first))),
-    ...forEach(["amount", "phoneNumber"], (field) => [
-      `After two seconds, references are unique only together with ${field}.`,
-      expires((fields, first) => fields[field] !== first[field]),
-    ]),
-  },
-  "life.spellings-used": {
-    "A reference in upper case can be used again.": spelled(
-      (text) => text === text.toUpperCase() && /[A-Z]/.test(text),
-    ),
-    "A reference with a space at its start or end can be used again.": spelled((text) => text !== text.trim()),
-  },
-  "life.other-spellings": {
-    "Another spelling of a used reference is refused with 409.": also("life.spellings-distinct", confuses(folded)),
-  },
-  "life.webhooks-sent": {
-    "The webhooks of payouts to Ghana are lost.": alone(
-      drops((message) => isPayout(message) && recordIn(message)["country"] === "GH"),
-    ),
-    ...forEach(
-      [
-        ["an escaped slash", /%2F/],
-        ["a plus sign in its path", /^[^?]*\+/],
-        ["capitals in its path", /^[^?]*[A-Z]/],
-        ["more than 1,024 characters", /^.{1025}/],
-      ] as const,
-      ([what, pattern]) => [`A webhook to a URL with ${what} is never sent.`, drops(({ url }) => pattern.test(url))],
-    ),
-  },
-  "life.webhooks-true": {
-    ...forEach(["amount", "fee", "reference", "currency"], (field) => [
-      `The ${field} in the webhook of a failed payout is false.`,
-      also("life.events-agree", alone(falsifies((record) => ({ ...record, [field]: other(record[field]) })))),
-    ]),
-    "The amount is a text in a webhook.": rewrites((body) => body.replace(/"amount":(\d+)/, '"amount":"$1"')),
-    "A quotation mark is not escaped in a webhook.": inReference((text) => text.replaceAll('\\"', '"')),
-    "Letters outside of ASCII are question marks in a webhook.": inReference((text) => text.replaceAll(/[^ -~]/g, "?")),
-  },
-  "life.webhooks-addressed": {
-    "Each webhook is sent to the first address too, two seconds later.": caughtOnlyBy(
-      ["life.webhooks-addressed", "life.webhooks-true"],
-      ({ sleep, oldAge }) => {
-        let first: string | undefined;
-        return delivers(async (message, deliver) => {
-          const url = (first ??= message.url);
-          if (message.url !== url) void sleep(oldAge).then(() => deliver({ ...message, url }).catch(() => undefined));
-          return deliver(message);
-        });
-      },
-    ),
-    "Two webhooks that are sent within a few milliseconds go to each other's address.": (world) => {
-      const exchange = exchangesWithin<string>(10, world);
-      return delivers(async (message, deliver) => deliver({ ...message, url: await exchange(message.url) }));
+  ...forEach(["amount", "fee", "currency", "userId"], (field) => [
+    `life.facts-kept: The ${field} of a payout changes two seconds later.`,
+    whenOld((record) => ({ ...record, [field]: other(record[field]) })),
+  ]),
+  "life.facts-kept: The customer's number changes two seconds later.": caughtOnlyBy(
+    onlyFacts,
+    whenOld(({ customer, ...record }) => ({ ...record, customer: { ...(customer as Fields), phoneNumber: "225" } })),
+  ),
+  "life.records-kept: A payout is unknown two seconds later.": caughtOnlyBy(
+    ["life.records-kept", "life.ends-as-notified", "life.spellings-used", "life.references-used"],
+    (world) => {
+      const isOld = ageing(world);
+      return responses("verifyDisbursement", (reply) =>
+        isAccepted(reply) && isOld(dataOf(reply)["reference"]) ? refusal(404) : reply,
+      );
     },
+  ),
+  "life.payouts-apart: Every fourth payout gets the record id of an earlier payout.": caughtOnlyBy(onlyFacts, () => {
+    const ids: unknown[] = [];
+    return records((record) => {
+      if (!ids.includes(record["id"])) ids.push(record["id"]);
+      const place = ids.indexOf(record["id"]);
+      return place % 4 === 3 ? { ...record, id: ids[place - 1] } : record;
+    });
+  }),
+  "life.settles: Payouts stay pending for ever.": alone((world) => ({
+    ...hooksOf(records(withStatus("pending")), world),
+    webhook: async (message, deliver) => (isPayout(message) ? noContent : deliver(message)),
+  })),
+  "life.ends-as-notified: A failed payout is pending for ever in verify, although its webhook reports the failure.":
+    alone(failing(withStatus("pending"))),
+  "life.ends-as-notified: A failed payout is a success in verify, although its webhook reports the failure.": failing(
+    withStatus("success"),
+  ),
+  "life.ends-as-notified: The webhook of a failed payout reports a success.": also(
+    "life.events-agree",
+    falsifies(withStatus("success")),
+  ),
+  "life.ends-as-notified: A success turns into a failure two seconds later.": also(
+    "life.final-status",
+    whenOld((record) => (record["status"] === "success" ? { ...record, status: "failed" } : record)),
+  ),
+  "life.ends-as-notified: A payout that fails is a success for the first 100 ms.": succeedsEarly(100),
+  "life.final-status: The create returns success for a payout that fails.": results((created, call) =>
+    isFailing(sent(call)) ? { ...created, status: "success" } : created,
+  ),
+  "life.references-used: A reference is free again after two seconds.": expires(() => true),
+  "life.references-used: The reference of a failed payout is free again after two seconds.": alone(
+    expires((_, first) => isFailing(first)),
+  ),
+  ...forEach(["amount", "phoneNumber"], (field) => [
+    `life.references-used: After two seconds, references are unique only together with ${field}.`,
+    expires((fields, first) => fields[field] !== first[field]),
+  ]),
+  "life.spellings-used: A reference in upper case can be used again.": spelled(
+    (text) => text === text.toUpperCase() && /[A-Z]/.test(text),
+  ),
+  "life.spellings-used: A reference with a space at its start or end can be used again.": spelled(
+    (text) => text !== text.trim(),
+  ),
+  "life.other-spellings: Another spelling of a used reference is refused with 409.": also(
+    "life.spellings-distinct",
+    confuses(folded),
+  ),
+  "life.webhooks-sent: The webhooks of payouts to Ghana are lost.": alone(
+    drops((message) => isPayout(message) && recordIn(message)["country"] === "GH"),
+  ),
+  ...forEach(
+    [
+      ["an escaped slash", /%2F/],
+      ["a plus sign in its path", /^[^?]*\+/],
+      ["capitals in its path", /^[^?]*[A-Z]/],
+      ["more than 1,024 characters", /^.{1025}/],
+    ] as const,
+    ([what, pattern]) => [
+      `life.webhooks-sent: A webhook to a URL with ${what} is never sent.`,
+      drops(({ url }) => pattern.test(url)),
+    ],
+  ),
+  ...forEach(["amount", "fee", "reference", "currency"], (field) => [
+    `life.webhooks-true: The ${field} in the webhook of a failed payout is false.`,
+    also("life.events-agree", alone(falsifies((record) => ({ ...record, [field]: other(record[field]) })))),
+  ]),
+  "life.webhooks-true: The amount is a text in a webhook.": rewrites((body) =>
+    body.replace(/"amount":(\d+)/, '"amount":"$1"'),
+  ),
+  "life.webhooks-true: A quotation mark is not escaped in a webhook.": inReference((text) =>
+    text.replaceAll('\\"', '"'),
+  ),
+  "life.webhooks-true: Letters outside of ASCII are question marks in a webhook.": inReference((text) =>
+    text.replaceAll(/[^ -~]/g, "?"),
+  ),
+  "life.webhooks-addressed: Each webhook is sent to the first address too, two seconds later.": caughtOnlyBy(
+    ["life.webhooks-addressed", "life.webhooks-true"],
+    ({ sleep, oldAge }) => {
+      let first: string | undefined;
+      return delivers(async (message, deliver) => {
+        const url = (first ??= message.url);
+        if (message.url !== url) void sleep(oldAge).then(() => deliver({ ...message, url }).catch(() => undefined));
+        return deliver(message);
+      });
+    },
+  ),
+  "life.webhooks-addressed: Two webhooks that are sent within a few milliseconds go to each other's address.": (
+    world,
+  ) => {
+    const exchange = exchangesWithin<string>(10, world);
+    return delivers(async (message, deliver) => deliver({ ...message, url: await exchange(message.url) }));
   },
-  "life.events-agree": {
-    "The webhook of a failed payout has the event of a success.": rewrites((body) =>
-      body.replace('"disbursement.failed"', '"disbursement.completed"'),
-    ),
-  },
-  "webhook.only-with-address": {
-    "Webhooks are sent to their addresses in lower case.": changesUrl((url) => url.toLowerCase()),
-    "A webhook is sent to the URL without the slash at the end of its path.": changesUrl((url) =>
-      url.replace("/?", "?"),
-    ),
-  },
+  "life.events-agree: The webhook of a failed payout has the event of a success.": rewrites((body) =>
+    body.replace('"disbursement.failed"', '"disbursement.completed"'),
+  ),
+  "webhook.only-with-address: Webhooks are sent to their addresses in lower case.": changesUrl((url) =>
+    url.toLowerCase(),
+  ),
+  "webhook.only-with-address: A webhook is sent to the URL without the slash at the end of its path.": changesUrl(
+    (url) => url.replace("/?", "?"),
+  ),
 });
 
 /** The check of this requirement finishes checkouts, which are read again at the end. */
 const ofCheckouts = provokedBy("checkout.optional-fields", {
-  "life.checkout-events-sent": {
-    "Every second webhook of a checkout is lost.": () => {
-      const isSecond = everyNth(2);
-      return drops((message) => !isPayout(message) && isSecond());
+  "life.checkout-events-sent: Every second webhook of a checkout is lost.": () => {
+    const isSecond = everyNth(2);
+    return drops((message) => !isPayout(message) && isSecond());
+  },
+  "life.checkouts-apart: Every third checkout is an earlier checkout.": caughtOnlyBy(
+    [
+      "life.checkouts-apart",
+      "checkout.links-differ",
+      "checkout.page-amount",
+      "checkout.link-pays-nothing",
+      "life.webhooks-true",
+    ],
+    () => {
+      const made: Fields[] = [];
+      return data("createCheckout", (checkout) => {
+        made.push(checkout);
+        const { url, reference, merchantsReference } = (made.length % 3 === 0 && made.at(-2)) || checkout;
+        return { ...checkout, url, reference, merchantsReference };
+      });
     },
-  },
-  "life.checkouts-apart": {
-    "Every third checkout is an earlier checkout.": caughtOnlyBy(
-      [
-        "life.checkouts-apart",
-        "checkout.links-differ",
-        "checkout.page-amount",
-        "checkout.link-pays-nothing",
-        "life.webhooks-true",
-      ],
-      () => {
-        const made: Fields[] = [];
-        return data("createCheckout", (checkout) => {
-          made.push(checkout);
-          const { url, reference, merchantsReference } = (made.length % 3 === 0 && made.at(-2)) || checkout;
-          return { ...checkout, url, reference, merchantsReference };
-        });
-      },
-    ),
-  },
-  "life.checkouts-kept": {
-    "A failed checkout is pending again two seconds later.": whenOld(
-      (record) => (record["status"] === "failed" ? { ...record, status: "pending" } : record),
-      "verifyCheckout",
-    ),
-  },
+  ),
+  "life.checkouts-kept: A failed checkout is pending again two seconds later.": whenOld(
+    (record) => (record["status"] === "failed" ? { ...record, status: "pending" } : record),
+    "verifyCheckout",
+  ),
 });
 
 export const faults: Faults = {
   ...ofPayouts,
   ...ofCheckouts,
-  "verify.updated-not-before-created": {
-    "The updatedAt of a failed payout is in another time zone.": through(
-      "webhook.disbursement-failure",
-      failing((record) => ({ ...record, updatedAt: shifted(record["updatedAt"], -3_600_000) })),
-    ),
-  },
+  "verify.updated-not-before-created: The updatedAt of a failed payout is in another time zone.": through(
+    "webhook.disbursement-failure",
+    failing((record) => ({ ...record, updatedAt: shifted(record["updatedAt"], -3_600_000) })),
+  ),
 };

@@ -18,40 +18,31 @@ const customers = (change: (customer: Fields, record: Fields) => Fields) =>
   });
 
 export const faults: Faults = {
-  "fee.on-top": {
-    "Fees are not rounded.": fees((amount) => amount / 100 + 0.5),
-    "The record's fee differs from the fee in the create response.": also(
-      "verify.agrees-with-create",
-      fees((_, fee) => fee + 1, ["verifyDisbursement"]),
-    ),
-  },
-  "fee.default-rates": {
-    "Fees are rounded down.": fees((amount) => Math.floor(amount / 100)),
-  },
-  "references.form": {
-    "Service references of checkouts are too short for 80 random bits.": checkoutReferences((reference) =>
-      reference.slice(0, 12),
-    ),
-  },
-  "references.unguessable": {
-    "Service references are sequential.": otherReferences((before) => `DSB${String(before + 1).padStart(18, "0")}`),
-  },
-  "references.record-ids": {
-    "Record ids are UUIDs of version 4.": data(["verifyDisbursement", "verifyCheckout"], (record) => ({
+  "fee.on-top: Fees are not rounded.": fees((amount) => amount / 100 + 0.5),
+  "fee.on-top: The record's fee differs from the fee in the create response.": also(
+    "verify.agrees-with-create",
+    fees((_, fee) => fee + 1, ["verifyDisbursement"]),
+  ),
+  "fee.default-rates: Fees are rounded down.": fees((amount) => Math.floor(amount / 100)),
+  "references.form: Service references of checkouts are too short for 80 random bits.": checkoutReferences(
+    (reference) => reference.slice(0, 12),
+  ),
+  "references.unguessable: Service references are sequential.": otherReferences(
+    (before) => `DSB${String(before + 1).padStart(18, "0")}`,
+  ),
+  "references.record-ids: Record ids are UUIDs of version 4.": data(
+    ["verifyDisbursement", "verifyCheckout"],
+    (record) => ({
       ...record,
       id: String(record["id"]).replace(/^(.{14})7/, "$14"),
-    })),
-  },
-  "references.customer": {
-    "Each payout creates a new customer.": customers((_, { id }) => ({ id })),
-  },
-  "references.customer-own": {
-    "Merchants share customers.": () => {
-      const ids = new Map<unknown, unknown>();
-      return customers(({ phoneNumber, id }) => {
-        if (!ids.has(phoneNumber)) ids.set(phoneNumber, id);
-        return { id: ids.get(phoneNumber) };
-      });
-    },
+    }),
+  ),
+  "references.customer: Each payout creates a new customer.": customers((_, { id }) => ({ id })),
+  "references.customer-own: Merchants share customers.": () => {
+    const ids = new Map<unknown, unknown>();
+    return customers(({ phoneNumber, id }) => {
+      if (!ids.has(phoneNumber)) ids.set(phoneNumber, id);
+      return { id: ids.get(phoneNumber) };
+    });
   },
 };

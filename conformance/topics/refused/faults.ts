@@ -35,77 +35,79 @@ const overwrites = (field: string): How =>
   );
 
 export const faults: Faults = {
-  "refused.unauthenticated-leaves-nothing": {
-    "A create without a key returns 401 and is paid.": paysVisibly(
-      "refused.unauthenticated-leaves-nothing",
-      withStatus(401, hasNoKey),
-    ),
-    "A create without a key returns 401 and uses its reference up.": alone(reserves(withStatus(401, hasNoKey))),
+  "refused.unauthenticated-leaves-nothing: A create without a key returns 401 and is paid.": paysVisibly(
+    "refused.unauthenticated-leaves-nothing",
+    withStatus(401, hasNoKey),
+  ),
+  "refused.unauthenticated-leaves-nothing: A create without a key returns 401 and uses its reference up.": alone(
+    reserves(withStatus(401, hasNoKey)),
+  ),
+  "refused.invalid-leaves-nothing: An invalid create returns 422 and is paid with a valid value.": also(
+    "refused.no-webhook",
+    pays(withStatus(422)),
+  ),
+  "refused.invalid-leaves-nothing: A create with an invalid currency uses its reference up.": alone(
+    reserves(withStatus(422, (call) => !/^[A-Z]{3}$/.test(String(sent(call)["currency"])))),
+  ),
+  "refused.malformed-leaves-nothing: Malformed JSON returns 400 and is paid if its fields can be read.": paysVisibly(
+    "refused.malformed-leaves-nothing",
+    withStatus(400, isMalformed),
+  ),
+  "refused.unsupported-leaves-nothing: An unsupported Content-Type returns 415 and is paid.": paysUnsupported(
+    withStatus(415),
+  ),
+  "refused.unsupported-leaves-nothing: A create without a Content-Type returns 415 and uses its reference up.":
+    reserves(withStatus(415, (call) => typeOf(call) === "")),
+  "refused.unsupported-leaves-nothing: An oversized create returns 413 and is paid.": paysUnsupported(withStatus(413)),
+  "refused.unsupported-leaves-nothing: A create at a misspelt path returns 404 and is paid.": paysUnsupported(
+    at("POST", /^\/v1\/disbursement$/),
+  ),
+  "refused.unsupported-leaves-nothing: PUT returns 405 and pays.": paysUnsupported(at("PUT", /^\/v1\/disbursements$/)),
+  "refused.no-webhook: A create without a key returns 401 and is reported as failed.": notifies(
+    withStatus(401, hasNoKey),
+  ),
+  "refused.no-webhook: A create without a reference returns 400 and sends a webhook.": notifies(
+    withStatus(400, lacks("reference")),
+  ),
+  "refused.no-webhook: A checkout without a key returns 401 and is reported as failed.": caughtOnlyBy(
+    ["refused.no-webhook", "life.webhooks-addressed"],
+    notifies((call, { status }) => status === 401 && isOf(call, "createCheckout")),
+  ),
+  "refused.no-webhook: A request that loses a race for its reference is reported as failed.": () => {
+    const running = new Map<string, number>();
+    return handles(async (call, ask) => {
+      const reference = isCreate(call) ? (textIn(call, "reference") ?? "") : "";
+      const count = () => running.get(reference) ?? 0;
+      running.set(reference, count() + 1);
+      const isRacedBefore = count() > 1;
+      const reply = await ask(call);
+      const isRaced = isRacedBefore || count() > 1;
+      if (reference && reply?.status === 409 && isRaced) await notify(textIn(call, "webhookURL"));
+      running.set(reference, count() - 1);
+      return reply;
+    });
   },
-  "refused.invalid-leaves-nothing": {
-    "An invalid create returns 422 and is paid with a valid value.": also("refused.no-webhook", pays(withStatus(422))),
-    "A create with an invalid currency uses its reference up.": alone(
-      reserves(withStatus(422, (call) => !/^[A-Z]{3}$/.test(String(sent(call)["currency"])))),
-    ),
-  },
-  "refused.malformed-leaves-nothing": {
-    "Malformed JSON returns 400 and is paid if its fields can be read.": paysVisibly(
-      "refused.malformed-leaves-nothing",
-      withStatus(400, isMalformed),
-    ),
-  },
-  "refused.unsupported-leaves-nothing": {
-    "An unsupported Content-Type returns 415 and is paid.": paysUnsupported(withStatus(415)),
-    "A create without a Content-Type returns 415 and uses its reference up.": reserves(
-      withStatus(415, (call) => typeOf(call) === ""),
-    ),
-    "An oversized create returns 413 and is paid.": paysUnsupported(withStatus(413)),
-    "A create at a misspelt path returns 404 and is paid.": paysUnsupported(at("POST", /^\/v1\/disbursement$/)),
-    "PUT returns 405 and pays.": paysUnsupported(at("PUT", /^\/v1\/disbursements$/)),
-  },
-  "refused.no-webhook": {
-    "A create without a key returns 401 and is reported as failed.": notifies(withStatus(401, hasNoKey)),
-    "A create without a reference returns 400 and sends a webhook.": notifies(withStatus(400, lacks("reference"))),
-    "A checkout without a key returns 401 and is reported as failed.": caughtOnlyBy(
-      ["refused.no-webhook", "life.webhooks-addressed"],
-      notifies((call, { status }) => status === 401 && isOf(call, "createCheckout")),
-    ),
-    "A request that loses a race for its reference is reported as failed.": () => {
-      const running = new Map<string, number>();
-      return handles(async (call, ask) => {
-        const reference = isCreate(call) ? (textIn(call, "reference") ?? "") : "";
-        const count = () => running.get(reference) ?? 0;
-        running.set(reference, count() + 1);
-        const isRacedBefore = count() > 1;
-        const reply = await ask(call);
-        const isRaced = isRacedBefore || count() > 1;
-        if (reference && reply?.status === 409 && isRaced) await notify(textIn(call, "webhookURL"));
-        running.set(reference, count() - 1);
-        return reply;
-      });
-    },
-  },
-  "refused.existing-unchanged": {
-    "A duplicate returns 409 and overwrites the amount.": also("create.model", overwrites("amount")),
-    "A duplicate returns 409 and overwrites the webhookURL.": caughtOnlyBy(
-      ["refused.existing-unchanged", "create.duplicate-any-field", "life.facts-kept"],
-      overwrites("webhookURL"),
-    ),
-  },
-  "refused.checkout-leaves-nothing": {
-    "A refused checkout uses its reference up.": reserves((call) => isOf(call, "createCheckout"), "createCheckout"),
-  },
-  "refused.not-listed": {
-    "A list contains the disbursements that were refused.": also("uniqueness.one-record", () => {
-      const refused = new Map<unknown, Fields>();
-      return handles(async (call, ask) => {
-        const reply = await ask(call);
-        if (!reply) return reply;
-        if (isCreate(call) && isError(reply)) refused.set(sent(call)["reference"], sent(call));
-        const asked = new URL(call.path, "http://x").searchParams.get("merchantsReference");
-        const more = isOf(call, "listDisbursements") && isAccepted(reply) ? refused.get(asked) : undefined;
-        return more ? withData(reply, { items: [...itemsOf(reply), more] }) : reply;
-      });
-    }),
-  },
+  "refused.existing-unchanged: A duplicate returns 409 and overwrites the amount.": also(
+    "create.model",
+    overwrites("amount"),
+  ),
+  "refused.existing-unchanged: A duplicate returns 409 and overwrites the webhookURL.": caughtOnlyBy(
+    ["refused.existing-unchanged", "create.duplicate-any-field", "life.facts-kept"],
+    overwrites("webhookURL"),
+  ),
+  "refused.checkout-leaves-nothing: A refused checkout uses its reference up.": reserves(
+    (call) => isOf(call, "createCheckout"),
+    "createCheckout",
+  ),
+  "refused.not-listed: A list contains the disbursements that were refused.": also("uniqueness.one-record", () => {
+    const refused = new Map<unknown, Fields>();
+    return handles(async (call, ask) => {
+      const reply = await ask(call);
+      if (!reply) return reply;
+      if (isCreate(call) && isError(reply)) refused.set(sent(call)["reference"], sent(call));
+      const asked = new URL(call.path, "http://x").searchParams.get("merchantsReference");
+      const more = isOf(call, "listDisbursements") && isAccepted(reply) ? refused.get(asked) : undefined;
+      return more ? withData(reply, { items: [...itemsOf(reply), more] }) : reply;
+    });
+  }),
 };
