@@ -96,7 +96,7 @@ function judgeCheckoutsApart(
 
 /**
  * Creates a payout under another spelling of a used reference, and then uses the reference itself again. Judges that the
- * original record stays as it is. Returns undefined if the target paid again, so that the check can stop.
+ * original record stays as it is. If the target paid again, the check can stop.
  */
 async function useOtherSpelling(context: Context, { conditions, body, response }: Made, id: RequirementId) {
   const { what, other } = conditions.reference;
