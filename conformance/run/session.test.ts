@@ -189,6 +189,46 @@ const pays = (name: string, count: number, over: Partial<Check> = {}) =>
     { name, ids: [must], payouts: count, amount: 10 * count, ...over },
   );
 
+const byPerson = pays("by a person", 1, { needs: ["finish-or-person"] });
+
+test.each<[string, Check[], Partial<RunOptions>, maxPayouts: number, most: number]>([
+  [
+    "without needs of their own",
+    [pays("a", 2), pays("b", 3), pays("c", 1, { needs: ["failing-recipient"] })],
+    {},
+    9,
+    3,
+  ],
+  ["but none that moves the clock", [pays("a", 1, { needs: ["clock"] }), pays("b", 1)], { controls: ["clock"] }, 9, 1],
+  ["but none that measures a race", [pays("a", 1, { alone: true }), pays("b", 1)], {}, 9, 1],
+  ["but none of a phase", [pays("a", 1, { phase: "opening" }), pays("b", 1), pays("c", 1)], {}, 9, 2],
+  ["but none that the budget does not cover together", [pays("a", 2), pays("b", 2, { needs: ["clock"] })], {}, 3, 1],
+  ["also those that finish checkouts", [byPerson, pays("a", 1)], { controls: ["finish"] }, 9, 2],
+  ["but none that waits for a person", [byPerson, pays("a", 1)], { interactive: true }, 9, 1],
+])("side by side run checks %s", async (_, checks, over, maxPayouts, expected) => {
+  let [inTransit, most] = [0, 0];
+  const counting: HttpClient = {
+    async send(request) {
+      most = Math.max(most, (inTransit += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      inTransit -= 1;
+      return http.send(request);
+    },
+    close() {},
+  };
+  const failingRecipient = "2250000000089";
+  const reports = await runAll(checks, session({ failingRecipient, ...over }, maxPayouts, 5000, counting));
+  expect(most).toBe(expected);
+  expect(reports.map(({ name }) => name).toSorted()).toEqual(checks.map(({ name }) => name).toSorted());
+  for (const { name, report } of reports.filter(({ report }) => report.results[must]?.verdict === "pass")) {
+    const payouts = checks.find((each) => each.name === name)?.payouts;
+    expect(report.created.map(({ merchantsReference }) => merchantsReference?.slice(0, -2))).toEqual(
+      Array.from({ length: payouts ?? 0 }, () => name),
+    );
+    expect(report.results[must]?.exchanges).toHaveLength(payouts ?? 0);
+  }
+});
+
 describe("checks that wait for payouts to settle", () => {
   /** A check that creates a payout, waits, and finds something before and after. */
   const waiting = (name: string, log: string[], more?: (context: Context) => Promise<unknown>): Check => ({
@@ -209,14 +249,14 @@ describe("checks that wait for payouts to settle", () => {
   test("create their payouts first, after the opening checks, and wait in their turn", async () => {
     const log: string[] = [];
     const reports = await runAll([
-      other("reading", log, { effect: "none" }),
       other("opening", log, { phase: "opening" }),
+      other("reading", log, { effect: "none" }),
       waiting("first", log),
       other("middle", log),
       waiting("second", log),
     ]);
     const early = ["first pays", "second pays"];
-    expect(log).toEqual(["reading", "opening", ...early, "first waits", "middle", "second waits"]);
+    expect(log).toEqual(["opening", ...early, "reading", "first waits", "middle", "second waits"]);
     expect(reports.map(({ report }) => report.created.length)).toEqual([0, 0, 1, 0, 1]);
     const last = reports.at(-1)?.report;
     expect(last?.results[must]).toMatchObject({ verdict: "fail", expected: "late", exchanges: [{}] });
