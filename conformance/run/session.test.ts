@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { given, Prerequisite, type Check, type Context } from "../check.ts";
+import type { HttpClient } from "../target/http.ts";
 import { BudgetExceeded, RunStopped } from "../target/ledger.ts";
 import type { RunOptions } from "../run-options.ts";
 import { scriptedTarget } from "../testing/scripted-target.ts";
@@ -10,20 +11,19 @@ const must = "create.accepted";
 const should = "create.phone-422";
 const open = "create.initial-status";
 
-/** Runs checks against a target that refuses the reference "too-much", and responds 500 to paths with "broken". */
-function session(over: Partial<RunOptions> = {}, maxPayouts = 2, maxTotal = 1000) {
+/** The responses of a target that refuses the reference "too-much", and responds 500 to paths with "broken". */
+const respond: HttpClient["send"] = async ({ path, body = "" }) => {
+  const refused = String(body).includes("too-much");
+  return {
+    status: path.includes("broken") ? 500 : refused ? 422 : 200,
+    headers: { "content-type": "application/json" },
+    body: Buffer.from(refused ? '{"statusCode":422,"error":"Too much"}' : '{"statusCode":200,"data":{}}'),
+  };
+};
+
+function session(over: Partial<RunOptions> = {}, maxPayouts = 2, maxTotal = 1000, send = respond) {
   const more = { profile: "core", settleTimeoutMs: 1000, recipient: "2257038102473", controls: [], assumed: [] };
-  const { target, now, sleep } = scriptedTarget(
-    async ({ path, body = "" }) => {
-      const refused = String(body).includes("too-much");
-      return {
-        status: path.includes("broken") ? 500 : refused ? 422 : 200,
-        headers: { "content-type": "application/json" },
-        body: Buffer.from(refused ? '{"statusCode":422,"error":"Too much"}' : '{"statusCode":200,"data":{}}'),
-      };
-    },
-    { maxPayouts, maxTotal },
-  );
+  const { target, now, sleep } = scriptedTarget(send, { maxPayouts, maxTotal });
   return createSession({ ...target.options, ...more, ...over } as unknown as RunOptions, { target, now, sleep });
 }
 
@@ -124,18 +124,65 @@ test.each([
 });
 
 async function runAll(checks: Check[], one = session({}, 10)) {
-  const reports: CheckReport[] = [];
-  for await (const { report } of one.runAll(checks)) reports.push(report);
+  const reports: { name: string; report: CheckReport }[] = [];
+  for await (const { check: ran, report } of one.runAll(checks)) reports.push({ name: ran.name, report });
   return reports;
 }
 
 const pay = async ({ target }: Context, reference: string) =>
   target.send({ method: "POST", path: "/v1/disbursements", effect: "moves-money", json: { amount: 10, reference } });
 
+/** Makes this number of payouts. */
+const pays = (name: string, count: number, over: Partial<Check> = {}) =>
+  check(
+    async (context) => {
+      for (let paid = 0; paid < count; paid += 1)
+        context.judge(must, true, "e", "a", await pay(context, `${name}-${paid}`));
+    },
+    { name, ids: [must], payouts: count, amount: 10 * count, ...over },
+  );
+
+const byPerson = pays("by a person", 1, { needs: ["finish-or-person"] });
+
+test.each<[string, Check[], Partial<RunOptions>, maxPayouts: number, most: number]>([
+  [
+    "without needs of their own",
+    [pays("a", 2), pays("b", 3), pays("c", 1, { needs: ["failing-recipient"] })],
+    {},
+    9,
+    3,
+  ],
+  ["but none that moves the clock", [pays("a", 1, { needs: ["clock"] }), pays("b", 1)], { controls: ["clock"] }, 9, 1],
+  ["but none that measures a race", [pays("a", 1, { alone: true }), pays("b", 1)], {}, 9, 1],
+  ["but none of a phase", [pays("a", 1, { phase: "opening" }), pays("b", 1), pays("c", 1)], {}, 9, 2],
+  ["but none that the budget does not cover together", [pays("a", 2), pays("b", 2, { needs: ["clock"] })], {}, 3, 1],
+  ["also those that finish checkouts", [byPerson, pays("a", 1)], { controls: ["finish"] }, 9, 2],
+  ["but none that waits for a person", [byPerson, pays("a", 1)], { interactive: true }, 9, 1],
+])("side by side run checks %s", async (_, checks, over, maxPayouts, expected) => {
+  let [inTransit, most] = [0, 0];
+  const counting: HttpClient["send"] = async (request) => {
+    most = Math.max(most, (inTransit += 1));
+    await new Promise((resolve) => setImmediate(resolve));
+    inTransit -= 1;
+    return respond(request);
+  };
+  const failingRecipient = "2250000000089";
+  const reports = await runAll(checks, session({ failingRecipient, ...over }, maxPayouts, 5000, counting));
+  expect(most).toBe(expected);
+  expect(reports.map(({ name }) => name).toSorted()).toEqual(checks.map(({ name }) => name).toSorted());
+  for (const { name, report } of reports.filter(({ report }) => report.results[must]?.verdict === "pass")) {
+    const payouts = checks.find((each) => each.name === name)?.payouts;
+    expect(report.created.map(({ merchantsReference }) => merchantsReference?.slice(0, -2))).toEqual(
+      Array.from({ length: payouts ?? 0 }, () => name),
+    );
+    expect(report.results[must]?.exchanges).toHaveLength(payouts ?? 0);
+  }
+});
+
 describe("checks that wait for payouts to settle", () => {
   /** A check that creates a payout, waits, and finds something before and after. */
   const waiting = (name: string, log: string[], more?: (context: Context) => Promise<unknown>): Check => ({
-    ...check(() => undefined, { name, ids: [must], payouts: 1, amount: 10 }),
+    ...pays(name, 1),
     async *run(context) {
       await pay(context, name);
       log.push(`${name} pays`);
@@ -152,24 +199,24 @@ describe("checks that wait for payouts to settle", () => {
     const other = (name: string, over: Partial<Check> = {}) =>
       check((context) => [good(context), log.push(name)], { name, ids: [must], ...over });
     const reports = await runAll([
-      other("reading", { effect: "none" }),
       other("opening", { phase: "opening" }),
+      other("reading", { effect: "none" }),
       waiting("first", log),
       other("middle"),
       waiting("second", log),
     ]);
     const early = ["first pays", "second pays"];
-    expect(log).toEqual(["reading", "opening", ...early, "first waits", "middle", "second waits"]);
-    expect(reports.map(({ created }) => created.length)).toEqual([0, 0, 1, 0, 1]);
+    expect(log).toEqual(["opening", ...early, "reading", "first waits", "middle", "second waits"]);
+    expect(reports.map(({ report }) => report.created.length)).toEqual([0, 0, 1, 0, 1]);
     const found = { verdict: "fail", expected: "late", exchanges: [{}] };
-    expect(reports.at(-1)?.results[must]).toMatchObject(found);
+    expect(reports.at(-1)?.report.results[must]).toMatchObject(found);
   });
 
   test("are charged to the budget once, and must not pay more than they declare", async () => {
     const reports = await runAll([waiting("first", []), waiting("second", [])], session({}, 2));
-    expect(reports.map(({ results }) => results[must]?.verdict)).toEqual(["fail", "fail"]);
-    expect(reports.at(-1)).toMatchObject({ payouts: 2, total: 20 });
+    expect(reports.map(({ report }) => report.results[must]?.verdict)).toEqual(["fail", "fail"]);
+    expect(reports.at(-1)?.report).toMatchObject({ payouts: 2, total: 20 });
     const [greedy] = await runAll([waiting("greedy", [], (context) => pay(context, "more"))]);
-    expect(greedy?.error).toContain("made 2 payouts with a total of 20, but declares 1 with a total of 10");
+    expect(greedy?.report.error).toContain("made 2 payouts with a total of 20, but declares 1 with a total of 10");
   });
 });
