@@ -30,7 +30,7 @@ test.each<[string, boolean, number | undefined, string[]]>([
       "[1/3]  a",
       "[2/3]  about 14 s left  b",
       "FAIL      b  [create.a]\n",
-      "[3/3]  1 failed, paid 5.00 XOF, about 7 s left  c",
+      "[3/3]  1 failed  about 7 s left  c  paid 5.00 XOF",
     ],
   ],
   [
@@ -47,5 +47,5 @@ test.each<[string, boolean, number | undefined, string[]]>([
 
 test("an output that is not a terminal shows the counts now and then", () => {
   const lines = shown(false, "fail", undefined, ["a", "b", ..."x".repeat(28)]);
-  expect(lines.filter((line) => line.startsWith("["))).toEqual(["[25/30]  1 failed, paid 5.00 XOF, about 35 s left\n"]);
+  expect(lines.filter((line) => line.startsWith("["))).toEqual(["[25/30]  1 failed  about 35 s left  paid 5.00 XOF\n"]);
 });

@@ -48,21 +48,23 @@ export function createProgress(output: Output, total: number, mostLines?: number
   const clear = () => {
     if (live) output.write("\r\u001B[2K");
   };
-  const counts = () => {
+  /** Renders the counts, with the sums last, because they may be long in a run with many currencies. */
+  function counts(name?: string): string {
     const paid = paidOf(created);
     const parts = [
-      ...(failed > 0 ? [`${failed} failed`] : []),
-      ...(paid.length > 0 ? [`paid ${oneLine(sums(paid))}`] : []),
-      ...(done === 0 || done === total ? [] : [timeLeft(((now() - startedAt) / done) * (total - done))]),
+      `[${name === undefined ? done : done + 1}/${total}]`,
+      failed > 0 ? `${failed} failed` : "",
+      done === 0 || done === total ? "" : timeLeft(((now() - startedAt) / done) * (total - done)),
+      oneLine(name ?? ""),
+      paid.length > 0 ? `paid ${oneLine(sums(paid))}` : "",
     ];
-    return parts.length > 0 ? `  ${parts.join(", ")}` : "";
-  };
+    return parts.filter((part) => part !== "").join("  ");
+  }
   return {
     started(name: string) {
       if (!live) return;
       clear();
-      const text = `[${done + 1}/${total}]${counts()}  ${oneLine(name)}`;
-      output.write(text.slice(0, (output.columns || 80) - 1));
+      output.write(counts(name).slice(0, (output.columns || 80) - 1));
     },
     finished(name: string, report: CheckReport | undefined) {
       done += 1;
@@ -76,8 +78,7 @@ export function createProgress(output: Output, total: number, mostLines?: number
       }
       if (verdict === "fail") failed += 1;
       created.push(...(report?.created ?? []));
-      if (!live && mostLines === undefined && done % checksBetweenCounts === 0)
-        output.write(`[${done}/${total}]${counts()}\n`);
+      if (!live && mostLines === undefined && done % checksBetweenCounts === 0) output.write(`${counts()}\n`);
       const needsAttention = verdict !== "pass" && verdict !== "observed" && verdict !== "not-applicable";
       // On a terminal, only the checks that need attention get a line that stays.
       if (!needsAttention && (live || mostLines !== undefined)) return;
