@@ -2,7 +2,7 @@
 // it to others, and that reading it or opening a link pays nothing (§4.1 to §4.3, §5, D3, D4, D19, D42).
 import { judges, type Context, given } from "../../check.ts";
 import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
-import { expectData, expectHidden, expectStatus, shows } from "../../steps/expect.ts";
+import { expectData, expectHidden, expectStatus } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
 import { probesOf, sendProbe, wrongKey } from "../../steps/probes.ts";
 import { type Body, checkoutBody } from "../../steps/bodies.ts";
@@ -27,7 +27,7 @@ const probesAtOnce = 6;
 async function ownerReads(context: Context, id: RequirementId, path: string, secrets: readonly string[]) {
   const response = await get(context, path);
   const isSeen = response.status === 200 && secrets.every((secret) => response.text.includes(secret));
-  shows(context, id, response, isSeen, `200 with the record for its owner at GET ${path}`);
+  context.judge(id, isSeen, `200 with the record for its owner at GET ${path}`, response);
 }
 
 /**
@@ -41,11 +41,11 @@ async function judgeRead(context: Context, id: RequirementId, path: string, secr
     if (probe.kind !== "missing") return;
     const send = (method: string) => context.target.send(probe.change({ method, path, effect, key: "none" }));
     const head = await send("HEAD");
-    shows(context, id, head, !is2xx(head), `no 2xx for HEAD ${probe.what}`);
+    context.judge(id, !is2xx(head), `no 2xx for HEAD ${probe.what}`, head);
     for (const method of ["OPTIONS", "TRACE"]) {
       const response = await send(method);
       const isHidden = !secrets.some((secret) => response.text.includes(secret));
-      shows(context, id, response, isHidden, `no record for ${method} ${probe.what}`);
+      context.judge(id, isHidden, `no record for ${method} ${probe.what}`, response);
     }
   });
   await ownerReads(context, id, path, secrets);
@@ -301,7 +301,7 @@ export const checks = [
     for (const [what, response] of await ask(context, "disbursements", reference, [...others, further])) {
       // A shorter reference may belong to another disbursement.
       const found = is2xx(response) && dataOf(response)["merchantsReference"] === body["reference"];
-      shows(context, id, response, !found, `no record for its reference ${what}`);
+      context.judge(id, !found, `no record for its reference ${what}`, response);
     }
     for (const [what, { status }] of await ask(context, "disbursements", reference, spellings))
       context.observe("access.reference-spelling", what, status ?? "no response");
@@ -332,7 +332,7 @@ export const checks = [
         const response = await list(change(fresh));
         const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);
         const expected = `no record of ${fresh} in the list of ${kind} for that reference ${what}`;
-        shows(context, id, response, !found, expected);
+        context.judge(id, !found, expected, response);
       }
     }
   }),

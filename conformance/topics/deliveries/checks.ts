@@ -1,6 +1,6 @@
 // Checks the lists of events and deliveries, and which deliveries can be replayed, and by whom (D13, D18).
 import { judges, type Context, type Check } from "../../check.ts";
-import { expectData, expectStatus, same, shows } from "../../steps/expect.ts";
+import { expectData, expectStatus, same } from "../../steps/expect.ts";
 import { arrived, type Box, expectAttempts, first, idOf, mailbox, webhooks } from "../../steps/notifications.ts";
 import { isPage, listed } from "../../steps/responses.ts";
 import { get, pages } from "../../steps/requests.ts";
@@ -74,7 +74,7 @@ export async function expectDelivery(
   const received = attempts.map(({ httpStatus = "none" }) => httpStatus);
   const actual = { received: box.received.length, responses: received, status: delivery["status"] };
   const expected = { received: responses.length, responses, status };
-  same(context, id, { what: "the delivery:", actual, expected }, response);
+  same(context, id, "the delivery:", actual, expected, response);
   return { response, delivery, attempts };
 }
 
@@ -108,7 +108,7 @@ export const checks: readonly Check[] = [
     const own = await get(context, `/sandbox/events?reference=${older.reference}`);
     const actual = listed(own).map((event) => ({ reference: event["reference"], id: event["id"] }));
     const expected = [{ reference: older.reference, id: older.id }];
-    same(context, id, { what: "the events of the record:", actual, expected }, own);
+    same(context, id, "the events of the record:", actual, expected, own);
     // Payouts of other checks may settle meanwhile, so other events may be listed before and between these events.
     const seen: unknown[] = [];
     const read: TargetResponse[] = [];
@@ -131,14 +131,14 @@ export const checks: readonly Check[] = [
       await expectDelivery(context, id, made, [response], status);
       const other = await get(context, `/sandbox/deliveries?reference=${made.reference}&status=pending`);
       const isEmpty = isPage(other) && listed(other).length === 0;
-      shows(context, id, other, isEmpty, "no delivery of the record with status pending");
+      context.judge(id, isEmpty, "no delivery of the record with status pending", other);
     }
   }),
   judges("sandbox.replay", { pays: 2, needs: [...timed, "replay"] }, async (context, judged) => {
     const { box, id } = await logged(context, respondWith(204));
     expectStatus(context, judged, await replay(context, id), 200, "for a replay");
     const received = await arrived(context, box, 2);
-    same(context, judged, { what: "webhook-ids", actual: received.map(idOf), expected: [id, id] });
+    same(context, judged, "webhook-ids", received.map(idOf), [id, id]);
     const waiting = await logged(context, (response, attempt) => {
       // Without this wait the next attempt could be made before the replay.
       if (attempt < 2) response.writeHead(503, { "retry-after": "3600" }).end();

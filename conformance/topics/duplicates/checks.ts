@@ -59,7 +59,7 @@ export const checks = [
       expectStatus(context, id, response, [400, 409, 422], when);
       const found = await verifyDisbursement(context, reference);
       const record = `after ${what}, the first record`;
-      same(context, id, { what: record, actual: recordIn(found, body), expected: recordOf(body, { reference, fee }) });
+      same(context, id, record, recordIn(found, body), recordOf(body, { reference, fee }));
     }
     const again = await payInvalid(context, body);
     expectStatus(context, id, again, 409, "for the reference after these requests");
@@ -98,7 +98,7 @@ export const checks = [
     const known = all.every((status) => ["pending", "success", "failed"].includes(status));
     const seenInOrder = all.join(", then ");
     const expected = "pending, then success or failed";
-    context.judge("status.settles", ended && known, expected, seenInOrder, context.responses);
+    context.judge("status.settles", ended && known, expected, seenInOrder);
     if (!ended) {
       for (const each of [id, moves] as const) context.couldNotRun(each, "the payout did not settle");
       return;
@@ -107,19 +107,19 @@ export const checks = [
     for (let round = 0; round < 6; round += 1) {
       const found = await Promise.all(Array.from({ length: someTogether }, () => verified(context, reference)));
       for (const { data, response } of found) {
-        same(context, id, { what: later, actual: data.status, expected: final.status }, response);
+        same(context, id, later, data.status, final.status, response);
         const what = "once the status is final, the record";
-        same(context, moves, { what, actual: data, expected: final }, response);
+        same(context, moves, what, data, final, response);
       }
     }
     const before = dataOf(first);
     if (before["status"] !== final.status) {
       const moved = Date.parse(final.updatedAt) > Date.parse(textOf(before["updatedAt"]));
       const times = `${textOf(before["updatedAt"])}, then ${final.updatedAt}`;
-      context.judge(moves, moved, "a later updatedAt after the status change", times, context.responses);
+      context.judge(moves, moved, "a later updatedAt after the status change", times);
     }
     const what = "the fields other than status, failure and updatedAt";
-    same(context, moves, { what, actual: unchanging(final), expected: unchanging(before) });
+    same(context, moves, what, unchanging(final), unchanging(before));
   }),
   judges(
     ["uniqueness.failed-counts", "status.final-stays"],
@@ -136,7 +136,7 @@ export const checks = [
       const when = "for the reference of a failed disbursement";
       expectStatus(context, id, again, 409, when, [response, again]);
       const { data: record } = await verified(context, reference);
-      same(context, "status.final-stays", { what: later, actual: record.status, expected: "failed" });
+      same(context, "status.final-stays", later, record.status, "failed");
     },
   ),
   judges("uniqueness.refused-leaves-none", { pays: 2 }, async (context, id) => {

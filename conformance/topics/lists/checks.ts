@@ -1,6 +1,6 @@
 // Checks the lists of records: their order, pages and filters, and that they leave out no status (D1, D6, D42).
 import { judges, type Check, type Context, given } from "../../check.ts";
-import { expectStatus, same, shows } from "../../steps/expect.ts";
+import { expectFields, expectStatus, same } from "../../steps/expect.ts";
 import { atOnce, get, pages, verifyCheckout } from "../../steps/requests.ts";
 import { cursorOf, dataOf, isPage, listed } from "../../steps/responses.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
@@ -91,7 +91,7 @@ export const checks: readonly Check[] = [
       all.unshift(await make(context, kind));
       const response = await get(context, `/v1/${kind}?${since(oldest)}`);
       const expected = `the three newest ${kind}, newest first, each equal to the record from verify`;
-      shows(context, id, response, equal(listed(response), all), expected);
+      context.judge(id, equal(listed(response), all), expected, response);
     }
   }),
   judges("lists.pages", { pays: 4, needs }, async (context, id) => {
@@ -144,7 +144,7 @@ export const checks: readonly Check[] = [
         const response = await get(context, `/v1/${kind}?${query}`);
         const references = expected.map(({ reference }) => reference);
         const ok = isPage(response) && equal(referencesOf(response), references);
-        shows(context, id, response, ok, `${references.join() || `no ${kind}`} for ${query}`);
+        context.judge(id, ok, `${references.join() || `no ${kind}`} for ${query}`, response);
       }
     }
   }),
@@ -171,7 +171,7 @@ export const checks: readonly Check[] = [
       for (const query of ["", named(record)]) {
         const response = await get(context, `/v1/${kind}?${query}`, { key: "second" });
         const isApart = isPage(response) && !response.text.includes(record.reference);
-        shows(context, id, response, isApart, `no record of another merchant in the list of ${kind}`);
+        context.judge(id, isApart, `no record of another merchant in the list of ${kind}`, response);
       }
       const cursor = cursorOf(await get(context, `/v1/${kind}?limit=1`));
       const foreign = await get(context, `/v1/${kind}?cursor=${cursor}`, { key: "second" });
@@ -182,7 +182,7 @@ export const checks: readonly Check[] = [
     const expectListed = async (kind: Kind, reference: string, status: string) => {
       const response = await get(context, `/v1/${kind}?limit=100&merchantsReference=${reference}`);
       const actual = listed(response).map((record) => record["status"]);
-      same(context, id, { what: `statuses of the ${kind}:`, actual, expected: [status] }, response);
+      same(context, id, `statuses of the ${kind}:`, actual, [status], response);
     };
     for (const [suffix, status] of Object.entries(payouts)) {
       const reference = context.fresh();
@@ -205,20 +205,13 @@ export const checks: readonly Check[] = [
     const seconds = (Date.parse(textOf(updatedAt)) - Date.parse(textOf(createdAt))) / 1000;
     context.judge(id, seconds >= 60, "updatedAt at least 60 s after createdAt", `${seconds} s after it`, response);
   }),
-  judges(["lists.invalid-filters", "error-code.fields"], {}, async (context, id) => {
+  judges(["lists.invalid-filters", "error-code.fields", "error-body.names-fields"], {}, async (context, id) => {
     for (const kind of kinds) {
       for (const [query, status] of invalid(context)) {
         const path = `/v1/${kind}?${query}`;
         const response = await get(context, path);
         expectStatus(context, id, response, status, `for GET ${path}`);
-        const { fields } = (response.json ?? {}) as { fields?: { path?: unknown }[] };
-        const actual = Array.isArray(fields) ? fields.map((field) => field.path) : [];
-        same(
-          context,
-          "error-code.fields",
-          { what: `fields for GET ${path}:`, actual, expected: query.split("=", 1) },
-          response,
-        );
+        expectFields(context, response, query.split("=", 1), `for GET ${path}`);
       }
     }
   }),

@@ -5,7 +5,7 @@ import { exceeded } from "../../allowances/table.ts";
 import { judges, type Context } from "../../check.ts";
 import { differentReferences, lookalikes, missingWords } from "../../generate/references.ts";
 import { counted } from "../../report/words.ts";
-import { expectData, expectNone, expectStatus, holds, same } from "../../steps/expect.ts";
+import { expectData, expectNone, expectStatus, same } from "../../steps/expect.ts";
 import { disbursementBody, checkoutBody } from "../../steps/bodies.ts";
 import { dataOf, isRefusal } from "../../steps/responses.ts";
 import { get, pay, startCheckout } from "../../steps/requests.ts";
@@ -89,7 +89,7 @@ export const checks = [
     for (const [prefix, kind, reference] of made) {
       const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
       const expected = `${prefix} followed by enough characters for 80 random bits`;
-      context.judge(id, ok, expected, reference, context.responses);
+      context.judge(id, ok, expected, reference);
       const response = await get(context, `/v1/${kind}/${reference}`);
       const recordId = textOf(dataOf(response)["id"]);
       context.judge("references.record-ids", uuid7.test(recordId), "a version 7 UUID", recordId, response);
@@ -104,7 +104,7 @@ export const checks = [
     for (const [kind, references] of Object.entries(made)) {
       const bits = Math.round(unknownBits(references));
       const expected = `80 random bits in each reference of ${kind}, of which ${compared} references show ${leastShown}`;
-      holds(context, id, bits >= leastShown, expected, `${bits} bits: ${references.join(", ")}`);
+      context.judge(id, bits >= leastShown, expected, [`${bits} bits: ${references.join(", ")}`]);
     }
   }),
   judges("references.customer", { pays: 3, needs: ["safe-numbers"] }, async (context, id) => {
@@ -117,12 +117,12 @@ export const checks = [
       const { reference } = await paid(context, { phoneNumber });
       const { data, response } = await verified(context, reference);
       const expected = `Customer ${phoneNumber.slice(-4)}`;
-      same(context, id, { what: "name", actual: data.customer.name, expected }, response);
+      same(context, id, "name", data.customer.name, expected, response);
       customers.push(data.customer.id);
     }
     const ok = equal(customers[0], customers[1]) && !equal(customers[0], customers[2]);
     const expected = "the same id for the same number, and a different id for another number";
-    context.judge(id, ok, expected, customers.join(", "), context.responses);
+    context.judge(id, ok, expected, customers.join(", "));
   }),
   judges(
     ["create.references-apart", "limits.reference-as-sent"],

@@ -7,7 +7,7 @@ import { counted } from "../../report/words.ts";
 import { hasControl } from "../../run-options.ts";
 import { asJson, type Body, checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { finishAny } from "../../steps/checkouts.ts";
-import { expectNone, same, shows } from "../../steps/expect.ts";
+import { expectNone, same } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
 import { wrongKey } from "../../steps/probes.ts";
 import { judgeRecord, paid, sameRecord, started, verified } from "../../steps/records.ts";
@@ -293,7 +293,7 @@ export const checks = [
     const response = await startCheckout(context, body);
     const expected = "200 with amount 88 for a checkout whose reference was only in refused requests";
     const ok = is2xx(response) && dataOf(response)["amount"] === 88;
-    shows(context, id, response, ok, expected, [...responses, response]);
+    context.judge(id, ok, expected, response, [...responses, response]);
     await advance(context, 1860);
     judgeAddresses(context);
   }),
@@ -306,10 +306,7 @@ export const checks = [
     const judgeListed = async (expected: number) => {
       for (const kind of ["disbursements", "checkouts"]) {
         const list = await get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
-        same(context, id, { what: `number of listed ${kind}`, actual: listed(list).length, expected }, [
-          ...refusals,
-          list,
-        ]);
+        same(context, id, `number of listed ${kind}`, listed(list).length, expected, [...refusals, list]);
       }
     };
     await judgeListed(0);
@@ -390,7 +387,7 @@ export const checks = [
       for (const field of ["amount", "webhookURL"] as const) {
         const expected = bodies[winner]?.[field];
         if (expected !== undefined)
-          same(context, id, { what: `the accepted request's ${field}`, actual: data[field], expected }, responses);
+          same(context, id, `the accepted request's ${field}`, data[field], expected, responses);
       }
       judgeAddresses(context);
     },
