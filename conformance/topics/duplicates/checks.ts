@@ -139,15 +139,6 @@ export const checks = [
       same(context, "status.final-stays", later, record.status, "failed");
     },
   ),
-  judges("uniqueness.refused-leaves-none", { pays: 2 }, async (context, id) => {
-    for (const over of [{ amount: "100" }, { phoneNumber: "12" }]) {
-      const body = disbursementBody(context);
-      const refused = await payInvalid(context, { ...body, ...over });
-      const response = await pay(context, body);
-      const when = `for a reference whose first request got ${refused.status ?? "no response"}`;
-      expectStatus(context, id, response, 200, when, [refused, response]);
-    }
-  }),
   judges(
     ["uniqueness.per-merchant", "uniqueness.merchants-apart"],
     { pays: 2, needs: ["second-key"] },

@@ -101,13 +101,18 @@ export async function awaitAndJudge(context: Context, last: Paid | undefined) {
  * Sends a valid disbursement whose reference was used in refused requests only, and judges its record. Returns undefined
  * if the target refuses it.
  */
-async function payAfter(context: Context, id: RequirementId, reference: string, refused: readonly TargetResponse[]) {
+async function payAfter(
+  context: Context,
+  ids: RequirementId | readonly RequirementId[],
+  reference: string,
+  refused: readonly TargetResponse[],
+) {
   const box = context.receiver?.openMailbox();
   const body = disbursementBody(context, { reference, ...addressOf(box) });
   const response = await pay(context, body);
   const before = refused.map(({ status }) => status ?? "no response").join(", ");
   const when = `for a valid request after requests with its reference got ${before}`;
-  const isPaid = await judgeRecord(context, id, body, response, when, refused);
+  const isPaid = await judgeRecord(context, ids, body, response, when, refused);
   return isPaid ? { reference: textOf(dataOf(response)["reference"]), box } : undefined;
 }
 
@@ -126,7 +131,7 @@ async function payAnother(context: Context): Promise<Paid> {
  */
 export async function refuseThenPay(
   context: Context,
-  id: RequirementId,
+  ids: RequirementId | readonly RequirementId[],
   cases: readonly Refusable[],
   counts = isRefused,
 ): Promise<{ judged: boolean; paid?: Paid }> {
@@ -143,14 +148,14 @@ export async function refuseThenPay(
       continue;
     }
     if (is2xx(response) && refused.length > 0) {
-      judged = context.judge(id, true, "a free reference", "a later request with the reference was accepted", refused);
+      judged = context.judge(ids, true, "a free reference", "a later request with the reference was accepted", refused);
     }
     // The reference is used now, or may be used.
     reference = context.fresh();
     refused = [];
   }
   if (refused.length === 0) return { judged };
-  const first = (await payAfter(context, id, reference, refused)) ?? (await payAnother(context));
+  const first = (await payAfter(context, ids, reference, refused)) ?? (await payAnother(context));
   return { judged: true, paid: first };
 }
 
@@ -248,10 +253,10 @@ const open = [
   cases.map(([what, change]): Refusable => [what, (...given) => ({ effect: "moves-money", ...change(...given) })]),
 );
 
-const stated: [id: RequirementId, cases: Refusable[]][] = [
-  ["refused.unauthenticated-leaves-nothing", unauthenticated],
-  ["refused.invalid-leaves-nothing", invalid],
-  ["refused.malformed-leaves-nothing", notRequests],
+const stated: [ids: readonly RequirementId[], cases: Refusable[]][] = [
+  [["refused.unauthenticated-leaves-nothing"], unauthenticated],
+  [["refused.invalid-leaves-nothing", "uniqueness.refused-leaves-none"], invalid],
+  [["refused.malformed-leaves-nothing"], notRequests],
 ];
 
 const unchanged = "refused.existing-unchanged";
@@ -326,9 +331,9 @@ export const checks = [
     async (context) => judgeAddresses(context, true),
   ),
 
-  ...stated.map(([requirement, cases]) =>
-    judges([requirement, noWebhook], costOf(cases), async function* (context, id) {
-      const { judged, paid: last } = await refuseThenPay(context, id, cases);
+  ...stated.map(([ids, cases]) =>
+    judges([...ids, noWebhook], costOf(cases), async function* (context) {
+      const { judged, paid: last } = await refuseThenPay(context, ids, cases);
       if (!judged) throw new Prerequisite("a refusal of an invalid request", "every such request was accepted");
       yield;
       await awaitAndJudge(context, last);
