@@ -2,7 +2,7 @@
 // causes a 5xx (§7, §9, D1, D2, D20, D26).
 import { judges, type Context, type Check } from "../../check.ts";
 import { bothRefused, expectFields, expectStatus } from "../../steps/expect.ts";
-import { asJson, disbursementBody } from "../../steps/bodies.ts";
+import { asJson, disbursementBody, siteOf } from "../../steps/bodies.ts";
 import { get, type More, payInvalid, startInvalidCheckout, verifyDisbursement } from "../../steps/requests.ts";
 import { is4xx } from "../../steps/responses.ts";
 import { paid } from "../../steps/records.ts";
