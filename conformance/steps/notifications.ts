@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { given, Prerequisite, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Notification, Receiver, Responder } from "../target/receiver.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "./several.ts";
 import { same } from "./expect.ts";
 import { isAccepted } from "../target/exchange.ts";
 import { dataOf } from "./responses.ts";

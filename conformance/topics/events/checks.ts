@@ -19,7 +19,7 @@ import { settled } from "../../steps/settlement.ts";
 import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import type { Notification } from "../../target/receiver.ts";
 import { equal, textOf } from "../../target/values.ts";
-import { delivered, respondWith } from "../deliveries/checks.ts";
+import { delivered, respondWith } from "../../steps/deliveries.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const forms: [header: string, form: RegExp][] = [

@@ -15,9 +15,8 @@ import {
 } from "../../history/webhooks.ts";
 import { counted } from "../../report/words.ts";
 import { hasControl } from "../../run-options.ts";
-import { eventually } from "../../steps/eventually.ts";
+import { eventually, lookAt, lookAtOpen, retrievable } from "../../steps/several.ts";
 import { expectNone, expectStatus } from "../../steps/expect.ts";
-import { lookAt, lookAtOpen, retrievable } from "../../steps/looks.ts";
 import { eventName, patienceOf, requestsBehind } from "../../steps/notifications.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { dataOf, isRefusal, leavesOf } from "../../steps/responses.ts";

@@ -1,7 +1,7 @@
 // Checks the retries of failed deliveries: which response ends a delivery, when the next attempt is made, and what the
 // log says (D13). Some checks move no clock, to notice a sandbox that processes due work only during an advance (D18).
 import { judges, type Check, type Context } from "../../check.ts";
-import { eventually } from "../../steps/eventually.ts";
+import { eventually } from "../../steps/several.ts";
 import { expectData, same } from "../../steps/expect.ts";
 import { arrived, expectAttempts, first, idOf, mailbox, webhooks } from "../../steps/notifications.ts";
 import { paid, verified } from "../../steps/records.ts";
@@ -18,7 +18,7 @@ import {
   logged,
   replay,
   respondWith,
-} from "../deliveries/checks.ts";
+} from "../../steps/deliveries.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 /** The intervals between attempts, in seconds. Each actual interval may be up to 20 % shorter or longer. */

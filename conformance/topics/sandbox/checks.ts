@@ -12,7 +12,7 @@ import { paid, verified, started } from "../../steps/records.ts";
 import { advance, finishCheckout, forcing, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
-import { delivered, deliveryOf, logged, respondWith } from "../deliveries/checks.ts";
+import { delivered, deliveryOf, logged, respondWith } from "../../steps/deliveries.ts";
 
 const operations: [control: Control, method: string, path: string][] = [
   ["time", "GET", "/sandbox/clock"],

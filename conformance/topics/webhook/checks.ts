@@ -4,7 +4,7 @@ import { judges, type Context, type Check } from "../../check.ts";
 import { hasControl } from "../../run-options.ts";
 import type { Notification } from "../../target/receiver.ts";
 import { shapeOf, checkoutStatus, ended, noneEnded, textsIn } from "../../steps/checkouts.ts";
-import { respondWith } from "../deliveries/checks.ts";
+import { respondWith } from "../../steps/deliveries.ts";
 import { arrived, eventName, expectArrival, expectNotification, first, mailbox } from "../../steps/notifications.ts";
 import { checkoutBody } from "../../steps/bodies.ts";
 import { dataOf } from "../../steps/responses.ts";
