@@ -72,8 +72,7 @@ export async function expectDelivery(
   const { response, delivery, attempts } = await deliveryOf(context, reference);
   const received = attempts.map(({ httpStatus = "none" }) => httpStatus);
   const actual = { received: box.received.length, responses: received, status: delivery["status"] };
-  const expected = { received: responses.length, responses, status };
-  same(context, id, "the delivery:", actual, expected, response);
+  same(context, id, "the delivery:", actual, { received: responses.length, responses, status }, response);
   return { response, delivery, attempts };
 }
 

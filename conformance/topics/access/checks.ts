@@ -271,8 +271,7 @@ export const checks = [
     await openAll(context, response, []);
     await advance(context, 60);
     const record = await verifyCheckout(context, reference);
-    const when = "after the link was opened";
-    expectData(context, id, record, { status: "pending" }, when);
+    expectData(context, id, record, { status: "pending" }, "after the link was opened");
   }),
 
   judges(["reads.pay-nothing", "refused.no-webhook"], costOf(reads), async function* (context, id) {
@@ -290,8 +289,7 @@ export const checks = [
     const { data: before } = await settled(context, reference);
     for (const { query = "", ...more } of looks) await get(context, pathOf(reference) + query, { effect, ...more });
     const { data, response } = await verified(context, reference);
-    const what = "after it was verified several times, the record";
-    sameRecord(context, id, what, [before, data], [response]);
+    sameRecord(context, id, "after it was verified several times, the record", [before, data], [response]);
   }),
 
   judges(["access.whole-reference", "access.reference-spelling"], { pays: 1 }, async (context, id) => {
@@ -314,8 +312,7 @@ export const checks = [
       ...(await ask(context, "checkouts", checkout, [...spellings, ...others])),
     ];
     for (const [what, response] of asked) {
-      const when = `at GET ${response.request.path.slice(0, 80)}, a reference ${what}`;
-      expectStatus(context, id, response, 404, when);
+      expectStatus(context, id, response, 404, `at GET ${response.request.path.slice(0, 80)}, a reference ${what}`);
     }
   }),
   judges("access.exact-filter", { pays: 1 }, async (context, id) => {
@@ -331,8 +328,7 @@ export const checks = [
       for (const [what, change] of [...others, ...spellings].filter(([, changed]) => changed(fresh) !== fresh)) {
         const response = await list(change(fresh));
         const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);
-        const expected = `no record of ${fresh} in the list of ${kind} for that reference ${what}`;
-        context.judge(id, !found, expected, response);
+        context.judge(id, !found, `no record of ${fresh} in the list of ${kind} for that reference ${what}`, response);
       }
     }
   }),

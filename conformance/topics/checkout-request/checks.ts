@@ -49,8 +49,7 @@ export const checks = [
     const { response: first } = await started(context, { ...shared, webhookURL: someAddress(context) });
     const response = await pay(context, disbursementBody(context, { ...shared, webhookURL: someAddress(context) }));
     if (hasControl(context.options, "finish")) await finishAny(context, first, "success");
-    const when = "for a disbursement with a checkout's reference";
-    expectStatus(context, id, response, 200, when, [first, response]);
+    expectStatus(context, id, response, 200, "for a disbursement with a checkout's reference", [first, response]);
   }),
   judges("checkout-request.locale", {}, async (context, id) => {
     for (const locale of ["en", "fr"]) {

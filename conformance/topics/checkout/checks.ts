@@ -223,8 +223,7 @@ export const checks = [
     const first = await accepted(context, body);
     const second = referencesOf(await accepted(context, body));
     const own = referencesOf(first).filter((text) => !second.includes(text));
-    const expected = "a reference that differs from the other checkout's reference";
-    context.judge(id, own.length > 0, expected, first);
+    context.judge(id, own.length > 0, "a reference that differs from the other checkout's reference", first);
   }),
   judges("checkout.malformed-refused", {}, async (context, id) => {
     for (const [what, body] of [...bodiesOf(checkoutBody(context)), ["an empty object", "{}"] as const])
@@ -257,8 +256,7 @@ export const checks = [
     const made = await startAll(context);
     const links = made.map(({ link }) => link);
     const differ = new Set(links).size === links.length;
-    const expected = "a different link for each checkout";
-    context.judge(id, differ, expected, links.join(", "));
+    context.judge(id, differ, "a different link for each checkout", links.join(", "));
     let recognised = false;
     // The pages are opened in reverse order, so that the check notices a page that always shows the latest or the
     // first checkout.

@@ -55,8 +55,7 @@ export const checks = [
     const { fee } = data;
     for (const [what, over] of invalid) {
       const response = await payInvalid(context, { ...body, ...over });
-      const when = `for a duplicate reference with ${what}`;
-      expectStatus(context, id, response, [400, 409, 422], when);
+      expectStatus(context, id, response, [400, 409, 422], `for a duplicate reference with ${what}`);
       const found = await verifyDisbursement(context, reference);
       const record = `after ${what}, the first record`;
       same(context, id, record, recordIn(found, body), recordOf(body, { reference, fee }));
@@ -96,9 +95,7 @@ export const checks = [
     const ended = final.status === "success" || final.status === "failed";
     const all = [created.status, early.status, ...seen].filter((status, index, list) => status !== list[index - 1]);
     const known = all.every((status) => ["pending", "success", "failed"].includes(status));
-    const seenInOrder = all.join(", then ");
-    const expected = "pending, then success or failed";
-    context.judge("status.settles", ended && known, expected, seenInOrder);
+    context.judge("status.settles", ended && known, "pending, then success or failed", all.join(", then "));
     if (!ended) {
       for (const each of [id, moves] as const) context.couldNotRun(each, "the payout did not settle");
       return;
@@ -108,8 +105,7 @@ export const checks = [
       const found = await Promise.all(Array.from({ length: someTogether }, () => verified(context, reference)));
       for (const { data, response } of found) {
         same(context, id, later, data.status, final.status, response);
-        const what = "once the status is final, the record";
-        same(context, moves, what, data, final, response);
+        same(context, moves, "once the status is final, the record", data, final, response);
       }
     }
     const before = dataOf(first);
@@ -118,8 +114,7 @@ export const checks = [
       const times = `${textOf(before["updatedAt"])}, then ${final.updatedAt}`;
       context.judge(moves, moved, "a later updatedAt after the status change", times);
     }
-    const what = "the fields other than status, failure and updatedAt";
-    same(context, moves, what, unchanging(final), unchanging(before));
+    same(context, moves, "the fields other than status, failure and updatedAt", unchanging(final), unchanging(before));
   }),
   judges(
     ["uniqueness.failed-counts", "status.final-stays"],
@@ -133,8 +128,7 @@ export const checks = [
         return;
       }
       const again = await pay(context, body);
-      const when = "for the reference of a failed disbursement";
-      expectStatus(context, id, again, 409, when, [response, again]);
+      expectStatus(context, id, again, 409, "for the reference of a failed disbursement", [response, again]);
       const { data: record } = await verified(context, reference);
       same(context, "status.final-stays", later, record.status, "failed");
     },
@@ -145,8 +139,7 @@ export const checks = [
     async (context, id) => {
       const { body, reference, response: own } = await paid(context);
       const other = await pay(context, body, { key: "second" });
-      const when = "for another merchant's request with the same reference";
-      expectStatus(context, id, other, 200, when, [own, other]);
+      expectStatus(context, id, other, 200, "for another merchant's request with the same reference", [own, other]);
       const { reference: theirs } = dataOf(other);
       given(typeof theirs === "string", "a disbursement of the second merchant", other);
       const crossed = [await verifyDisbursement(context, reference, { key: "second" })];

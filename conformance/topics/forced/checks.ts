@@ -105,8 +105,7 @@ export const checks: readonly Check[] = [
       const reference = again.headers["location"]?.split("/").at(-1);
       given(again.status === 409 && reference !== undefined, "409 with the Location of the disbursement", again);
       const { data } = await settledByClock(context, decodeURIComponent(reference));
-      const what = `after the settle delay, for a number ending in ${suffix}, status`;
-      same(context, id, what, data.status, "success");
+      same(context, id, `after the settle delay, for a number ending in ${suffix}, status`, data.status, "success");
     }
   }),
   judges("forced.failure-codes", { pays: Object.keys(codes).length, needs }, async function* (context, id) {

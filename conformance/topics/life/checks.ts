@@ -382,8 +382,7 @@ export const checks = [
       const evidence = [...requestsBehind(context, notification), ...(read ? [read] : [])];
       return actual === undefined ? [] : [{ actual, evidence }];
     });
-    const looked = counted(received.length, "webhook");
-    expectNone(context, id, "the record's event and data", faults, looked);
+    expectNone(context, id, "the record's event and data", faults, counted(received.length, "webhook"));
   }),
 
   judges(

@@ -91,8 +91,7 @@ export const checks: readonly Check[] = [
     const isMoved = isJustAfter(nowIn(moved) - nowIn(before), hourMs);
     context.judge(id, isMoved, "a clock one hour later", moved, [before, moved]);
     const { data, response } = await verified(context, reference);
-    const what = "status of the due payout at the response:";
-    same(context, id, what, data.status, "failed", [moved, response]);
+    same(context, id, "status of the due payout at the response:", data.status, "failed", [moved, response]);
     const age = Date.parse(data.updatedAt) - Date.parse(data.createdAt);
     const expected = "settled when it was due, not at the end of the advance";
     context.judge(id, age > 0 && age < 600_000, expected, `settled ${age} ms after its creation`, [moved, response]);
@@ -120,8 +119,7 @@ export const checks: readonly Check[] = [
     const [after, end] = [nowIn(await readClock(context, "second")), nowIn(await readClock(context))];
     if (!(end - start >= 2 * hourMs)) throw new Prerequisite("an own clock two hours later", `${end - start} ms later`);
     const moved = after - before;
-    const expected = "no advance of the other merchant's clock";
-    context.judge(id, moved < slackMs, expected, `${moved} ms later`);
+    context.judge(id, moved < slackMs, "no advance of the other merchant's clock", `${moved} ms later`);
   }),
   judges(
     ["sandbox.clock-bounds", "error-code.fields", "error-body.names-fields"],
@@ -186,8 +184,7 @@ export const checks: readonly Check[] = [
     const expectState = async (when: string, expected: { status: string; attempts: number }) => {
       const response = await verifyCheckout(context, textOf(dataOf(created)["reference"]), { key: "second" });
       const { status, createdAt } = dataOf(response);
-      const actual = { status, attempts: box.received.length };
-      same(context, id, `checkout and webhook ${when}:`, actual, expected, response);
+      same(context, id, `checkout and webhook ${when}:`, { status, attempts: box.received.length }, expected, response);
       return Date.parse(textOf(createdAt));
     };
     const createdAt = await expectState("before", { status: "pending", attempts: 2 });
@@ -212,8 +209,7 @@ export const checks: readonly Check[] = [
       const first = await get(context, list);
       const second = await get(context, `${list}&cursor=${cursorOf(first)}`);
       const actual = [first, second].flatMap(listed).map(({ reference }) => reference);
-      const expected = [newer.reference, older.reference];
-      same(context, id, "references on two pages:", actual, expected, [first, second]);
+      same(context, id, "references on two pages:", actual, [newer.reference, older.reference], [first, second]);
     }
   }),
   judges("sandbox.cursors", { pays: 2, needs: [...logs, "second-key"] }, async (context, id) => {
