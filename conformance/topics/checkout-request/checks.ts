@@ -1,6 +1,5 @@
 // Checks the response to a checkout, the merchant's reference, and the checkout's record and states (D3, D6).
 import { judges, type Context } from "../../check.ts";
-import { hasControl } from "../../run-options.ts";
 import { expectData, expectOneAccepted, expectStatus, same } from "../../steps/expect.ts";
 import { atOnce, pay, startCheckout, startInvalidCheckout, verifyCheckout } from "../../steps/requests.ts";
 import { checkoutBody, disbursementBody, someAddress } from "../../steps/bodies.ts";
@@ -48,7 +47,7 @@ export const checks = [
     const shared = { reference: context.fresh(), amount: usualAmount };
     const { response: first } = await started(context, { ...shared, webhookURL: someAddress(context) });
     const response = await pay(context, disbursementBody(context, { ...shared, webhookURL: someAddress(context) }));
-    if (hasControl(context.options, "finish")) await finishAny(context, first, "success");
+    await finishAny(context, first, "success");
     expectStatus(context, id, response, 200, "for a disbursement with a checkout's reference", [first, response]);
   }),
   judges("checkout-request.locale", {}, async (context, id) => {

@@ -242,10 +242,9 @@ export const checks = [
     const all = made.filter(({ response }) => is2xx(response) && linkOf(response) !== undefined);
     given(all.length > 0, "a 2xx with a link for a checkout", made[0]!.response);
     context.judge(acceptedId, true, "2xx", `2xx for ${all.length} checkouts`, all[0]!.response);
-    const ends = hasControl(context.options, "finish");
     await several([...all.entries()], concurrency, async ([index, each]) => {
-      const outcome = ends ? outcomes[index % outcomes.length] : undefined;
-      const isEnded = outcome !== undefined && (await finishAny(context, each.response, outcome)) !== undefined;
+      const outcome = outcomes[index % outcomes.length];
+      const isEnded = outcome !== undefined && (await finishAny(context, each.response, outcome));
       if (context.options.profile === "core") return;
       await judgeRecord(context, each, isEnded ? { status: outcome } : {});
       await judgeRepeat(context, each);

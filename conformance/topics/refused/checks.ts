@@ -4,7 +4,6 @@ import { judges, type Context, Prerequisite } from "../../check.ts";
 import { alteredKeys } from "../../generate/bypasses.ts";
 import { usualAmount } from "../../generate/plan.ts";
 import { counted } from "../../report/words.ts";
-import { hasControl } from "../../run-options.ts";
 import { asJson, type Body, checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { finishAny } from "../../steps/checkouts.ts";
 import { expectNone, same } from "../../steps/expect.ts";
@@ -285,9 +284,7 @@ export const checks = [
     // The webhook of a valid checkout arrives after any webhook of an earlier request.
     const box = context.receiver?.openMailbox();
     const valid = await startCheckout(context, checkoutBody(context, addressOf(box)));
-    const finish = hasControl(context.options, "finish");
-    const finished = finish && (await finishAny(context, valid, "success")) !== undefined;
-    if (box && finished) await arrived(context, box);
+    if (box && (await finishAny(context, valid, "success"))) await arrived(context, box);
     judgeAddresses(context);
   }),
   judges(["refused.checkout-leaves-nothing", noWebhook], { needs: ["clock"] }, async (context, id) => {
