@@ -220,7 +220,7 @@ test.each<[string, Check[], Partial<RunOptions>, maxPayouts: number, most: numbe
   const reports = await runAll(checks, session({ failingRecipient, ...over }, maxPayouts, 5000, counting));
   expect(most).toBe(expected);
   expect(reports.map(({ name }) => name).toSorted()).toEqual(checks.map(({ name }) => name).toSorted());
-  for (const { name, report } of reports.filter(({ report }) => report.results[must]?.verdict === "pass")) {
+  for (const { name, report } of reports.filter((each) => each.report.results[must]?.verdict === "pass")) {
     const payouts = checks.find((each) => each.name === name)?.payouts;
     expect(report.created.map(({ merchantsReference }) => merchantsReference?.slice(0, -2))).toEqual(
       Array.from({ length: payouts ?? 0 }, () => name),
