@@ -5,9 +5,10 @@ import { isRecord } from "./outcome.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome } from "./retry.ts";
 import { isText } from "./text.ts";
+import type { Checkout, CheckoutStatus, Disbursement, DisbursementStatus, StatementEntry } from "./types.ts";
 
 /** Selects the records of a list. A record must pass every filter that is given. */
-export interface ListFilters<Status> {
+interface ListFilters<Status> {
   /** Your own reference, compared exactly. At most one record has it. */
   merchantsReference?: string | undefined;
   status?: Status | undefined;
@@ -18,6 +19,11 @@ export interface ListFilters<Status> {
   /** How many records one request reads, from 1 to 100. It does not limit the whole list. */
   pageSize?: number | undefined;
 }
+
+/** Selects the payouts of `disbursements.list`. */
+export type DisbursementFilters = ListFilters<DisbursementStatus>;
+/** Selects the checkouts of `checkouts.list`. */
+export type CheckoutFilters = ListFilters<CheckoutStatus>;
 
 export interface Page {
   items: Data[];
@@ -56,6 +62,13 @@ export interface List<R> extends AsyncIterable<R> {
   /** Reads the first page, or the page at a cursor of an earlier page with the same filters. */
   page(cursor?: string | null): Promise<ListPage<R>>;
 }
+
+/** A list of payouts. */
+export interface DisbursementList extends List<Disbursement> {}
+/** A list of checkouts. */
+export interface CheckoutList extends List<Checkout> {}
+/** Changes of balances. */
+export interface Statement extends List<StatementEntry> {}
 
 /** Returns the records of a list. Requests a page only when the previous page is used up. */
 export function list(

@@ -16,7 +16,14 @@ import type {
 import { ignore } from "./options.ts";
 import type { CallOptions } from "./options.ts";
 import type { Received } from "./read.ts";
-import type { CreatedCheckout, CreatedDisbursement } from "./types.ts";
+import type {
+  Checkout,
+  CreatedCheckout,
+  CreatedDisbursement,
+  Disbursement,
+  FinalCheckout,
+  FinalDisbursement,
+} from "./types.ts";
 
 interface Unknown<Resumed> {
   /**
@@ -36,7 +43,7 @@ class Unresolved extends ClientError {
  * payment under another reference.
  */
 export type OutcomeUnknownError = Unresolved &
-  ((OfDisbursement & Unknown<CreateCall<CreatedDisbursement>>) | (OfCheckout & Unknown<CreateCall<CreatedCheckout>>));
+  ((OfDisbursement & Unknown<CreateDisbursementCall>) | (OfCheckout & Unknown<CreateCheckoutCall>));
 export const OutcomeUnknownError = Unresolved as unknown as ErrorClass<OutcomeUnknownError>;
 
 interface Success<Outcome, R extends { status: unknown }> {
@@ -79,7 +86,7 @@ export type ReadFailure =
   | UsageError;
 
 /** A record that a create returns. */
-export type Existing = { recovered: boolean; status: unknown };
+type Existing = { recovered: boolean; status: unknown };
 
 /**
  * How a create ended:
@@ -88,7 +95,7 @@ export type Existing = { recovered: boolean; status: unknown };
  * - `refused`: this payment is certainly not recorded; `error` says why;
  * - `unknown`: the record may or may not exist; call `error.resume()` later.
  */
-export type CreateResult<Created extends Existing> =
+type CreateResult<Created extends Existing> =
   | Success<"created", Extract<Created, { recovered: false }>>
   | Success<"existed", Extract<Created, { recovered: true }>>
   | Failure<"refused", Refusal>
@@ -99,10 +106,19 @@ export type DisbursementResult = CreateResult<CreatedDisbursement>;
 export type CheckoutResult = CreateResult<CreatedCheckout>;
 
 /** How a read ended: `found`, `missing` (no record has the reference) or `unknown` (it could not be read). */
-export type ReadResult<R extends { status: unknown }> =
+type ReadResult<R extends { status: unknown }> =
   | Success<"found", R>
   | Failure<"missing", NotFoundError>
   | Failure<"unknown", ReadFailure>;
+
+/** How reading a payout ended. */
+export type FoundDisbursement = ReadResult<Disbursement>;
+/** How reading a checkout ended. */
+export type FoundCheckout = ReadResult<Checkout>;
+/** How waiting for a payout ended. */
+export type SettledDisbursement = ReadResult<FinalDisbursement>;
+/** How waiting for a checkout ended. */
+export type SettledCheckout = ReadResult<FinalCheckout>;
 
 /** A call in progress. Await the call for its data, which throws on failure, or await its `result()`. */
 export interface Call<Data, Result> extends Promise<Data> {
@@ -115,10 +131,18 @@ export interface Call<Data, Result> extends Promise<Data> {
   withResponse(): Promise<{ data: Data; response: Response }>;
 }
 
-/** A create in progress. */
-export interface CreateCall<Created extends Existing> extends Call<Created, CreateResult<Created>> {}
-/** A read or a wait in progress. */
-export interface ReadCall<R extends { status: unknown }> extends Call<R, ReadResult<R>> {}
+/** A create of a payout in progress. */
+export interface CreateDisbursementCall extends Call<CreatedDisbursement, DisbursementResult> {}
+/** A create of a checkout in progress. */
+export interface CreateCheckoutCall extends Call<CreatedCheckout, CheckoutResult> {}
+/** A read of a payout in progress. */
+export interface ReadDisbursementCall extends Call<Disbursement, FoundDisbursement> {}
+/** A read of a checkout in progress. */
+export interface ReadCheckoutCall extends Call<Checkout, FoundCheckout> {}
+/** A wait for a payout's final status. */
+export interface WaitForDisbursementCall extends Call<FinalDisbursement, SettledDisbursement> {}
+/** A wait for a checkout's final status. */
+export interface WaitForCheckoutCall extends Call<FinalCheckout, SettledCheckout> {}
 
 type Failed = { outcome: string; status?: unknown; data?: unknown; error?: ClientError };
 

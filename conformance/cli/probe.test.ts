@@ -12,7 +12,7 @@ import { makeCertificate } from "../testing/certificates.ts";
 import { startSoundTarget } from "../testing/sound-target.ts";
 import { openTarget } from "../run/open.ts";
 import { findControls } from "./controls.ts";
-import { doctor, examineClock } from "./doctor.ts";
+import { doctor, estimatedSeconds, examineClock } from "./doctor.ts";
 import { readOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 
@@ -90,7 +90,9 @@ test("the wrong protocol and a self-signed certificate are explained", async () 
   await once(server.listen(0, "127.0.0.1"), "listening");
   closing.push(() => server.close());
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await expect(probing(`http://${host}/api`)).rejects.toThrow(`If the server speaks TLS, use https://${host}/api.`);
+  await expect(probing(`http://${host}/api`)).rejects.toThrow(
+    `The server speaks TLS, not plain http: use https://${host}/api.`,
+  );
   await expect(probing(`https://${host}`)).rejects.toThrow("the server's certificate is self-signed");
 });
 
@@ -105,6 +107,20 @@ test("a live service is not asked for a sandbox, nor for a record without the ke
     "GET /v1",
     "GET /healthz without a key",
   ]);
+});
+
+/** Measured in complete runs, or earlier in runs whose checks were not side by side. */
+test.each([
+  [3, "core", "none", 1, 6],
+  [34, "core", "reject", 250, 120],
+  [87, "core", "money", 2, 25],
+  [87, "core", "money", 150, 67],
+  [209, "extended", "money", 2, 44],
+] as const)("the time of %i checks (%s, %s) at %i ms is estimated within a half: %i s", (...run) => {
+  const [checks, profile, effects, latencyMs, seconds] = run;
+  const estimate = estimatedSeconds(checks, { profile, effects, linger: 16 }, latencyMs);
+  expect(estimate).toBeGreaterThan(seconds / 2);
+  expect(estimate).toBeLessThan(seconds * 1.5);
 });
 
 const day = 86_400_000;
@@ -173,7 +189,9 @@ describe("certify doctor", () => {
       "ok   clock      agrees with the target's, within 30 s",
       "ok   sandbox    /healthz says sandbox; controls found: secret",
       expect.stringContaining("ok   webhooks   the receiver listens on "),
-      expect.stringMatching(/^ok {3}run {8}--effects money: \d+ checks; at most \d+ payouts with a total of \d+/),
+      expect.stringMatching(
+        /^ok {3}run {8}--effects money: \d+ checks, about \d+ seconds.*; at most \d+ payouts with a total of \d+/,
+      ),
       "Nothing to fix.",
     ]);
     expect(new Set(seen.map(({ method }) => method))).toEqual(new Set(["GET"]));
