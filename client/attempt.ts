@@ -70,8 +70,14 @@ export function abortedBy({ reason }: AbortSignal): AbortedError {
   return new AbortedError("Aborted.", { cause: reason });
 }
 
-/** Calls a hook of the client. If the hook is missing, the call fails, and this error is ignored too. */
-export function report({ hooks }: Context, name: keyof Hooks, info: RequestInfo) {
+/** Calls a hook, and writes its argument to the console if the log level includes it. */
+export function report(
+  { hooks, logLevel }: Context,
+  name: keyof Hooks,
+  info: RequestInfo & { error?: ResponseInfo["error"] },
+) {
+  if (logLevel === "debug" || (logLevel === "warn" && info.error)) console.log(`disbursement-checkout ${name}`, info);
+  // If the hook is missing, the call fails, and this error is ignored too.
   notify(() => hooks[name]!(info as never), info);
 }
 

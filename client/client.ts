@@ -4,99 +4,142 @@ import { createLimiter } from "./limiter.ts";
 import { resolveClientOptions, resolveCreateOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
 import type { CallOptions, ClientOptions, CreateOptions, CreateSettings, Settings, WaitOptions } from "./options.ts";
 import { find, list, verify } from "./read.ts";
-import type { List, ListFilters, StatementFilters } from "./read.ts";
+import type {
+  CheckoutFilters,
+  CheckoutList,
+  DisbursementFilters,
+  DisbursementList,
+  Statement,
+  StatementFilters,
+} from "./read.ts";
 import { create, createMemory } from "./recovery.ts";
 import { createFailure, readFailure, toCall } from "./result.ts";
-import type { CreateCall, Existing, ReadCall } from "./result.ts";
+import type {
+  CreateCheckoutCall,
+  CreateDisbursementCall,
+  ReadCheckoutCall,
+  ReadDisbursementCall,
+  WaitForCheckoutCall,
+  WaitForDisbursementCall,
+} from "./result.ts";
 import { system } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import { createRawClient, createTransport } from "./transport.ts";
 import type { RawClient } from "./transport.ts";
-import type {
-  Balance,
-  Checkout,
-  CheckoutRequest,
-  CheckoutStatus,
-  CreatedCheckout,
-  CreatedDisbursement,
-  Disbursement,
-  DisbursementRequest,
-  DisbursementStatus,
-  Final,
-  StatementEntry,
-} from "./types.ts";
+import type { Balance, Checkout, CheckoutRequest, Disbursement, DisbursementRequest } from "./types.ts";
 
-/** The calls about payouts, or about checkouts. "Record" stands for either. */
-interface Records<Request, Created extends Existing, R extends { status: string }, Status> {
+/** Disbursements: payouts to mobile wallets. */
+export interface Disbursements {
   /**
-   * Creates a record, at most once.
+   * Sends money to a mobile wallet, at most once.
    *
-   * Retries with the same reference when that is safe. If a response was lost, finds the existing record and returns it
+   * Retries with the same reference when that is safe. If a response was lost, finds the recorded payout and returns it
    * with `recovered: true`.
    *
    * @param request `amount` is in the lowest denomination, and 100 make one unit in every currency: 15 000 FCFA is
-   * `1500000`. `phoneNumber` is 10 to 15 digits without a plus sign. `reference` is your own and can be used only once; of
-   * a checkout, if you leave it out, the client generates it and returns it as `merchantsReference`.
-   * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the record that uses it.
-   * @throws {OutcomeUnknownError} The record may or may not exist. Call `resume` of the error later.
+   * `1500000`. `phoneNumber` is 10 to 15 digits without a plus sign. `reference` is your own and can be used only once.
+   * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the payout that uses it.
+   * @throws {OutcomeUnknownError} The payout may or may not exist. Call `resume` of the error later.
    * @throws {ClientError} The call failed for another reason, and nothing was recorded. See the subclasses.
    */
-  create(request: Request, options?: CreateOptions): CreateCall<Created>;
+  create(request: DisbursementRequest, options?: CreateOptions): CreateDisbursementCall;
   /**
-   * Returns a record that an earlier call may have created, or creates it. Safe to call at any time and as often as you
-   * like, for example from a cron job: the record is created at most once. A checkout that existed has no `url`.
+   * Returns a payout that an earlier call may have created, or creates it. Safe to call at any time and as often as you
+   * like, for example from a cron job: the payout is created at most once.
    *
-   * Returns the record, `recovered: true` if it existed. A refusal does not prove that an earlier request was refused too:
-   * unless the record is found, the call then throws OutcomeUnknownError, whose `cause` is the refusal.
+   * Returns the payout, `recovered: true` if it existed. A refusal does not prove that an earlier request was refused too:
+   * unless the payout is found, the call then throws OutcomeUnknownError, whose `cause` is the refusal.
    *
-   * @param request Exactly what was sent before, with its reference.
-   * @throws {DuplicateReferenceError} Another record uses the reference; this payment does not exist.
-   * @throws {OutcomeUnknownError} The record may or may not exist. Call again later.
+   * @param request Exactly what was sent before.
+   * @throws {DuplicateReferenceError} Another payout uses the reference; this payment does not exist.
+   * @throws {OutcomeUnknownError} The payout may or may not exist. Call again later.
    */
-  resume(request: Request & { reference: string }, options?: CallOptions): CreateCall<Created>;
+  resume(request: DisbursementRequest, options?: CallOptions): CreateDisbursementCall;
   /**
-   * Returns a record.
+   * Returns a payout.
    *
    * @param reference The service's reference, as returned by create; not your own.
-   * @throws {NotFoundError} No record has this reference.
+   * @throws {NotFoundError} No payout has this reference.
    */
-  verify(reference: string, options?: CallOptions): ReadCall<R>;
+  verify(reference: string, options?: CallOptions): ReadDisbursementCall;
   /**
-   * Returns the record with your own reference, or undefined if the service's list has none. A record that is being
+   * Returns the payout with your own reference, or undefined if the service's list has none. A payout that is being
    * created at this moment may not be in the list yet, so undefined does not prove that a payment may be sent again: use
    * `resume` for that.
    *
    * @throws {NotFoundError} The service has no list. Not every service has lists.
    */
-  find(merchantsReference: string, options?: CallOptions): Promise<R | undefined>;
+  find(merchantsReference: string, options?: CallOptions): Promise<Disbursement | undefined>;
   /**
-   * Polls a record until its status is final: `success` or `failed`, of a checkout also `cancelled`. Webhooks are faster
-   * and need no polling.
+   * Polls a payout until its status is `success` or `failed`. Webhooks are faster and need no polling.
    *
    * @param reference The service's reference, as returned by create.
-   * @throws {TimeoutError} The record is still pending; `last` is the last record read.
-   * @throws {NotFoundError} No record with this reference appeared within 10 s.
+   * @throws {TimeoutError} The payout is still pending; `last` is the last record read.
+   * @throws {NotFoundError} No payout with this reference appeared within 10 s.
    */
-  waitFor(reference: string, options?: WaitOptions): ReadCall<Final<R, Status>>;
+  waitFor(reference: string, options?: WaitOptions): WaitForDisbursementCall;
   /**
-   * Returns records, the newest first. Reads page after page while you iterate, and nothing before. `page()` reads one
+   * Returns payouts, the newest first. Reads page after page while you iterate, and nothing before. `page()` reads one
    * page.
    *
    * @throws {NotFoundError} The service has no list. Not every service has lists.
    */
-  list(filters?: ListFilters<Status>, options?: CallOptions): List<R>;
+  list(filters?: DisbursementFilters, options?: CallOptions): DisbursementList;
 }
 
-/** Payouts to mobile wallets. */
-export interface Disbursements extends Records<
-  DisbursementRequest,
-  CreatedDisbursement,
-  Disbursement,
-  DisbursementStatus
-> {}
-
-/** Payments collected through a link. Send the customer to its `url`, and store its `reference` with the order. */
-export interface Checkouts extends Records<CheckoutRequest, CreatedCheckout, Checkout, CheckoutStatus> {}
+/** Checkouts: payments collected through a link. */
+export interface Checkouts {
+  /**
+   * Creates a link to a payment page. Send the customer to `url` and store `reference` with the order.
+   *
+   * Creates at most one checkout per `reference`. If you leave `reference` out, the client generates a reference and
+   * returns it as `merchantsReference`.
+   *
+   * @param request `amount` is in the lowest denomination, and 100 make one unit in every currency: 15 000 FCFA is
+   * `1500000`.
+   * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the checkout that uses it.
+   * @throws {OutcomeUnknownError} The checkout may or may not exist. Call `resume` of the error later.
+   * @throws {ClientError} The call failed for another reason, and nothing was recorded. See the subclasses.
+   */
+  create(request: CheckoutRequest, options?: CreateOptions): CreateCheckoutCall;
+  /**
+   * Returns a checkout that an earlier call may have created, or creates it. Safe to call at any time and as often as
+   * you like. A checkout that existed has no `url`.
+   *
+   * @param request Exactly what was sent before, with its reference.
+   * @throws {DuplicateReferenceError} Another checkout uses the reference; this checkout does not exist.
+   * @throws {OutcomeUnknownError} The checkout may or may not exist. Call again later.
+   */
+  resume(request: CheckoutRequest & { reference: string }, options?: CallOptions): CreateCheckoutCall;
+  /**
+   * Returns a checkout.
+   *
+   * @param reference The service's reference, as returned by create; not your own.
+   * @throws {NotFoundError} No checkout has this reference.
+   */
+  verify(reference: string, options?: CallOptions): ReadCheckoutCall;
+  /**
+   * Returns the checkout with your own reference, or undefined if the service's list has none.
+   *
+   * @throws {NotFoundError} The service has no list. Not every service has lists.
+   */
+  find(merchantsReference: string, options?: CallOptions): Promise<Checkout | undefined>;
+  /**
+   * Polls a checkout until its status is `success`, `failed` or `cancelled`. Webhooks are faster and need no polling.
+   *
+   * @param reference The service's reference, as returned by create.
+   * @throws {TimeoutError} The checkout is still pending; `last` is the last record read.
+   * @throws {NotFoundError} No checkout with this reference appeared within 10 s.
+   */
+  waitFor(reference: string, options?: WaitOptions): WaitForCheckoutCall;
+  /**
+   * Returns checkouts, the newest first. Reads page after page while you iterate, and nothing before. `page()` reads one
+   * page.
+   *
+   * @throws {NotFoundError} The service has no list. Not every service has lists.
+   */
+  list(filters?: CheckoutFilters, options?: CallOptions): CheckoutList;
+}
 
 /** What the merchant can pay out, and the changes that led to it. */
 export interface Balances {
@@ -112,7 +155,7 @@ export interface Balances {
    *
    * @throws {NotFoundError} The service has no statements. Not every service has them.
    */
-  statement(filters?: StatementFilters, options?: CallOptions): List<StatementEntry>;
+  statement(filters?: StatementFilters, options?: CallOptions): Statement;
 }
 
 /** A client that acts for one merchant. */
@@ -157,8 +200,7 @@ export function buildClient(options: ClientOptions, runtime: Runtime): Disbursem
 function balancesOf(context: Context, base: Settings): Balances {
   return {
     list: async (options) => (await list(context, balance, {}, options, base).page()).items as unknown as Balance[],
-    statement: (filters, options) =>
-      list(context, statement, filters, options, base) as unknown as List<StatementEntry>,
+    statement: (filters, options) => list(context, statement, filters, options, base) as unknown as Statement,
   };
 }
 

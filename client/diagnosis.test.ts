@@ -1,6 +1,6 @@
 // What a program learns of its calls: errors, results, hooks, logs and trace ids. None of it shows a secret.
 import { inspect } from "node:util";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import * as exported from "./index.ts";
 import { ClientError, UsageError } from "./index.ts";
 import type { DisbursementClient, ResponseInfo } from "./index.ts";
@@ -12,6 +12,7 @@ import {
   duplicate,
   here,
   key,
+  list,
   noResponse,
   ok,
   reachedClient,
@@ -116,10 +117,21 @@ describe("an error", () => {
 });
 
 describe("a call", () => {
-  test("that failed may be asked for its result later", async () => {
+  test.each([
+    ["created", [ok(disbursementCreated)], "POST"],
+    ["read at Location", [connectionLost(), duplicate(here), ok(record)], "GET"],
+    ["found in the list", [connectionLost(), duplicate(), list(record)], "GET"],
+  ])("returns the response with the record: %s", async (_, steps, method) => {
+    const { client, time, sent } = await reachedClient(steps);
+    const { data, response } = await time.run(create(client).withResponse());
+    expect([data.reference, response.status, response.headers.get("x-request-id")]).toEqual(["DSB1", 200, "req_1"]);
+    expect(sent.at(-1)!.method).toBe(method);
+  });
+
+  test("that failed throws the same from withResponse, and may be asked for its result later", async () => {
     const { client, time } = scriptedClient([refusal(422)]);
     const call = create(client);
-    expect(await time.run(rejectionOf(call))).toMatchObject({ status: 422 });
+    expect(await time.run(rejectionOf(call.withResponse()))).toBe(await rejectionOf(call));
     await new Promise(setImmediate);
     expect(await call.result()).toMatchObject({ outcome: "refused", error: { status: 422 } });
   });
@@ -137,6 +149,7 @@ describe("a call", () => {
 
   test.each([
     ["awaits its result", (call: Call) => call.result(), 0],
+    ["awaits its response", (call: Call) => call.withResponse().catch(() => {}), 0],
     ["awaits it", (call: Call) => call.catch(() => {}), 0],
     ["forgets it", async () => {}, 1],
   ] as const)("that failed: who %s has an unhandled rejection %#", async (_, use, expected) => {
@@ -258,5 +271,42 @@ describe("nothing that a program prints contains", () => {
       const refused = respond(422, { statusCode: 422, error: "Bad", message });
       expect((await printed([refused], { phoneNumber: number })).error.serverMessage).toBe(`Bad: ${expected}`);
     }
+  });
+});
+
+describe("the log", () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.unstubAllEnvs();
+    vi.unstubAllGlobals();
+  });
+
+  const failed = ["onResponse", "onRetry"];
+  const all = ["onRequest", ...failed, "onRequest", "onResponse"];
+  test.each([
+    [{}, "", []],
+    [{ logLevel: "off" }, "debug", []],
+    [{ logLevel: "warn" }, "", failed],
+    [{ logLevel: "debug" }, "", all],
+    [{}, "warn", failed],
+    [{}, "debug", all],
+  ] as const)("with %j and DISBURSEMENT_CHECKOUT_LOG=%j has the lines %j", async (options, variable, lines) => {
+    vi.stubEnv("DISBURSEMENT_CHECKOUT_LOG", variable);
+    const log = vi.spyOn(console, "log").mockReturnValue(undefined);
+    await scriptedClient([refusal(500), ok(record)], options).read();
+    const info = expect.objectContaining({ operation: "verifyDisbursement", callId: expect.any(String) });
+    expect(log.mock.calls).toEqual(lines.map((line) => [`disbursement-checkout ${line}`, info]));
+  });
+
+  test("is off where the environment may not be read, and refuses a level that does not exist", () => {
+    const read = vi.fn<() => void>(() => {
+      throw new Error("Requires env access");
+    });
+    vi.stubGlobal("process", Object.defineProperty({}, "env", { get: read }));
+    expect(scriptedClient([]).client).toBeDefined();
+    vi.unstubAllGlobals();
+    expect(read).toHaveBeenCalledOnce();
+    vi.stubEnv("DISBURSEMENT_CHECKOUT_LOG", "everything");
+    expect(() => scriptedClient([])).toThrow(/^logLevel must be off, warn or debug\.$/);
   });
 });

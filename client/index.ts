@@ -15,20 +15,43 @@ export {
   ValidationError,
 } from "./errors.ts";
 export type { ErrorInfo, Hooks, RequestInfo, ResponseInfo, RetryInfo } from "./hooks.ts";
-export type { List, ListFilters, ListPage, StatementFilters } from "./read.ts";
-export type { CallOptions, ClientOptions, CreateOptions, Fetch, RetryOptions, WaitOptions } from "./options.ts";
+export type {
+  CheckoutFilters,
+  CheckoutList,
+  DisbursementFilters,
+  DisbursementList,
+  List,
+  ListPage,
+  Statement,
+  StatementFilters,
+} from "./read.ts";
+export type {
+  CallOptions,
+  ClientOptions,
+  CreateOptions,
+  Fetch,
+  LogLevel,
+  RetryOptions,
+  WaitOptions,
+} from "./options.ts";
 export { OutcomeUnknownError } from "./result.ts";
 export type {
   Call,
   CheckoutResult,
-  CreateCall,
-  CreateResult,
+  CreateCheckoutCall,
+  CreateDisbursementCall,
   DisbursementResult,
-  ReadCall,
+  FoundCheckout,
+  FoundDisbursement,
+  ReadCheckoutCall,
+  ReadDisbursementCall,
   ReadFailure,
-  ReadResult,
   Refusal,
+  SettledCheckout,
+  SettledDisbursement,
+  WaitForCheckoutCall,
+  WaitForDisbursementCall,
 } from "./result.ts";
 export type { RawClient } from "./transport.ts";
 export type * from "../generated/models.ts";
-export type { CreatedCheckout, CreatedDisbursement, Final } from "./types.ts";
+export type { CreatedCheckout, CreatedDisbursement, FinalCheckout, FinalDisbursement } from "./types.ts";

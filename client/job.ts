@@ -1,5 +1,6 @@
 import type { Hooks, ResponseInfo } from "./hooks.ts";
 import type { Limiter } from "./limiter.ts";
+import type { LogLevel } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Path, Transport } from "./transport.ts";
 import type { KindName, ListId, OperationId } from "./types.ts";
@@ -31,6 +32,7 @@ export interface Context {
   baseUrl: string;
   apiKey: () => Promise<string>;
   hooks: Hooks;
+  logLevel: LogLevel;
   /** True after the first response that is certainly from the service. */
   isReached?: boolean;
 }

@@ -46,6 +46,7 @@ describe("options", () => {
     ["retry as a number", { retry: 3 }, /retry must be of type object/],
     ["zero attempts", { retry: { tries: 0 } }, /tries must be from 1/],
     ["an unknown retry option", { retry: { maxTries: 3 } }, /No option "maxTries"\. Use: tries/],
+    ["an unknown logLevel", { logLevel: "loud" }, /^logLevel must be off, warn or debug\.$/],
     ["a signal that is not one", { signal: {} }, /signal an AbortSignal\.$/],
     ["headers as a string", { headers: "a: b" }, /headers must be/],
     ["a header name with a space", { headers: { "a b": "c" } }, /headers must be/],

@@ -55,6 +55,9 @@ export interface CreateOptions extends CallOptions {
 /** The type of a custom `fetch`: compatible with the global `fetch`. */
 export type Fetch = (input: string | Request, init?: RequestInit) => Promise<Response>;
 
+/** What the client writes to the console: nothing, failed attempts, or everything that hooks receive. */
+export type LogLevel = "off" | "warn" | "debug";
+
 /** Options of {@link createClient}. */
 export interface ClientOptions extends CallOptions {
   /** URL of the service without `/v1`. May contain another path and end with slashes. */
@@ -64,6 +67,11 @@ export interface ClientOptions extends CallOptions {
   /** Replaces the global `fetch`. It must not retry requests itself. */
   fetch?: Fetch;
   hooks?: Hooks;
+  /**
+   * What to write to the console: failed attempts (`warn`), or all that hooks receive (`debug`). Default: the environment
+   * variable `DISBURSEMENT_CHECKOUT_LOG`, or `off`.
+   */
+  logLevel?: LogLevel | undefined;
 }
 
 /** The validated options of a call, with all defaults filled in. */
@@ -97,6 +105,7 @@ const clientDefaults = {
   // not called as a method of another object.
   fetch: ((input, init) => globalThis.fetch(input, init)) as Fetch,
   hooks: noHooks as Hooks,
+  logLevel: undefined as LogLevel | undefined,
 };
 
 // The largest number for an option. As a delay in ms it is just under 12 days; timers fire immediately if the delay
@@ -172,18 +181,34 @@ async function callForKey(apiKey: () => unknown): Promise<unknown> {
   }
 }
 
+/** The log level from the environment. Not every runtime has `process`, and Deno throws without permission to read. */
+function levelFromEnvironment(): LogLevel | undefined {
+  try {
+    return (globalThis as unknown as Environment).process.env["DISBURSEMENT_CHECKOUT_LOG"];
+  } catch {
+    // As if the variable were not set.
+  }
+}
+
+interface Environment {
+  process: { env: Record<string, LogLevel | undefined> };
+}
+
 /** Validates the options of a client and fills in the defaults. */
 export function resolveClientOptions(options: ClientOptions) {
-  const { baseUrl, apiKey, hooks, fetch, ...call } = complete(options, clientDefaults);
+  const { baseUrl, apiKey, hooks, fetch, logLevel, ...call } = complete(options, clientDefaults);
   if (typeof apiKey !== "function") checkKey(apiKey);
   const url = `${URL.canParse(baseUrl as string) && new URL(baseUrl as string).href.replace(/\/+$/, "")}`;
   const isValid = /^(?!.*\/v1$)https?:\/\/[^/@]+(\/[^?#]*)?$/.test(url);
   demand(baseUrl, isValid, "baseUrl", "the service's URL: http(s), without /v1, user, query or fragment");
+  const level = logLevel ?? (levelFromEnvironment() || "off");
+  ensure(/^(off|warn|debug)$/.test(level), "logLevel must be off, warn or debug.");
   return {
     baseUrl: url,
     apiKey: async () => checkKey(typeof apiKey === "function" ? await callForKey(apiKey as () => unknown) : apiKey),
     // An instance of a class may have fields of its own, and inherits its hooks.
     hooks: hooks.constructor === Object ? complete(hooks, noHooks) : hooks,
+    logLevel: level,
     fetch,
     settings: resolveOptions(call, defaults),
   };

@@ -196,7 +196,7 @@ describe("the README", () => {
     ["wait", /^failed The provider declined the payment\.\n$/],
     ["list", /^commission-17 80000 XOF\n$/],
     ["checkout", /^send the customer to http\S+\/checkouts\/CHK\S+\npending\n$/],
-    ["diagnosis", /^createDisbursement diagnosis-1 attempt 1 200 ok\nhas a request id\n$/],
+    ["diagnosis", /^createDisbursement diagnosis-1 attempt 1 200 ok\npending has a request id\n$/],
     [
       "webhook-driver",
       /^payroll-2026-11-0042 success 473\n(disbursement\.completed DSB\S+\n){3}204 204 204 204 400 400 400 400\n$/,

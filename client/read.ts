@@ -5,9 +5,10 @@ import { isRecord } from "./outcome.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome } from "./retry.ts";
 import { isText } from "./text.ts";
+import type { Checkout, CheckoutStatus, Disbursement, DisbursementStatus, StatementEntry } from "./types.ts";
 
 /** Selects the records of a list. A record must pass every filter that is given. */
-export interface ListFilters<Status> {
+interface ListFilters<Status> {
   /** Your own reference, compared exactly. At most one record has it. */
   merchantsReference?: string | undefined;
   status?: Status | undefined;
@@ -18,6 +19,11 @@ export interface ListFilters<Status> {
   /** How many records one request reads, from 1 to 100. It does not limit the whole list. */
   pageSize?: number | undefined;
 }
+
+/** Selects the payouts of `disbursements.list`. */
+export type DisbursementFilters = ListFilters<DisbursementStatus>;
+/** Selects the checkouts of `checkouts.list`. */
+export type CheckoutFilters = ListFilters<CheckoutStatus>;
 
 export interface Page {
   items: Data[];
@@ -56,6 +62,13 @@ export interface List<R> extends AsyncIterable<R> {
   /** Reads the first page, or the page at a cursor of an earlier page with the same filters. */
   page(cursor?: string | null): Promise<ListPage<R>>;
 }
+
+/** A list of payouts. */
+export interface DisbursementList extends List<Disbursement> {}
+/** A list of checkouts. */
+export interface CheckoutList extends List<Checkout> {}
+/** Changes of balances. */
+export interface Statement extends List<StatementEntry> {}
 
 /** Returns the records of a list. Requests a page only when the previous page is used up. */
 export function list(
@@ -104,7 +117,7 @@ export async function find(
   if (error) throw error;
   const isFound = (record: Data | null) => record?.merchantsReference === merchantsReference;
   const found = (data as unknown as Page).items.find(isFound);
-  return found && verify(context, kind, found.reference, settings, undefined, trace);
+  return found && (await verify(context, kind, found.reference, settings, undefined, trace)).data;
 }
 
 /** Reads one page of a list. With `until`, polls until `until(page)` is true. */
@@ -124,6 +137,12 @@ export async function readPage(
   return sendWithRetries(context, job as unknown as Job, settings, trace);
 }
 
+/** What a call ends with: the record, and its response. */
+export interface Received {
+  data: Data;
+  response?: Response | undefined;
+}
+
 /** Reads a record by the service's reference. With `until`, polls until `until(record)` is true. */
 export async function verify(
   context: Context,
@@ -132,13 +151,13 @@ export async function verify(
   settings: Settings,
   until?: (data: Data) => boolean,
   trace?: Trace,
-): Promise<Data> {
+): Promise<Received> {
   // `..`, a slash or an empty string would reach another path.
   const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
   demand(reference, isSegment, "reference", "one that create returned");
   const matches = (data: Data | undefined) => isRecord(data) && data.reference === reference;
   const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, matches, until };
-  const { error, data } = await sendWithRetries(context, job, settings, trace);
+  const { error, data, response } = await sendWithRetries(context, job, settings, trace);
   if (error) throw error;
-  return data;
+  return { data, response };
 }

@@ -5,7 +5,7 @@ import { demand } from "./options.ts";
 import type { CallOptions, CreateSettings, Settings } from "./options.ts";
 import { isRecord } from "./outcome.ts";
 import { readPage, verify } from "./read.ts";
-import type { Page } from "./read.ts";
+import type { Page, Received } from "./read.ts";
 import { OutcomeUnknownError } from "./result.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome } from "./retry.ts";
@@ -23,6 +23,7 @@ interface Finding {
    * True if the record is this payment, false if it is another. Undefined if the record lacks the fields to compare.
    */
   matches?: boolean | undefined;
+  response?: Response | undefined;
   /** Why the record could not be read. */
   cause?: unknown;
 }
@@ -50,7 +51,7 @@ export async function create(
   request: CreateRequest,
   resolveSettings: () => CreateSettings,
   mode: CreateMode,
-): Promise<Data> {
+): Promise<Received> {
   const { memory } = mode;
   // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
@@ -102,7 +103,7 @@ async function createOnce(
   isGenerated: boolean,
   settings: CreateSettings,
   doubt: Doubt,
-): Promise<Data> {
+): Promise<Received> {
   const { reference, amount } = body;
   const trace = startTrace(context);
   const job: Job = {
@@ -117,20 +118,24 @@ async function createOnce(
       (kind !== checkout || isText((data as { url?: unknown }).url)),
   };
   const outcome = await sendWithRetries(context, job, settings, trace);
-  if (!outcome.error) return Object.assign(outcome.data, { recovered: false });
+  if (!outcome.error) return created(outcome, false);
 
   const { error, ambiguous } = outcome;
   const isDuplicate = error instanceof DuplicateReferenceError;
   doubt.isAmbiguous = ambiguous;
   if (!isDuplicate && !ambiguous && !doubt.mayExist()) throw error;
 
-  const { existing, matches, cause } = await findExisting(context, kind, body, outcome, settings, trace);
+  const { existing, matches, response, cause } = await findExisting(context, kind, body, outcome, settings, trace);
   const isWanted = !isDuplicate || ambiguous || doubt.inDoubt || settings.ifExists;
-  if (matches && isWanted) return Object.assign(existing!, { recovered: true });
+  if (matches && isWanted) return created({ data: existing!, response }, true);
   Object.assign(error, isDuplicate && { matches });
   // Not enumerable, so that a printed or serialised error does not show them: records contain phone numbers.
   Object.defineProperties(error, { existing: { value: existing }, cause: { value: error.cause ?? cause } });
   throw error;
+}
+
+function created({ data, response }: Received, recovered: boolean): Received {
+  return { data: Object.assign(data, { recovered }), response };
 }
 
 // An amount, currency, country and phone number as the contract has them.
@@ -172,12 +177,13 @@ async function findExisting(
     isText(record?.reference) && record.merchantsReference === merchantsReference;
   const exists = outcome.error instanceof DuplicateReferenceError;
   let finding: Finding = {};
-  const consider = (existing: Data) => {
-    if (isMine(existing)) finding = { existing, matches: isSamePayment(existing, body) };
+  const consider = (existing: Data, response: Response | undefined) => {
+    if (isMine(existing)) finding = { existing, matches: isSamePayment(existing, body), response };
   };
   const read = async (toReference: () => string) => {
     try {
-      consider(await verify(context, kind, toReference(), settings, () => true, trace));
+      const { data, response } = await verify(context, kind, toReference(), settings, () => true, trace);
+      consider(data, response);
     } catch (cause) {
       finding.cause = cause;
     }
@@ -191,7 +197,7 @@ async function findExisting(
   const until = exists ? ({ items }: Page) => items.some(isMine) : undefined;
   const list = await readPage(context, kind, { merchantsReference }, settings, until, trace);
   const listed = (list.data as Page | undefined)?.items.find(isMine);
-  if (listed) consider(listed);
+  if (listed) consider(listed, list.response);
   else finding.cause ??= list.error;
   // A list may leave fields out.
   if (listed && finding.matches === undefined) await read(() => listed.reference);

@@ -13,9 +13,17 @@ import type {
   UsageError,
   ValidationError,
 } from "./errors.ts";
+import { ignore } from "./options.ts";
 import type { CallOptions } from "./options.ts";
-import type { Data } from "./job.ts";
-import type { CreatedCheckout, CreatedDisbursement } from "./types.ts";
+import type { Received } from "./read.ts";
+import type {
+  Checkout,
+  CreatedCheckout,
+  CreatedDisbursement,
+  Disbursement,
+  FinalCheckout,
+  FinalDisbursement,
+} from "./types.ts";
 
 interface Unknown<Resumed> {
   /**
@@ -35,7 +43,7 @@ class Unresolved extends ClientError {
  * payment under another reference.
  */
 export type OutcomeUnknownError = Unresolved &
-  ((OfDisbursement & Unknown<CreateCall<CreatedDisbursement>>) | (OfCheckout & Unknown<CreateCall<CreatedCheckout>>));
+  ((OfDisbursement & Unknown<CreateDisbursementCall>) | (OfCheckout & Unknown<CreateCheckoutCall>));
 export const OutcomeUnknownError = Unresolved as unknown as ErrorClass<OutcomeUnknownError>;
 
 interface Success<Outcome, R extends { status: unknown }> {
@@ -78,7 +86,7 @@ export type ReadFailure =
   | UsageError;
 
 /** A record that a create returns. */
-export type Existing = { recovered: boolean; status: unknown };
+type Existing = { recovered: boolean; status: unknown };
 
 /**
  * How a create ended:
@@ -87,7 +95,7 @@ export type Existing = { recovered: boolean; status: unknown };
  * - `refused`: this payment is certainly not recorded; `error` says why;
  * - `unknown`: the record may or may not exist; call `error.resume()` later.
  */
-export type CreateResult<Created extends Existing> =
+type CreateResult<Created extends Existing> =
   | Success<"created", Extract<Created, { recovered: false }>>
   | Success<"existed", Extract<Created, { recovered: true }>>
   | Failure<"refused", Refusal>
@@ -98,21 +106,43 @@ export type DisbursementResult = CreateResult<CreatedDisbursement>;
 export type CheckoutResult = CreateResult<CreatedCheckout>;
 
 /** How a read ended: `found`, `missing` (no record has the reference) or `unknown` (it could not be read). */
-export type ReadResult<R extends { status: unknown }> =
+type ReadResult<R extends { status: unknown }> =
   | Success<"found", R>
   | Failure<"missing", NotFoundError>
   | Failure<"unknown", ReadFailure>;
 
+/** How reading a payout ended. */
+export type FoundDisbursement = ReadResult<Disbursement>;
+/** How reading a checkout ended. */
+export type FoundCheckout = ReadResult<Checkout>;
+/** How waiting for a payout ended. */
+export type SettledDisbursement = ReadResult<FinalDisbursement>;
+/** How waiting for a checkout ended. */
+export type SettledCheckout = ReadResult<FinalCheckout>;
+
 /** A call in progress. Await the call for its data, which throws on failure, or await its `result()`. */
-export interface Call<R, Result> extends Promise<R> {
+export interface Call<Data, Result> extends Promise<Data> {
   /** Returns failures as values, discriminated by `outcome`, instead of throwing a ClientError. */
   result(): Promise<Result>;
+  /**
+   * Returns the data together with its response, for the status and headers. The body has been read. For a recovered
+   * record, this is the response that contained the record. Throws on failure, like the call.
+   */
+  withResponse(): Promise<{ data: Data; response: Response }>;
 }
 
-/** A create in progress. */
-export interface CreateCall<Created extends Existing> extends Call<Created, CreateResult<Created>> {}
-/** A read or a wait in progress. */
-export interface ReadCall<R extends { status: unknown }> extends Call<R, ReadResult<R>> {}
+/** A create of a payout in progress. */
+export interface CreateDisbursementCall extends Call<CreatedDisbursement, DisbursementResult> {}
+/** A create of a checkout in progress. */
+export interface CreateCheckoutCall extends Call<CreatedCheckout, CheckoutResult> {}
+/** A read of a payout in progress. */
+export interface ReadDisbursementCall extends Call<Disbursement, FoundDisbursement> {}
+/** A read of a checkout in progress. */
+export interface ReadCheckoutCall extends Call<Checkout, FoundCheckout> {}
+/** A wait for a payout's final status. */
+export interface WaitForDisbursementCall extends Call<FinalDisbursement, SettledDisbursement> {}
+/** A wait for a checkout's final status. */
+export interface WaitForCheckoutCall extends Call<FinalCheckout, SettledCheckout> {}
 
 type Failed = { outcome: string; status?: unknown; data?: unknown; error?: ClientError };
 
@@ -130,9 +160,10 @@ export function readFailure(error: ClientError): Failed {
 }
 
 /** Starts a call. `toFailure` returns the result for an error of the client. */
-export function toCall(toFailure: (error: ClientError) => Failed, run: () => Promise<Data>) {
+export function toCall(toFailure: (error: ClientError) => Failed, run: () => Promise<Received>) {
   // The async function turns the exception for an invalid argument into a rejection, so that result() can report it.
-  const promise = (async () => run())();
+  const received = (async () => run())();
+  const promise = received.then(({ data }) => data);
   const result = () =>
     promise.then(
       (data) => {
@@ -148,5 +179,11 @@ export function toCall(toFailure: (error: ClientError) => Failed, run: () => Pro
         throw error;
       },
     );
-  return Object.assign(promise, { result });
+  const withResponse = () => {
+    // The caller may handle the failure of the other promise. If nobody handles any promise of a call, the call must
+    // not fail silently: an unhandled rejection ends a Node process.
+    promise.catch(ignore);
+    return received;
+  };
+  return Object.assign(promise, { result, withResponse });
 }

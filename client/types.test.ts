@@ -4,8 +4,7 @@ import { createClient, DuplicateReferenceError, OutcomeUnknownError } from "./in
 import type {
   Checkout,
   CheckoutRequest,
-  CreateCall,
-  CreatedDisbursement,
+  CreateDisbursementCall,
   Disbursement,
   DisbursementCreated,
   DisbursementRequest,
@@ -45,7 +44,7 @@ function see(error: unknown) {
     if (error.operation === "createCheckout") expectTypeOf(error.existing).toEqualTypeOf<Checkout | undefined>();
   }
   if (error instanceof OutcomeUnknownError && error.operation === "createDisbursement")
-    expectTypeOf(error.resume()).toEqualTypeOf<CreateCall<CreatedDisbursement>>();
+    expectTypeOf(error.resume()).toEqualTypeOf<CreateDisbursementCall>();
 }
 
 function refused(error: Refusal) {

@@ -1,4 +1,11 @@
-import type { Checkout, CheckoutCreated, Disbursement, DisbursementCreated } from "../generated/models.ts";
+import type {
+  Checkout,
+  CheckoutCreated,
+  CheckoutStatus,
+  Disbursement,
+  DisbursementCreated,
+  DisbursementStatus,
+} from "../generated/models.ts";
 import type { operations } from "../generated/openapi.ts";
 
 export type * from "../generated/models.ts";
@@ -39,5 +46,12 @@ export type CreatedDisbursement = (DisbursementCreated & New) | (Disbursement & 
  */
 export type CreatedCheckout = (CheckoutCreated & New) | (Checkout & Recovered & NoUrl);
 
-/** A record whose status is final. */
-export type Final<R, Status> = R & { status: Exclude<Status, "pending"> };
+/** A payout whose status is final. */
+export interface FinalDisbursement extends Disbursement {
+  status: Exclude<DisbursementStatus, "pending">;
+}
+
+/** A checkout whose status is final. */
+export interface FinalCheckout extends Checkout {
+  status: Exclude<CheckoutStatus, "pending">;
+}

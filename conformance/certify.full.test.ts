@@ -1,11 +1,17 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+// Runs `certify` in a process of its own, against sound targets, broken targets and targets that are not the service.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { creates, hasNoKey, isText, keyOf } from "./broken/calls.ts";
+import { handles, records, refuses, requests, responses } from "./broken/changes.ts";
+import { joined, type How, type Reply } from "./broken/fault.ts";
+import { html, success, withHeader } from "./broken/replies.ts";
 import { referencesOf, seedOf } from "./certificate/challenge.ts";
 import { writeKeyPair } from "./certificate/keys.ts";
+import { listen } from "./model/server.ts";
 import type { Report } from "./results.ts";
-import { reportIn, startCertify } from "./testing/command-line.ts";
+import { runCertify } from "./testing/command-line.ts";
 import { startSoundTarget } from "./testing/sound-target.ts";
 
 const key = "test-key-4b1d9c72e05f";
@@ -14,7 +20,7 @@ const realRecipient = "2250712345678";
 const money = ["--effects", "money"];
 
 type Target = Awaited<ReturnType<typeof startSoundTarget>>;
-const started: Target[] = [];
+const started: { stop(): Promise<void> }[] = [];
 let folder = "";
 
 beforeEach(async () => {
@@ -31,25 +37,10 @@ async function start(settings: Partial<Parameters<typeof startSoundTarget>[0]> =
   return target;
 }
 
-/** Runs the command line. `during` is called with the process and the output so far. */
-async function certify(
-  { url }: Target,
-  args: readonly string[],
-  env: Record<string, string> = {},
-  during: (child: ReturnType<typeof startCertify>["child"], output: string) => void = () => undefined,
-) {
-  const all = ["--base-url", url, ...args, "--linger", "0", "--report", folder];
-  const { child, ended } = startCertify(all, {
-    env: { API_KEY: key, ...env },
-    onOutput: (output) => during(child, output),
-  });
-  return { ...(await ended), report: await reportIn(folder) };
-}
-
 const idsOf = (report: Report | undefined, verdict: string) =>
   report?.requirements.filter((requirement) => requirement.verdict === verdict).map(({ id }) => id);
 const posts = ({ seen }: Target) => seen.filter(({ method, path }) => method !== "GET" && path.startsWith("/v1/"));
-const payoutsOf = ({ merchants }: Target) => merchants[0].state.disbursements.records;
+const payoutsOf = ({ merchants }: Target) => merchants.flatMap(({ state }) => state.disbursements.records);
 const payouts = (report: Report | undefined) => report?.created.filter(({ kind }) => kind === "disbursement");
 
 describe("a run that cannot start exits with 2, shows no secret and creates nothing", () => {
@@ -66,7 +57,7 @@ describe("a run that cannot start exits with 2, shows no secret and creates noth
     ["effects that exclude every check", ["--effects", "none", "--only", "create.accepted"], {}, "No check to run"],
   ])("with %s", async (_, args, env, says) => {
     const target = await start({ environment: "sandbox", secret: "whsec_b3du" });
-    const { code, output, report } = await certify(target, args, env);
+    const { code, output, report } = await runCertify(target, args, env);
     expect([code, report]).toEqual([2, undefined]);
     expect(output).toContain(says);
     for (const secret of [...Object.values(env), "b3RoZXI=", "b3du"]) expect(output).not.toContain(secret);
@@ -76,7 +67,7 @@ describe("a run that cannot start exits with 2, shows no secret and creates noth
   test("if the target is down", async () => {
     const target = await start();
     await target.stop();
-    const { code, output, report } = await certify(target, []);
+    const { code, output, report } = await runCertify(target, []);
     expect([code, report]).toEqual([2, undefined]);
     expect(output).toContain("is unreachable");
   });
@@ -85,11 +76,23 @@ describe("a run that cannot start exits with 2, shows no secret and creates noth
     const target = await start();
     writeKeyPair(join(folder, "signing.key"));
     const args = [...money, "--max-total", "10000", "--sign", join(folder, "signing.key")];
-    const { code, report, output } = await certify(target, args);
+    const { code, report, output } = await runCertify(target, args);
     expect([code, report]).toEqual([2, undefined]);
     expect(output).toMatch(/too small for \d+ checks[^]*too small to earn a certificate/);
     expect(posts(target)).toEqual([]);
   });
+});
+
+/** A sandbox with all its controls. */
+const sandbox: How = () => ({ settings: { sandbox: true, settleMs: 2000 } });
+/** Accepts any country and currency of a checkout, which only a `should` refuses. */
+const lenient = requests("createCheckout", (fields) => {
+  const { country, currency } = fields;
+  return {
+    ...fields,
+    ...(isText(country) && country.length === 2 ? { country: "CI" } : {}),
+    ...(isText(currency) ? { currency: "XOF" } : {}),
+  };
 });
 
 describe("what a run does to money", () => {
@@ -99,7 +102,7 @@ describe("what a run does to money", () => {
     ["sandbox", "money"],
   ] as const)("a loopback target that reports the environment %s gets effects %s", async (environment, effects) => {
     const target = await start({ ...(environment && { environment }) });
-    const { report } = await certify(target, ["--only", "verify.unknown-404"]);
+    const { report } = await runCertify(target, ["--only", "verify.unknown-404"]);
     expect(report?.effects).toBe(effects);
     expect(posts(target)).toEqual([]);
   });
@@ -108,17 +111,14 @@ describe("what a run does to money", () => {
   test.each(["1", "2"])("--effects reject stops at the first accepted request, seed %s", async (seed) => {
     const data = { reference: "r", merchantsReference: "m", amount: 100, fee: 0, status: "success" };
     const target = await start({
-      alter: (reply, request) =>
-        request.method === "POST" && request.key === undefined
-          ? { status: 200, body: { statusCode: 200, data } }
-          : reply,
+      how: handles(async (call, ask) => (call.method === "POST" && hasNoKey(call) ? success(data) : ask(call))),
     });
-    const { code, report, output } = await certify(target, ["--effects", "reject", "--seed", seed]);
+    const { code, report, output } = await runCertify(target, ["--effects", "reject", "--seed", seed]);
     expect(code).toBe(1);
     expect(idsOf(report, "fail")).not.toEqual([]);
     // Refused requests with a key may precede the accepted request.
     const sent = target.seen.filter(({ method }) => method === "POST");
-    expect(sent.filter((request) => request.key === undefined)).toEqual([sent.at(-1)]);
+    expect(sent.filter(hasNoKey)).toEqual([sent.at(-1)]);
     expect(report?.created).toMatchObject([{ unintended: true }]);
     expect(output).toContain("but must be refused");
   });
@@ -127,7 +127,7 @@ describe("what a run does to money", () => {
     const target = await start();
     const some = "create.accepted,create.duplicate-race,numbers.exact,verify.found";
     const args = [...money, "--max-payouts", "3", "--only", some, "--seed", "1"];
-    const { code, report, output } = await certify(target, args);
+    const { code, report, output } = await runCertify(target, args);
     expect(code).toBe(2);
     expect(output).toMatch(/--max-payouts 3 --max-total 50000000 is too small for \d+ checks/);
     expect([payouts(report)?.length, payoutsOf(target).length]).toEqual([3, 3]);
@@ -137,20 +137,43 @@ describe("what a run does to money", () => {
   test("a challenge determines seed and references, and serves for one run", async () => {
     const target = await start();
     const args = [...money, "--only", "create.reference-echoed", "--challenge", "a nonce"];
-    const { report } = await certify(target, args);
+    const { report } = await runCertify(target, args);
     expect(report).toMatchObject({ challenge: "a nonce", seed: seedOf("a nonce") });
     expect(report?.created[0]?.merchantsReference).toBe(referencesOf("a nonce")[0]);
     expect(report?.repeatFlags).not.toContain("--challenge");
     const before = posts(target).length;
-    const { code, output, report: second } = await certify(target, args);
+    const { code, output, report: second } = await runCertify(target, args);
     expect([code, second?.verdict]).toEqual([2, "error"]);
     expect(output).toContain("A challenge serves for one run with a merchant: ask for another one");
     expect(posts(target)).toHaveLength(before + 1);
   });
 
+  test.each([
+    ["none", "a sound sandbox", "extended", sandbox],
+    ["reject", "a sound sandbox", "extended", sandbox],
+    ["reject", "a sandbox that accepts what only a should refuses", "core", joined(sandbox, lenient)],
+  ])("--effects %s creates nothing on %s", async (effects, _, profile, how) => {
+    const target = await start({ environment: "sandbox", how });
+    const { code, report } = await runCertify(target, ["--profile", profile, "--effects", effects]);
+    expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
+    const checkouts = target.merchants.flatMap(({ state }) => state.checkouts.records);
+    expect([...payoutsOf(target), ...checkouts]).toEqual([]);
+    const others = target.seen.filter(({ method, body }) => method !== "GET" || body.length > 0);
+    expect(others.length > 0).toBe(effects === "reject");
+  });
+
+  test("--max-total is not exceeded, and the report says which checks could not run", async () => {
+    const target = await start({ environment: "sandbox", how: sandbox });
+    const { code, report } = await runCertify(target, [...money, "--max-total", "2500"]);
+    expect([code, report?.verdict]).toEqual([2, "error"]);
+    expect(payoutsOf(target).reduce((total, { amount }) => total + amount, 0)).toBeLessThanOrEqual(2_500);
+    expect(payouts(report)).toHaveLength(payoutsOf(target).length);
+    expect(report?.counts["could-not-run"]).toBeGreaterThan(0);
+  });
+
   test("the report lists every payout made", async () => {
     const target = await start();
-    const { report } = await certify(target, [...money, "--only", "create.reference-echoed"]);
+    const { report } = await runCertify(target, [...money, "--only", "create.reference-echoed"]);
     const paid = payoutsOf(target).map(({ merchantsReference }) => merchantsReference);
     // Some of the requests are concurrent, so the responses may arrive in another order.
     expect(
@@ -164,16 +187,13 @@ describe("what a run does to money", () => {
 
 test("the report names a header without which the target serves nobody, but not its value", async () => {
   const header = "x-pilot-tenant";
-  const target = await start({
-    instead: ({ headers }) =>
-      headers[header] === "gold" ? undefined : { status: 422, body: { statusCode: 422, error: "No" } },
-  });
+  const target = await start({ how: refuses((_, { headers }) => headers[header] !== "gold", 422, "every") });
   const args = ["--only", "verify.unknown-404"];
-  expect((await certify(target, args)).code).toBe(1);
-  const { code, report, output } = await certify(target, [...args, "--header", "X-Pilot-Tenant: gold"]);
+  expect((await runCertify(target, args)).code).toBe(1);
+  const { code, report, output, files } = await runCertify(target, [...args, "--header", "X-Pilot-Tenant: gold"]);
   expect([code, report?.conditions.headers]).toEqual([0, [header]]);
   expect(output).toContain(`added headers: ${header}`);
-  expect(await readFile(join(folder, "report.html"), "utf8")).toContain(`added to every request: ${header}`);
+  expect(files["report.html"]).toContain(`added to every request: ${header}`);
   expect(JSON.stringify(report)).not.toContain("gold");
 });
 
@@ -182,15 +202,15 @@ describe("verdicts", () => {
     const target = await start({
       prefix: "/api/payments",
       secondKey,
-      alter: (reply, { key: given }) => ({ ...reply, headers: { "x-echo": given ?? "" } }),
+      how: responses("every", (reply, call) => withHeader(reply, "x-echo", keyOf(call))),
     });
     const env = { API_KEY: key, API_KEY_2: secondKey, WEBHOOK_SECRET: "whsec_c2VjcmV0LXNlY3JldA==" };
     const header = ["--header", "Authorization: Basic dXNlcjpwYXNz"];
-    const { code, report, output } = await certify(target, [...money, ...header, "--recipient", realRecipient], env);
-    const files = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")));
-    expect(files.length).toBeGreaterThan(0);
+    const args = [...money, ...header, "--recipient", realRecipient];
+    const { code, report, output, files } = await runCertify(target, args, env);
+    expect(Object.keys(files)).toEqual(expect.arrayContaining(["report.json", "report.html", "junit.xml"]));
     for (const secret of [...Object.values(env), "dXNlcjpwYXNz", realRecipient]) {
-      for (const text of [...files, output]) expect(text).not.toContain(secret);
+      for (const text of [...Object.values(files), output]) expect(text).not.toContain(secret);
     }
     // The target is not a sandbox, so the caller must name a recipient to whom payouts fail.
     expect([code, report?.verdict, report?.errors, idsOf(report, "fail")]).toEqual([0, "passed-partially", [], []]);
@@ -202,16 +222,10 @@ describe("verdicts", () => {
   });
 
   test("one fault fails what it breaks, and says what was required, what came and how to repeat it", async () => {
-    const target = await start({
-      alter(reply, { method, path }) {
-        if (method !== "GET" || !path.startsWith("/v1/disbursements/") || reply.status !== 200) return reply;
-        const body = reply.body as { data: Record<string, unknown> };
-        return { ...reply, body: { ...body, data: { ...body.data, createdAt: "2026-01-01 10:00" } } };
-      },
-    });
+    const target = await start({ how: records((record) => ({ ...record, createdAt: "2026-01-01 10:00" })) });
     const broken = ["verify.record-shape", "verify.timestamps"];
     const sound = ["create.accepted", "records.as-requested", "verify.found", "webhook.truth"];
-    const { code, report, output } = await certify(target, [...money, "--only", [...broken, ...sound].join()]);
+    const { code, report, output } = await runCertify(target, [...money, "--only", [...broken, ...sound].join()]);
     expect([code, idsOf(report, "fail")]).toEqual([1, broken]);
     expect(output).toMatch(/verify\.timestamps {2}§2\.3[^]*expected[^]*2026-01-01 10:00[^]*curl -i -X/);
   });
@@ -219,7 +233,7 @@ describe("verdicts", () => {
   test("a declared limit that the target does not have fails the run, which names it", async () => {
     const file = join(folder, "certify.yaml");
     await writeFile(file, "largestAmount: 50000\n");
-    const { code, report, output } = await certify(await start(), [...money, "--declare", file]);
+    const { code, report, output } = await runCertify(await start(), [...money, "--declare", file]);
     expect([report?.verdict, code, report?.errors]).toEqual(["failed", 1, []]);
     const text = "--declare: largestAmount: 50000 is not what the target limits: the target accepts more: amount 50001";
     expect(report?.falseDeclaration).toContain(text);
@@ -228,11 +242,81 @@ describe("verdicts", () => {
   });
 
   test("Ctrl-C writes a report of the results so far and exits with 2", async () => {
-    const { code, report } = await certify(await start(), money, {}, (child, output) => {
+    const { code, report } = await runCertify(await start(), money, {}, (child, output) => {
       if (output.includes("auth.create-needs-key") && !child.killed) child.kill("SIGINT");
     });
     expect([code, report?.verdict]).toEqual([2, "error"]);
     expect(report?.errors).toContain("The run was interrupted.");
     expect(idsOf(report, "pass")).toContain("auth.verify-needs-key");
   });
+});
+
+const limited = [...money, "--timeout", "2000", "--seed", "7"];
+type Serve = Parameters<typeof listen>[0];
+const json = { "content-type": "application/json" };
+
+// conformance/cli/probe.test.ts has targets that respond like another service.
+describe("a target is not certified", () => {
+  test.each<[what: string, code: number, says: RegExp, serve: Serve]>([
+    [
+      "returns 200 for everything",
+      1,
+      /^FAILED[^]*auth\.(create|verify)-needs-key[^]*expected[^]*401[^]*200 \{"statusCode":200/m,
+      async (_call, _request, response) => void response.writeHead(200, json).end('{"statusCode":200,"data":{}}'),
+    ],
+    [
+      "closes each connection except for /healthz",
+      2,
+      /No response: the connection was closed without a response/,
+      async ({ path }, _request, response) => {
+        if (path === "/healthz") response.writeHead(200, json).end('{"status":"ok","environment":"sandbox"}');
+        else response.destroy();
+      },
+    ],
+    ["never responds", 2, /No response: no complete response within 2000 ms/, async () => undefined],
+    [
+      "does not speak HTTP",
+      2,
+      /No response: Parse Error/,
+      async (_call, request) => void request.socket.end("SSH-2.0-OpenSSH_9.9\r\n"),
+    ],
+  ])("that %s, and the exit code is %i", async (_, expected, says, serve) => {
+    const server = await listen(serve);
+    started.push(server);
+    const { code, output, report } = await runCertify({ url: server.url, key }, limited);
+    expect(code).toBe(expected);
+    expect(["failed", "error", undefined]).toContain(report?.verdict);
+    expect(output).toMatch(says);
+  });
+});
+
+test.each<[what: string, reply: Reply | Promise<never> | undefined, why: string]>([
+  ["closes every connection", undefined, "the connection was closed without a response"],
+  ["hangs", new Promise<never>(() => {}), "no complete response within 2000 ms"],
+  ["responds 502", html(502), "status 502"],
+])("a target that %s from request 100 on stops the run with one cause and no failures", async (_, reply, why) => {
+  let failedAt = Infinity;
+  const target = await start({
+    how: () => {
+      let count = 0;
+      return handles(async (call, ask) => {
+        if ((count += 1) < 100) return ask(call);
+        failedAt = Math.min(failedAt, performance.now());
+        return reply;
+      });
+    },
+  });
+  const { code, report, output } = await runCertify(target, limited);
+  expect([code, report?.verdict, report?.counts.fail]).toEqual([2, "error", 0]);
+  expect(report?.summary).toMatch(/^the target stopped responding at request \d+: (GET|POST|HEAD|OPTIONS) \//);
+  expect(report?.summary.endsWith(why)).toBe(true);
+  expect(output.match(/^STOPPED/gm)).toHaveLength(1);
+  expect(output).not.toMatch(/^(FAIL|not run|✗)/m);
+  expect(performance.now() - failedAt).toBeLessThan(15_000);
+});
+
+test("a target that responds 503 to one kind of invalid input is judged", async () => {
+  const target = await start({ how: refuses(({ amount }) => amount === 0, 503, creates) });
+  const { code, report } = await runCertify(target, limited);
+  expect([code, report?.verdict, report?.counts["could-not-run"]]).toEqual([1, "failed", 0]);
 });

@@ -100,11 +100,13 @@ export type Check = {
   /**
    * `limits`: the check finds the limits of the target. It runs before all others, in every run that creates payouts
    * and whose budget covers it.
-   * `opening`: the check runs before all others of its effect, because later checks need records that have aged.
+   * `opening`: the check runs right after that, because later checks need records that have aged.
    * `closing`: the check runs after all others, because it judges what they caused. Closing checks run in the order of
    * their list, all others in a random order that the run's seed determines.
    */
   phase?: "limits" | "opening" | "closing";
+  /** Set if no other check may run at the same time, because the other check would change what this check measures. */
+  alone?: true;
   /** Set if the check sends no requests. A check without requests is executed even after the run was stopped. */
   offline?: true;
   /**
@@ -117,7 +119,7 @@ export type Check = {
 };
 
 /** What a topic states of a check. The rest follows from its requirements and from what it pays. */
-type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "offline">> & {
+type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "alone" | "offline">> & {
   /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
   pays?: number;
   /** The largest amount of each of them, or a function that returns all amounts. The default is the usual amount. */

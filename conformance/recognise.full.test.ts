@@ -32,7 +32,7 @@ async function run(challenge: string): Promise<Traffic> {
   const seen: Call[] = [];
   const model = await startModel({ handle: (call, ask) => (seen.push(call), ask(call)) });
   const args = ["--challenge", challenge, "--max-total", "50000000", "--only", only];
-  const { report } = await runCertify(model.url, model.key, args);
+  const { report } = await runCertify(model, args);
   await model.stop();
   expect(report?.verdict).toBe("passed-partially");
   return seen;

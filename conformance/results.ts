@@ -115,6 +115,8 @@ export type RequirementResult = Requirement & {
   verdict: Verdict;
   /** Set if the requirement was not judged, or not by all of its checks. */
   reason?: NotJudged;
+  /** Set if the failure of the requirement is known and tolerated (`--baseline`). Its verdict is then `warn`. */
+  knownFailure?: { reason: string; expires: string };
   checks: CheckResult[];
 };
 
@@ -210,6 +212,8 @@ export type Report = {
    * report again. Undefined for a merchant's program, and if a key is too ordinary to be hidden in a recording.
    */
   exchangesSha256?: string;
+  /** What is out of date in the list of known failures (`--baseline`). The run has then failed. */
+  baselineProblems?: string[];
   /** The errors that prevented the suite from doing its work. */
   errors: string[];
 };
@@ -226,6 +230,6 @@ export function worstOf(verdicts: readonly Verdict[]): Verdict {
 
 /** Returns 0 if everything selected passed, 1 if something failed, and 2 if the suite could not do its work. */
 export function exitCodeOf(report: Report): 0 | 1 | 2 {
-  if (report.counts.fail > 0 || report.falseDeclaration !== undefined) return 1;
+  if (report.counts.fail > 0 || report.falseDeclaration !== undefined || report.baselineProblems) return 1;
   return report.verdict === "certified" || report.verdict === "passed-partially" ? 0 : 2;
 }

@@ -1,12 +1,12 @@
 // Runs the commands of all documents, as a reader would paste them, and compares what they print with what is shown.
-import { glob, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { globSync } from "node:fs";
+import { mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { reservePort } from "../conformance/target/reserve-port.ts";
-import { blocksOf, type Block } from "./commands/documents.ts";
-import { Terminal } from "./commands/terminal.ts";
+import { blocksOf, openTerminal, type Block } from "./testing/reader.ts";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const TUTORIAL = "server/docs/tutorial.md";
@@ -14,12 +14,9 @@ const TUTORIAL = "server/docs/tutorial.md";
 const GUIDES = /^server\/docs\/(first-payout|webhooks|checkout|sandbox|going-live)\.md$/;
 const NOT_OWN = new Set(["node_modules", "dist", "generated", "data", "coverage", "reports", "certify-report"]);
 
-async function documents(): Promise<string[]> {
-  const found: string[] = [];
-  for await (const file of glob("**/*.md", { cwd: root, exclude: (path) => NOT_OWN.has(basename(path)) }))
-    if (file !== TUTORIAL && !GUIDES.test(file)) found.push(file);
-  return found.toSorted();
-}
+const documents = globSync("**/*.md", { cwd: root, exclude: (path) => NOT_OWN.has(basename(path)) })
+  .filter((file) => file !== TUTORIAL && !GUIDES.test(file))
+  .toSorted();
 
 const blocksIn = async (document: string) => blocksOf(await readFile(join(root, document), "utf8"));
 
@@ -44,11 +41,11 @@ const here = (block: Block, server: number): Block => ({
 test("the commands of all documents work on the server that the tutorial starts", { timeout: 600_000 }, async () => {
   const ports = { server: await reservePort(), receiver: await reservePort() };
   const env = { LOG_LEVEL: "silent", NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE! };
-  const terminal = new Terminal({ folder: await checkout(), ports, env });
+  const terminal = openTerminal({ folder: await checkout(), ports, env });
   try {
     expect(await terminal.follow(await blocksIn(TUTORIAL))).toBeGreaterThan(5);
     expect(terminal.unshown()).toBe("");
-    for (const document of await documents())
+    for (const document of documents)
       await terminal.follow((await blocksIn(document)).map((block) => here(block, ports.server)));
   } finally {
     await terminal.close();
@@ -58,7 +55,7 @@ test("the commands of all documents work on the server that the tutorial starts"
 
 test("a command that does not work, or prints something else, fails", async () => {
   const ports = { server: await reservePort(), receiver: await reservePort() };
-  const terminal = new Terminal({ folder: tmpdir(), ports, env: {} });
+  const terminal = openTerminal({ folder: tmpdir(), ports, env: {} });
   const follow = (markdown: string) => terminal.follow(blocksOf(markdown));
   await expect(follow("```sh\nexit 3\n```")).rejects.toThrow("exit 3");
   await expect(follow("```sh\necho one\n```\n\n```json\n2\n```")).rejects.toThrow("not valid JSON");

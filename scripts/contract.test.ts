@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,13 +26,7 @@ async function write(file: string, text: string): Promise<string> {
   return join(folder, file);
 }
 
-function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [path("contract.ts"), ...args], (error, stdout, stderr) =>
-      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-    );
-  });
-}
+const run = (...args: string[]) => spawnSync(process.execPath, [path("contract.ts"), ...args], { encoding: "utf8" });
 
 const brokenReference = contract.replaceAll('/schemas/Amount"', '/schemas/Sum"');
 test.each<[what: string, changed: string, options: string[], code: number, output: string]>([
@@ -43,15 +37,15 @@ test.each<[what: string, changed: string, options: string[], code: number, outpu
   ["names a file that is no contract", "a: 1", [], 2, "is no OpenAPI document: it has no field `openapi`."],
   ["names a reference that leads nowhere", brokenReference, [], 2, "/schemas/Sum leads to no component"],
 ])("the command %s", async (_, changed, options, code, output) => {
-  const ended = await run("diff", CONTRACT, await write("new.yaml", changed), ...options);
-  expect(ended.code).toBe(code);
+  const ended = run("diff", CONTRACT, await write("new.yaml", changed), ...options);
+  expect(ended.status).toBe(code);
   expect(ended.stdout + ended.stderr).toContain(output);
 });
 
 test("without a released contract nothing is checked, and check says so", async () => {
   expect(await releaseFaults(pathToFileURL(`${folder}/`))).toBeUndefined();
-  const { code, stdout } = await run("check");
-  expect([code, stdout]).toEqual([0, expect.stringMatching(/^No contract has been released, /)]);
+  const { status, stdout } = run("check");
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/^No contract has been released, /)]);
 });
 
 async function faults(changed: string, unreleased: string): Promise<string[]> {

@@ -1,6 +1,6 @@
 // Links between documents lead to files, and no command downloads a package by a name that anybody could register.
-import { existsSync } from "node:fs";
-import { glob, readFile } from "node:fs/promises";
+import { existsSync, globSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
@@ -10,17 +10,15 @@ const read = (file: string) => readFile(new URL(file, root), "utf8");
 const NOT_OWN = new Set(["node_modules", ".git", "dist", "data", "coverage", "reports", "certify-report"]);
 
 /** The names of this project's files that match a pattern. */
-async function filesOf(pattern: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const file of glob(pattern, { cwd: root, exclude: (path) => NOT_OWN.has(basename(path)) }))
-    found.push(file);
+function filesOf(pattern: string): string[] {
+  const found = globSync(pattern, { cwd: root, exclude: (path) => NOT_OWN.has(basename(path)) });
   expect(found.length).toBeGreaterThan(10);
   return found;
 }
 
 test("every link between documents leads to a file, so that it works without a server too", async () => {
   const dead: string[] = [];
-  for (const file of await filesOf("{*.md,{client,conformance,scripts,server}/**/*.md}")) {
+  for (const file of filesOf("{*.md,{client,conformance,scripts,server}/**/*.md}")) {
     for (const [, to] of (await read(file)).matchAll(/\]\((?!#|[a-z]+:)([^)#]+)/g)) {
       const target = new URL(to!, pathToFileURL(new URL(file, root).pathname));
       if (!existsSync(target)) dead.push(`${file}: ${to}`);
@@ -40,7 +38,7 @@ test("no text lets npm download a package of ours by its name, which anybody cou
     /"--package", "@disbursement-checkout\//,
   ];
   const found: string[] = [];
-  for (const file of await filesOf("{**/*.{ts,js,mjs,md,html,eta,yml,yaml,json},**/Dockerfile}")) {
+  for (const file of filesOf("{**/*.{ts,js,mjs,md,html,eta,yml,yaml,json},**/Dockerfile}")) {
     if (/CHANGELOG\.md$|package-lock\.json$|documents\.consistency\.test\.ts$/.test(file)) continue;
     const lines = (await read(file)).split("\n");
     const bad = lines.filter((line) => dangerous.some((pattern) => pattern.test(line)));

@@ -14,25 +14,25 @@ import { runRails } from "./lab/rails.ts";
 import { runSoak } from "./lab/soak.ts";
 import { Missing, type RunOptions } from "./lab/world.ts";
 
-type Numbers = Record<string, number>;
+/** Numbers, and a storage. */
+type Defaults = Record<string, number | Storage>;
 
 interface Experiment {
   /** What it does, and to whom. */
   does: string;
-  /** Its numbers with their defaults: options of the command. */
-  numbers: Numbers;
-  /** True if it takes `--storage`. */
-  hasStorage: boolean;
-  /** Takes its numbers too. Returns the violations that it found. */
-  run(options: RunOptions & { storage: Storage }): Promise<string[]>;
+  /** Its options with their defaults. */
+  defaults: Defaults;
+  /** Returns the violations that it found. */
+  run(options: RunOptions): Promise<string[]>;
 }
 
-const experiment = <N extends Numbers>(
+const experiment = <D extends Defaults>(
   does: string,
-  numbers: N,
-  run: (options: RunOptions & { storage: Storage } & N) => Promise<string[]>,
-  hasStorage = false,
-): Experiment => ({ does, numbers, hasStorage, run: run as Experiment["run"] });
+  defaults: D,
+  run: (options: RunOptions & D) => Promise<string[]>,
+): Experiment => ({ does, defaults, run: run as Experiment["run"] });
+
+const SQLITE: Storage = "sqlite";
 
 const EXPERIMENTS: Record<string, Experiment> = {
   random: experiment(
@@ -40,7 +40,7 @@ const EXPERIMENTS: Record<string, Experiment> = {
     { minutes: 2, recovery: 5 },
     runRandom,
   ),
-  kills: experiment("one server: killed at random moments", { kills: 100 }, runKills, true),
+  kills: experiment("one server: killed at random moments", { kills: 100, storage: SQLITE }, runKills),
   cluster: experiment(
     "four processes on one PostgreSQL: killed, and the database is restarted, crashed, paused and cut off",
     { minutes: 10, recovery: 10 },
@@ -57,15 +57,13 @@ const EXPERIMENTS: Record<string, Experiment> = {
   ),
   funds: experiment(
     "a balance and a limit that permit half of the payouts of 64 callers, while processes are killed",
-    { payouts: 10_000 },
+    { payouts: 10_000, storage: SQLITE },
     runFunds,
-    true,
   ),
   rails: experiment(
     "a gateway and its rail behind a faulty network: both killed",
-    { payouts: 10_000 },
+    { payouts: 10_000, storage: SQLITE },
     (options) => runRails({ ...options, share: 0.35, delayMs: 30_000, loadMs: 60_000 }),
-    true,
   ),
   neighbours: experiment(
     "one server: 20 merchants abuse one thing each, while another one pays",
@@ -95,10 +93,9 @@ const EXPERIMENTS: Record<string, Experiment> = {
 };
 
 function usage(): string {
-  const lines = Object.entries(EXPERIMENTS).map(([name, { does, numbers, hasStorage }]) => {
-    const options = Object.entries(numbers).map(([option, value]) => `--${option} ${value}`);
-    const all = [...options, ...(hasStorage ? ["--storage sqlite"] : [])].join(" ");
-    return `  ${name.padEnd(14)} ${does}\n${all && `${" ".repeat(17)}${all}\n`}`;
+  const lines = Object.entries(EXPERIMENTS).map(([name, { does, defaults }]) => {
+    const options = Object.entries(defaults).map(([option, value]) => `--${option} ${value}`);
+    return `  ${name.padEnd(14)} ${does}\n${options.length > 0 ? `${" ".repeat(17)}${options.join(" ")}\n` : ""}`;
   });
   return `Usage: npm run lab -- NAME [OPTIONS] [--seed N]\n\n${lines.join("")}
 Options are shown with their defaults; the storage is sqlite or postgres, recovery is in seconds. Experiments need Linux.
@@ -107,20 +104,17 @@ Options are shown with their defaults; the storage is sqlite or postgres, recove
 }
 
 /** Reads the arguments. @throws Error that says what is wrong with them */
-function read([name = "", ...rest]: string[]) {
+function read([name = "", ...args]: string[]) {
   const chosen = EXPERIMENTS[name];
   if (!chosen) throw new Error(`No experiment is called ${name}.`);
-  const { numbers, hasStorage, run } = chosen;
-  const names = ["seed", ...Object.keys(numbers), ...(hasStorage ? ["storage"] : [])];
-  const options = Object.fromEntries(names.map((option) => [option, { type: "string" as const }]));
-  const values = parseArgs({ args: rest, options }).values as Record<string, string | undefined>;
-  const { storage = "sqlite", seed = String(Math.floor(Math.random() * 1_000_000)), ...given } = values;
-  if (!(storage in DATABASES)) throw new Error("--storage must be sqlite or postgres.");
-  const all = { ...numbers, seed: Number(seed) };
-  for (const [option, value] of Object.entries(given)) Object.assign(all, { [option]: Number(value) });
-  for (const [option, value] of Object.entries(all))
-    if (!(value >= 0)) throw new Error(`--${option} must be a number.`);
-  return { run, options: { ...all, storage: storage as Storage } };
+  const defaults = { ...chosen.defaults, seed: Math.floor(Math.random() * 1_000_000) };
+  const options = Object.fromEntries(Object.keys(defaults).map((option) => [option, { type: "string" as const }]));
+  const given = Object.entries(parseArgs({ args, options }).values).map(([option, value]) => {
+    if (option === "storage" && !((value ?? "") in DATABASES)) throw new Error("--storage must be sqlite or postgres.");
+    if (option !== "storage" && !(Number(value) >= 0)) throw new Error(`--${option} must be a number.`);
+    return [option, option === "storage" ? value : Number(value)];
+  });
+  return { run: chosen.run, options: { ...defaults, ...(Object.fromEntries(given) as object) } };
 }
 
 const print = (line: string) => console.log(line);

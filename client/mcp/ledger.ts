@@ -118,6 +118,13 @@ export class Ledger {
     closeSync(this.file);
   }
 
+  /** All lines, the oldest first. */
+  lines(): Line[] {
+    const content = Buffer.alloc(fstatSync(this.file).size);
+    readSync(this.file, content, 0, content.length, 0);
+    return linesOf(content.toString());
+  }
+
   private refresh() {
     const { size } = fstatSync(this.file);
     if (size === this.offset) return;
@@ -127,10 +134,7 @@ export class Ledger {
     const content = Buffer.concat([this.rest, added.subarray(0, length)]);
     const end = content.lastIndexOf("\n") + 1;
     this.rest = content.subarray(end);
-    for (const text of content.toString("utf8", 0, end).split("\n")) {
-      const line = parse(text);
-      if (line) this.apply(line);
-    }
+    for (const line of linesOf(content.toString("utf8", 0, end))) this.apply(line);
   }
 
   private apply(line: Line) {
@@ -184,10 +188,13 @@ export class Ledger {
   }
 }
 
-function parse(text: string): Line | undefined {
-  try {
-    return JSON.parse(text) as Line;
-  } catch {
-    // An empty line, or the half line of a process that was killed.
-  }
+function linesOf(text: string): Line[] {
+  return text.split("\n").flatMap((line) => {
+    try {
+      return JSON.parse(line) as Line;
+    } catch {
+      // An empty line, or the half line of a process that was killed.
+      return [];
+    }
+  });
 }

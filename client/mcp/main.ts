@@ -7,11 +7,12 @@ import { parseArgs } from "node:util";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { ClientError, UsageError } from "../errors.ts";
 import { httpListener } from "./http.ts";
-import { openTools } from "./open.ts";
+import { describe, openTools } from "./open.ts";
 import { inBothUnits } from "./outcome.ts";
 import { readOwnFile } from "./policy.ts";
 
 const usage = `Usage: disbursement-checkout-mcp [--policy FILE] [--http PORT --token-file FILE]
+       disbursement-checkout-mcp --log
        disbursement-checkout-mcp --approve PLAN
 
 Gives payment tools to agents over the Model Context Protocol, on standard input and output.
@@ -19,11 +20,11 @@ Gives payment tools to agents over the Model Context Protocol, on standard input
   --policy FILE      bounds that no agent can move; see the README
   --http PORT        listens on this port of 127.0.0.1 instead, at /mcp
   --token-file FILE  the bearer token of HTTP requests
+  --log              prints every call, payment and approval
   --approve PLAN     approves a plan, after a question in this terminal
   --help             shows this text
 
-Environment variables: BASE_URL, API_KEY_FILE, JOURNAL (a folder; what was paid is remembered there, and its file log.jsonl
-has a line for every call, payment and approval), and TIMEOUT_MS, how long
+Environment variables: BASE_URL, API_KEY_FILE, JOURNAL (a folder; what was paid is remembered there), and TIMEOUT_MS, how long
 one request to the service may take (default: 8000).
 `;
 
@@ -48,6 +49,7 @@ async function run() {
       policy: { type: "string" },
       http: { type: "string" },
       "token-file": { type: "string" },
+      log: { type: "boolean" },
       approve: { type: "string" },
       help: { type: "boolean", short: "h" },
     },
@@ -61,7 +63,9 @@ async function run() {
     session: randomUUID(),
     ...readTimes(process.env["TIMEOUT_MS"]),
   });
-  if (values.approve !== undefined) {
+  if (values.log) {
+    for (const line of tools.ledger.lines()) console.log(describe(line));
+  } else if (values.approve !== undefined) {
     const plan = tools.plans.read(values.approve);
     if (!plan) throw new UsageError("There is no such plan, or its file was changed.");
     if (!process.stdin.isTTY) throw new UsageError("Approve in a terminal: a program must not answer the question.");

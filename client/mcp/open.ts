@@ -3,6 +3,7 @@ import { createClient } from "../client.ts";
 import type { Fetch } from "../options.ts";
 import { version } from "../version.ts";
 import { Ledger } from "./ledger.ts";
+import type { Line } from "./ledger.ts";
 import { Payments } from "./payments.ts";
 import { Plans } from "./plans.ts";
 import { readPolicy } from "./policy.ts";
@@ -38,4 +39,19 @@ export function openTools(settings: Settings) {
   const policy = settings.policy === undefined ? undefined : readPolicy(settings.policy);
   const payments = new Payments({ client, plans, ledger, policy, patience: time.call });
   return { plans, ledger, createServer: () => createServer(payments, ledger) };
+}
+
+/** A line of the log for people. */
+export function describe({ at, session, ...line }: Line): string {
+  const start = `${at} ${session.slice(0, 8)}`;
+  if ("call" in line) {
+    // Without control characters, which could change what a terminal shows.
+    const args = JSON.stringify(line.arguments).replaceAll(/\p{C}/gu, " ");
+    return `${start} ${line.call} ${args}: ${line.result} (${line.ms} ms)`;
+  }
+  const [what, name] = Object.entries(line)[0]!;
+  const { payout, reference } = line as { payout?: string; reference?: string };
+  const detail =
+    "reserve" in line ? ` ${line.amount} ${line.currency}` : payout || reference ? ` as ${payout ?? reference}` : "";
+  return `${start}   ${what} ${name}${detail}`;
 }

@@ -56,8 +56,7 @@ test("a host pays a plan over stdio, in processes that are killed", async () => 
     expect((await call("pay", { plan })).payout!.reference).toBe(reference);
     expect((await call("find_payouts", {})).payouts).toHaveLength(1);
   });
-  const log = readFileSync(join(project.folder, "journal/log.jsonl"), "utf8");
-  expect(log.match(/"call":"pay".*"result":"(pending|success)"/g)).toHaveLength(2);
+  expect(run(["--log"]).stdout.match(/ pay .*: (pending|success)/g)).toHaveLength(2);
   expect(run(["--approve", plan!])).toMatchObject({ status: 2, stderr: expect.stringContaining("in a terminal") });
 });
 
@@ -83,6 +82,5 @@ test("contains no tests and no TypeScript sources, and the README's configuratio
 
   project.write("readme.json", policy);
   spawnSync("chmod", ["600", join(project.folder, "readme.json")]);
-  const noPlan = { status: 2, stderr: expect.stringContaining("There is no such plan") };
-  expect(run(["--policy", join(project.folder, "readme.json"), "--approve", "plan_1"])).toMatchObject(noPlan);
+  expect(run(["--policy", join(project.folder, "readme.json"), "--log"])).toMatchObject({ status: 0, stderr: "" });
 });

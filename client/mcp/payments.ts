@@ -213,6 +213,24 @@ export class Payments {
     return outcome(resultOf(data.status), text, { checkout: checkoutOf(data, url) });
   }
 
+  /** Says what is known of a plan, and what may be done now. */
+  async explain(id: string): Promise<Outcome> {
+    const current = await this.getPayout({ plan: id });
+    const calls = this.context.ledger
+      .lines()
+      .flatMap((line) => ("call" in line && line.plan === id ? `${line.at} ${line.call}: ${line.result}` : []));
+    const rules: Record<Outcome["result"], string> = {
+      pending: "Wait for a final status with get_payout. A call of pay with the same plan pays nothing twice.",
+      success: "The recipient has the money. Do nothing more.",
+      failed: "The plan is used up.",
+      refused: "Nothing was paid. Fix the reason; the same plan may be paid later.",
+      needs_approval: "Nothing was paid. Wait for a person.",
+      unknown: unknownText(id),
+    };
+    const text = `${current.summary} ${rules[current.result]} Calls so far: ${calls.slice(-5).join("; ") || "none"}.`;
+    return { ...current, summary: outcome(current.result, text).summary };
+  }
+
   private async payWhenFree(id: string): Promise<Outcome> {
     const { plans, patience } = this.context;
     const plan = plans.read(id);

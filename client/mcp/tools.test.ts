@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startServer, type TestServer } from "../../server/testing/server.ts";
 import { connectionLost, connectionRefused } from "../testing/fakes.ts";
 import { httpListener } from "./http.ts";
-import { openTools } from "./open.ts";
+import { describe as describeLine, openTools } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
 
 const order = { amount: 1500000, country: "CI", currency: "XOF", purpose: "invoice 1" };
@@ -113,12 +113,6 @@ async function paid(phoneNumber = payout.phoneNumber) {
   return items.filter(({ customer }) => customer.phoneNumber === phoneNumber).length;
 }
 
-const logLines = () =>
-  readFileSync(join(journal, "log.jsonl"), "utf8")
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
-
 test("the tools have honest annotations, and schemas that the function calls of common models accept", async () => {
   const { tools } = await (await connectHost()).listTools();
   const hints = tools.map(({ name, annotations, outputSchema }) => {
@@ -132,6 +126,7 @@ test("the tools have honest annotations, and schemas that the function calls of 
     ["find_payouts", true, false, true],
     ["create_checkout", false, false, true],
     ["get_checkout", true, false, true],
+    ["explain_outcome", true, false, true],
   ]);
   const keywords = "type description enum items properties required minimum maximum maxLength pattern".split(" ");
   const unusual = (schema: Record<string, unknown>): string[] =>
@@ -169,6 +164,9 @@ test("a payout is planned, shown in both units, paid, and read", async () => {
   expect(await call("get_payout", { plan: id })).toMatchObject({ result: "success" });
   expect(await call("get_payout", { payout: first.payout!.reference })).toMatchObject({ result: "success" });
   expect((await call("find_payouts", {})).payouts![0]).toMatchObject({ merchantsReference: { data: id } });
+  expect((await call("explain_outcome", { plan: id })).summary).toMatch(
+    /Do nothing more\. .*pay: pending; .*pay: success/,
+  );
   expect(await call("prepare_payout", payout)).toMatchObject({ summary: expect.stringContaining("already paid") });
   expect(await paid()).toBe(1);
 });
@@ -221,7 +219,7 @@ test("an unknown outcome lets no other plan pay, and is resolved by the same pla
   faults = [];
   const refused = await call("pay", { plan: other });
   expect(refused).toMatchObject({ ...said("refused", `the plan ${plan} has`), paid: false });
-  expect(await call("get_payout", { plan: other })).toMatchObject({ result: "pending" });
+  expect(await call("explain_outcome", { plan: other })).toMatchObject({ result: "pending" });
 
   const later = await connect(open({ session: "session-2" }));
   expect(await later("pay", { plan: other })).toMatchObject({ result: "refused" });
@@ -294,7 +292,8 @@ test("a plan that was changed, or is not known, pays nothing", async () => {
 });
 
 test("arguments that are not valid are refused, and the log has the call", async () => {
-  const call = await connect();
+  const tools = open();
+  const call = await connect(tools);
   const wrong = [
     { amount: "1500000" },
     { amount: 15000.5 },
@@ -308,7 +307,10 @@ test("arguments that are not valid are refused, and the log has the call", async
     expect(refused.summary).toContain(Object.keys(change)[0]);
   }
   expect(await call("pay", {})).toMatchObject({ result: "refused", paid: false });
-  expect(logLines().map((line) => line["call"])).toEqual([...wrong.map(() => "prepare_payout"), "pay"]);
+  expect(tools.ledger.lines().map((line) => "call" in line && line.call)).toEqual([
+    ...wrong.map(() => "prepare_payout"),
+    "pay",
+  ]);
 });
 
 test("a refusal of the service proves that nothing was paid, and the plan may be paid later", async () => {
@@ -411,17 +413,16 @@ test("text from outside is data, on one line", async () => {
 });
 
 test("the log has every call, and neither key nor phone numbers", async () => {
-  const call = await connect();
+  const tools = open();
+  const call = await connect(tools);
   const plan = await prepare(call);
   await call("pay", { plan });
-  expect(logLines()).toMatchObject([
-    { call: "prepare_payout", plan, result: "pending", session: "session-1" },
-    { reserve: plan, amount: 1500000, currency: "XOF" },
-    { paid: plan, payout: expect.stringMatching(/^DSB/) },
-    { call: "pay", plan, result: "pending" },
-  ]);
   const log = readFileSync(join(journal, "log.jsonl"), "utf8");
-  for (const secret of [payout.phoneNumber, server.key]) expect(log).not.toContain(secret);
+  const text = tools.ledger.lines().map(describeLine).join("\n");
+  expect(text).toMatch(
+    /prepare_payout .*: pending .*\n.* reserve plan_.* 1500000 XOF\n.* paid plan_.* as DSB.*\n.* pay .*: pending/,
+  );
+  for (const secret of [payout.phoneNumber, server.key]) expect(log + text).not.toContain(secret);
   expect(readdirSync(journal).toSorted()).toEqual([`${plan}.journal`, `${plan}.json`, "log.jsonl"].toSorted());
   // A process that was killed left half a line, which is not believed.
   writeFileSync(join(journal, "log.jsonl"), `${log}\n{"free":"${plan}`);

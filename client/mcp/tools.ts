@@ -131,5 +131,12 @@ export function createServer(payments: Payments, ledger: Ledger): McpServer {
     reads,
     (input) => payments.getCheckout(input.checkout),
   );
+  add(
+    "explain_outcome",
+    "Says what is known of a plan, which calls were made for it, and what may be done now. Pays nothing.",
+    z.object({ plan }),
+    reads,
+    (input) => payments.explain(input.plan),
+  );
   return server;
 }

@@ -7,7 +7,6 @@ import { BudgetExceeded } from "../target/ledger.ts";
 import { describeResponse, dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import type { Target } from "../target/target.ts";
-import type { Declaration } from "./declaration.ts";
 import { fitted } from "./fit.ts";
 import { isCleanRefusal, type Limits } from "./limits.ts";
 import { allPairs, ordinaryAmount, plainAddress, secureAddress, type Fields, type Search } from "./search.ts";
@@ -54,22 +53,11 @@ function line({ label, isOfCheckouts }: Limit, { fields, response }: Attempt, re
   return `${isCheckout ? `a checkout with ${what}` : what} → ${response.status ?? "no response"}`;
 }
 
-function findingOf({ note = "" }: Limit, value: unknown, attempts: readonly Attempt[]): Finding {
-  if (value !== undefined) return { value, text: `Found. ${note}`.trim() };
-  const isFree = attempts.some(isPaid);
-  return { text: isFree ? "No limit found." : "Not declared, because other values are refused too." };
-}
-
 const throttledText =
   "Not tried, because the target refused an ordinary payout after it had accepted others. It probably limits the number of payouts: see velocity.";
 
 /** The most payouts that a check sends at once. A rule that permits as many does not change the races. */
 export const largestRace = 24;
-
-const delayFinding = ({ readAfterWriteMs: value }: Declaration): Finding =>
-  value === undefined
-    ? { text: "No delay found." }
-    : { value, text: "Found: a new record could not be read at first." };
 
 /** Returns functions that make an ordinary payout with other values, and that remember the attempts. */
 async function createTrials(
@@ -133,7 +121,6 @@ async function createTrials(
   }
   await read(first);
   let hasCheckouts: Promise<boolean> | undefined;
-  const attempts: Attempt[] = [];
   const sent = new Map<string, Attempt>();
 
   async function send(over: Fields, withCheckout: boolean): Promise<Attempt> {
@@ -144,29 +131,12 @@ async function createTrials(
     hasCheckouts ??= checkout(home).then(isAccepted);
     return { fields, response: (await hasCheckouts) ? await checkout({ ...fields, amount: undefined }) : response };
   }
-  async function note(name: string, sending: () => Promise<Attempt>): Promise<boolean> {
-    const attempt = sent.get(name) ?? (await sending());
-    sent.set(name, attempt);
-    attempts.push(attempt);
-    if (!isPaid(attempt) && !isCleanRefusal(attempt.response)) throw new Unclean();
-    return isPaid(attempt);
-  }
-  const search: Search = {
-    ordinary,
-    recipient,
-    payees: shuffled(allPairs, random).map((pair) => fieldsFor(pair, options, random)),
-    safe: allowsMadeUpNumbers(options),
-    largest,
-    reachesCurrencies,
-    attempt: (over, withCheckout = false) => note(JSON.stringify(over), () => send(over, withCheckout)),
-    checkout: (over) =>
-      note(`checkout ${JSON.stringify(over)}`, async () => {
-        const fields = { ...home, ...over };
-        // The refusal of a checkout uses up no reference, because the checkout has none.
-        return { fields, response: await checkout(fields), recordedNothing: true };
-      }),
+  const sendCheckout = async (over: Fields): Promise<Attempt> => {
+    const fields = { ...home, ...over };
+    // The refusal of a checkout uses up no reference, because the checkout has none.
+    return { fields, response: await checkout(fields), recordedNothing: true };
   };
-
+  const payees = shuffled(allPairs, random).map((pair) => fieldsFor(pair, options, random));
   /**
    * Returns true if the refusal of a request recorded nothing, because its reference can be used with ordinary values.
    * @throws Throttled if the refusals may have another reason, because an ordinary payout is refused now too
@@ -178,6 +148,47 @@ async function createTrials(
     // If the reference itself is the reason, the same refusal shows that the first request did not use it up.
     return isCleanRefusal(again);
   }
+
+  /** Returns the means to search for a limit. */
+  function trialOf(limit: Limit) {
+    const attempts: Attempt[] = [];
+    const shown = (attempt: Attempt) => line(limit, attempt, recipient);
+    const search: Search = {
+      ordinary,
+      recipient,
+      payees,
+      safe: allowsMadeUpNumbers(options),
+      largest,
+      reachesCurrencies,
+      async attempt(over, withCheckout = false) {
+        const name = JSON.stringify([over, limit.isOfCheckouts]);
+        const attempt = sent.get(name) ?? (await (limit.isOfCheckouts ? sendCheckout(over) : send(over, withCheckout)));
+        sent.set(name, attempt);
+        attempts.push(attempt);
+        if (!isPaid(attempt) && !isCleanRefusal(attempt.response))
+          throw new Unclean(`this is not a clean refusal: ${shown(attempt)}`);
+        return isPaid(attempt);
+      },
+    };
+    /** Returns why the refusals do not show a limit; undefined if they do. */
+    async function whyUnproved() {
+      const last = attempts.findLast((attempt) => !isPaid(attempt));
+      if (last) last.recordedNothing ??= await recordedNothing(last);
+      return last?.recordedNothing === false ? `a refused request used up its reference: ${shown(last)}` : undefined;
+    }
+    /** Returns why a declared limit is false: the target must refuse values beyond it, and accept its edge. */
+    async function whyFalse(value: unknown) {
+      for (const over of limit.beyond(value, search, limits.all))
+        if (await search.attempt(over)) return `the target accepts more: ${shown(attempts.at(-1)!)}`;
+      const flaw = await whyUnproved();
+      if (flaw !== undefined) return flaw;
+      for (const over of limit.inside?.(value, search) ?? [])
+        if (!(await search.attempt(over))) return `the target refuses what it permits: ${shown(attempts.at(-1)!)}`;
+      return undefined;
+    }
+    return { search, attempts, whyUnproved, whyFalse };
+  }
+
   /** Sends this many ordinary payouts at once, whatever the declared velocity. */
   async function race(payouts: number): Promise<Attempt[]> {
     const together = createTogether(payouts, 0, sleep);
@@ -188,31 +199,7 @@ async function createTrials(
       }),
     );
   }
-  return { search, attempts, recordedNothing, race };
-}
-
-type Trials = Awaited<ReturnType<typeof createTrials>>;
-
-/** Returns why the refusals do not show a limit; undefined if they do. */
-async function whyUnproved(limit: Limit, { search: { recipient }, attempts, recordedNothing }: Trials) {
-  const last = attempts.findLast((attempt) => !isPaid(attempt));
-  if (last) last.recordedNothing ??= await recordedNothing(last);
-  return last?.recordedNothing !== false
-    ? undefined
-    : `a refused request used up its reference: ${line(limit, last, recipient)}`;
-}
-
-/** Returns why a declared limit is false: the target must refuse values beyond it, and accept its edge. */
-async function whyFalse(limit: Limit, value: unknown, trials: Trials) {
-  const { search, attempts } = trials;
-  const last = () => line(limit, attempts.at(-1)!, search.recipient);
-  const tries = limit.isOfCheckouts ? search.checkout : search.attempt;
-  for (const over of limit.beyond(value, search)) if (await tries(over)) return `the target accepts more: ${last()}`;
-  const flaw = await whyUnproved(limit, trials);
-  if (flaw !== undefined) return flaw;
-  for (const over of limit.inside?.(value, search) ?? [])
-    if (!(await tries(over))) return `the target refuses what it permits: ${last()}`;
-  return undefined;
+  return { trialOf, race };
 }
 
 /** Finds the limits of the target and proves the declared ones. @throws NothingToTry, RunStopped */
@@ -233,38 +220,35 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
   }
 
   async function tryLimit(limit: Limit): Promise<Finding> {
-    const { field } = limit;
-    const { search, attempts } = trials;
-    if (limit.needsSafety && !search.safe)
+    const { field, note = "", needless, needsSafety } = limit;
+    const { search, attempts, whyUnproved, whyFalse } = trials.trialOf(limit);
+    if (needsSafety && !search.safe)
       return { text: "Not tried, because made-up phone numbers are only used on a sandbox." };
-    attempts.length = 0;
-    const flawIn = (error: unknown) => {
-      if (!(error instanceof Unclean)) throw error;
-      return `this is not a clean refusal: ${line(limit, attempts.at(-1)!, search.recipient)}`;
-    };
     const declared = limits.declared[field];
-    if (declared !== undefined) {
-      const why = await whyFalse(limit, declared, trials).catch(flawIn);
-      const isProved = attempts.length > 0;
-      if (why === undefined)
-        return { value: declared, text: isProved ? "Declared and proved." : "Declared, not tried." };
-      throw disproved(field, declared, why, attempts.at(-1)?.response.status !== undefined);
-    }
     let found: unknown;
     let flaw: string | undefined;
     try {
-      found = await limit.find(search, limits.all);
-      flaw = await whyUnproved(limit, trials);
+      if (declared === undefined) found = await limit.find(search, limits.all);
+      flaw = await (declared === undefined ? whyUnproved() : whyFalse(declared));
     } catch (error) {
-      flaw = flawIn(error);
+      if (!(error instanceof Unclean)) throw error;
+      flaw = error.message;
     }
-    if (attempts.length === 0 && limit.needless === undefined)
-      return { text: "Not tried, because --max-total is too small." };
+    const isTried = attempts.length > 0;
+    if (declared !== undefined) {
+      if (flaw !== undefined) throw disproved(field, declared, flaw, attempts.at(-1)?.response.status !== undefined);
+      return { value: declared, text: isTried ? "Declared and proved." : "Declared, not tried." };
+    }
+    if (!isTried && needless === undefined) return { text: "Not tried, because --max-total is too small." };
     limits.search(field);
-    if (attempts.length === 0) return { text: limit.needless! };
+    if (!isTried) return { text: needless! };
     if (flaw !== undefined) return { text: `Not declared, because ${flaw}.` };
-    if (found !== undefined) limits.add({ [field]: found });
-    return findingOf(limit, found, attempts);
+    if (found === undefined) {
+      const isFree = attempts.some(isPaid);
+      return { text: isFree ? "No limit found." : "Not declared, because other values are refused too." };
+    }
+    limits.add({ [field]: found });
+    return { value: found, text: `Found. ${note}`.trim() };
   }
 
   /** Proves the rules that make races smaller: the target must refuse one payout more than a rule permits. */
@@ -308,6 +292,10 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     unproved.push("velocity");
   });
   if (throttled !== undefined) findings.velocity = { text: `Fill this in by hand: ${throttled}` };
-  Object.assign(findings, { readAfterWriteMs: delayFinding(limits.found) });
+  const { readAfterWriteMs: value } = limits.found;
+  findings.readAfterWriteMs =
+    value === undefined
+      ? { text: "No delay found." }
+      : { value, text: "Found: a new record could not be read at first." };
   return { findings, unproved, ...(throttled === undefined ? {} : { throttled }) };
 }

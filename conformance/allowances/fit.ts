@@ -1,7 +1,7 @@
 // Keeps the values of requests inside the limits of the target.
 import type { Declaration } from "./declaration.ts";
 import { exceeded } from "./table.ts";
-import type { Fields } from "./search.ts";
+import { madeOf, type Fields } from "./search.ts";
 
 /**
  * Replaces the characters that a reference may not contain, and keeps the end of the reference, which makes it unique.
@@ -11,11 +11,8 @@ export function fittedReference(
   { longestReference, longestReferenceBytes, referenceCharacters, referenceEnds }: Declaration,
   reference: string,
 ): string {
-  const allowed = referenceCharacters === undefined ? undefined : new RegExp(`[${referenceCharacters}]`, "u");
-  const kept = [...reference].map((each) => {
-    const ways = [each, each.toUpperCase(), each.toLowerCase(), ""];
-    return allowed ? (ways.find((way) => way === "" || allowed.test(way)) ?? "") : each;
-  });
+  const isAllowed = madeOf(referenceCharacters);
+  const kept = [...reference].map((each) => [each, each.toUpperCase(), each.toLowerCase(), ""].find(isAllowed)!);
   let text = (longestReference === undefined ? kept : kept.slice(-longestReference)).join("");
   while (Buffer.byteLength(text) > (longestReferenceBytes ?? Infinity)) text = [...text].slice(1).join("");
   if (referenceEnds === undefined) return text;

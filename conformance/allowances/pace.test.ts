@@ -8,16 +8,13 @@ function pacer(rules: Velocity[], responseMs = 0) {
   let time = 0;
   const sent: number[] = [];
   const pace = createPacer(() => rules, { now: () => new Date(time), sleep: async (ms) => void (time += ms) });
-  const send = async () => {
-    sent.push(time / 1000);
-    time += responseMs;
-    return {} as TargetResponse;
-  };
-  const pay = (over: Partial<TargetRequest> = {}) =>
-    pace(
-      { method: "POST", path: "/v1/disbursements", effect: "moves-money", json: { phoneNumber: "1" }, ...over },
-      send,
-    );
+  const payout = { method: "POST", path: "/v1/disbursements", effect: "moves-money", ...to("1") } as const;
+  const pay = (over: Partial<TargetRequest> = {}, response: () => unknown = () => ({})) =>
+    pace({ ...payout, ...over }, async () => {
+      sent.push(time / 1000);
+      time += responseMs;
+      return response() as TargetResponse;
+    });
   return { pay, sent };
 }
 
@@ -59,11 +56,11 @@ test("a request that must be refused waits, but does not count once it was refus
 });
 
 test("a request that fails counts, because the target may have paid", async () => {
-  let time = 0;
-  const clock = { now: () => new Date(time), sleep: async (ms: number) => void (time += ms) };
-  const pace = createPacer(() => [perRecipient], clock);
-  const request = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json: {} } as const;
-  await expect(pace(request, () => Promise.reject(new Error("lost")))).rejects.toThrow("lost");
-  await pace(request, async () => ({}) as TargetResponse);
-  expect(time).toBe(10_000);
+  const { pay, sent } = pacer([perRecipient]);
+  const lost = () => {
+    throw new Error("lost");
+  };
+  await expect(pay({}, lost)).rejects.toThrow("lost");
+  await pay();
+  expect(sent).toEqual([0, 10]);
 });

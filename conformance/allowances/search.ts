@@ -1,4 +1,5 @@
-// Searches for the limits that a deployment adds (D45), with payouts that differ from an ordinary payout in one value.
+// The ways to search for the limits that a deployment adds (D45), with payouts that differ from an ordinary payout in one
+// value.
 import { commonPairs, dollars, otherPairs, pairOf, type Pair, type Payee } from "../generate/countries.ts";
 import { leastOf, type Declaration } from "./declaration.ts";
 import { textOf } from "../target/values.ts";
@@ -8,12 +9,11 @@ export type Fields = Record<string, unknown>;
 export type Search = {
   ordinary: () => Fields;
   /**
-   * Sends an ordinary payout with other values, and returns true if the target accepts it. Equal values are sent once.
-   * @param checkout true if the target must accept a checkout with these values too
+   * Sends an ordinary payout, or checkout for a limit of checkouts, with other values, and returns true if the target
+   * accepts it. Equal values are sent once.
+   * @param withCheckout true if the target must accept a checkout with these values too
    */
-  attempt: (over: Fields, checkout?: boolean) => Promise<boolean>;
-  /** Sends an ordinary checkout with other values, and returns true if the target accepts it. */
-  checkout: (over: Fields) => Promise<boolean>;
+  attempt: (over: Fields, withCheckout?: boolean) => Promise<boolean>;
   recipient: string;
   /** A payee in each of `allPairs`, in any order. */
   payees: readonly Payee[];
@@ -29,9 +29,9 @@ export const allPairs: readonly Pair[] = [...commonPairs, dollars, ...otherPairs
 
 /** The sizes up to which every target must accept amounts and references, because merchants use them every day. */
 export const ordinaryAmount = leastOf("largestAmount");
-const ordinaryLength = leastOf("longestReference");
+export const ordinaryLength = leastOf("longestReference");
 /** References up to this length are tried. No requirement of profile core needs a longer reference. */
-const longestTried = 1024;
+export const longestTried = 1024;
 
 /** Kinds of characters that a target may refuse in a reference, each with one at which a reference may begin or end. */
 export const kinds = [
@@ -42,33 +42,45 @@ export const kinds = [
   { range: String.raw`\u{80}-\u{ffff}`, sample: "Zoë–支付a\u0301", sign: "\u00eb" },
   { range: String.raw`\u{10000}-\u{10ffff}`, sample: "a💸", sign: "💸" },
 ];
-export const signs = [{ range: "-", sign: "-" }, ...kinds];
+/** A hyphen is last, because it would otherwise make a range. */
+export const signs = [...kinds, { range: "-", sign: "-" }];
 
-/** Returns the round numbers 1, 2 and 5 times a power of ten below `limit`, the largest first. */
-function roundNumbers(limit: number): number[] {
-  const powers = Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
-  return powers
-    .flatMap((power) => [power, 2 * power, 5 * power])
-    .filter((each) => each >= ordinaryAmount && each < limit)
-    .toSorted((a, b) => b - a);
-}
-
-async function bisect(low: number, high: number, accepts: (value: number) => Promise<boolean>): Promise<number> {
-  let [best, worst] = [low, high];
-  while (worst - best > 1) {
-    const middle = best + Math.floor((worst - best) / 2);
+/** Returns the last size that the target accepts on the way from an accepted size to a refused one. */
+async function bisect(accepted: number, refused: number, accepts: (size: number) => Promise<boolean>) {
+  let [best, worst] = [accepted, refused];
+  while (Math.abs(worst - best) > 1) {
+    const middle = best + Math.trunc((worst - best) / 2);
     if (await accepts(middle)) best = middle;
     else worst = middle;
   }
   return best;
 }
 
-/** Returns the smallest amount that the target accepts, if it is not 1. */
-export async function smallestAmount({ ordinary, attempt }: Search): Promise<number | undefined> {
-  // An ordinary amount is this round number, which the target accepts, or somewhat larger.
-  const usual = Math.floor(Number(ordinary()["amount"]) / 100) * 100;
-  const accepts = (less: number) => attempt({ amount: usual - less });
-  return (await accepts(usual - 1)) ? undefined : usual - (await bisect(0, usual - 1, accepts));
+/**
+ * Returns the last size that the target accepts between two sizes; undefined if it accepts all, or refuses what every
+ * target accepts, so that it is broken and not limited.
+ */
+export async function lastSize(
+  [usual, last]: [number, number],
+  accepts: (size: number) => Promise<boolean>,
+  acceptsUsual = () => accepts(usual),
+): Promise<number | undefined> {
+  return (await accepts(last)) || !(await acceptsUsual()) ? undefined : bisect(usual, last, accepts);
+}
+
+/**
+ * Returns the first of the numbers 1, 2 and 5 times a power of ten that the target accepts, from the largest one below
+ * `refused` down to the ordinary amount, and the smallest number that it refuses.
+ */
+async function largestRound(refused: number, accepts: (amount: number) => Promise<boolean>) {
+  const powers = Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
+  const all = powers.flatMap((power) => [power, 2 * power, 5 * power]).toReversed();
+  let least = refused;
+  for (const amount of all.filter((each) => each >= ordinaryAmount && each < refused)) {
+    if (await accepts(amount)) return { amount, refused: least };
+    least = amount;
+  }
+  return undefined;
 }
 
 /** Returns the largest amount that the target accepts. It is exact if the budget suffices. */
@@ -81,35 +93,10 @@ export async function largestAmount({ attempt, safe, largest }: Search): Promise
     return ok;
   };
   if (largest <= ordinaryAmount || (await accepts(largest))) return undefined;
-  let least = largest;
-  for (const amount of roundNumbers(largest)) {
-    if (!(await accepts(amount))) {
-      least = amount;
-      continue;
-    }
-    // Limits are usually round numbers, so that one refused request proves where the limit is.
-    if (!safe || !(await accepts(amount + 1))) return amount;
-    return bisect(amount + 1, least, accepts);
-  }
-  return undefined;
-}
-
-/**
- * Returns the largest size that the target accepts; undefined if it accepts `most`, or refuses what every target accepts,
- * so that it is broken and not limited.
- */
-async function largestSize(
-  [least, most]: [number, number],
-  accepts: (size: number) => Promise<boolean>,
-  acceptsUsual: () => Promise<boolean>,
-): Promise<number | undefined> {
-  return (await accepts(most)) || !(await acceptsUsual()) ? undefined : bisect(least, most, accepts);
-}
-
-/** Returns the largest amount of a checkout, if it is smaller than that of a payout. Checkouts cost nothing. */
-export function largestCheckout({ checkout }: Search, { largestAmount: most = Number.MAX_SAFE_INTEGER }: Declaration) {
-  const accepts = (amount: number) => checkout({ amount });
-  return largestSize([ordinaryAmount, most], accepts, () => accepts(ordinaryAmount));
+  const round = await largestRound(largest, accepts);
+  // Limits are usually round numbers, so that one refused request proves where the limit is.
+  if (!round || !safe || !(await accepts(round.amount + 1))) return round?.amount;
+  return bisect(round.amount + 1, round.refused, accepts);
 }
 
 /** Returns a payee in each currency but the recipient's. */
@@ -127,108 +114,95 @@ export const inCurrencies = (search: Search, amounts: Record<string, number>, mo
   });
 
 /** Returns the largest amounts in other currencies than the recipient's, where they are smaller. */
-export async function largestByCurrency(
-  search: Search,
-  known: Declaration,
-): Promise<Record<string, number> | undefined> {
+export async function largestByCurrency(search: Search, known: Declaration) {
   const most = Math.min(known.largestAmount ?? Infinity, search.largest);
   const found: Record<string, number> = {};
   for (const payee of search.reachesCurrencies && most > ordinaryAmount ? inOtherCurrencies(search) : []) {
     const accepts = (amount: number) => search.attempt({ ...payee, amount });
     if ((await accepts(most)) || !(await accepts(ordinaryAmount))) continue;
-    for (const amount of roundNumbers(most)) {
-      if (!(await accepts(amount))) continue;
-      found[payee.currency] = amount;
-      break;
-    }
+    const round = await largestRound(most, accepts);
+    if (round) found[payee.currency] = round.amount;
   }
   return Object.keys(found).length > 0 ? found : undefined;
 }
 
-const padded = (reference: unknown, length: number) => textOf(reference).padEnd(length, textOf(reference));
+/** Returns a test whether a text has only characters of the class, such as `a-z0-9`; without a class, any text has. */
+export function madeOf(characters?: string): (text: string) => boolean {
+  const allowed = characters === undefined ? /^/ : new RegExp(`^[${characters}]*$`, "u");
+  return (text) => allowed.test(text);
+}
 
-export const ofLength = ({ ordinary }: Search, length: number) => padded(ordinary()["reference"], length);
+const own = ({ ordinary }: Search) => textOf(ordinary()["reference"]);
+
+export function ofLength(search: Search, length: number, end = ""): string {
+  const reference = own(search) + end;
+  return reference.padEnd(length, reference);
+}
 
 /** Returns true if the target accepts an ordinary reference with capitals, as every target must. */
-const acceptsOrdinary = ({ ordinary, attempt }: Search) =>
-  attempt({ reference: padded(`${textOf(ordinary()["reference"])}-Aa`, ordinaryLength) });
-
-/** Returns the length of the longest reference that the target accepts, if it is a limit. */
-export const longestReference = (search: Search) =>
-  largestSize(
-    [ordinaryLength, longestTried],
-    (length) => search.attempt({ reference: ofLength(search, length) }),
-    () => acceptsOrdinary(search),
-  );
+export const acceptsOrdinary = (search: Search) =>
+  search.attempt({ reference: ofLength(search, ordinaryLength, "-Aa") });
 
 /** Returns a fresh reference after these characters; only the end of the reference if the whole is too long. */
-export function spelled({ ordinary }: Search, text: string, longest = ordinaryLength): string {
-  const reference = textOf(ordinary()["reference"]);
+export function spelled(search: Search, text: string, longest = ordinaryLength): string {
+  const reference = own(search);
   const whole = `${text}-${reference}`;
   if ([...whole].length <= longest) return whole;
   return text + reference.slice(-Math.max(10, ordinaryLength - [...text].length));
+}
+
+/** Returns an ordinary reference between two signs. */
+export const between = (search: Search, first: string, last = first): string =>
+  `${first}${own(search).slice(-12)}${last}`;
+
+/**
+ * Returns the ranges of the characters that the target accepts in references; undefined if it accepts all.
+ * @param together references that show that it accepts all
+ */
+async function acceptedRanges<Kind extends { range: string }>(
+  search: Search,
+  tried: readonly Kind[],
+  together: readonly string[],
+  referenceWith: (kind: Kind) => string,
+): Promise<string | undefined> {
+  const accepts = (reference: string) => search.attempt({ reference });
+  let isFree = together.length > 0;
+  for (const reference of together) isFree &&= await accepts(reference);
+  if (isFree || !(await acceptsOrdinary(search))) return undefined;
+  const free: string[] = [];
+  for (const kind of tried) if (await accepts(referenceWith(kind))) free.push(kind.range);
+  return free.length < tried.length ? `A-Za-z0-9${free.join("")}` : undefined;
 }
 
 /** Returns the characters of references that the target accepts, if it refuses some. */
 export async function referenceCharacters(search: Search, known: Declaration): Promise<string | undefined> {
   const longest = known.longestReference ?? longestTried;
   const all = spelled(search, kinds.map(({ sample }) => sample).join(""), longest);
-  const fits = [...all].length <= longest;
-  if (fits && (await search.attempt({ reference: all }))) return undefined;
-  if (!(await acceptsOrdinary(search))) return undefined;
-  const allowed: string[] = [];
-  for (const { range, sample } of kinds)
-    if (await search.attempt({ reference: spelled(search, sample, longest) })) allowed.push(range);
-  return allowed.length < kinds.length ? `A-Za-z0-9${allowed.join("")}-` : undefined;
+  const together = [...all].length <= longest ? [all] : [];
+  const ranges = await acceptedRanges(search, kinds, together, ({ sample }) => spelled(search, sample, longest));
+  return ranges && `${ranges}-`;
 }
-
-/** Matches a character that references may contain. */
-const allowedIn = ({ referenceCharacters: characters }: Declaration): RegExp =>
-  characters === undefined ? /./u : new RegExp(`[${characters}]`, "u");
-
-/** The character with most bytes that references may contain; undefined if all have one byte. */
-const widest = (known: Declaration): string | undefined => {
-  const allowed = allowedIn(known);
-  return ["💸", "\u652f", "\u00eb"].find((character) => allowed.test(character));
-};
-
-/** Returns a reference of this many bytes, with as many characters of several bytes as possible. */
-export function ofBytes({ ordinary }: Search, bytes: number, character = "💸"): string {
-  const tail = `-${textOf(ordinary()["reference"]).slice(-10)}`;
-  const size = Buffer.byteLength(character);
-  const left = bytes - tail.length - 1;
-  return `a${"b".repeat(Math.max(0, left % size))}${character.repeat(Math.max(0, Math.floor(left / size)))}${tail}`;
-}
-
-/** Returns the number of bytes of the longest reference, if references with longer characters must be shorter. */
-export async function longestReferenceBytes(search: Search, known: Declaration): Promise<number | undefined> {
-  const character = widest(known);
-  if (character === undefined) return undefined;
-  const longest = known.longestReference ?? longestTried;
-  const most = 12 + (longest - 12) * Buffer.byteLength(character);
-  const accepts = (bytes: number) => search.attempt({ reference: ofBytes(search, bytes, character) });
-  return largestSize([ordinaryLength, most], accepts, () => acceptsOrdinary(search));
-}
-
-export const endsOf = (reference: string): string[] => [[...reference][0]!, [...reference].at(-1)!];
-
-/** Returns an ordinary reference between two signs. */
-export const between = ({ ordinary }: Search, first: string, last = first): string =>
-  `${first}${textOf(ordinary()["reference"]).slice(-12)}${last}`;
 
 /** Returns the characters with which references may begin and end, if only other characters are permitted there. */
 export async function referenceEnds(search: Search, known: Declaration): Promise<string | undefined> {
-  const allowed = allowedIn(known);
-  const tried = signs.filter(({ sign }) => allowed.test(sign));
-  const accepts = (first: string, last: string) => search.attempt({ reference: between(search, first, last) });
-  let isFree = true;
-  for (let index = 0; isFree && index < tried.length; index += 2)
-    isFree = await accepts(tried[index]!.sign, (tried[index + 1] ?? tried[index]!).sign);
-  if (isFree || !(await acceptsOrdinary(search))) return undefined;
-  const free: string[] = [];
-  for (const { range, sign } of tried) if (await accepts(sign, sign)) free.unshift(range);
-  // A hyphen is last, because it would otherwise make a range.
-  return `A-Za-z0-9${free.join("")}`;
+  const isAllowed = madeOf(known.referenceCharacters);
+  const tried = signs.filter(({ sign }) => isAllowed(sign));
+  const pairs = tried.flatMap(({ sign }, index) =>
+    index % 2 === 0 ? [between(search, sign, (tried[index + 1] ?? tried[index]!).sign)] : [],
+  );
+  return tried.length === 0 ? undefined : acceptedRanges(search, tried, pairs, ({ sign }) => between(search, sign));
+}
+
+/** The character with most bytes that references may contain; undefined if all have one byte. */
+export const widest = ({ referenceCharacters: characters }: Declaration): string | undefined =>
+  ["💸", "\u652f", "\u00eb"].find(madeOf(characters));
+
+/** Returns a reference of this many bytes, with as many of this character as possible. */
+export function ofBytes(search: Search, bytes: number, character: string): string {
+  const tail = `-${own(search).slice(-10)}`;
+  const size = Buffer.byteLength(character);
+  const left = bytes - tail.length - 1;
+  return `a${"b".repeat(Math.max(0, left % size))}${character.repeat(Math.max(0, Math.floor(left / size)))}${tail}`;
 }
 
 /** Returns the values of `field` in the pairs that the target serves, if it refuses a pair because of this field. */
@@ -281,21 +255,11 @@ export function otherNumber({ recipient }: Pick<Search, "recipient">): string {
 export async function numberRanges(search: Search, { countries }: Declaration): Promise<string[] | undefined> {
   const { recipient, attempt } = search;
   if (await attempt({ phoneNumber: otherNumber(search) })) return undefined;
-  const least = await bisect(
-    0,
-    recipient.length,
-    async (kept) => !(await attempt({ phoneNumber: changed(recipient, kept) })),
-  );
+  const digits = await bisect(recipient.length, 0, (kept) => attempt({ phoneNumber: changed(recipient, kept) }));
   const abroad = allPairs.filter((pair) => pair.code !== pairOf(recipient).code);
   const served = abroad.filter(({ country }) => countries?.includes(country) ?? true);
-  return [recipient.slice(0, least + 1), ...served.map(({ code }) => code)];
+  return [recipient.slice(0, digits), ...served.map(({ code }) => code)];
 }
 
 const host = "merchant.example/hooks";
 export const [plainAddress, secureAddress] = [`http://${host}`, `https://${host}`];
-
-/** Returns true if the target accepts an https address, but not the same address with http. */
-export async function httpsWebhooks({ attempt }: Search): Promise<true | undefined> {
-  const accepts = (webhookURL: string) => attempt({ webhookURL }, true);
-  return !(await accepts(plainAddress)) && (await accepts(secureAddress)) ? true : undefined;
-}

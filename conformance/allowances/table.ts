@@ -23,7 +23,7 @@ type Proof<Value> = {
   /** Returns payouts that are inside a limit, at its edge. An ordinary payout is always inside the limit. */
   inside?: (limit: Value, search: Search) => Fields[];
   /** Returns payouts beyond the limit, each of which the target must refuse. */
-  beyond: (limit: Value, search: Search) => Fields[];
+  beyond: (limit: Value, search: Search, known: Declaration) => Fields[];
 };
 
 type Limit<Value> = {
@@ -34,25 +34,25 @@ type Limit<Value> = {
   proof?: Proof<Value>;
 };
 
-/** A limit that is the largest size of a value. */
-type Sized = Omit<Proof<number>, "inside" | "beyond"> &
+/** A limit that is the largest size of a value, or the smallest one. */
+type Sized = Omit<Proof<number>, "find" | "inside" | "beyond"> &
   Pick<Limit<number>, "phrase" | "example"> & {
-    /** The size of the value in a request; no number if the request has no such value. */
+    isSmallest?: true;
+    /** The size of the value in a request; no number if the limit does not concern the request. */
     size: (fields: Fields) => unknown;
     beyond: (limit: number) => string;
     /** False if a value at the edge may be refused for another reason. */
     provesEdge?: boolean;
-    /** Returns a payout with a value of this size; undefined if the budget does not cover it. */
-    of: (size: number, search: Search) => Fields | undefined;
+    /** Returns a payout with a value of this size; undefined if there is none, or if the budget does not cover it. */
+    of: (size: number, search: Search, known: Declaration) => Fields | undefined;
+    /** The sizes between which to search: one that every target accepts, and the last one to try. */
+    range?: (search: Search, known: Declaration) => [usual: number, last: number];
+    acceptsUsual?: (search: Search) => Promise<boolean>;
+    /** Replaces the search between the sizes of `range`. */
+    find?: Proof<number>["find"];
   };
 
 const amountLabel = ({ amount }: Fields) => `amount ${textOf(amount)}`;
-
-/** Returns a test whether a text has only characters of the class, such as `a-z0-9`. */
-const madeOf = (characters: string) => {
-  const allowed = new RegExp(`^[${characters}]*$`, "u");
-  return (text: string) => allowed.test(text);
-};
 
 /** Returns true if the fields are those of a checkout, which has no phone number. */
 const isCheckout = (fields: Fields) => "country" in fields && !("phoneNumber" in fields);
@@ -69,23 +69,55 @@ function shared({ phoneNumber }: Fields, recipient: string): number {
   return digits < 0 ? recipient.length : digits;
 }
 
-/** The entry of a limit that is the largest size of a value. */
-const sized = ({ phrase, example, size, beyond, of, provesEdge = true, ...proof }: Sized): Limit<number> => {
-  const payouts = (limit: number, search: Search) => [of(limit, search)].filter((fields) => fields !== undefined);
+/** The entry of a limit that is the largest, or smallest, size of a value. */
+function sized({ phrase, example, size, beyond, of, range, acceptsUsual, isSmallest, ...more }: Sized): Limit<number> {
+  const { provesEdge = true, ...proof } = more;
+  const step = isSmallest ? -1 : 1;
+  const payouts = (limit: number, search: Search, known: Declaration = {}) =>
+    [of(limit, search, known)].filter((fields) => fields !== undefined);
   return {
     phrase,
     example,
-    exceeded(most, fields) {
+    exceeded(limit, fields) {
       const value = size(fields);
-      return typeof value === "number" && value > most ? beyond(most) : undefined;
+      return typeof value === "number" && (value - limit) * step > 0 ? beyond(limit) : undefined;
     },
     proof: {
+      async find(search, known) {
+        const ends = range!(search, known);
+        const isEmpty = payouts(ends[1], search, known).length === 0;
+        const accepts = (tried: number) => search.attempt(of(tried, search, known)!);
+        return isEmpty ? undefined : find.lastSize(ends, accepts, acceptsUsual && (() => acceptsUsual(search)));
+      },
       ...proof,
       ...(provesEdge ? { inside: payouts } : {}),
-      beyond: (most, search) => payouts(most + 1, search),
+      beyond: (limit, search, known) => payouts(limit + step, search, known),
     },
   };
-};
+}
+
+/**
+ * The entry of a limit to the characters of references.
+ * @param seen returns the texts in a reference to which the limit applies
+ */
+const spelling = (
+  [phrase, exceeding]: [string, string],
+  example: string,
+  seen: (reference: string) => string[],
+  proof: Pick<Proof<string>, "find"> & { beyond: (isAllowed: (text: string) => boolean, search: Search) => string[] },
+): Limit<string> => ({
+  phrase: (characters) => `references ${phrase} ${characters}`,
+  example,
+  exceeded: (characters, { reference }) =>
+    typeof reference === "string" && !seen(reference).every(find.madeOf(characters))
+      ? `references ${exceeding} characters other than ${characters}`
+      : undefined,
+  proof: {
+    label: ({ reference }) => `reference ${JSON.stringify(reference)}`,
+    find: proof.find,
+    beyond: (characters, search) => proof.beyond(find.madeOf(characters), search).map((reference) => ({ reference })),
+  },
+});
 
 const place = (field: "country" | "currency", plural: string, valid: RegExp, example: string[]): Limit<string[]> => ({
   phrase: (codes) => `${plural}: ${codes.join(", ")}`,
@@ -117,26 +149,26 @@ export const table: Table = {
     find: find.largestAmount,
     of: (amount, { largest }) => (amount <= largest ? { amount } : undefined),
   }),
-  smallestAmount: {
+  smallestAmount: sized({
     phrase: (amount) => `amounts from ${amount}`,
     example: 100,
+    isSmallest: true,
     // The interface demands that an amount of 1 is accepted, so a smallest amount excuses no refusal.
-    exceeded: (least, { amount }) =>
-      typeof amount === "number" && amount > 1 && amount < least ? `amounts below ${least}` : undefined,
-    proof: {
-      label: amountLabel,
-      find: find.smallestAmount,
-      inside: (least, { largest }) => (least <= largest ? [{ amount: least }] : []),
-      beyond: (least) => (least > 1 ? [{ amount: least - 1 }] : []),
-    },
-  },
+    size: ({ amount }) => (Number(amount) > 1 ? amount : undefined),
+    beyond: (least) => `amounts below ${least}`,
+    label: amountLabel,
+    // An ordinary amount is this round number, which the target accepts, or somewhat larger.
+    range: ({ ordinary }) => [Math.floor(Number(ordinary()["amount"]) / 100) * 100, 1],
+    of: (amount, { largest }) => (amount >= 1 && amount <= largest ? { amount } : undefined),
+  }),
   largestCheckout: sized({
     phrase: (amount) => `checkouts of amounts up to ${amount}`,
     example: 500_000,
     size: (fields) => (isCheckout(fields) ? fields["amount"] : undefined),
     beyond: (most) => `checkouts of amounts above ${most}`,
     label: amountLabel,
-    find: find.largestCheckout,
+    // Checkouts cost nothing.
+    range: (_, { largestAmount = Number.MAX_SAFE_INTEGER }) => [find.ordinaryAmount, largestAmount],
     isOfCheckouts: true,
     of: (amount) => ({ amount }),
   }),
@@ -146,26 +178,17 @@ export const table: Table = {
     size: ({ reference }) => (typeof reference === "string" ? [...reference].length : undefined),
     beyond: (most) => `references of more than ${most} characters`,
     label: ({ reference }) => `a reference of ${[...textOf(reference)].length} characters`,
-    find: find.longestReference,
+    range: () => [find.ordinaryLength, find.longestTried],
+    acceptsUsual: find.acceptsOrdinary,
     of: (length, search) => ({ reference: find.ofLength(search, length) }),
   }),
-  referenceCharacters: {
-    phrase: (characters) => `references made of ${characters}`,
-    example: "A-Za-z0-9_-",
-    exceeded: (characters, { reference }) =>
-      typeof reference === "string" && !madeOf(characters)(reference)
-        ? `references with characters other than ${characters}`
-        : undefined,
-    proof: {
-      label: ({ reference }) => `reference ${JSON.stringify(reference)}`,
-      find: find.referenceCharacters,
-      beyond(characters, search) {
-        const isAllowed = madeOf(characters);
-        const refused = find.kinds.map(({ sample }) => [...sample].filter((each) => !isAllowed(each)).join(""));
-        return refused.filter((text) => text !== "").map((text) => ({ reference: find.spelled(search, text) }));
-      },
-    },
-  },
+  referenceCharacters: spelling(["made of", "with"], "A-Za-z0-9_-", (reference) => [reference], {
+    find: find.referenceCharacters,
+    beyond: (isAllowed, search) =>
+      find.kinds
+        .map(({ sample }) => [...sample].filter((each) => !isAllowed(each)).join(""))
+        .flatMap((text) => (text === "" ? [] : find.spelled(search, text))),
+  }),
   longestReferenceBytes: sized({
     phrase: (bytes) => `references of at most ${bytes} bytes`,
     example: 40,
@@ -173,26 +196,27 @@ export const table: Table = {
     beyond: (most) => `references of more than ${most} bytes`,
     label: ({ reference }) => `a reference of ${Buffer.byteLength(textOf(reference))} bytes`,
     needless: "Not tried, because the target accepts no character that has several bytes.",
-    find: find.longestReferenceBytes,
-    provesEdge: false,
-    of: (bytes, search) => ({ reference: find.ofBytes(search, bytes) }),
-  }),
-  referenceEnds: {
-    phrase: (characters) => `references that begin and end with ${characters}`,
-    example: "A-Za-z0-9",
-    exceeded: (characters, { reference }) =>
-      typeof reference === "string" && reference !== "" && !find.endsOf(reference).every(madeOf(characters))
-        ? `references that begin or end with characters other than ${characters}`
-        : undefined,
-    proof: {
-      label: ({ reference }) => `reference ${JSON.stringify(reference)}`,
-      find: find.referenceEnds,
-      beyond: (characters, search) =>
-        find.signs
-          .filter(({ sign }) => !madeOf(characters)(sign))
-          .map(({ sign }) => ({ reference: find.between(search, sign) })),
+    range: (_, known) => {
+      const { longestReference: longest = find.longestTried } = known;
+      return [find.ordinaryLength, 12 + (longest - 12) * Buffer.byteLength(find.widest(known) ?? "")];
     },
-  },
+    acceptsUsual: find.acceptsOrdinary,
+    provesEdge: false,
+    of(bytes, search, known) {
+      const character = find.widest(known);
+      return character === undefined ? undefined : { reference: find.ofBytes(search, bytes, character) };
+    },
+  }),
+  referenceEnds: spelling(
+    ["that begin and end with", "that begin or end with"],
+    "A-Za-z0-9",
+    (reference) => (reference === "" ? [] : [[...reference][0]!, [...reference].at(-1)!]),
+    {
+      find: find.referenceEnds,
+      beyond: (isAllowed, search) =>
+        find.signs.filter(({ sign }) => !isAllowed(sign)).map(({ sign }) => find.between(search, sign)),
+    },
+  ),
   countries: place("country", "countries", /^[A-Z]{2}$/, ["CI", "GH"]),
   currencies: place("currency", "currencies", /^[A-Z]{3}$/, ["XOF", "GHS"]),
   numberRanges: {
@@ -242,7 +266,10 @@ export const table: Table = {
         : undefined,
     proof: {
       label: ({ webhookURL }) => `webhookURL ${textOf(webhookURL)}`,
-      find: find.httpsWebhooks,
+      async find({ attempt }) {
+        const accepts = (webhookURL: string) => attempt({ webhookURL }, true);
+        return !(await accepts(find.plainAddress)) && (await accepts(find.secureAddress)) ? true : undefined;
+      },
       inside: (only) => [{ webhookURL: only ? find.secureAddress : find.plainAddress }],
       beyond: (only) => (only ? [{ webhookURL: find.plainAddress }] : []),
     },

@@ -78,8 +78,11 @@ export async function runChecks(given: CertifyOptions, options: RunOptions, outp
 /** Returns the file of the recorded exchanges; undefined if a key is too ordinary to be hidden in it. */
 export function exchangesOf(recording: ReturnType<typeof createRecording>, given: CertifyOptions, results: Report) {
   if (!areUnusual(given)) return undefined;
-  const { reporting: _, tls: __, ...kept } = given;
+  const { reporting, tls: _, ...kept } = given;
   const ranges = [given.declared, results.foundLimits].flatMap((limits) => limits?.numberRanges ?? []);
   const { lines, options } = recording.finish(kept, ranges);
-  return packed({ start: { format: "certify exchanges 1", suite: suiteSha256(), options }, lines });
+  return packed({
+    start: { format: "certify exchanges 1", suite: suiteSha256(), options, baseline: reporting.baseline },
+    lines,
+  });
 }

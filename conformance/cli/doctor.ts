@@ -20,6 +20,14 @@ import { runOptions } from "./probe.ts";
 /** The longest time limit of a request. */
 const longestMs = 2500;
 const mostSkewMs = 30_000;
+// Measured in complete runs of both profiles. Many of a check's requests are sent at once.
+const requestsPerCheck = 32;
+const turnsPerCheck = { core: 14, extended: 20 };
+/** The time for a check that does not depend on the network. */
+const ownMs = 300;
+/** How much faster a run that pays is, because checks run side by side. */
+const speedup = { core: 4, extended: 1.7 };
+const startSeconds = 3;
 
 /** Compares this machine's clock with the Date header, which has a resolution of one second. */
 export function examineClock(date: string | undefined, now: Date): Point {
@@ -78,7 +86,26 @@ async function examineWebhooks({ webhookListen: listen, webhookUrl: publicUrl, l
   }
 }
 
-function examineRun(options: RunOptions, given: CertifyOptions): Point {
+/** Estimates how long checks take, without the time that they wait for settlements and webhooks. */
+export function estimatedSeconds(
+  checks: number,
+  {
+    profile,
+    effects,
+    linger,
+    only,
+    rate = Infinity,
+  }: Pick<RunOptions, "profile" | "effects" | "linger" | "only" | "rate">,
+  latencyMs: number,
+): number {
+  const pays = effects === "money";
+  const eachMs = (turnsPerCheck[profile] * latencyMs + ownMs) / (pays ? speedup[profile] : 1);
+  const busy = (checks * Math.max(eachMs, (requestsPerCheck * 1000) / rate)) / 1000;
+  // The last checks wait until the first payouts are old, and then take a while.
+  return startSeconds + Math.ceil(Math.max(busy, pays && only === undefined ? linger + 5 : 0));
+}
+
+function examineRun(options: RunOptions, given: CertifyOptions, latencyMs: number): Point {
   const planned = plannedChecks(options);
   const name = "run";
   if (planned.length === 0) return fix(name, `--effects ${options.effects} excludes every check in --only.`);
@@ -92,11 +119,16 @@ function examineRun(options: RunOptions, given: CertifyOptions): Point {
   }
   const total = `with a total of ${amount} (lowest denomination)`;
   const money = payouts === 0 ? "creates no payouts" : `at most ${counted(payouts, "payout")} ${total}`;
-  return ok(name, `--effects ${options.effects}: ${counted(planned.length, "check")}; ${money}`);
+  const seconds = estimatedSeconds(planned.length, options, latencyMs);
+  const time = seconds < 90 ? counted(seconds, "second") : counted(Math.ceil(seconds / 60), "minute");
+  const wait = options.controls.includes("clock") ? "" : ", plus waiting for settlements and webhooks";
+  return ok(name, `--effects ${options.effects}: ${counted(planned.length, "check")}, about ${time}${wait}; ${money}`);
 }
 
 /** Examines the target, then this machine's clock, the sandbox, the webhooks and the budget. */
 async function* examine(given: CertifyOptions, target: Target): AsyncGenerator<Point, void> {
+  const times: number[] = [];
+  target.onResponse(({ exchange }) => times.push(exchange.durationMs));
   const found = yield* examineTarget(given, target);
   if (!found) return;
   const { response, isAccepted, environment } = found;
@@ -107,7 +139,8 @@ async function* examine(given: CertifyOptions, target: Target): AsyncGenerator<P
   yield ok("sandbox", `${kind}; ${names}`);
   const run = runOptions(given, { environment, controls });
   yield await examineWebhooks(run);
-  yield examineRun(run, given);
+  // The first request also established the connection.
+  yield examineRun(run, given, Math.min(...times.slice(1)));
 }
 
 const tooSlow =

@@ -1,5 +1,6 @@
 // Examines, before a run, whether the base URL leads to the service, and whether the service accepts the keys. Sends only
 // GET requests. `certify` starts no run after a point that has to be fixed, and `certify doctor` shows every point.
+import { connect } from "node:tls";
 import { looksDead } from "../target/breaker.ts";
 import { dataOf, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
@@ -13,14 +14,27 @@ export const fix = (name: string, text: string): Point => ({ name, ok: false, te
 
 const isRefused = ({ status }: TargetResponse) => status === 401 || status === 403;
 
+/** Resolves with true if TLS is spoken at the host and port of a URL. */
+function speaksTls({ hostname, port }: URL): Promise<boolean> {
+  return new Promise((resolve) => {
+    const host = hostname.replace(/^\[(.*)\]$/, "$1");
+    // Nothing is sent through this connection, so the certificate does not matter.
+    const socket = connect({ host, port: Number(port || 80), rejectUnauthorized: false, timeout: 2000 });
+    const settle = (result: boolean) => {
+      socket.destroy();
+      resolve(result);
+    };
+    for (const failure of ["timeout", "error"]) socket.once(failure, () => settle(false));
+    socket.once("secureConnect", () => settle(true));
+  });
+}
+
 /** Returns the reason why a response shows that the service is not reached at all. */
-function addressObstacle(baseUrl: string, { status, text, exchange }: TargetResponse): string | undefined {
-  const isPlain = baseUrl.startsWith("http:");
-  const tls = `use ${baseUrl.replace(/^http:/, "https:")}`;
-  if (isPlain && status === 400 && /HTTPS (port|server)|TLS/i.test(text))
-    return `The server speaks TLS, not plain http: ${tls}.`;
-  if (status === undefined)
-    return `No response: ${exchange.failure}.${isPlain ? ` If the server speaks TLS, ${tls}.` : ""}`;
+async function addressObstacle(baseUrl: string, { status, text, exchange }: TargetResponse) {
+  const isOdd = status === undefined || (status === 400 && /HTTPS (port|server)|TLS/i.test(text));
+  if (isOdd && baseUrl.startsWith("http:") && (await speaksTls(new URL(baseUrl))))
+    return `The server speaks TLS, not plain http: use ${baseUrl.replace(/^http:/, "https:")}.`;
+  if (status === undefined) return `No response: ${exchange.failure}.`;
   if (looksDead({ request: { method: "GET", path: "" }, status }))
     return `The service is not available: GET /v1/disbursements/… returns ${status}. Make sure that it is running.`;
   return status === 400 && /SSL certificate/i.test(text)
@@ -101,7 +115,7 @@ function examineSecret(given: string, response: TargetResponse): Point {
 export async function* examineTarget({ baseUrl, secondKey, webhookSecret }: CertifyOptions, target: Target) {
   const lookup = { method: "GET", path: `/v1/disbursements/${target.merchant.unknown}` } as const;
   const response = await target.send(lookup);
-  const address = addressObstacle(baseUrl, response);
+  const address = await addressObstacle(baseUrl, response);
   if (address !== undefined) return void (yield fix("address", `${baseUrl}: ${address}`));
   yield ok("address", `it responds in ${response.exchange.durationMs} ms`);
   const path = isRefused(response) ? undefined : await pathObstacle(target, response);

@@ -2,13 +2,16 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { disbursementIn, type Fields } from "../broken/calls.ts";
+import { handles } from "../broken/changes.ts";
+import type { Reply } from "../broken/fault.ts";
+import { refusal, success } from "../broken/replies.ts";
 import { fieldNames, readDeclaration } from "../allowances/declaration.ts";
-import { startSoundTarget, type ServiceReply } from "../testing/sound-target.ts";
+import { startSoundTarget } from "../testing/sound-target.ts";
 import { init } from "./init.ts";
 import { readOptions } from "./options.ts";
 
 const key = "key-of-the-tests";
-type Fields = Record<string, unknown>;
 let folder: string;
 const file = () => join(folder, "certify.yaml");
 let stop: (() => Promise<void>) | undefined;
@@ -23,22 +26,19 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const refusal = (status: number): ServiceReply => ({ status, body: { statusCode: status, error: "Not accepted." } });
-
 /** Starts a target that responds to a payout as `replies` says; by default it accepts each. */
-async function targetThat(replies: (fields: Fields, count: number) => ServiceReply | undefined = () => undefined) {
+async function targetThat(replies: (fields: Fields, count: number) => Reply | undefined = () => undefined) {
   const payouts: Fields[] = [];
   const target = await startSoundTarget({
     key,
     environment: "sandbox",
-    instead({ method, path, body }) {
-      if (method !== "POST" || path !== "/v1/disbursements") return undefined;
-      const fields = JSON.parse(body) as Fields;
+    how: handles(async (call, ask) => {
+      const fields = disbursementIn(call);
+      if (!fields) return ask(call);
       payouts.push(fields);
-      const accepted = { status: 200, body: { statusCode: 200, data: { reference: `S${payouts.length}` } } };
       const isLong = [...String(fields["reference"])].length > 64;
-      return replies(fields, payouts.length) ?? (isLong ? accepted : undefined);
-    },
+      return replies(fields, payouts.length) ?? (isLong ? success({ reference: `S${payouts.length}` }) : ask(call));
+    }),
   });
   stop = () => target.stop();
   return { ...target, payouts };
@@ -113,7 +113,7 @@ test("never overwrites a file, and then sends nothing", async () => {
   expect([readFileSync(file(), "utf8"), seen]).toEqual(["mine", []]);
 });
 
-test.each<[string, ServiceReply | undefined, string[], RegExp]>([
+test.each<[string, Reply | undefined, string[], RegExp]>([
   ["if the budget does not cover a payout", undefined, ["--max-payouts", "0"], /exceeds the budget: .* No file was/],
   ["with a challenge", undefined, ["--challenge", "nonce"], /init would use up the references/],
   ["if an ordinary payout is refused", refusal(422), [], /refuses an ordinary payout: 422 .* Give a --recipient PHONE/],

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { runIdOf, seedOf } from "../certificate/challenge.ts";
 import { readPrivateKey } from "../certificate/keys.ts";
 import { readDeclaration } from "../allowances/declaration.ts";
+import { readBaseline } from "../report/baseline.ts";
 import { inRanges } from "../allowances/table.ts";
 import { maskPhone } from "../target/redact.ts";
 import type { Reporting } from "./reporting.ts";
@@ -94,9 +95,18 @@ export const seedOptions = {
   },
 } as const satisfies Options;
 
+/** The ids of all requirements, whichever a run judges. */
+const everyId = [catalogue, ...Object.values(sideCatalogues)].flat().map(({ id }) => id);
+
 /** The options about the report of every kind of run. */
 export const reportOptions = {
   report: { value: "DIR", meaning: "directory for the report", initial: "./certify-report", repeat: false },
+  baseline: {
+    value: "FILE",
+    meaning: "known failures to tolerate until they expire (YAML: id, reason, expires)",
+    read: (file: string) => readBaseline(text(file), everyId),
+    repeat: false,
+  },
   sign: {
     value: "KEYFILE",
     meaning: "signs certificate.jws with this key if the run is certified (see `certify keygen`)",
@@ -108,6 +118,7 @@ export const reportOptions = {
 /** Where the reports go, from the values of `reportOptions`. */
 export const reportingOf = (values: Values<typeof reportOptions>): Reporting => ({
   folder: values.report,
+  ...(values.baseline ? { baseline: values.baseline } : {}),
   ...(values.sign ? { signingKey: values.sign } : {}),
 });
 

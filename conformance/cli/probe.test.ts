@@ -1,13 +1,18 @@
 // Tests what is found out about a target before a run, and what `certify doctor` says about it.
-import { createServer, type IncomingMessage, type RequestListener } from "node:http";
+import { once } from "node:events";
 import { createServer as createSecureServer } from "node:https";
-import type { AddressInfo, Server } from "node:net";
+import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { hasNoKey } from "../broken/calls.ts";
+import { handles } from "../broken/changes.ts";
+import { refusal, success, withHeader } from "../broken/replies.ts";
+import type { Call, Reply as ModelReply } from "../model/messages.ts";
+import { listen } from "../model/server.ts";
 import { makeCertificate } from "../testing/certificates.ts";
 import { startSoundTarget } from "../testing/sound-target.ts";
 import { openTarget } from "../run/open.ts";
 import { findControls } from "./controls.ts";
-import { doctor, examineClock } from "./doctor.ts";
+import { doctor, estimatedSeconds, examineClock } from "./doctor.ts";
 import { readOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 
@@ -17,32 +22,25 @@ afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()));
 });
 
-async function start(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closing.push(() => server.close());
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-type SoundSettings = Parameters<typeof startSoundTarget>[0];
-async function sound(settings: Partial<SoundSettings> = {}) {
+async function sound(settings: Partial<Parameters<typeof startSoundTarget>[0]> = {}) {
   const target = await startSoundTarget({ key, secondKey: "another-key", ...settings });
   closing.push(() => target.stop());
   return target;
 }
 
 type Reply = [status: number, body?: string, headers?: Record<string, string>];
-type Replies = (path: string, request: IncomingMessage) => Reply;
+type Replies = (path: string, call: Call) => Reply;
 
 /** Starts a server and returns its URL and the requests that it received. */
 async function serving(replies: Replies) {
   const seen: string[] = [];
-  const respond: RequestListener = (request, response) => {
-    const { method, url = "", headers } = request;
-    seen.push(`${method} ${url}${headers["x-api-key"] === undefined ? " without a key" : ""}`);
-    const [status, body = "", added = {}] = replies(url, request);
+  const { url, stop } = await listen(async (call, _request, response) => {
+    seen.push(`${call.method} ${call.path}${hasNoKey(call) ? " without a key" : ""}`);
+    const [status, body = "", added = {}] = replies(call.path, call);
     response.writeHead(status, added).end(body);
-  };
-  return { url: `http://${await start(createServer(respond))}`, seen };
+  });
+  closing.push(stop);
+  return { url, seen };
 }
 
 const optionsFor = (url: string, args: readonly string[] = [], env: Record<string, string> = {}) =>
@@ -88,8 +86,13 @@ test.each<[string, Replies]>([
 });
 
 test("the wrong protocol and a self-signed certificate are explained", async () => {
-  const host = await start(createSecureServer(certificate));
-  await expect(probing(`http://${host}/api`)).rejects.toThrow(`If the server speaks TLS, use https://${host}/api.`);
+  const server = createSecureServer(certificate);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  closing.push(() => server.close());
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await expect(probing(`http://${host}/api`)).rejects.toThrow(
+    `The server speaks TLS, not plain http: use https://${host}/api.`,
+  );
   await expect(probing(`https://${host}`)).rejects.toThrow("the server's certificate is self-signed");
 });
 
@@ -106,6 +109,20 @@ test("a live service is not asked for a sandbox, nor for a record without the ke
   ]);
 });
 
+/** Measured in complete runs, or earlier in runs whose checks were not side by side. */
+test.each([
+  [3, "core", "none", 1, 6],
+  [34, "core", "reject", 250, 120],
+  [87, "core", "money", 2, 25],
+  [87, "core", "money", 150, 67],
+  [209, "extended", "money", 2, 44],
+] as const)("the time of %i checks (%s, %s) at %i ms is estimated within a half: %i s", (...run) => {
+  const [checks, profile, effects, latencyMs, seconds] = run;
+  const estimate = estimatedSeconds(checks, { profile, effects, linger: 16 }, latencyMs);
+  expect(estimate).toBeGreaterThan(seconds / 2);
+  expect(estimate).toBeLessThan(seconds * 1.5);
+});
+
 const day = 86_400_000;
 test.each<[string[], number, "fails" | "runs"]>([
   [["--profile", "extended"], 300, "fails"],
@@ -116,11 +133,10 @@ test.each<[string[], number, "fails" | "runs"]>([
 ])("with %j and a sandbox whose time is %i days ahead, a run %s", async (args, days, outcome) => {
   const { url } = await sound({
     environment: "sandbox",
-    instead({ method, path }) {
-      const now = new Date(Date.now() + days * day);
-      if (path === "/sandbox/clock") return { status: 200, body: { data: { now } } };
-      return method === "POST" && path === "/sandbox/clock/advance" ? { status: 422, body: {} } : undefined;
-    },
+    how: handles(async (call, ask) => {
+      if (call.path === "/sandbox/clock") return success({ now: new Date(Date.now() + days * day) });
+      return call.method === "POST" && call.path === "/sandbox/clock/advance" ? refusal(422) : ask(call);
+    }),
   });
   const found = await probing(url, ...args).catch((error: Error) => error.message);
   if (outcome === "runs") expect(found).toMatchObject({ environment: "sandbox" });
@@ -173,7 +189,9 @@ describe("certify doctor", () => {
       "ok   clock      agrees with the target's, within 30 s",
       "ok   sandbox    /healthz says sandbox; controls found: secret",
       expect.stringContaining("ok   webhooks   the receiver listens on "),
-      expect.stringMatching(/^ok {3}run {8}--effects money: \d+ checks; at most \d+ payouts with a total of \d+/),
+      expect.stringMatching(
+        /^ok {3}run {8}--effects money: \d+ checks, about \d+ seconds.*; at most \d+ payouts with a total of \d+/,
+      ),
       "Nothing to fix.",
     ]);
     expect(new Set(seen.map(({ method }) => method))).toEqual(new Set(["GET"]));
@@ -201,7 +219,7 @@ describe("certify doctor", () => {
       /webhooks .* returns 404, but the receiver on 127.0.0.1:0 received nothing/,
     ],
   ])("names %s", async (_, mark, args, env, text) => {
-    const other = await start(createServer((_request, response) => void response.writeHead(404).end()));
+    const other = (await serving(() => [404])).url.replace("http://", "");
     const { url } = await sound();
     const { exitCode, lines } = await examined(
       url,
@@ -221,18 +239,18 @@ describe("certify doctor", () => {
   });
 
   const never = new Promise<never>(() => undefined);
-  test.each<[string, string, () => Awaited<ReturnType<NonNullable<SoundSettings["alter"]>>>, number]>([
-    ["hangs", "/", () => never as never, 0],
-    ["hangs at /healthz", "/healthz", () => never as never, 3],
-    ["asks to wait", "/healthz", () => ({ status: 429, headers: { "retry-after": "60" } }), 3],
+  test.each<[string, string, ModelReply | Promise<never>, number]>([
+    ["hangs", "/", never, 0],
+    ["hangs at /healthz", "/healthz", never, 3],
+    ["asks to wait", "/healthz", withHeader(refusal(429), "retry-after", "60"), 3],
   ])("ends in time if the target %s", async (_, at, reply, before) => {
     const overdue = new AbortController();
     const { url } = await sound({
-      alter(good, request) {
-        if (!request.path.startsWith(at)) return good;
+      how: handles(async (call, ask) => {
+        if (!call.path.startsWith(at)) return ask(call);
         overdue.abort();
-        return reply();
-      },
+        return reply;
+      }),
     });
     const { exitCode, lines } = await examined(url, [], {}, overdue.signal);
     expect(exitCode).toBe(2);

@@ -21,10 +21,10 @@ const mostShown = 10;
 async function judgedAgain({ start, lines }: Tape, exchangesSha256: string) {
   const given: CertifyOptions = { ...start.options, reporting: { folder: "" } };
   const silent = { write: () => undefined };
-  const { results } = await createReplay(lines, given).repeat(async (outside) =>
+  const { results, now } = await createReplay(lines, given).repeat(async (outside) =>
     runChecks(given, await probe(given, outside), silent, outside),
   );
-  return renderReports({ ...results, exchangesSha256 });
+  return renderReports({ ...results, exchangesSha256 }, start.baseline, now);
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;

@@ -5,6 +5,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../certificate/hashes.ts";
 import { NotCertified, signCertificate } from "../certificate/sign.ts";
+import { applyBaseline, type KnownFailure } from "../report/baseline.ts";
 import { renderHtml } from "../report/html.ts";
 import { renderJson, withoutExcess } from "../report/json.ts";
 import { renderJunit } from "../report/junit.ts";
@@ -16,6 +17,8 @@ import { CannotRun, exitCodeOf, type Report } from "../results.ts";
 export type Reporting = {
   /** The directory for the files. */
   folder: string;
+  /** The failures that are tolerated. */
+  baseline?: readonly KnownFailure[];
   /** The key that signs a certificate; undefined if none was requested. */
   signingKey?: KeyObject;
 };
@@ -36,9 +39,9 @@ export function makeFolder({ folder }: Reporting): void {
 /** The name of the file with everything that the run learned from outside. */
 export const exchangesFile = "exchanges.jsonl.gz";
 
-/** Renders report.html, report.json, junit.xml and summary.md. */
-export function renderReports(found: Report) {
-  const report = withoutExcess(found);
+/** Applies the baseline, and renders report.html, report.json, junit.xml and summary.md. */
+export function renderReports(found: Report, baseline: readonly KnownFailure[] = [], now = new Date()) {
+  const report = withoutExcess(applyBaseline(found, baseline, now));
   const json = renderJson(report);
   const contents: Record<string, string> = {
     "report.html": renderHtml(report),
@@ -56,12 +59,12 @@ export function renderReports(found: Report) {
  */
 export async function publish(
   found: Report,
-  { folder, signingKey }: Reporting,
+  { folder, baseline, signingKey }: Reporting,
   now: Date,
   exchanges?: Buffer,
 ): Promise<0 | 1 | 2> {
   const recorded = exchanges && { exchangesSha256: sha256(exchanges) };
-  const { report, json, contents: texts } = renderReports({ ...found, ...recorded });
+  const { report, json, contents: texts } = renderReports({ ...found, ...recorded }, baseline, now);
   const contents: Record<string, string | Buffer> = { ...texts, ...(exchanges && { [exchangesFile]: exchanges }) };
   let refusal: string | undefined;
   try {

@@ -35,7 +35,7 @@ test("fails every requirement that needs state when run against a mock", async (
   // Other checks send paths such as `/v1/disbursements/%`, at which the mock's process ends. The timeout is short,
   // because the mock never responds to a request whose body is not JSON.
   const args = ["--effects", "money", "--timeout", "2000", "--only", stateful.join(",")];
-  const { code, report } = await runCertify(mock.baseUrl, key, args);
+  const { code, report } = await runCertify({ url: mock.baseUrl, key }, args);
   const failed = report?.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id);
   expect([code, report?.verdict]).toEqual([1, "failed"]);
   expect(failed).toEqual(expect.arrayContaining(stateful));
@@ -44,7 +44,7 @@ test("fails every requirement that needs state when run against a mock", async (
 
 test.each(["none", "reject"])("never certifies a mock, --effects %s", async (effects) => {
   const args = ["--effects", effects, "--timeout", "2000"];
-  const { code, output, report } = await runCertify(mock.baseUrl, key, args);
+  const { code, output, report } = await runCertify({ url: mock.baseUrl, key }, args);
   expect([code, report?.verdict]).toEqual([1, "failed"]);
   expect(output).toMatch(/verify\.unknown-404[^]*expected[^]*404[^]*200/);
 });
@@ -53,7 +53,7 @@ describe("Prism as a second opinion", () => {
   test("judges the same responses, also behind a path prefix", async () => {
     const target = await startSoundTarget({ key, prefix: "/api" });
     const args = ["--only", "verify.found", "--effects", "money", "--through-prism"];
-    const { code, report } = await runCertify(target.url, key, args);
+    const { code, report } = await runCertify(target, args);
     await target.stop();
     expect([code, report?.verdict]).toEqual([0, "passed-partially"]);
     // Prism judges each response, also the responses to the search for limits, and agrees with the suite about all of

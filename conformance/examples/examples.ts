@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, parse, resolve } from "node:path";
 import { judgeClient, readClientOptions } from "../programs/client/command.ts";
-import { launcher } from "../programs/client/launch.ts";
+import { launcher } from "../programs/process-group.ts";
 import { judgeReceiver, readReceiverOptions } from "../programs/receiver/command.ts";
 import type { Report } from "../results.ts";
 import { reservePort } from "../target/reserve-port.ts";

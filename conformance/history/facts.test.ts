@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
-import { createBudget } from "../target/ledger.ts";
 import { createReceiver } from "../target/receiver.ts";
-import { createRedactor } from "../target/redact.ts";
-import { createTarget } from "../target/target.ts";
+import { scriptedTarget } from "../testing/scripted-target.ts";
 import { collectFacts } from "./facts.ts";
 
 const now = () => new Date(0);
@@ -11,16 +9,7 @@ const now = () => new Date(0);
 async function factsOf(status: number, ...requests: object[]) {
   const receiver = await createReceiver({ host: "127.0.0.1", port: 0 }, now);
   const body = Buffer.from('{"data":{"reference":"DSB1"}}');
-  const target = createTarget(
-    { baseUrl: "http://127.0.0.1:1", effects: "money", key: "k", headers: {}, timeoutMs: 1000, seed: 1, runId: "r1" },
-    {
-      http: { send: async () => ({ status, headers: {}, body }), close() {} },
-      budget: createBudget(9, 9000),
-      redact: createRedactor([], []),
-      now,
-      sleep: async () => {},
-    },
-  );
+  const { target } = scriptedTarget(async () => ({ status, headers: {}, body }));
   const facts = collectFacts(target, receiver, now);
   const { url, name } = receiver.openMailbox();
   for (const request of requests) {

@@ -3,7 +3,7 @@
 import { operationOf } from "../contract/documented.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { fieldsOf } from "../target/ledger.ts";
-import { equal, textOf } from "../target/values.ts";
+import { decoded, equal, textOf } from "../target/values.ts";
 
 export type Fields = Record<string, unknown>;
 type Kind = "disbursement" | "checkout";
@@ -159,14 +159,7 @@ function factsSent({ request }: TargetResponse): Fields {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => isExact(value)));
 }
 
-function lastSegment({ request }: TargetResponse): string {
-  const text = request.path.split("?")[0]?.split("/").at(-1) ?? "";
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
+const lastSegment = ({ request }: TargetResponse) => decoded(request.path.split("?")[0]?.split("/").at(-1) ?? "");
 
 const gone = (history: History, response: TargetResponse): Contradiction => ({
   kind: history.kind,

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Environment } from "./client/protocol.ts";
 
 /** Starts a command with the variables of the suite, without proxies, and further variables. */
 export function startGroup(command: string, variables: NodeJS.ProcessEnv) {
@@ -25,4 +26,35 @@ export function startGroup(command: string, variables: NodeJS.ProcessEnv) {
     }
   };
   return { child, ended, signal };
+}
+
+/** How a program ended, and what it wrote. */
+export type Ended = { code: number | null; stdout: string; stderr: string };
+
+/** Starts a client with an environment and the text of its input. `kill` ends it at once, with what it started. */
+export type Launch = (environment: Environment, input: string) => { ended: Promise<Ended>; kill(): void };
+
+/** The longest output that is kept of each stream, in characters. */
+const longestOutput = 4_000_000;
+
+/**
+ * Returns a function that starts a program.
+ * @param command a command line for the shell
+ */
+export function launcher(command: string): Launch {
+  return (environment, input) => {
+    const { child, ended, signal } = startGroup(command, environment);
+    const output = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        if (output[name].length < longestOutput) output[name] += text;
+      });
+    }
+    // A program that does not read its input closes it.
+    child.stdin.on("error", () => undefined).end(input);
+    return {
+      ended: ended.then(({ code, failure = output.stderr }) => ({ code, ...output, stderr: failure })),
+      kill: () => signal("SIGKILL"),
+    };
+  };
 }

@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { CertifyOptions } from "../cli/options.ts";
+import type { KnownFailure } from "../report/baseline.ts";
 import type { HttpClient } from "../target/http.ts";
 import type { Incoming } from "../target/receiver.ts";
 import { createRedactor, hiddenIn, redactHeaders, type SecretOptions } from "../target/redact.ts";
@@ -13,6 +14,7 @@ export type Start = {
   suite: string;
   /** The options of the run, with stand-ins instead of secrets. */
   options: Omit<CertifyOptions, "reporting" | "tls">;
+  baseline?: readonly KnownFailure[];
 };
 
 /** What the run asks of the outside. Secrets in it are redacted. */

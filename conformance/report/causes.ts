@@ -14,9 +14,9 @@ export type Cause = { title: string; failures: Failure[] };
 /**
  * Returns true if a reader has to act on the requirement. A reader need not act on a requirement that was not judged for a reason that concerns the whole run.
  */
-export const needsAttention = ({ verdict, checks, reason }: RequirementResult) =>
+export const needsAttention = ({ verdict, checks, knownFailure, reason }: RequirementResult) =>
   verdict === "fail" ||
-  verdict === "warn" ||
+  (verdict === "warn" && !knownFailure) ||
   (verdict === "could-not-run" && checks.length > 0 && reason?.code !== "stopped");
 
 /** Returns the exchange that shows the failure of a check; undefined if no single exchange shows it. */

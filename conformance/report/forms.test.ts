@@ -2,10 +2,19 @@
 // behaves in a browser is tested in html.full.test.ts.
 import { XmlDocument, XmlElement } from "libxml2-wasm";
 import { expect, test, vi } from "vitest";
-import type { CheckResult, Exchange, Report } from "../results.ts";
+import type { CheckResult, Report } from "../results.ts";
 import { renderReports } from "../cli/reporting.ts";
 import { raceCommand } from "../target/recorder.ts";
-import { check, exchange, hostile, requirement, sampleReport } from "../testing/sample-report.ts";
+import {
+  busyReport,
+  check,
+  exchange,
+  failedCheck,
+  hostileReport,
+  outage,
+  requirement,
+  sampleReport,
+} from "../testing/sample-report.ts";
 import { renderJunit } from "./junit.ts";
 import { complain, print } from "./visible.ts";
 import { renderTerminal } from "./terminal.ts";
@@ -15,57 +24,10 @@ const formsOf = (report: Report): Record<string, string> => ({
   ...renderReports(report).contents,
 });
 
-/** A check that failed, and the exchanges that show it. */
-const failedCheck = (over: Partial<CheckResult> = {}, ...exchanges: Partial<Exchange>[]) =>
-  check({ verdict: "fail", exchanges: exchanges.map((each) => exchange(each)), ...over });
-const doubled = requirement("create.repeated", "fail", {
-  text: "A duplicate reference is refused.",
-  matters: "The recipient is paid twice.",
-  checks: [
-    check({ name: "one after the other" }),
-    failedCheck(
-      {
-        name: "8 at once",
-        expected: "one HTTP 200",
-        actual: "three HTTP 200:\nDSB1, DSB2",
-        shownBy: 4,
-        contradictedBy: 3,
-      },
-      { id: 3, curl: "curl first" },
-      { id: 4, curl: "curl last" },
-    ),
-  ],
-});
-const outage = failedCheck({ shownBy: 5 }, { id: 5, status: 500, responseBody: '{"error":"Internal Server Error"}' });
-const notJudged = (id: string, code: "target" | "caller", text: string) =>
-  requirement(id, "not-applicable", { reason: { code, text } });
-const paid = { kind: "disbursement", at: "2026-11-20T10:00:00.000Z", amount: 10_000, currency: "XOF" } as const;
-
-/** A run with everything that a report says. */
-const busy = sampleReport(
-  [
-    requirement("auth.key", "pass"),
-    doubled,
-    ...["create.a", "create.b", "create.c"].map((id) => requirement(id, "fail", { checks: [outage] })),
-    requirement("create.observed", "observed"),
-    ...["late.a", "late.b", "late.c", "late.d"].map((id) => notJudged(id, "target", "It has no clock.")),
-    notJudged("keys.apart", "caller", "API_KEY_2 is not set."),
-    requirement("webhook.sent", "could-not-run", { checks: [], reason: { code: "stopped", text: "Out of budget." } }),
-  ],
-  {
-    errors: ["connect ECONNREFUSED"],
-    falseDeclaration: "--declare: largestAmount",
-    foundLimits: { longestReference: 30 },
-    notProvided: [{ what: "a second key", provide: "API_KEY_2=KEY", requirements: ["keys.apart"] }],
-    created: [{ ...paid, unintended: true }, paid, { ...paid, currency: "GHS" }],
-    dredd: { transactions: 12, failed: ["GET /a → 200"] },
-    secondOpinion: { answers: 9, disagreements: [{ exchange: exchange(), suite: [], prism: ["type"] }] },
-  },
-);
 const repeated = "npx --no -- certify --base-url https://sandbox.example --profile core --effects money";
 
 test("the terminal shows the verdict, each cause with its evidence, what was not judged, and the counts", () => {
-  expect(formsOf(busy)["terminal"])
+  expect(formsOf(busyReport)["terminal"])
     .toBe(`FAILED  core · effects money · 1 of 11 musts · 4 not applicable: late.a, late.b, late.c and 1 more · not provided: a second key · https://sandbox.example
 1 of 12 requirements passed.
 ! connect ECONNREFUSED
@@ -126,7 +88,7 @@ test.each<[string, RegExp | string]>([
     "Received: three HTTP 200:\nDSB1, DSB2\nWhy it matters: The recipient is paid twice.\nRepeat: curl last<",
   ],
 ])("%s says %s", (form, text) => {
-  expect(formsOf(busy)[form]).toMatch(text);
+  expect(formsOf(busyReport)[form]).toMatch(text);
 });
 
 test("the rest of a partial run is judged by a command without keys", () => {
@@ -134,7 +96,12 @@ test("the rest of a partial run is judged by a command without keys", () => {
     requirement("a", "pass"),
     requirement("b", "not-applicable", { reason: { code: "effects", text: "" } }),
   ];
-  const over = { verdict: "passed-partially", effects: "none", only: ["a"], notProvided: busy.notProvided } as const;
+  const over = {
+    verdict: "passed-partially",
+    effects: "none",
+    only: ["a"],
+    notProvided: busyReport.notProvided,
+  } as const;
   expect(formsOf(sampleReport(requirements, { ...over, only: ["a"] }))["terminal"]).toMatch(
     /^PASSED IN PART {2}core · effects none · --only · 1 of 2 musts · not provided: a second key · [^]*\nTo judge the rest: API_KEY_2=KEY npx .* --effects money --seed 42\n/,
   );
@@ -208,34 +175,13 @@ test("junit.xml has a suite for each topic, with an element for each verdict and
   expect(found(report, '//testcase[@classname="auth.pass"]/*')).toEqual([]);
 });
 
-const evil = (): Report => {
-  const headers = { [hostile]: hostile };
-  const shown = {
-    method: hostile,
-    url: hostile,
-    requestHeaders: headers,
-    requestBody: hostile,
-    responseBody: hostile,
-    curl: hostile,
-  };
-  const checks = [failedCheck({ name: hostile, expected: hostile, actual: hostile }, shown)];
-  return sampleReport(
-    [
-      requirement("a", "fail", { text: hostile, section: hostile, checks }),
-      requirement("b", "could-not-run", { checks: [], reason: { code: "stopped", text: hostile } }),
-      requirement(`${hostile}.c`, "not-applicable"),
-    ],
-    { baseUrl: hostile, summary: hostile, errors: [hostile] },
-  );
-};
-
 test("what a target sent is text in every form", () => {
-  const { terminal, "summary.md": summary, "junit.xml": junit } = formsOf(evil());
+  const { terminal, "summary.md": summary, "junit.xml": junit } = formsOf(hostileReport);
   for (const text of [terminal, summary, junit])
     expect(text!.replaceAll("\n", "")).not.toMatch(/[\p{Control}\p{Surrogate}\u202a-\u202e]/u);
   expect(summary!.replace(/```sh\n[^]*?\n```/, "")).not.toMatch(/(?<!\\)<script|(?<!\\)&amp;/);
-  expect(found(evil(), "//script | //img")).toEqual([]);
-  expect(found(evil(), "//failure[1]")[0]?.["text"]).toContain("&amp;]]>\\u{1b}[2J");
+  expect(found(hostileReport, "//script | //img")).toEqual([]);
+  expect(found(hostileReport, "//failure[1]")[0]?.["text"]).toContain("&amp;]]>\\u{1b}[2J");
 });
 
 test.each([

@@ -35,20 +35,21 @@ function evidence(report: Report, requirement: RequirementResult, check: CheckRe
 }
 
 /** Returns the message of a check: what was received, with its cause, and how many other failures have the same. */
-function messageOf({ text }: RequirementResult, check: CheckResult, cause?: Cause): string {
+function messageOf({ text, knownFailure }: RequirementResult, check: CheckResult, cause?: Cause): string {
+  if (knownFailure) return `Known failure until ${knownFailure.expires}: ${knownFailure.reason}`;
   if (check.verdict !== "fail" || !cause || cause.title === text) return check.actual;
   const others = cause.failures.length - 1;
   const same = others === 0 ? "" : `same cause as ${words.counted(others, "other requirement")}: `;
   return `${check.actual} (${same}${cause.title})`;
 }
 
-/** Returns the test case of a check. */
+/** Returns the test case of a check. A known failure is skipped. */
 function checkCase(report: Report, requirement: RequirementResult, check: CheckResult, cause?: Cause): TestCase {
   const { name, verdict, durationMs } = check;
   const base = { name, className: requirement.id, durationMs };
   if (verdict === "pass") return base;
   const text = evidence(report, requirement, check);
-  const element = elements[verdict];
+  const element = verdict === "fail" && requirement.knownFailure ? "skipped" : elements[verdict];
   if (element === undefined) return { ...base, output: `${words.verdicts[verdict]}. ${text}` };
   return { ...base, outcome: { element, message: messageOf(requirement, check, cause), text } };
 }
@@ -62,9 +63,10 @@ function casesOf(report: Report, requirement: RequirementResult, cause?: Cause):
 }
 
 /** Returns the test cases that fail because of the run itself. */
-function problemCases({ errors, falseDeclaration }: Report): TestCase[] {
+function problemCases({ errors, falseDeclaration, baselineProblems = [] }: Report): TestCase[] {
   const problems: [name: string, element: Element, texts: readonly string[]][] = [
     ["The suite runs without errors", "error", errors],
+    ["The list of known failures is up to date", "failure", baselineProblems],
     [
       "The declared limits are those of the target",
       "failure",

@@ -39,7 +39,7 @@ export function renderSummary(report: Report): string {
     "",
     escaped(report.summary),
     "",
-    ...report.errors.map((problem) => `- ${escaped(problem)}`),
+    ...[...report.errors, ...(report.baselineProblems ?? [])].map((problem) => `- ${escaped(problem)}`),
     ...(causes.length > 0
       ? ["| cause | requirements | source | received |", "| --- | --- | --- | --- |", ...causes, ""]
       : []),

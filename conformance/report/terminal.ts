@@ -130,13 +130,14 @@ function secondOpinionLines({ secondOpinion }: Report): string[] {
  */
 export function renderTerminal(report: Report, options: { color: boolean }): string {
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
-  const { verdict, summary, errors, counts, created, budget, profile } = report;
+  const { verdict, summary, errors, baselineProblems = [], counts, created, budget, profile } = report;
   const unintended = created.filter((record) => record.unintended).length;
   const paid = `${words.sums(paidOf(created))} in ${budget.payouts} of ${words.counted(budget.maxPayouts, "allowed payout")}`;
   return [
     `${paint(runStyles[verdict], words.runVerdicts[verdict].toUpperCase())}  ${oneLine(scopeLine(report))} · ${oneLine(report.baseUrl)}`,
     visible(summary),
     ...errors.filter((error) => error !== summary).map((error) => `${paint("yellow", "!")} ${visible(error)}`),
+    ...baselineProblems.map((problem) => `${paint("red", "✗")} ${visible(problem)}`),
     "",
     ...allCauseLines(report, paint, isSide(profile) && !options.color),
     ...line("Re-run these: ", counts.fail > 0 ? repeatFailures(report) : undefined),

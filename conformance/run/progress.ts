@@ -1,8 +1,10 @@
-// Shows the progress of a run. A terminal shows the current check in one line, which is overwritten. Any other output gets
-// one line per check.
+// Shows the progress of a run: counts, time left and money spent. A terminal shows them in one line, which is overwritten.
+// Any other output gets one line per check, and the same counts now and then.
 import type { CheckReport } from "./verdicts.ts";
+import { paidOf } from "../report/scope.ts";
 import { oneLine } from "../report/visible.ts";
-import { worstOf, type Verdict } from "../results.ts";
+import { sums } from "../report/words.ts";
+import { worstOf, type CreatedRecord, type Verdict } from "../results.ts";
 
 export type Output = { write(text: string): unknown; isTTY?: boolean; columns?: number };
 
@@ -18,6 +20,15 @@ const marks = {
 /** A longer list of requirements is left out. */
 const mostIds = 8;
 
+/** The number of checks after which an output that is not a terminal shows the counts. */
+const checksBetweenCounts = 25;
+
+/** Renders the expected time. Rounded up: finishing early is better than late. */
+function timeLeft(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  return seconds < 60 ? `about ${seconds} s left` : `about ${Math.ceil(seconds / 60)} min left`;
+}
+
 const verdictOf = (report: CheckReport | undefined): Verdict =>
   report ? worstOf(Object.values(report.results).map((result) => result.verdict)) : "could-not-run";
 
@@ -26,8 +37,10 @@ const verdictOf = (report: CheckReport | undefined): Verdict =>
  * @param total the number of checks in the run
  * @param mostLines on an output that is not a terminal, only failures get a line, and no more than these
  */
-export function createProgress(output: Output, total: number, mostLines?: number) {
+export function createProgress(output: Output, total: number, mostLines?: number, now = Date.now) {
   const live = output.isTTY === true;
+  const startedAt = now();
+  const created: CreatedRecord[] = [];
   let done = 0;
   let failed = 0;
   let lines = 0;
@@ -35,12 +48,23 @@ export function createProgress(output: Output, total: number, mostLines?: number
   const clear = () => {
     if (live) output.write("\r\u001B[2K");
   };
+  /** Renders the counts, with the sums last, because they may be long in a run with many currencies. */
+  function counts(name?: string): string {
+    const paid = paidOf(created);
+    const parts = [
+      `[${name === undefined ? done : done + 1}/${total}]`,
+      failed > 0 ? `${failed} failed` : "",
+      done === 0 || done === total ? "" : timeLeft(((now() - startedAt) / done) * (total - done)),
+      oneLine(name ?? ""),
+      paid.length > 0 ? `paid ${oneLine(sums(paid))}` : "",
+    ];
+    return parts.filter((part) => part !== "").join("  ");
+  }
   return {
     started(name: string) {
       if (!live) return;
       clear();
-      const text = `[${done + 1}/${total}]  ${failed > 0 ? `${failed} failed  ` : ""}${oneLine(name)}`;
-      output.write(text.slice(0, (output.columns || 80) - 1));
+      output.write(counts(name).slice(0, (output.columns || 80) - 1));
     },
     finished(name: string, report: CheckReport | undefined) {
       done += 1;
@@ -53,6 +77,8 @@ export function createProgress(output: Output, total: number, mostLines?: number
         return;
       }
       if (verdict === "fail") failed += 1;
+      created.push(...(report?.created ?? []));
+      if (!live && mostLines === undefined && done % checksBetweenCounts === 0) output.write(`${counts()}\n`);
       const needsAttention = verdict !== "pass" && verdict !== "observed" && verdict !== "not-applicable";
       // On a terminal, only the checks that need attention get a line that stays.
       if (!needsAttention && (live || mostLines !== undefined)) return;

@@ -1,4 +1,4 @@
-// Executes the checks of a run one after the other and combines the report of each check into one tree of results.
+// Executes the checks of a run and combines the report of each check into one tree of results.
 import { setFlagsFromString } from "node:v8";
 import { checks, watches } from "../topics/index.ts";
 import { conditionsOf } from "./tree.ts";

@@ -14,15 +14,15 @@ export function selectedRequirements(options: Pick<RunOptions, "profile" | "only
 }
 
 /**
- * Returns a sort key: the check that finds limits comes first, then the opening and the harmless checks, and the
- * closing checks last: first those that send requests, then those that judge what all others caused. The rest of the key is a number from the seed and the check's name, so that the order does not
+ * Returns a sort key: the check that finds limits comes first, then the opening checks, because a run waits until
+ * their records are old; then the harmless checks, and the closing checks last: first those that send requests, then those that judge what all others caused. The rest of the key is a number from the seed and the check's name, so that the order does not
  * depend on which checks are selected.
  */
 function placeOf({ name, effect, phase, offline }: Check, seed: number): readonly [number, number] {
   if (phase === "limits") return [-1, 0];
   if (phase === "closing") return [offline ? 7 : 6, 0];
   const random = createHash("sha256").update(`${seed} ${name}`).digest().readUInt32BE();
-  return [2 * effects.indexOf(effect) + (phase === "opening" ? 0 : 1), random];
+  return [phase === "opening" ? 0 : 1 + effects.indexOf(effect), random];
 }
 
 export function inOrder(checks: readonly Check[], seed: number): Check[] {

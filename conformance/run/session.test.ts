@@ -1,49 +1,30 @@
 import { describe, expect, test } from "vitest";
 import { given, Prerequisite, type Check, type Context } from "../check.ts";
 import type { HttpClient } from "../target/http.ts";
-import { BudgetExceeded, createBudget, RunStopped } from "../target/ledger.ts";
+import { BudgetExceeded, RunStopped } from "../target/ledger.ts";
 import type { RunOptions } from "../run-options.ts";
-import { createRedactor } from "../target/redact.ts";
+import { scriptedTarget } from "../testing/scripted-target.ts";
 import { createSession } from "./session.ts";
-import { createTarget } from "../target/target.ts";
 import type { CheckReport } from "./verdicts.ts";
 
 const must = "create.accepted";
 const should = "create.phone-422";
 const open = "create.initial-status";
 
-const http: HttpClient = {
-  send: async ({ path, body = "" }) => {
-    const refused = String(body).includes("too-much");
-    return {
-      status: path.includes("broken") ? 500 : refused ? 422 : 200,
-      headers: { "content-type": "application/json" },
-      body: Buffer.from(refused ? '{"statusCode":422,"error":"Too much"}' : '{"statusCode":200,"data":{}}'),
-    };
-  },
-  close() {},
+/** The responses of a target that refuses the reference "too-much", and responds 500 to paths with "broken". */
+const respond: HttpClient["send"] = async ({ path, body = "" }) => {
+  const refused = String(body).includes("too-much");
+  return {
+    status: path.includes("broken") ? 500 : refused ? 422 : 200,
+    headers: { "content-type": "application/json" },
+    body: Buffer.from(refused ? '{"statusCode":422,"error":"Too much"}' : '{"statusCode":200,"data":{}}'),
+  };
 };
-const now = () => new Date(0);
-const sleep = async () => {};
 
-function session(over: Partial<RunOptions> = {}, maxPayouts = 2, maxTotal = 1000, client = http, clock = now) {
-  const options = {
-    baseUrl: "http://127.0.0.1:1",
-    profile: "core",
-    effects: "money",
-    key: "key-of-the-tests",
-    headers: {},
-    timeoutMs: 1000,
-    settleTimeoutMs: 1000,
-    runId: "r1",
-    recipient: "2257038102473",
-    controls: [],
-    assumed: [],
-    ...over,
-  } as unknown as RunOptions;
-  const deps = { budget: createBudget(maxPayouts, maxTotal), redact: createRedactor([options.key], []), sleep };
-  const target = createTarget(options, { ...deps, http: client, now: clock });
-  return createSession(options, { target, now: clock, sleep });
+function session(over: Partial<RunOptions> = {}, maxPayouts = 2, maxTotal = 1000, send = respond) {
+  const more = { profile: "core", settleTimeoutMs: 1000, recipient: "2257038102473", controls: [], assumed: [] };
+  const { target, now, sleep } = scriptedTarget(send, { maxPayouts, maxTotal });
+  return createSession({ ...target.options, ...more, ...over } as unknown as RunOptions, { target, now, sleep });
 }
 
 const check = (run: (context: Context) => unknown, over: Partial<Check> = {}): Check => ({
@@ -58,7 +39,9 @@ const throws = (error: unknown) => () => {
   throw error;
 };
 
-test.each<[string, (context: Context) => unknown, verdicts: [string, string, string], error?: RegExp]>([
+const unjudged = ["could-not-run", "could-not-run", "could-not-run"];
+
+test.each<[string, (context: Context) => unknown, string[], error?: RegExp, over?: Partial<Check>]>([
   [
     "passes a requirement without failed findings, and reports what it observed",
     (context) => [good(context), good(context, should), context.observe(open, "status", "pending")],
@@ -76,98 +59,68 @@ test.each<[string, (context: Context) => unknown, verdicts: [string, string, str
   ],
   ["never passes what it did not judge", (context) => good(context), ["pass", "could-not-run", "could-not-run"], /422/],
   ["without a prerequisite fails", throws(new Prerequisite("a payout", "500")), ["fail", "warn", "could-not-run"]],
+  ["could not run if the run was stopped", throws(new RunStopped("gone")), unjudged],
+  ["could not run without budget", throws(new BudgetExceeded("much")), unjudged],
+  ["that throws is an error in the suite", throws(new TypeError("no function")), unjudged, /no function/],
   [
-    "could not run if the run was stopped",
-    throws(new RunStopped("gone")),
-    ["could-not-run", "could-not-run", "could-not-run"],
+    "does not start if its worst case exceeds the budget",
+    throws(new TypeError("it started")),
+    unjudged,
+    undefined,
+    { payouts: 3, amount: 3 },
   ],
-  [
-    "could not run without budget",
-    throws(new BudgetExceeded("much")),
-    ["could-not-run", "could-not-run", "could-not-run"],
-  ],
-  [
-    "that throws is an error in the suite",
-    throws(new TypeError("no function")),
-    ["could-not-run", "could-not-run", "could-not-run"],
-    /no function/,
-  ],
-])("a check %s", async (_, run, verdicts, error) => {
-  const report = await session().runCheck(check(run));
+])("a check %s", async (_, run, verdicts, error, over) => {
+  const report = await session().runCheck(check(run, over));
   expect([must, should, open].map((id) => report.results[id]?.verdict)).toEqual(verdicts);
   if (error) expect(report.error).toMatch(error);
   else expect(report.error).toBeUndefined();
 });
 
-describe("a check", () => {
-  test("does not start if its worst case exceeds the budget", async () => {
-    let started = false;
-    const report = await session().runCheck(check(() => (started = true), { payouts: 3, amount: 3 }));
-    expect([started, report.results[must]?.verdict]).toEqual([false, "could-not-run"]);
-  });
-
-  test.each([
-    ["finish", "target", {}],
-    ["safe-numbers", "target", { environment: "live" }],
-    ["second-key", "caller", {}],
-    ["receiver", "caller", {}],
-    ["failing-recipient", "caller", {}],
-    ["webhook-secret", "caller", {}],
-  ] as const)("that needs %s does not run without it, for lack of the %s's support", async (need, code, over) => {
-    const report = await session(over).runCheck(check(() => undefined, { needs: [need] }));
-    expect(report.notApplicable[must]?.code).toBe(code);
-    expect(report.results).toEqual({});
-  });
-
-  test("whose request is refused for an unknown limit could not run, and one that other evidence fails fails", async () => {
-    const json = { reference: "too-much", amount: 20_000 };
-    const ids = [must, "create.amount-echoed", "create.status-known"];
-    const run = async (context: Context) => {
-      const create = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json } as const;
-      const refused = await context.target.send(create);
-      context.judge(must, false, "200", "422", refused);
-      context.judge("create.amount-echoed", false, "435", "4.35", []);
-      context.judge("create.amount-echoed", false, "200", "422", refused);
-      given(false, "200", refused);
-    };
-    const found = await session({}, 9, 1e6).runCheck(check(run, { ids }));
-    expect(ids.map((id) => found.results[id])).toMatchObject([
-      {
-        verdict: "could-not-run",
-        actual: expect.stringContaining('add a line such as "largestAmount: 1000000" to certify.yaml'),
-      },
-      { verdict: "fail", actual: "4.35" },
-      { verdict: "could-not-run" },
-    ]);
-    expect(found.notApplicable).toEqual({});
-  });
+test.each([
+  ["finish", "target", {}],
+  ["safe-numbers", "target", { environment: "live" }],
+  ["second-key", "caller", {}],
+  ["receiver", "caller", {}],
+  ["failing-recipient", "caller", {}],
+  ["webhook-secret", "caller", {}],
+] as const)("a check that needs %s does not run without it, for lack of the %s's support", async (need, code, over) => {
+  const report = await session(over).runCheck(check(() => undefined, { needs: [need] }));
+  expect([report.notApplicable[must]?.code, report.results]).toEqual([code, {}]);
 });
 
-describe("a watch", () => {
-  const get = (path: string) => check((context) => context.target.send({ method: "GET", path }), { ids: [] });
-  const watch = {
-    id: "errors.no-5xx" as const,
-    name: "w",
-    expected: "no 5xx",
-    applies: () => true,
-    faults: ({ status = 0 }: { status?: number }) => (status >= 500 ? ["5xx"] : []),
+test("a refusal for an unknown limit fails nothing, but other evidence does", async () => {
+  const json = { reference: "too-much", amount: 20_000 };
+  const ids = [must, "create.amount-echoed", "create.status-known"];
+  const run = async (context: Context) => {
+    const create = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json } as const;
+    const refused = await context.target.send(create);
+    context.judge(must, false, "200", "422", refused);
+    context.judge("create.amount-echoed", false, "435", "4.35", []);
+    context.judge("create.amount-echoed", false, "200", "422", refused);
+    given(false, "200", refused);
   };
+  const { results, notApplicable } = await session({}, 9, 1e6).runCheck(check(run, { ids }));
+  const limit = expect.stringContaining('add a line such as "largestAmount: 1000000" to certify.yaml') as string;
+  expect([...ids.map((id) => results[id]), notApplicable]).toMatchObject([
+    { verdict: "could-not-run", actual: limit },
+    { verdict: "fail", actual: "4.35" },
+    { verdict: "could-not-run" },
+    {},
+  ]);
+});
 
-  test("judges every response, whichever check caused it", async () => {
-    const one = session();
-    const watched = one.watchAll([watch]);
-    await one.runCheck(get("/v1/a"));
-    await one.runCheck(get("/v1/broken"));
-    const report = await one.runCheck(watched);
-    expect(report.results[watch.id]).toMatchObject({ verdict: "fail", actual: "GET /v1/broken → 500: 5xx" });
-    expect(report.results[watch.id]?.exchanges).toHaveLength(1);
-  });
-
-  test("does not pass without a response to judge", async () => {
-    const one = session();
-    const report = await one.runCheck(one.watchAll([watch]));
-    expect(report.results[watch.id]?.verdict).toBe("could-not-run");
-  });
+test.each([
+  ["judges every response, whichever check caused it", ["a", "broken"], "fail", "GET /v1/broken → 500: 5xx"],
+  ["does not pass without a response to judge", [], "could-not-run", expect.any(String)],
+])("a watch %s", async (_, paths, verdict, actual) => {
+  const one = session();
+  const id = "errors.no-5xx";
+  const faults = ({ status = 0 }: { status?: number }) => (status >= 500 ? ["5xx"] : []);
+  const watched = one.watchAll([{ id, expected: "no 5xx", applies: () => true, faults }]);
+  for (const path of paths)
+    await one.runCheck(check(({ target }) => target.send({ method: "GET", path: `/v1/${path}` }), { ids: [] }));
+  const { results } = await one.runCheck(watched);
+  expect(results[id]).toMatchObject({ verdict, actual, exchanges: { length: verdict === "fail" ? 1 : 0 } });
 });
 
 async function runAll(checks: Check[], one = session({}, 10)) {
@@ -189,6 +142,43 @@ const pays = (name: string, count: number, over: Partial<Check> = {}) =>
     { name, ids: [must], payouts: count, amount: 10 * count, ...over },
   );
 
+const byPerson = pays("by a person", 1, { needs: ["finish-or-person"] });
+
+test.each<[string, Check[], Partial<RunOptions>, maxPayouts: number, most: number]>([
+  [
+    "without needs of their own",
+    [pays("a", 2), pays("b", 3), pays("c", 1, { needs: ["failing-recipient"] })],
+    {},
+    9,
+    3,
+  ],
+  ["but none that moves the clock", [pays("a", 1, { needs: ["clock"] }), pays("b", 1)], { controls: ["clock"] }, 9, 1],
+  ["but none that measures a race", [pays("a", 1, { alone: true }), pays("b", 1)], {}, 9, 1],
+  ["but none of a phase", [pays("a", 1, { phase: "opening" }), pays("b", 1), pays("c", 1)], {}, 9, 2],
+  ["but none that the budget does not cover together", [pays("a", 2), pays("b", 2, { needs: ["clock"] })], {}, 3, 1],
+  ["also those that finish checkouts", [byPerson, pays("a", 1)], { controls: ["finish"] }, 9, 2],
+  ["but none that waits for a person", [byPerson, pays("a", 1)], { interactive: true }, 9, 1],
+])("side by side run checks %s", async (_, checks, over, maxPayouts, expected) => {
+  let [inTransit, most] = [0, 0];
+  const counting: HttpClient["send"] = async (request) => {
+    most = Math.max(most, (inTransit += 1));
+    await new Promise((resolve) => setImmediate(resolve));
+    inTransit -= 1;
+    return respond(request);
+  };
+  const failingRecipient = "2250000000089";
+  const reports = await runAll(checks, session({ failingRecipient, ...over }, maxPayouts, 5000, counting));
+  expect(most).toBe(expected);
+  expect(reports.map(({ name }) => name).toSorted()).toEqual(checks.map(({ name }) => name).toSorted());
+  for (const { name, report } of reports.filter((each) => each.report.results[must]?.verdict === "pass")) {
+    const payouts = checks.find((each) => each.name === name)?.payouts;
+    expect(report.created.map(({ merchantsReference }) => merchantsReference?.slice(0, -2))).toEqual(
+      Array.from({ length: payouts ?? 0 }, () => name),
+    );
+    expect(report.results[must]?.exchanges).toHaveLength(payouts ?? 0);
+  }
+});
+
 describe("checks that wait for payouts to settle", () => {
   /** A check that creates a payout, waits, and finds something before and after. */
   const waiting = (name: string, log: string[], more?: (context: Context) => Promise<unknown>): Check => ({
@@ -203,32 +193,29 @@ describe("checks that wait for payouts to settle", () => {
       context.judge(must, false, "late", "a", context.responses);
     },
   });
-  const other = (name: string, log: string[], over: Partial<Check> = {}) =>
-    check((context) => [good(context), log.push(name)], { name, ids: [must], ...over });
 
   test("create their payouts first, after the opening checks, and wait in their turn", async () => {
     const log: string[] = [];
+    const other = (name: string, over: Partial<Check> = {}) =>
+      check((context) => [good(context), log.push(name)], { name, ids: [must], ...over });
     const reports = await runAll([
-      other("reading", log, { effect: "none" }),
-      other("opening", log, { phase: "opening" }),
+      other("opening", { phase: "opening" }),
+      other("reading", { effect: "none" }),
       waiting("first", log),
-      other("middle", log),
+      other("middle"),
       waiting("second", log),
     ]);
     const early = ["first pays", "second pays"];
-    expect(log).toEqual(["reading", "opening", ...early, "first waits", "middle", "second waits"]);
+    expect(log).toEqual(["opening", ...early, "reading", "first waits", "middle", "second waits"]);
     expect(reports.map(({ report }) => report.created.length)).toEqual([0, 0, 1, 0, 1]);
-    const last = reports.at(-1)?.report;
-    expect(last?.results[must]).toMatchObject({ verdict: "fail", expected: "late", exchanges: [{}] });
+    const found = { verdict: "fail", expected: "late", exchanges: [{}] };
+    expect(reports.at(-1)?.report.results[must]).toMatchObject(found);
   });
 
-  test("are charged to the budget once", async () => {
+  test("are charged to the budget once, and must not pay more than they declare", async () => {
     const reports = await runAll([waiting("first", []), waiting("second", [])], session({}, 2));
     expect(reports.map(({ report }) => report.results[must]?.verdict)).toEqual(["fail", "fail"]);
     expect(reports.at(-1)?.report).toMatchObject({ payouts: 2, total: 20 });
-  });
-
-  test("must not pay more than they declare", async () => {
     const [greedy] = await runAll([waiting("greedy", [], (context) => pay(context, "more"))]);
     expect(greedy?.report.error).toContain("made 2 payouts with a total of 20, but declares 1 with a total of 10");
   });

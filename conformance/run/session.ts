@@ -17,6 +17,7 @@ import { redactReport } from "../target/redact.ts";
 import { selectedRequirements } from "./selection.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { conclude, type CheckReport, type Notes } from "./verdicts.ts";
+import { inLanes, nextOf } from "./side-by-side.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
 
 type Shared = Clock & {
@@ -183,21 +184,26 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     return redactReport(report, target.redact);
   }
 
-  /** Runs checks one after the other and yields their reports. Calls `announce` with what is about to run. */
+  /** Runs checks, side by side where they do not disturb each other, and yields their reports. Calls `announce` with what starts. */
   async function* runAll(checks: readonly Check[], announce: (name: string) => void = () => undefined) {
     let isStarted = hasControl(options, "clock");
-    for (const [index, check] of checks.entries()) {
-      if (!isStarted && check.effect === "moves-money" && check.phase === undefined) {
+    const run = (check: Check) => {
+      announce(check.name);
+      return runCheck(check);
+    };
+    for (let left = checks; left.length > 0;) {
+      const next = new Set(nextOf(left, options, target.budget));
+      if (!isStarted && [...next].some(({ effect, phase }) => effect === "moves-money" && phase === undefined)) {
         isStarted = true;
         announce("Payouts that later checks wait for");
-        for (const waiting of checks.slice(index).filter(waits)) {
+        for (const waiting of left.filter(waits)) {
           const attempt = newAttempt(waiting);
           started.set(waiting, attempt);
           await proceed(attempt, false);
         }
       }
-      announce(check.name);
-      yield { check, report: await runCheck(check) };
+      yield* inLanes([...next], run);
+      left = left.filter((check) => !next.has(check));
     }
   }
 

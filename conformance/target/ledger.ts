@@ -2,6 +2,7 @@
 import { posix } from "node:path";
 import type { CreatedRecord, Effect, EffectsAllowed } from "../results.ts";
 import { dataOf, isAccepted, isRefused, isUnknown, type TargetResponse, type TargetRequest } from "./exchange.ts";
+import { decoded, parsedJson } from "./values.ts";
 
 /** Thrown instead of sending a payout that would exceed the budget. */
 export class BudgetExceeded extends Error {}
@@ -78,13 +79,7 @@ export const permits = (allowed: EffectsAllowed, effect: Effect) => rank[effect]
 /** Returns the path as a lenient target may read it: decoded, in lower case, without empty segments and parameters. */
 function lenientPath({ path }: TargetRequest): string {
   const [encoded = ""] = path.split(/[?#;]/);
-  let decoded = encoded;
-  try {
-    decoded = decodeURIComponent(encoded);
-  } catch {
-    // No target reads an invalid percent-encoding as another path.
-  }
-  return posix.normalize(decoded).replace(/\/$/, "").replace(/^\/+/, "/").toLowerCase();
+  return posix.normalize(decoded(encoded)).replace(/\/$/, "").replace(/^\/+/, "/").toLowerCase();
 }
 
 const posts = (request: TargetRequest, path: string) => request.method === "POST" && lenientPath(request) === path;
@@ -97,12 +92,8 @@ const isCheckout = (request: TargetRequest) =>
   posts(request, "/v1/checkouts") || (!isSafe(request) && "amount" in fieldsOf(request) && !isDisbursement(request));
 
 export function fieldsOf(request: TargetRequest): Record<string, unknown> {
-  try {
-    const value: unknown = request.json ?? JSON.parse(String(request.body));
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
+  const value = request.json ?? parsedJson(String(request.body));
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 function amountOf(request: TargetRequest): number {

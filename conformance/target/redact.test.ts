@@ -3,6 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
+import { fieldsOf } from "../broken/calls.ts";
+import { responses } from "../broken/changes.ts";
+import { withBody } from "../broken/replies.ts";
 import { alteredKeys } from "../generate/bypasses.ts";
 import { startCertify } from "../testing/command-line.ts";
 import { startSoundTarget } from "../testing/sound-target.ts";
@@ -70,11 +73,11 @@ describe("a run against a target that returns the key", () => {
     const target = await startSoundTarget({
       key,
       environment: "sandbox",
-      alter: (reply, { path }) => ({
-        ...reply,
+      how: responses("every", (reply, { path }) => {
+        const headers = { "x-echo": Object.values(forms).join(" "), location: `/${encodeURI(path)}${key}` };
         // A body with a wrong type in it, so that verdicts quote it.
-        body: { ...(reply.body as object), forms, error: forms, message: Object.values(forms).join(" ") },
-        headers: { ...reply.headers, "x-echo": Object.values(forms).join(" "), location: `/${encodeURI(path)}${key}` },
+        const body = { ...fieldsOf(reply.text), forms, error: forms, message: headers["x-echo"] };
+        return withBody({ ...reply, headers: { ...reply.headers, ...headers } }, body);
       }),
     });
     const only =

@@ -4,10 +4,8 @@ import { expect, test } from "vitest";
 import { createLimits } from "../allowances/limits.ts";
 import { NoRace, type Context } from "../check.ts";
 import { atOnce } from "../steps/requests.ts";
-import { createBudget } from "./ledger.ts";
+import { scriptedTarget } from "../testing/scripted-target.ts";
 import { createHttpClient } from "./http.ts";
-import { createRedactor } from "./redact.ts";
-import { createTarget } from "./target.ts";
 
 const size = 8;
 
@@ -24,27 +22,11 @@ async function race(least: number, refusals = 0) {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const http = createHttpClient();
-  let clock = 0;
-  const time = { now: () => new Date(clock), sleep: async (ms: number) => void (clock += ms) };
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const options = {
-    baseUrl,
-    effects: "money",
-    key: "k",
-    headers: {},
-    timeoutMs: 5000,
-    seed: 1,
-    runId: "r1",
-  } as const;
-  const target = createTarget(options, {
-    http,
-    budget: createBudget(99, 9999),
-    redact: createRedactor([], []),
-    ...time,
-  });
+  const { target, now, sleep } = scriptedTarget(http.send, { baseUrl, timeoutMs: 5000 });
   const bodies = Array.from({ length: size }, () => ({ reference: "one", amount: 1, phoneNumber: "2257038102473" }));
   try {
-    const responses = await atOnce({ ...time, target, limits: createLimits() } as unknown as Context, bodies);
+    const responses = await atOnce({ now, sleep, target, limits: createLimits() } as unknown as Context, bodies);
     return responses.map(({ status }) => status);
   } finally {
     http.close();

@@ -13,6 +13,15 @@ export const numberOf = (value: unknown): number =>
 /** Returns true if two JSON values are the same. The order of an object's fields does not matter, and 0 is -0. */
 export const equal = (a: unknown, b: unknown): boolean => a === b || isDeepStrictEqual(a, b);
 
+/** Returns a part of a path as it is meant. Text with an invalid percent-encoding stays as it is. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,7 +1,7 @@
 // Runs `certify` as a child process.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Report } from "../results.ts";
@@ -43,17 +43,26 @@ export async function reportIn(folder: string): Promise<Report | undefined> {
   return text === undefined ? undefined : (JSON.parse(text) as Report);
 }
 
-export type CertifyResult = { code: number | null; output: string; report: Report | undefined };
-
 /**
- * Runs `certify` against a target and returns its exit code, output and report.
+ * Runs `certify` against a target. Returns its exit code, its output, its report and the text of each file that it wrote.
  * @param args additional arguments
+ * @param during called during the run with the process and the output so far
  */
-export async function runCertify(url: string, key: string, args: readonly string[]): Promise<CertifyResult> {
-  const folder = await mkdtemp(join(tmpdir(), "certify-broken-"));
+export async function runCertify(
+  { url, key }: { url: string; key: string },
+  args: readonly string[],
+  env: Record<string, string> = {},
+  during: (child: ReturnType<typeof startCertify>["child"], output: string) => void = () => undefined,
+) {
+  const folder = await mkdtemp(join(tmpdir(), "certify-run-"));
   try {
     const all = ["--base-url", url, "--report", folder, "--linger", "0", ...args];
-    return { ...(await startCertify(all, { env: { API_KEY: key } }).ended), report: await reportIn(folder) };
+    const onOutput = (output: string) => during(child, output);
+    const { child, ended } = startCertify(all, { env: { API_KEY: key, ...env }, onOutput });
+    const result = await ended;
+    const names = await readdir(folder);
+    const texts = await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), "utf8")]));
+    return { ...result, report: await reportIn(folder), files: Object.fromEntries(texts) as Record<string, string> };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -102,3 +102,96 @@ export function sampleReport(requirements: RequirementResult[], over: Partial<Re
     ...over,
   };
 }
+
+/** A check that failed, and the exchanges that show it. */
+export const failedCheck = (over: Partial<CheckResult> = {}, ...exchanges: Partial<Exchange>[]) =>
+  check({ verdict: "fail", exchanges: exchanges.map((each) => exchange(each)), ...over });
+const doubled = requirement("create.repeated", "fail", {
+  text: "A duplicate reference is refused.",
+  matters: "The recipient is paid twice.",
+  checks: [
+    check({ name: "one after the other" }),
+    failedCheck(
+      {
+        name: "8 at once",
+        expected: "one HTTP 200",
+        actual: "three HTTP 200:\nDSB1, DSB2",
+        shownBy: 4,
+        contradictedBy: 3,
+      },
+      { id: 3, curl: "curl first" },
+      { id: 4, curl: "curl last" },
+    ),
+  ],
+});
+export const outage = failedCheck(
+  { shownBy: 5 },
+  { id: 5, status: 500, responseBody: '{"error":"Internal Server Error"}' },
+);
+const notJudged = (id: string, code: "target" | "caller", text: string) =>
+  requirement(id, "not-applicable", { reason: { code, text } });
+const paid = { kind: "disbursement", at: "2026-11-20T10:00:00.000Z", amount: 10_000, currency: "XOF" } as const;
+
+/** A run with everything that a report says. */
+export const busyReport = sampleReport(
+  [
+    requirement("auth.key", "pass"),
+    doubled,
+    ...["create.a", "create.b", "create.c"].map((id) => requirement(id, "fail", { checks: [outage] })),
+    requirement("create.observed", "observed"),
+    ...["late.a", "late.b", "late.c", "late.d"].map((id) => notJudged(id, "target", "It has no clock.")),
+    notJudged("keys.apart", "caller", "API_KEY_2 is not set."),
+    requirement("webhook.sent", "could-not-run", { checks: [], reason: { code: "stopped", text: "Out of budget." } }),
+  ],
+  {
+    errors: ["connect ECONNREFUSED"],
+    falseDeclaration: "--declare: largestAmount",
+    foundLimits: { longestReference: 30 },
+    notProvided: [{ what: "a second key", provide: "API_KEY_2=KEY", requirements: ["keys.apart"] }],
+    created: [{ ...paid, unintended: true }, paid, { ...paid, currency: "GHS" }],
+    dredd: { transactions: 12, failed: ["GET /a → 200"] },
+    secondOpinion: { answers: 9, disagreements: [{ exchange: exchange(), suite: [], prism: ["type"] }] },
+  },
+);
+
+const hostileExchange = exchange({
+  method: hostile,
+  url: hostile,
+  requestHeaders: { [hostile]: hostile },
+  requestBody: hostile,
+  responseHeaders: { [hostile]: hostile },
+  responseBody: hostile,
+  failure: hostile,
+  curl: hostile,
+});
+const hostileCheck = failedCheck({ name: hostile, expected: hostile, actual: hostile }, hostileExchange, {
+  ...hostileExchange,
+  status: undefined,
+});
+/** A run in which each text that may come from the target is hostile. */
+export const hostileReport = sampleReport(
+  [
+    requirement("a", "fail", { text: hostile, section: hostile, checks: [hostileCheck] }),
+    requirement(hostile, "pass", { checks: [{ ...hostileCheck, verdict: "pass" }] }),
+    requirement(`${hostile}.c`, "not-applicable", { reason: { code: "target", text: hostile } }),
+    requirement("d", "could-not-run", { checks: [], reason: { code: "stopped", text: hostile } }),
+  ],
+  {
+    baseUrl: hostile,
+    summary: hostile,
+    suiteVersion: hostile,
+    errors: [hostile],
+    only: [hostile],
+    observed: [{ requirement: hostile, name: hostile, value: { [hostile]: hostile } }],
+    created: [
+      {
+        kind: "disbursement",
+        at: hostile,
+        reference: hostile,
+        merchantsReference: hostile,
+        amount: 1,
+        currency: hostile,
+      },
+    ],
+  },
+);

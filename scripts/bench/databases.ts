@@ -4,9 +4,8 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, fsyncSync, openSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { Client } from "pg";
 import { createIds } from "../../server/domain/ids.ts";
-import { DATABASES } from "../lab/database.ts";
+import { connected, DATABASES } from "../lab/database.ts";
 
 export interface StoredDatabase {
   url: string;
@@ -98,12 +97,6 @@ export async function postgresServer(settings: readonly string[]): Promise<{ url
       await once(child, "exit");
     },
   };
-}
-
-async function connected<T>(to: string, use: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client(to);
-  await client.connect();
-  return use(client).finally(() => client.end());
 }
 
 /** @param server the URL of any database on the server */

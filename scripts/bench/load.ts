@@ -76,7 +76,7 @@ export const sorted = (values: readonly number[]): number[] => values.toSorted((
 export const quantile = (values: readonly number[], share: number): number =>
   values[Math.ceil(values.length * share) - 1]!;
 
-const middle = (values: readonly number[]) => quantile(sorted(values), 0.5);
+export const middle = (values: readonly number[]) => quantile(sorted(values), 0.5);
 
 /** The median of each figure. */
 export function median(rounds: readonly Measured[]): Measured {

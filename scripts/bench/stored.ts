@@ -69,7 +69,7 @@ async function measure(storage: string, create: () => Promise<StoredDatabase>) {
     of.map(({ of: verifies, verifies: measured, server, rest }) => ({
       verifies,
       ...columns(median(measured!)),
-      "ready ms": Math.round(server.readyMs!),
+      "ready ms": Math.round(server.readyMs),
       "MB at rest": Math.round(rest),
       "MB at most": Math.round(server.memory().most),
     })),

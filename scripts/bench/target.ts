@@ -1,5 +1,8 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync, readdirSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DATABASES } from "../lab/database.ts";
 
@@ -7,24 +10,11 @@ export const API_KEY = "benchmark-key-0000";
 
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 
-/** A server under load, in a child process. */
-export interface Target {
-  name: string;
-  url: string;
-  pid: number;
-  /** From the start of the process until /readyz responded with 200, in milliseconds; absent without a /readyz. */
-  readyMs?: number;
-  /** The memory that the process uses now, and the most that it has used, in MB. */
-  memory(): { now: number; most: number };
-  /** The number of open files and connections. */
-  handles(): number;
-  /** CPU time that the process has used so far, in milliseconds. */
-  cpuMs(): number;
-  stop(): Promise<void>;
-}
+/** A program under load, in a child process. */
+export type Target = Awaited<ReturnType<typeof startTarget>>;
 
 /** Starts the server as npm start does, and waits until it is ready. A long delay keeps settlements out of measurements. */
-export async function startServer({ url }: { url: string }, env: Record<string, string> = {}): Promise<Target> {
+export async function startServer({ url }: { url: string }, env: Record<string, string> = {}) {
   const begun = performance.now();
   const main = new URL("../../server/main.ts", import.meta.url).pathname;
   const cache = new URL("../../node_modules/.cache/node", import.meta.url).pathname;
@@ -37,7 +27,11 @@ export async function startServer({ url }: { url: string }, env: Record<string, 
     ...env,
   });
   while ((await fetch(`${target.url}/readyz`)).status !== 200) await sleep(5);
-  return { ...target, readyMs: performance.now() - begun };
+  return {
+    ...target,
+    /** From the start of the process until it was ready. */
+    readyMs: performance.now() - begun,
+  };
 }
 
 /** Lets `use` measure a server on SQLite with a receiver of its webhooks (receiver.ts), and stops both. */
@@ -79,49 +73,45 @@ export async function arrivals(receiver: Target, count: number): Promise<Arrival
 }
 
 /** Starts a Node script and waits until it prints its URL. */
-export async function startTarget(name: string, args: string[], env: Record<string, string> = {}): Promise<Target> {
+export async function startTarget(name: string, args: string[], env: Record<string, string> = {}) {
   const child = spawn(process.execPath, args, {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
+  const ended = once(child, "exit");
   const kill = () => void child.kill();
   process.once("exit", kill);
-  child.once("exit", () => process.off("exit", kill));
-  const url = await printedUrl(child, name);
-  const status = (field: string) =>
-    Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))![1]) / 1_024;
+  void ended.then(() => process.off("exit", kill));
+  const url = await printedUrl(child.stdout);
+  const file = (of: string) => readFileSync(`/proc/${child.pid}/${of}`, "utf8");
+  const megabytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(file("status"))![1]) / 1_024;
   return {
     name,
     url,
     pid: child.pid!,
-    memory: () => ({ now: status("VmRSS"), most: status("VmHWM") }),
+    /** The memory that the process uses now, and the most that it has used, in MB. */
+    memory: () => ({ now: megabytes("VmRSS"), most: megabytes("VmHWM") }),
+    /** The number of open files and connections. */
     handles: () => readdirSync(`/proc/${child.pid}/fd`).length,
-    cpuMs: () => cpuMsOf(child.pid!),
-    stop: () =>
-      new Promise((resolve) => {
-        child.once("exit", () => resolve());
-        child.kill();
-      }),
+    /** CPU time that the process has used so far, in milliseconds: of the user and the system, in units of 10 ms. */
+    cpuMs() {
+      const [user, system] = file("stat").split(") ").at(-1)!.split(" ").slice(11, 13);
+      return (Number(user) + Number(system)) * 10;
+    },
+    async stop() {
+      kill();
+      await ended;
+    },
   };
 }
 
-function printedUrl(child: ChildProcess, name: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const look = (chunk: Buffer) => {
-      const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(chunk.toString()) ?? [];
-      if (!url) return;
-      // Keep reading, or the child blocks once the pipe is full.
-      child.stdout!.off("data", look).resume();
-      resolve(url);
-    };
-    child.stdout!.on("data", look);
-    child.once("exit", (code) => reject(new Error(`${name} exited with code ${code} before it was ready`)));
-  });
-}
-
-/** Reads user and system CPU time, which Linux reports in units of 10 ms. */
-function cpuMsOf(pid: number): number {
-  const afterName = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!;
-  const [user, system] = afterName.split(" ").slice(11, 13);
-  return (Number(user) + Number(system)) * 10;
+/** The first URL that a program prints. What it prints afterwards is read too, or the program would block. */
+export async function printedUrl(output: Readable): Promise<string> {
+  for await (const line of createInterface(output)) {
+    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
+    if (!url) continue;
+    output.resume();
+    return url;
+  }
+  throw new Error("A program ended before it was ready.");
 }

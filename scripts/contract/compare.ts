@@ -34,8 +34,6 @@ export function compareContracts(before: Contract, after: Contract): Change[] {
       name: "text",
       in: elsewhere,
       required: elsewhere,
-      style: "encoding",
-      explode: "encoding",
       allowReserved: "encoding",
       schema,
       content,

@@ -10,16 +10,9 @@ const HEADING = "### Breaking changes of the contract";
 
 /** Reads an OpenAPI document, YAML or JSON. @throws Error that says what is wrong with the file */
 export async function readContract(file: string | URL): Promise<Contract> {
-  const text = await readFile(file, "utf8").catch(({ message }: Error) =>
-    fail(`Cannot read ${String(file)}: ${message}`),
-  );
-  const document: unknown = parse(text);
-  const isContract = typeof document === "object" && document !== null && "openapi" in document;
-  return isContract ? document : fail(`${String(file)} is no OpenAPI document: it has no field \`openapi\`.`);
-}
-
-function fail(message: string): never {
-  throw new Error(message);
+  const document: unknown = parse(await readFile(file, "utf8"));
+  if (typeof document === "object" && document !== null && "openapi" in document) return document;
+  throw new Error(`${String(file)} is no OpenAPI document: it has no field \`openapi\`.`);
 }
 
 /**

@@ -3,19 +3,20 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createClient, type Disbursement } from "../../client/index.ts";
 import type { Outcome } from "../../client/mcp/outcome.ts";
 import { seededRandom } from "../../server/testing/random.ts";
-import { judged, withService, type RunOptions, type Service, type Violate } from "./world.ts";
+import { printedUrl } from "../bench/target.ts";
+import { judged, withWorld, type RunOptions, type World } from "./world.ts";
 
 const TOKEN = "token-of-the-host";
+const SERVICE = { database: "sqlite", env: { SETTLE_DELAY_MS: "200" }, network: { share: 0.3, delayMs: 300 } } as const;
 const main = fileURLToPath(new URL("../../client/mcp/main.ts", import.meta.url));
 
-interface AgentOptions extends Pick<RunOptions, "seed" | "print"> {
+interface AgentOptions extends RunOptions {
   calls: number;
   kills: number;
   sessions?: number;
@@ -24,24 +25,17 @@ interface AgentOptions extends Pick<RunOptions, "seed" | "print"> {
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  const exit = once(child, "exit");
   child.kill("SIGKILL");
-  await exit;
+  await once(child, "exit");
 }
 
 /** Runs the tools. The limit of the day is a tenth below what the agents want to pay. Returns the violations found. */
 export const runAgents = (options: AgentOptions): Promise<string[]> =>
   judged(options, (violate) =>
-    withService({ env: { SETTLE_DELAY_MS: "200" }, seed: options.seed, share: 0.3, delayMs: 300 }, (service) =>
-      payWithAgents(service, options, violate),
-    ),
+    withWorld({ ...options, ...SERVICE, processes: 1, violate }, (world) => payWithAgents(world, options)),
   );
 
-async function payWithAgents(
-  { network, folder, fileWith, ...service }: Service,
-  options: AgentOptions,
-  violate: Violate,
-) {
+async function payWithAgents({ server, network, key, folder, fileWith, violate }: World, options: AgentOptions) {
   const { calls, kills, seed, print, sessions = 50, processes = 5, recipients = 300 } = options;
   const random = seededRandom(seed);
   const wanted = Array.from({ length: recipients }, (_, index) => ({
@@ -52,18 +46,14 @@ async function payWithAgents(
   }));
   const limit = Math.floor(wanted.reduce((sum, { amount }) => sum + amount, 0) * 0.9);
   const policy = fileWith("policy.json", JSON.stringify({ limits: { XOF: { day: limit } } }));
-  const files = { API_KEY_FILE: fileWith("key", service.key), JOURNAL: join(folder, "journal") };
+  const files = { API_KEY_FILE: fileWith("key", key), JOURNAL: join(folder, "journal") };
   const args = [main, "--http", "0", "--token-file", fileWith("token", TOKEN), "--policy", policy];
 
   /** Starts a process of the tools, and returns its URL when it listens. */
   async function start(): Promise<{ child: ChildProcess; url: string }> {
     const env = { ...process.env, ...files, BASE_URL: network.url };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe"] });
-    for await (const line of createInterface({ input: child.stderr })) {
-      const [url] = /http:\S+/.exec(line) ?? [];
-      if (url) return { child, url };
-    }
-    throw new Error("The tools did not start.");
+    return { child, url: `${await printedUrl(child.stderr)}/mcp` };
   }
 
   async function connect(url: string) {
@@ -125,8 +115,8 @@ async function payWithAgents(
     const final = new Map<string, Outcome>();
     for (const plan of plans) final.set(plan, await call("pay", { plan }));
 
+    const { disbursements } = createClient({ baseUrl: server.url, apiKey: key });
     const payouts: Disbursement[] = [];
-    const { disbursements } = createClient({ baseUrl: service.url, apiKey: service.key });
     for await (const payout of disbursements.list()) payouts.push(payout);
     const paid = new Set(payouts.map(({ merchantsReference }) => merchantsReference));
     const sum = payouts.reduce((total, { amount }) => total + amount, 0);

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Client } from "pg";
 import { checkPostgres } from "../../server/storage/postgres/tools.ts";
 import { checkSqlite } from "../../server/storage/sqlite/tools.ts";
 import type { DatabaseAddress } from "../../server/storage/open.ts";
@@ -63,4 +64,10 @@ export function postgresDatabase({ url, run, close }: Pick<OwnPostgres, "url" | 
     },
     close,
   };
+}
+
+export async function connected<T>(url: string, use: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client(url).on("error", () => undefined);
+  await client.connect();
+  return use(client).finally(() => client.end());
 }

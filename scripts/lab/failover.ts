@@ -4,7 +4,7 @@ import { audit } from "./audit.ts";
 import { postgresDatabase } from "./database.ts";
 import { startLoad } from "./payments.ts";
 import { startPair } from "./standby.ts";
-import { judged, launchAll, withWorld, type RunOptions } from "./world.ts";
+import { judged, withWorld, type RunOptions } from "./world.ts";
 
 /** The longest time from a confirmed commit until its response arrives, in milliseconds. */
 const UNDER_WAY_MS = 1_000;
@@ -29,8 +29,7 @@ export const runFailover = (options: FailoverOptions): Promise<string[]> =>
     const pair = await startPair();
     const database = postgresDatabase(pair);
     await withWorld({ ...options, database, processes: 2, violate }, async (world) => {
-      const { servers, payments } = world;
-      await launchAll(servers);
+      const { payments } = world;
       const stopLoad = startLoad(payments, seededRandom(seed + 2));
       await sleep(loadMs);
 

@@ -7,7 +7,7 @@ import { audit } from "./audit.ts";
 import type { Storage } from "./database.ts";
 import { startLoad, type Load } from "./payments.ts";
 import { RANDOM_FAULTS } from "./random.ts";
-import { judged, launchAll, withWorld, type Fault, type RunOptions, type World } from "./world.ts";
+import { judged, withWorld, type Fault, type RunOptions, type World } from "./world.ts";
 
 /** A kill, after which the database is checked while no process has it open. */
 const KILL: Fault = {
@@ -100,7 +100,6 @@ export const runCluster = (options: RunOptions & Duration) =>
 const runFaults = (plan: Plan): Promise<string[]> =>
   judged(plan, (violate) =>
     withWorld({ ...plan, database: plan.storage, violate }, async (world) => {
-      await launchAll(world.servers);
       const stopLoad = startLoad(world.payments, seededRandom(plan.seed + 2), plan.load);
       await applyAll(world, plan);
       await stopLoad();

@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { inParallel, judged, Missing, withService, type RunOptions, type Violate } from "./world.ts";
+import { aPayout } from "../../server/testing/http.ts";
+import { inParallel, judged, Missing, withWorld, type RunOptions, type Violate } from "./world.ts";
 
 const CALLERS = 16;
 /** More than a page of the database, so that the trace shows each page and each response completely. */
@@ -17,19 +18,21 @@ const RESPONSE = /^(?:write|writev|sendto|sendmsg)\(\d+<(?:socket|TCP)[^]*HTTP\/
  * write-ahead log, and the log flushed to the disk, before the response is sent. Returns the violations found.
  * @throws Missing without `strace`
  */
-export const runFlushes = ({ creates, print }: Pick<RunOptions, "print"> & { creates: number }) =>
-  judged({ print }, (violate) =>
-    withService({}, async ({ pid, fileWith, createPayout, close }) => {
+export const runFlushes = (options: RunOptions & { creates: number }) =>
+  judged(options, (violate) =>
+    withWorld({ ...options, database: "sqlite", violate }, async ({ server, caller, fileWith }) => {
+      const { creates, print } = options;
       const trace = fileWith("trace", "");
       // SQLite and the responses are the work of the main thread.
-      const args = ["-p", String(pid), "-y", "-s", String(BYTES_SHOWN), "-e", `trace=${CALLS}`, "-o", trace];
+      const args = ["-p", String(server.pid()), "-y", "-s", String(BYTES_SHOWN), "-e", `trace=${CALLS}`, "-o", trace];
       const tracer = spawn("strace", args, { stdio: ["ignore", "ignore", "pipe"] });
       const ended = once(tracer, "close").catch(() => undefined);
       try {
         if (!(await isAttached(tracer)))
           throw new Missing("strace is not installed, or not allowed to trace another process");
-        await inParallel(Array(creates).keys(), CALLERS, async () => void (await createPayout()));
-        await close();
+        await inParallel(Array(creates).keys(), CALLERS, async () => {
+          await caller.send("POST", "/v1/disbursements", { body: aPayout() });
+        });
       } finally {
         tracer.kill("SIGINT");
         await ended;

@@ -3,7 +3,7 @@ import { aPayout } from "../../server/testing/http.ts";
 import { runCommand } from "../../server/testing/process.ts";
 import { seededRandom } from "../../server/testing/random.ts";
 import type { Storage } from "./database.ts";
-import { inParallel, judged, launchAll, withWorld, type RunOptions, type Violate, type World } from "./world.ts";
+import { inParallel, judged, withWorld, type RunOptions, type Violate, type World } from "./world.ts";
 
 const PROCESSES: Record<Storage, number> = { postgres: 4, sqlite: 1 };
 const CALLERS = 64;
@@ -70,7 +70,6 @@ async function raceForFunds(world: World, { payouts, seed, print }: FundsOptions
       violate(`${what} for ${half} payouts: ${found.join(", ")}`);
   }
 
-  await launchAll(world.servers);
   const [, merchant] = / id: (\S+), name: Sandbox Merchant/.exec(await command("keys", "merchants"))!;
   const topUp = (amount: number) =>
     command("balances", "top-up", merchant!, String(amount), "XOF", "--reason", "The lab");

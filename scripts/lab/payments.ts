@@ -38,66 +38,55 @@ export function createPayments({ caller, random, receivers, violate }: Options) 
   let ambiguous = 0;
   let acknowledged = 0;
 
-  function payment(path: Payment["path"]): Payment {
+  /** Repeats a request until its result is known. A 409 to a repetition says that an earlier attempt was recorded. */
+  async function untilKnown(path: string, body: object): Promise<HttpResponse | undefined> {
+    const begun = performance.now();
+    let mayBeRecorded = false;
+    while (performance.now() - begun < GIVE_UP_MS) {
+      const response = await caller.send("POST", path, { body });
+      if (response?.status === 200 || (response?.status === 409 && mayBeRecorded)) return response;
+      if (!response || response.status === 500) {
+        if (!mayBeRecorded) ambiguous += 1;
+        mayBeRecorded = true;
+      } else if (!BUSY.has(response.status)) {
+        violate(`${path} ${JSON.stringify(body)} got ${response.status} ${response.text}`);
+        return undefined;
+      }
+      await sleep(100);
+    }
+    violate(`${path} ${JSON.stringify(body)} had no result within ${GIVE_UP_MS / 1_000} s`);
+    return undefined;
+  }
+
+  async function create(path: Payment["path"]): Promise<Payment> {
     const reference = `pay-${all.length}`;
     const request = { reference, amount: 1 + random.below(1_000_000), webhookURL: random.pick(receivers) };
     const phoneNumber = path === "/v1/disbursements" ? { phoneNumber: `2257038${random.pick(NUMBERS)}` } : {};
     const made: Payment = { path, request: { ...request, ...phoneNumber } };
     all.push(made);
-    return made;
-  }
-
-  function acknowledge(made: Payment, { status, body, headers }: HttpResponse) {
+    const response = await untilKnown(path, { ...made.request, country: "CI", currency: "XOF" });
+    if (!response) return made;
     acknowledged += 1;
-    made.acknowledged = status === 200 ? body.data.reference : headers.location!.split("/").at(-1)!;
+    made.acknowledged =
+      response.status === 200 ? response.body.data.reference : response.headers.location!.split("/").at(-1)!;
     latest[random.below(100)] = made;
-  }
-
-  /** Repeats a create with the same reference until its result is known. */
-  async function settle(made: Payment): Promise<void> {
-    const { path, request } = made;
-    const begun = performance.now();
-    /** True if an earlier attempt may have been recorded. */
-    let unknown = false;
-    while (performance.now() - begun < GIVE_UP_MS) {
-      const response = await caller.send("POST", path, { body: { ...request, country: "CI", currency: "XOF" } });
-      if (response?.status === 200 || (response?.status === 409 && unknown)) return acknowledge(made, response);
-      if (!response || response.status === 500) {
-        if (!unknown) ambiguous += 1;
-        unknown = true;
-      } else if (!BUSY.has(response.status))
-        violate(`${path} ${request.reference} got ${response.status} ${response.text}`);
-      await sleep(100);
-    }
-    violate(`${request.reference} was not acknowledged within ${GIVE_UP_MS / 1_000} s`);
-  }
-
-  /** Ends a checkout. If the request is repeated, the checkout has ended already. */
-  async function finish(made: Payment, outcome: NonNullable<Payment["outcome"]>) {
-    for (let unknown = false; ;) {
-      const path = `/sandbox/checkouts/${made.acknowledged}/finish`;
-      const response = await caller.send("POST", path, { body: { outcome } });
-      if (response?.status === 200 || (response?.status === 409 && unknown)) break;
-      if (response && response.status < 500 && !BUSY.has(response.status))
-        return violate(`${path} returned ${response.status} ${response.text}`);
-      unknown ||= !BUSY.has(response?.status ?? 0);
-      await sleep(100);
-    }
-    made.outcome = outcome;
+    return made;
   }
 
   return {
     /** All payments that were requested so far. */
     all,
-    /** The number of creates that were repeated because their result was unknown. */
+    /** The number of requests that were repeated because their result was unknown. */
     ambiguous: () => ambiguous,
     acknowledged: () => acknowledged,
     /** Creates a payout. Resolves when it is acknowledged. */
-    payout: () => settle(payment("/v1/disbursements")),
+    payout: () => create("/v1/disbursements"),
+    /** Creates a checkout and ends it. */
     async checkout() {
-      const made = payment("/v1/checkouts");
-      await settle(made);
-      if (made.acknowledged) await finish(made, random.pick(["success", "failed", "cancelled"]));
+      const made = await create("/v1/checkouts");
+      if (!made.acknowledged) return;
+      const outcome = random.pick(["success", "failed", "cancelled"] as const);
+      if (await untilKnown(`/sandbox/checkouts/${made.acknowledged}/finish`, { outcome })) made.outcome = outcome;
     },
     /** Verifies one of the latest acknowledged payments. */
     async verify() {

@@ -8,11 +8,10 @@ import {
   ValidationError,
   type CreatedDisbursement,
   type Disbursement,
-  type DisbursementClient,
   type DisbursementRequest,
 } from "../../client/index.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
-import { inParallel, judged, withService, type RunOptions, type Service, type Violate } from "./world.ts";
+import { inParallel, judged, withWorld, type RunOptions, type World } from "./world.ts";
 
 /** One payout and what the client reported about it. */
 interface Payout {
@@ -40,15 +39,6 @@ function draw(index: number, random: SeededRandom): Payout {
     currency: "XOF",
   };
   return { request, reported: { error: undefined } };
-}
-
-/** Reads all records, by the merchant's reference. */
-async function readRecords({ disbursements }: DisbursementClient): Promise<Map<string, Disbursement[]>> {
-  const records = new Map<string, Disbursement[]>();
-  for await (const record of disbursements.list({ pageSize: 100 })) {
-    records.set(record.merchantsReference, [...(records.get(record.merchantsReference) ?? []), record]);
-  }
-  return records;
 }
 
 const isOf = (record: Disbursement, { request }: Payout) =>
@@ -96,7 +86,7 @@ function startClockJumps(random: SeededRandom): () => void {
   };
 }
 
-interface PayoutOptions extends Pick<RunOptions, "seed" | "print"> {
+interface PayoutOptions extends RunOptions {
   payouts: number;
   /** How many payouts are in progress at once. */
   width?: number;
@@ -107,14 +97,15 @@ interface PayoutOptions extends Pick<RunOptions, "seed" | "print"> {
 /** Creates payouts and checks the report of each. At most one outcome in 1,000 may stay unknown. */
 export const runPayouts = (options: PayoutOptions): Promise<string[]> =>
   judged(options, (violate) => {
-    const { seed, timeoutMs = 1_000 } = options;
-    const network = { seed, share: SHARE_OF_FAULTS, delayMs: 1.5 * timeoutMs };
-    return withService({ ...network, env: { SETTLE_DELAY_MS: "1000" } }, (service) =>
-      payAndCompare(service, { ...options, timeoutMs }, violate),
+    const { timeoutMs = 1_000 } = options;
+    const network = { share: SHARE_OF_FAULTS, delayMs: 1.5 * timeoutMs };
+    const env = { SETTLE_DELAY_MS: "1000" };
+    return withWorld({ ...options, database: "sqlite", env, network, violate }, (world) =>
+      payAndCompare(world, { ...options, timeoutMs }),
     );
   });
 
-async function payAndCompare({ url, key: apiKey, network }: Service, options: PayoutOptions, violate: Violate) {
+async function payAndCompare({ server, key: apiKey, network, violate }: World, options: PayoutOptions) {
   const { payouts: count, seed, print, width = 100, timeoutMs: timeout } = options;
   setMaxListeners(0);
   const restoreClock = startClockJumps(seededRandom(seed + 2));
@@ -138,7 +129,10 @@ async function payAndCompare({ url, key: apiKey, network }: Service, options: Pa
       }));
     await inParallel(reused, width, pay);
 
-    const records = await readRecords(createClient({ baseUrl: url, apiKey }));
+    const { disbursements } = createClient({ baseUrl: server.url, apiKey });
+    const all: Disbursement[] = [];
+    for await (const record of disbursements.list({ pageSize: 100 })) all.push(record);
+    const records = Map.groupBy(all, ({ merchantsReference }) => merchantsReference);
     const counts: Record<string, number> = {};
     for (const payout of [...payouts, ...reused]) {
       const found = records.get(payout.request.reference) ?? [];

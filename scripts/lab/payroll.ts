@@ -9,7 +9,7 @@ import { createClient, type DisbursementRequest } from "../../client/index.ts";
 import { fileJournal } from "../../client/payroll/journal.ts";
 import { createAll } from "../../client/payroll/payroll.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
-import { judged, withService, type RunOptions, type Service, type Violate } from "./world.ts";
+import { judged, withWorld, type RunOptions, type World } from "./world.ts";
 
 const CONCURRENCY = 16;
 
@@ -44,7 +44,7 @@ async function pay({ baseUrl, apiKey, journal, payouts }: Task) {
   }
 }
 
-interface PayrollOptions extends Pick<RunOptions, "seed" | "print"> {
+interface PayrollOptions extends RunOptions {
   payouts: number;
   kills: number;
   /** The service's limit, in requests per second. */
@@ -79,19 +79,17 @@ function drawKills({ payouts, kills }: PayrollOptions, random: SeededRandom): nu
   return moments.map((moment, index) => moment - (moments[index - 1] ?? 0));
 }
 
-const summaryOf = (amount: number, phoneNumber: string) => `${amount} ${phoneNumber}`;
-
 /** Kills the payroll several times, then lets it end. Every entry must be paid exactly once. */
 export const runPayroll = (options: PayrollOptions): Promise<string[]> =>
-  judged(options, (violate) =>
-    withService({ env: { RATE_LIMIT: String(options.rate) } }, (service) => payAgain(service, options, violate)),
-  );
+  judged(options, (violate) => {
+    const service = { database: "sqlite", env: { RATE_LIMIT: String(options.rate) } } as const;
+    return withWorld({ ...options, ...service, violate }, (world) => payAgain(world, options));
+  });
 
-async function payAgain({ url: baseUrl, key: apiKey, folder }: Service, options: PayrollOptions, violate: Violate) {
+async function payAgain({ server, key: apiKey, folder, violate }: World, options: PayrollOptions) {
   const { payouts, kills, seed, print } = options;
   const random = seededRandom(seed);
-  const journal = join(folder, "payroll.journal");
-  const task: Task = { baseUrl, apiKey, journal, payouts };
+  const task: Task = { baseUrl: server.url, apiKey, journal: join(folder, "payroll.journal"), payouts };
   const printed: Record<string, number> = {};
   const begun = performance.now();
   for (const killAfter of drawKills(options, random)) await runOnce(task, printed, killAfter, random.below(10));
@@ -99,15 +97,15 @@ async function payAgain({ url: baseUrl, key: apiKey, folder }: Service, options:
   const seconds = (performance.now() - begun) / 1_000;
 
   const unpaid = new Map([...entries(payouts)].map((entry) => [entry.reference, entry]));
-  for await (const record of createClient({ baseUrl, apiKey }).disbursements.list({ pageSize: 100 })) {
+  for await (const record of createClient({ baseUrl: server.url, apiKey }).disbursements.list({ pageSize: 100 })) {
     const { merchantsReference, amount, customer } = record;
     const entry = unpaid.get(merchantsReference);
     unpaid.delete(merchantsReference);
-    if (!entry || summaryOf(amount, customer.phoneNumber) !== summaryOf(entry.amount, entry.phoneNumber))
+    if (entry?.amount !== amount || entry.phoneNumber !== customer.phoneNumber)
       violate(`${merchantsReference} was paid twice, or differs from its entry`);
   }
   for (const reference of unpaid.keys()) violate(`${reference} was not paid`);
-  if (readFileSync(journal, "utf8").includes(apiKey)) violate("the journal contains the API key");
+  if (readFileSync(task.journal, "utf8").includes(apiKey)) violate("the journal contains the API key");
   for (const line of Object.keys(printed)) if (line.startsWith("failed")) violate(line);
   // A killed process leaves at most the payouts in progress in doubt. Each of them needs two more requests.
   const requests = printed["request"]! / payouts;

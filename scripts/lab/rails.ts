@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { eventId } from "../../server/domain/events.ts";
@@ -41,10 +38,7 @@ interface RailsOptions extends RunOptions {
 }
 
 /** A gateway, and its rail, which is a sandbox of this server, with a faulty network between them. */
-interface Chain {
-  gateway: World;
-  rail: World;
-}
+type Chain = Record<"gateway" | "rail", World>;
 
 /**
  * Pays through a gateway, over a faulty network to its rail, while both sides are killed. Afterwards the rail must have
@@ -63,20 +57,14 @@ async function withGateway(rail: World, options: RailsOptions, violate: Violate)
   const { storage: database, seed, share, delayMs, print } = options;
   const network = (ports: readonly number[], seedOfNetwork: number) =>
     startProxy({ ports, seed: seedOfNetwork, share, delayMs, faults: FAULTS, pages: BAD_GATEWAY });
-  const folder = mkdtempSync(join(tmpdir(), "rail-"));
-  const fileWith = (name: string, text: string) => {
-    writeFileSync(join(folder, name), text);
-    return join(folder, name);
-  };
-  await launchAll(rail.servers);
   const ports: number[] = [];
   const [toRail, toGateway] = [await network([rail.server.port], seed + 7), await network(ports, seed)];
   const env = {
     SANDBOX: "false",
     BALANCES: "tracked",
     RAIL_URL: toRail.url,
-    RAIL_API_KEY_FILE: fileWith("key", rail.key),
-    RAIL_WEBHOOK_SECRET_FILE: fileWith("secret", (await rail.caller.read("/sandbox/webhook-secret")).secret),
+    RAIL_API_KEY_FILE: rail.fileWith("key", rail.key),
+    RAIL_WEBHOOK_SECRET_FILE: rail.fileWith("secret", (await rail.caller.read("/sandbox/webhook-secret")).secret),
     PUBLIC_URL: toGateway.url,
     WEBHOOK_ALLOW_PRIVATE: "true",
     WEBHOOK_ALLOW_INSECURE: "true",
@@ -85,7 +73,6 @@ async function withGateway(rail: World, options: RailsOptions, violate: Violate)
     await withWorld({ ...options, database, processes: GATEWAYS[database], violate, env }, async (gateway) => {
       ports.push(...gateway.servers.map(({ port }) => port));
       for (const receiver of gateway.receivers) receiver.behave("healthy");
-      await launchAll(gateway.servers);
       await underLoad({ gateway, rail }, seededRandom(seed + 8), options);
       for (const { heal, counts } of [toRail, toGateway]) {
         heal();
@@ -97,7 +84,6 @@ async function withGateway(rail: World, options: RailsOptions, violate: Violate)
     });
   } finally {
     await Promise.all([toRail.close(), toGateway.close()]);
-    rmSync(folder, { recursive: true });
   }
 }
 

@@ -29,6 +29,7 @@ interface Options {
 /** Prepares a server process, which keeps its port and its database over restarts. */
 export async function prepareServer({ env: given, exitCodes = [0], violate }: Options) {
   const port = await reservePort();
+  const url = `http://127.0.0.1:${port}`;
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const env = {
     PATH,
@@ -63,7 +64,7 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
   }
 
   async function ready() {
-    while (!(await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok) await sleep(50);
+    while (!(await fetch(`${url}/readyz`).catch(() => undefined))?.ok) await sleep(50);
   }
 
   async function kill() {
@@ -74,6 +75,7 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
 
   return {
     port,
+    url,
     /** Starts the process unless it runs, without waiting until it listens. */
     launch,
     /** Resolves when the process serves requests. */

@@ -41,10 +41,8 @@ async function handlesAtRest(server: Target): Promise<number> {
   return least;
 }
 
-type SoakOptions = Pick<RunOptions, "print"> & { minutes: number };
-
 /** Runs the load. Returns what did not stay flat. */
-export const runSoak = (options: SoakOptions): Promise<string[]> =>
+export const runSoak = (options: RunOptions & { minutes: number }): Promise<string[]> =>
   judged(options, (violate) =>
     withServer({ SETTLE_DELAY_MS: "1000" }, async (server, receiver) => {
       const { minutes, print } = options;

@@ -1,13 +1,13 @@
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client } from "pg";
 import { reservePort } from "../../conformance/target/reserve-port.ts";
 import { asOrdinaryUser } from "../../server/testing/own-postgres.ts";
 import { startPostgresProxy } from "../../server/testing/postgres-proxy.ts";
+import { connected } from "./database.ts";
 
 const SETTINGS = { listen_addresses: "127.0.0.1", unix_socket_directories: "", max_connections: "200" };
 const NAME = "standby";
@@ -73,28 +73,13 @@ async function start(postgres: string, data: string, settings: Record<string, st
   return { url, child };
 }
 
-async function statement(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new Client(url);
-  client.on("error", () => undefined);
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
+const statement = (url: string, sql: string) =>
+  connected(url, async (client) => (await client.query<Record<string, unknown>>(sql)).rows);
 
-/** Sends a signal to a server, which then starts no more processes, and to the processes that it has started. */
+/** Sends a signal to a server, and to the processes that it has started. */
 function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-  const children = execFileSync("pgrep", ["-P", String(pid)], { encoding: "utf8" })
-    .trim()
-    .split("\n");
+  // While it is stopped, the server starts no others.
+  process.kill(pid!, "SIGSTOP");
+  spawnSync("pkill", ["--signal", signal, "-P", String(pid)]);
   process.kill(pid!, signal);
-  for (const child of children) {
-    try {
-      process.kill(Number(child), signal);
-    } catch {
-      // The process has already ended.
-    }
-  }
 }

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startProcess, type ServerProcess } from "../../server/testing/process.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
 import { createCaller, type Caller } from "./caller.ts";
 import { DATABASES, type Database, type Storage } from "./database.ts";
@@ -52,6 +51,12 @@ export interface World {
   receiver: Receiver;
   /** All receivers. */
   receivers: readonly Receiver[];
+  /** The network to the service. */
+  network: Proxy;
+  /** A folder that the end of the world deletes. */
+  folder: string;
+  /** Writes a file into the folder, that only its owner may read. Returns its path. */
+  fileWith(name: string, text: string): string;
   violate: Violate;
 }
 
@@ -71,10 +76,12 @@ interface WorldOptions extends RunOptions, Pick<Parameters<typeof prepareServer>
   processes?: number;
   /** Further variables of each process. A live service has no controls of a sandbox. */
   env?: Readonly<Record<string, string>>;
+  /** The faults of the network; by default none. */
+  network?: Pick<ProxyOptions, "share" | "delayMs">;
   violate: Violate;
 }
 
-/** Prepares a service, which `use` starts. Afterwards stops the service, and checks its database. */
+/** Starts a service. Afterwards stops the service, and checks its database. */
 export async function withWorld(options: WorldOptions, use: (world: World) => Promise<void>): Promise<void> {
   const { processes = 1, env, seed, deadlineMs, violate } = options;
   const database = typeof options.database === "string" ? await DATABASES[options.database]() : options.database;
@@ -86,15 +93,24 @@ export async function withWorld(options: WorldOptions, use: (world: World) => Pr
   const [moody, receiver] = [await startReceiver(random, violate), await startReceiver(random, violate)];
   moody.behave("moody");
   const receivers = [moody, receiver];
+  const network = await startProxy({ share: 0, delayMs: 0, ...options.network, seed, ports });
+  const folder = mkdtempSync(join(tmpdir(), "lab-"));
+  function fileWith(name: string, text: string): string {
+    writeFileSync(join(folder, name), text, { mode: 0o600 });
+    return join(folder, name);
+  }
   const payments = createPayments({ caller, random, receivers: receivers.map(({ url }) => url), violate });
   try {
-    await use({ key: KEY, database, servers, server: servers[0]!, caller, payments, receiver, receivers, violate });
+    await launchAll(servers);
+    const parties = { servers, server: servers[0]!, caller, payments, receiver, receivers, network };
+    await use({ ...parties, key: KEY, database, folder, fileWith, violate });
     await Promise.all(servers.map((server) => server.stop()));
     await database.check();
   } finally {
     await Promise.all(servers.map((server) => server.kill()));
-    await Promise.all(receivers.map(({ close }) => close()));
+    await Promise.all([...receivers, network].map(({ close }) => close()));
     await database.close();
+    rmSync(folder, { recursive: true });
   }
 }
 
@@ -102,42 +118,6 @@ export async function withWorld(options: WorldOptions, use: (world: World) => Pr
 export async function launchAll(servers: readonly ServerUnderTest[]): Promise<void> {
   for (const server of servers) server.launch();
   for (const server of servers) await server.ready();
-}
-
-export interface Service extends ServerProcess {
-  key: string;
-  /** The network to the service. */
-  network: Proxy;
-  /** A folder that the end of the service deletes. */
-  folder: string;
-  /** Writes a file into the folder, that only its owner may read. Returns its path. */
-  fileWith(name: string, text: string): string;
-}
-
-interface ServiceOptions extends Partial<Omit<ProxyOptions, "ports">> {
-  env?: Readonly<Record<string, string>>;
-}
-
-/** Starts a server on SQLite behind a network, for experiments on programs that pay. */
-export async function withService(options: ServiceOptions, use: (service: Service) => Promise<void>): Promise<void> {
-  const { env, seed = 0, share = 0, delayMs = 0, ...others } = options;
-  const database = await DATABASES.sqlite();
-  const folder = mkdtempSync(join(tmpdir(), "lab-"));
-  const service = await startProcess({ DATABASE_URL: database.url, SANDBOX_API_KEY: KEY, ...env });
-  const network = await startProxy({ ...others, seed, share, delayMs, ports: [service.port] });
-  function fileWith(name: string, text: string): string {
-    writeFileSync(join(folder, name), text, { mode: 0o600 });
-    return join(folder, name);
-  }
-  try {
-    await use({ ...service, key: KEY, network, folder, fileWith });
-  } finally {
-    await network.close();
-    service.kill("SIGKILL");
-    await service.ended;
-    await database.close();
-    rmSync(folder, { recursive: true });
-  }
 }
 
 /** Runs `work` for every job, `width` at a time. */

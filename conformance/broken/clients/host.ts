@@ -1,6 +1,6 @@
 // Runs clients within this process, so that the self-test can try many of them. A client gets everything from its host,
 // so a client that was killed can have no effect any more.
-import type { Ended, Launch } from "../../programs/client/launch.ts";
+import type { Ended, Launch } from "../../programs/process-group.ts";
 import type { Entry } from "../../programs/client/entries.ts";
 import type { Environment } from "../../programs/client/protocol.ts";
 

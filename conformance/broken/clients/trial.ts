@@ -1,4 +1,5 @@
 // Tries clients within this process on the scenarios of `certify client`.
+import { Readable } from "node:stream";
 import { crossedWith } from "../../programs/client/crossed.ts";
 import { runScenario } from "../../programs/client/run.ts";
 import type { Scenario } from "../../programs/client/scenario.ts";
@@ -63,14 +64,12 @@ export async function breaches({
  * @param seed the seed of random faults and moments
  */
 export async function alarms(program: Program, chosen: readonly Scenario[], seed = 1): Promise<string[]> {
-  const waiting = [...chosen];
-  const found: string[] = [];
-  const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const failures = await failuresOf(next, program, { seed });
-      found.push(...failures.map(({ id, actual }) => `${next.id}: ${id}: ${actual}`));
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, work));
-  return found;
+  const tried = Readable.from(chosen).flatMap(
+    async (scenario: Scenario) => {
+      const failures = await failuresOf(scenario, program, { seed });
+      return failures.map(({ id, actual }) => `${scenario.id}: ${id}: ${actual}`);
+    },
+    { concurrency: 16 },
+  );
+  return (await tried.toArray()) as string[];
 }

@@ -32,33 +32,6 @@ export type World = {
   pause(ms: number): Promise<void>;
 };
 
-/** The pieces of a receiver. Pieces that a variant omits behave as in this file. */
-export type Pieces = {
-  /** Reads the body; undefined if it is too large. */
-  read(request: IncomingMessage): Promise<Buffer | undefined>;
-  /** Responds to a request as soon as its headers have arrived, instead of handling it. */
-  admits(request: IncomingMessage, world: World): Reply | undefined;
-  stamp(request: IncomingMessage): Stamp;
-  isComplete(stamp: Stamp): boolean;
-  /** Judges the age of an event, in seconds; negative if it is from the future. */
-  isFresh(age: number): boolean;
-  /** Returns what a signature covers besides id and timestamp. */
-  covered(body: Buffer): Uint8Array;
-  /** Returns the MACs that a value of `webhook-signature` offers. */
-  offered(signature: string): string[];
-  /** Compares an offered MAC with the expected MAC, both in base64. */
-  matches(offered: string, expected: string): boolean;
-  isAuthentic(received: Received): boolean;
-  parse(body: Buffer): Parsed | undefined;
-  keyOf(stamp: Stamp, parsed: Parsed): string;
-  /** Returns the effect of an event; undefined if it has none. */
-  effectOf(stamp: Stamp, parsed: Parsed): Effect | undefined;
-  /** Handles an authentic event. */
-  handle(event: Authentic): Promise<Reply>;
-  /** Responds to a request that is not authentic. */
-  refuse(received: Received): Reply;
-};
-
 /** The sound receiver with other pieces. */
 export type Variant = {
   id: string;
@@ -88,8 +61,10 @@ export function book({ stamp, parsed, key, world }: Authentic) {
 export const expectedMacs = ({ stamp, body, world }: Received): string[] =>
   world.keys.map((key) => macOf(key, stamp.id, stamp.timestamp, world.pieces.covered(body)));
 
-export const soundPieces: Pieces = {
-  async read(request) {
+/** The pieces of a receiver. A variant replaces some of them; each piece finds the others in the world. */
+export class Pieces {
+  /** Reads the body; undefined if it is too large. */
+  async read(request: IncomingMessage): Promise<Buffer | undefined> {
     const chunks: Buffer[] = [];
     let size = 0;
     // The connection must stay open for the response.
@@ -98,46 +73,73 @@ export const soundPieces: Pieces = {
       chunks.push(chunk);
     }
     return Buffer.concat(chunks);
-  },
-  admits: ({ method }) => (method === "POST" ? undefined : { status: 405, headers: { allow: "POST" } }),
-  stamp: (request) => ({
-    id: headerOf(request, "webhook-id"),
-    timestamp: headerOf(request, "webhook-timestamp"),
-    signature: headerOf(request, "webhook-signature"),
-  }),
-  isComplete: ({ id, timestamp, signature }) => id !== "" && /^\d+$/.test(timestamp) && signature !== "",
-  isFresh: (age) => Math.abs(age) <= 300,
-  covered: (body) => body,
-  offered: (signature) => signature.split(" ").flatMap((one) => (one.startsWith("v1,") ? [one.slice(3)] : [])),
-  matches: isEqual,
-  isAuthentic(request) {
+  }
+  /** Responds to a request as soon as its headers have arrived, instead of handling it. */
+  admits({ method }: IncomingMessage, _world: World): Reply | undefined {
+    return method === "POST" ? undefined : { status: 405, headers: { allow: "POST" } };
+  }
+  stamp(request: IncomingMessage): Stamp {
+    const [id, timestamp, signature] = ["id", "timestamp", "signature"].map((name) =>
+      headerOf(request, `webhook-${name}`),
+    );
+    return { id: id!, timestamp: timestamp!, signature: signature! };
+  }
+  isComplete({ id, timestamp, signature }: Stamp): boolean {
+    return id !== "" && /^\d+$/.test(timestamp) && signature !== "";
+  }
+  /** Judges the age of an event, in seconds; negative if it is from the future. */
+  isFresh(age: number): boolean {
+    return Math.abs(age) <= 300;
+  }
+  /** Returns what a signature covers besides id and timestamp. */
+  covered(body: Buffer): Uint8Array {
+    return body;
+  }
+  /** Returns the MACs that a value of `webhook-signature` offers. */
+  offered(signature: string): string[] {
+    return signature.split(" ").flatMap((one) => (one.startsWith("v1,") ? [one.slice(3)] : []));
+  }
+  /** Compares an offered MAC with the expected MAC, both in base64. */
+  matches(offered: string, expected: string): boolean {
+    return isEqual(offered, expected);
+  }
+  isAuthentic(request: Received): boolean {
     const { stamp, world } = request;
-    const { isComplete, isFresh, offered, matches } = world.pieces;
-    if (!isComplete(stamp) || !isFresh(Date.now() / 1000 - Number(stamp.timestamp))) return false;
+    const { pieces } = world;
+    if (!pieces.isComplete(stamp) || !pieces.isFresh(Date.now() / 1000 - Number(stamp.timestamp))) return false;
     const expected = expectedMacs(request);
-    return offered(stamp.signature).some((one) => expected.some((mac) => matches(one, mac)));
-  },
-  parse(body) {
+    return pieces.offered(stamp.signature).some((one) => expected.some((mac) => pieces.matches(one, mac)));
+  }
+  parse(body: Buffer): Parsed | undefined {
     try {
       const { event, data } = JSON.parse(body.toString("utf8")) as Parsed;
       return typeof event === "string" && typeof data === "object" ? { event, data } : undefined;
     } catch {
       return undefined;
     }
-  },
-  keyOf: ({ id }) => id,
-  effectOf({ id }, { event, data: { reference, merchantsReference, amount } }) {
+  }
+  keyOf({ id }: Stamp, _parsed: Parsed): string {
+    return id;
+  }
+  /** Returns the effect of an event; undefined if it has none. */
+  effectOf({ id }: Stamp, { event, data: { reference, merchantsReference, amount } }: Parsed): Effect | undefined {
     return eventNames.includes(event) ? { id, reference, merchantsReference, amount } : undefined;
-  },
-  async handle(event) {
+  }
+  /** Handles an authentic event. */
+  async handle(event: Authentic): Promise<Reply> {
     const { world, key } = event;
     if (world.durable.seen.has(key)) return received();
     if (world.isFailing) return { status: 500 };
     book(event);
     return received();
-  },
-  refuse: () => ({ status: 400, body: "not authentic" }),
-};
+  }
+  /** Responds to a request that is not authentic. */
+  refuse(_received: Received): Reply {
+    return { status: 400, body: "not authentic" };
+  }
+}
+
+export const soundPieces = new Pieces();
 
 /** Reads bodies of at most this many bytes. */
 export const readingAtMost = (bytes: number): Partial<Pieces> => ({
@@ -148,16 +150,16 @@ export const readingAtMost = (bytes: number): Partial<Pieces> => ({
 });
 
 async function respond(request: IncomingMessage, world: World): Promise<Reply> {
-  const { admits, read, stamp, isAuthentic, refuse, parse, keyOf: keyFor, handle } = world.pieces;
-  const refusal = admits(request, world);
+  const { pieces } = world;
+  const refusal = pieces.admits(request, world);
   if (refusal) return refusal;
-  const body = await read(request);
+  const body = await pieces.read(request);
   if (!body) return { status: 413, headers: { connection: "close" } };
-  const webhook: Received = { request, body, stamp: stamp(request), world };
-  if (!isAuthentic(webhook)) return refuse(webhook);
-  const parsed = parse(body);
+  const webhook: Received = { request, body, stamp: pieces.stamp(request), world };
+  if (!pieces.isAuthentic(webhook)) return pieces.refuse(webhook);
+  const parsed = pieces.parse(body);
   if (!parsed) return { status: 400, body: "not an event" };
-  return handle({ ...webhook, parsed, key: keyFor(webhook.stamp, parsed) });
+  return pieces.handle({ ...webhook, parsed, key: pieces.keyOf(webhook.stamp, parsed) });
 }
 
 const never = new Promise<never>(() => undefined);
@@ -175,7 +177,7 @@ export async function startReceiver(secrets: readonly string[], pieces: Partial<
     const { signal } = life;
     return {
       keys: secrets.map(keyOf),
-      pieces: { ...soundPieces, ...pieces },
+      pieces: Object.assign(Object.create(soundPieces) as Pieces, pieces),
       durable,
       memory: { seen: new Set(), last: 0 },
       isFailing: false,

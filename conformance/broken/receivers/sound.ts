@@ -11,8 +11,6 @@ import {
 } from "./reference.ts";
 import type { Data } from "../../programs/receiver/webhook.ts";
 
-const { handle, admits } = soundPieces;
-
 /**
  * Handles an event once. A repetition that arrives while the event is being handled gets a response that makes the
  * service retry.
@@ -24,7 +22,7 @@ async function claiming(event: Authentic) {
   world.memory.seen.add(key);
   await world.pause(10);
   world.memory.seen.delete(key);
-  return handle(event);
+  return soundPieces.handle(event);
 }
 
 /** Keeps an event durably, acknowledges it and handles it afterwards. */
@@ -64,7 +62,7 @@ const changes: Readonly<Record<string, Partial<Pieces>>> = {
   "json-only": {
     admits: (request, world) =>
       request.headers["content-type"]?.startsWith("application/json")
-        ? admits(request, world)
+        ? soundPieces.admits(request, world)
         : { status: request.method === "POST" ? 415 : 405 },
   },
   "decodes-signatures": {
@@ -80,7 +78,9 @@ const changes: Readonly<Record<string, Partial<Pieces>>> = {
   },
   "refuses-early": {
     admits: (request, world) =>
-      request.headers["webhook-signature"] ? admits(request, world) : { status: 401, headers: { connection: "close" } },
+      request.headers["webhook-signature"]
+        ? soundPieces.admits(request, world)
+        : { status: 401, headers: { connection: "close" } },
   },
 };
 

@@ -2,6 +2,7 @@
 // network and foreign programs.
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { pick, type Random } from "../../generate/random.ts";
 import type { Reply } from "../../model/messages.ts";
 
 /**
@@ -168,3 +169,37 @@ function forge({ status, headers = {}, body = "", honestBody }: Forged, { respon
 /** Sends a response. Returns what the client can have received of it. */
 export const send = (answer: Answer, delivery: Delivery): Sent =>
   typeof answer === "string" ? senders[answer](delivery) : forge(answer, delivery);
+
+/** The faults of a bad network. */
+const badAnswers: readonly [Answer, ...Answer[]] = [
+  "drop",
+  "cut-headers",
+  "cut-body",
+  "short-body",
+  "garbage",
+  "someone-elses",
+  gateway(200),
+  gateway(401),
+  gateway(403),
+  gateway(404),
+  gateway(500),
+  gateway(502),
+  gateway(503),
+  gateway(504),
+  { status: 200, body: {} },
+  { status: 204 },
+];
+const processing: readonly [Step["process"], ...Step["process"][]] = ["now", "never", "twice"];
+
+/** The largest number of faults in a row for one kind of request about one payout. */
+const mostFaults = 3;
+
+/**
+ * Draws the fault of a request; undefined if it has no fault.
+ * @param percent how often a request has a fault
+ * @param count how many requests there were before it
+ */
+export function drawFault(random: Random, percent: number, count: number, kind: "create" | "read"): Step | undefined {
+  if (count >= mostFaults || random(1, 100) > percent) return undefined;
+  return { process: kind === "create" ? pick(random, processing) : "never", answer: pick(random, badAnswers) };
+}

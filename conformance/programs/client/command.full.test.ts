@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { good, programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
-import { launcher, type Ended, type Launch } from "./launch.ts";
+import { launcher, type Ended, type Launch } from "../process-group.ts";
 import { asInput, entries } from "./entries.ts";
 import { renderTerminal } from "../../report/terminal.ts";
 import { runScenario } from "./run.ts";
@@ -17,7 +17,6 @@ import { startService } from "./service.ts";
 const folder = mkdtempSync(join(tmpdir(), "certify-client-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const read = (...args: string[]) => readClientOptions(args, () => 4);
 const quiet = { write: () => undefined };
 const never = new AbortController().signal;
 const scenario = (id: string) => scenarios.find((each) => each.id === id)!;
@@ -41,19 +40,14 @@ const pays = (outcomeOf: string) => `
     console.log(JSON.stringify({ reference, outcome }));
   }`;
 
-/** A client that waits, and then reports an outcome without a request. */
-function gaveUp(outcome = "unknown"): Launch {
-  const giveUp = async (input: string): Promise<Ended> => {
+/** A client that waits, and then reports an outcome of its only entry without a request. */
+function gaveUp(outcome: string): Launch {
+  const giveUp = async (): Promise<Ended> => {
     await new Promise((resolve) => setTimeout(resolve, 30));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
-    const references = input
-      .trim()
-      .split("\n")
-      .map((line) => (JSON.parse(line) as { reference: string }).reference);
-    const stdout = references.map((reference) => JSON.stringify({ reference, outcome })).join("\n");
-    return { code: 0, stdout, stderr: "" };
+    return { code: 0, stdout: JSON.stringify({ reference: "salary-1", outcome }), stderr: "" };
   };
-  return (_environment, input) => ({ ended: giveUp(input), kill: () => undefined });
+  return () => ({ ended: giveUp(), kill: () => undefined });
 }
 
 describe("a machine that is too busy", () => {
@@ -75,20 +69,7 @@ describe("a machine that is too busy", () => {
   });
 });
 
-test("the options have defaults, and faulty ones are refused", () => {
-  const defaults = { command: "node pay.js", seed: 4, timeoutMs: 2000, limitMs: 120_000, jobs: 16 };
-  expect(read("--command", "node pay.js")).toMatchObject(defaults);
-  for (const [args, message] of [
-    [[], "give the client with --command CMD"],
-    [["--command", "x", "--timeout", "0"], "--timeout must be a whole number from 50"],
-    [["--command", "x", "--time-limit", "soon"], "--time-limit must be a whole number from 1"],
-    [["--command", "x", "--jobs", "0"], "--jobs must be a whole number from 1"],
-  ] as const) {
-    expect(() => read(...args)).toThrow(message);
-  }
-});
-
-const options = (...args: string[]) => read("--command", "good", ...args);
+const options = (...args: string[]) => readClientOptions(["--command", "good", ...args], () => 4);
 
 /** Returns how the requests of a correct client end in bad weather. */
 async function weather(seed: number): Promise<string[]> {
@@ -109,6 +90,7 @@ describe("a run", () => {
     const text = renderTerminal(report, { color: false });
     expect(text).toContain("Re-run these: npx --no -- certify client --only client.paid-is-true --seed 4");
     expect(text).toMatch(/ --command good --scenario (calm,exists|exists,calm)\n/);
+    expect(() => options("--jobs", "0")).toThrow("--jobs must be a whole number from 1");
   });
 
   test("shows the requests of a scenario without the key and the phone numbers", async () => {

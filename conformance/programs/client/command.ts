@@ -4,7 +4,7 @@ import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
 import { runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
 import { judgeProgram } from "../run.ts";
-import { launcher } from "./launch.ts";
+import { launcher } from "../process-group.ts";
 import { runScenario, type Settings } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
 

@@ -6,7 +6,7 @@ import type { Finding } from "../../run/verdicts.ts";
 import { createRedactor, redactHeaders, type Redact } from "../../target/redact.ts";
 import type { ScenarioRun } from "../run.ts";
 import { asInput, type PlannedEntry } from "./entries.ts";
-import type { Ended } from "./launch.ts";
+import type { Ended } from "../process-group.ts";
 import type { Payout } from "./ledger.ts";
 import type { Claim, Outcome } from "./protocol.ts";
 import { idsOf, type Scenario } from "./scenario.ts";
@@ -36,11 +36,11 @@ type Trial = {
   heldUpMs: number;
 };
 
-/**
- * How a requirement is judged: what is expected, the faults, one line each, and the requests that show them, by default
- * all.
- */
-type Judgement = { expected: string; good: string; faults: string[]; shownBy?: readonly Call[] };
+/** What is wrong, in one line, and what shows it: the requests for some entries, or one request; by default all requests. */
+type Fault = { text: string; about?: readonly ({ reference: string } | undefined)[]; call?: Call };
+
+/** How a requirement is judged. */
+type Judge = { expected: string; faultsIn(trial: Trial, redact: Redact): readonly (string | Fault)[] };
 
 /**
  * What fails if a program reports outcomes as unknown. On a busy machine a sound program also reports unknown outcomes,
@@ -68,207 +68,47 @@ const nameOf = ({ reference, story }: Pick<PlannedEntry, "reference" | "story">)
 const paymentsOf = ({ service }: Trial, planned: PlannedEntry): Payout[] =>
   service.ledger.payouts.filter(({ entry }) => entry === planned);
 
-/** Returns the requests for some entries. */
-const callsFor = ({ service }: Trial, about: readonly { reference: string }[]): Call[] =>
-  service.calls.filter(({ entry }) => about.some(({ reference }) => reference === entry?.reference));
+/** Returns the requests that show faults. */
+const callsOf = ({ service }: Trial, faults: readonly (string | Fault)[]): Call[] =>
+  service.calls.filter((each) =>
+    faults.some((fault) => {
+      if (typeof fault === "string") return false;
+      const { call, about = [] } = fault;
+      return each === call || about.some((entry) => entry && entry.reference === each.entry?.reference);
+    }),
+  );
 
 const overdueOf = ({ runs }: Trial) => runs.filter(({ stopped }) => stopped === "overdue");
 
 /** Judges the reports of one outcome. `isWrong` says of which payouts it must not be reported. */
-const claims =
-  (outcome: Outcome, expected: string, isWrong: (payout: Payout | undefined, run: Run) => boolean) =>
-  (trial: Trial): Judgement => {
-    const untrue = trial.runs.flatMap((run) =>
+const claims = (
+  outcome: Outcome,
+  expected: string,
+  isWrong: (payout: Payout | undefined, run: Run) => boolean,
+): Judge => ({
+  expected,
+  faultsIn: (trial) =>
+    trial.runs.flatMap((run) =>
       run.claims.flatMap(({ reference, outcome: claimed }) => {
         const planned = trial.planned.find((each) => each.reference === reference);
         if (claimed !== outcome || !planned) return [];
         const [payout] = paymentsOf(trial, planned);
-        return isWrong(payout, run)
-          ? [{ planned, truth: payout ? `recorded, ${payout.record.status}` : "not recorded" }]
-          : [];
+        if (!isWrong(payout, run)) return [];
+        const truth = payout ? `recorded, ${payout.record.status}` : "not recorded";
+        return { text: `${nameOf(planned)} is reported as ${outcome}, but it is ${truth}`, about: [planned] };
       }),
-    );
-    return {
-      expected,
-      good: "every such report is true",
-      faults: untrue.map(({ planned, truth }) => `${nameOf(planned)} is reported as ${outcome}, but it is ${truth}`),
-      shownBy: callsFor(
-        trial,
-        untrue.map(({ planned }) => planned),
-      ),
-    };
-  };
-
-function paysOnce(trial: Trial): Judgement {
-  const repeated = trial.planned.filter((planned) => paymentsOf(trial, planned).length > 1);
-  const faults = repeated.map((planned) => {
-    const references = paymentsOf(trial, planned).map(({ record }) => quote(record.merchantsReference));
-    return `${nameOf(planned)} is paid ${references.length} times: ${references.join(", ")}`;
-  });
-  const shownBy = callsFor(trial, repeated);
-  return { expected: "at most one payout per entry", good: "no entry has more", faults, shownBy };
-}
-
-function losesNothing(trial: Trial): Judgement {
-  const payable = trial.planned.filter(
-    ({ fate, exists = {}, story }) => fate !== "refused" && Object.keys(exists).length === 0 && !story?.mayGiveUp,
-  );
-  const lost = payable.filter((planned) => paymentsOf(trial, planned).length === 0);
-  // A failure of the program explains why it left entries undone.
-  const failures = trial.runs.flatMap(({ stopped, code }) =>
-    stopped === undefined && code !== 0 ? [`the program ended with exit code ${code}`] : [],
-  );
-  return {
-    expected: "a payout for every entry that the service accepts",
-    good: `${payable.length} of ${payable.length} are recorded`,
-    faults: [
-      ...(lost.length > 0 ? new Set(failures) : []),
-      ...lost.map((planned) => `${nameOf(planned)} was never recorded`),
-    ],
-    shownBy: callsFor(trial, lost),
-  };
-}
-
-function sameReference(trial: Trial): Judgement {
-  const creates = trial.service.calls.flatMap((call) => (call.body ? { ...call, reference: call.body.reference } : []));
-  const wrong = creates.flatMap(
-    ({ entry, number, reference }): { entry?: PlannedEntry | undefined; fault: string }[] => {
-      const first = creates.find((each) => each.entry === entry)!;
-      const other = creates.find((each) => each.entry !== entry && each.reference === reference);
-      const what = `request ${number} has the reference ${quote(reference)}`;
-      if (!entry) return [{ fault: `${what}, and pays no entry` }];
-      if (first.reference !== reference) {
-        const fault = `${what}, but request ${first.number} for the same entry has ${quote(first.reference)}`;
-        return [{ entry, fault }];
-      }
-      return other ? [{ entry, fault: `${what}, as request ${other.number} for another entry` }] : [];
-    },
-  );
-  return {
-    expected: "one reference for each entry, in every request and after every restart",
-    good: "no entry has two references, and no two entries have the same",
-    faults: wrong.map(({ fault }) => fault),
-    shownBy: callsFor(
-      trial,
-      wrong.flatMap(({ entry }) => entry ?? []),
     ),
-  };
-}
-
-function exactRequest({ service }: Trial): Judgement {
-  const faults = service.calls.flatMap(({ body, entry, number }) => {
-    if (!body || !entry) return [];
-    const input = asInput(entry);
-    const changed = (Object.keys(input) as (keyof typeof input)[]).filter(
-      (name) => name !== "reference" && body[name] !== input[name],
-    );
-    if (changed.length === 0) return [];
-    return [`request ${number} for ${quote(entry.reference)} has another ${changed.join(" and ")}`];
-  });
-  return { expected: "amount, recipient, country and currency of the entry", good: "every request has them", faults };
-}
-
-function findsOut(trial: Trial): Judgement {
-  const { runs, planned, scenario } = trial;
-  const { mayBeUnknown = 0 } = scenario;
-  const most = Math.floor((planned.length * mayBeUnknown) / 100);
-  const entryOf = ({ reference }: Claim) => planned.find((each) => each.reference === reference);
-  const unknown = runs
-    .filter(({ stopped }) => stopped !== "killed")
-    .map((run) => run.claims.filter((claim) => claim.outcome === "unknown" && !entryOf(claim)?.story?.mayBeUnknown))
-    .filter((all) => all.length > most);
-  return {
-    expected: `at most ${most} of ${planned.filter(({ story }) => !story?.mayBeUnknown).length} entries unknown`,
-    good: "no more are unknown",
-    faults: unknown.map((all) => `unknown: ${all.map((claim) => nameOf(entryOf(claim) ?? claim)).join(", ")}`),
-    shownBy: callsFor(trial, unknown.flat()),
-  };
-}
-
-function reportsAll({ runs, planned, scenario }: Trial, redact: Redact): Judgement {
-  // An entry that is twice in the input may have a line for each.
-  const most = scenario.repeated ? 2 : 1;
-  const faults = runs.flatMap(({ strayLines, stopped, claims: all, code, stderr }) => {
-    const stray = strayLines.slice(0, 1).map((line) => `stdout has a line that is no report: ${quote(redact(line))}`);
-    if (stopped !== undefined) return stray;
-    const lastLine = redact(stderr.trim().split("\n").at(-1) ?? "");
-    const counts = planned.map(({ reference }) => ({
-      reference,
-      count: all.filter((claim) => claim.reference === reference).length,
-    }));
-    const strange = all.filter(({ reference }) => !planned.some((each) => each.reference === reference));
-    return [
-      ...stray,
-      ...(code === 0 ? [] : [`exit code ${code}${lastLine === "" ? "" : `; last line of stderr: ${quote(lastLine)}`}`]),
-      ...counts.flatMap(({ reference, count }) =>
-        count === 0 || count > most
-          ? `${count === 0 ? "no outcome" : `${count} outcomes`} for ${quote(reference)}`
-          : [],
-      ),
-      ...strange.map(({ reference }) => `an outcome for ${quote(reference)}, which is not in the input`),
-    ];
-  });
-  return { expected: "one line for each entry on stdout, and exit code 0", good: "complete", faults };
-}
-
-const contract = ({ service }: Trial): Judgement => ({
-  expected: "requests as the OpenAPI document describes them",
-  good: `${counted(service.calls.length, "request")} as described`,
-  faults: service.calls.flatMap(({ faults, number }) => faults.map((fault) => `request ${number}: ${fault}`)),
-  shownBy: service.calls.filter(({ faults }) => faults.length > 0),
 });
 
-const hidden =
-  (what: string, secretsOf: (trial: Trial) => readonly string[]) =>
-  (trial: Trial): Judgement => {
-    const faults = trial.runs.flatMap(({ stdout, stderr }) =>
+const hidden = (what: string, secretsOf: (trial: Trial) => readonly string[]): Judge => ({
+  expected: `output without ${what}`,
+  faultsIn: (trial) =>
+    trial.runs.flatMap(({ stdout, stderr }) =>
       Object.entries({ stdout, stderr })
         .filter(([, text]) => secretsOf(trial).some((secret) => text.includes(secret)))
         .map(([name]) => `${name} contains ${what}`),
-    );
-    return { expected: `output without ${what}`, good: `the output does not contain ${what}`, faults };
-  };
-
-function boundedRequests({ service, planned, scenario }: Trial): Judgement {
-  const starts = (scenario.starts ?? [{}]).reduce((sum, { workers = 1 }) => sum + workers, 0);
-  const most = mostRequests * starts;
-  const counts = planned.map((each) => ({ each, count: service.calls.filter(({ entry }) => entry === each).length }));
-  const total = service.calls.length;
-  return {
-    expected: `at most ${most} requests per entry`,
-    good: `at most ${Math.max(...counts.map(({ count }) => count))} per entry`,
-    faults: [
-      ...counts
-        .filter(({ count }) => count > most)
-        .map(({ each, count }) => `${count} requests for ${quote(each.reference)}`),
-      ...(total > most * planned.length ? [`${total} requests for ${counted(planned.length, "entry")}`] : []),
-    ],
-  };
-}
-
-function boundedTime(trial: Trial): Judgement {
-  const limit = secondsOf(trial.settings.limitMs);
-  const longest = Math.max(...trial.runs.map(({ durationMs }) => durationMs));
-  const fault = `too slow: still running after ${limit}, so the suite ended it. --time-limit allows more`;
-  return {
-    expected: `the program ends within ${limit}`,
-    good: `after ${(longest / 1000).toFixed(1)} s at most`,
-    faults: overdueOf(trial).map(() => fault),
-  };
-}
-
-const foreign = ({ service }: Trial): Judgement => ({
-  expected: "no request to another address than the service's",
-  good: "there was none",
-  faults: service.foreignCalls.map((call) => `another server received ${call}`),
+    ),
 });
-
-function noRedirect({ service }: Trial): Judgement {
-  const elsewhere = service.calls.filter(({ path }) => path.startsWith("/elsewhere"));
-  const followed = [...service.foreignCalls, ...elsewhere.map(({ method, path }) => `${method} ${path}`)];
-  const faults = followed.map((call) => `a redirect was followed: ${call}`);
-  return { expected: "no request to the target of a redirect", good: "there was none", faults };
-}
 
 /**
  * Returns the time until the request may be repeated, in ms; undefined if the response does not say so in a valid form,
@@ -283,37 +123,65 @@ function waitAfter({ sent }: Call): number | undefined {
   return wait > 0 && wait <= longestWaitMs ? wait : undefined;
 }
 
-function waitsAsTold({ service }: Trial): Judgement {
-  const creates = service.calls.filter(({ body }) => body);
-  const faults = creates.flatMap((call, index) => {
-    const next = creates
-      .slice(index + 1)
-      .find(({ body, start }) => body!.reference === call.body!.reference && start === call.start);
-    const wait = waitAfter(call);
-    const waited = next && next.at - call.at;
-    // Timers are not exact to the millisecond.
-    if (wait === undefined || waited === undefined || waited >= wait * 0.95) return [];
-    const [asked, actual] = [wait, waited].map((ms) => `${Math.round(ms)} ms`);
-    return [`request ${next!.number} came ${actual} after request ${call.number}, which asked to wait ${asked}`];
-  });
-  return { expected: "no repetition before the time in Retry-After", good: "every repetition waited", faults };
-}
-
-function backsOff({ service, planned }: Trial): Judgement {
-  const faults = planned.flatMap((each) => {
-    const own = service.calls.filter(({ entry, kind }) => entry === each && kind === "create");
-    const hasty = own.find((call, index) => (own[index + mostInASecond]?.at ?? Infinity) - call.at < 1000);
-    return hasty ? [`${mostInASecond + 1} requests for ${quote(each.reference)} within a second`] : [];
-  });
-  return { expected: `at most ${mostInASecond} attempts per second`, good: "no more", faults };
-}
-
 /** How each requirement is judged, by its id. */
-const judges: Readonly<Record<string, (trial: Trial, redact: Redact) => Judgement>> = {
-  "client.pays-once": paysOnce,
-  "client.loses-nothing": losesNothing,
-  "client.same-reference": sameReference,
-  "client.exact-request": exactRequest,
+const judges: Readonly<Record<string, Judge>> = {
+  "client.pays-once": {
+    expected: "at most one payout per entry",
+    faultsIn: (trial) =>
+      trial.planned.flatMap((planned) => {
+        const references = paymentsOf(trial, planned).map(({ record }) => quote(record.merchantsReference));
+        if (references.length <= 1) return [];
+        const text = `${nameOf(planned)} is paid ${references.length} times: ${references.join(", ")}`;
+        return { text, about: [planned] };
+      }),
+  },
+  "client.loses-nothing": {
+    expected: "a payout for every entry that the service accepts",
+    faultsIn(trial) {
+      const payable = trial.planned.filter(
+        ({ fate, exists = {}, story }) => fate !== "refused" && Object.keys(exists).length === 0 && !story?.mayGiveUp,
+      );
+      const lost = payable.filter((planned) => paymentsOf(trial, planned).length === 0);
+      if (lost.length === 0) return [];
+      // A failure of the program explains why it left entries undone.
+      const failures = trial.runs.flatMap(({ stopped, code }) =>
+        stopped === undefined && code !== 0 ? [`the program ended with exit code ${code}`] : [],
+      );
+      const undone = lost.map((planned) => ({ text: `${nameOf(planned)} was never recorded`, about: [planned] }));
+      return [...new Set(failures), ...undone];
+    },
+  },
+  "client.same-reference": {
+    expected: "one reference for each entry, in every request and after every restart",
+    faultsIn({ service }) {
+      const creates = service.calls.flatMap((call) => (call.body ? { ...call, reference: call.body.reference } : []));
+      return creates.flatMap(({ entry, number, reference }): Fault | Fault[] => {
+        const first = creates.find((each) => each.entry === entry)!;
+        const other = creates.find((each) => each.entry !== entry && each.reference === reference);
+        const fault = (text: string) => ({
+          text: `request ${number} has the reference ${quote(reference)}, ${text}`,
+          about: [entry],
+        });
+        if (!entry) return fault("and pays no entry");
+        if (first.reference !== reference) {
+          return fault(`but request ${first.number} for the same entry has ${quote(first.reference)}`);
+        }
+        return other ? fault(`as request ${other.number} for another entry`) : [];
+      });
+    },
+  },
+  "client.exact-request": {
+    expected: "amount, recipient, country and currency of the entry",
+    faultsIn: ({ service }) =>
+      service.calls.flatMap((call) => {
+        const { body, entry, number } = call;
+        if (!body || !entry) return [];
+        const input = { ...asInput(entry), reference: body.reference };
+        const changed = (Object.keys(input) as (keyof typeof input)[]).filter((name) => body[name] !== input[name]);
+        if (changed.length === 0) return [];
+        return { text: `request ${number} for ${quote(entry.reference)} has another ${changed.join(" and ")}`, call };
+      }),
+  },
   "client.paid-is-true": claims(
     "paid",
     "paid only for payouts that succeeded",
@@ -330,17 +198,117 @@ const judges: Readonly<Record<string, (trial: Trial, redact: Redact) => Judgemen
     "pending only for recorded payouts whose outcome the service did not report",
     (payout, { start }) => payout === undefined || payout.toldIn.has(start),
   ),
-  "client.finds-out": findsOut,
-  "client.reports-all": reportsAll,
-  "client.contract": contract,
-  "client.no-redirect": noRedirect,
-  "client.key-stays": foreign,
+  "client.finds-out": {
+    expected: "no entry unknown, apart from those that nobody can find out",
+    faultsIn({ runs, planned, scenario: { mayBeUnknown = 0 } }) {
+      const most = Math.floor((planned.length * mayBeUnknown) / 100);
+      const entryOf = ({ reference }: Claim) => planned.find((each) => each.reference === reference);
+      return runs
+        .filter(({ stopped }) => stopped !== "killed")
+        .map((run) => run.claims.filter((claim) => claim.outcome === "unknown" && !entryOf(claim)?.story?.mayBeUnknown))
+        .filter((all) => all.length > most)
+        .map((all) => ({
+          text: `unknown: ${all.map((claim) => nameOf(entryOf(claim) ?? claim)).join(", ")}`,
+          about: all,
+        }));
+    },
+  },
+  "client.reports-all": {
+    expected: "one line for each entry on stdout, and exit code 0",
+    faultsIn({ runs, planned, scenario }, redact) {
+      // An entry that is twice in the input may have a line for each.
+      const most = scenario.repeated ? 2 : 1;
+      return runs.flatMap(({ strayLines, stopped, claims: all, code, stderr }) => {
+        const stray = strayLines
+          .slice(0, 1)
+          .map((line) => `stdout has a line that is no report: ${quote(redact(line))}`);
+        if (stopped !== undefined) return stray;
+        const lastLine = redact(stderr.trim().split("\n").at(-1) ?? "");
+        const said = lastLine === "" ? "" : `; last line of stderr: ${quote(lastLine)}`;
+        const strange = all.filter(({ reference }) => !planned.some((each) => each.reference === reference));
+        return [
+          ...stray,
+          ...(code === 0 ? [] : [`exit code ${code}${said}`]),
+          ...planned.flatMap(({ reference }) => {
+            const count = all.filter((claim) => claim.reference === reference).length;
+            if (count > 0 && count <= most) return [];
+            return `${count === 0 ? "no outcome" : `${count} outcomes`} for ${quote(reference)}`;
+          }),
+          ...strange.map(({ reference }) => `an outcome for ${quote(reference)}, which is not in the input`),
+        ];
+      });
+    },
+  },
+  "client.contract": {
+    expected: "requests as the OpenAPI document describes them",
+    faultsIn: ({ service }) =>
+      service.calls.flatMap((call) => call.faults.map((fault) => ({ text: `request ${call.number}: ${fault}`, call }))),
+  },
+  "client.no-redirect": {
+    expected: "no request to the target of a redirect",
+    faultsIn({ service }) {
+      const elsewhere = service.calls.filter(({ path }) => path.startsWith("/elsewhere"));
+      const followed = [...service.foreignCalls, ...elsewhere.map(({ method, path }) => `${method} ${path}`)];
+      return followed.map((call) => `a redirect was followed: ${call}`);
+    },
+  },
+  "client.key-stays": {
+    expected: "no request to another address than the service's",
+    faultsIn: ({ service }) => service.foreignCalls.map((call) => `another server received ${call}`),
+  },
   "client.key-hidden": hidden("the API key", ({ key }) => [key]),
   "client.phone-hidden": hidden("a phone number", ({ planned }) => planned.map(({ phoneNumber }) => phoneNumber)),
-  "client.bounded-requests": boundedRequests,
-  "client.bounded-time": boundedTime,
-  "client.waits-as-told": waitsAsTold,
-  "client.backs-off": backsOff,
+  "client.bounded-requests": {
+    expected: `at most ${mostRequests} requests per entry in each start of the program`,
+    faultsIn({ service: { calls }, planned, runs }) {
+      const most = mostRequests * runs.length;
+      const counts = planned.map((each) => ({ each, count: calls.filter(({ entry }) => entry === each).length }));
+      const many = counts.filter(({ count }) => count > most);
+      return [
+        ...many.map(({ each, count }) => ({ text: `${count} requests for ${quote(each.reference)}`, about: [each] })),
+        ...(calls.length > most * planned.length
+          ? [`${calls.length} requests for ${counted(planned.length, "entry")}`]
+          : []),
+      ];
+    },
+  },
+  "client.bounded-time": {
+    expected: "the program ends within the time of --time-limit",
+    faultsIn: (trial) =>
+      overdueOf(trial).map(
+        () =>
+          `too slow: still running after ${secondsOf(trial.settings.limitMs)}, so the suite ended it. --time-limit allows more`,
+      ),
+  },
+  "client.waits-as-told": {
+    expected: "no repetition before the time in Retry-After",
+    faultsIn({ service }) {
+      const creates = service.calls.filter(({ body }) => body);
+      return creates.flatMap((call, index) => {
+        const next = creates
+          .slice(index + 1)
+          .find(({ body, start }) => body!.reference === call.body!.reference && start === call.start);
+        const wait = waitAfter(call);
+        const waited = next && next.at - call.at;
+        // Timers are not exact to the millisecond.
+        if (wait === undefined || waited === undefined || waited >= wait * 0.95) return [];
+        const [asked, actual] = [wait, waited].map((ms) => `${Math.round(ms)} ms`);
+        const text = `request ${next!.number} came ${actual} after request ${call.number}, which asked to wait ${asked}`;
+        return { text, about: [call.entry] };
+      });
+    },
+  },
+  "client.backs-off": {
+    expected: `at most ${mostInASecond} attempts per second`,
+    faultsIn: ({ service, planned }) =>
+      planned.flatMap((each) => {
+        const own = service.calls.filter(({ entry, kind }) => entry === each && kind === "create");
+        const hasty = own.find((call, index) => (own[index + mostInASecond]?.at ?? Infinity) - call.at < 1000);
+        return hasty
+          ? { text: `${mostInASecond + 1} requests for ${quote(each.reference)} within a second`, about: [each] }
+          : [];
+      }),
+  },
 };
 
 /** The exchanges of a report have no real time, so that a repeated run has the same. */
@@ -383,10 +351,12 @@ export function judge(trial: Trial): ScenarioRun {
   const all = ids
     .filter((id) => !(id in notRun))
     .map((id): Finding => {
-      const { expected, good, faults, shownBy = [] } = judges[id]!(trial, redact);
-      if (faults.length === 0) return { id, ok: true, expected, actual: good };
-      const actual = faults.slice(0, 3).join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
-      const evidence = shownBy.map((call) => exchanges.get(call)!);
+      const { expected, faultsIn } = judges[id]!;
+      const faults = faultsIn(trial, redact);
+      if (faults.length === 0) return { id, ok: true, expected, actual: "as expected" };
+      const texts = faults.slice(0, 3).map((fault) => (typeof fault === "string" ? fault : fault.text));
+      const actual = texts.join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
+      const evidence = callsOf(trial, faults).map((call) => exchanges.get(call)!);
       return { id, ok: false, expected, actual, ...(evidence.length > 0 ? { exchanges: evidence } : {}) };
     });
   const isUnknown = all.some(({ id, ok }) => id === "client.finds-out" && !ok);

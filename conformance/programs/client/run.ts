@@ -9,7 +9,7 @@ import { createRandom } from "../../generate/random.ts";
 import type { ScenarioRun } from "../run.ts";
 import { entries, type PlannedEntry } from "./entries.ts";
 import { judge, type Run } from "./judge.ts";
-import type { Launch } from "./launch.ts";
+import type { Launch } from "../process-group.ts";
 import { inputOf, readClaims, type Environment } from "./protocol.ts";
 import type { Kill, Scenario, Start } from "./scenario.ts";
 import { startService, type HostileService } from "./service.ts";

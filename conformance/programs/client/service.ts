@@ -7,12 +7,11 @@ import type { Disbursement } from "../../model/merchant.ts";
 import type { Call as Request, Reply } from "../../model/messages.ts";
 import { listen } from "../../model/server.ts";
 import { createService } from "../../model/service.ts";
-import { send, type Answer, type Sent, type Step } from "./answers.ts";
+import { drawFault, send, type Answer, type Sent, type Step } from "./answers.ts";
 import type { Entry, PlannedEntry } from "./entries.ts";
 import { Ledger, type Payout } from "./ledger.ts";
 import { readRequest, requestFaults, type ReadRequest } from "./requests.ts";
 import type { Scenario, Start } from "./scenario.ts";
-import { drawFault } from "./weather.ts";
 
 /**
  * A request of the client, and the most that the client can have received. Times are in ms since the scenario began.
@@ -34,20 +33,7 @@ export type Moment = "received" | "recorded" | "answered";
 /** A create, counted from 1 among all creates and among the creates of its entry. */
 export type CreateCount = { number: number; entry: PlannedEntry | undefined; ofEntry: number };
 
-export type HostileService = {
-  url: string;
-  ledger: Ledger;
-  calls: Call[];
-  /** The paths that were requested from the foreign server. */
-  foreignCalls: string[];
-  /** The number of the program's current start. The runner sets it. */
-  start: number;
-  /** What happens in this start. */
-  during: Pick<Start, "creates" | "reads">;
-  /** Called at moments of the creates. The service waits for it. */
-  onCreate: (moment: Moment, count: CreateCount) => Promise<void>;
-  close(): Promise<void>;
-};
+export type HostileService = Awaited<ReturnType<typeof startService>>;
 
 const honestStep: Step = { process: "now", answer: "honest" };
 
@@ -72,20 +58,31 @@ export async function startService(
   scenario: Omit<Scenario, "judges">,
   planned: readonly PlannedEntry[],
   settings: { key: string; seed: number; timeoutMs: number },
-): Promise<HostileService> {
+) {
   const { clockAhead = 0, weather, connections } = scenario;
   const ledger = new Ledger(planned, settings.key, clockAhead);
-  const model = createService([ledger.merchant], ledger.merchant.hooks, () => service.url);
+  const model = createService([ledger.merchant], ledger.merchant.hooks, () => server.url);
   const ask = async (call: Request) => (await model(call))!;
-  const foreignCalls: string[] = [];
+  const service = {
+    ledger,
+    calls: [] as Call[],
+    /** The paths that were requested from the foreign server. */
+    foreignCalls: [] as string[],
+    /** The number of the program's current start. The runner sets it. */
+    start: 0,
+    /** What happens in this start. */
+    during: {} as Pick<Start, "creates" | "reads">,
+    /** Called at moments of the creates. The service waits for it. */
+    onCreate: async (_moment: Moment, _count: CreateCount): Promise<void> => undefined,
+  };
   /** A server that is not the service. It responds as if every payout had succeeded. */
   const foreign = await listen(async ({ method, path }, _request, response) => {
-    foreignCalls.push(`${method} ${path}`);
+    service.foreignCalls.push(`${method} ${path}`);
     const { status, headers, text } = reply(ledger.somebodyElses());
     response.writeHead(status, headers).end(text);
   });
   const began = performance.now();
-  const requestsOn = new WeakMap<Socket, number>();
+  const used = new WeakSet<Socket>();
   const counts = new Map<string, number>();
   let creates = 0;
   let fault: unknown;
@@ -107,7 +104,7 @@ export async function startService(
 
   const fillFor = (payout: Payout | undefined, request?: Entry) => (text: string) =>
     text
-      .replaceAll("{origin}", service.url)
+      .replaceAll("{origin}", server.url)
       .replaceAll("{foreign}", foreign.url)
       .replaceAll("{foreign-host}", new URL(foreign.url).host)
       .replaceAll("{reference}", payout?.record.reference ?? "DSB0000UNKNOWN")
@@ -191,12 +188,11 @@ export async function startService(
 
   /** Returns true if the connection was broken because the client used it again. */
   function breaksConnection({ socket }: IncomingMessage, response: ServerResponse): boolean {
-    const before = requestsOn.get(socket) ?? 0;
-    requestsOn.set(socket, before + 1);
     if (connections === "close-after-response") response.on("finish", () => setImmediate(() => socket.destroy()));
-    if (connections !== "break-when-reused" || before === 0) return false;
-    socket.destroy();
-    return true;
+    const isBroken = connections === "break-when-reused" && used.has(socket);
+    if (isBroken) socket.destroy();
+    used.add(socket);
+    return isBroken;
   }
 
   async function respond(request: Request, { socket }: IncomingMessage, response: ServerResponse, call: Call) {
@@ -236,18 +232,11 @@ export async function startService(
       response.destroy();
     }
   });
-  const service: HostileService = {
+  return Object.assign(service, {
     url: server.url,
-    ledger,
-    calls: [],
-    foreignCalls,
-    start: 0,
-    during: {},
-    onCreate: async () => undefined,
     async close() {
       await Promise.all([server.stop(), foreign.stop()]);
       if (fault !== undefined) throw fault;
     },
-  };
-  return service;
+  });
 }

@@ -1,6 +1,7 @@
 // What a run gives to its scenarios: events, requests that are recorded, and judgements.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRandom, type Random } from "../../generate/random.ts";
+import { shortened } from "../../report/visible.ts";
 import { CannotRun, type Exchange, type NotJudged } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
 import { createRedactor, redactHeaders } from "../../target/redact.ts";
@@ -82,9 +83,6 @@ const isSilence = ({ status, failure = "" }: Outcome) =>
 
 export const countText = (count: number) =>
   count === 0 ? "no effect" : count === 1 ? "one effect" : `${count} effects`;
-
-const shortened = (text: string) =>
-  text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
 /** What the service sends for an event. */
 export type Genuine = Stamp & { context: Context; event: Event; body: Buffer };
@@ -202,14 +200,14 @@ export class Context {
       method,
       url: this.subject.url,
       requestHeaders: redactHeaders(Object.fromEntries(joined), redact),
-      requestBody: shortened(redact(text)),
+      requestBody: shortened(redact(text), longestBody),
       durationMs: Date.now() - at.getTime(),
       curl: "# The signature of an event expires after minutes. Re-run the scenario.",
       ...(status !== undefined
         ? {
             status,
             responseHeaders: redactHeaders(outcome.headers, redact),
-            responseBody: shortened(redact(outcome.body)),
+            responseBody: shortened(redact(outcome.body), longestBody),
           }
         : failure === undefined
           ? {}

@@ -25,15 +25,11 @@ async function judgeValues(context: Context, changes: Partial<Data>) {
   if (names !== "") context.notProvided(id, `the effects do not state ${names}`, `${names} in each effect`);
 }
 
-/** Scenarios that send events with these values, and compare what took effect. */
-const exact = (id: string, name: string, ...values: Partial<Data>[]): Scenario => ({
-  id,
-  name,
-  ids: ["receiver.exact-values"],
-  async run(context) {
+/** A scenario that sends events with these values, and compares what took effect. */
+const exact = (id: string, name: string, ...values: Partial<Data>[]): Scenario =>
+  scenario("receiver.exact-values", id, name, async (context) => {
     for (const each of values) await judgeValues(context, each);
-  },
-});
+  });
 
 /** Merchants' references that programs tend to change. */
 const references: Record<string, string> = {
@@ -47,20 +43,10 @@ const references: Record<string, string> = {
 };
 
 /** A scenario about events that are alike, or follow each other: each must take effect. */
-const toldApart = (
-  id: string,
-  name: string,
-  eventsOf: (context: Context) => Event[],
-  more: Partial<Scenario> = {},
-): Scenario => ({
-  id,
-  name,
-  ids: ["receiver.told-apart"],
-  async run(context) {
+const toldApart = (id: string, name: string, eventsOf: (context: Context) => Event[]): Scenario =>
+  scenario("receiver.told-apart", id, name, async (context) => {
     for (const event of eventsOf(context)) await accepts(context, "receiver.told-apart", event);
-  },
-  ...more,
-});
+  });
 
 export const eventScenarios: Scenario[] = [
   ...eventNames.map((name): Scenario => ({
@@ -136,16 +122,18 @@ export const eventScenarios: Scenario[] = [
       await accepts(context, "receiver.told-apart", event);
     },
   ),
-  toldApart(
-    "same-merchants-reference",
-    "A checkout and its full refund, a disbursement with the same merchant's reference and amount",
-    (context) => {
-      const order = context.event("checkout.completed");
-      const { merchantsReference, amount } = order.data;
-      return [order, context.event("disbursement.completed", { merchantsReference, amount })];
-    },
-    { events: ["checkout.completed", "disbursement.completed"] },
-  ),
+  {
+    ...toldApart(
+      "same-merchants-reference",
+      "A checkout and its full refund, a disbursement with the same merchant's reference and amount",
+      (context) => {
+        const order = context.event("checkout.completed");
+        const { merchantsReference, amount } = order.data;
+        return [order, context.event("disbursement.completed", { merchantsReference, amount })];
+      },
+    ),
+    events: ["checkout.completed", "disbursement.completed"],
+  },
   toldApart("similar-ids", "Events whose ids differ in one character, or in upper and lower case", (context) => {
     const { id } = context.event();
     const ids = [id, `${id}0`, id.replace("msg_", "msg_0"), id.toUpperCase()];

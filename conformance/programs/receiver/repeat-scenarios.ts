@@ -147,6 +147,16 @@ const forEvents = (
     needs,
   );
 
+/** Sends an event, kills the receiver at a moment of the handling, and judges that the event took effect once. */
+async function killedOnce(context: Context, moment: (event: Event, sending: Promise<unknown>) => Promise<unknown>) {
+  const event = context.event();
+  const sending = Promise.allSettled([context.post(event)]);
+  await moment(event, sending);
+  await context.restart();
+  await sending;
+  return settles(context, crash, event);
+}
+
 async function sendsInTurn(context: Context, event: Event, changes: readonly Change[]) {
   for (const change of changes) await judgeRepeat(context, once, event, await context.post(event, change));
 }
@@ -196,12 +206,11 @@ export const repeatScenarios: Scenario[] = [
       await settles(context, "receiver.lost-response", event);
     },
   ),
-  {
-    id: "outage",
-    name: "An event that arrives while its effect fails, then the retries",
-    ids: ["receiver.failure-retried"],
-    needs: ["outage"],
-    async run(context) {
+  scenario(
+    "receiver.failure-retried",
+    "outage",
+    "An event that arrives while its effect fails, then the retries",
+    async (context) => {
       const events = [context.event("disbursement.completed"), context.event("checkout.completed")];
       const during: Sent[] = [];
       await duringOutage(context, async () => {
@@ -213,7 +222,8 @@ export const repeatScenarios: Scenario[] = [
         await takesEffect(context, "receiver.failure-retried", event, during[index]!);
       }
     },
-  },
+    ["outage"],
+  ),
   scenario(
     remembers,
     "half-a-minute-later",
@@ -266,23 +276,18 @@ export const repeatScenarios: Scenario[] = [
     },
     ["restart"],
   ),
-  {
-    id: "killed-while-handling",
-    name: `Killed ${kills} times while it handles an event, then the event again`,
-    ids: [crash],
-    needs: ["restart"],
-    async run(context) {
+  scenario(
+    crash,
+    "killed-while-handling",
+    `Killed ${kills} times while it handles an event, then the event again`,
+    async (context) => {
       const { last } = await timesOf(context, [context.event()]);
       for (const share of sharesOf(context, kills)) {
-        const event = context.event();
-        const sending = Promise.allSettled([context.post(event)]);
-        await waitExactly(context, last * share);
-        await context.restart();
-        await sending;
-        if (!(await settles(context, crash, event))) return;
+        if (!(await killedOnce(context, () => waitExactly(context, last * share)))) return;
       }
     },
-  },
+    ["restart"],
+  ),
   {
     id: "killed-in-burst",
     name: `Killed ${kills} to ${mostBursts} times among ${burst} events at once, then again each event without a final response`,
@@ -310,26 +315,22 @@ export const repeatScenarios: Scenario[] = [
       }
       for (const event of open) await context.deliver(event);
       await context.settle();
-      const effects = new Map<string, number>();
-      for (const { id: event } of await context.subject.effects()) effects.set(event, (effects.get(event) ?? 0) + 1);
+      const effects = Map.groupBy(await context.subject.effects(), ({ id }) => id);
       // Some effects may only be late.
-      for (const event of events.filter((each) => effects.get(each.id) !== 1)) {
+      for (const event of events.filter(({ id }) => effects.get(id)?.length !== 1)) {
         if ((await context.judgeEffects(crash, event, 1)).length !== 1) return;
       }
       context.judge(crash, true, "one effect of each event", `one effect of each of ${events.length} events`);
     },
   },
-  forEvents(
+  scenario(
     crash,
     "killed-after-effect",
     "Killed between effect and response, then the event again",
-    3,
-    async (context, event) => {
-      const sending = Promise.allSettled([context.post(event)]);
-      await untilEffect(context, event, sending);
-      await context.restart();
-      await sending;
-      await settles(context, crash, event);
+    async (context) => {
+      for (let count = 0; count < 3; count += 1) {
+        await killedOnce(context, (event, sending) => untilEffect(context, event, sending));
+      }
     },
     ["restart"],
   ),

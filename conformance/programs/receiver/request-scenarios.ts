@@ -1,5 +1,5 @@
 // Headers and requests that are unusual, incomplete or hostile.
-import type { Context } from "./context.ts";
+import type { Altered } from "./context.ts";
 import {
   accepted,
   accepts,
@@ -13,7 +13,7 @@ import {
 } from "./scenario.ts";
 import { describe, isSuccess } from "./send.ts";
 import type { Header } from "./send.ts";
-import { bodyOf, type Event, type Stamp } from "./webhook.ts";
+import { bodyOf, type Stamp } from "./webhook.ts";
 
 const stampNames = { id: "webhook-id", timestamp: "webhook-timestamp", signature: "webhook-signature" };
 const stampFields = Object.keys(stampNames) as (keyof Stamp)[];
@@ -47,13 +47,23 @@ const hostile: Record<string, string> = {
 };
 
 /** Sends a genuine event while others keep the receiver busy, and judges that it was accepted. */
-async function acceptsMeanwhile(context: Context, event: Event, others: readonly Promise<unknown>[], end = () => {}) {
-  // Unfinished requests may also keep a receiver from reporting its effects.
-  const sent = await context.post(event).finally(end);
-  await Promise.allSettled(others);
-  const expected = "a 2xx response; give --serial if a proxy reads requests for the receiver in production";
-  await judgeAccepted(context, "receiver.not-held-up", event, sent, expected);
-}
+const notHeldUp = (id: string, name: string, count: number, change: (signal: AbortSignal) => Altered): Scenario =>
+  scenario(
+    "receiver.not-held-up",
+    id,
+    name,
+    async (context) => {
+      const ending = new AbortController();
+      const others = Array.from({ length: count }, () => context.post(context.event(), () => change(ending.signal)));
+      const event = context.event();
+      // Unfinished requests may also keep a receiver from reporting its effects.
+      const sent = await context.post(event).finally(() => ending.abort());
+      await Promise.allSettled(others);
+      const expected = "a 2xx response; give --serial if a proxy reads requests for the receiver in production";
+      await judgeAccepted(context, "receiver.not-held-up", event, sent, expected);
+    },
+    ["parallel"],
+  );
 
 export const requestScenarios: Scenario[] = [
   ...stampFields.map((field) =>
@@ -185,28 +195,9 @@ export const requestScenarios: Scenario[] = [
       },
     ),
   ),
-  {
-    id: "stalled-senders",
-    name: "A genuine event while five other requests do not end",
-    ids: ["receiver.not-held-up"],
-    needs: ["parallel"],
-    async run(context) {
-      const event = context.event();
-      const ending = new AbortController();
-      const stalled = Array.from({ length: 5 }, () =>
-        context.post(context.event(), () => ({ stallAt: 10, signal: ending.signal })),
-      );
-      await acceptsMeanwhile(context, event, stalled, () => ending.abort());
-    },
-  },
-  {
-    id: "flood",
-    name: "A genuine event among fifty forged ones at once",
-    ids: ["receiver.not-held-up"],
-    needs: ["parallel"],
-    async run(context) {
-      const forged = Array.from({ length: 50 }, () => context.post(context.event(), () => ({ signature: "v1,AAAA" })));
-      await acceptsMeanwhile(context, context.event(), forged);
-    },
-  },
+  notHeldUp("stalled-senders", "A genuine event while five other requests do not end", 5, (signal) => ({
+    stallAt: 10,
+    signal,
+  })),
+  notHeldUp("flood", "A genuine event among fifty forged ones at once", 50, () => ({ signature: "v1,AAAA" })),
 ];

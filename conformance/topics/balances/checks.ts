@@ -20,7 +20,7 @@ async function setBalance(context: Context, currency: unknown, available: number
 }
 
 export const checks: readonly Check[] = [
-  judges("balances.statement-sums", { pays: 2 }, async (context, id) => {
+  judges("balances.statement-sums", { pays: 2, alone: true }, async (context, id) => {
     const first = await paid(context, { currency: CURRENCIES.sums });
     const second = await paid(context, { currency: CURRENCIES.sums });
     const balances = await get(context, "/v1/balances");
@@ -47,6 +47,7 @@ export const checks: readonly Check[] = [
     "balances.insufficient-funds",
     {
       pays: 2,
+      alone: true,
       leaves: "entries in the statement of one currency, XUA if the target serves it, for the balance that it sets",
     },
     async (context, id) => {

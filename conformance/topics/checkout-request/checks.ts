@@ -34,7 +34,7 @@ export const checks = [
   }),
   judges(
     "checkout-request.reference-unique",
-    { name: `Of ${concurrency} concurrent checkouts, one is accepted` },
+    { name: `Of ${concurrency} concurrent checkouts, one is accepted`, alone: true },
     async (context, id) => {
       const body = checkoutBody(context, { reference: context.fresh() });
       const bodies = Array.from({ length: concurrency }, () => body);

@@ -158,7 +158,7 @@ async function judgeInexact(context: Context) {
 }
 
 export const checks = [
-  judges("records.concurrent", { pays: earlier + concurrency }, async (context, id) => {
+  judges("records.concurrent", { pays: earlier + concurrency, alone: true }, async (context, id) => {
     const bodies = differentBodies(context, earlier + concurrency);
     const payAll = async (some: readonly Body[]) =>
       (await atOnce(context, some)).map((response, index) => ({ body: some[index]!, response }));

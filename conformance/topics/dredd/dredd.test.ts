@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { responses } from "../../broken/changes.ts";
 import { runTrial } from "../../broken/trial.ts";
 import { startSoundTarget } from "../../testing/sound-target.ts";
 
@@ -9,12 +10,12 @@ test.each([
   const paths = new Set<string>();
   const target = await startSoundTarget({
     key: "key-of-the-tests",
-    alter(reply, { path }) {
+    how: responses("every", (reply, { path }) => {
       // Dredd repeats a request of the run.
       const isRepeated = paths.has(path);
       paths.add(path);
       return reply.status === 404 && isRepeated ? { ...reply, status } : reply;
-    },
+    }),
   });
   const { dredd } = await runTrial(target, ["--effects", "none"], {
     only: ["verify.unknown-404", "auth.verify-needs-key"],

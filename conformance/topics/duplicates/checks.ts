@@ -63,7 +63,7 @@ export const checks = [
     const again = await payInvalid(context, body);
     expectStatus(context, id, again, 409, "for the reference after these requests");
   }),
-  judges("create.duplicate-race", { pays: gaps.length + concurrency }, async (context, id) => {
+  judges("create.duplicate-race", { pays: gaps.length + concurrency, alone: true }, async (context, id) => {
     for (const gapMs of gaps) {
       const body = disbursementBody(context);
       const bodies = Array.from({ length: concurrency }, () => body);
@@ -71,7 +71,7 @@ export const checks = [
       if (!expectOneAccepted(context, id, responses)) return;
     }
   }),
-  judges("create.duplicate-race-any-field", { pays: gaps.length + racers }, async (context, id) => {
+  judges("create.duplicate-race-any-field", { pays: gaps.length + racers, alone: true }, async (context, id) => {
     const others = [409, ...(allowsMadeUpNumbers(context.options) ? [400, 422] : [])];
     for (const gapMs of gaps) {
       const reference = context.fresh();

@@ -1,15 +1,6 @@
 // Servers that pay a reference twice, confuse references or merchants, or do not let a client recover (§2.1, §7, D3 to
 // D5).
-import {
-  alone,
-  also,
-  caughtOnlyBy,
-  forEach,
-  type Call,
-  type Faults,
-  type How,
-  type Reply,
-} from "../../broken/fault.ts";
+import { also, caughtOnlyBy, forEach, type Call, type Faults, type How, type Reply } from "../../broken/fault.ts";
 import { confuses, paysAgain, refusesNamesakes, reserves } from "../../broken/memory.ts";
 import { dataOf, isAccepted, refusal, withData, withHeader } from "../../broken/replies.ts";
 import {
@@ -158,7 +149,8 @@ export const faults: Faults = {
   "create.duplicate-refused: A duplicate reference with another amount is paid again.": paysAgain(
     (fields, first) => fields["amount"] !== first.fields["amount"],
   ),
-  "create.duplicate-any-field: A duplicate reference with only another country is paid again.": alone(
+  "create.duplicate-any-field: A duplicate reference with only another country is paid again.": caughtOnlyBy(
+    ["create.duplicate-any-field", "create.duplicate-refused", "create.model", "life.references-used"],
     paysIfDifferent("country"),
   ),
   ...forEach(["phoneNumber", "currency", "webhookURL"], (name) => [
@@ -258,7 +250,7 @@ export const faults: Faults = {
     });
   },
   "status.final-stays: A stale replica serves all concurrent verifies of a record except the first.": caughtOnlyBy(
-    ["status.final-stays", "life.final-status"],
+    ["status.final-stays", "status.updated-at-moves", "life.final-status"],
     also("life.final-status", () => {
       const underWay = new Map<string, number>();
       return handles(async (call, ask) => {

@@ -95,7 +95,7 @@ function judgeCheckoutsApart(
 
 /**
  * Creates a payout under another spelling of a used reference, and then uses the reference itself again. Judges that the
- * original record stays as it is. Returns undefined if the target paid again, so that the check can stop.
+ * original record stays as it is. Returns how the target responded to the other spelling, and whether it paid again.
  */
 async function useOtherSpelling(context: Context, { conditions, body, response }: Made, id: RequirementId) {
   const { what, other } = conditions.reference;
@@ -111,7 +111,8 @@ async function useOtherSpelling(context: Context, { conditions, body, response }
   context.judge(id, isKept, `the record of ${what} as before`, original, [respelled, original]);
   const again = await payInvalid(context, { ...disbursementBody(context), reference: own });
   expectStatus(context, id, again, 409, `for ${what}, after another spelling`);
-  return again.status === 200 ? undefined : ([what, respelled.status === 200 ? "accepted" : "refused"] as const);
+  const way = [what, respelled.status === 200 ? "accepted" : "refused"] as const;
+  return { way, isPaidAgain: again.status === 200 };
 }
 
 /** How long to wait for a status that a notification has announced. */
@@ -339,9 +340,9 @@ export const checks = [
           else context.notApplicable(each, "the target accepts no reference that has another spelling");
       const seen: (readonly [string, string])[] = [];
       for (const [made] of byKind.values()) {
-        const way = await useOtherSpelling(context, made!, id);
-        if (way === undefined) break;
+        const { way, isPaidAgain } = await useOtherSpelling(context, made!, id);
         seen.push(way);
+        if (isPaidAgain) break;
       }
       if (seen.length > 0) context.observe("life.other-spellings", "responses", Object.fromEntries(seen.toSorted()));
     },

@@ -368,6 +368,7 @@ export const checks = [
     {
       name: `Of ${racers} concurrent requests with the same reference, the refused ones leave nothing behind`,
       pays: racers,
+      alone: true,
       upTo: usualAmount + racers,
     },
     async function* (context, id) {

@@ -1,7 +1,7 @@
 // Servers that refuse a request, but pay it, use its reference up, send a webhook, change a record or remember it (§5 to
 // §7).
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
-import { alone, also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
+import { also, caughtOnlyBy, type Call, type Faults, type How } from "../../broken/fault.ts";
 import { afterRefusal, changesRecords, notify, payFrom, reserves, type Fits } from "../../broken/memory.ts";
 import { disbursementIn, hasNoKey, isOf, sent, textIn, typeOf, type Fields } from "../../broken/calls.ts";
 import { handles } from "../../broken/changes.ts";
@@ -21,9 +21,11 @@ const isMalformed = (call: Call) => disbursementIn(call) === undefined;
 
 const pays = (fits: Fits) => afterRefusal(fits, payFrom);
 const notifies = (fits: Fits) => afterRefusal(fits, (call) => notify(textIn(call, "webhookURL")));
+/** Requirements that a webhook about a refused request violates. */
+const strays = ["refused.no-webhook", "life.webhooks-addressed", "webhook.only-with-address"] as const;
 /** A refused request that is paid, as the webhook of its payout shows. */
 const paysVisibly = (id: RequirementId, fits: Fits) =>
-  caughtOnlyBy([id, "refused.no-webhook", "life.webhooks-addressed"], also("refused.no-webhook", pays(fits)));
+  caughtOnlyBy([id, "create.references-apart", ...strays], also("refused.no-webhook", pays(fits)));
 const paysUnsupported = (fits: Fits) => paysVisibly("refused.unsupported-leaves-nothing", fits);
 
 /** Overwrites a field of the record with that of a duplicate. */
@@ -39,14 +41,16 @@ export const faults: Faults = {
     "refused.unauthenticated-leaves-nothing",
     withStatus(401, hasNoKey),
   ),
-  "refused.unauthenticated-leaves-nothing: A create without a key returns 401 and uses its reference up.": alone(
+  "refused.unauthenticated-leaves-nothing: A create without a key returns 401 and uses its reference up.": caughtOnlyBy(
+    ["refused.unauthenticated-leaves-nothing", "create.references-apart"],
     reserves(withStatus(401, hasNoKey)),
   ),
   "refused.invalid-leaves-nothing: An invalid create returns 422 and is paid with a valid value.": also(
     "refused.no-webhook",
     pays(withStatus(422)),
   ),
-  "refused.invalid-leaves-nothing: A create with an invalid currency uses its reference up.": alone(
+  "refused.invalid-leaves-nothing: A create with an invalid currency uses its reference up.": caughtOnlyBy(
+    ["refused.invalid-leaves-nothing", "create.references-apart", "create.amount-required", "create.phone-pattern"],
     reserves(withStatus(422, (call) => !/^[A-Z]{3}$/.test(String(sent(call)["currency"])))),
   ),
   "refused.malformed-leaves-nothing: Malformed JSON returns 400 and is paid if its fields can be read.": paysVisibly(
@@ -70,7 +74,7 @@ export const faults: Faults = {
     withStatus(400, lacks("reference")),
   ),
   "refused.no-webhook: A checkout without a key returns 401 and is reported as failed.": caughtOnlyBy(
-    ["refused.no-webhook", "life.webhooks-addressed"],
+    strays,
     notifies((call, { status }) => status === 401 && isOf(call, "createCheckout")),
   ),
   "refused.no-webhook: A request that loses a race for its reference is reported as failed.": () => {

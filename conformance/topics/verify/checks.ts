@@ -90,7 +90,7 @@ export const checks: readonly Check[] = [
       expectStatus(context, "verify.odd-references-404", response, "4xx", `for ${reference.slice(0, 40)}`);
     }
   }),
-  judges("verify.transitions", { pays: 1 }, async function* (context, id) {
+  judges("verify.transitions", { pays: 1, alone: true }, async function* (context, id) {
     const { data, reference } = await paid(context);
     const { data: early } = await verified(context, reference);
     yield;

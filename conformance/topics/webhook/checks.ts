@@ -135,7 +135,7 @@ export const checks: readonly Check[] = [
       else noneEnded(context, ["webhook.checkout-outcome", "checkout.states"]);
     },
   ),
-  judges("webhook.retries", { pays: 1, needs: ["receiver"] }, async function* (context, id) {
+  judges("webhook.retries", { pays: 1, alone: true, needs: ["receiver"] }, async function* (context, id) {
     const box = mailbox(context, respondWith(500));
     const { reference } = await paid(context, { webhookURL: box.url });
     yield;

@@ -3,8 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { blocksOf } from "../../../scripts/commands/documents.ts";
-import { Terminal } from "../../../scripts/commands/terminal.ts";
+import { blocksOf, openTerminal, type Terminal } from "../../../scripts/testing/reader.ts";
 import { startProcess, type ServerProcess } from "../../testing/process.ts";
 import { reservePort } from "../../../conformance/target/reserve-port.ts";
 
@@ -20,7 +19,7 @@ afterAll(async () => {
   await server.ended;
 });
 beforeEach(async () => {
-  terminal = new Terminal({
+  terminal = openTerminal({
     folder: await mkdtemp(join(tmpdir(), "guides-")),
     ports: { server: server.port, receiver: await reservePort() },
     env: { API_KEY: KEY },

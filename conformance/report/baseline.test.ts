@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { renderReports } from "../cli/reporting.ts";
+import { exitCodeOf, type RequirementResult } from "../results.ts";
+import { check, requirement, sampleReport } from "../testing/sample-report.ts";
+import { readBaseline } from "./baseline.ts";
+import { renderTerminal } from "./terminal.ts";
+
+const now = new Date("2026-11-20T12:00:00Z");
+const read = (text: string) => readBaseline(text, ["create.echo", "verify.fields"]);
+const rest = "reason: r, expires: 2026-12-31";
+
+test.each([
+  ["invalid YAML", "- id: [", /at line 1/],
+  ["a mapping", "id: create.echo", /must be a list/],
+  ["an unknown id", `- {id: nope, ${rest}}`, /entry 1 id: there is no such requirement/],
+  ["a day that does not exist", "- {id: create.echo, reason: r, expires: 2026-02-30}", /expires must be a day/],
+  ["a duplicate id", `- {id: create.echo, ${rest}}\n- {id: create.echo, ${rest}}`, /create.echo: use one entry/],
+  ["several problems", "- {id: create.echo, expires: 2026-12-31}\n- 7", /entry 1 .*'reason'[^]*entry 2 must be object/],
+])("a list of known failures with %s is rejected", (_, text, message) => {
+  expect(() => read(text)).toThrow(message);
+});
+
+const failing = requirement("create.echo", "fail", {
+  checks: [check({ name: "amount", verdict: "fail" }), check({ name: "reference" })],
+});
+const expired = "expires: 2026-11-19";
+const tolerated = /^Nothing else failed; 1 known failure tolerated/;
+
+test.each<[string, RequirementResult[], over: string, verdict: string, exitCode: number, RegExp]>([
+  ["fails as known", [failing], "expires: 2026-12-31", "passed-partially", 0, tolerated],
+  ["fails on the last day", [failing], "expires: 2026-11-20", "passed-partially", 0, tolerated],
+  ["fails after the last day", [failing], expired, "failed", 1, /create.echo: the entry expired on 2026-11-19/],
+  ["is not judged after the last day", [], expired, "failed", 1, /the entry expired/],
+  ["passes now", [requirement("create.echo", "pass")], "expires: 2026-12-31", "failed", 1, /no longer fails/],
+  ["passes in a check", [failing], "expires: 2026-12-31, checks: [reference]", "failed", 1, /"reference" no longer/],
+  [
+    "fails beside another",
+    [failing, requirement("verify.fields", "fail")],
+    "expires: 2026-12-31",
+    "failed",
+    1,
+    /^1 requirement failed; 1 known failure tolerated/,
+  ],
+  [
+    "hides no check that could not run",
+    [failing, requirement("x", "could-not-run")],
+    "expires: 2026-12-31",
+    "error",
+    2,
+    /could not be judged; 1/,
+  ],
+])("a known failure that %s is shown in every form", (_, requirements, over, verdict, exitCode, text) => {
+  const entries = read(`[{id: create.echo, reason: Fixed in 4.2, ${over}}]`);
+  const { report, contents } = renderReports(sampleReport(requirements), entries, now);
+  expect([report.verdict, exitCodeOf(report)]).toEqual([verdict, exitCode]);
+  const problem = report.baselineProblems?.[0];
+  expect(problem ?? report.summary).toMatch(text);
+  const forms = { ...contents, terminal: renderTerminal(report, { color: false }) };
+  const lacking = Object.entries(forms).filter(([name, content]) => {
+    const known = /json|html|junit/.test(name) ? "Fixed in 4.2" : "1 known failure";
+    return !content.includes(problem?.slice(0, 12) ?? known);
+  });
+  expect(lacking.map(([name]) => name)).toEqual([]);
+});

@@ -1,0 +1,107 @@
+import { Ajv, type ErrorObject } from "ajv";
+import { parseDocument } from "yaml";
+import { CannotRun, type Report, type RequirementResult } from "../results.ts";
+import { counted } from "./words.ts";
+
+/** A failure that is tolerated until the end of the day `expires` ("2026-12-31", UTC). */
+export type KnownFailure = {
+  id: string;
+  /** The names of the checks that are known to fail; undefined covers every check of the requirement. */
+  checks?: string[];
+  reason: string;
+  expires: string;
+};
+
+const endOf = (day: string) => Date.parse(`${day}T23:59:59.999Z`);
+const isDay = (text: string) => endOf(text) > 0 && new Date(endOf(text)).toISOString().startsWith(text);
+
+/** Returns the schema of the file. `ids` are those of all requirements, also of those that the run does not judge. */
+const schemaFor = (ids: readonly string[]) => ({
+  type: "array",
+  items: {
+    type: "object",
+    required: ["id", "reason", "expires"],
+    additionalProperties: false,
+    properties: {
+      id: { enum: ids },
+      checks: { type: "array", minItems: 1, items: { type: "string" } },
+      reason: { type: "string", pattern: String.raw`\S` },
+      expires: { type: "string", format: "day" },
+    },
+  },
+});
+
+function problemOf({ keyword, instancePath, message, params }: ErrorObject): string {
+  const [, index, ...path] = instancePath.split("/");
+  if (index === undefined) return "the file must be a list of entries, each with id, reason and expires.";
+  const place = [`entry ${Number(index) + 1}`, ...path].join(" ");
+  if (keyword === "enum") return `${place}: there is no such requirement.`;
+  if (keyword === "format") return `${place} must be a day such as "2026-12-31".`;
+  const extra: unknown = params["additionalProperty"];
+  return `${place} ${message}${typeof extra === "string" ? `: ${extra}` : ""}.`;
+}
+
+/**
+ * Reads a YAML list of known failures.
+ * @param ids the ids of all requirements, including those that the run does not judge
+ * @throws CannotRun that lists everything that is wrong with the file, one line each
+ */
+export function readBaseline(text: string, ids: readonly string[]): KnownFailure[] {
+  const document = parseDocument(text);
+  if (document.errors.length > 0) throw new CannotRun(document.errors.map(({ message }) => message.trim()).join("\n"));
+  const entries: unknown = document.toJS({ maxAliasCount: 0 }) ?? [];
+  const ajv = new Ajv({ allErrors: true, formats: { day: isDay } });
+  if (!ajv.validate<KnownFailure[]>(schemaFor(ids), entries))
+    throw new CannotRun((ajv.errors ?? []).map(problemOf).join("\n"));
+  const repeated = entries.map(({ id }) => id).filter((id, index, all) => all.indexOf(id) < index);
+  if (repeated.length > 0) throw new CannotRun(`${repeated.join(", ")}: use one entry with all its checks.`);
+  return entries;
+}
+
+const failingChecks = ({ checks }: RequirementResult) =>
+  checks.filter(({ verdict }) => verdict === "fail").map(({ name }) => name);
+
+/** Says why an entry is out of date. If the requirement was not judged, its known failure may still exist. */
+function problemWith({ id, checks, expires }: KnownFailure, result: RequirementResult | undefined, now: Date) {
+  if (now.getTime() > endOf(expires))
+    return `${id}: the entry expired on ${expires}. Fix the failure, or extend the entry after a review.`;
+  if (!result || result.verdict === "not-applicable" || result.verdict === "could-not-run") return undefined;
+  if (result.verdict !== "fail") return `${id}: no longer fails. Remove the entry.`;
+  const failing = failingChecks(result);
+  const passing = checks?.find((name) => !failing.includes(name));
+  return passing === undefined ? undefined : `${id}: "${passing}" no longer fails. Remove it from the entry.`;
+}
+
+/** Returns the result as a warning if the entry covers every failing check of the requirement. */
+function tolerated(result: RequirementResult, entry: KnownFailure | undefined, now: Date): RequirementResult {
+  if (!entry || result.verdict !== "fail" || now.getTime() > endOf(entry.expires)) return result;
+  if (failingChecks(result).some((name) => entry.checks?.includes(name) === false)) return result;
+  return { ...result, verdict: "warn", knownFailure: { reason: entry.reason, expires: entry.expires } };
+}
+
+/**
+ * Turns known failures into warnings with their reason and last day. The best verdict on a run with a known failure is
+ * `passed-partially`, never `certified`. An entry that has expired, or whose failure no longer occurs, fails the run.
+ */
+export function applyBaseline(report: Report, baseline: readonly KnownFailure[], now: Date): Report {
+  const entries = new Map(baseline.map((entry) => [entry.id, entry]));
+  const results = new Map(report.requirements.map((result) => [result.id, result]));
+  const problems = baseline.flatMap((entry) => problemWith(entry, results.get(entry.id), now) ?? []);
+  const requirements = report.requirements.map((result) => tolerated(result, entries.get(result.id), now));
+  const known = requirements.filter(({ knownFailure }) => knownFailure).length;
+  const counts = { ...report.counts, fail: report.counts.fail - known, warn: report.counts.warn + known };
+  const adjusted = { ...report, requirements, counts };
+  if (problems.length > 0) {
+    const outdated = `The list of known failures is out of date (${counted(problems.length, "problem")}).`;
+    const summary = report.verdict === "failed" ? `${report.summary} ${outdated}` : outdated;
+    return { ...adjusted, baselineProblems: problems, verdict: "failed", summary };
+  }
+  if (known === 0) return report;
+  const also = `${counted(known, "known failure")} tolerated for now.`;
+  if (report.falseDeclaration !== undefined) return { ...adjusted, summary: `${report.summary} ${also}` };
+  if (counts.fail > 0)
+    return { ...adjusted, verdict: "failed", summary: `${counted(counts.fail, "requirement")} failed; ${also}` };
+  if (report.errors.length > 0 || counts["could-not-run"] > 0)
+    return { ...adjusted, verdict: "error", summary: `Part of the run could not be judged; ${also}` };
+  return { ...adjusted, verdict: "passed-partially", summary: `Nothing else failed; ${also}` };
+}

@@ -1,0 +1,55 @@
+// Decides which checks run at the same time. A run spends most of its time waiting for responses, so checks that do not
+// disturb each other share that time.
+import { costOf, type Check, type Need } from "../check.ts";
+import type { RunOptions } from "../run-options.ts";
+import type { Budget } from "../target/ledger.ts";
+
+/** How many checks run at the same time. */
+const lanes = 16;
+
+/** The needs that do not change the merchant's time or settings. */
+const harmless = new Set<Need>(["receiver", "failing-recipient", "safe-numbers", "forced-outcomes"]);
+
+/** Returns true if the check and others of its kind may run at the same time. A person does one thing at a time. */
+const mayShare = ({ phase, alone, needs = [] }: Check, { interactive }: RunOptions) =>
+  phase === undefined &&
+  !alone &&
+  needs.every((need) => harmless.has(need) || (need === "finish-or-person" && !interactive));
+
+/**
+ * Returns the checks that run next: those of the same phase that may run side by side, otherwise the first one. If a
+ * target must refuse what a run sends (`--effects reject`), the first accepted request ends the run, so that nothing else
+ * may be in transit.
+ */
+export function nextOf(left: readonly Check[], options: RunOptions, budget: Budget): readonly Check[] {
+  const [first] = left;
+  if (options.effects !== "money" || first?.phase !== undefined) return left.slice(0, 1);
+  const sharing = left.filter((check) => mayShare(check, options));
+  const costs = sharing.map((check) => costOf(check, options));
+  const payouts = costs.reduce((total, cost) => total + cost.payouts, 0);
+  const amount = costs.reduce((total, cost) => total + cost.amount, 0);
+  // Checks that the budget does not cover together would take it from each other.
+  return sharing.length > 0 && budget.allows(payouts, amount) ? sharing : left.slice(0, 1);
+}
+
+/** Runs the checks, several at a time, and yields their results in their order. */
+export async function* inLanes<T>(checks: readonly Check[], run: (check: Check) => Promise<T>) {
+  const results = new Map(checks.map((check) => [check, Promise.withResolvers<T>()]));
+  const waiting = [...checks];
+  async function work() {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const { promise, resolve } = results.get(next)!;
+      resolve(run(next));
+      // The caller may not have come to this result yet, or never come to it.
+      await promise.catch(() => undefined);
+    }
+  }
+  const workers = Array.from({ length: lanes }, work);
+  try {
+    for (const check of checks) yield { check, report: await results.get(check)!.promise };
+  } finally {
+    // The caller may end the run early.
+    waiting.length = 0;
+    await Promise.all(workers);
+  }
+}
