@@ -49,10 +49,17 @@ export type Context = {
   /** The responses that the check has received so far: the evidence of a finding that no single response shows. */
   responses: readonly TargetResponse[];
   /**
-   * Records a finding about a requirement and returns `ok`. The check continues even if `ok` is false.
-   * @param evidence the responses that show the finding
+   * Records a finding about each of these requirements and returns `ok`. The check continues even if `ok` is false.
+   * @param found what the target did: a response, a text, or a list of faults, which counts only if `ok` is false
+   * @param evidence the responses that show the finding. The default is the found response, or all of the check
    */
-  judge(id: RequirementId, ok: boolean, expected: string, actual: string, evidence: Evidence): boolean;
+  judge(
+    ids: RequirementId | readonly RequirementId[],
+    ok: boolean,
+    expected: string,
+    found: TargetResponse | string | readonly string[],
+    evidence?: Evidence,
+  ): boolean;
   /** Records behaviour that the interface leaves open. Equal behaviour must give equal values. */
   observe(id: RequirementId, name: string, value: unknown): void;
   /** Records that a requirement is not applicable. `code` says whether the target or `--effects` is the reason. */

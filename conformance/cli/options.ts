@@ -96,7 +96,7 @@ export const seedOptions = {
 } as const satisfies Options;
 
 /** The ids of all requirements, whichever a run judges. */
-const allIds = [catalogue, ...Object.values(sideCatalogues)].flat().map(({ id }) => id);
+const everyId = [catalogue, ...Object.values(sideCatalogues)].flat().map(({ id }) => id);
 
 /** The options about the report of every kind of run. */
 export const reportOptions = {
@@ -104,7 +104,7 @@ export const reportOptions = {
   baseline: {
     value: "FILE",
     meaning: "known failures to tolerate until they expire (YAML: id, reason, expires)",
-    read: (file: string) => readBaseline(text(file), allIds),
+    read: (file: string) => readBaseline(text(file), everyId),
     repeat: false,
   },
   sign: {

@@ -9,7 +9,7 @@ import { collectFacts, type Facts } from "../history/facts.ts";
 import type { Requirement } from "../results.ts";
 import type { Person } from "../target/person.ts";
 import type { Receiver } from "../target/receiver.ts";
-import { newAccount, type Account, type TargetResponse } from "../target/exchange.ts";
+import { describeResponse, newAccount, type Account, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { createValidators } from "../contract/validate.ts";
 import { permitsReceiver, unmetNeed } from "./needs.ts";
@@ -60,15 +60,17 @@ function createContext(check: Check, notes: Notes, account: Account, shared: Sha
     keyAs: (change) => change(options.key),
     limits,
     receiver: permitsReceiver(options, limits.all) ? receiver : undefined,
-    judge(id, ok, expected, actual, evidence) {
-      const shown = [evidence].flat() as readonly TargetResponse[];
-      const open = ok ? undefined : openLimit(shared, id, shown);
-      if (open !== undefined) {
-        notes.notRun[id] = open;
-        return false;
-      }
+    judge(ids, ok, expected, found, evidence) {
+      const isResponse = typeof found === "object" && "exchange" in found;
+      const shown = [evidence ?? (isResponse ? found : responses)].flat() as readonly TargetResponse[];
+      const faults = ok ? "as expected" : [found].flat().join(", ");
+      const actual = isResponse ? describeResponse(found) : typeof found === "string" ? found : faults;
       const exchanges = shown.map((response) => response.exchange);
-      notes.findings.push({ id, ok, expected, actual, exchanges });
+      for (const id of [ids].flat()) {
+        const open = ok ? undefined : openLimit(shared, id, shown);
+        if (open === undefined) notes.findings.push({ id, ok, expected, actual, exchanges });
+        else notes.notRun[id] = open;
+      }
       return ok;
     },
     observe(requirement, name, value) {

@@ -64,9 +64,10 @@ const tasks: Record<string, string> = {
 
 /**
  * Finishes a checkout when it is not known which string in the create response is its reference. Tries each candidate.
- * @returns the reference; undefined if the target accepted none of the candidates
+ * @returns the reference; undefined without the control, or if the target accepted none of the candidates
  */
 export async function finishAny(context: Context, created: TargetResponse, outcome: string) {
+  if (!hasControl(context.options, "finish")) return undefined;
   for (const reference of referencesOf(created)) {
     if (is2xx(await finishCheckout(context, reference, outcome))) return reference;
   }

@@ -2,7 +2,7 @@
 // returns true if the target meets it.
 import type { Context, Evidence } from "../check.ts";
 import { describeResponse, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
-import { equal } from "../target/values.ts";
+import { equal, textOf } from "../target/values.ts";
 import { checkoutBody, disbursementBody } from "./bodies.ts";
 import { dataOf } from "./responses.ts";
 import { payInvalid, startInvalidCheckout } from "./requests.ts";
@@ -23,7 +23,7 @@ const is = ({ status }: TargetResponse, expected: Status) =>
  */
 export function expectStatus(
   context: Context,
-  id: RequirementId,
+  id: RequirementId | readonly RequirementId[],
   response: TargetResponse,
   status: Status | readonly Status[],
   when: string,
@@ -32,7 +32,7 @@ export function expectStatus(
   const allowed = [status].flat() as readonly Status[];
   const ok = allowed.some((each) => is(response, each));
   const expected = allowed.map((each) => (typeof each === "number" ? each : `a ${each}`)).join(" or ");
-  return shows(context, id, response, ok, `${expected} ${when}`, evidence);
+  return context.judge(id, ok, `${expected} ${when}`, response, evidence);
 }
 
 /**
@@ -55,29 +55,6 @@ export function expectData(
   const actual = response.status === 200 ? `${list(data)} in ` : "";
   return context.judge(id, ok, `200 with ${list(fields)} ${when}`, actual + describeResponse(response), evidence);
 }
-
-/** Expects a response to be as described. */
-export const shows = (
-  context: Context,
-  id: RequirementId,
-  response: TargetResponse,
-  ok: boolean,
-  expected: string,
-  evidence: Evidence = response,
-): boolean => context.judge(id, ok, expected, describeResponse(response), evidence);
-
-/**
- * Expects a condition to hold.
- * @param otherwise describes, for people, what was found if it does not hold
- */
-export const holds = (
-  context: Context,
-  id: RequirementId,
-  ok: boolean,
-  expected: string,
-  otherwise: string,
-  evidence: Evidence = context.responses,
-): boolean => context.judge(id, ok, expected, ok ? "as expected" : otherwise, evidence);
 
 export type Fault = { expected?: string; actual: string; evidence: Evidence };
 
@@ -122,33 +99,43 @@ export async function expectHidden(
   const response = await context.target.send(request);
   const isHidden = response.status === status && !secrets.some((secret) => response.text.includes(secret));
   const where = `${request.method} ${request.path.split("?")[0]}`;
-  shows(context, id, response, isHidden, `${status} and no record for ${whom} at ${where}`);
+  context.judge(id, isHidden, `${status} and no record for ${whom} at ${where}`, response);
   return response;
 }
 
-/** Expects two JSON values to be equal. The order of the fields of an object does not matter. */
-export function same(
+/**
+ * Expects two JSON values to be equal. The order of the fields of an object does not matter.
+ * @param what names the value, such as "in the record, status"
+ */
+export const same = (
   context: Context,
-  id: RequirementId,
-  { what, actual, expected }: { what: string; actual: unknown; expected: unknown },
-  evidence: Evidence = context.responses,
-): boolean {
-  const ok = equal(actual, expected);
-  return context.judge(id, ok, `${what} ${shown(expected)}`, `${what} ${shown(actual)}`, evidence);
-}
+  id: RequirementId | readonly RequirementId[],
+  what: string,
+  actual: unknown,
+  expected: unknown,
+  evidence?: Evidence,
+): boolean =>
+  context.judge(id, equal(actual, expected), `${what} ${shown(expected)}`, `${what} ${shown(actual)}`, evidence);
 
 /**
- * Expects an examination to find no faults.
- * @param expected describes, for people, what has no faults
+ * Expects a refusal to list exactly these fields, and its message to name each of them.
+ * @param rulesOf returns the rules that a field may be said to break; by default any rule
  */
-export function expectNoFaults(
+export function expectFields(
   context: Context,
-  id: RequirementId,
-  expected: string,
-  faults: readonly string[],
-  evidence: Evidence = context.responses,
-): boolean {
-  return holds(context, id, faults.length === 0, expected, faults.join(", "), evidence);
+  response: TargetResponse,
+  names: readonly string[],
+  when: string,
+  rulesOf?: (name: string) => readonly string[],
+) {
+  const { fields, message } = (response.json ?? {}) as { fields?: unknown; message?: unknown };
+  const listed = Array.isArray(fields) ? (fields as { path?: unknown; code?: unknown }[]) : [];
+  const areNamed = equal(listed.map(({ path }) => path).toSorted(), names.toSorted());
+  const areRules = listed.every(({ path, code }) => rulesOf?.(textOf(path)).includes(textOf(code)) ?? true);
+  const expected = `fields for ${names.join(" and ")}${rulesOf ? ", each with the rule that it breaks," : ""} ${when}`;
+  context.judge("error-code.fields", areNamed && areRules, expected, response);
+  const isTold = names.every((name) => new RegExp(`\\b${name}\\b`).test(textOf(message)));
+  context.judge("error-body.names-fields", isTold, `a message that names ${names.join(" and ")} ${when}`, response);
 }
 
 /**

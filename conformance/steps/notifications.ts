@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { given, Prerequisite, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Notification, Receiver, Responder } from "../target/receiver.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "./several.ts";
 import { same } from "./expect.ts";
 import { isAccepted } from "../target/exchange.ts";
 import { dataOf } from "./responses.ts";
@@ -123,7 +123,7 @@ export async function tally(context: Context, box: Box): Promise<string> {
 /** Expects a notification in a mailbox. */
 export async function expectArrival(context: Context, id: RequirementId, box: Box, expected: string): Promise<boolean> {
   const { length } = await arrived(context, box);
-  return context.judge(id, length > 0, expected, await tally(context, box), context.responses);
+  return context.judge(id, length > 0, expected, await tally(context, box));
 }
 
 /**
@@ -136,7 +136,7 @@ export const expectAttempts = (
   { received }: Box,
   expected: number,
   when: string,
-) => same(context, id, { what: `attempts ${when}:`, actual: received.length, expected });
+) => same(context, id, `attempts ${when}:`, received.length, expected);
 
 /** Waits for the first notification. Throws `Prerequisite` if no notification is received. */
 export async function first(context: Context, box: Box): Promise<Notification> {

@@ -2,7 +2,6 @@
 import type { Context } from "../check.ts";
 import { alteredKeys, otherTypes, spellings, trusted, wildcards, words } from "../generate/bypasses.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
-import { shows } from "./expect.ts";
 import { is2xx } from "./responses.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
@@ -97,6 +96,6 @@ export async function sendProbe(
   const isRefused = kind === "around" ? !is2xx(response) : response.status === 401;
   const expected = `${kind === "around" ? "no 2xx" : "401"}${secrets.length > 0 ? " and no record" : ""}`;
   const where = `${request.method} ${request.path.split("?")[0]}`;
-  shows(context, id, response, isRefused && !isShown, `${expected} for ${where} ${what}`);
+  context.judge(id, isRefused && !isShown, `${expected} for ${where} ${what}`, response);
   return response;
 }

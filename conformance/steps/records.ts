@@ -83,19 +83,14 @@ export async function judgeRecord(
   when = `for ${JSON.stringify(body)}`,
   earlier: readonly TargetResponse[] = [],
 ): Promise<boolean> {
-  const all = [ids].flat() as readonly RequirementId[];
   const evidence = [...earlier, response];
-  const accepted = all.map((id) => expectStatus(context, id, response, 200, when, evidence));
-  if (accepted.includes(false)) return false;
+  if (!expectStatus(context, ids, response, 200, when, evidence)) return false;
   const created = dataOf(response);
   const { amount, merchantsReference } = created;
   const expected = { amount: body["amount"], merchantsReference: body["reference"] };
+  same(context, ids, "create response", { amount, merchantsReference }, expected, evidence);
   const found = await verifyDisbursement(context, textOf(created["reference"]));
-  for (const id of all) {
-    same(context, id, { what: "create response", actual: { amount, merchantsReference }, expected }, evidence);
-    const [actual, record] = [recordIn(found, body), recordOf(body, created)];
-    same(context, id, { what: "record", actual, expected: record }, [...evidence, found]);
-  }
+  same(context, ids, "record", recordIn(found, body), recordOf(body, created), [...evidence, found]);
   return true;
 }
 
@@ -118,5 +113,5 @@ export function sameRecord(
   evidence: readonly TargetResponse[],
 ) {
   const status = before.status === "pending" ? "pending" : after.status;
-  same(context, id, { what, actual: lasting({ ...after, status }), expected: lasting(before) }, evidence);
+  same(context, id, what, lasting({ ...after, status }), lasting(before), evidence);
 }

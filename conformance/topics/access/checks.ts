@@ -1,8 +1,8 @@
 // Checks that a record is seen only with its owner's key and its whole reference, that no cache or kept connection shows
 // it to others, and that reading it or opening a link pays nothing (§4.1 to §4.3, §5, D3, D4, D19, D42).
 import { judges, type Context, given } from "../../check.ts";
-import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
-import { expectData, expectHidden, expectStatus, shows } from "../../steps/expect.ts";
+import { allowsMadeUpNumbers } from "../../run-options.ts";
+import { expectData, expectHidden, expectStatus } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
 import { probesOf, sendProbe, wrongKey } from "../../steps/probes.ts";
 import { type Body, checkoutBody } from "../../steps/bodies.ts";
@@ -27,7 +27,7 @@ const probesAtOnce = 6;
 async function ownerReads(context: Context, id: RequirementId, path: string, secrets: readonly string[]) {
   const response = await get(context, path);
   const isSeen = response.status === 200 && secrets.every((secret) => response.text.includes(secret));
-  shows(context, id, response, isSeen, `200 with the record for its owner at GET ${path}`);
+  context.judge(id, isSeen, `200 with the record for its owner at GET ${path}`, response);
 }
 
 /**
@@ -41,11 +41,11 @@ async function judgeRead(context: Context, id: RequirementId, path: string, secr
     if (probe.kind !== "missing") return;
     const send = (method: string) => context.target.send(probe.change({ method, path, effect, key: "none" }));
     const head = await send("HEAD");
-    shows(context, id, head, !is2xx(head), `no 2xx for HEAD ${probe.what}`);
+    context.judge(id, !is2xx(head), `no 2xx for HEAD ${probe.what}`, head);
     for (const method of ["OPTIONS", "TRACE"]) {
       const response = await send(method);
       const isHidden = !secrets.some((secret) => response.text.includes(secret));
-      shows(context, id, response, isHidden, `no record for ${method} ${probe.what}`);
+      context.judge(id, isHidden, `no record for ${method} ${probe.what}`, response);
     }
   });
   await ownerReads(context, id, path, secrets);
@@ -242,7 +242,6 @@ export const checks = [
   }),
 
   judges(paysNothing, { needs: ["receiver"] }, async (context) => {
-    const { options } = context;
     const receiver = context.receiver!;
     const box = receiver.openMailbox();
     const created = await startCheckout(context, checkoutBody(context, addressOf(box)));
@@ -251,8 +250,7 @@ export const checks = [
     // A second checkout is really paid, to show that the check would notice a payment of the first checkout.
     const paidBox = receiver.openMailbox();
     const other = await startCheckout(context, checkoutBody(context, addressOf(paidBox)));
-    const finish = hasControl(options, "finish");
-    if (finish && (await finishAny(context, other, "success")) !== undefined) await arrived(context, paidBox);
+    if (await finishAny(context, other, "success")) await arrived(context, paidBox);
     opened.set(receiver, { box, created, provable: paidBox.received.some(statesSuccess) });
     judgeUnpaid(context);
   }),
@@ -271,8 +269,7 @@ export const checks = [
     await openAll(context, response, []);
     await advance(context, 60);
     const record = await verifyCheckout(context, reference);
-    const when = "after the link was opened";
-    expectData(context, id, record, { status: "pending" }, when);
+    expectData(context, id, record, { status: "pending" }, "after the link was opened");
   }),
 
   judges(["reads.pay-nothing", "refused.no-webhook"], costOf(reads), async function* (context, id) {
@@ -290,8 +287,7 @@ export const checks = [
     const { data: before } = await settled(context, reference);
     for (const { query = "", ...more } of looks) await get(context, pathOf(reference) + query, { effect, ...more });
     const { data, response } = await verified(context, reference);
-    const what = "after it was verified several times, the record";
-    sameRecord(context, id, what, [before, data], [response]);
+    sameRecord(context, id, "after it was verified several times, the record", [before, data], [response]);
   }),
 
   judges(["access.whole-reference", "access.reference-spelling"], { pays: 1 }, async (context, id) => {
@@ -301,7 +297,7 @@ export const checks = [
     for (const [what, response] of await ask(context, "disbursements", reference, [...others, further])) {
       // A shorter reference may belong to another disbursement.
       const found = is2xx(response) && dataOf(response)["merchantsReference"] === body["reference"];
-      shows(context, id, response, !found, `no record for its reference ${what}`);
+      context.judge(id, !found, `no record for its reference ${what}`, response);
     }
     for (const [what, { status }] of await ask(context, "disbursements", reference, spellings))
       context.observe("access.reference-spelling", what, status ?? "no response");
@@ -314,8 +310,7 @@ export const checks = [
       ...(await ask(context, "checkouts", checkout, [...spellings, ...others])),
     ];
     for (const [what, response] of asked) {
-      const when = `at GET ${response.request.path.slice(0, 80)}, a reference ${what}`;
-      expectStatus(context, id, response, 404, when);
+      expectStatus(context, id, response, 404, `at GET ${response.request.path.slice(0, 80)}, a reference ${what}`);
     }
   }),
   judges("access.exact-filter", { pays: 1 }, async (context, id) => {
@@ -331,8 +326,7 @@ export const checks = [
       for (const [what, change] of [...others, ...spellings].filter(([, changed]) => changed(fresh) !== fresh)) {
         const response = await list(change(fresh));
         const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);
-        const expected = `no record of ${fresh} in the list of ${kind} for that reference ${what}`;
-        shows(context, id, response, !found, expected);
+        context.judge(id, !found, `no record of ${fresh} in the list of ${kind} for that reference ${what}`, response);
       }
     }
   }),

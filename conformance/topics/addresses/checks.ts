@@ -1,6 +1,6 @@
 // Checks which addresses are accepted as webhookURL and redirectURL (D7a, D15).
 import { judges, type Context } from "../../check.ts";
-import { bothRefused, expectStatus, holds, same } from "../../steps/expect.ts";
+import { bothRefused, expectStatus, same } from "../../steps/expect.ts";
 import { checkoutBody, siteOf } from "../../steps/bodies.ts";
 import { paid, verified } from "../../steps/records.ts";
 import { startInvalidCheckout } from "../../steps/requests.ts";
@@ -45,11 +45,11 @@ export const checks = [
       const { reference } = await paid(context, { webhookURL });
       const { data, response } = await verified(context, reference);
       const { webhookURL: actual } = data;
-      same(context, id, { what: "webhookURL", actual, expected: webhookURL }, response);
+      same(context, id, "webhookURL", actual, webhookURL, response);
     }
     const { reference } = await paid(context);
     const { data, response } = await verified(context, reference);
     const isLeftOut = !("webhookURL" in data);
-    holds(context, "addresses.left-out", isLeftOut, "no webhookURL field", JSON.stringify(data.webhookURL), response);
+    context.judge("addresses.left-out", isLeftOut, "no webhookURL field", [JSON.stringify(data.webhookURL)], response);
   }),
 ];

@@ -1,6 +1,6 @@
 // Checks balances and statements (D87). Each check uses a currency of its own, so that no other check changes its sums.
 import { judges, type Context, type Check } from "../../check.ts";
-import { expectStatus, shows } from "../../steps/expect.ts";
+import { expectStatus } from "../../steps/expect.ts";
 import { dataOf, listed } from "../../steps/responses.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
 import { get, pay } from "../../steps/requests.ts";
@@ -29,18 +29,18 @@ export const checks: readonly Check[] = [
     const [account] = inCurrency(listed(balances), first.body["currency"]);
     const newest = entries[0]?.["balance"];
     const isSame = newest !== undefined && newest === account?.["available"];
-    shows(context, id, statement, isSame, `a newest balance of ${textOf(account?.["available"])}, as GET /v1/balances`);
+    context.judge(id, isSame, `a newest balance of ${textOf(account?.["available"])}, as GET /v1/balances`, statement);
     const sums = entries.every(({ amount, balance }, index) => {
       const older = entries[index + 1]?.["balance"];
       return older === undefined || balance === numberOf(older) + numberOf(amount);
     });
-    shows(context, id, statement, sums, "each balance equal to the older balance plus the amount");
+    context.judge(id, sums, "each balance equal to the older balance plus the amount", statement);
     for (const { reference, data } of [first, second]) {
       const cost = data.status === "failed" ? 0 : data.amount + data.fee;
       const own = entries.filter((entry) => entry["reference"] === reference);
       const spent = own.reduce((sum, { amount }) => sum - numberOf(amount), 0);
       const what = `entries of ${reference} that take its amount and fee, ${cost}, from the balance`;
-      shows(context, id, statement, own.length > 0 && spent === cost, what);
+      context.judge(id, own.length > 0 && spent === cost, what, statement);
     }
   }),
   judges(
@@ -62,15 +62,15 @@ export const checks: readonly Check[] = [
         const { code } = (refused.json ?? {}) as { code?: unknown };
         const isRefused = refused.status === 422 && code === "insufficient_funds";
         const expected = "422 with the code insufficient_funds for a disbursement above the balance";
-        shows(context, id, refused, isRefused, expected);
+        context.judge(id, isRefused, expected, refused);
         const query = `merchantsReference=${encodeURIComponent(textOf(reference))}`;
         const found = await get(context, `/v1/disbursements?${query}`);
         const isAbsent = found.status === 200 && listed(found).length === 0;
-        shows(context, id, found, isAbsent, "a list without the refused disbursement");
+        context.judge(id, isAbsent, "a list without the refused disbursement", found);
         await setBalance(context, currency, 1_000_000_000);
         const accepted = await pay(context, body);
         const isNew = accepted.status === 200 && dataOf(accepted)["merchantsReference"] === reference;
-        shows(context, id, accepted, isNew, "200 for the same disbursement once the balance covers it");
+        context.judge(id, isNew, "200 for the same disbursement once the balance covers it", accepted);
       } finally {
         const available = Math.min(Math.max(numberOf(before?.["available"] ?? 0), 0), Number.MAX_SAFE_INTEGER);
         await setBalance(context, currency, available, before?.["enforced"] === true);

@@ -1,7 +1,6 @@
 // Checks the response to a checkout, the merchant's reference, and the checkout's record and states (D3, D6).
 import { judges, type Context } from "../../check.ts";
-import { hasControl } from "../../run-options.ts";
-import { expectData, expectNoFaults, expectOneAccepted, expectStatus, same, shows } from "../../steps/expect.ts";
+import { expectData, expectOneAccepted, expectStatus, same } from "../../steps/expect.ts";
 import { atOnce, pay, startCheckout, startInvalidCheckout, verifyCheckout } from "../../steps/requests.ts";
 import { checkoutBody, disbursementBody, someAddress } from "../../steps/bodies.ts";
 import { dataOf } from "../../steps/responses.ts";
@@ -24,14 +23,14 @@ export const checks = [
     const response = await startCheckout(context, checkoutBody(context, { amount: 123_456, reference: own }));
     const shape = "200 with url, reference, merchantsReference, amount, fee and status";
     const faults = faultsIn(context, response, "CheckoutCreatedEnvelope");
-    expectNoFaults(context, id, shape, faults, response);
+    context.judge(id, faults.length === 0, shape, faults, response);
     const data = dataOf(response);
     const echoed = data["amount"] === 123_456 && data["merchantsReference"] === own;
-    shows(context, "checkout-body.echo", response, echoed, "amount and merchantsReference as in the request");
+    context.judge("checkout-body.echo", echoed, "amount and merchantsReference as in the request", response);
     const bare = await started(context);
     const actual = bare.data["merchantsReference"];
     const what = "if the request has no reference, merchantsReference";
-    same(context, "checkout-body.echo", { what, actual, expected: bare.reference }, bare.response);
+    same(context, "checkout-body.echo", what, actual, bare.reference, bare.response);
   }),
   judges(
     "checkout-request.reference-unique",
@@ -48,9 +47,8 @@ export const checks = [
     const shared = { reference: context.fresh(), amount: usualAmount };
     const { response: first } = await started(context, { ...shared, webhookURL: someAddress(context) });
     const response = await pay(context, disbursementBody(context, { ...shared, webhookURL: someAddress(context) }));
-    if (hasControl(context.options, "finish")) await finishAny(context, first, "success");
-    const when = "for a disbursement with a checkout's reference";
-    expectStatus(context, id, response, 200, when, [first, response]);
+    await finishAny(context, first, "success");
+    expectStatus(context, id, response, 200, "for a disbursement with a checkout's reference", [first, response]);
   }),
   judges("checkout-request.locale", {}, async (context, id) => {
     for (const locale of ["en", "fr"]) {
@@ -73,7 +71,7 @@ export const checks = [
     const { reference } = await started(context, { reference: context.fresh(), ...addresses });
     const response = await verifyCheckout(context, reference);
     const faults = faultsIn(context, response, "CheckoutEnvelope");
-    expectNoFaults(context, id, "200 with the record of a checkout", faults);
+    context.judge(id, faults.length === 0, "200 with the record of a checkout", faults);
   }),
   judges("checkout-record.unknown-404", {}, async (context, id) => {
     for (const reference of [context.fresh(), "CHK0000000000000000000000"]) {
@@ -88,7 +86,7 @@ export const checks = [
     const { reference: service, merchantsReference } = dataOf(other);
     const actual = { merchantsReference, checkout: service === reference ? "the other merchant's" : "a new one" };
     const expected = { merchantsReference: body["reference"], checkout: "a new one" };
-    same(context, id, { what: "the response's references:", actual, expected }, other);
+    same(context, id, "the response's references:", actual, expected, other);
   }),
 
   judges(
@@ -100,7 +98,7 @@ export const checks = [
       const others = [await started(context, body), await started(context, body)];
       for (const [index, { data, reference }] of [first, ...others].toReversed().entries()) {
         const outcome = outcomes[index]!;
-        same(context, id, { what: "at first, status", actual: data["status"], expected: "pending" });
+        same(context, id, "at first, status", data["status"], "pending");
         const ended = await finishCheckout(context, reference, outcome);
         expectData(context, "sandbox.finish", ended, { status: outcome }, "for the finished checkout");
         expectData(context, id, await verifyCheckout(context, reference), { status: outcome }, "in its record");

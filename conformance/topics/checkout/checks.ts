@@ -7,7 +7,7 @@ import { hasControl } from "../../run-options.ts";
 import { finishAny, ended, follow, linkOf, noneEnded, pageLink, referencesOf, shapeOf } from "../../steps/checkouts.ts";
 import { started } from "../../steps/records.ts";
 import { verifyCheckout, startCheckout, startInvalidCheckout } from "../../steps/requests.ts";
-import { expectStatus, holds, same, shows } from "../../steps/expect.ts";
+import { expectStatus, same } from "../../steps/expect.ts";
 import { asJson, type Body, checkoutBody, siteOf, someAddress } from "../../steps/bodies.ts";
 import { dataOf, is2xx, is4xx, leavesOf } from "../../steps/responses.ts";
 import { finishCheckout } from "../../steps/sandbox-controls.ts";
@@ -59,7 +59,7 @@ async function judgeRecord(context: Context, { body, response }: Made, outcome: 
   const expected: Body = { ...created, ...asked, ...addresses, merchantsReference, ...outcome };
   const found = await verifyCheckout(context, textOf(created["reference"]));
   const actual = Object.fromEntries(Object.keys(expected).map((name) => [name, dataOf(found)[name]]));
-  same(context, recordId, { what: "record", actual, expected }, [response, found]);
+  same(context, recordId, "record", actual, expected, [response, found]);
 }
 
 /** Judges that the reference of a checkout cannot be used again, and that the refusal names the checkout. */
@@ -196,7 +196,7 @@ async function askForRedirect(context: Context, link: string, redirectURL: strin
   if (reply !== "yes" && reply !== "no") return noneEnded(context, ["checkout.redirect"]);
   const expected = `a way from the page of the paid checkout to ${redirectURL}`;
   const actual = reply === "yes" ? "as expected, says the person" : "no such way, says the person";
-  context.judge("checkout.redirect", reply === "yes", expected, actual, context.responses);
+  context.judge("checkout.redirect", reply === "yes", expected, actual);
 }
 
 export const checks = [
@@ -207,7 +207,7 @@ export const checks = [
       const response = await startCheckout(context, checkoutBody(context));
       expectStatus(context, id, response, "2xx", "for a valid checkout");
       const isLinked = linkOf(response) !== undefined;
-      shows(context, "checkout.link", response, isLinked, "an http or https URL in the response");
+      context.judge("checkout.link", isLinked, "an http or https URL in the response", response);
       const link = pageLink(response);
       const page = await follow(context, link);
       expectStatus(context, "checkout.link-opens", page, "2xx", `at ${link}`, [response, page]);
@@ -223,8 +223,7 @@ export const checks = [
     const first = await accepted(context, body);
     const second = referencesOf(await accepted(context, body));
     const own = referencesOf(first).filter((text) => !second.includes(text));
-    const expected = "a reference that differs from the other checkout's reference";
-    shows(context, id, first, own.length > 0, expected);
+    context.judge(id, own.length > 0, "a reference that differs from the other checkout's reference", first);
   }),
   judges("checkout.malformed-refused", {}, async (context, id) => {
     for (const [what, body] of [...bodiesOf(checkoutBody(context)), ["an empty object", "{}"] as const])
@@ -243,10 +242,9 @@ export const checks = [
     const all = made.filter(({ response }) => is2xx(response) && linkOf(response) !== undefined);
     given(all.length > 0, "a 2xx with a link for a checkout", made[0]!.response);
     context.judge(acceptedId, true, "2xx", `2xx for ${all.length} checkouts`, all[0]!.response);
-    const ends = hasControl(context.options, "finish");
     await several([...all.entries()], concurrency, async ([index, each]) => {
-      const outcome = ends ? outcomes[index % outcomes.length] : undefined;
-      const isEnded = outcome !== undefined && (await finishAny(context, each.response, outcome)) !== undefined;
+      const outcome = outcomes[index % outcomes.length];
+      const isEnded = outcome !== undefined && (await finishAny(context, each.response, outcome));
       if (context.options.profile === "core") return;
       await judgeRecord(context, each, isEnded ? { status: outcome } : {});
       await judgeRepeat(context, each);
@@ -257,8 +255,7 @@ export const checks = [
     const made = await startAll(context);
     const links = made.map(({ link }) => link);
     const differ = new Set(links).size === links.length;
-    const expected = "a different link for each checkout";
-    context.judge(id, differ, expected, links.join(", "), context.responses);
+    context.judge(id, differ, "a different link for each checkout", links.join(", "));
     let recognised = false;
     // The pages are opened in reverse order, so that the check notices a page that always shows the latest or the
     // first checkout.
@@ -277,10 +274,8 @@ export const checks = [
       const page = await context.target.openLink(pageLink(made));
       const amount = Number(body["amount"]);
       const isShown = patternOf(amount, true).test(visibleText(page.text));
-      holds(context, id, isShown, `${(amount / 100).toFixed(2)} ${payee.currency} on the page`, "not shown", [
-        made,
-        page,
-      ]);
+      const expected = `${(amount / 100).toFixed(2)} ${payee.currency} on the page`;
+      context.judge(id, isShown, expected, ["not shown"], [made, page]);
     }
   }),
   judges("checkout-request.shown-as-text", {}, async (context, id) => {
@@ -292,7 +287,7 @@ export const checks = [
     const html = page.text.replaceAll(/<(script|style)\b[^]*?<\/\1>/gi, "");
     if (!html.includes(own)) return context.notApplicable(id, "the page does not show the merchant's reference");
     const ok = !html.includes(`${own}"><i id=x>`);
-    holds(context, id, ok, "the reference with its markup escaped", "markup", [response, page]);
+    context.judge(id, ok, "the reference with its markup escaped", ["markup"], [response, page]);
   }),
 
   judges("checkout.redirect", { needs: ["finish-or-person"] }, async (context, id) => {
@@ -310,7 +305,7 @@ export const checks = [
       address.searchParams.get("item") === "2";
     const expected = `a redirect, refresh or link from the page of the paid checkout to ${redirectURL}`;
     const actual = address?.href ?? `no way to the merchant; the page: ${describeResponse(response)}`;
-    context.judge(id, led, expected, actual, context.responses);
+    context.judge(id, led, expected, actual);
   }),
   judges("redirect.parameters", { needs: ["finish"] }, async (context, id) => {
     for (const outcome of ["success", "failed", "cancelled"]) {

@@ -4,7 +4,7 @@ import { judges, type Context, given, Prerequisite } from "../../check.ts";
 import { homeOf, pairOf, otherPairs, commonPairs, dollars, type Payee, payeeIn } from "../../generate/countries.ts";
 import { shuffled } from "../../generate/random.ts";
 import { allowsMadeUpNumbers, type CheckOptions } from "../../run-options.ts";
-import { expectData, expectStatus, shows } from "../../steps/expect.ts";
+import { expectData, expectStatus } from "../../steps/expect.ts";
 import { atOnce, pay, verifyDisbursement } from "../../steps/requests.ts";
 import { dataOf, is4xx } from "../../steps/responses.ts";
 import { type Body, disbursementBody, permitted, someAddress, withAmount } from "../../steps/bodies.ts";
@@ -146,7 +146,7 @@ async function judgeBeyond(context: Context, larger: readonly number[]) {
   for (const amount of larger) {
     const response = await pay(context, { ...disbursementBody(context), amount });
     const expected = `no payout of ${amount}, because smaller amounts are refused`;
-    if (!shows(context, "numbers.exact", response, response.status !== 200, expected)) return;
+    if (!context.judge("numbers.exact", response.status !== 200, expected, response)) return;
   }
 }
 
@@ -154,7 +154,7 @@ async function judgeBeyond(context: Context, larger: readonly number[]) {
 async function judgeInexact(context: Context) {
   const response = await pay(context, undefined, withAmount(disbursementBody(context), inexact));
   const ok = response.status !== 200 || new RegExp(String.raw`"amount"\s*:\s*${inexact}\b`).test(response.text);
-  shows(context, "numbers.exact", response, ok, `a refusal, or 200 with amount ${inexact}`);
+  context.judge("numbers.exact", ok, `a refusal, or 200 with amount ${inexact}`, response);
 }
 
 export const checks = [
@@ -214,7 +214,7 @@ export const checks = [
       expectStatus(context, id, response, 200, "for a valid disbursement");
       const { status, reference } = dataOf(response);
       const known = ["pending", "success", "failed"].includes(status as string);
-      shows(context, "create.status-known", response, known, "status pending, success or failed");
+      context.judge("create.status-known", known, "status pending, success or failed", response);
       const found = await verifyDisbursement(context, textOf(reference));
       const own = { merchantsReference: body["reference"] };
       const when = "in the record just created";
@@ -254,8 +254,7 @@ export const checks = [
       if (reachesAll(context.options)) await judgeInexact(context);
       const { largest, untried } = reachOf(context.options);
       const left = `amounts above ${largest} were not tried, because of --max-total`;
-      if (untried > 0 && accepted.length > 0)
-        context.judge(id, true, `amounts up to ${largest}`, left, context.responses);
+      if (untried > 0 && accepted.length > 0) context.judge(id, true, `amounts up to ${largest}`, left);
       context.observe("numbers.largest-amount", "largest accepted", accepted.at(-1) ?? "none");
       context.observe("numbers.largest-amount", "refused", refused);
       context.observe("numbers.largest-amount", "not tried (--max-total)", amounts.slice(sent.length));

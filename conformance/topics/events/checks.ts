@@ -1,6 +1,6 @@
 // Checks the type, the content and the signature of each event (D11, D12).
 import { judges, type Context, given, type Check } from "../../check.ts";
-import { expectNoFaults, holds, same } from "../../steps/expect.ts";
+import { same } from "../../steps/expect.ts";
 import {
   describeNotification,
   expectNotification,
@@ -19,7 +19,7 @@ import { settled } from "../../steps/settlement.ts";
 import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import type { Notification } from "../../target/receiver.ts";
 import { equal, textOf } from "../../target/values.ts";
-import { delivered, respondWith } from "../deliveries/checks.ts";
+import { delivered, respondWith } from "../../steps/deliveries.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const forms: [header: string, form: RegExp][] = [
@@ -78,8 +78,8 @@ function expectEvent(
   // The schema of checkout.failed is CheckoutFailedEvent.
   const schema = `${event.replaceAll(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`;
   const faults = context.validator(schema)(notification.json);
-  expectNoFaults(context, asRecord, `a body that matches ${schema}`, faults);
-  same(context, asRecord, { what: "the event's data", actual: data, expected: record });
+  context.judge(asRecord, faults.length === 0, `a body that matches ${schema}`, faults);
+  same(context, asRecord, "the event's data", data, record);
 }
 
 /** Creates a payout that the phone number's suffix settles, and returns its first notification. */
@@ -96,7 +96,7 @@ export const checks: readonly Check[] = [
     const { method, headers } = notification;
     const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "no Content-Type";
     const ok = method === "POST" && mediaType === "application/json";
-    context.judge("events.json", ok, "POST, application/json", `${method}, ${mediaType}`, context.responses);
+    context.judge("events.json", ok, "POST, application/json", `${method}, ${mediaType}`);
   }),
   judges(
     "signature.verifies",
@@ -105,7 +105,7 @@ export const checks: readonly Check[] = [
       const secret = await secretOf(context);
       const notification = await notifiedOfPayout(context);
       const expectSigned = (sent: Notification, by: string, expected: boolean, when: string) =>
-        same(context, id, { what: `${when}, the signature verifies:`, actual: isSignedWith(sent, by), expected });
+        same(context, id, `${when}, the signature verifies:`, isSignedWith(sent, by), expected);
       expectSigned(notification, secret, true, "with the merchant's secret");
       for (const end of awkwardEnds) {
         const sent = await notifiedOfPayout(context, "own", { reference: context.fresh() + end });
@@ -136,14 +136,14 @@ export const checks: readonly Check[] = [
       const rotated = await rotateSecond(context);
       given(rotated.status === 200, "200 for the rotation", rotated);
       const renewed = await secretOf(context, "second");
-      holds(context, id, renewed !== old, "a new secret", "the old one");
+      context.judge(id, renewed !== old, "a new secret", ["the old one"]);
       const during = await notifiedOfPayout(context, "second");
       const both = isSignedWith(during, old) && isSignedWith(during, renewed);
-      holds(context, id, both, "signatures with both secrets for a day", "a signature is missing");
+      context.judge(id, both, "signatures with both secrets for a day", ["a signature is missing"]);
       await moveClock(context, { seconds: 90_000 }, "second");
       const after = await notifiedOfPayout(context, "second");
       const onlyNew = !isSignedWith(after, old) && isSignedWith(after, renewed);
-      holds(context, id, onlyNew, "only the new secret's signature after that", "other signatures");
+      context.judge(id, onlyNew, "only the new secret's signature after that", ["other signatures"]);
     },
   ),
   judges(["events.disbursement", asRecord], { pays: Object.keys(payouts).length, needs }, async (context, id) => {
@@ -176,14 +176,14 @@ export const checks: readonly Check[] = [
     const { data } = eventOf((await notified(context, "473", box)).notification.json);
     const response = await looked.promise;
     const expected = "data equal to the record from verify during the delivery";
-    holds(context, id, equal(data, dataOf(response)), expected, describeResponse(response), response);
+    context.judge(id, equal(data, dataOf(response)), expected, [describeResponse(response)], response);
   }),
   judges("events.once", { pays: 2, needs }, async (context, id) => {
     for (const suffix of ["001", "473"]) {
       const { box } = await notified(context, suffix);
       await advance(context, 3 * 86_400);
       const ids = box.received.map(idOf);
-      context.judge(id, ids.length === 1, "exactly one notification", ids.join(", "), context.responses);
+      context.judge(id, ids.length === 1, "exactly one notification", ids.join(", "));
     }
   }),
   judges(
@@ -199,8 +199,7 @@ export const checks: readonly Check[] = [
       for (const notification of all) {
         const faults = validate(notification.json);
         const actual = `${describeNotification(notification)}: ${faults.slice(0, 5).join(", ") || "as expected"}`;
-        const expected = "a body that matches WebhookEvent";
-        expectNotification(context, id, notification, faults.length === 0, expected, actual);
+        expectNotification(context, id, notification, faults.length === 0, "a body that matches WebhookEvent", actual);
         judgeHeaders(context, notification);
       }
     },

@@ -1,7 +1,7 @@
 // Checks the outcomes that the last three digits of the phone number force in a sandbox, and that a failed payment says
 // why it failed in every place (D17, D75).
 import { judges, type Check, given } from "../../check.ts";
-import { expectStatus, same, shows } from "../../steps/expect.ts";
+import { expectStatus, same } from "../../steps/expect.ts";
 import { first, mailbox } from "../../steps/notifications.ts";
 import { dataOf, listed } from "../../steps/responses.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
@@ -22,9 +22,9 @@ const immediate =
   (suffix: string, status: string): Check["run"] =>
   async (context, id) => {
     const { data, reference } = await paid(context, { phoneNumber: forcing(suffix) });
-    same(context, id, { what: "in the response, status", actual: data.status, expected: status });
+    same(context, id, "in the response, status", data.status, status);
     const { data: record } = await verified(context, reference);
-    same(context, id, { what: "in the record, status", actual: record.status, expected: status });
+    same(context, id, "in the record, status", record.status, status);
   };
 
 /** Judges that a payout is recorded, and that its response does not arrive. */
@@ -33,7 +33,7 @@ const recorded =
   async (context, id) => {
     const body = disbursementBody(context, { phoneNumber: forcing(suffix) });
     const lost = await pay(context, body, { forced: true, ...limit });
-    shows(context, id, lost, lost.status === undefined, expected);
+    context.judge(id, lost.status === undefined, expected, lost);
     expectStatus(context, id, await pay(context, body), 409, "for the same request afterwards");
   };
 
@@ -64,7 +64,7 @@ export const checks: readonly Check[] = [
     const { reference } = await paid(context, { phoneNumber: forcing("129") });
     await advance(context, 30 * 86_400);
     const { data } = await verified(context, reference);
-    same(context, id, { what: "a month later, status", actual: data.status, expected: "pending" });
+    same(context, id, "a month later, status", data.status, "pending");
   }),
   judges("forced.500-records-nothing", { pays: 2, needs }, async (context, id) => {
     const body = disbursementBody(context, { phoneNumber: forcing("500") });
@@ -79,7 +79,7 @@ export const checks: readonly Check[] = [
     while (responses.at(-1)?.status === 503 && responses.length < 4);
     const actual = responses.map(({ status, headers }) => [status, status === 503 ? headers["retry-after"] : "none"]);
     const expected = [...[503, 503].map((status) => [status, "1"]), [200, "none"]];
-    same(context, id, { what: "statuses, each with its Retry-After:", actual, expected }, responses);
+    same(context, id, "statuses, each with its Retry-After:", actual, expected, responses);
   }),
   judges("forced.504-answer-lost", { pays: 2, needs }, recorded("504", "a connection closed without a response")),
   judges(
@@ -92,7 +92,7 @@ export const checks: readonly Check[] = [
     for (const suffix of ["500", "503", "504"]) {
       const response = await pay(context, { ...body, phoneNumber: forcing(suffix) }, { forced: true });
       expectStatus(context, id, response, 409, `for a duplicate reference with a phone number ending in ${suffix}`);
-      shows(context, id, response, dataOf(response)["reference"] === undefined, "no second disbursement");
+      context.judge(id, dataOf(response)["reference"] === undefined, "no second disbursement", response);
     }
   }),
   judges("forced.lost-settles", { pays: 4 + 2 + 2, needs: [...needs, "clock"] }, async (context, id) => {
@@ -105,8 +105,7 @@ export const checks: readonly Check[] = [
       const reference = again.headers["location"]?.split("/").at(-1);
       given(again.status === 409 && reference !== undefined, "409 with the Location of the disbursement", again);
       const { data } = await settledByClock(context, decodeURIComponent(reference));
-      const what = `after the settle delay, for a number ending in ${suffix}, status`;
-      same(context, id, { what, actual: data.status, expected: "success" });
+      same(context, id, `after the settle delay, for a number ending in ${suffix}, status`, data.status, "success");
     }
   }),
   judges("forced.failure-codes", { pays: Object.keys(codes).length, needs }, async function* (context, id) {
@@ -119,7 +118,7 @@ export const checks: readonly Check[] = [
     for (const { suffix, code, reference } of payouts) {
       const { data } = await settledByClock(context, reference);
       const what = `for a number ending in ${suffix}, status and failure code`;
-      same(context, id, { what, actual: [data.status, data.failure?.code], expected: ["failed", code] });
+      same(context, id, what, [data.status, data.failure?.code], ["failed", code]);
     }
   }),
   judges(
@@ -135,9 +134,9 @@ export const checks: readonly Check[] = [
       const expected = data.failure;
       const list = await get(context, `/v1/disbursements?merchantsReference=${textOf(body["reference"])}`);
       const actual = listed(list).map(({ failure }) => failure);
-      same(context, id, { what: "in the list, failure", actual, expected: [expected] }, list);
+      same(context, id, "in the list, failure", actual, [expected], list);
       const { data: sent } = ((await first(context, box)).json ?? {}) as { data?: { failure?: unknown } };
-      same(context, id, { what: "in the webhook, failure", actual: sent?.failure, expected });
+      same(context, id, "in the webhook, failure", sent?.failure, expected);
     },
   ),
 ];

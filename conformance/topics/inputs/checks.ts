@@ -11,10 +11,9 @@ import { expectData, expectStatus, same } from "../../steps/expect.ts";
 import { dataOf, is4xx, listed } from "../../steps/responses.ts";
 import { type Body, disbursementBody, permitted, someAddress } from "../../steps/bodies.ts";
 import { get, type More, pay, payInvalid, verifyDisbursement } from "../../steps/requests.ts";
-import { lookAtOpen } from "../../steps/looks.ts";
+import { lookAtOpen, several } from "../../steps/several.ts";
 import { moveClock } from "../../steps/sandbox-controls.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
-import { several } from "../../steps/several.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
 import { judgeRecord, recordIn, recordOf } from "../../steps/records.ts";
@@ -197,12 +196,10 @@ export async function repeatAll(
     isPaid ||= response.status === 200;
     const found = await verifyDisbursement(context, textOf(dataOf(each.response)["reference"]));
     const [actual, expected] = [recordIn(found, each.body), recordOf(each.body, dataOf(each.response))];
-    for (const id of ids) {
-      const form = isFormRefused ? "in the usual form" : `as ${repeatForm.what}, ${sender.what}`;
-      const when = `for a duplicate reference with ${repeat.what}, ${form}, ${moment.what}`;
-      expectStatus(context, id, response, statuses, when);
-      same(context, id, { what: "record of the first", actual, expected }, [response, found]);
-    }
+    const form = isFormRefused ? "in the usual form" : `as ${repeatForm.what}, ${sender.what}`;
+    const when = `for a duplicate reference with ${repeat.what}, ${form}, ${moment.what}`;
+    expectStatus(context, ids, response, statuses, when);
+    same(context, ids, "record of the first", actual, expected, [response, found]);
   });
 }
 
@@ -225,7 +222,7 @@ function judgeReferences(context: Context, made: readonly Made[]) {
   const actual = new Set(accepted.map(({ response }) => dataOf(response)["reference"])).size;
   const evidence = accepted.map(({ response }) => response).slice(0, 10);
   const what = "number of different service references";
-  same(context, "create.service-reference-unique", { what, actual, expected: accepted.length }, evidence);
+  same(context, "create.service-reference-unique", what, actual, accepted.length, evidence);
 }
 
 /**
@@ -276,9 +273,9 @@ async function judgeFailures(context: Context, made: readonly Made[]) {
   if (environment !== "sandbox" || !failingRecipient.endsWith("089") || failing.length === 0)
     return context.notApplicable(id, "no payout of the table goes to a number that forces a failure");
   for (const { response } of failing) {
-    same(context, id, { what: "at first, status", actual: dataOf(response)["status"], expected: "pending" }, response);
+    same(context, id, "at first, status", dataOf(response)["status"], "pending", response);
     const { data } = await settledByClock(context, textOf(dataOf(response)["reference"]));
-    same(context, id, { what: "in the end, status", actual: data.status, expected: "failed" });
+    same(context, id, "in the end, status", data.status, "failed");
   }
 }
 
@@ -288,7 +285,7 @@ async function judgeListed(context: Context, made: readonly Made[]) {
     const path = `/v1/disbursements?merchantsReference=${encodeURIComponent(textOf(body["reference"]))}`;
     const list = await get(context, path);
     const [actual, expected] = [listed(list).map(({ reference }) => reference), [dataOf(response)["reference"]]];
-    same(context, "uniqueness.one-record", { what: "listed records", actual, expected }, list);
+    same(context, "uniqueness.one-record", "listed records", actual, expected, list);
   }
 }
 

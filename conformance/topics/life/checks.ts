@@ -15,9 +15,8 @@ import {
 } from "../../history/webhooks.ts";
 import { counted } from "../../report/words.ts";
 import { hasControl } from "../../run-options.ts";
-import { eventually } from "../../steps/eventually.ts";
-import { expectNone, expectStatus, holds, shows } from "../../steps/expect.ts";
-import { lookAt, lookAtOpen, retrievable } from "../../steps/looks.ts";
+import { eventually, lookAt, lookAtOpen, retrievable } from "../../steps/several.ts";
+import { expectNone, expectStatus } from "../../steps/expect.ts";
 import { eventName, patienceOf, requestsBehind } from "../../steps/notifications.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { dataOf, isRefusal, leavesOf } from "../../steps/responses.ts";
@@ -105,11 +104,11 @@ async function useOtherSpelling(context: Context, { conditions, body, response }
   const made = dataOf(respelled);
   const isDistinct = made["reference"] !== reference && made["merchantsReference"] === other(own);
   const ok = respelled.status === 200 ? isDistinct : respelled.status === 409 || isRefusal(respelled);
-  shows(context, id, respelled, ok, `a payout of its own or a refusal for another spelling of ${what}`);
+  context.judge(id, ok, `a payout of its own or a refusal for another spelling of ${what}`, respelled);
   expectStatus(context, "life.spellings-distinct", respelled, 200, `for another spelling of ${what}`);
   const original = await verifyDisbursement(context, reference);
   const isKept = dataOf(original)["merchantsReference"] === own;
-  shows(context, id, original, isKept, `the record of ${what} as before`, [respelled, original]);
+  context.judge(id, isKept, `the record of ${what} as before`, original, [respelled, original]);
   const again = await payInvalid(context, { ...disbursementBody(context), reference: own });
   expectStatus(context, id, again, 409, `for ${what}, after another spelling`);
   const way = [what, respelled.status === 200 ? "accepted" : "refused"] as const;
@@ -135,7 +134,7 @@ async function judgeSent(context: Context, id: RequirementId, kind: "disbursemen
   const expected = `a notification for each of ${counted(due, "outcome")} of a ${kind} in a response`;
   const otherwise = `none for ${lost.length} of ${due}: ${names.join(", ")}`;
   const evidence = lost.map(({ response }) => response);
-  holds(context, id, lost.length === 0, expected, otherwise, evidence);
+  context.judge(id, lost.length === 0, expected, [otherwise], evidence);
 }
 
 /** Words in an event's name that announce a final status. */
@@ -271,7 +270,7 @@ async function judgeKept(context: Context, kind: History["kind"]) {
   }
   const never = looked.filter(({ record }) => record === undefined).map(({ reference }) => reference);
   const expected = `a record for each of ${counted(looked.length, `accepted ${kind}`)}`;
-  holds(context, rules[kind][0]!.id, never.length === 0, expected, `no record of ${never.slice(0, 5).join(", ")}`);
+  context.judge(rules[kind][0]!.id, never.length === 0, expected, [`no record of ${never.slice(0, 5).join(", ")}`]);
 }
 
 /** Judges that no two accepted payouts have the same service reference or record id. */
@@ -283,7 +282,7 @@ function judgeApart(context: Context, payouts: readonly History[]) {
   for (const [what, values] of Object.entries({ "service reference": references, "record id": ids })) {
     const shared = [...new Set(values.filter((value, index) => values.indexOf(value) !== index))];
     const otherwise = `shared: ${shared.slice(0, 5).join(", ")}`;
-    holds(context, "life.payouts-apart", shared.length === 0, `a ${what} for each payout`, otherwise);
+    context.judge("life.payouts-apart", shared.length === 0, `a ${what} for each payout`, [otherwise]);
   }
 }
 
@@ -303,7 +302,7 @@ async function judgeSettlement(context: Context) {
   if (pending().length > 0 && (await moveTime(context, twoDays))) await wait();
   const left = pending();
   const pendingOnes = left.map(({ reference }) => reference).join(", ");
-  holds(context, id, left.length === 0, "success or failed in the end", `pending: ${pendingOnes}`);
+  context.judge(id, left.length === 0, "success or failed in the end", [`pending: ${pendingOnes}`]);
 }
 
 export const checks = [
@@ -384,8 +383,7 @@ export const checks = [
       const evidence = [...requestsBehind(context, notification), ...(read ? [read] : [])];
       return actual === undefined ? [] : [{ actual, evidence }];
     });
-    const looked = counted(received.length, "webhook");
-    expectNone(context, id, "the record's event and data", faults, looked);
+    expectNone(context, id, "the record's event and data", faults, counted(received.length, "webhook"));
   }),
 
   judges(

@@ -4,7 +4,7 @@ import { allPairs } from "../../allowances/search.ts";
 import { judges, type Check } from "../../check.ts";
 import { shuffled } from "../../generate/random.ts";
 import type { CheckOptions } from "../../run-options.ts";
-import { bothRefused, expectStatus, same, shows } from "../../steps/expect.ts";
+import { bothRefused, expectStatus, same } from "../../steps/expect.ts";
 import { findDelay } from "../../steps/notifications.ts";
 import { asJson, checkoutBody, disbursementBody, someAddress, withAmount } from "../../steps/bodies.ts";
 import { dataOf } from "../../steps/responses.ts";
@@ -63,7 +63,7 @@ export const checks: readonly Check[] = [
   judges("limits.amount-maximum-kept", {}, async (context, id) => {
     const response = await startCheckout(context, checkoutBody(context, { amount: Number.MAX_SAFE_INTEGER }));
     const ok = response.status === 200 && /"amount"\s*:\s*9007199254740991\b/.test(response.text);
-    shows(context, id, response, ok, "200 with amount 9007199254740991");
+    context.judge(id, ok, "200 with amount 9007199254740991", response);
   }),
   judges(["fee.on-top", "fee.default-rates"], { pays: amounts.length, upTo: () => amounts }, async (context, id) => {
     for (const [text, fee] of shuffled(Object.entries(payoutFees), context.random)) {
@@ -75,12 +75,12 @@ export const checks: readonly Check[] = [
       const actual = `fee ${data.fee}, then ${record.fee}; amount ${data.amount}, then ${record.amount}`;
       const expected = `the same integer fee in response and record, and amount ${amount} in both`;
       context.judge(id, consistent && kept, expected, actual, [response, verify]);
-      same(context, "fee.default-rates", { what: `for ${amount}, fee`, actual: data.fee, expected: fee }, response);
+      same(context, "fee.default-rates", `for ${amount}, fee`, data.fee, fee, response);
     }
     for (const [amount, expected] of shuffled(Object.entries(checkoutFees), context.random)) {
       const response = await startCheckout(context, checkoutBody(context, { amount: Number(amount) }));
       const actual = dataOf(response)["fee"];
-      same(context, "fee.default-rates", { what: `for a checkout of ${amount}, fee`, actual, expected }, response);
+      same(context, "fee.default-rates", `for a checkout of ${amount}, fee`, actual, expected, response);
     }
   }),
   // A target without the limit pays for the larger bodies too.

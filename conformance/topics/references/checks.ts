@@ -5,7 +5,7 @@ import { exceeded } from "../../allowances/table.ts";
 import { judges, type Context } from "../../check.ts";
 import { differentReferences, lookalikes, missingWords } from "../../generate/references.ts";
 import { counted } from "../../report/words.ts";
-import { expectData, expectNone, expectStatus, holds, same } from "../../steps/expect.ts";
+import { expectData, expectNone, expectStatus, same } from "../../steps/expect.ts";
 import { disbursementBody, checkoutBody } from "../../steps/bodies.ts";
 import { dataOf, isRefusal } from "../../steps/responses.ts";
 import { get, pay, startCheckout } from "../../steps/requests.ts";
@@ -74,8 +74,7 @@ async function payFamilies(
     // A family needs at least two references, which can be confused.
     for (const reference of all.length > 1 ? all : []) {
       const response = await pay(context, { ...disbursementBody(context), reference });
-      const when = `for each of several references that differ ${difference}`;
-      judge(response, { merchantsReference: reference }, when);
+      judge(response, { merchantsReference: reference }, `for each of several references that differ ${difference}`);
     }
   }
 }
@@ -88,8 +87,7 @@ export const checks = [
     ] as const;
     for (const [prefix, kind, reference] of made) {
       const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
-      const expected = `${prefix} followed by enough characters for 80 random bits`;
-      context.judge(id, ok, expected, reference, context.responses);
+      context.judge(id, ok, `${prefix} followed by enough characters for 80 random bits`, reference);
       const response = await get(context, `/v1/${kind}/${reference}`);
       const recordId = textOf(dataOf(response)["id"]);
       context.judge("references.record-ids", uuid7.test(recordId), "a version 7 UUID", recordId, response);
@@ -104,7 +102,7 @@ export const checks = [
     for (const [kind, references] of Object.entries(made)) {
       const bits = Math.round(unknownBits(references));
       const expected = `80 random bits in each reference of ${kind}, of which ${compared} references show ${leastShown}`;
-      holds(context, id, bits >= leastShown, expected, `${bits} bits: ${references.join(", ")}`);
+      context.judge(id, bits >= leastShown, expected, [`${bits} bits: ${references.join(", ")}`]);
     }
   }),
   judges("references.customer", { pays: 3, needs: ["safe-numbers"] }, async (context, id) => {
@@ -116,13 +114,12 @@ export const checks = [
     for (const phoneNumber of [recipient, recipient, other]) {
       const { reference } = await paid(context, { phoneNumber });
       const { data, response } = await verified(context, reference);
-      const expected = `Customer ${phoneNumber.slice(-4)}`;
-      same(context, id, { what: "name", actual: data.customer.name, expected }, response);
+      same(context, id, "name", data.customer.name, `Customer ${phoneNumber.slice(-4)}`, response);
       customers.push(data.customer.id);
     }
     const ok = equal(customers[0], customers[1]) && !equal(customers[0], customers[2]);
     const expected = "the same id for the same number, and a different id for another number";
-    context.judge(id, ok, expected, customers.join(", "), context.responses);
+    context.judge(id, ok, expected, customers.join(", "));
   }),
   judges(
     ["create.references-apart", "limits.reference-as-sent"],

@@ -1,14 +1,14 @@
 // Checks the status and the message of a refusal, paths and methods, the ids of requests, and that no unusual request
 // causes a 5xx (§7, §9, D1, D2, D20, D26).
 import { judges, type Context, type Check } from "../../check.ts";
-import { bothRefused, expectStatus, shows } from "../../steps/expect.ts";
-import { siteOf, asJson, disbursementBody } from "../../steps/bodies.ts";
+import { bothRefused, expectFields, expectStatus } from "../../steps/expect.ts";
+import { asJson, disbursementBody, siteOf } from "../../steps/bodies.ts";
 import { get, type More, payInvalid, startInvalidCheckout, verifyDisbursement } from "../../steps/requests.ts";
 import { is4xx } from "../../steps/responses.ts";
 import { paid } from "../../steps/records.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
 import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
-import { equal, textOf } from "../../target/values.ts";
+import { equal } from "../../target/values.ts";
 import { bodiesOf } from "../json/checks.ts";
 
 const large = "x".repeat(17_000);
@@ -63,8 +63,8 @@ const severalFaults: [status: number, over: Record<string, unknown>][] = [
 ];
 
 /** Returns the rules that the response may report for an invalid value in `severalFaults`. */
-function rulesOf(path: unknown, over: Record<string, unknown>): string[] {
-  const value = over[textOf(path)];
+function rulesOf(path: string, over: Record<string, unknown>): string[] {
+  const value = over[path];
   if (value === undefined) return ["required"];
   if (path === "amount") return Number.isInteger(value) ? ["minimum"] : ["type"];
   return typeof value === "number" ? ["type"] : ["pattern", "format", "min_length", "max_length"];
@@ -161,17 +161,10 @@ export const checks: readonly Check[] = [
   judges(["error-code.fields", "error-body.names-fields"], {}, async (context, id) => {
     for (const [status, over] of severalFaults) {
       const response = await payInvalid(context, disbursementBody(context, over));
-      const isExpected = response.status === status;
       const fields = Object.keys(over);
-      const { fields: named, message } = (response.json ?? {}) as { fields?: unknown; message?: unknown };
-      const received = Array.isArray(named) ? (named as { path?: unknown; code?: unknown }[]) : [];
-      const areNamed = equal(received.map(({ path }) => path).toSorted(), fields.toSorted());
-      const areRules = received.every(({ path, code }) => rulesOf(path, over).includes(textOf(code)));
-      const listed = `${status} with fields for ${fields.join(" and ")}, each with the rule that it breaks`;
-      shows(context, id, response, isExpected && areNamed && areRules, listed);
-      const isTold = fields.every((field) => textOf(message).includes(field));
-      const told = `${status} with a message that names ${fields.join(" and ")}`;
-      shows(context, "error-body.names-fields", response, isExpected && isTold, told);
+      const when = `for ${fields.join(" and ")}`;
+      expectStatus(context, [id, "error-body.names-fields"], response, status, when);
+      expectFields(context, response, fields, when, (field) => rulesOf(field, over));
     }
   }),
   judges("answers.request-id-own", {}, async (context, id) => {
@@ -191,11 +184,11 @@ export const checks: readonly Check[] = [
       const { method, path } = response.request;
       // These statuses mean that the path or the method does not exist.
       const found = is4xx(response) && ![404, 405, 410].includes(response.status ?? 0);
-      shows(context, id, response, found, `a 4xx other than 404, 405, 410 for an empty object at ${method} ${path}`);
+      context.judge(id, found, `a 4xx other than 404, 405, 410 for an empty object at ${method} ${path}`, response);
     }
     const unknown = await verifyDisbursement(context, context.fresh());
     const expected = "the service's own 404, in JSON, for an unknown reference";
-    shows(context, id, unknown, unknown.status === 404 && unknown.json !== undefined, expected);
+    context.judge(id, unknown.status === 404 && unknown.json !== undefined, expected, unknown);
   }),
   judges("methods.head", { pays: 1 }, async (context, id) => {
     const { reference } = await paid(context);
@@ -233,7 +226,7 @@ export const checks: readonly Check[] = [
       const response = await payInvalid(context, undefined, more);
       const { status = 599 } = response;
       // 501 is the right status for a method that the server does not implement.
-      shows(context, id, response, status < 500 || status === 501, `a response and no 5xx for ${what}`);
+      context.judge(id, status < 500 || status === 501, `a response and no 5xx for ${what}`, response);
     });
   }),
 ];

@@ -1,8 +1,8 @@
 // Checks the retries of failed deliveries: which response ends a delivery, when the next attempt is made, and what the
 // log says (D13). Some checks move no clock, to notice a sandbox that processes due work only during an advance (D18).
 import { judges, type Check, type Context } from "../../check.ts";
-import { eventually } from "../../steps/eventually.ts";
-import { expectData, expectNoFaults, same } from "../../steps/expect.ts";
+import { eventually } from "../../steps/several.ts";
+import { expectData, same } from "../../steps/expect.ts";
 import { arrived, expectAttempts, first, idOf, mailbox, webhooks } from "../../steps/notifications.ts";
 import { paid, verified } from "../../steps/records.ts";
 import { advance, forcing } from "../../steps/sandbox-controls.ts";
@@ -18,7 +18,7 @@ import {
   logged,
   replay,
   respondWith,
-} from "../deliveries/checks.ts";
+} from "../../steps/deliveries.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 /** The intervals between attempts, in seconds. Each actual interval may be up to 20 % shorter or longer. */
@@ -69,19 +69,20 @@ export const checks: readonly Check[] = [
     const { box, id } = await delivered(context, respondWith([500, 500, 204]));
     await advance(context, 600);
     const received = await arrived(context, box, 3);
-    same(context, "events.once", { what: "webhook-ids", actual: received.map(idOf), expected: [id, id, id] });
+    same(context, "events.once", "webhook-ids", received.map(idOf), [id, id, id]);
     await advance(context, 86_400);
     const alike = new Set(box.received.map(({ body }) => body)).size + new Set(box.received.map(idOf)).size === 2;
     const expected = "three attempts with the same webhook-id and body, and none after the successful one";
     const actual = `attempts: ${box.received.length}, ${alike ? "identical" : "not identical"}`;
-    context.judge("retries.after-failure", alike && box.received.length === 3, expected, actual, context.responses);
+    context.judge("retries.after-failure", alike && box.received.length === 3, expected, actual);
   }),
   judges("retries.schedule", { pays: 1, needs }, async (context, id) => {
     const made = await delivered(context, respondWith(500));
     await advance(context, 10 * 86_400);
     const tenFailures = Array.from({ length: 10 }, () => 500);
     const { response, attempts } = await expectDelivery(context, id, made, tenFailures, "exhausted");
-    expectNoFaults(context, id, "each interval within 20 % of the schedule", misplaced(attempts), response);
+    const faults = misplaced(attempts);
+    context.judge(id, faults.length === 0, "each interval within 20 % of the schedule", faults, response);
   }),
   judges("retries.redirect-fails", { pays: 1, needs: timed }, async (context, id) => {
     const elsewhere = mailbox(context);
@@ -125,7 +126,7 @@ export const checks: readonly Check[] = [
     const next = isLater ? "later" : delivery["nextAttemptAt"];
     const actual = { number, httpStatus, responseBody: logs, error: reason, next };
     const expected = { number: 1, httpStatus: 500, responseBody, error: "a reason", next: "later" };
-    same(context, id, { what: "the first attempt", actual, expected }, response);
+    same(context, id, "the first attempt", actual, expected, response);
   }),
   judges("retries.any-2xx", { pays: 4, needs }, async (context, id) => {
     // Without Retry-After, 429 and 503 are failures like any other failure.
@@ -137,8 +138,7 @@ export const checks: readonly Check[] = [
     for (const { status, box } of others) expectAttempts(context, id, box, 1, `with response ${status}`);
     const { response, delivery, attempts } = await expectDelivery(context, id, made, statuses, "delivered");
     const actual = { numbers: attempts.map(({ number }) => number), next: delivery["nextAttemptAt"] ?? "none" };
-    const expected = { numbers: [1, 2, 3, 4, 5], next: "none" };
-    same(context, id, { what: "its attempts:", actual, expected }, response);
+    same(context, id, "its attempts:", actual, { numbers: [1, 2, 3, 4, 5], next: "none" }, response);
   }),
   judges("retries.replay-restarts", { pays: 1, needs: [...needs, "replay"] }, async (context, judged) => {
     const { box, id } = await delivered(context, respondWith([500, 410, 500, 204]));
@@ -170,7 +170,7 @@ export const checks: readonly Check[] = [
     let actual = "pending";
     const isSettled = async () => (actual = (await verified(context, reference)).data.status) !== "pending";
     await eventually(context, isSettled, mostMs);
-    same(context, id, { what: `status at most ${mostMs / 1000} s after the creation:`, actual, expected: "failed" });
+    same(context, id, `status at most ${mostMs / 1000} s after the creation:`, actual, "failed");
   }),
   judges(["retries.real-time", "retries.slow-receiver"], { pays: 2, needs: timed }, async (context, id) => {
     // A slow receiver is judged here because this check waits long enough for it.
@@ -195,7 +195,6 @@ export const checks: readonly Check[] = [
     await advance(context, 600);
     const { response, attempts } = await expectDelivery(context, id, made, ["none", "none", 204], "delivered");
     const actual = attempts.map(({ error = "none" }) => (error === "none" || error === "" ? error : typeof error));
-    const reasons = { what: "reasons of the attempts:", actual, expected: ["string", "string", "none"] };
-    same(context, "sandbox.attempts", reasons, response);
+    same(context, "sandbox.attempts", "reasons of the attempts:", actual, ["string", "string", "none"], response);
   }),
 ];

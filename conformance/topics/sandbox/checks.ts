@@ -2,7 +2,7 @@
 // may lack an operation, which is then a 404, but an operation must not fail in another way.
 import { judges, type Check, type Context, Prerequisite } from "../../check.ts";
 import { type Control, hasControl } from "../../run-options.ts";
-import { expectStatus, holds, same, shows } from "../../steps/expect.ts";
+import { expectFields, expectStatus, same } from "../../steps/expect.ts";
 import { mailbox, webhooks } from "../../steps/notifications.ts";
 import { wrongKey } from "../../steps/probes.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
@@ -12,7 +12,7 @@ import { paid, verified, started } from "../../steps/records.ts";
 import { advance, finishCheckout, forcing, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
-import { delivered, deliveryOf, logged, respondWith } from "../deliveries/checks.ts";
+import { delivered, deliveryOf, logged, respondWith } from "../../steps/deliveries.ts";
 
 const operations: [control: Control, method: string, path: string][] = [
   ["time", "GET", "/sandbox/clock"],
@@ -69,7 +69,7 @@ export const checks: readonly Check[] = [
       const response = await moveClock(context, { to: new Date(to).toISOString() });
       const ok = response.status === 200 && isJustAfter(nowIn(response), reached);
       const time = new Date(reached).toISOString();
-      shows(context, id, response, ok, `200 and a time within 10 s after ${time}, for ${what}`);
+      context.judge(id, ok, `200 and a time within 10 s after ${time}, for ${what}`, response);
     }
   }),
   judges("sandbox.needs-key", {}, async (context, id) => {
@@ -89,10 +89,9 @@ export const checks: readonly Check[] = [
     const before = await readClock(context);
     const moved = await advance(context, 3600);
     const isMoved = isJustAfter(nowIn(moved) - nowIn(before), hourMs);
-    shows(context, id, moved, isMoved, "a clock one hour later", [before, moved]);
+    context.judge(id, isMoved, "a clock one hour later", moved, [before, moved]);
     const { data, response } = await verified(context, reference);
-    const what = "status of the due payout at the response:";
-    same(context, id, { what, actual: data.status, expected: "failed" }, [moved, response]);
+    same(context, id, "status of the due payout at the response:", data.status, "failed", [moved, response]);
     const age = Date.parse(data.updatedAt) - Date.parse(data.createdAt);
     const expected = "settled when it was due, not at the end of the advance";
     context.judge(id, age > 0 && age < 600_000, expected, `settled ${age} ms after its creation`, [moved, response]);
@@ -106,7 +105,7 @@ export const checks: readonly Check[] = [
       await advance(context, 3600);
       // With the longest permitted intervals, the fourth attempt is due 43 minutes after the settlement.
       const { length } = box.received;
-      context.judge(id, length >= 4, "four attempts before the response", `${length} received`, context.responses);
+      context.judge(id, length >= 4, "four attempts before the response", `${length} received`);
       const { data } = await verified(context, reference);
       const { response, attempts } = await deliveryOf(context, reference);
       const late = Date.parse(textOf(attempts[0]?.at)) - Date.parse(data.updatedAt);
@@ -120,24 +119,18 @@ export const checks: readonly Check[] = [
     const [after, end] = [nowIn(await readClock(context, "second")), nowIn(await readClock(context))];
     if (!(end - start >= 2 * hourMs)) throw new Prerequisite("an own clock two hours later", `${end - start} ms later`);
     const moved = after - before;
-    const expected = "no advance of the other merchant's clock";
-    context.judge(id, moved < slackMs, expected, `${moved} ms later`, context.responses);
+    context.judge(id, moved < slackMs, "no advance of the other merchant's clock", `${moved} ms later`);
   }),
   judges(
     ["sandbox.clock-bounds", "error-code.fields", "error-body.names-fields"],
     { needs: ["clock"] },
     async (context, id) => {
       const request = { method: "POST", path: "/sandbox/clock/advance", effect: "must-be-rejected" } as const;
-      for (const [json, status, expected] of invalidAdvances) {
+      for (const [json, status, fields] of invalidAdvances) {
         const when = `for an advance of ${JSON.stringify(json)}`;
         const response = await context.target.send({ ...request, json });
         expectStatus(context, id, response, status, when);
-        const { fields, message } = (response.json ?? {}) as { fields?: { path?: unknown }[]; message?: unknown };
-        const actual = Array.isArray(fields) ? fields.map(({ path }) => textOf(path)).toSorted() : [];
-        same(context, "error-code.fields", { what: `fields ${when}:`, actual, expected }, response);
-        const isNamed = expected.every((field) => new RegExp(`\\b${field}\\b`).test(textOf(message)));
-        const wanted = `a message that names ${expected.join(" and ")} ${when}`;
-        shows(context, "error-body.names-fields", response, isNamed, wanted);
+        expectFields(context, response, fields, when);
       }
     },
   ),
@@ -158,12 +151,12 @@ export const checks: readonly Check[] = [
         expectStatus(context, id, await rotateSecond(context), 200, "for a rotation");
       const isSame = equal(dataOf(await readSecret(context)), dataOf(own));
       const expected = "the same current and previous secrets of the first merchant";
-      holds(context, "signature.rotation-own", isSame, expected, "the secrets have changed");
+      context.judge("signature.rotation-own", isSame, expected, ["the secrets have changed"]);
       const expectPrevious = async (count: number, when: string) => {
         const response = await readSecret(context, "second");
         const { previousSecrets } = dataOf(response);
         const actual = Array.isArray(previousSecrets) ? previousSecrets.length : "no list";
-        same(context, id, { what: `previous secrets ${when}:`, actual, expected: count }, response);
+        same(context, id, `previous secrets ${when}:`, actual, count, response);
       };
       await expectPrevious(5, "after seven rotations");
       if (!hasControl(context.options, "clock")) return;
@@ -179,7 +172,7 @@ export const checks: readonly Check[] = [
     const another = await verifyDisbursement(context, other.reference, { key: "second" });
     const [first, second] = [record, another].map((each) => (dataOf(each)["customer"] as { id?: unknown })?.id);
     const ok = typeof first === "string" && typeof second === "string" && first !== second;
-    holds(context, id, ok, "a different customer.id", "the same or none", [record, another]);
+    context.judge(id, ok, "a different customer.id", ["the same or none"], [record, another]);
   }),
   judges("sandbox.clock-own-records", { pays: 1, needs: [...webhooks, "clock", "second-key"] }, async (context, id) => {
     const move = async (to: { seconds: number } | { to: string }, key: "own" | "second") =>
@@ -191,8 +184,7 @@ export const checks: readonly Check[] = [
     const expectState = async (when: string, expected: { status: string; attempts: number }) => {
       const response = await verifyCheckout(context, textOf(dataOf(created)["reference"]), { key: "second" });
       const { status, createdAt } = dataOf(response);
-      const actual = { status, attempts: box.received.length };
-      same(context, id, { what: `checkout and webhook ${when}:`, actual, expected }, response);
+      same(context, id, `checkout and webhook ${when}:`, { status, attempts: box.received.length }, expected, response);
       return Date.parse(textOf(createdAt));
     };
     const createdAt = await expectState("before", { status: "pending", attempts: 2 });
@@ -213,12 +205,11 @@ export const checks: readonly Check[] = [
     for (const list of ["/sandbox/events?limit=1", "/sandbox/deliveries?status=ended&limit=1"]) {
       const whole = await get(context, `${list}&reference=${older.reference}`);
       const ends = listed(whole).length === 1 && dataOf(whole)["nextCursor"] === undefined;
-      shows(context, id, whole, ends, "one item and no nextCursor");
+      context.judge(id, ends, "one item and no nextCursor", whole);
       const first = await get(context, list);
       const second = await get(context, `${list}&cursor=${cursorOf(first)}`);
       const actual = [first, second].flatMap(listed).map(({ reference }) => reference);
-      const expected = [newer.reference, older.reference];
-      same(context, id, { what: "references on two pages:", actual, expected }, [first, second]);
+      same(context, id, "references on two pages:", actual, [newer.reference, older.reference], [first, second]);
     }
   }),
   judges("sandbox.cursors", { pays: 2, needs: [...logs, "second-key"] }, async (context, id) => {
@@ -237,11 +228,6 @@ export const checks: readonly Check[] = [
     const foreign = await finishCheckout(context, reference, "success", "second");
     expectStatus(context, id, foreign, 404, "for another merchant's checkout");
     const response = await verifyCheckout(context, reference);
-    same(
-      context,
-      id,
-      { what: "status afterwards:", actual: dataOf(response)["status"], expected: "pending" },
-      response,
-    );
+    same(context, id, "status afterwards:", dataOf(response)["status"], "pending", response);
   }),
 ];

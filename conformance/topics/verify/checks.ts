@@ -1,7 +1,7 @@
 // Checks the verification of a disbursement (§2.3, §4.2).
 import { exceeded } from "../../allowances/table.ts";
 import { judges, type Context, type Check } from "../../check.ts";
-import { expectData, expectStatus, holds, same, shows } from "../../steps/expect.ts";
+import { expectData, expectStatus, same } from "../../steps/expect.ts";
 import { disbursementBody, checkoutBody, someAddress } from "../../steps/bodies.ts";
 import { dataOf, is2xx } from "../../steps/responses.ts";
 import { get, pay, startCheckout, verifyDisbursement } from "../../steps/requests.ts";
@@ -44,7 +44,7 @@ export const checks: readonly Check[] = [
       expectStatus(context, "verify.found", response, 200, when, [created, response]);
       const record = dataOf(response);
       const known = ["pending", "success", "failed"].includes(record["status"] as string);
-      shows(context, "verify.status-known", response, known, "status pending, success or failed");
+      context.judge("verify.status-known", known, "status pending, success or failed", response);
       const { createdAt, updatedAt } = record;
       const areInstants = isInstant(createdAt) && isInstant(updatedAt);
       const times = `createdAt ${JSON.stringify(createdAt)}, updatedAt ${JSON.stringify(updatedAt)}`;
@@ -52,13 +52,13 @@ export const checks: readonly Check[] = [
       const { reference, merchantsReference, amount, fee, country, currency } = recordOf(body, dataOf(created));
       const expected = { reference, merchantsReference, amount, fee, country, currency };
       const actual = Object.fromEntries(Object.keys(expected).map((field) => [field, record[field]]));
-      same(context, "verify.agrees-with-create", { what: "record", actual, expected }, [created, response]);
+      same(context, "verify.agrees-with-create", "record", actual, expected, [created, response]);
       const kept = (record["customer"] as { phoneNumber?: unknown } | undefined)?.phoneNumber === body["phoneNumber"];
       const number = "the recipient's phone number as it was sent";
-      holds(context, "verify.customer", kept, number, "a different number, or none", response);
+      context.judge("verify.customer", kept, number, ["a different number, or none"], response);
       const { webhookURL: shown } = record;
-      shows(context, "verify.record-shape", response, typeof shown === "string", "webhookURL, a string");
-      same(context, "verify.webhook-address", { what: "webhookURL", actual: shown, expected: webhookURL }, response);
+      context.judge("verify.record-shape", typeof shown === "string", "webhookURL, a string", response);
+      same(context, "verify.webhook-address", "webhookURL", shown, webhookURL, response);
     },
   ),
   judges(
@@ -78,7 +78,7 @@ export const checks: readonly Check[] = [
       const none = "no disbursement for the reference of a checkout";
       for (const other of referencesOf(checkout).slice(0, 3)) {
         const response = await verifyDisbursement(context, other);
-        shows(context, "verify.found", response, !is2xx(response), none, [checkout, response]);
+        context.judge("verify.found", !is2xx(response), none, response, [checkout, response]);
       }
     },
   ),

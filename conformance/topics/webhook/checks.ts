@@ -4,7 +4,7 @@ import { judges, type Context, type Check } from "../../check.ts";
 import { hasControl } from "../../run-options.ts";
 import type { Notification } from "../../target/receiver.ts";
 import { shapeOf, checkoutStatus, ended, noneEnded, textsIn } from "../../steps/checkouts.ts";
-import { respondWith } from "../deliveries/checks.ts";
+import { respondWith } from "../../steps/deliveries.ts";
 import { arrived, eventName, expectArrival, expectNotification, first, mailbox } from "../../steps/notifications.ts";
 import { checkoutBody } from "../../steps/bodies.ts";
 import { dataOf } from "../../steps/responses.ts";
@@ -78,7 +78,7 @@ async function* judgeOutcome(context: Context, id: RequirementId, phoneNumber: s
   const { box, data, seen, reference, isTold } = yield* notified(context, phoneNumber);
   if (data.status !== status) otherStatus(context, id, status, data.status);
   else if (await expectArrival(context, id, box, `a notification for the payout with status ${status}`))
-    context.judge(id, isTold, "a notification before the payout is verified", "none until then", context.responses);
+    context.judge(id, isTold, "a notification before the payout is verified", "none until then");
   const notification = await first(context, box);
   // Verify the payout at once, for life.ends-as-notified, which judges that the outcome can be retrieved as soon as it
   // is notified.
