@@ -26,7 +26,7 @@ export function blocksOf(markdown: string): Block[] {
   /** The comment or paragraph directly before. */
   let before = "";
   let section = 0;
-  walkTokens(lexer(markdown), (token) => {
+  void walkTokens(lexer(markdown), (token) => {
     if (token.type === "paragraph" || (token.type === "html" && token["block"])) before = token.raw;
     if (token.type === "heading") section += 1;
     if (token.type === "code") {
