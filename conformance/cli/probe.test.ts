@@ -109,13 +109,13 @@ test("a live service is not asked for a sandbox, nor for a record without the ke
   ]);
 });
 
-/** Measured in complete runs, or earlier in runs whose checks were not side by side. */
+/** Measured in complete runs. */
 test.each([
   [3, "core", "none", 1, 6],
   [34, "core", "reject", 250, 120],
   [87, "core", "money", 2, 25],
   [87, "core", "money", 150, 67],
-  [209, "extended", "money", 2, 44],
+  [209, "extended", "money", 2, 29],
 ] as const)("the time of %i checks (%s, %s) at %i ms is estimated within a half: %i s", (...run) => {
   const [checks, profile, effects, latencyMs, seconds] = run;
   const estimate = estimatedSeconds(checks, { profile, effects, linger: 16 }, latencyMs);

@@ -19,11 +19,12 @@ const mayShare = ({ phase, alone, needs = [] }: Check, { interactive }: RunOptio
 /**
  * Returns the checks that run next: those of the same phase that may run side by side, otherwise the first one. If a
  * target must refuse what a run sends (`--effects reject`), the first accepted request ends the run, so that nothing else
- * may be in transit.
+ * may be in transit. The extended profile judges time, lists and settings of the merchant, which belong to one check at a
+ * time.
  */
 export function nextOf(left: readonly Check[], options: RunOptions, budget: Budget): readonly Check[] {
   const [first] = left;
-  if (options.effects !== "money" || first?.phase !== undefined) return left.slice(0, 1);
+  if (options.profile !== "core" || options.effects !== "money" || first?.phase !== undefined) return left.slice(0, 1);
   const sharing = left.filter((check) => mayShare(check, options));
   const costs = sharing.map((check) => costOf(check, options));
   const payouts = costs.reduce((total, cost) => total + cost.payouts, 0);
