@@ -14,6 +14,7 @@ import {
   type Operations,
 } from "./calls.ts";
 import { handles, responses } from "./changes.ts";
+import type { Changeable } from "../model/merchant.ts";
 import type { Ask, Call, How, Reply, World } from "./fault.ts";
 import { dataOf, isAccepted, isError, refusal, withData } from "./replies.ts";
 
@@ -198,4 +199,21 @@ export async function notify(url: string | undefined) {
   if (url === undefined || !URL.canParse(url)) return;
   const body = JSON.stringify({ event: "disbursement.failed" });
   await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body }).catch(() => undefined);
+}
+
+/** Holds work back until the clock of the merchant's account is moved. */
+export function untilAdvance() {
+  const waiting: (() => void)[] = [];
+  let isMoving = false;
+  return {
+    hold: (work: () => void) => (isMoving ? work() : void waiting.push(work)),
+    advancing: (account: Changeable): Pick<Changeable, "advanceTo"> => ({
+      async advanceTo(time) {
+        isMoving = true;
+        for (const work of waiting.splice(0)) work();
+        await account.advanceTo(time);
+        isMoving = false;
+      },
+    }),
+  };
 }

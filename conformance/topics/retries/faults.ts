@@ -1,5 +1,6 @@
 // Servers that retry webhooks too often, too rarely or at the wrong time, or misread a receiver's response (D13).
 import { also, type Faults } from "../../broken/fault.ts";
+import { untilAdvance } from "../../broken/memory.ts";
 import { refusal, withHeader } from "../../broken/replies.ts";
 import { changesOutcome, delivers, receives, receivesStatus } from "../../broken/webhooks.ts";
 
@@ -43,21 +44,13 @@ export const faults: Faults = {
   }),
   "retries.real-time: Webhooks are repeated only when the clock is moved.": () => {
     const sent = new Set<string>();
-    const waiting: (() => void)[] = [];
-    let isMoving = false;
+    const { hold, advancing } = untilAdvance();
     return {
-      merchant: (account) => ({
-        async advanceTo(time) {
-          isMoving = true;
-          for (const send of waiting.splice(0)) send();
-          await account.advanceTo(time);
-          isMoving = false;
-        },
-      }),
+      merchant: advancing,
       async webhook(message, deliver) {
         const isRepeat = sent.has(message.event.id);
         sent.add(message.event.id);
-        if (isRepeat && !isMoving) await new Promise<void>((send) => waiting.push(send));
+        if (isRepeat) await new Promise<void>(hold);
         return deliver(message);
       },
     };

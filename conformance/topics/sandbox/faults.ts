@@ -13,6 +13,7 @@ import {
   responses,
 } from "../../broken/changes.ts";
 import { hasNoKey, isOf, isOfSecond, keyOf, withKey, type Fields } from "../../broken/calls.ts";
+import { untilAdvance } from "../../broken/memory.ts";
 import { isAccepted, refusal, withStatus } from "../../broken/replies.ts";
 
 const advance = "advanceClock";
@@ -52,17 +53,11 @@ export const faults: Faults = {
     }),
   ),
   "sandbox.time-passes: Payments end only when the clock is moved.": () => {
-    const waiting: (() => void)[] = [];
-    let isMoving = false;
+    const { hold, advancing } = untilAdvance();
     return {
       merchant: (account) => ({
-        async advanceTo(time) {
-          isMoving = true;
-          for (const finish of waiting.splice(0)) finish();
-          await account.advanceTo(time);
-          isMoving = false;
-        },
-        finish: (...which) => (isMoving ? account.finish(...which) : void waiting.push(() => account.finish(...which))),
+        ...advancing(account),
+        finish: (...which) => hold(() => account.finish(...which)),
       }),
     };
   },
