@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { LineCounter, parseDocument } from "yaml";
-import { CannotRun } from "../results.ts";
 
 /** A limit on the number of payouts in a period. */
 export type Velocity = { payouts: number; seconds: number; per: "recipient" | "merchant" };
@@ -86,15 +85,16 @@ function problemOfCharacters(
   }
 }
 
-/** @throws CannotRun that lists everything that is wrong with the file, one line each */
+/** @throws SyntaxError that lists everything that is wrong with the file, one line each */
 export function readDeclaration(text: string): Declaration {
   const document = parseDocument(text, { lineCounter: new LineCounter(), prettyErrors: true });
-  if (document.errors.length > 0) throw new CannotRun(document.errors.map(({ message }) => message.trim()).join("\n"));
+  if (document.errors.length > 0)
+    throw new SyntaxError(document.errors.map(({ message }) => message.trim()).join("\n"));
   const given: unknown = document.toJS({ maxAliasCount: 0 }) ?? {};
-  if (!ajv.validate(schema, given)) throw new CannotRun((ajv.errors ?? []).map(problemOf).join("\n"));
+  if (!ajv.validate(schema, given)) throw new SyntaxError((ajv.errors ?? []).map(problemOf).join("\n"));
   const problems = (["referenceCharacters", "referenceEnds"] as const).flatMap(
     (field) => problemOfCharacters(field, given as Declaration) ?? [],
   );
-  if (problems.length > 0) throw new CannotRun(problems.join("\n"));
+  if (problems.length > 0) throw new SyntaxError(problems.join("\n"));
   return given as Declaration;
 }

@@ -19,7 +19,7 @@ export type Option = {
   required?: string;
   /** True if the option may be given more than once. */
   many?: true;
-  /** Returns what the value means. Throws `CannotRun`, or an error of a file; by default the value is a text. */
+  /** Returns what the value means. Throws `CannotRun`, a `SyntaxError` or an error of a file; by default the value is a text. */
   read?: (value: string) => unknown;
   /**
    * Returns the shell word that gives the value to a command that repeats the run; by default the value itself. `false`
@@ -107,7 +107,7 @@ export function readFlags<T extends Options>(args: readonly string[], options: T
     try {
       return read ? read(value) : value;
     } catch (error) {
-      if (!(error instanceof CannotRun || isSystemError(error))) throw error;
+      if (!(error instanceof CannotRun || error instanceof SyntaxError || isSystemError(error))) throw error;
       faults.push(...error.message.split("\n").map((problem) => `--${name}: ${problem}`));
       return undefined;
     }
