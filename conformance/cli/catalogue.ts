@@ -123,9 +123,9 @@ export function explain(id: string): CommandResult {
     const scenario = scenarioLines(id);
     if (scenario.length > 0) return rendered([id, ...scenario]);
     const names = [...all, ...sides.flatMap((side) => guides[side].scenarios)].map((each) => each.id);
-    throw new OptionsError([
+    throw new OptionsError(
       `There is no requirement or scenario ${JSON.stringify(id)}.${didYouMean(id, names)} See certify list.`,
-    ]);
+    );
   }
   const { profile } = requirement;
   return rendered([
