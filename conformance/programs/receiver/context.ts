@@ -89,6 +89,9 @@ const mostSilent = 3;
 const isSilence = ({ status, failure = "" }: Outcome) =>
   status === undefined && /^no response|ECONNREFUSED/.test(failure);
 
+/** Returns the text of `webhook-timestamp` for a time some seconds from now. */
+export const secondsIn = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
+
 export const countText = (count: number) =>
   count === 0 ? "no effect" : count === 1 ? "one effect" : `${count} effects`;
 
@@ -168,9 +171,12 @@ export class Context {
     return Array.from({ length: count }, () => this.event());
   }
 
-  /** Signs a body for an event as the service does, at the current time plus `offset` seconds. */
-  stamp({ id }: Event, body: Buffer, offset = 0, secret = this.secrets[0]!): Stamp {
-    const timestamp = String(Math.floor(Date.now() / 1000) + offset);
+  /** Signs a body for an event as the service does, or with another id, time or secret. */
+  stamp(
+    event: Event,
+    body: Buffer,
+    { id = event.id, timestamp = secondsIn(0), secret = this.secrets[0]! } = {},
+  ): Stamp {
     return { id, timestamp, signature: signatureOf(secret, id, timestamp, body) };
   }
 

@@ -1,6 +1,6 @@
 // Genuine events: they must be acknowledged and take effect once, with the values that they state.
-import type { Context } from "./context.ts";
-import { accepted, resigned, type Scenario, scenario } from "./scenario.ts";
+import { secondsIn, type Context } from "./context.ts";
+import { accepted, resigned, signing, type Scenario, scenario } from "./scenario.ts";
 import { isSuccess } from "./send.ts";
 import { bodyOf, eventNames, type Data, type Event } from "./webhook.ts";
 
@@ -105,7 +105,7 @@ export const eventScenarios: Scenario[] = [
     for (const [index, name] of eventNames.entries()) {
       const createdAt = new Date(Date.now() - index * 3_600_000).toISOString();
       const event = context.event(name, { createdAt, updatedAt: createdAt });
-      await context.accepts(event, ({ body }) => context.stamp(event, body, -10 * index));
+      await context.accepts(event, (genuine) => signing(genuine, { timestamp: secondsIn(-10 * index) }));
     }
   }),
   scenario(

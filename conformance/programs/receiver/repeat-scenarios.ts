@@ -1,8 +1,8 @@
 // Events that arrive more than once, because the service retries until it receives a 2xx response.
-import type { Context, Sent } from "./context.ts";
-import { type Scenario, scenario } from "./scenario.ts";
+import { secondsIn, type Context, type Sent } from "./context.ts";
+import { signing, type Scenario, scenario } from "./scenario.ts";
 import { isFinal, isSuccess } from "./send.ts";
-import { bodyOf, type Event } from "./webhook.ts";
+import type { Event } from "./webhook.ts";
 
 const judgeAcknowledged = (context: Context, sent: Sent) =>
   context.judgeStatus(sent, isSuccess(sent), "a 2xx response to the repetition");
@@ -163,9 +163,8 @@ const remembers = "receiver.remembers";
 export const repeatScenarios: Scenario[] = [
   scenario("receiver.once-in-turn", "repeated", "An event four times, twice with each signature", async (context) => {
     const event = context.event();
-    const body = bodyOf(event);
-    for (const stamp of [-6, -6, 0, 0].map((offset) => context.stamp(event, body, offset))) {
-      await judgeRepeat(context, event, await context.post(event, () => stamp));
+    for (const timestamp of [-6, -6, 0, 0].map(secondsIn)) {
+      await judgeRepeat(context, event, await context.post(event, (genuine) => signing(genuine, { timestamp })));
     }
   }),
   scenario("receiver.once-at-once", "at-once", `${races} events, each eight times at once`, async (context) => {

@@ -1,5 +1,5 @@
 // Headers and requests that are unusual, incomplete or hostile.
-import type { Altered } from "./context.ts";
+import { secondsIn, type Altered } from "./context.ts";
 import { accepted, refused, resigned, signing, type Scenario, scenario } from "./scenario.ts";
 import { isSuccess, type Header } from "./send.ts";
 import { bodyOf, type Stamp } from "./webhook.ts";
@@ -100,10 +100,7 @@ export const requestScenarios: Scenario[] = [
         const event = context.event();
         await context.accepts(event);
         const other = context.event();
-        const second: Stamp = {
-          ...context.stamp(other, bodyOf(other)),
-          timestamp: String(Math.floor(Date.now() / 1000) + 1),
-        };
+        const second = context.stamp(other, bodyOf(other), { timestamp: secondsIn(1) });
         const header: Header = [stampNames[field], second[field]];
         for (const isFirst of [true, false]) {
           const sent = await context.post(event, () => ({

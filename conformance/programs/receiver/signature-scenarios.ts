@@ -1,5 +1,5 @@
 // Events that are forged, altered or stale, and genuine events with unusual signatures.
-import type { Altered, Change, Genuine } from "./context.ts";
+import { secondsIn, type Altered, type Change, type Genuine } from "./context.ts";
 import { accepted, refused, resigned, signing, type Scenario, scenario } from "./scenario.ts";
 import { describe } from "./send.ts";
 import { bodyOf, keyOf, macOf, type Event } from "./webhook.ts";
@@ -47,7 +47,7 @@ const droppedBytes: Record<string, (body: Buffer) => Buffer> = {
 const signedAt =
   (offset: number): Change =>
   (genuine) =>
-    signing(genuine, { timestamp: String(Number(genuine.timestamp) + offset) });
+    signing(genuine, { timestamp: secondsIn(offset) });
 
 /** Sends another body under the signature of the genuine body. */
 const withBody =
@@ -204,7 +204,7 @@ export const signatureScenarios: Scenario[] = [
     [0, 1].map(
       (index) =>
         ({ context, event, body }) =>
-          context.stamp(event, body, 0, context.secrets[index]),
+          context.stamp(event, body, { secret: context.secrets[index] }),
     ),
   ),
   scenario(
