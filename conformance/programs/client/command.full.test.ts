@@ -87,7 +87,7 @@ describe("a run", () => {
     const text = renderTerminal(report, { color: false });
     expect(text).toContain("Re-run these: npx --no -- certify client --only client.paid-is-true --seed 4");
     expect(text).toMatch(/ --command good --scenario (calm,exists|exists,calm)\n/);
-    expect(() => options("--jobs", "0")).toThrow("--jobs must be a whole number from 1");
+    expect(() => options("--jobs", "0")).toThrow("--jobs: must be a whole number from 1");
   });
 
   test("shows the requests of a scenario without the key and the phone numbers", async () => {

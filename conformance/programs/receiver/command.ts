@@ -1,8 +1,8 @@
 // Implements `certify receiver`, which judges a program that receives webhooks.
 import { randomBytes } from "node:crypto";
 import { isLoopback } from "../../cli/probe.ts";
-import { helpOf, InvalidValue, names, readFlags, repeatWords, whole, type Options } from "../../cli/flags.ts";
-import type { Report } from "../../results.ts";
+import { helpOf, names, readFlags, repeatWords, whole, type Options } from "../../cli/flags.ts";
+import { CannotRun, type Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
 import { runSide, sideOptions, sideOptionsOf } from "../command.ts";
 import { defaultLimits, runReceiver, scenarios } from "./run.ts";
@@ -12,7 +12,7 @@ import { effectsFromCommand, effectsFromUrl, outageOf, startSubject, type Subjec
 function receiverUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.hash) return value;
-  throw new InvalidValue(" must be an http or https URL without user or fragment");
+  throw new CannotRun("must be an http or https URL without user or fragment");
 }
 
 /** Reads types of events, each a name or a product followed by `.*`. */
@@ -22,7 +22,7 @@ function events(value: string): string[] {
     const meant = eventNames.filter((name) => name === pattern || (start !== undefined && name.startsWith(start)));
     if (meant.length > 0) return meant;
     const known = eventNames.join(", ");
-    throw new InvalidValue(`: no event of the contract is ${JSON.stringify(pattern)}. Its events: ${known}`);
+    throw new CannotRun(`no event of the contract is ${JSON.stringify(pattern)}. Its events: ${known}`);
   });
 }
 
