@@ -30,7 +30,7 @@ const speedup = 4;
 const startSeconds = 3;
 
 /** Compares this machine's clock with the Date header, which has a resolution of one second. */
-export function examineClock(date: string | undefined, now: Date): Point {
+function examineClock(date: string | undefined, now: Date): Point {
   const skewMs = Date.parse(date ?? "") - now.getTime();
   if (!Number.isFinite(skewMs)) return ok("clock", "unknown: the response has no Date header");
   if (Math.abs(skewMs) <= mostSkewMs) return ok("clock", "agrees with the target's, within 30 s");

@@ -21,11 +21,10 @@ function factsOf(attempts: { mailbox?: string; number?: string; status?: string;
     const exchange = { at: at.toISOString() };
     const response = { request, status: refused, json: { data }, exchange } as unknown as TargetResponse;
     histories.see(response);
-    const attempt = { kind: "disbursement", request, sent: json, key: "own", response, status: refused, at, mailbox };
-    return attempt as Attempt & { status: number };
+    return { kind: "disbursement", sent: json, key: "own", response, at, mailbox } as const;
   });
-  const { records = [], refusals = [] } = Object.groupBy(made, ({ status }) =>
-    status === 200 ? "records" : "refusals",
+  const { records = [], refusals = [] } = Object.groupBy(made, ({ response }) =>
+    response.status === 200 ? "records" : "refusals",
   );
   return { records, refusals, uncertain: [], histories, answered: () => undefined };
 }

@@ -2,7 +2,7 @@
 // (§6), so a value counts only where it can be recognised: a reference anywhere, other fields by the interface's names
 // in an object that belongs to one record.
 import type { Notification } from "../target/receiver.ts";
-import type { Attempt, Facts, RecordFact } from "./facts.ts";
+import type { Attempt, Facts } from "./facts.ts";
 import { isFinal, merchantOf, type Fields, type History } from "./history.ts";
 import { dataOf } from "../target/exchange.ts";
 import { textOf } from "../target/values.ts";
@@ -84,7 +84,7 @@ export function misdirected(facts: Facts, notifications: readonly Notification[]
     const refused = withMailboxOf(notification, facts.refusals);
     const evidence = [...owners, ...refused].map(({ response }) => response);
     if (owners.length === 0) {
-      const actual = `for a request refused with ${refused[0]?.status}, ${describe(notification)}`;
+      const actual = `for a request refused with ${refused[0]?.response.status}, ${describe(notification)}`;
       return refused.length > 0 ? [{ actual, evidence }] : [];
     }
     if (!isAsGiven(notification, owners))
@@ -184,7 +184,7 @@ export const unreadable = (notifications: readonly Notification[]): Notification
   );
 
 /** A final status that a response stated of a record. */
-type End = { record: RecordFact; status: string };
+type End = { record: Attempt; status: string };
 
 function mayState({ json }: Notification, status: string): boolean {
   const stated = strings(json).filter(([name]) => name === "status");
@@ -212,7 +212,7 @@ export function notNotified(
   notifications: readonly Notification[],
   kind: Attempt["kind"],
   mayBeStale = false,
-): { due: number; lost: RecordFact[] } {
+): { due: number; lost: Attempt[] } {
   const received = Map.groupBy(notifications, ({ box }) => box);
   const due = facts.records
     .filter((record) => record.kind === kind && record.mailbox !== undefined)

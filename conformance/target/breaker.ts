@@ -7,7 +7,6 @@ export const defaultPatienceMs = 3000;
 
 const pauseMs = 500;
 const probeMs = 5000;
-const mostProbes = 8;
 
 /**
  * A gateway sends these statuses if it cannot reach the service behind it. A service that is shutting down sends 503.
@@ -36,12 +35,11 @@ export function createBreaker(patienceMs: number, timeoutMs: number, { probe, no
 
   async function confirm(): Promise<boolean> {
     const end = now().getTime() + patienceMs;
-    for (let count = 0; count < mostProbes; count += 1) {
+    do {
       const status = await probe(Math.min(timeoutMs, probeMs));
       if (!looksDead({ request: probeRequest, status })) return true;
       await sleep(pauseMs);
-      if (now().getTime() >= end) return false;
-    }
+    } while (now().getTime() < end);
     return false;
   }
 

@@ -175,19 +175,12 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const exchange = recorder.beginForeign(request, url);
     const opening = await openingOf(url, base, deps.lookup ?? systemLookup);
     const { timeoutMs } = options;
+    const headers = merchant.browserHeaders({ Host: url.host });
     const result =
       "refusal" in opening
         ? { failure: opening.refusal, unreachable: true }
-        : await deps.http.send({
-            origin: url,
-            path,
-            method,
-            headers: merchant.browserHeaders({ Host: url.host }),
-            timeoutMs,
-            isForeign: true,
-            ...opening,
-          });
-    recorder.endForeign(exchange, result);
+        : await deps.http.send({ origin: url, path, method, headers, timeoutMs, isForeign: true, ...opening });
+    recorder.end(exchange, result, true);
     return responseOf(request, exchange, result);
   }
 
