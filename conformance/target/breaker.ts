@@ -2,9 +2,8 @@
 // harmless request until one gets a response or the patience ends.
 import type { TargetRequest, TargetResponse } from "./exchange.ts";
 
-/** How long a target may fail every probe before the run stops, in milliseconds. */
-export const defaultPatienceMs = 3000;
-
+/** How long a target may fail every probe before the run stops. */
+const patienceMs = 3000;
 const pauseMs = 500;
 const probeMs = 5000;
 
@@ -30,7 +29,7 @@ export type BreakerDeps = {
   sleep: (ms: number) => Promise<void>;
 };
 
-export function createBreaker(patienceMs: number, timeoutMs: number, { probe, now, sleep }: BreakerDeps) {
+export function createBreaker(timeoutMs: number, { probe, now, sleep }: BreakerDeps) {
   let confirming: Promise<boolean> | undefined;
 
   async function confirm(): Promise<boolean> {
