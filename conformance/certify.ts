@@ -22,7 +22,7 @@ async function main(args: readonly string[]): Promise<number> {
     return exitCode;
   } catch (error) {
     if (error instanceof OptionsError)
-      complain(`${error.faults.join("\n")}\n\n${usageOf(name)}. Run with --help to see every option.`);
+      complain(`${error.message}\n\n${usageOf(name)}. Run with --help to see every option.`);
     else complain(error instanceof CannotRun ? error.message : error);
     return 2;
   }

@@ -214,8 +214,6 @@ export function given(ok: unknown, expected: string, response: TargetResponse): 
 /** A rule for every response of a run, whichever check sent the request. */
 export type Watch = {
   id: RequirementId;
-  /** Describes, for people, a response that follows the rule. */
-  expected: string;
   applies(response: TargetResponse): boolean;
   /** Returns the faults of a response; an empty array if it follows the rule. */
   faults(response: TargetResponse, validator: (schema: string) => Validator): string[];

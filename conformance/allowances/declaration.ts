@@ -32,16 +32,6 @@ export type Declaration = {
   settlementSeconds?: number;
 };
 
-/** Thrown for an invalid declaration. `problems` lists everything that must be fixed. */
-export class DeclarationError extends Error {
-  readonly problems: string[];
-  constructor(problems: string[]) {
-    super(problems.join("\n"));
-    this.name = "DeclarationError";
-    this.problems = problems;
-  }
-}
-
 export const schemaFile = fileURLToPath(new URL("certify.schema.json", import.meta.url));
 
 type Property = { description: string; minimum?: number };
@@ -95,15 +85,16 @@ function problemOfCharacters(
   }
 }
 
-/** @throws DeclarationError that lists everything that is wrong with the file */
+/** @throws SyntaxError that lists everything that is wrong with the file, one line each */
 export function readDeclaration(text: string): Declaration {
   const document = parseDocument(text, { lineCounter: new LineCounter(), prettyErrors: true });
-  if (document.errors.length > 0) throw new DeclarationError(document.errors.map(({ message }) => message.trim()));
+  if (document.errors.length > 0)
+    throw new SyntaxError(document.errors.map(({ message }) => message.trim()).join("\n"));
   const given: unknown = document.toJS({ maxAliasCount: 0 }) ?? {};
-  if (!ajv.validate(schema, given)) throw new DeclarationError((ajv.errors ?? []).map(problemOf));
+  if (!ajv.validate(schema, given)) throw new SyntaxError((ajv.errors ?? []).map(problemOf).join("\n"));
   const problems = (["referenceCharacters", "referenceEnds"] as const).flatMap(
     (field) => problemOfCharacters(field, given as Declaration) ?? [],
   );
-  if (problems.length > 0) throw new DeclarationError(problems);
+  if (problems.length > 0) throw new SyntaxError(problems.join("\n"));
   return given as Declaration;
 }

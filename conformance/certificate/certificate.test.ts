@@ -1,19 +1,26 @@
+// Tests the certificates that `publish` writes, and what `certify verify` says about them.
 import { generateKeyPairSync } from "node:crypto";
-import { decodeJwt, SignJWT, UnsecuredJWT } from "jose";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { decodeJwt, SignJWT, UnsecuredJWT } from "jose";
+import { afterAll, expect, test, vi } from "vitest";
+import { makeFolder, publish } from "../cli/reporting.ts";
 import { verify } from "../cli/verify.ts";
+import { openapiFile, specSha256 } from "../contract/contract.ts";
 import { hostile, requirement, sampleReport } from "../testing/sample-report.ts";
 import { weakenedBy } from "../report/scope.ts";
 import type { Conditions, Report } from "../results.ts";
 import { referencesOf, seedOf } from "./challenge.ts";
 import { sha256, suiteSha256 } from "./hashes.ts";
-import { NotCertified, signCertificate } from "./sign.ts";
+import { readPrivateKey, writeKeyPair } from "./keys.ts";
+import { signCertificate } from "./sign.ts";
 
-const { privateKey, publicKey } = generateKeyPairSync("ed25519");
-const other = generateKeyPairSync("ed25519");
+const folder = mkdtempSync(join(tmpdir(), "certify-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const at = (name: string) => join(folder, name);
+writeKeyPair(at("key"));
+const privateKey = readPrivateKey(at("key"));
 const now = new Date("2026-11-20T12:00:00Z");
 const challenge = "9f1c-partner-nonce";
 const passed = [requirement("create.echo", "pass"), requirement("phone.422", "warn", { level: "should" })];
@@ -26,9 +33,23 @@ const sound = (over: Partial<Report> = {}, results = passed) =>
 const signed = (report = sound(), key = privateKey, text = JSON.stringify(report)) =>
   signCertificate(report, text, { key, now });
 
+/** Writes the files of a run that asked for a certificate. Returns the exit code and what was printed to stderr. */
+async function published(report: Report) {
+  vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  vi.spyOn(console, "log").mockImplementation(() => undefined);
+  const error = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const exitCode = await publish(report, { folder: at("report"), signingKey: privateKey }, now);
+  const complaint = error.mock.calls.join("\n");
+  vi.restoreAllMocks();
+  return { exitCode, complaint, files: readdirSync(at("report")).toSorted() };
+}
+makeFolder({ folder: at("report") });
+const files = ["junit.xml", "report.html", "report.json", "summary.md"];
+
 test("a certificate states what was judged, when and with what, and what weakened the run", async () => {
   const report = sound({}, [...passed, requirement("webhook.failed", "not-applicable", { section: "§6" })]);
-  expect(decodeJwt(await signed(report))).toEqual({
+  expect(await published(report)).toEqual({ exitCode: 0, complaint: "", files: ["certificate.jws", ...files] });
+  expect(decodeJwt(readFileSync(at("report/certificate.jws"), "utf8").trim())).toEqual({
     sub: "https://sandbox.example",
     iat: now.getTime() / 1000,
     nbf: Date.parse("2026-11-20T10:00:18Z") / 1000,
@@ -48,36 +69,36 @@ test("a certificate states what was judged, when and with what, and what weakene
       spec: report.specSha256,
       suite: suiteSha256(),
       results: expect.stringMatching(/^[0-9a-f]{64}$/),
-      report: sha256(JSON.stringify(report)),
+      report: sha256(readFileSync(at("report/report.json"))),
       exchanges: report.exchangesSha256,
     },
   });
 });
 
-const leftOut = (code: "effects" | "only" | "stopped" | "caller") =>
-  sampleReport([requirement("a", "not-applicable", { reason: { code, text: "Not now." } })]);
+const leftOut = (code: "effects" | "only" | "stopped" | "caller", verdict: "pass" | "not-applicable") =>
+  sampleReport([requirement("a", verdict, { reason: { code, text: "Not now." } })]);
 
-test.each<[string, Report, RegExp]>([
-  ["failed", sampleReport([requirement("create.echo", "fail")]), /verdict is failed.*create.echo: fail/],
-  ["passed in part", sampleReport([], { verdict: "passed-partially" }), /verdict is passed-partially/],
-  ["was not completed", sampleReport([], { verdict: "error", errors: ["unreachable"] }), /the suite reported errors/],
-  ["selected a part", sampleReport([], { only: ["create.echo"] }), /--only/],
-  ["could not run something", sampleReport([requirement("a", "could-not-run")]), /a: could-not-run/],
-  ["hides a failure", sampleReport([requirement("a", "fail")], { verdict: "certified" }), /a: fail/],
-  ["has a must with a warning", sampleReport([requirement("a", "warn")]), /a: warn/],
-  ...(["effects", "only", "stopped", "caller"] as const).map((code): [string, Report, RegExp] => {
-    return [`left something out (${code})`, leftOut(code), /a was not fully judged/];
+test.each<[string, Report, 1 | 2, RegExp]>([
+  ["failed", sampleReport([requirement("create.echo", "fail")]), 1, /verdict is failed.*create.echo: fail/],
+  ["passed in part", sampleReport([], { verdict: "passed-partially" }), 1, /verdict is passed-partially/],
+  ["was not completed", sampleReport([], { verdict: "error", errors: ["unreachable"] }), 2, /suite reported errors/],
+  ["selected a part", sampleReport([], { only: ["create.echo"] }), 1, /--only/],
+  ["could not run something", sampleReport([requirement("a", "could-not-run")]), 2, /a: could-not-run/],
+  ["hides a failure", sampleReport([requirement("a", "fail")], { verdict: "certified" }), 1, /a: fail/],
+  ["has a must with a warning", sampleReport([requirement("a", "warn")]), 1, /a: warn/],
+  ...(["effects", "only", "stopped", "caller"] as const).map((code): [string, Report, 1, RegExp] => {
+    return [`left something out (${code})`, leftOut(code, "not-applicable"), 1, /a was not fully judged/];
   }),
-  [
-    "judged something partially",
-    sampleReport([requirement("a", "pass", { reason: { code: "effects", text: "Not now." } })]),
-    /a was not fully judged/,
-  ],
-  ["gives no reason", sampleReport([requirement("a", "not-applicable", { reason: undefined })]), /without a reason/],
-  ["was not recorded", sampleReport([], { exchangesSha256: undefined }), /exchanges were not recorded/],
-])("a run that %s gets no certificate", async (_what, report, reason) => {
-  await expect(signed(report)).rejects.toThrow(NotCertified);
-  await expect(signed(report)).rejects.toThrow(reason);
+  ["judged something partially", leftOut("effects", "pass"), 1, /a was not fully judged/],
+  ["gives no reason", sampleReport([requirement("a", "not-applicable", { reason: undefined })]), 1, /without a reason/],
+  ["was not recorded", sampleReport([], { exchangesSha256: undefined }), 1, /exchanges were not recorded/],
+])("a run that %s leaves no certificate, not even an earlier one", async (_what, report, exitCode, reason) => {
+  writeFileSync(at("report/certificate.jws"), "of an earlier run");
+  expect(await published(report)).toEqual({ exitCode, complaint: expect.stringMatching(reason), files });
+});
+
+test("refuses a folder for the report that cannot be created", () => {
+  expect(() => makeFolder({ folder: at("key/report") })).toThrow("--report: ENOTDIR");
 });
 
 const { conditions } = sampleReport([]);
@@ -112,27 +133,39 @@ test("nothing weakens a usual run, and a client has no sandbox and a shorter tim
   expect(weakenedBy(sound({ ...client, ...under({ waits: { responseMs: 2001 } }) }))).toHaveLength(1);
 });
 
-const folder = mkdtempSync(join(tmpdir(), "certify-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-writeFileSync(join(folder, "key.pub"), publicKey.export({ type: "spki", format: "pem" }));
-
 /** Everything that a careful reader expects. */
 const careful =
   `--target https://sandbox.example/ --profile core --contract ${"ab".repeat(32)} ` +
   `--max-age 12h --challenge ${challenge} --require full`;
 
 /** Returns what `certify verify` says about a certificate, and the report if one is given. */
-async function verified(jws: string, { report, time = now }: { report?: string; time?: Date } = {}): Promise<string> {
-  writeFileSync(join(folder, "c.jws"), jws);
-  writeFileSync(join(folder, "report.json"), report ?? "");
-  const compared = report === undefined ? [] : ["--report", join(folder, "report.json")];
-  const args = [join(folder, "c.jws"), "--key", join(folder, "key.pub"), ...careful.split(" "), ...compared];
-  return (await verify(args, time)).text;
+async function verified(jws: string, { report, time = now }: { report?: string; time?: Date } = {}, args = careful) {
+  writeFileSync(at("c.jws"), jws);
+  writeFileSync(at("report.json"), report ?? "");
+  const compared = report === undefined ? [] : ["--report", at("report.json")];
+  const words = args.split(" ").filter(Boolean);
+  const { exitCode, text } = await verify([at("c.jws"), "--key", at("key.pub"), ...words, ...compared], time);
+  expect(exitCode).toBe(text.startsWith("VALID ") ? 0 : 1);
+  return text;
 }
 
 test("a certificate that is all that its reader expects is valid", async () => {
   const report = JSON.stringify(sound());
   expect(await verified(await signed(), { report })).toMatch(/^VALID [^]*\(matches the given report\)\n$/);
+  const contract = ["--contract", openapiFile, "--max-age", "90m"].join(" ");
+  expect(await verified(await signed(sound({ specSha256 })), {}, contract)).toMatch("--max-age: it states a run that");
+});
+
+test("says what a certificate states, what weakened the run, and what was not checked", async () => {
+  const results = [...passed, requirement("webhook.failed", "not-applicable")];
+  const report = sound(under({ headers: ["x-pilot"] }), results);
+  const text = await verified(await signed(report), {}, "--target https://sandbox.example");
+  expect(text).toMatch(/^VALID {2}c.jws\nTarget +https:\/\/sandbox.example\nScope +core · effects money/);
+  expect(text).toMatch(/^Weakened by headers were added to every request: x-pilot$/m);
+  expect(text).toMatch(/^Weakened by webhook.failed \(§4.1\) was not judged: The target has no payment page/m);
+  const [, open = ""] = text.split("Not checked. Each option would check the statement after it:\n");
+  const options = ["--report", "--profile", "--contract", "--max-age", "--challenge", "--require"];
+  expect(open.match(/(?<=^ {2})--\S+/gm)).toEqual(options);
 });
 
 test.each<[string, Partial<Report>, RegExp]>([
@@ -179,7 +212,11 @@ test.each<[string, () => Promise<string> | string, RegExp, Date?]>([
   ["edited: another target", () => edited({ sub: "https://a.example" }), /changed after it was signed/],
   ["edited: no signature", () => edited({}, { alg: "none" }), /algorithm none; only Ed25519/],
   ["with its signature cut off", async () => (await signed()).replace(/\.[^.]*$/, "."), /changed after it was signed/],
-  ["of another signer", () => signed(sound(), other.privateKey), /signed with a different key: .+ instead of /],
+  [
+    "of another signer",
+    () => signed(sound(), generateKeyPairSync("ed25519").privateKey),
+    /signed with a different key: .+ instead of /,
+  ],
   ["without a signature", () => new UnsecuredJWT({ sub: "x" }).encode(), /algorithm none; only Ed25519/],
   [
     "signed with a shared secret",
@@ -194,7 +231,9 @@ test.each<[string, () => Promise<string> | string, RegExp, Date?]>([
   ["that has expired", () => signed(), /expired on 2027-02-18T12:00:00.000Z/, new Date("2027-02-18T12:00:00Z")],
   ["that is not yet valid", () => signed(), /not valid before 2026-11-20T10:00:18/, new Date("2026-11-20T10:00:17Z")],
 ])("a certificate %s is refused", async (_what, jws, reason, time = now) => {
-  expect(await verified(await jws(), { time })).toMatch(reason);
+  const text = await verified(await jws(), { time });
+  expect(text).toMatch(reason);
+  expect(text.replaceAll("\n", "")).not.toMatch(/\p{Control}/u);
 });
 
 test.each<[string, Report, number | undefined, RegExp]>([

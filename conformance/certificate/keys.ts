@@ -26,12 +26,7 @@ export function writeKeyPair(file: string): void {
 }
 
 function readKey(file: string, kind: "private" | "public"): KeyObject {
-  let pem: string;
-  try {
-    pem = readFileSync(file, "utf8");
-  } catch (error) {
-    throw new CannotRun(`Cannot read the ${kind} key: ${(error as Error).message}`, { cause: error });
-  }
+  const pem = readFileSync(file, "utf8");
   if (kind === "public" && pem.includes("PRIVATE KEY")) {
     throw new CannotRun(`${file} is a private key. Keep it secret, and pass the public key (.pub) here.`);
   }
@@ -45,10 +40,10 @@ function readKey(file: string, kind: "private" | "public"): KeyObject {
   throw new CannotRun(`${file} is a key of type ${key.asymmetricKeyType}; certificates need Ed25519.`);
 }
 
-/** Reads an Ed25519 private key (PKCS #8, PEM). @throws CannotRun if the file is not such a key */
+/** Reads an Ed25519 private key (PKCS #8, PEM). @throws CannotRun, or the error of a file that cannot be read */
 export const readPrivateKey = (file: string): KeyObject => readKey(file, "private");
 
-/** Reads an Ed25519 public key (SPKI, PEM). @throws CannotRun if the file is not such a key */
+/** Reads an Ed25519 public key (SPKI, PEM). @throws CannotRun, or the error of a file that cannot be read */
 export const readPublicKey = (file: string): KeyObject => readKey(file, "public");
 
 /** Returns the JWK thumbprint (RFC 7638) of a key. A certificate uses it as the id of its signing key. */

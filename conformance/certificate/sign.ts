@@ -82,21 +82,13 @@ function obstacles(report: Report): string[] {
 
 const mostShown = 5;
 
-/** Thrown for a report that does not earn a certificate. */
-export class NotCertified extends CannotRun {
-  constructor(found: string[]) {
-    const more = found.length - mostShown;
-    super(`No certificate: ${found.slice(0, mostShown).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`);
-  }
-}
-
 /** How long a certificate is valid. Its reader can ask for less with `--max-age`. */
 const validDays = 90;
 
 /**
  * Signs a certificate for a report. Returns a compact JWS, signed with Ed25519, whose claims are a `Certificate`.
  * @param reportJson the exact content of report.json
- * @throws NotCertified if the report does not pass its profile in full
+ * @throws CannotRun if the report does not pass its profile in full
  */
 export async function signCertificate(
   report: Report,
@@ -104,7 +96,12 @@ export async function signCertificate(
   { key, now }: { key: KeyObject; now: Date },
 ): Promise<string> {
   const found = obstacles(report);
-  if (found.length > 0) throw new NotCertified(found);
+  if (found.length > 0) {
+    const more = found.length - mostShown;
+    throw new CannotRun(
+      `No certificate: ${found.slice(0, mostShown).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`,
+    );
+  }
   const issued = Math.floor(now.getTime() / 1000);
   const { profile, effects, startedAt, finishedAt, suiteVersion, seed, challenge = null, counts } = report;
   const certificate: Certificate = {

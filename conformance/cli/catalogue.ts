@@ -96,12 +96,12 @@ function scenarioLines(id: string): string[] {
 /** Renders how a requirement for services is checked, and how to check only it. */
 function serviceLines({ id, profile, effect }: Requirement): string[] {
   const judging = checks.filter((check) => check.ids.includes(id));
-  const watched = watches.filter((watch) => watch.id === id);
+  const isWatched = watches.some((watch) => watch.id === id);
   const wider = profile === "extended" ? " --profile extended" : "";
   return [
     ...field("effect", effects[effect]),
     ...judging.flatMap(checkLines),
-    ...watched.flatMap(({ expected }) => field("check", `Every response of the run is judged. Expected: ${expected}`)),
+    ...(isWatched ? field("check", "Every response of the run is judged.") : []),
     "",
     ...field("run", `npx --no -- certify --base-url URL --only ${id}${wider} --effects ${allowing[effect]}`),
   ];
@@ -123,9 +123,9 @@ export function explain(id: string): CommandResult {
     const scenario = scenarioLines(id);
     if (scenario.length > 0) return rendered([id, ...scenario]);
     const names = [...all, ...sides.flatMap((side) => guides[side].scenarios)].map((each) => each.id);
-    throw new OptionsError([
+    throw new OptionsError(
       `There is no requirement or scenario ${JSON.stringify(id)}.${didYouMean(id, names)} See certify list.`,
-    ]);
+    );
   }
   const { profile } = requirement;
   return rendered([

@@ -123,7 +123,7 @@ export const commands: Readonly<Record<string, Command>> = {
 export function commandOf(name: string | undefined): Command | undefined {
   if (name === undefined || !/^\w/.test(name)) return undefined;
   if (Object.hasOwn(commands, name)) return commands[name];
-  throw new OptionsError([`There is no command ${JSON.stringify(name)}.${didYouMean(name, Object.keys(commands))}`]);
+  throw new OptionsError(`There is no command ${JSON.stringify(name)}.${didYouMean(name, Object.keys(commands))}`);
 }
 
 /** Returns the line of usage of a command, or of a run. */

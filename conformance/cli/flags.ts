@@ -19,7 +19,7 @@ export type Option = {
   required?: string;
   /** True if the option may be given more than once. */
   many?: true;
-  /** Returns what the value means. Throws `InvalidValue`, or an error of a file; by default the value is a text. */
+  /** Returns what the value means. Throws `CannotRun`, a `SyntaxError` or an error of a file; by default the value is a text. */
   read?: (value: string) => unknown;
   /**
    * Returns the shell word that gives the value to a command that repeats the run; by default the value itself. `false`
@@ -42,29 +42,11 @@ type Value<O> = O extends { value: string }
 /** The values of the options of a table. */
 export type Values<T extends Options> = { -readonly [Name in keyof T]: Value<T[Name]> };
 
-/** Invalid options, arguments or environment variables, one line each. */
-export class OptionsError extends Error {
-  readonly faults: readonly string[];
-  constructor(faults: readonly string[]) {
-    super(faults.join("\n"));
-    this.faults = faults;
-  }
-}
-
-/** Thrown for an invalid value. The message continues the name of the option, such as " must be a URL". */
-export class InvalidValue extends Error {}
+/** Thrown for invalid options, arguments or environment variables. The message has one line for each fault. */
+export class OptionsError extends CannotRun {}
 
 /** Returns true for an error of the operating system, such as a file that does not exist. */
 export const isSystemError = (error: unknown): error is Error => error instanceof Error && "syscall" in error;
-
-/** Returns what is wrong with a value, each problem as the end of a sentence that starts with the option's name. */
-function problemsOf(error: unknown): string[] {
-  if (error instanceof InvalidValue) return [error.message];
-  if (error instanceof CannotRun) return error.message.split("\n").map((text) => `: ${text}`);
-  if (isSystemError(error)) return [`: ${error.message}`];
-  if (error instanceof Error && "problems" in error) return (error.problems as string[]).map((text) => `: ${text}`);
-  throw error;
-}
 
 /**
  * Returns a question that names at most three names that a mistyped word may mean, with a leading space; "" if no name
@@ -105,7 +87,7 @@ function parse(args: readonly string[], options: Options, allowPositionals: bool
     const [fault = message] = message.split(/\. To specify|\. This command/);
     const unknown = code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" ? /'(--?[^']+)'/.exec(message)?.[1] : undefined;
     const known = Object.keys(options).map((name) => `--${name}`);
-    throw new OptionsError([unknown === undefined ? fault : `${fault}.${didYouMean(unknown, known)}`]);
+    throw new OptionsError(unknown === undefined ? fault : `${fault}.${didYouMean(unknown, known)}`);
   }
 }
 
@@ -119,13 +101,14 @@ function parse(args: readonly string[], options: Options, allowPositionals: bool
 export function readFlags<T extends Options>(args: readonly string[], options: T, count = 0, noun = "file") {
   const { given, positionals } = parse(args, options, count > 0);
   if (positionals.length !== count)
-    throw new OptionsError([`Expected ${counted(count, noun)}, received ${positionals.length}.`]);
+    throw new OptionsError(`Expected ${counted(count, noun)}, received ${positionals.length}.`);
   const faults: string[] = [];
   function meaningOf(name: string, { read }: Option, value: string): unknown {
     try {
       return read ? read(value) : value;
     } catch (error) {
-      faults.push(...problemsOf(error).map((problem) => `--${name}${problem}`));
+      if (!(error instanceof CannotRun || error instanceof SyntaxError || isSystemError(error))) throw error;
+      faults.push(...error.message.split("\n").map((problem) => `--${name}: ${problem}`));
       return undefined;
     }
   }
@@ -141,7 +124,7 @@ export function readFlags<T extends Options>(args: readonly string[], options: T
 
 /** @throws OptionsError if there are any faults */
 export function refuse(faults: readonly string[]): void {
-  if (faults.length > 0) throw new OptionsError(faults);
+  if (faults.length > 0) throw new OptionsError(faults.join("\n"));
 }
 
 /** Returns the options, as shell words, that a command needs to repeat a run with what was given. */
@@ -194,7 +177,7 @@ export const oneOf =
   <T extends string>(...allowed: readonly T[]) =>
   (value: string): T => {
     const found = allowed.find((each) => each === value);
-    if (found === undefined) throw new InvalidValue(` must be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
+    if (found === undefined) throw new CannotRun(`must be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
     return found;
   };
 
@@ -204,7 +187,7 @@ export const whole =
   (value: string): number => {
     const number = Number(value);
     if (/^\d+$/.test(value) && number >= least && number <= most) return number;
-    throw new InvalidValue(` must be a whole number from ${least} to ${most}, not ${JSON.stringify(value)}`);
+    throw new CannotRun(`must be a whole number from ${least} to ${most}, not ${JSON.stringify(value)}`);
   };
 
 /** Reads a comma-separated list. */
@@ -219,5 +202,5 @@ export function plainUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash)
     return value.replace(/\/+$/, "");
-  throw new InvalidValue(" must be an http or https URL without user, query or fragment");
+  throw new CannotRun("must be an http or https URL without user, query or fragment");
 }

@@ -61,7 +61,7 @@ export async function init(args: readonly string[], env: NodeJS.ProcessEnv, newS
   const { output: file, ...others } = values;
   const given = optionsOf({ ...read, values: { ...others, declare: undefined } }, env, newSeed);
   if (given.challenge !== undefined)
-    throw new OptionsError(["--challenge is for a run: init would use up the references that are derived from it"]);
+    throw new OptionsError("--challenge is for a run: init would use up the references that are derived from it");
   if (existsSync(file)) {
     throw new CannotRun(
       `${file} already exists, and init never overwrites a file. Nothing was sent to the target. ` +

@@ -9,13 +9,12 @@ import { inRanges } from "../allowances/table.ts";
 import { maskPhone } from "../target/redact.ts";
 import type { Reporting } from "./reporting.ts";
 import { catalogue, sideCatalogues } from "../contract/requirements.ts";
-import { isSide, type EffectsAllowed, type Profile, type Side } from "../results.ts";
+import { CannotRun, isSide, type EffectsAllowed, type Profile, type Side } from "../results.ts";
 import { readTls } from "../target/tls.ts";
 import { headerVariable, quoted } from "../target/shell.ts";
 import { defaultRecipients, type RunOptions } from "../run-options.ts";
 import {
   didYouMean,
-  InvalidValue,
   names,
   oneOf,
   plainUrl,
@@ -45,28 +44,28 @@ function target(value: string): string {
   const url = plainUrl(value);
   if (!/\/v1(\/(disbursements|checkouts))?$/.test(url)) return url;
   const without = url.replace(/\/v1(\/\w+)?$/, "");
-  throw new InvalidValue(` must not include /v1, with which every path of the interface starts: use ${without}`);
+  throw new CannotRun(`must not include /v1, with which every path of the interface starts: use ${without}`);
 }
 
 /** Returns a reader of a text that matches a pattern. */
 const matching = (pattern: RegExp, problem: string) => (value: string) => {
   if (pattern.test(value)) return value;
-  throw new InvalidValue(problem);
+  throw new CannotRun(problem);
 };
-const phone = matching(/^[0-9]{10,15}$/, " must be 10 to 15 digits without a plus sign (§2.1)");
-const challenge = matching(/^[\x20-\x7e]{1,200}$/, " must be 1 to 200 printable ASCII characters");
+const phone = matching(/^[0-9]{10,15}$/, "must be 10 to 15 digits without a plus sign (§2.1)");
+const challenge = matching(/^[\x20-\x7e]{1,200}$/, "must be 1 to 200 printable ASCII characters");
 
 function header(line: string): [name: string, value: string] {
   const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*([\x20-\x7e]*)$/.exec(line) ?? [];
-  if (name === undefined || value === undefined) throw new InvalidValue(" must look like 'Name: value'");
-  if (name.toLowerCase() === "x-api-key") throw new InvalidValue(" cannot set x-api-key: set the key in API_KEY");
+  if (name === undefined || value === undefined) throw new CannotRun("must look like 'Name: value'");
+  if (name.toLowerCase() === "x-api-key") throw new CannotRun("cannot set x-api-key: set the key in API_KEY");
   return [name, value];
 }
 
 function listener(value: string) {
   const [, host, port] = /^\[?([^[\]]+?)\]?:(\d{1,5})$/.exec(value) ?? [];
   if (host !== undefined && Number(port) <= 65535) return { host, port: Number(port) };
-  throw new InvalidValue(` must look like HOST:PORT, not ${JSON.stringify(value)}`);
+  throw new CannotRun(`must look like HOST:PORT, not ${JSON.stringify(value)}`);
 }
 
 const seconds = (least: number) => (value: string) => whole(least, 86_400)(value) * 1000;

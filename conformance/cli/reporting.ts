@@ -4,7 +4,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../certificate/hashes.ts";
-import { NotCertified, signCertificate } from "../certificate/sign.ts";
+import { signCertificate } from "../certificate/sign.ts";
 import { applyBaseline, type KnownFailure } from "../report/baseline.ts";
 import { renderHtml } from "../report/html.ts";
 import { renderJson, withoutExcess } from "../report/json.ts";
@@ -70,7 +70,7 @@ export async function publish(
   try {
     if (signingKey) contents["certificate.jws"] = `${await signCertificate(report, json, { key: signingKey, now })}\n`;
   } catch (error) {
-    if (!(error instanceof NotCertified)) throw error;
+    if (!(error instanceof CannotRun)) throw error;
     refusal = error.message;
   }
   // Remove what an earlier run wrote here, because it does not belong to this report.

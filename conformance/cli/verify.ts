@@ -11,16 +11,7 @@ import { algorithm, certificateType, claimForms, type Certificate } from "../cer
 import { oneLine, visible } from "../report/visible.ts";
 import { duration, effects, seedText } from "../report/words.ts";
 import { CannotRun, isSide, profiles, type Report } from "../results.ts";
-import {
-  InvalidValue,
-  labelOf,
-  oneOf,
-  readFlags,
-  refuse,
-  type CommandResult,
-  type Options,
-  type Values,
-} from "./flags.ts";
+import { labelOf, oneOf, readFlags, refuse, type CommandResult, type Options, type Values } from "./flags.ts";
 
 /** Reads a file that the caller named. */
 export function read(file: string): Buffer {
@@ -35,7 +26,7 @@ const units = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 function durationMs(value: string): number {
   const [, count, unit = "d"] = /^(\d+)([mhd])?$/.exec(value) ?? [];
-  if (count === undefined) throw new InvalidValue(` must look like 30d, 12h or 90m, not ${JSON.stringify(value)}`);
+  if (count === undefined) throw new CannotRun(`must look like 30d, 12h or 90m, not ${JSON.stringify(value)}`);
   return Number(count) * units[unit as keyof typeof units];
 }
 
@@ -48,7 +39,11 @@ export const verifyOptions = {
     required: "give the signer's public key",
     read: readPublicKey,
   },
-  report: { value: "FILE", meaning: "the report that the certificate is about; every byte must be the same" },
+  report: {
+    value: "FILE",
+    meaning: "the report that the certificate is about; every byte must be the same",
+    read: (file: string) => readFileSync(file),
+  },
   target: { value: "URL", meaning: "the base URL, or the command or URL of a merchant's program, that was judged" },
   profile: { value: "NAME", meaning: "the profile that was judged", read: oneOf(...profiles) },
   contract: {
@@ -196,7 +191,7 @@ export async function verify(args: readonly string[], now: Date): Promise<Comman
   refuse(faults);
   const [file = ""] = positionals;
   const jws = read(file).toString("utf8").trim();
-  const report = values.report === undefined ? undefined : read(values.report);
+  const { report } = values;
   try {
     const certificate = await certificateIn(jws, values.key, now);
     const comparisons = comparisonsOf(certificate, values, now);

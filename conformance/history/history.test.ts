@@ -30,22 +30,15 @@ const made: Seen = [create, 200, created];
 const read: Seen = [verify, 200, record];
 
 test.each<[string, Seen[], contradicts?: string]>([
-  ["a verify that agrees with the create", [made, [verify, 200, { ...record, status: "success" }]]],
   ["a create with another amount than was sent", [[create, 200, { ...created, amount: 99 }]], "fact: amount 99"],
   ["a verify with another fee than the create", [made, ...reads({ fee: 2 })], "fact: fee 2"],
-  ["a fee of another type", [made, ...reads({ fee: [1] })], "fact: fee [1]"],
-  ["another currency than was sent", [made, ...reads({ currency: "GHS" })], 'fact: currency "GHS"'],
   ["another phone number", [made, ...reads({ customer: { phoneNumber: "2250501020304" } })], "fact: another customer."],
-  ["another id", reads({}, { id: "r2" }), 'fact: id "r2"'],
   ["another id of the customer", reads({}, { customer: { phoneNumber, id: "c2" } }), "fact: customer.id"],
   ["a webhookURL that appears", reads({}, { webhookURL: "https://a.example" }), "fact: webhookURL"],
   ["a list with another amount", [made, [list, 200, { items: [{ ...record, amount: 1 }, null] }]], "fact: amount 1"],
   ["a success that becomes a failure", statuses("success", "failed"), "final-status: status failed"],
-  ["a cancelled record that is pending", statuses("cancelled", "pending"), "final-status: status pending"],
-  ["a success that comes back", statuses("success", "pending", "success"), "final-status: status pending"],
   ["a record that is no longer found", [read, [verify, 404]], "existence: 404"],
   ["an updatedAt that changes", reads({}, { updatedAt: "later" })],
-  ["a field that a disbursement does not have", reads({}, { redirectURL: "x" })],
   ["the customer's name", reads({}, { customer: { phoneNumber, id: "c1", name: "N" } })],
   ["a webhookURL of null", reads({}, { webhookURL: null })],
   ["the order of an object's fields", reads({ fee: { a: 1, b: [null] } }, { fee: { b: [null], a: 1 } })],
@@ -56,18 +49,11 @@ test.each<[string, Seen[], contradicts?: string]>([
   ["a 500, a 429 and no response", [read, [verify, 500], [verify, 429], [verify, undefined]]],
   ["a request with another key", [read, [{ ...verify, key: { value: "wrong" } }, 401]]],
   ["a request with a query", [read, [{ ...verify, path: `${verify.path}?x=1` }, 400]]],
-  ["a request with a body", [read, [{ ...verify, json: {} }, 400]]],
   ["another merchant's record", [made, [{ ...create, key: "second" }, 200, { ...created, fee: 9 }]]],
   ["a checkout", [made, [{ ...create, path: "/v1/checkouts", json: {} }, 200, { ...created, fee: 9 }]]],
   ["what JSON cannot state", [[{ ...create, json: { ...sent, amount: 2 ** 60, reference: "\uD800" } }, 200, created]]],
   ["what had to be refused", [[{ ...create, effect: "must-be-rejected", json: { amount: 5 } }, 200, created]]],
-  [
-    "data that is no object",
-    [
-      [create, 200, [created]],
-      [verify, 200, "text"],
-    ],
-  ],
+  ["data that is no object", [[create, 200, [created]], read]],
 ])("the histories of a run with %s", (_, seen, contradicts) => {
   const { contradictions } = histories(seen);
   const found = contradictions.map(({ what, actual }) => `${what}: ${actual}`);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Check } from "../check.ts";
 import { checks as allChecks } from "../topics/index.ts";
 import { readOptions } from "../cli/options.ts";
@@ -40,8 +40,6 @@ const options = {
   loopback: false,
 } as unknown as RunOptions;
 const sandbox = { environment: "sandbox", controls: allControls } as const;
-const planOf = (checks: readonly Check[], over: Partial<RunOptions> = {}) =>
-  planLines(checks, { ...options, ...over }).join("\n");
 
 test.each([
   [{}, [looking, refused, paying, closing]],
@@ -59,22 +57,12 @@ test.each([
   expect(new Set(selected)).toEqual(new Set(expected));
 });
 
-describe("the order of the checks", () => {
-  const letters = [..."abcdefghij"];
-  const some = [
-    check("last", "none", { phase: "closing" }),
-    ...letters.map((name) => check(`money ${name}`, "moves-money")),
-    check("first payout", "moves-money", { phase: "opening" }),
-    ...letters.map((name) => check(`look ${name}`, "none")),
-    check("very last", "none", { phase: "closing" }),
-  ];
+test("the order depends on the seed, and not on which other checks run", () => {
+  const some = [..."abcdefghij"].map((name) => check(name, "moves-money"));
   const order = (seed: number, checks = some) => inOrder(checks, seed).map(({ name }) => name);
-
-  test("depends on the seed, and not on which other checks run", () => {
-    expect(order(1)).not.toEqual(order(2));
-    const half = some.filter((_, index) => index % 2 === 0);
-    expect(order(1, half)).toEqual(order(1).filter((name) => half.some((other) => other.name === name)));
-  });
+  expect(order(1)).not.toEqual(order(2));
+  const half = some.slice(5);
+  expect(order(1, half)).toEqual(order(1).filter((name) => half.some((other) => other.name === name)));
 });
 
 test("the default budget covers a run against a sandbox on this machine", () => {
@@ -83,21 +71,21 @@ test("the default budget covers a run against a sandbox on this machine", () => 
   expect(worstCase(plannedChecks(over), over).payouts).toBeLessThanOrEqual(maxPayouts);
 });
 
-const all = [looking, paying, extended];
-const none = /^$/;
-
 test.each<[string, readonly Check[], Partial<RunOptions>, expected: RegExp, not: RegExp]>([
-  ["the worst case and the recipient's last digits", all, {}, /at most 3 payouts .* 400 to \*{10}473/, /2257038102473/],
+  ["the worst case, but not the recipient", [paying, extended], {}, /at most 3 payouts .* 400 to \*{10}473/, /2257038/],
   ["nothing about money if none is moved", [looking, refused], sandbox, /Target/, /Money|forward/],
-  ["no budget that covers all", all, { maxPayouts: 3, maxTotal: 400 }, /limit 3 payouts with a total of 400/, /Budget/],
-  ["too few payouts", all, { maxPayouts: 1 }, /too small for 1 check \(create\.accepted\), .*--max-payouts 3/, none],
-  ["that time moves by minutes", [paying, rotating], sandbox, /Sandbox .*forward by minutes/, /rotated|already/],
-  ["that time moves by weeks", [paying], { ...sandbox, profile: "extended" }, /forward by weeks/, /rotated/],
+  [
+    "too few payouts",
+    [paying],
+    { maxPayouts: 1 },
+    /too small for 1 check \(create\.accepted\), .*--max-payouts 2/,
+    /^$/,
+  ],
   ["what a check leaves", [rotating], { ...sandbox, secondKey: "k" }, /forward.*\n +A secret is rotated\./, /by weeks/],
   ["no change to a target that is no sandbox", [paying, rotating], { secondKey: "k" }, /Money/, /forward|rotated/],
-  ["the amounts beyond a budget", allChecks, { maxTotal: 5e7 }, /Amounts above 167,772\.17 are not tried/, none],
+  ["the amounts beyond a budget", allChecks, { maxTotal: 5e7 }, /Amounts above 167,772\.17 are not tried/, /^$/],
 ])("the plan names %s", (_, checks, over, expected, not) => {
-  const text = planOf(checks, over);
+  const text = planLines(checks, { ...options, ...over }).join("\n");
   expect(text).toMatch(expected);
   expect(text).not.toMatch(not);
 });

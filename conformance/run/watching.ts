@@ -72,5 +72,5 @@ function reportTally(context: Context, { watch, responses, faulty }: Tally, perm
     actual: `${describeRequest(response)} → ${response.status ?? "no response"}: ${faults.slice(0, 5).join(", ")}`,
     evidence: response,
   }));
-  expectNone(context, watch.id, watch.expected, violations, counted(responses, "response"));
+  expectNone(context, watch.id, titleOf(watch.id), violations, counted(responses, "response"));
 }

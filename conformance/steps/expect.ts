@@ -4,7 +4,7 @@ import type { Context, Evidence } from "../check.ts";
 import { describeResponse, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { equal, textOf } from "../target/values.ts";
 import { checkoutBody, disbursementBody } from "./bodies.ts";
-import { dataOf } from "./responses.ts";
+import { dataOf, is2xx } from "./responses.ts";
 import { payInvalid, startInvalidCheckout } from "./requests.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
@@ -88,18 +88,19 @@ export function expectOneAccepted(context: Context, id: RequirementId, responses
 
 /**
  * Sends a request that must not show a record. Expects this status, and that the response has no value of the record.
- * @param whom says who must not see the record, such as "another merchant"
+ * @param whom says who must not see the record, such as "for another merchant"
  */
 export async function expectHidden(
   context: Context,
   id: RequirementId,
   request: TargetRequest,
-  { secrets, status, whom }: { secrets: readonly string[]; status: number; whom: string },
+  { secrets, status, whom }: { secrets: readonly string[]; status: number | "no 2xx"; whom: string },
 ): Promise<TargetResponse> {
   const response = await context.target.send(request);
-  const isHidden = response.status === status && !secrets.some((secret) => response.text.includes(secret));
-  const where = `${request.method} ${request.path.split("?")[0]}`;
-  context.judge(id, isHidden, `${status} and no record for ${whom} at ${where}`, response);
+  const isRefused = status === "no 2xx" ? !is2xx(response) : response.status === status;
+  const isHidden = !secrets.some((secret) => response.text.includes(secret));
+  const where = `at ${request.method} ${request.path.split("?")[0]}`;
+  context.judge(id, isRefused && isHidden, `${status} and no record ${whom} ${where}`, response);
   return response;
 }
 

@@ -1,8 +1,8 @@
 // The table of probes: requests without a valid key that an authenticating target refuses on every operation (§5).
 import type { Context } from "../check.ts";
 import { alteredKeys, otherTypes, spellings, trusted, wildcards, words } from "../generate/bypasses.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
-import { is2xx } from "./responses.ts";
+import type { TargetRequest } from "../target/exchange.ts";
+import { expectHidden } from "./expect.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 /**
@@ -84,18 +84,13 @@ export function probesOf(context: Context): Probe[] {
  * @param request the valid request, without a key
  * @param secrets values of the record that the owner's request shows
  */
-export async function sendProbe(
+export const sendProbe = (
   context: Context,
   id: RequirementId,
   { what, kind, change }: Probe,
   request: TargetRequest,
   secrets: readonly string[] = [],
-): Promise<TargetResponse> {
-  const response = await context.target.send(change({ key: "none", ...request }));
-  const isShown = secrets.some((secret) => response.text.includes(secret));
-  const isRefused = kind === "around" ? !is2xx(response) : response.status === 401;
-  const expected = `${kind === "around" ? "no 2xx" : "401"}${secrets.length > 0 ? " and no record" : ""}`;
-  const where = `${request.method} ${request.path.split("?")[0]}`;
-  context.judge(id, isRefused && !isShown, `${expected} for ${where} ${what}`, response);
-  return response;
-}
+) => {
+  const expected = { secrets, status: kind === "around" ? "no 2xx" : 401, whom: what } as const;
+  return expectHidden(context, id, change({ key: "none", ...request }), expected);
+};

@@ -28,12 +28,6 @@ function redactorOf(over: Partial<Parameters<typeof hiddenIn>[0]>) {
 }
 
 describe("the redactor", () => {
-  test.each(Object.entries(forms))("hides a key %s", (_, form) => {
-    const result = redactorOf({})(`{"a":"${form}"}`);
-    expect(result).toContain("[redacted]");
-    expect(result.length).toBeLessThan(40);
-  });
-
   test.each([key, `${key}u`, `${key}uv`])(
     "hides Basic authentication wholly, whatever the length of the key",
     (odd) => {
@@ -94,17 +88,15 @@ describe("a run against a target that returns the key", () => {
   });
 
   test("writes each file, and hides the key in it", () => {
-    expect(Object.keys(texts)).toEqual(
-      expect.arrayContaining(["report.json", "report.html", "junit.xml", "exchanges.jsonl.gz"]),
-    );
+    const files = ["report.json", "report.html", "junit.xml", "exchanges.jsonl.gz"];
+    expect(Object.keys(texts)).toEqual(expect.arrayContaining(files));
     expect(texts["report.json"]).toContain("[redacted]");
   });
 
   test.each(Object.entries(forms))("writes it in no file, and does not print it: %s", (_, form) => {
-    for (const [file, text] of Object.entries(texts)) {
-      // Files encode quotes and backslashes in their own ways, which leave the rest of a form unchanged.
-      expect.soft(text.includes(form), file).toBe(false);
-      expect.soft(text.includes(JSON.stringify(form).slice(1, -1)), file).toBe(false);
-    }
+    // Files encode quotes and backslashes in their own ways, which leave the rest of a form unchanged.
+    const written = [form, JSON.stringify(form).slice(1, -1)];
+    for (const [file, text] of Object.entries(texts))
+      for (const each of written) expect.soft(text.includes(each), file).toBe(false);
   });
 });

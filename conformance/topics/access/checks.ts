@@ -233,7 +233,7 @@ export const checks = [
       [`/v1/checkouts?merchantsReference=${fresh}`, checkout, 200],
     ];
     for (const [path, secret, status] of paths) {
-      const hidden = { secrets: [secret], status, whom: "another merchant" };
+      const hidden = { secrets: [secret], status, whom: "for another merchant" };
       for (const isLast of [false, false, true]) {
         await ownerReads(context, id, path, [secret]);
         if (!isLast) await expectHidden(context, id, { method: "GET", path, key: "second" }, hidden);

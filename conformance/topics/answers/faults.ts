@@ -1,8 +1,8 @@
 // Servers whose responses have the wrong form (D2, D6, D15, D20).
-import { also, through, type Faults } from "../../broken/fault.ts";
+import { through, type Faults } from "../../broken/fault.ts";
 import { described, fieldsOf, type Fields } from "../../broken/calls.ts";
 import { isAccepted, isError, withBody, withHeader } from "../../broken/replies.ts";
-import { records, responses, statuses } from "../../broken/changes.ts";
+import { responses, statuses } from "../../broken/changes.ts";
 
 /** Changes the envelope of successful responses. */
 const envelopes = (change: (body: Fields) => Fields) =>
@@ -13,16 +13,9 @@ const onErrors = (name: string, value?: string) =>
 
 export const faults: Faults = {
   "answers.exact: An unknown reference returns 418.": statuses("verifyDisbursement", 404, 418),
-  "answers.exact: A failure has a code that the contract does not list.": through(
-    "forced.089-fails-later",
-    records((record) =>
-      record["failure"] ? { ...record, failure: { code: "do_not_honor", message: "Declined." } } : record,
-    ),
-  ),
-  "answers.envelope-200: The envelope of a successful response has no statusCode.": also(
-    ["create.result-shape", "verify.record-shape"],
-    envelopes(({ data }) => ({ data })),
-  ),
+  "answers.envelope-200: The envelope of a successful response has no statusCode.": envelopes(({ data }) => ({
+    data,
+  })),
   "answers.headers: Every error has Retry-After: undefined.": through(
     "refusal.bad-value-422",
     onErrors("retry-after", "undefined"),

@@ -17,8 +17,16 @@ import { isAccepted } from "../../broken/replies.ts";
 const hasKey = (call: Call) => keyOf(call) !== "";
 
 /** Accepts a key that compares equal to the right one in this way. */
-const compares = (equals: (given: string, key: string) => boolean, operations: Operations = described) =>
-  opens(operations, (call, { key }) => !hasNoKey(call) && equals(keyOf(call), key));
+const compares = (equals: (given: string, key: string) => boolean) =>
+  opens(described, (call, { key }) => !hasNoKey(call) && equals(keyOf(call), key));
+const equalities: [what: string, equals: Parameters<typeof compares>[0]][] = [
+  ["An empty key", (given) => given === ""],
+  ["A prefix of the key", (given, key) => given !== "" && key.startsWith(given)],
+  ["A key with the right first 8 characters", (given, key) => given.slice(0, 8) === key.slice(0, 8)],
+  ["The key in another case", (given, key) => given.toLowerCase() === key.toLowerCase()],
+  ["The key with the prefix Bearer", (given, key) => given === `Bearer ${key}`],
+  ["The key constructor", (given) => given === "constructor"],
+];
 /** Accepts the right key in another place. */
 const finds = (place: (call: Call, key: string) => boolean): How =>
   opens(described, (call, { key }) => hasNoKey(call) && place(call, key));
@@ -81,22 +89,7 @@ export const faults: Faults = {
   "auth.verify-refuses-wrong-key: Verify accepts any key.": opens("verifyDisbursement", hasKey),
   "auth.checkout-needs-key: A checkout without a key is accepted.": opens("createCheckout", hasNoKey),
   "auth.checkout-refuses-wrong-key: A checkout with any key is accepted.": opens("createCheckout", hasKey),
-  "auth.whole-key-compared: An empty key is accepted.": compares((given) => given === ""),
-  "auth.whole-key-compared: A prefix of the key is accepted.": compares(
-    (given, key) => given !== "" && key.startsWith(given),
-  ),
-  "auth.whole-key-compared: Only the first 8 characters of a key are compared.": compares(
-    (given, key) => given.slice(0, 8) === key.slice(0, 8),
-    "createCheckout",
-  ),
-  "auth.whole-key-compared: Characters after the key are ignored.": compares((given, key) => given.startsWith(key)),
-  "auth.whole-key-compared: Keys are compared without regard to case.": compares(
-    (given, key) => given.toLowerCase() === key.toLowerCase(),
-  ),
-  "auth.whole-key-compared: A key with the prefix Bearer is accepted in x-api-key.": compares(
-    (given, key) => given === `Bearer ${key}`,
-  ),
-  "auth.whole-key-compared: The key constructor is accepted.": compares((given) => given === "constructor"),
+  ...forEach(equalities, ([what, equals]) => [`auth.whole-key-compared: ${what} is accepted.`, compares(equals)]),
   "auth.key-only-in-header: A key in Authorization is accepted.": finds(({ headers: { authorization = "" } }, key) =>
     [`Bearer ${key}`, `Basic ${btoa(`${key}:`)}`].includes(String(authorization)),
   ),
@@ -104,16 +97,6 @@ export const faults: Faults = {
     String(headers["cookie"]).includes(key),
   ),
   "auth.key-only-in-header: A key in the query is accepted.": finds(({ path }, key) => path.includes(`api_key=${key}`)),
-  "auth.no-way-around: Above five concurrent requests, authentication fails open.": () => {
-    let busy = 0;
-    return handles(async (call, ask, world) => {
-      busy += 1;
-      await world.sleep(5);
-      const reply = await ask(busy > 5 ? withKey(call, world.key) : call);
-      busy -= 1;
-      return reply;
-    });
-  },
   "auth.no-way-around: The merchant of the latest request is in a variable that concurrent requests share.": () => {
     let merchant = "";
     return handles(async (call, ask, world) => {

@@ -174,7 +174,7 @@ export const checks = [
         const path = `/sandbox/${list}?reference=${reference}`;
         const seen = await get(context, path);
         given(listed(seen).length !== 0, `${list} of the owner's record`, seen);
-        const hidden = { secrets: [reference], status: 200, whom: "another merchant" };
+        const hidden = { secrets: [reference], status: 200, whom: "for another merchant" };
         await expectHidden(context, id, { method: "GET", path, key: "second" }, hidden);
       }
     },

@@ -1,6 +1,6 @@
 // Sandboxes that do not produce the outcome that a phone number forces (D17), or show a failure too early or differently
 // in other places (D75).
-import { also, through, type Faults, type How } from "../../broken/fault.ts";
+import { through, type Faults, type How } from "../../broken/fault.ts";
 import { disbursementIn, withFields, without } from "../../broken/calls.ts";
 import { handles, items, records, refuses, texts } from "../../broken/changes.ts";
 import { isAccepted, refusal } from "../../broken/replies.ts";
@@ -37,9 +37,8 @@ export const faults: Faults = {
     ({ phoneNumber }) => String(phoneNumber).endsWith("500"),
     500,
   ),
-  "forced.failure-codes: Every payout that fails has the same failure code.": also(
-    "failure.same-everywhere",
-    records((record) => (record["failure"] ? { ...record, failure: { ...declined, code: "other" } } : record)),
+  "forced.failure-codes: Every payout that fails has the same failure code.": records((record) =>
+    record["failure"] ? { ...record, failure: { ...declined, code: "other" } } : record,
   ),
   "failure.only-failed: A pending payout shows already why it will fail.": through(
     "forced.089-fails-later",
@@ -50,9 +49,6 @@ export const faults: Faults = {
   ),
   "failure.same-everywhere: Webhooks leave out why a payment failed.": through(
     "failure.same-everywhere",
-    also(
-      "life.events-agree",
-      changesRecord((record) => without(record, "failure")),
-    ),
+    changesRecord((record) => without(record, "failure")),
   ),
 };

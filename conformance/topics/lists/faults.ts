@@ -1,5 +1,5 @@
 // Servers with faults in lists of records (D42).
-import { also, forEach, type Faults, type How } from "../../broken/fault.ts";
+import { forEach, type Faults, type How } from "../../broken/fault.ts";
 import { forwards, handles, ignoresQuery, items, opens, responses } from "../../broken/changes.ts";
 import { hasNoKey, isOf, isOfSecond, lists, type Operations } from "../../broken/calls.ts";
 import { itemsOf, withBody, withData } from "../../broken/replies.ts";
@@ -11,7 +11,7 @@ const reads = (invalid: RegExp, as: string): How =>
 
 export const faults: Faults = {
   "lists.newest-first: Records are listed oldest first.": items(lists, (all) => all.toReversed()),
-  "lists.pages: The cursor of record lists is ignored.": also("lists.cursor-422", ignoresQuery("cursor", lists)),
+  "lists.pages: The cursor of record lists is ignored.": ignoresQuery("cursor", lists),
   "lists.pages: Pages are counted from the newest record, so that a new record shifts them.": handles(
     async (call, ask) => {
       if (!isOf(call, lists) || !call.path.includes("limit=1")) return ask(call);

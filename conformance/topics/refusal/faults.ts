@@ -1,6 +1,6 @@
 // Servers that refuse with the wrong status, check a request in the wrong order (D1), or explain a refusal badly (D2), and
 // servers that misread paths and methods (D26).
-import { also, through, type Call, type Faults, type How } from "../../broken/fault.ts";
+import { type Call, type Faults, type How } from "../../broken/fault.ts";
 import { asJson, creates, hasNoKey, isOf, typeOf, without, type Fields } from "../../broken/calls.ts";
 import { errors, forwards, handles, responses, statuses } from "../../broken/changes.ts";
 import { refusal, withHeader } from "../../broken/replies.ts";
@@ -15,10 +15,7 @@ const isPlain = (call: Call) => typeOf(call) === "text/plain";
 const isWithoutFields = (call: Call) => isOf(call, "createCheckout") && call.body.toString() === "{}";
 
 /** Changes the body of every error response, whatever the path and method of its request. */
-const everyError = (change: (body: Fields, status: number) => unknown): How =>
-  errors("every", (body, { status }) => change(body, status));
-const onStatus = (status: number, change: (body: Fields) => unknown) =>
-  everyError((body, own) => (own === status ? change(body) : body));
+const everyError = (change: (body: Fields) => unknown) => errors("every", change);
 const fieldErrors = (change: (fields: Fields[]) => Fields[]) =>
   everyError((body) => (body["fields"] ? { ...body, fields: change(body["fields"] as Fields[]) } : body));
 
@@ -37,10 +34,6 @@ export const faults: Faults = {
     (body) => !!body && !lacksField(body),
   ),
   "refusal.bad-value-422: An invalid value returns 400.": statuses(creates, 422, 400),
-  "refusal.bad-value-422: An invalid webhookURL returns 400.": also(
-    "addresses.refused",
-    statuses(creates, 422, 400, (body) => body?.["webhookURL"] !== undefined),
-  ),
   "refusal.mixed-400: A request with one error of 400 and one of 422 returns 422.": statuses(
     creates,
     400,
@@ -79,10 +72,6 @@ export const faults: Faults = {
     ...body,
     message: String(body["message"]).split(". ")[0],
   })),
-  "error-body.everywhere: A 405 has the wrong shape.": through(
-    "refusal.wrong-method-405",
-    onStatus(405, () => ({ code: 405 })),
-  ),
   "error-body.everywhere: An unknown path returns an HTML page.": responses("every", (reply, { path }) =>
     reply.status === 404 && !isKnown(path)
       ? { ...withHeader(reply, "content-type", "text/html"), text: "<p>Nothing here</p>" }

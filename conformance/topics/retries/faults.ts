@@ -1,15 +1,12 @@
 // Servers that retry webhooks too often, too rarely or at the wrong time, or misread a receiver's response (D13).
-import { also, type Faults } from "../../broken/fault.ts";
+import type { Faults } from "../../broken/fault.ts";
 import { untilAdvance } from "../../broken/memory.ts";
 import { refusal, withHeader } from "../../broken/replies.ts";
 import { changesOutcome, delivers, receives, receivesStatus } from "../../broken/webhooks.ts";
 
 export const faults: Faults = {
-  "retries.after-failure: A successful delivery is retried.": also(
-    "events.once",
-    changesOutcome((outcome, _, { failures }) =>
-      outcome.status === "delivered" && failures < 4 ? { status: "pending", waitMs: 5000 } : outcome,
-    ),
+  "retries.after-failure: A successful delivery is retried.": changesOutcome((outcome, _, { failures }) =>
+    outcome.status === "delivered" && failures < 4 ? { status: "pending", waitMs: 5000 } : outcome,
   ),
   "retries.schedule: Retries end after three attempts.": changesOutcome((outcome, _, { failures }) =>
     failures >= 2 && outcome.status === "pending" ? { status: "exhausted" } : outcome,

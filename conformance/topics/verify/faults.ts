@@ -11,11 +11,6 @@ const times = (change: (time: string) => unknown) =>
     createdAt: change(String(record["createdAt"])),
     updatedAt: change(String(record["updatedAt"])),
   }));
-const phones = (change: (phoneNumber: string) => string) =>
-  records((record) => {
-    const customer = record["customer"] as Fields;
-    return { ...record, customer: { ...customer, phoneNumber: change(String(customer["phoneNumber"])) } };
-  });
 /** Looks for a record by the merchant's reference before the service reference. */
 const looksFirst: How = () => {
   const paths = new Map<string, string>();
@@ -36,20 +31,12 @@ export const faults: Faults = {
     "verify.by-merchants-reference",
     looksFirst,
   ),
-  "verify.found: A new record cannot be verified for three seconds.": also(
-    "create.service-reference-verifies",
-    readsLate(3000),
-  ),
+  "verify.found: A new record cannot be verified for three seconds.": readsLate(3000),
   "verify.record-shape: The record has no envelope.": responses("verifyDisbursement", (reply) =>
     isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply,
   ),
-  "verify.record-shape: The customer is a string instead of an object.": also(
-    "verify.customer",
-    records((record) => ({ ...record, customer: (record["customer"] as Fields)["phoneNumber"] })),
-  ),
-  "verify.status-known: A pending record has the status settling.": also(
-    "verify.record-shape",
-    records((record) => (record["status"] === "pending" ? { ...record, status: "settling" } : record)),
+  "verify.status-known: A pending record has the status settling.": records((record) =>
+    record["status"] === "pending" ? { ...record, status: "settling" } : record,
   ),
   "verify.timestamps: Timestamps have no milliseconds.": times((time) => time.replace(/\.\d+/, "")),
   "verify.timestamps: Every time is an hour ahead of UTC.": times((time) => shifted(time, 3_600_000)),
@@ -61,11 +48,10 @@ export const faults: Faults = {
     ...record,
     amount: Number(record["amount"]) + Number(record["fee"]),
   })),
-  "verify.customer: The recipient's phone number has a plus sign.": phones((phone) => `+${phone}`),
-  "verify.webhook-address: A webhookURL that was given is null.": also(
-    "verify.record-shape",
-    records((record) => ({ ...record, webhookURL: null })),
-  ),
+  "verify.customer: The recipient's phone number has a plus sign.": records((record) => {
+    const customer = record["customer"] as Fields;
+    return { ...record, customer: { ...customer, phoneNumber: `+${String(customer["phoneNumber"])}` } };
+  }),
   "verify.unknown-404: An unknown reference returns 200 with data null.": responses("verifyDisbursement", (reply) =>
     reply.status === 404 ? success(null) : reply,
   ),

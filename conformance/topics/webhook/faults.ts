@@ -1,5 +1,5 @@
 // Servers whose webhooks are lost, misdirected or false (§6).
-import { also, type Faults } from "../../broken/fault.ts";
+import type { Faults } from "../../broken/fault.ts";
 import { handles } from "../../broken/changes.ts";
 import { isError } from "../../broken/replies.ts";
 import { isOf, textIn } from "../../broken/calls.ts";
@@ -35,10 +35,7 @@ export const faults: Faults = {
     if (data["status"] === "failed" && isPayout(message)) await deliver(signed({ ...message, body }));
     return deliver(message);
   }),
-  "webhook.event-names: Events have other names.": also(
-    "events.disbursement",
-    changesBody((body) => ({ ...body, event: "payout.done" })),
-  ),
+  "webhook.event-names: Events have other names.": changesBody((body) => ({ ...body, event: "payout.done" })),
   "webhook.payload: A webhook contains only the reference.": changesBody(({ event, data }) => ({
     event,
     reference: (data as { reference: string }).reference,
@@ -46,8 +43,7 @@ export const faults: Faults = {
   "webhook.headers: A webhook has an additional header.": changesMessage((message) =>
     withWebhookHeaders(message, { "x-event": "1" }),
   ),
-  "webhook.retries: A failed delivery is not retried.": also(
-    "retries.after-failure",
-    changesOutcome((outcome) => (outcome.status === "pending" ? { status: "exhausted" } : outcome)),
+  "webhook.retries: A failed delivery is not retried.": changesOutcome((outcome) =>
+    outcome.status === "pending" ? { status: "exhausted" } : outcome,
   ),
 };
