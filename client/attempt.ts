@@ -77,11 +77,10 @@ export function report(
   info: RequestInfo & { error?: ResponseInfo["error"] },
 ) {
   if (logLevel === "debug" || (logLevel === "warn" && info.error)) console.log(`disbursement-checkout ${name}`, info);
-  // If the hook is missing, the call fails, and this error is ignored too.
-  notify(() => hooks[name]!(info as never), info);
+  notify(async () => hooks[name]?.(info as never));
 }
 
 /** Calls a hook. Ignores errors and rejections, so that a failing log does not fail the payment. */
-export function notify<Info>(hook: (info: Info) => unknown, info: Info): void {
-  (async () => hook(info))().catch(ignore);
+export function notify(call: () => Promise<unknown>): void {
+  call().catch(ignore);
 }

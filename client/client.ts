@@ -211,7 +211,7 @@ function resource(context: Context, kind: Kind, base: Settings) {
   const isFinal = ({ status }: Data) => kind.final.test(status);
   const memory = createMemory();
   const send = (request: Request, toSettings: () => CreateSettings, inDoubt: boolean) =>
-    toCall(createFailure, () => create(context, kind, request, toSettings, { inDoubt, resume, memory }));
+    toCall(createFailure, () => create(context, kind, request, toSettings, inDoubt, memory, resume));
   const resume = (request: Request, options?: CallOptions) =>
     send(request, () => ({ ...resolveOptions(options, base), ifExists: "return" }), true);
   return {
@@ -221,8 +221,7 @@ function resource(context: Context, kind: Kind, base: Settings) {
     verify: (reference: string, options?: CallOptions) => read(reference, () => resolveOptions(options, base)),
     waitFor: (reference: string, options?: WaitOptions) =>
       read(reference, () => resolveWaitOptions(options, base), isFinal),
-    find: async (reference: string, options?: CallOptions) =>
-      find(context, kind, reference, resolveOptions(options, base)),
+    find: (reference: string, options?: CallOptions) => find(context, kind, reference, options, base),
     list: (filters?: object, options?: CallOptions) => list(context, kind, filters, options, base),
   };
 }

@@ -118,7 +118,7 @@ export function createLimiter(runtime: Runtime): Limiter {
           isSporadic = count >= manyAccepted && rate <= ceiling * belowCeiling;
           refusedAt = now;
         }
-        if (isFirst ? !isSporadic : isSporadic) {
+        if (isFirst !== isSporadic) {
           isSporadic = false;
           ceiling = Math.min(rate, Math.max(accepted, (count * 1000) / Math.max(1000, now - since)));
           rate = Math.max(

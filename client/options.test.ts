@@ -33,12 +33,6 @@ describe("options", () => {
     ["an unknown option", { baseURL: "https://pay.example" }, /No option "baseURL"\. Use: .*baseUrl/],
     ["a fetch that is not a function", { fetch: "fetch" }, /fetch must be of type function/],
     ["hooks that are not an object", { hooks: "log" }, /hooks must be of type object/],
-    [
-      "an unknown hook",
-      { hooks: { onrequest() {} } },
-      /^No option "onrequest"\. Use: onRequest, onResponse, onRetry\.$/,
-    ],
-    ["a hook that is not a function", { hooks: { onRetry: "log" } }, /onRetry must be of type function/],
     ["a timeout of 0", { timeout: 0 }, /timeout must be from 1 to 1000000000/],
     ["a timeout that is a string", { timeout: "5" }, /timeout must be of type number/],
     ["a timeout beyond the maximum", { timeout: 1e9 + 1 }, /timeout must be from 1/],

@@ -89,13 +89,11 @@ export const defaults: Settings = {
   headers: { "user-agent": `disbursement-checkout-client/${version}` },
 };
 
-const createDefaults = { ifExists: "" };
-export type CreateSettings = Settings & typeof createDefaults;
+export type CreateSettings = Settings & Pick<CreateOptions, "ifExists">;
 
 const waitDefaults = { signal: undefined, timeout: 120_000, minDelay: 1000, maxDelay: 10_000 };
 
 export const ignore = () => {};
-const noHooks: Required<Hooks> = { onRequest: ignore, onResponse: ignore, onRetry: ignore };
 
 const clientDefaults = {
   ...defaults,
@@ -104,7 +102,7 @@ const clientDefaults = {
   // Read globalThis.fetch at each call, because instrumentation may replace it later. Browsers require that fetch is
   // not called as a method of another object.
   fetch: ((input, init) => globalThis.fetch(input, init)) as Fetch,
-  hooks: noHooks as Hooks,
+  hooks: {} as Hooks,
   logLevel: undefined as LogLevel | undefined,
 };
 
@@ -155,9 +153,9 @@ export function resolveOptions<S extends Settings>(options: CallOptions | undefi
 
 /** Validates the options of a create and fills in the rest from `base`. */
 export function resolveCreateOptions(options: CreateOptions | undefined, base: Settings): CreateSettings {
-  const settings = resolveOptions(options, { ...base, ...createDefaults });
-  ensure(/^(return)?$/.test(settings.ifExists), 'ifExists must be "return".');
-  return settings;
+  const { ifExists, ...call } = options ?? {};
+  ensure(!ifExists || ifExists === "return", 'ifExists must be "return".');
+  return { ...resolveOptions(call, base), ifExists };
 }
 
 /** Turns wait options into call settings with unlimited attempts within the timeout. */
@@ -172,10 +170,10 @@ function checkKey(key: unknown): string {
   return key as string;
 }
 
-/** Calls the function that returns the key. */
-async function callForKey(apiKey: () => unknown): Promise<unknown> {
+/** Returns the key, or what the function returns. */
+async function callForKey(apiKey: unknown): Promise<unknown> {
   try {
-    return await apiKey();
+    return typeof apiKey === "function" ? await apiKey() : apiKey;
   } catch (cause) {
     throw new AuthenticationError("The apiKey function failed.", { cause });
   }
@@ -200,14 +198,13 @@ export function resolveClientOptions(options: ClientOptions) {
   if (typeof apiKey !== "function") checkKey(apiKey);
   const url = `${URL.canParse(baseUrl as string) && new URL(baseUrl as string).href.replace(/\/+$/, "")}`;
   const isValid = /^(?!.*\/v1$)https?:\/\/[^/@]+(\/[^?#]*)?$/.test(url);
-  demand(baseUrl, isValid, "baseUrl", "the service's URL: http(s), without /v1, user, query or fragment");
+  demand(baseUrl, isValid, "baseUrl", "the service's URL without /v1, user, query or fragment");
   const level = logLevel ?? (levelFromEnvironment() || "off");
   ensure(/^(off|warn|debug)$/.test(level), "logLevel must be off, warn or debug.");
   return {
     baseUrl: url,
-    apiKey: async () => checkKey(typeof apiKey === "function" ? await callForKey(apiKey as () => unknown) : apiKey),
-    // An instance of a class may have fields of its own, and inherits its hooks.
-    hooks: hooks.constructor === Object ? complete(hooks, noHooks) : hooks,
+    apiKey: async () => checkKey(await callForKey(apiKey)),
+    hooks,
     logLevel: level,
     fetch,
     settings: resolveOptions(call, defaults),

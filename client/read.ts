@@ -2,7 +2,7 @@ import type { Context, Data, Job, Kind, Listed, Trace } from "./job.ts";
 import { complete, demand, ensure, resolveOptions } from "./options.ts";
 import type { CallOptions, Settings } from "./options.ts";
 import { isRecord } from "./outcome.ts";
-import { sendWithRetries, startTrace } from "./retry.ts";
+import { sendWithRetries } from "./retry.ts";
 import type { CallOutcome } from "./retry.ts";
 import { isText } from "./text.ts";
 import type { Checkout, CheckoutStatus, Disbursement, DisbursementStatus, StatementEntry } from "./types.ts";
@@ -88,8 +88,7 @@ export function list(
     }
     const { error, data } = await readPage(context, kind, { ...query, limit, cursor }, resolveOptions(options, base));
     if (error) throw error;
-    const { items, nextCursor } = data as unknown as Page;
-    return { items, nextCursor };
+    return data as unknown as Page;
   };
   return {
     page,
@@ -109,15 +108,13 @@ export async function find(
   context: Context,
   kind: Kind,
   merchantsReference: string,
-  settings: Settings,
+  options: CallOptions | undefined,
+  base: Settings,
 ): Promise<Data | undefined> {
   demand(merchantsReference, isText(merchantsReference), "merchantsReference", "a text of your own");
-  const trace = startTrace(context);
-  const { error, data } = await readPage(context, kind, { merchantsReference }, settings, undefined, trace);
-  if (error) throw error;
-  const isFound = (record: Data | null) => record?.merchantsReference === merchantsReference;
-  const found = (data as unknown as Page).items.find(isFound);
-  return found && (await verify(context, kind, found.reference, settings, undefined, trace)).data;
+  const { items } = await list(context, kind, { merchantsReference }, options, base).page();
+  const found = items.find((record: Data | null) => record?.merchantsReference === merchantsReference);
+  return found && (await verify(context, kind, found.reference, resolveOptions(options, base))).data;
 }
 
 /** Reads one page of a list. With `until`, polls until `until(page)` is true. */

@@ -28,85 +28,68 @@ interface Finding {
   cause?: unknown;
 }
 
-/** How a create behaves besides its settings. */
-interface CreateMode {
-  /** True if the request may have been sent before. If true, a refusal proves nothing. */
-  inDoubt: boolean;
-  /** What the client remembers of the references of this kind of record. */
-  memory: ReturnType<typeof createMemory>;
-  /** Sends the same request again, in doubt. */
-  resume(request: CreateRequest, options?: CallOptions): Promise<unknown>;
-}
-
 /**
  * Creates a record at most once. If a response was lost, finds out whether the record exists.
  *
  * Throws OutcomeUnknownError if an attempt may have been recorded and nothing later proved what happened. A refusal
  * proves nothing: the payout of the first attempt can be the reason for refusing the second, for example by using up the
  * balance. The same holds across the creates of a client.
+ *
+ * @param inDoubt True if the request may have been sent before. If true, a refusal proves nothing.
+ * @param memory What the client remembers of the references of this kind of record.
+ * @param resume Sends the same request again, in doubt.
  */
 export async function create(
   context: Context,
   kind: Kind,
   request: CreateRequest,
   resolveSettings: () => CreateSettings,
-  mode: CreateMode,
+  inDoubt: boolean,
+  memory: ReturnType<typeof createMemory>,
+  resume: (request: CreateRequest, options?: CallOptions) => Promise<unknown>,
 ): Promise<Received> {
-  const { memory } = mode;
   // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
-  const isGenerated = kind === checkout && body.reference === undefined && !mode.inDoubt;
+  const isGenerated = kind === checkout && body.reference === undefined && !inDoubt;
   // Without a reference, each attempt could create another checkout.
   if (isGenerated) body.reference = context.runtime.id();
   const { reference = "" } = body;
-  demand(reference, typeof reference === "string", "reference", "a text of your own");
-  const doubt: Doubt = { inDoubt: mode.inDoubt, mayExist: () => doubt.inDoubt || memory.mayExist(reference) };
+  demand(reference, isText(reference), "reference", "a text of your own");
+  const mayExist = () => inDoubt || memory.mayExist(reference);
+  let isAmbiguous = false;
   let isRecorded: boolean | undefined = false;
   memory.begin(reference);
   try {
-    const received = await createOnce(context, kind, body, isGenerated, resolveSettings(), doubt);
+    const settings = resolveSettings();
+    const trace = startTrace(context);
+    const outcome = await sendWithRetries(context, toJob(kind, body, isGenerated), settings, trace);
+    isAmbiguous = outcome.ambiguous;
+    const received = outcome.error
+      ? await recover(context, kind, body, outcome, settings, trace, isAmbiguous || mayExist())
+      : created(outcome, false);
     isRecorded = true;
     return received;
   } catch (error) {
     if (error instanceof DuplicateReferenceError) isRecorded = error.matches;
-    else if (doubt.isAmbiguous || doubt.mayExist()) isRecorded = undefined;
+    else if (isAmbiguous || mayExist()) isRecorded = undefined;
     if (isRecorded !== undefined || !(error instanceof ClientError)) throw error;
     throw Object.defineProperty(
       new OutcomeUnknownError(
-        `Perhaps recorded${doubt.isAmbiguous ? "" : " by an earlier request"}. ${error.message} Call resume() for ${reference}.`,
+        `Perhaps recorded${isAmbiguous ? "" : " by an earlier request"}. ${error.message} Call resume() for ${reference}.`,
         { ...error, cause: error },
       ),
       "resume",
       // The options of this call are not used again: its signal may have ended it.
-      { value: (options?: CallOptions) => mode.resume(body, options) },
+      { value: (options?: CallOptions) => resume(body, options) },
     );
   } finally {
     memory.end(reference, isRecorded);
   }
 }
 
-/** Why a refusal may prove nothing. */
-interface Doubt {
-  /** The caller says that the request may have been sent before. */
-  inDoubt: boolean;
-  /** True if an earlier or concurrent create may have created the record. */
-  mayExist(): boolean;
-  /** True if an attempt of this create may have been recorded. */
-  isAmbiguous?: boolean;
-}
-
-/** Like create, but throws the last failure instead of an OutcomeUnknownError. */
-async function createOnce(
-  context: Context,
-  kind: Kind,
-  body: CreateRequest,
-  isGenerated: boolean,
-  settings: CreateSettings,
-  doubt: Doubt,
-): Promise<Received> {
+function toJob(kind: Kind, body: CreateRequest, isGenerated: boolean): Job {
   const { reference, amount } = body;
-  const trace = startTrace(context);
-  const job: Job = {
+  return {
     operation: `create${kind.name}`,
     path: kind.path,
     reference,
@@ -117,17 +100,26 @@ async function createOnce(
       (isGenerated || data.merchantsReference === reference) &&
       (kind !== checkout || isText((data as { url?: unknown }).url)),
   };
-  const outcome = await sendWithRetries(context, job, settings, trace);
-  if (!outcome.error) return created(outcome, false);
+}
 
-  const { error, ambiguous } = outcome;
+/** Returns the record of a create that failed, if it exists and was wanted. Throws the failure otherwise. */
+async function recover(
+  context: Context,
+  kind: Kind,
+  body: CreateRequest,
+  outcome: CallOutcome,
+  settings: CreateSettings,
+  trace: Trace,
+  mayExist: boolean,
+): Promise<Received> {
+  const error = outcome.error!;
   const isDuplicate = error instanceof DuplicateReferenceError;
-  doubt.isAmbiguous = ambiguous;
-  if (!isDuplicate && !ambiguous && !doubt.mayExist()) throw error;
+  if (!isDuplicate && !mayExist) throw error;
 
-  const { existing, matches, response, cause } = await findExisting(context, kind, body, outcome, settings, trace);
-  const isWanted = !isDuplicate || ambiguous || doubt.inDoubt || settings.ifExists;
-  if (matches && isWanted) return created({ data: existing!, response }, true);
+  const duplicate = isDuplicate ? outcome.response : undefined;
+  const { existing, matches, response, cause } = await findExisting(context, kind, body, duplicate, settings, trace);
+  if (matches && (!isDuplicate || outcome.ambiguous || settings.ifExists))
+    return created({ data: existing!, response }, true);
   Object.assign(error, isDuplicate && { matches });
   // Not enumerable, so that a printed or serialised error does not show them: records contain phone numbers.
   Object.defineProperties(error, { existing: { value: existing }, cause: { value: error.cause ?? cause } });
@@ -138,26 +130,21 @@ function created({ data, response }: Received, recovered: boolean): Received {
   return { data: Object.assign(data, { recovered }), response };
 }
 
-// An amount, currency, country and phone number as the contract has them.
-const forms = [/^\d+$/, /^[A-Z]{3}$/, /^[A-Z]{2}$/, /^\d{10,15}$/];
-
 /**
  * Compares a record with a request. Only a different value that has the contract's form proves another payment: a list
  * may leave fields out, or hide digits of the recipient.
  */
 function isSamePayment(record: ExistingRecord, body: CreateRequest): boolean | undefined {
   const { phoneNumber } = body;
-  const facts = [
-    [record.amount, body.amount],
-    [record.currency, body.currency],
-    [record.country, body.country],
-    [phoneNumber && record.customer?.phoneNumber, phoneNumber],
+  const facts: [form: RegExp, value: unknown, wanted: unknown][] = [
+    [/^\d+$/, record.amount, body.amount],
+    [/^[A-Z]{3}$/, record.currency, body.currency],
+    [/^[A-Z]{2}$/, record.country, body.country],
+    [/^\d{10,15}$/, phoneNumber && record.customer?.phoneNumber, phoneNumber],
   ];
-  const differs = facts.some(
-    ([value, wanted], i) => value !== wanted && typeof value === typeof wanted && forms[i]!.test(`${value}`),
-  );
-  if (differs) return false;
-  return (isRecord(record) && facts.every(([value, wanted]) => value === wanted)) || undefined;
+  const different = facts.filter(([, value, wanted]) => value !== wanted);
+  if (different.some(([form, value, wanted]) => typeof value === typeof wanted && form.test(`${value}`))) return false;
+  return (isRecord(record) && different.length === 0) || undefined;
 }
 
 /**
@@ -168,36 +155,34 @@ async function findExisting(
   context: Context,
   kind: Kind,
   body: CreateRequest,
-  outcome: CallOutcome,
+  duplicate: Response | undefined,
   settings: Settings,
   trace: Trace,
 ): Promise<Finding> {
   const merchantsReference = body.reference!;
   const isMine = (record: ExistingRecord | null) =>
     isText(record?.reference) && record.merchantsReference === merchantsReference;
-  const exists = outcome.error instanceof DuplicateReferenceError;
   let finding: Finding = {};
-  const consider = (existing: Data, response: Response | undefined) => {
-    if (isMine(existing)) finding = { existing, matches: isSamePayment(existing, body), response };
+  const consider = ({ data, response }: Received) => {
+    if (isMine(data)) finding = { existing: data, matches: isSamePayment(data, body), response };
   };
   const read = async (toReference: () => string) => {
     try {
-      const { data, response } = await verify(context, kind, toReference(), settings, () => true, trace);
-      consider(data, response);
+      consider(await verify(context, kind, toReference(), settings, () => true, trace));
     } catch (cause) {
       finding.cause = cause;
     }
   };
-  const location = exists && outcome.response!.headers.get("location");
+  const location = duplicate?.headers.get("location");
   // Only the last segment is used, with the client's own baseUrl: a forged Location must not send the key elsewhere.
   if (location) await read(() => decodeURIComponent(new URL(location, context.baseUrl).pathname.replace(/.*\//, "")));
   // A service that never responded to this client will not respond now.
   if (finding.matches !== undefined || !context.isReached) return finding;
   // A record that certainly exists may not be in every replica's list yet, so poll. Otherwise read the list once.
-  const until = exists ? ({ items }: Page) => items.some(isMine) : undefined;
+  const until = duplicate && (({ items }: Page) => items.some(isMine));
   const list = await readPage(context, kind, { merchantsReference }, settings, until, trace);
   const listed = (list.data as Page | undefined)?.items.find(isMine);
-  if (listed) consider(listed, list.response);
+  if (listed) consider({ data: listed, response: list.response });
   else finding.cause ??= list.error;
   // A list may leave fields out.
   if (listed && finding.matches === undefined) await read(() => listed.reference);

@@ -166,14 +166,11 @@ export function toCall(toFailure: (error: ClientError) => Failed, run: () => Pro
   const promise = received.then(({ data }) => data);
   const result = () =>
     promise.then(
-      (data) => {
-        const { recovered } = data as { recovered?: boolean };
-        return {
-          outcome: recovered === undefined ? "found" : recovered ? "existed" : "created",
-          status: data.status,
-          data,
-        };
-      },
+      (data: Received["data"] & { recovered?: boolean }) => ({
+        outcome: data.recovered === undefined ? "found" : data.recovered ? "existed" : "created",
+        status: data.status,
+        data,
+      }),
       (error) => {
         if (error instanceof ClientError) return toFailure(error);
         throw error;

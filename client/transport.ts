@@ -88,9 +88,8 @@ export function createTransport({ baseUrl, fetch }: TransportOptions): Transport
       body,
       params: { query, path: { reference } },
     };
-    const method = body ? "post" : "get";
     const at = (body || query ? path : `${path}/{reference}`) as "/v1/checkouts";
-    const { data, error, response } = await raw.request(method, at, request as never);
+    const { data, error, response } = await raw[(body ? "POST" : "GET") as "GET"](at, request as never);
     return { body: response.ok ? parse(data as unknown as string) : error, response };
   };
 }

@@ -52,24 +52,36 @@ const textsOf = (traffic: Traffic, field: string) => valuesOf(traffic, field).ma
 const ofEveryone =
   /^(host|content-length|transfer-encoding|x-api-key|authorization|cookie): |^(connection: keep-alive|accept: \*\/\*|accept: application\/json|content-type: application\/json.*|accept-encoding: [a-z, ]+|accept-language: \*|expect: 100-continue|upgrade-insecure-requests: 1|accept: text\/html,.*)$/;
 
-/** Texts of which two runs share no part, without their beginnings that all merchants have. */
-const texts: Record<string, (traffic: Traffic) => string[]> = {
-  references: (traffic) => textsOf(traffic, "reference"),
-  // Addresses within addresses are ordinary.
-  addresses: (traffic) =>
-    textsOf(traffic, "webhookURL").flatMap((url) =>
-      url.replaceAll(/^https?:\/\/[^/]*|https%3A.*/g, "").split(/[/?&=]/),
-    ),
-  // The suite also sends paths that no merchant sends.
-  paths: (traffic) =>
-    traffic.flatMap(
-      ({ path }) =>
-        /^\/v1\/(?:disbursements|checkouts)\/([\w-]+)$/.exec(path.replaceAll(/(DSB|CHK)\w+/g, ""))?.[1] ?? [],
-    ),
-};
+/** Returns every five characters in a row of the texts, once per text. Beginnings that all merchants have must be gone. */
+const piecesOf = (texts: readonly string[]) =>
+  distinct(texts).flatMap((text) =>
+    distinct(Array.from({ length: Math.max(0, text.length - 4) }, (_, start) => text.slice(start, start + 5))),
+  );
 
-/** Values of which two runs share none, and how often a value must occur to be a habit. */
+/** Values of which two runs share none, and how often a value must occur in each run to be a habit. */
 const values: Record<string, [least: number, read: (traffic: Traffic) => string[]]> = {
+  references: [6, (traffic) => piecesOf(textsOf(traffic, "reference"))],
+  // Addresses within addresses are ordinary.
+  addresses: [
+    3,
+    (traffic) =>
+      piecesOf(
+        textsOf(traffic, "webhookURL").flatMap((url) =>
+          url.replaceAll(/^https?:\/\/[^/]*|https%3A.*/g, "").split(/[/?&=]/),
+        ),
+      ),
+  ],
+  // The suite also sends paths that no merchant sends.
+  paths: [
+    3,
+    (traffic) =>
+      piecesOf(
+        traffic.flatMap(
+          ({ path }) =>
+            /^\/v1\/(?:disbursements|checkouts)\/([\w-]+)$/.exec(path.replaceAll(/(DSB|CHK)\w+/g, ""))?.[1] ?? [],
+        ),
+      ),
+  ],
   "phone numbers": [3, (traffic) => textsOf(traffic, "phoneNumber")],
   "header values": [
     3,
@@ -98,38 +110,20 @@ function shared(lists: readonly string[][], least: number): string[] {
   return distinct(lists.flat()).filter((value) => counts.every((count) => (count.get(value)?.length ?? 0) >= least));
 }
 
-const piecesOf = (text: string) =>
-  distinct(Array.from({ length: Math.max(0, text.length - 4) }, (_, start) => text.slice(start, start + 5)));
-
 /** Returns what the runs have in common, or what one run says about itself. */
 function giveaways(both: readonly Traffic[]): Record<string, string[]> {
-  const pieces = Object.entries(texts).map(([what, read]) => {
-    const lists = both.map((traffic) => distinct(read(traffic)));
-    const least = Math.max(3, Math.ceil(0.02 * Math.min(...lists.map((list) => list.length))));
-    return [
-      what,
-      shared(
-        lists.map((list) => list.flatMap(piecesOf)),
-        least,
-      ),
-    ];
-  });
-  const whole = Object.entries(values).map(([what, [least, read]]) => [what, shared(both.map(read), least)]);
-  const names = both.flatMap((traffic) =>
-    traffic.map((call) => [call.path, call.rawHeaders, call.body.toString()].join(" ")),
-  );
+  const habits = Object.entries(values).map(([what, [least, read]]) => [what, shared(both.map(read), least)] as const);
+  const sentTexts = both.flat().map((call) => [call.path, call.rawHeaders, call.body.toString()].join(" "));
   const isUniform = (traffic: Traffic) => {
     const phones = distinct(textsOf(traffic, "phoneNumber"));
     return distinct(phones.map((phone) => phone.slice(-3))).length < 0.3 * phones.length;
   };
-  return Object.fromEntries(
-    [
-      ...pieces,
-      ...whole,
-      ["its name", names.filter((text) => /certify|conformance|disbursement-checkout/i.test(text))],
-      ["last digits of phone numbers", both.every(isUniform) ? ["few"] : []],
-    ].filter(([, found]) => found!.length > 0),
-  ) as Record<string, string[]>;
+  const all = [
+    ...habits,
+    ["its name", sentTexts.filter((text) => /certify|conformance|disbursement-checkout/i.test(text))],
+    ["last digits of phone numbers", both.every(isUniform) ? ["few"] : []],
+  ] as const;
+  return Object.fromEntries(all.filter(([, found]) => found.length > 0));
 }
 
 test("two runs have nothing in common by which a service could recognise the suite", () => {

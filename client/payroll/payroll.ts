@@ -224,7 +224,7 @@ async function* pay(
       if (!payout && outcome !== "unknown") await book?.after(request, result.data).catch(fail);
       progress.done++;
       progress[outcome]++;
-      notify(onProgress, { ...progress });
+      notify(async () => onProgress({ ...progress }));
       return { index, input: entry, reference, fromJournal: false, ...result };
     });
   } finally {

@@ -30,7 +30,7 @@ const speedup = 4;
 const startSeconds = 3;
 
 /** Compares this machine's clock with the Date header, which has a resolution of one second. */
-export function examineClock(date: string | undefined, now: Date): Point {
+function examineClock(date: string | undefined, now: Date): Point {
   const skewMs = Date.parse(date ?? "") - now.getTime();
   if (!Number.isFinite(skewMs)) return ok("clock", "unknown: the response has no Date header");
   if (Math.abs(skewMs) <= mostSkewMs) return ok("clock", "agrees with the target's, within 30 s");
@@ -173,7 +173,7 @@ async function pointsUntil(points: AsyncGenerator<Point, void>, overdue?: AbortS
 export async function doctor(options: CertifyOptions, overdue?: AbortSignal): Promise<CommandResult> {
   const timeoutMs = Math.min(options.timeoutMs, longestMs);
   const machine = thisMachine();
-  const { target } = openTarget({ ...options, timeoutMs, effects: "none", maxTotal: 0, patienceMs: 0 }, machine);
+  const { target } = openTarget({ ...options, timeoutMs, effects: "none", maxTotal: 0, isImpatient: true }, machine);
   const points = await pointsUntil(examine(options, target), overdue).finally(machine.close);
   const lines = points.map((point) => `${point.ok ? "ok " : "FIX"}  ${point.name.padEnd(11)}${oneLine(point.text)}`);
   const wrong = points.filter((point) => !point.ok).length;

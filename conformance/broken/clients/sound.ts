@@ -27,12 +27,6 @@ const changes: Readonly<Record<string, Partial<Client>>> = {
     },
   },
   "without-lists": { look: async () => "none" },
-  "lists-first": {
-    async find(job, location) {
-      const listed = await good.look(job);
-      return listed && listed !== "none" ? listed : good.find(job, location);
-    },
-  },
   "looks-before-it-pays": {
     async payOne(job) {
       const found = await good.look(job);
