@@ -99,7 +99,7 @@ const ofPayouts = provokedBy("records.as-requested", {
     }),
   })),
   "life.ends-as-notified: A failed payout is pending for ever in verify, although its webhook reports the failure.":
-    caughtOnlyBy(["life.ends-as-notified", "life.settles"], failing(withStatus("pending"))),
+    caughtOnlyBy(["life.ends-as-notified", "life.settles", "life.webhooks-sent"], failing(withStatus("pending"))),
   "life.ends-as-notified: A failed payout is a success in verify, although its webhook reports the failure.": failing(
     withStatus("success"),
   ),
