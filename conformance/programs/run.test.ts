@@ -109,7 +109,7 @@ test("a run in which everything fails prints at most 40 lines if the output is n
   const output = { write: (part: string) => process.stdout.write(part) };
   const findings = ids.map((id) => ({ id, ok: false, expected: `what ${id} says`, actual: `not what ${id} says` }));
   const runs = Array.from({ length: 20 }, (_, index) => scenario(`story-${index}`, ids, { findings }));
-  await runSide({ folder }, () => judge(runs, { output }));
+  await runSide({ report: folder }, () => judge(runs, { output }));
   expect(text.trim().split("\n").length).toBeLessThanOrEqual(40);
   expect(text).toMatch(/Also \(see report\.html\): client\.[\s\S]*\nRe-run these: .* story-0,story-1,.*\n/);
   rmSync(folder, { recursive: true });
@@ -119,7 +119,7 @@ test("a run writes the files of a run against a service", async () => {
   const folder = mkdtempSync(join(tmpdir(), "certify-side-"));
   vi.spyOn(process.stdout, "write").mockReturnValue(true);
   vi.spyOn(console, "log").mockReturnValue();
-  expect(await runSide({ folder }, () => judge([paysTwice]))).toBe(1);
+  expect(await runSide({ report: folder }, () => judge([paysTwice]))).toBe(1);
   expect(readReport(join(folder, "report.json"))).toMatchObject({ profile: "client", verdict: "failed" });
   expect(readFileSync(join(folder, "report.html"), "utf8")).toContain("what a program that pays must do");
   expect(readFileSync(join(folder, "junit.xml"), "utf8")).toContain('classname="client.pays-once"');
