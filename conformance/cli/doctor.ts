@@ -154,7 +154,7 @@ const tooSlow =
 export async function doctor(options: CertifyOptions, overdue?: AbortSignal): Promise<CommandResult> {
   const timeoutMs = Math.min(options.timeoutMs, longestMs);
   const machine = thisMachine();
-  const { target } = openTarget({ ...options, timeoutMs, effects: "none", maxTotal: 0, patienceMs: 0 }, machine);
+  const { target } = openTarget({ ...options, timeoutMs, effects: "none", maxTotal: 0, isImpatient: true }, machine);
   const points: Point[] = [];
   const end = new Promise<Point>((resolve) => {
     overdue?.addEventListener("abort", () => resolve(fix("time", tooSlow)), { once: true });

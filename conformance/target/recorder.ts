@@ -88,39 +88,27 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     return redact(curlLine(shown, replaced, headerVariables));
   }
 
-  function begin(
-    { account, method }: TargetRequest,
-    shown: Pick<Exchange, "url" | "requestHeaders" | "requestBody" | "curl">,
-  ) {
-    const exchange: Exchange = { id: (count += 1), at: now().toISOString(), method, durationMs: 0, ...shown };
+  /** Returns what the report shows of a request. */
+  function shownOf(sent: Sent): Pick<Exchange, "url" | "requestHeaders" | "requestBody" | "curl"> {
+    const { url, headers, body } = sent;
+    const bodyText = body?.toString("utf8") ?? "";
+    redact.learn(bodyText);
+    return {
+      url: redact(url),
+      requestHeaders: redactHeaders(headers, redact, secretHeaders),
+      ...(body ? { requestBody: shorten(redact(bodyText)) } : {}),
+      curl: commandOf(sent, bodyText),
+    };
+  }
+
+  function begin({ account, method }: TargetRequest, shown: ReturnType<typeof shownOf>): Exchange {
+    const exchange = { id: (count += 1), at: now().toISOString(), method, durationMs: 0, ...shown };
     account?.exchanges.push(exchange);
     return exchange;
   }
 
-  function end(exchange: Exchange, result: HttpResponse | HttpFailure, isForeign = false) {
-    exchange.durationMs = now().getTime() - Date.parse(exchange.at);
-    if ("failure" in result) {
-      exchange.failure = redact(result.failure);
-      return;
-    }
-    exchange.status = result.status;
-    exchange.responseHeaders = isForeign ? {} : redactHeaders(result.headers, redact);
-    exchange.responseBody = isForeign ? "(a page of another origin)" : shorten(redact(result.body.toString("utf8")));
-  }
-
   return {
-    begin(sent: Sent): Exchange {
-      const { request, url, headers, body } = sent;
-      const bodyText = body?.toString("utf8") ?? "";
-      redact.learn(bodyText);
-      return begin(request, {
-        url: redact(url),
-        requestHeaders: redactHeaders(headers, redact, secretHeaders),
-        ...(body ? { requestBody: shorten(redact(bodyText)) } : {}),
-        curl: commandOf(sent, bodyText),
-      });
-    },
-    end,
+    begin: (sent: Sent): Exchange => begin(sent.request, shownOf(sent)),
     /**
      * Records a request to another origin. A report shows no path, header or body of it: they are not the target's, and
      * may be somebody's secrets.
@@ -131,6 +119,15 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
         requestHeaders: {},
         curl: "# A page of another origin than the target's, whose path is not shown. Re-run the check.",
       }),
-    endForeign: (exchange: Exchange, result: HttpResponse | HttpFailure) => end(exchange, result, true),
+    end(exchange: Exchange, result: HttpResponse | HttpFailure, isForeign = false) {
+      exchange.durationMs = now().getTime() - Date.parse(exchange.at);
+      if ("failure" in result) {
+        exchange.failure = redact(result.failure);
+        return;
+      }
+      exchange.status = result.status;
+      exchange.responseHeaders = isForeign ? {} : redactHeaders(result.headers, redact);
+      exchange.responseBody = isForeign ? "(a page of another origin)" : shorten(redact(result.body.toString("utf8")));
+    },
   };
 }

@@ -1,7 +1,7 @@
 // Judges the whole run before the verdict: lets time pass, reads every record again, uses every
 // reference again, and compares webhooks and checkouts with their records (§2.1 to §2.3, §4.3, §6, §7, D11, D15).
 import { judges, type Context } from "../../check.ts";
-import type { Facts, RecordFact } from "../../history/facts.ts";
+import type { Attempt, Facts } from "../../history/facts.ts";
 import { type Contradiction, type Fields, type History, isFinal, sentAt } from "../../history/history.ts";
 import {
   claimedEnd,
@@ -80,8 +80,8 @@ async function aged(context: Context) {
 function judgeCheckoutsApart(
   context: Context,
   what: string,
-  checkouts: readonly RecordFact[],
-  valuesOf: (checkout: RecordFact) => string[],
+  checkouts: readonly Attempt[],
+  valuesOf: (checkout: Attempt) => string[],
 ) {
   const values = checkouts.map((checkout) => [...new Set(valuesOf(checkout))]);
   const uses = new Map<string, number>();
