@@ -60,7 +60,6 @@ export function sideOptionsOf(
     reporting: values,
   };
 }
-export type SideOptions = ReturnType<typeof sideOptionsOf>;
 
 /**
  * Judges a merchant's program, writes the report's files, prints the report, and returns the exit code of the command.
