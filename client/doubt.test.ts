@@ -51,11 +51,6 @@ describe("after a create whose outcome is unknown", () => {
     expect(result).toMatchObject({ outcome: "unknown", error: { cause: { name } } });
   });
 
-  test("a refused call finds the payout in the list", async () => {
-    const result = await (await doubtful(refusal(422), list(record))).create();
-    expect(result).toEqual({ outcome: "existed", status: "pending", data: { ...record, recovered: true } });
-  });
-
   test("other references are not in doubt, nor is a checkout with the same reference", async () => {
     const { client, time, create } = await doubtful(refusal(422), refusal(422));
     expect(await create({}, { reference: "payroll-2" })).toMatchObject({ outcome: "refused" });

@@ -12,9 +12,8 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { installPacked, tsc, type Project } from "../scripts/testing/packed.ts";
+import { startProcess, type ServerProcess } from "../server/testing/process.ts";
 import { key } from "./testing/fakes.ts";
-import { startServer } from "./testing/processes.ts";
-import type { Running } from "./testing/processes.ts";
 
 const smoke = `
 import { createClient, DuplicateReferenceError, ValidationError } from "@disbursement-checkout/client";
@@ -82,10 +81,10 @@ console.log(typeof createClient, typeof verifyWebhook);
 `;
 
 let project: Project;
-let server: Running;
+let server: ServerProcess;
 beforeAll(async () => {
   project = await installPacked("client");
-  server = await startServer(key, { SETTLE_DELAY_MS: "200" });
+  server = await startProcess({ DATABASE_URL: "sqlite::memory:", SANDBOX_API_KEY: key, SETTLE_DELAY_MS: "200" });
   const files = { "smoke.ts": smoke, "script.js": script, "worker.js": worker, "required.cjs": commonJs };
   for (const [name, content] of Object.entries(files)) project.write(name, content);
   const compilerOptions = { strict: true, module: "nodenext", target: "es2022", lib: ["es2022", "dom"], types: [] };
@@ -93,7 +92,7 @@ beforeAll(async () => {
   project.node([tsc, "-p", "smoke.json"]);
 }, 120_000);
 afterAll(async () => {
-  await server?.stop();
+  server?.kill("SIGKILL");
   project?.remove();
 });
 
@@ -106,7 +105,7 @@ async function runIn(program: string, args: string[]): Promise<string> {
 async function runInWorkerd(program: string): Promise<string> {
   const [input, outfile] = ["worker.js", "worker.bundle.js"].map((name) => join(project.folder, name));
   await build({ entryPoints: [input!], outfile, bundle: true, format: "esm", platform: "browser" });
-  project.write("config.capnp", workerConfig(server.baseUrl));
+  project.write("config.capnp", workerConfig(server.url));
   // On descriptor 3 workerd reports the port that it listens on.
   const args = ["serve", "config.capnp", "--control-fd=3"];
   const child = spawn(program, args, { cwd: project.folder, stdio: ["ignore", "inherit", "inherit", "pipe"] });
@@ -180,7 +179,7 @@ describe.each(findRuntimes())("$name", ({ name, program, required, source, args 
   test.skipIf(isMissing)("pays, recovers a lost response, and receives webhooks", async () => {
     if (!program) throw new Error(`${name} is not installed: ${source}.`);
     const output =
-      name === "workerd" ? runInWorkerd(program) : runIn(program, [...args, "script.js", server.baseUrl, key, name]);
+      name === "workerd" ? runInWorkerd(program) : runIn(program, [...args, "script.js", server.url, key, name]);
     expect(JSON.parse(await output)).toEqual(Array(7).fill(true));
   });
 

@@ -195,16 +195,10 @@ export class Prerequisite extends Error {
 }
 
 /**
- * Thrown by a check if a payout did not settle in time. The requirements that the check has not judged then could not
- * be judged. The message names the flag that gives more time.
+ * Thrown by a check if a payout did not settle in time, or if requests that must race did not race. The requirements that
+ * the check has not judged then could not be judged. The message says what would help.
  */
-export class OutOfTime extends Error {}
-
-/**
- * Thrown by a check if requests that must race did not race. The requirements that the check has not judged then could
- * not be judged.
- */
-export class NoRace extends Error {}
+export class CouldNotJudge extends Error {}
 
 /** Throws `Prerequisite` unless the response provides what the check needs. */
 export function given(ok: unknown, expected: string, response: TargetResponse): asserts ok {

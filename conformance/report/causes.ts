@@ -134,16 +134,10 @@ const withoutDetails = (text: string) =>
     .trim()
     .slice(0, 80);
 
+/** Returns the error that a body states. A long body was cut off, so it is not parsed. */
 function errorIn(body: string): string {
-  try {
-    const { error, message } = JSON.parse(body) as { error?: unknown; message?: unknown };
-    const text = error ?? message;
-    return typeof text === "string" ? withoutDetails(text) : "";
-  } catch {
-    // A long body was cut off, so it may be the beginning of a JSON object.
-    const [, error] = /"error"\s*:\s*"([^"]*)"/.exec(body) ?? [];
-    return withoutDetails(error ?? body.replaceAll(/<[^>]*>/g, " "));
-  }
+  const [, error] = /"(?:error|message)"\s*:\s*"([^"]*)"/.exec(body) ?? [];
+  return withoutDetails(error ?? (body.startsWith("{") ? "" : body.replaceAll(/<[^>]*>/g, " ")));
 }
 
 const longestTitle = 120;

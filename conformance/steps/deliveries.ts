@@ -17,10 +17,11 @@ export const respondWith =
     response.writeHead(statuses[attempt - 1] ?? statuses.at(-1)!, headers).end();
   };
 
-/** Returns a receiver that does not respond before `release`. */
-export function holding() {
+/** Returns a receiver that does not respond with these statuses before `release`. */
+export function holding(status: number | readonly number[] = 204) {
   const { promise, resolve: release } = Promise.withResolvers<void>();
-  const reply: Responder = (response) => void promise.then(() => response.writeHead(204).end());
+  const responder = respondWith(status);
+  const reply: Responder = (response, attempt) => void promise.then(() => responder(response, attempt));
   return { reply, release };
 }
 
