@@ -89,15 +89,10 @@ async function examineWebhooks({ webhookListen: listen, webhookUrl: publicUrl, l
 /** Estimates how long checks take, without the time that they wait for settlements and webhooks. */
 export function estimatedSeconds(
   checks: number,
-  {
-    profile,
-    effects,
-    linger,
-    only,
-    rate = Infinity,
-  }: Pick<RunOptions, "profile" | "effects" | "linger" | "only" | "rate">,
+  options: Pick<RunOptions, "profile" | "effects" | "linger" | "only" | "rate">,
   latencyMs: number,
 ): number {
+  const { profile, effects, linger, only, rate = Infinity } = options;
   const pays = effects === "money";
   const eachMs = (turnsPerCheck[profile] * latencyMs + ownMs) / (pays && profile === "core" ? speedup : 1);
   const busy = (checks * Math.max(eachMs, (requestsPerCheck * 1000) / rate)) / 1000;
