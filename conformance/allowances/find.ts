@@ -219,6 +219,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
 
   async function tryLimit(limit: Limit): Promise<Finding> {
     const { field, note = "", needless, needsSafety } = limit;
+    if (throttled !== undefined) return { text: throttledText };
     const { search, attempts, whyUnproved, whyFalse } = trials.trialOf(limit);
     if (needsSafety && !search.safe)
       return { text: "Not tried, because made-up phone numbers are only used on a sandbox." };
@@ -272,19 +273,19 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     }
   }
 
-  for (const limit of provable) {
-    try {
-      findings[limit.field] = throttled === undefined ? await tryLimit(limit) : { text: throttledText };
-    } catch (error) {
-      if (error instanceof Throttled) {
-        throttled = `after ${target.budget.payouts} payouts, the target refused an ordinary payout.`;
-        findings[limit.field] = { text: throttledText };
-      } else if (error instanceof BudgetExceeded) {
-        findings[limit.field] = { text: `Not tried: ${error.message} (--max-payouts, --max-total).` };
-        if (limits.declared[limit.field] !== undefined) unproved.push(limit.field);
-      } else throw error;
+  /** Returns why a limit was not tried. */
+  function notTried({ field }: Limit, error: unknown): Finding {
+    if (error instanceof Throttled) {
+      throttled = `after ${target.budget.payouts} payouts, the target refused an ordinary payout.`;
+      return { text: throttledText };
     }
+    if (!(error instanceof BudgetExceeded)) throw error;
+    if (limits.declared[field] !== undefined) unproved.push(field);
+    return { text: `Not tried: ${error.message} (--max-payouts, --max-total).` };
   }
+
+  for (const limit of provable)
+    findings[limit.field] = await tryLimit(limit).catch((error: unknown) => notTried(limit, error));
   await proveVelocity().catch((error: unknown) => {
     if (!(error instanceof BudgetExceeded)) throw error;
     unproved.push("velocity");

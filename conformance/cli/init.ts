@@ -14,7 +14,7 @@ import { limitText } from "../run/plan.ts";
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 import { BudgetExceeded, RunStopped } from "../target/ledger.ts";
 import { maskPhone } from "../target/redact.ts";
-import { isSystemError, OptionsError, readFlags, type Options } from "./flags.ts";
+import { OptionsError, readFlags, type Options } from "./flags.ts";
 import { optionsOf, serviceOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 
@@ -41,15 +41,6 @@ async function askTarget(options: RunOptions) {
     throw error;
   } finally {
     close();
-  }
-}
-
-function write(file: string, text: string) {
-  try {
-    writeFileSync(file, text, { flag: "wx" });
-  } catch (error) {
-    if (isSystemError(error)) throw new CannotRun(`--output: ${error.message}`);
-    throw error;
   }
 }
 
@@ -89,7 +80,7 @@ export async function init(args: readonly string[], env: NodeJS.ProcessEnv, newS
   ];
   const untried = "Not tried. If the deployment has such a limit, fill this in by hand.";
   const text = renderDeclaration(introduction, findings, untried);
-  write(file, text);
+  writeFileSync(file, text, { flag: "wx" });
   print(`Paid     ${summary}`);
   const declared = limitPhrases(readDeclaration(text));
   for (const phrase of declared.length > 0 ? declared : ["none declared"]) print(`Limit    ${phrase}`);
