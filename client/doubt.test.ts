@@ -1,5 +1,5 @@
 // Doubt across calls: if a call could not find out whether it paid, no later call of the same client may say that
-// nothing was paid. two-calls.test.ts has every pair of faults.
+// nothing was paid. payroll/two-runs.test.ts has every pair of faults.
 import { describe, expect, test } from "vitest";
 import type { OutcomeUnknownError } from "./index.ts";
 import { createMemory } from "./recovery.ts";
