@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,14 +7,6 @@ import { triesAll } from "../broken/self-test.ts";
 import { verify as verifyFile } from "../cli/verify.ts";
 import { startCertify } from "../testing/command-line.ts";
 import { examples, failuresOf, isMissing, judgeExample, withCommand } from "./examples.ts";
-
-const here = import.meta.dirname;
-
-test("the suite's README shows the ordinary client", async () => {
-  const page = await readFile(join(here, "../README.md"), "utf8");
-  const [, code] = /```python\n([^]*?)```/.exec(page) ?? [];
-  expect(code).toBe(await readFile(join(here, "clients/ordinary.py"), "utf8"));
-});
 
 /** Scenarios that need a real process or database. `npm run certify:examples` runs all. */
 const scenarios = {

@@ -3,7 +3,8 @@ import { Prerequisite } from "../../check.ts";
 import { counted } from "../../report/words.ts";
 import type { Exchange } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
-import { createRedactor, redactHeaders, type Redact } from "../../target/redact.ts";
+import { createRedactor, type Redact } from "../../target/redact.ts";
+import { exchangeOf } from "../exchange.ts";
 import type { ScenarioRun } from "../run.ts";
 import { asInput, type PlannedEntry } from "./entries.ts";
 import type { Ended } from "../process-group.ts";
@@ -18,7 +19,6 @@ export type Run = Ended & {
   start: number;
   /** Why the suite ended the program; undefined if it ended by itself. */
   stopped: "killed" | "overdue" | undefined;
-  durationMs: number;
   claims: Claim[];
   /** The lines of stdout that are not part of the protocol. */
   strayLines: string[];
@@ -31,7 +31,6 @@ type Trial = {
   runs: readonly Run[];
   key: string;
   settings: { limitMs: number; timeoutMs: number };
-  durationMs: number;
   /** The longest time in which the suite did not run although it could have, in ms. */
   heldUpMs: number;
 };
@@ -315,40 +314,27 @@ const judges: Readonly<Record<string, Judge>> = {
 const began = Date.UTC(2026, 0, 1);
 
 /** Returns a request of the client as a report shows it. */
-function exchangeOf(call: Call, redact: Redact): Exchange {
-  const { number, at, method, path, headers, text, sent = {}, endedAt = at } = call;
-  const { status, headers: sentHeaders = {}, body = "", failure = "the client closed the connection" } = sent;
-  return {
-    id: number,
-    at: new Date(began + at).toISOString(),
-    method,
-    url: redact(path),
-    requestHeaders: redactHeaders(headers, redact),
-    ...(text === "" ? {} : { requestBody: redact(text) }),
-    ...(status === undefined
-      ? { failure }
-      : { status, responseHeaders: redactHeaders(sentHeaders, redact), responseBody: redact(body) }),
-    durationMs: endedAt - at,
-    curl: `# request ${number} of the client under test`,
-  };
+function shownCall({ number, at, path, sent, endedAt = at, ...call }: Call, redact: Redact): Exchange {
+  const curl = `# request ${number} of the client under test`;
+  const request = { ...call, id: number, at: new Date(began + at), url: path, durationMs: endedAt - at, curl };
+  return exchangeOf(request, { failure: "the client closed the connection", ...sent }, redact);
 }
 
 /** Judges a scenario by everything that the service and the program left behind. */
 export function judge(trial: Trial): ScenarioRun {
-  const { scenario, planned, service, runs, key, settings, durationMs, heldUpMs } = trial;
+  const { scenario, planned, service, runs, key, settings, heldUpMs } = trial;
   const redact = createRedactor(
     [key],
     planned.map(({ phoneNumber }) => phoneNumber),
   );
-  const ids = idsOf(scenario);
   const notRun: Record<string, string> = {};
   if (overdueOf(trial).length > 0) {
     // If the suite ended the program, the program may have been about to pay the other entries.
     notRun["client.loses-nothing"] =
       `the suite ended the program after ${secondsOf(settings.limitMs)}; see client.bounded-time`;
   }
-  const exchanges = new Map(service.calls.map((call) => [call, exchangeOf(call, redact)]));
-  const all = ids
+  const exchanges = new Map(service.calls.map((call) => [call, shownCall(call, redact)]));
+  const all = idsOf(scenario)
     .filter((id) => !(id in notRun))
     .map((id): Finding => {
       const { expected, faultsIn } = judges[id]!;
@@ -375,13 +361,9 @@ export function judge(trial: Trial): ScenarioRun {
     `it did neither; ${findings.find(({ id }) => id === "client.reports-all")?.actual}`,
   );
   return {
-    name: scenario.name,
-    ids,
     findings: isIdle ? findings.filter(({ ok }) => !ok) : findings,
     notRun,
     exchanges: [...exchanges.values()],
-    durationMs,
     ...(isIdle ? { thrown: silent } : {}),
-    selectFlags: ["--scenario", scenario.id],
   };
 }

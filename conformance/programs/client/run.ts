@@ -66,7 +66,6 @@ async function runStart(
   { launch, limitMs, delayMs, ended: runEnded }: Settings & { delayMs: number },
 ): Promise<Run[]> {
   let stopped: "killed" | "overdue" | undefined;
-  const startedAt = performance.now();
   const stop = async (why: "killed" | "overdue") => {
     stopped ??= why;
     for (const { kill: killOne } of programs) killOne();
@@ -79,8 +78,7 @@ async function runStart(
   runEnded?.addEventListener("abort", endRun);
   const runs = programs.map(async ({ ended }): Promise<Run> => {
     const end = await ended;
-    const durationMs = performance.now() - startedAt;
-    return { ...end, ...readClaims(end.stdout, stopped !== undefined), start: service.start, stopped, durationMs };
+    return { ...end, ...readClaims(end.stdout, stopped !== undefined), start: service.start, stopped };
   });
   const all = await Promise.all(runs);
   clearTimeout(timer);
@@ -111,7 +109,6 @@ const limitOf = (planned: readonly PlannedEntry[], { limitMs }: Settings) =>
  * @throws CannotRun if the client cannot be started
  */
 export async function runScenario(scenario: Scenario, given: Settings): Promise<ScenarioRun> {
-  const began = performance.now();
   const delays = monitorEventLoopDelay({ resolution: 20 });
   delays.enable();
   const { entries: planned = defaultEntries } = scenario;
@@ -153,6 +150,5 @@ export async function runScenario(scenario: Scenario, given: Settings): Promise<
   }
   checkStarted(runs, service);
   service.ledger.settle();
-  const durationMs = performance.now() - began;
-  return judge({ scenario, planned, service, runs, key, settings, durationMs, heldUpMs: delays.max / 1e6 });
+  return judge({ scenario, planned, service, runs, key, settings, heldUpMs: delays.max / 1e6 });
 }

@@ -10,7 +10,7 @@ import { createService } from "../../model/service.ts";
 import { drawFault, send, type Answer, type Sent, type Step } from "./answers.ts";
 import type { Entry, PlannedEntry } from "./entries.ts";
 import { Ledger, type Payout } from "./ledger.ts";
-import { readRequest, requestFaults, type ReadRequest } from "./requests.ts";
+import { readRequest, type ReadRequest } from "./requests.ts";
 import type { Scenario, Start } from "./scenario.ts";
 
 /**
@@ -22,8 +22,6 @@ export type Call = ReadRequest & {
   start: number;
   at: number;
   entry: PlannedEntry | undefined;
-  /** What is wrong with the request by the contract. */
-  faults: string[];
   sent?: Sent;
   endedAt?: number;
 };
@@ -211,7 +209,7 @@ export async function startService(
   }
 
   const server = await listen(async (given, request, response) => {
-    const received = readRequest(given);
+    const received = readRequest(given, settings.key);
     const { body, reference } = received;
     const call: Call = {
       ...received,
@@ -219,7 +217,6 @@ export async function startService(
       start: service.start,
       at: performance.now() - began,
       entry: body ? ledger.entryOfCreate(body) : ledger.entryNamed(reference),
-      faults: requestFaults(received, settings.key),
     };
     service.calls.push(call);
     response.on("close", () => (call.endedAt = performance.now() - began));

@@ -1,11 +1,21 @@
 // What a run gives to its scenarios: events, requests that are recorded, and judgements.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRandom, type Random } from "../../generate/random.ts";
-import { shortened } from "../../report/visible.ts";
 import { CannotRun, type Exchange, type NotJudged } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
-import { createRedactor, redactHeaders } from "../../target/redact.ts";
-import { isFinal, isSuccess, send, type Header, type Outcome, type WebhookRequest } from "./send.ts";
+import { createRedactor } from "../../target/redact.ts";
+import { exchangeOf } from "../exchange.ts";
+import type { Described } from "../run.ts";
+import {
+  describe,
+  isFinal,
+  isRefusal,
+  isSuccess,
+  send,
+  type Header,
+  type Outcome,
+  type WebhookRequest,
+} from "./send.ts";
 import type { Effect, Subject } from "./subject.ts";
 import {
   bodyOf,
@@ -75,11 +85,12 @@ const pollMs = 20;
 const retryDelays = [20, 50, 100, 200, 500, 1000, 2000, 4000];
 /** The run ends after this many requests in a row to which the receiver did not respond. */
 const mostSilent = 3;
-/** The longest body that an exchange shows, in characters. */
-const longestBody = 2048;
 
 const isSilence = ({ status, failure = "" }: Outcome) =>
   status === undefined && /^no response|ECONNREFUSED/.test(failure);
+
+/** Returns the text of `webhook-timestamp` for a time some seconds from now. */
+export const secondsIn = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
 
 export const countText = (count: number) =>
   count === 0 ? "no effect" : count === 1 ? "one effect" : `${count} effects`;
@@ -118,19 +129,22 @@ export class Context {
   readonly findings: Finding[] = [];
   readonly notApplicable: Record<string, NotJudged> = {};
   readonly exchanges: Exchange[] = [];
+  /** The requirement that findings are about, unless they name another. */
+  readonly #requirement: string;
   readonly #settings: Settings;
   readonly #shared: Shared;
   readonly #newEvent: ReturnType<typeof createEvents>;
 
-  constructor(settings: Settings, shared: Shared, scenario: string) {
+  constructor(settings: Settings, shared: Shared, { id, ids }: Described) {
     const { subject, limits, secrets, seed, runId } = settings;
     this.subject = subject;
     this.limits = limits;
     this.secrets = secrets;
-    this.random = createRandom(seed, scenario);
+    this.random = createRandom(seed, id);
+    this.#requirement = ids[0]!;
     this.#settings = settings;
     this.#shared = shared;
-    this.#newEvent = createEvents(`${runId} ${scenario}`, this.random);
+    this.#newEvent = createEvents(`${runId} ${id}`, this.random);
   }
 
   sleep(ms: number): Promise<void> {
@@ -153,9 +167,16 @@ export class Context {
     return this.#newEvent(received, changes);
   }
 
-  /** Signs a body for an event as the service does, at the current time plus `offset` seconds. */
-  stamp({ id }: Event, body: Buffer, offset = 0, secret = this.secrets[0]!): Stamp {
-    const timestamp = String(Math.floor(Date.now() / 1000) + offset);
+  events(count: number): Event[] {
+    return Array.from({ length: count }, () => this.event());
+  }
+
+  /** Signs a body for an event as the service does, or with another id, time or secret. */
+  stamp(
+    event: Event,
+    body: Buffer,
+    { id = event.id, timestamp = secondsIn(0), secret = this.secrets[0]! } = {},
+  ): Stamp {
     return { id, timestamp, signature: signatureOf(secret, id, timestamp, body) };
   }
 
@@ -179,7 +200,6 @@ export class Context {
 
   /** Returns a request and its outcome as a report shows them, without secrets and signatures. */
   #exchange({ method, headers, body }: WebhookRequest, outcome: Outcome, at: Date): Exchange {
-    const { status, failure } = outcome;
     const valueOf = (wanted: string) => headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? "";
     const hidden = this.secrets.flatMap((secret) => [
       secret,
@@ -188,31 +208,25 @@ export class Context {
       macOf(keyOf(secret), valueOf("webhook-id"), valueOf("webhook-timestamp"), body),
     ]);
     const redact = createRedactor(hidden, []);
-    const text = body.toString("utf8");
-    redact.learn(text);
+    redact.learn(body.toString("utf8"));
     // HTTP joins the values of doubled headers.
     const joined = Object.entries(Object.groupBy(headers, ([name]) => name)).map(
       ([name, values]) => [name, values!.map(([, value]) => value).join(", ")] as const,
     );
-    return {
-      id: (this.#shared.requests += 1),
-      at: at.toISOString(),
+    const { url } = this.subject;
+    const id = (this.#shared.requests += 1);
+    const curl = "# The signature of an event expires after minutes. Re-run the scenario.";
+    const timing = { at, durationMs: Date.now() - at.getTime() };
+    const request = {
+      id,
       method,
-      url: this.subject.url,
-      requestHeaders: redactHeaders(Object.fromEntries(joined), redact),
-      requestBody: shortened(redact(text), longestBody),
-      durationMs: Date.now() - at.getTime(),
-      curl: "# The signature of an event expires after minutes. Re-run the scenario.",
-      ...(status !== undefined
-        ? {
-            status,
-            responseHeaders: redactHeaders(outcome.headers, redact),
-            responseBody: shortened(redact(outcome.body), longestBody),
-          }
-        : failure === undefined
-          ? {}
-          : { failure: redact(failure) }),
+      url,
+      headers: Object.fromEntries(joined),
+      text: body.toString("utf8"),
+      curl,
+      ...timing,
     };
+    return exchangeOf(request, outcome, redact);
   }
 
   /** Sends an event once, signed and written as by the service but for the change. */
@@ -262,24 +276,51 @@ export class Context {
   }
 
   /**
-   * Records a finding about a requirement.
+   * Records a finding.
    * @param evidence what shows the finding; by default every request of the scenario
    */
-  judge(id: string, ok: boolean, expected: string, actual: string, evidence?: readonly Sent[]): void {
+  judge(ok: boolean, expected: string, actual: string, evidence?: readonly Sent[], id = this.#requirement): void {
     const exchanges = evidence?.map(({ exchange }) => exchange);
     this.findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });
+  }
+
+  /** Judges a response by its status. */
+  judgeStatus(sent: Sent, ok: boolean, expected: string): void {
+    this.judge(ok, expected, describe(sent), [sent]);
+  }
+
+  /** Judges that a response says something of an event: a 2xx or a 4xx status. */
+  judgeNoFault(sent: Sent): void {
+    this.judgeStatus(sent, isSuccess(sent) || isRefusal(sent), "a 2xx or a 4xx response");
   }
 
   /**
    * Judges how often an event took effect, now and again at the end of the run. Waits for an expected effect, unless the
    * evidence shows that the event was not accepted. Returns the effects.
    */
-  async judgeEffects(id: string, event: Event, wanted: 0 | 1, evidence?: readonly Sent[]): Promise<Effect[]> {
+  async judgeEffects(event: Event, wanted: 0 | 1, evidence?: readonly Sent[], id = this.#requirement) {
     const found = await this.#awaitEffects(event, (evidence ?? []).every(isSuccess) ? wanted : 0);
-    this.judge(id, found.length === wanted, countText(wanted), countText(found.length), evidence);
+    this.judge(found.length === wanted, countText(wanted), countText(found.length), evidence, id);
     if (wanted === 1 && found.length === 1) this.#shared.earliest ??= { event, at: Date.now() };
     this.#shared.expectations.set(`${id} ${event.id}`, { requirement: id, event, wanted });
     return found;
+  }
+
+  /** Judges that a request was answered with 2xx and that its event took effect once. Returns the effects. */
+  async judgeAccepted(event: Event, sent: Sent, expected = "a 2xx response"): Promise<Effect[]> {
+    this.judgeStatus(sent, isSuccess(sent), expected);
+    return this.judgeEffects(event, 1, [sent]);
+  }
+
+  /** Judges that a request was answered with 4xx and that its event took no effect. */
+  async judgeRefused(event: Event, sent: Sent): Promise<Effect[]> {
+    this.judgeStatus(sent, isRefusal(sent), "a 4xx response");
+    return this.judgeEffects(event, 0, [sent]);
+  }
+
+  /** Sends an event once and judges that it was accepted. */
+  async accepts(event: Event, change?: Change): Promise<Effect[]> {
+    return this.judgeAccepted(event, await this.post(event, change));
   }
 
   /** Returns the first event of the run that took effect, and when it did, in ms since the epoch. */
@@ -287,9 +328,9 @@ export class Context {
     return this.#shared.earliest;
   }
 
-  /** Records why a requirement could not be judged, and what the caller would have to provide. */
-  notProvided(id: string, text: string, provide: string): void {
-    this.notApplicable[id] = { code: "caller", text, provide };
+  /** Records why the requirement could not be judged, and what the caller would have to provide. */
+  notProvided(text: string, provide: string): void {
+    this.notApplicable[this.#requirement] = { code: "caller", text, provide };
   }
 
   /** Ends the receiver without notice. */

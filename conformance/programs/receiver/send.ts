@@ -14,12 +14,10 @@ export type WebhookRequest = {
   slowly?: { pieces: number; delayMs: number };
   /** Holds the last byte of the body back until this resolves. */
   beforeLastByte?: () => Promise<void>;
-  /** Sends only this many bytes of the body, at least one, and closes the connection some milliseconds later. */
-  cut?: { at: number; afterMs: number };
-  /** Sends only this many bytes of the body, at least one, and leaves the connection open until `signal` is aborted. */
-  stallAt?: number;
-  /** Closes the connection when it is aborted. */
-  signal?: AbortSignal;
+  /** Sends only this many bytes of the body, at least one. */
+  only?: number;
+  /** Called when the bytes are sent. Closes the connection when it resolves. */
+  until?: () => Promise<unknown>;
 };
 
 /** A response, or the reason why there was no response. */
@@ -65,12 +63,12 @@ async function readResponse(response: IncomingMessage): Promise<Partial<Outcome>
  * @param timeoutMs how long the response may take, from the end of the request
  */
 export function send(url: string, webhook: WebhookRequest, timeoutMs: number): Promise<Outcome> {
-  const { method, headers, body, beforeLastByte, cut, stallAt, signal } = webhook;
+  const { method, headers, body, beforeLastByte, only = body.length, until } = webhook;
   const target = new URL(url);
   const open = target.protocol === "https:" ? overHttps : overHttp;
   const raw = [["host", target.host], ...headers, ["content-length", String(body.length)], ["connection", "close"]];
   return new Promise((resolve) => {
-    const request = open(target, { method, agent: false, headers: raw.flat(), ...(signal ? { signal } : {}) });
+    const request = open(target, { method, agent: false, headers: raw.flat() });
     let timer: NodeJS.Timeout | undefined;
     const finish = (outcome: Partial<Outcome>) => {
       clearTimeout(timer);
@@ -79,20 +77,16 @@ export function send(url: string, webhook: WebhookRequest, timeoutMs: number): P
     };
     request.on("error", (error) => finish({ failure: error.message }));
     request.on("response", (response) => void readResponse(response).then(finish));
-    const endAfter = (ms: number, failure: string) => void (timer = setTimeout(() => finish({ failure }), ms));
-    const written = () => {
-      if (cut) return endAfter(cut.afterMs, "the suite closed the connection on purpose");
-      if (stallAt !== undefined) return;
-      endAfter(timeoutMs, `no response within ${timeoutMs} ms`);
-      request.end();
-    };
     const write = async () => {
+      await writeBody(request, webhook, beforeLastByte ? body.length - 1 : only);
       if (beforeLastByte) {
-        await writeBody(request, webhook, body.length - 1);
         await beforeLastByte();
         request.write(body.subarray(-1));
-      } else await writeBody(request, webhook, cut?.at ?? stallAt ?? body.length);
-      written();
+      }
+      void until?.().then(() => finish({ failure: "the suite closed the connection on purpose" }));
+      if (only < body.length) return;
+      if (!until) timer = setTimeout(() => finish({ failure: `no response within ${timeoutMs} ms` }), timeoutMs);
+      request.end();
     };
     void write();
   });

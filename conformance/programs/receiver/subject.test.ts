@@ -1,25 +1,20 @@
-import { once } from "node:events";
-import { createServer, type OutgoingHttpHeaders, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { OutgoingHttpHeaders, RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
+import { listen } from "../../model/server.ts";
 import { CannotRun } from "../../results.ts";
 import { reservePort } from "../../target/reserve-port.ts";
 import { effectsFromCommand, effectsFromUrl, outageOf, startSubject } from "./subject.ts";
 
-const closers: (() => unknown)[] = [];
+const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
 async function serving(handle: RequestListener): Promise<string> {
-  const server = createServer(handle).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  closers.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { url, stop } = await listen(async (_call, request, response) => void handle(request, response));
+  closers.push(stop);
+  return `${url}/`;
 }
 
 /** Serves a response on a free port and returns its URL. */
