@@ -83,7 +83,7 @@ const ofPayouts = provokedBy("records.as-requested", {
     }),
   })),
   "life.ends-as-notified: A failed payout is pending for ever in verify, although its webhook reports the failure.":
-    caughtOnlyBy(["life.ends-as-notified", "life.settles"], failing(withStatus("pending"))),
+    caughtOnlyBy(["life.ends-as-notified", "life.settles", "life.webhooks-sent"], failing(withStatus("pending"))),
   "life.ends-as-notified: The webhook of a failed payout reports a success.": also(
     "life.events-agree",
     falsifies(withStatus("success")),
