@@ -160,7 +160,3 @@ export async function judgeExample(given: Example, seed: number, args: readonly 
     await rm(folder, { recursive: true });
   }
 }
-
-/** Returns the ids of the requirements that a program violates. */
-export const failuresOf = ({ requirements }: Report): string[] =>
-  requirements.flatMap(({ id, verdict }) => (verdict === "fail" || verdict === "warn" ? id : []));

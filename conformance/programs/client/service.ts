@@ -57,7 +57,7 @@ export async function startService(
   planned: readonly PlannedEntry[],
   settings: { key: string; seed: number; timeoutMs: number },
 ) {
-  const { clockAhead = 0, weather, connections } = scenario;
+  const { clockAhead = 0, weather, staleConnections = false } = scenario;
   const ledger = new Ledger(planned, settings.key, clockAhead);
   const model = createService([ledger.merchant], ledger.merchant.hooks, () => server.url);
   const ask = async (call: Request) => (await model(call))!;
@@ -185,9 +185,8 @@ export async function startService(
   }
 
   /** Returns true if the connection was broken because the client used it again. */
-  function breaksConnection({ socket }: IncomingMessage, response: ServerResponse): boolean {
-    if (connections === "close-after-response") response.on("finish", () => setImmediate(() => socket.destroy()));
-    const isBroken = connections === "break-when-reused" && used.has(socket);
+  function breaksConnection({ socket }: IncomingMessage): boolean {
+    const isBroken = staleConnections && used.has(socket);
     if (isBroken) socket.destroy();
     used.add(socket);
     return isBroken;
@@ -221,7 +220,7 @@ export async function startService(
     service.calls.push(call);
     response.on("close", () => (call.endedAt = performance.now() - began));
     try {
-      if (breaksConnection(request, response)) {
+      if (breaksConnection(request)) {
         call.sent = { failure: "the kept connection was closed when it was used again" };
       } else await respond(given, request, response, call);
     } catch (error) {

@@ -198,8 +198,8 @@ export const repeatScenarios: Scenario[] = [
     for (const [index, event] of events.entries()) await takesEffect(context, event, during[index]!);
   }),
   scenario(remembers, "half-a-minute-later", "The run's first event again, half a minute later", async (context) => {
-    if (!context.earliest()) await context.accepts(context.event());
-    const first = context.earliest();
+    if (!context.shared.earliest) await context.accepts(context.event());
+    const first = context.shared.earliest;
     if (!first) return;
     await context.sleep(Math.max(0, first.at + context.limits.repeatMs - Date.now()));
     await settles(context, first.event);
