@@ -116,7 +116,7 @@ export async function startService(
   /** Lets the service process a create and returns its response. */
   async function process(call: Call, request: Request, { process: when }: Step): Promise<Reply> {
     const body = call.body!;
-    if (when === "late") ledger.createLate(body);
+    if (when === "late") ledger.late.push(body);
     if (when === "twice") await ask(request);
     if (when === "late" || when === "never")
       return created({ ...ledger.somebodyElses(body), merchantsReference: body.reference });
@@ -153,10 +153,8 @@ export async function startService(
     }
     const { payouts } = ledger;
     const payout = isList
-      ? call.reference === undefined
-        ? payouts[0]
-        : ledger.byMerchantsReference(call.reference)
-      : ledger.byReference(call.reference ?? "");
+      ? payouts.find(({ record }) => call.reference === undefined || record.merchantsReference === call.reference)
+      : payouts.find(({ record }) => record.reference === call.reference);
     const entry = isList ? ledger.entryNamed(call.reference) : payout?.entry;
     call.entry = payout?.entry;
     const other = ledger.somebodyElses(payout && { ...payout.record, phoneNumber: payout.record.customer.phoneNumber });

@@ -300,26 +300,17 @@ export class Context {
     return found;
   }
 
-  /** Judges that a request was answered with 2xx and that its event took effect once. Returns the effects. */
-  async judgeAccepted(event: Event, sent: Sent, expected = "a 2xx response"): Promise<Effect[]> {
-    this.judgeStatus(sent, isSuccess(sent), expected);
-    return this.judgeEffects(event, 1, [sent]);
-  }
-
-  /** Judges that a request was answered with 4xx and that its event took no effect. */
-  async judgeRefused(event: Event, sent: Sent): Promise<Effect[]> {
-    this.judgeStatus(sent, isRefusal(sent), "a 4xx response");
-    return this.judgeEffects(event, 0, [sent]);
+  /** Judges that an event was accepted with 2xx and took effect once, or was refused with 4xx and had no effect. */
+  async judgeOutcome(event: Event, sent: Sent, outcome: "accepted" | "refused", expected?: string): Promise<Effect[]> {
+    const isAccepted = outcome === "accepted";
+    const ok = isAccepted ? isSuccess(sent) : isRefusal(sent);
+    this.judgeStatus(sent, ok, expected ?? `a ${isAccepted ? "2xx" : "4xx"} response`);
+    return this.judgeEffects(event, isAccepted ? 1 : 0, [sent]);
   }
 
   /** Sends an event once and judges that it was accepted. */
   async accepts(event: Event, change?: Change): Promise<Effect[]> {
-    return this.judgeAccepted(event, await this.post(event, change));
-  }
-
-  /** Records why the requirement could not be judged, and what the caller would have to provide. */
-  notProvided(text: string, provide: string): void {
-    this.notApplicable[this.#requirement] = { code: "caller", text, provide };
+    return this.judgeOutcome(event, await this.post(event, change), "accepted");
   }
 
   /** Ends the receiver without notice. */

@@ -170,8 +170,9 @@ export const repeatScenarios: Scenario[] = [
   scenario("receiver.once-at-once", "at-once", `${races} events, each eight times at once`, async (context) => {
     for (let round = 0; round < races; round += 1) {
       const event = context.event(round % 2 === 0 ? "disbursement.completed" : "checkout.completed");
-      const beforeLastByte = barrier(copies);
-      await Promise.all(Array.from({ length: copies }, () => context.post(event, () => ({ beforeLastByte }))));
+      const until = barrier(copies);
+      const copy = () => context.post(event, ({ body }) => ({ hold: { at: body.length - 1, until } }));
+      await Promise.all(Array.from({ length: copies }, copy));
       await settles(context, event);
     }
   }),
@@ -183,7 +184,7 @@ export const repeatScenarios: Scenario[] = [
   }),
   scenario("receiver.lost-response", "lost-response", "Events again whose response was lost", async (context) => {
     for (const event of context.events(3)) {
-      await context.post(event, () => ({ until: () => context.sleep(context.limits.pieceMs) }));
+      await context.post(event, () => ({ hold: { until: () => context.sleep(context.limits.pieceMs), closes: true } }));
       await settles(context, event);
     }
   }),
