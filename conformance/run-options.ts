@@ -80,7 +80,7 @@ export type RunOptions = {
 export type CheckOptions = Omit<RunOptions, "key" | "headers">;
 
 /** Returns true if the target was found to have a control. */
-export const hasControl = ({ controls }: CheckOptions, control: Control) => controls.includes(control);
+export const hasControl = (options: CheckOptions, control: Control) => options.controls.includes(control);
 
 /** Returns true if payouts to made-up phone numbers are safe, because the target does not pay real people. */
 export const allowsMadeUpNumbers = ({ environment, loopback }: CheckOptions) => environment === "sandbox" || loopback;

@@ -26,7 +26,7 @@ describe.concurrent("gives the right verdict for core to a sound server", () => 
 /** One fault of each kind. No fault hides another fault. */
 const several = [
   "create.duplicate-race: Uniqueness is checked",
-  "create.phone-pattern: A phone number of 9 digits",
+  "create.phone-pattern: A phoneNumber of 9 digits",
   "auth.create-needs-key: A create without a key is accepted",
   "webhook.amount: Webhooks state the amount divided by 100",
   "records.as-requested: A payout in another currency",

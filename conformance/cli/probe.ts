@@ -36,12 +36,10 @@ async function ask<T>(
 
 /** Returns the environment of the target. @throws CannotRun at the first point that has to be fixed */
 async function findEnvironment(options: CertifyOptions, target: Target) {
-  const points = examineTarget(options, target);
-  for (;;) {
-    const { done, value } = await points.next();
-    if (done) return value?.environment;
-    if (!value.ok) throw new CannotRun(`${value.text}\n${doctorHint}`);
-  }
+  const found = await examineTarget(options, target, (point) => {
+    if (!point.ok) throw new CannotRun(`${point.text}\n${doctorHint}`);
+  });
+  return found?.environment;
 }
 
 type Found = Pick<RunOptions, "environment" | "controls">;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Notification } from "../target/receiver.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import type { Attempt, Facts } from "./facts.ts";
+import type { Facts } from "./facts.ts";
 import { createHistories } from "./history.ts";
 import { falseStatements, notNotified, statements } from "./webhooks.ts";
 

@@ -4,6 +4,7 @@
 import type { Notification } from "../target/receiver.ts";
 import type { Attempt, Facts } from "./facts.ts";
 import { isFinal, merchantOf, type Fields, type History } from "./history.ts";
+import { leavesOf } from "../steps/responses.ts";
 import { dataOf } from "../target/exchange.ts";
 import { textOf } from "../target/values.ts";
 
@@ -16,11 +17,8 @@ const leastFields = 3;
 const isUrl = (text: string) => /^https?:\/\//i.test(text);
 
 /** Returns every string in a JSON value with the name of its field. */
-function strings(value: unknown, name = ""): [name: string, text: string][] {
-  if (typeof value === "string") return [[name, value]];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => strings(inner, key));
-}
+const strings = (value: unknown) =>
+  leavesOf(value).filter((leaf): leaf is [name: string, text: string] => typeof leaf[1] === "string");
 
 function objects(value: unknown): Fields[] {
   if (typeof value !== "object" || value === null) return [];

@@ -111,7 +111,7 @@ test("a run writes its files, and at most 40 lines if everything fails and the o
   const output = { write: (part: string) => process.stdout.write(part) };
   const findings = ids.map((id) => ({ id, ok: false, expected: `what ${id} says`, actual: `not what ${id} says` }));
   const runs = Array.from({ length: 20 }, (_, index) => scenario(`story-${index}`, ids, { findings }));
-  expect(await runSide({ folder }, () => judge(runs, { output }))).toBe(1);
+  expect(await runSide({ report: folder }, () => judge(runs, { output }))).toBe(1);
   expect(text.trim().split("\n").length).toBeLessThanOrEqual(40);
   expect(text).toMatch(/Also \(see report\.html\): client\.[\s\S]*\nRe-run these: .* story-0,story-1,.*\n/);
   expect(readReport(join(folder, "report.json"))).toMatchObject({ profile: "client", verdict: "failed" });

@@ -1,6 +1,5 @@
 // Records exchanges. It redacts them before they are stored, so that no later step can leak a secret into a report.
 import type { Merchant } from "../generate/merchant.ts";
-import { alteredKeys } from "../generate/bypasses.ts";
 import { escaped } from "../generate/serialisations.ts";
 import type { HttpResponse, HttpFailure } from "./http.ts";
 import { masked, redactHeaders, secretHeaders as keyHeaders, type Redact } from "./redact.ts";
@@ -65,14 +64,13 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     secretHeaders.map((name) => [name.toLowerCase(), `\${${headerVariable(name)}:?}`]),
   );
 
-  /** Parts of the key, which a redactor leaves as they are where they may be ordinary numbers. */
-  const parts = new Set(alteredKeys.map(({ of }) => of(key)).filter((value) => value !== "" && !value.includes(key)));
+  /** Hides parts of the key, which a redactor leaves as they are where they may be ordinary numbers. */
   const withoutParts = (headers: CurlRequest["headers"]) =>
     Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [
-        name,
-        keyHeaders.has(name.toLowerCase()) && parts.has(String(value)) ? masked : value,
-      ]),
+      Object.entries(headers).map(([name, value]) => {
+        const isPart = value !== "" && value !== key && key.includes(String(value));
+        return [name, isPart && keyHeaders.has(name.toLowerCase()) ? masked : value];
+      }),
     );
 
   function commandOf({ request, url, headers, body, flags }: Sent, bodyText: string): string {
