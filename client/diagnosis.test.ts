@@ -136,17 +136,6 @@ describe("a call", () => {
     expect(await call.result()).toMatchObject({ outcome: "refused", error: { status: 422 } });
   });
 
-  test("has no result for an error that is not the client's", async () => {
-    const bug = new Error("a bug of the caller");
-    const request = {
-      ...disbursementRequest,
-      get amount(): number {
-        throw bug;
-      },
-    };
-    expect(await failure([], ({ disbursements }) => disbursements.create(request).result())).toBe(bug);
-  });
-
   test.each([
     ["awaits its result", (call: Call) => call.result(), 0],
     ["awaits its response", (call: Call) => call.withResponse().catch(() => {}), 0],

@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { buildClient } from "./client.ts";
 import { AbortedError, TimeoutError } from "./index.ts";
 import { disbursementCreated, disbursementRequest, FakeTime, key, ok, refusal, rejectionOf } from "./testing/fakes.ts";
-import { createLimiter } from "./limiter.ts";
 import type { Fetch } from "./options.ts";
 
 /** Decides whether a service accepts a request at this time, in ms. Otherwise returns the `Retry-After`, in seconds. */
@@ -164,16 +163,6 @@ describe("a call that waits for its turn", () => {
     await time.run(payAll(pay, 40));
     expect(order.slice(16, 18)).toContain("p-0");
   });
-});
-
-test("requests that have no time left, or gave up, take no turn", async () => {
-  const time = new FakeTime();
-  const limiter = createLimiter(time);
-  expect(await limiter.enter(0, undefined, false)).toBe(false);
-  for (let sent = 0; sent < 16; sent++) expect(await limiter.enter(1000, undefined, false)).toBe(true);
-  for (const patience of [0, -3, 10, 10]) expect(await time.run(limiter.enter(patience, undefined, false))).toBe(false);
-  limiter.leave(time.now());
-  expect(await time.run(limiter.enter(10, undefined, false))).toBe(true);
 });
 
 /** How many of the requests of 16 workers are accepted in each 5 s. */

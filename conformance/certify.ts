@@ -2,7 +2,7 @@
 // do its work.
 import { randomInt } from "node:crypto";
 import { commandOf, fullHelp, usageOf } from "./cli/commands.ts";
-import { OptionsError } from "./cli/flags.ts";
+import { isFileError, OptionsError } from "./cli/flags.ts";
 import { complain, print } from "./report/visible.ts";
 import { CannotRun } from "./results.ts";
 
@@ -23,7 +23,7 @@ async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof OptionsError)
       complain(`${error.message}\n\n${usageOf(name)}. Run with --help to see every option.`);
-    else complain(error instanceof CannotRun ? error.message : error);
+    else complain(error instanceof CannotRun || isFileError(error) ? error.message : error);
     return 2;
   }
 }

@@ -3,20 +3,22 @@ import type { EffectsAllowed, Profile } from "./results.ts";
 import type { TlsFiles } from "./target/tls.ts";
 
 /** The sandbox operations (D18) that checks may use. `clock` moves the merchant's time, `time` reads it. */
-export const allControls = [
-  "clock",
-  "time",
-  "finish",
-  "events",
-  "deliveries",
-  "replay",
-  "secret",
-  "rotate",
-  "reset",
-  "chaos",
-] as const;
+export const controls = {
+  clock: "POST /sandbox/clock/advance",
+  time: "GET /sandbox/clock",
+  finish: "POST /sandbox/checkouts/{reference}/finish",
+  events: "GET /sandbox/events",
+  deliveries: "GET /sandbox/deliveries",
+  replay: "POST /sandbox/deliveries/{id}/replay",
+  secret: "GET /sandbox/webhook-secret",
+  rotate: "POST /sandbox/webhook-secret/rotate",
+  reset: "POST /sandbox/reset",
+  chaos: "GET /sandbox/chaos",
+};
 
-export type Control = (typeof allControls)[number];
+export type Control = keyof typeof controls;
+
+export const allControls = Object.keys(controls) as Control[];
 
 /** The default of `--max-total`, in the lowest denomination. A sandbox on loopback has no limit. */
 export const defaultMaxTotal = 50_000_000;
@@ -78,7 +80,7 @@ export type RunOptions = {
 export type CheckOptions = Omit<RunOptions, "key" | "headers">;
 
 /** Returns true if the target was found to have a control. */
-export const hasControl = ({ controls }: CheckOptions, control: Control) => controls.includes(control);
+export const hasControl = (options: CheckOptions, control: Control) => options.controls.includes(control);
 
 /** Returns true if payouts to made-up phone numbers are safe, because the target does not pay real people. */
 export const allowsMadeUpNumbers = ({ environment, loopback }: CheckOptions) => environment === "sandbox" || loopback;

@@ -6,24 +6,24 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { installPacked, type Project } from "../../scripts/testing/packed.ts";
+import { startProcess, type ServerProcess } from "../../server/testing/process.ts";
 import { key } from "../testing/fakes.ts";
-import { startServer, type Running } from "../testing/processes.ts";
 import type { Outcome } from "./outcome.ts";
 
 let project: Project;
-let server: Running;
+let server: ServerProcess;
 let env: Record<string, string>;
 beforeAll(async () => {
   project = await installPacked("client/mcp");
-  server = await startServer(key);
+  server = await startProcess({ DATABASE_URL: "sqlite::memory:", SANDBOX_API_KEY: key });
   project.write("key", `${key}\n`);
   spawnSync("chmod", ["600", join(project.folder, "key")]);
   const { PATH, HOME } = process.env as { PATH: string; HOME: string };
   const paths = { API_KEY_FILE: join(project.folder, "key"), JOURNAL: join(project.folder, "journal") };
-  env = { PATH, HOME, BASE_URL: server.baseUrl, ...paths };
+  env = { PATH, HOME, BASE_URL: server.url, ...paths };
 }, 120_000);
 afterAll(async () => {
-  await server?.stop();
+  server?.kill("SIGKILL");
   project?.remove();
 });
 

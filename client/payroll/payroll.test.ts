@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { OutcomeUnknownError, UsageError, ValidationError } from "../index.ts";
 import type { DisbursementRequest } from "../index.ts";
 import { createAll } from "./payroll.ts";
+import type { Source } from "./pool.ts";
 import type { CreateAllOptions, Journal, JournalEntry, Payroll, PayoutResult, Progress } from "./payroll.ts";
 import { disbursementRequest, duplicate, ok, record, refusal, rejectionOf, scriptedClient } from "../testing/fakes.ts";
 import type { Step } from "../testing/fakes.ts";
@@ -28,7 +29,7 @@ function fakeService(script: Record<string, Step[]> = {}, options: object = {}) 
   const scripted = scriptedClient(Array<Step>(100).fill(handle), options);
   const { client, time } = scripted;
   /** Runs a payroll. Returns its results, and the error that ended it. */
-  async function run(entries: Iterable<DisbursementRequest>, more?: CreateAllOptions) {
+  async function run(entries: Source<DisbursementRequest>, more?: CreateAllOptions) {
     const results: PayoutResult[] = [];
     const read = async () => {
       for await (const result of createAll(client, entries, { concurrency: 1, ...more })) results.push(result);
@@ -149,6 +150,56 @@ describe("createAll", () => {
     gate.resolve(ok(null));
     expect(await time.run(run)).toMatchObject({ done: 40 });
   });
+
+  test("returns results as they become ready", async () => {
+    const gate = Promise.withResolvers<Response>();
+    const { pay } = fakeService({ a: [() => gate.promise] });
+    const results = await pay([a, b], { concurrency: 2, onProgress: () => gate.resolve(ok(created(a))) });
+    expect(results.map(({ reference }) => reference)).toEqual(["b", "a"]);
+  });
+
+  test("reads its input only as fast as results are read, and closes it when the reader leaves", async () => {
+    const { client, time } = fakeService();
+    const state = { taken: 0, closed: false };
+    async function* input() {
+      try {
+        while (state.taken < 1_000_000) yield entry(`r${state.taken++}`);
+      } finally {
+        state.closed = true;
+      }
+    }
+    const results = createAll(client, input(), { concurrency: 3 })[Symbol.asyncIterator]();
+    expect(state.taken).toBe(0);
+    for (let read = 1; read <= 5; read++) {
+      await time.run(results.next());
+      await new Promise(setImmediate);
+      expect(state.taken).toBeLessThanOrEqual(read + 3);
+    }
+    await time.run(results.return());
+    await new Promise(setImmediate);
+    expect(state.closed).toBe(true);
+  });
+
+  test.each(["fails", "never ends, when its signal is aborted"])(
+    "returns every result if its input %s",
+    async (how) => {
+      const { fail } = fakeService();
+      const controller = new AbortController();
+      const broken = new Error("broken");
+      async function* input() {
+        yield a;
+        yield b;
+        if (how === "fails") throw broken;
+        for (let turn = 0; turn < 9; turn++) await new Promise(setImmediate);
+        controller.abort(broken);
+        await new Promise(() => {});
+      }
+      const onProgress = ({ done }: Progress) => done === 2 && how !== "fails" && controller.abort(broken);
+      const { results, error } = await fail(input(), { concurrency: 16, signal: controller.signal, onProgress });
+      expect(results.map(({ outcome }) => outcome)).toEqual(["created", "created"]);
+      expect(how === "fails" ? error : error.cause).toBe(broken);
+    },
+  );
 
   test.each([0, -1, 0.5, NaN, null])("refuses concurrency %s", async (concurrency) => {
     const options = { concurrency: concurrency as number };

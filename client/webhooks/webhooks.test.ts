@@ -14,9 +14,6 @@ const secret = `whsec_${base64(32, 1)}`;
 const older = `whsec_${base64(32, 2)}`;
 const spec = JSON.parse(readFileSync(new URL("../../generated/openapi.json", import.meta.url), "utf8"));
 const examples = spec.components.examples as Record<string, { value: WebhookEvent }>;
-const events = Object.entries(examples)
-  .filter(([name]) => name.endsWith("Event"))
-  .map(([name, { value }]) => [name, value] as const);
 const event = examples["DisbursementCompletedEvent"]!.value;
 const text = JSON.stringify(event);
 
@@ -49,17 +46,11 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));
 afterEach(() => void vi.useRealTimers());
 
 describe("beside the test vectors of the conformance suite", () => {
-  const trusted: [string, Received][] = [
-    ...events.map(([name, value]): [string, Received] => {
-      const body = JSON.stringify(value);
-      return [name, { body: Buffer.from(body), headers: signatures(sign(body)) }];
-    }),
-    ["additional headers", { headers: headers({ "content-type": "application/json", host: "x" }) }],
-    ["a secret without its prefix", { secrets: secret.slice(6) }],
-    ["spaces around the signature", { headers: signatures(` ${sign(text)}  `) }],
-  ];
-  test.each(trusted)("%s is trusted", async (_, { body = text, headers: sent = headers(), secrets = secret }) => {
-    expect(await verifyWebhook(body, sent, secrets)).toMatchObject({ id: "msg_1", timestamp: new Date(now) });
+  test.each([
+    ["a secret without its prefix", secret.slice(6), headers()],
+    ["spaces around the signature", secret, signatures(` ${sign(text)}  `)],
+  ])("%s is trusted", async (_, secrets, sent) => {
+    expect(await verifyWebhook(text, sent, secrets)).toMatchObject({ id: "msg_1", timestamp: new Date(now) });
   });
 
   const changed = text.replace("Ada", "A\uFFFDa");
@@ -97,8 +88,6 @@ const says = async (call: Promise<unknown>, kind: typeof WebhookError | typeof U
 describe("verifyWebhook", () => {
   const messages: [RegExp, Received][] = [
     [/missing/, { headers: without("webhook-id") }],
-    [/missing/, { headers: without("webhook-timestamp") }],
-    [/missing/, { headers: headers({ "webhook-signature": "" }) }],
     [/^No signature matches/, { body: `${text} ` }],
     [/tolerance/, { headers: at(-301) }],
     ...["[]", "null", "7", '"x"', "{}", '{"event":1,"data":{}}', '{"event":"x"}', "not json", "\xff"].map(

@@ -28,7 +28,7 @@ describe.concurrent("gives the right verdict for core to a sound server", () => 
 const several = [
   ...[
     "create.duplicate-race: Uniqueness is checked",
-    "create.phone-pattern: A phone number of 9 digits",
+    "create.phone-pattern: A phoneNumber of 9 digits",
     "auth.create-needs-key: A create without a key is accepted",
     "records.as-requested: A payout in another currency",
   ].map((start) => faults.find(({ id }) => id.startsWith(start))!),

@@ -33,17 +33,18 @@ const sound = (over: Partial<Report> = {}, results = passed) =>
 const signed = (report = sound(), key = privateKey, text = JSON.stringify(report)) =>
   signCertificate(report, text, { key, now });
 
+makeFolder({ report: at("report") });
+
 /** Writes the files of a run that asked for a certificate. Returns the exit code and what was printed to stderr. */
 async function published(report: Report) {
   vi.spyOn(process.stdout, "write").mockReturnValue(true);
   vi.spyOn(console, "log").mockImplementation(() => undefined);
   const error = vi.spyOn(console, "error").mockImplementation(() => undefined);
-  const exitCode = await publish(report, { folder: at("report"), signingKey: privateKey }, now);
+  const exitCode = await publish(report, { report: at("report"), sign: privateKey }, now);
   const complaint = error.mock.calls.join("\n");
   vi.restoreAllMocks();
   return { exitCode, complaint, files: readdirSync(at("report")).toSorted() };
 }
-makeFolder({ folder: at("report") });
 const files = ["junit.xml", "report.html", "report.json", "summary.md"];
 
 test("a certificate states what was judged, when and with what, and what weakened the run", async () => {
@@ -98,7 +99,7 @@ test.each<[string, Report, 1 | 2, RegExp]>([
 });
 
 test("refuses a folder for the report that cannot be created", () => {
-  expect(() => makeFolder({ folder: at("key/report") })).toThrow("--report: ENOTDIR");
+  expect(() => makeFolder({ report: at("key/report") })).toThrow("--report: ENOTDIR");
 });
 
 const { conditions } = sampleReport([]);
@@ -109,8 +110,6 @@ const client = { profile: "client", effects: "none", baseUrl: "node pay.js" } as
 const weaker: [string, Partial<Report>, RegExp][] = [
   ["a declared limit", { declared: { largestAmount: 10_000 } }, /a limit: amounts up to 10000/],
   ["a limit that was found", { foundLimits: { currencies: ["XOF"] } }, /currencies: XOF/],
-  ["declared waits", { declared: { notificationSeconds: 600 } }, /at most 600 s/],
-  ["replicas", { declared: { replicas: true, readAfterWriteMs: 9000 } }, /a read may return an older state/],
   ["a long time limit", under({ waits: { responseMs: 60_000 } }), /up to 1 min 0 s for a response/],
   ["a long wait for a status", under({ waits: { responseMs: 1, settleMs: 90_001 } }), /1 min 30 s for a final status/],
   ["a slow run", under({ rate: 3 }), /slowed down to 3 requests per second/],
@@ -189,12 +188,12 @@ test.each<[string, Partial<Report>, RegExp]>([
 });
 
 const decoded = (part = "") => JSON.parse(Buffer.from(part, "base64url").toString()) as Record<string, unknown>;
-const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** Returns a certificate that was edited after it was signed. */
-async function edited(change: object, header?: object): Promise<string> {
-  const [head, payload, signature] = (await signed()).split(".");
-  return [header ? encoded(header) : head, encoded({ ...decoded(payload), ...change }), signature].join(".");
+/** Returns a certificate with the statements of another one. */
+async function edited(): Promise<string> {
+  const [head, , signature] = (await signed()).split(".");
+  const [, payload] = (await signed(sound({ baseUrl: "https://a.example" }))).split(".");
+  return [head, payload, signature].join(".");
 }
 
 /** Signs a token with the certificate's key, but with another header or other claims. */
@@ -209,8 +208,7 @@ async function forged(claims: object, header: object = {}): Promise<string> {
 }
 
 test.each<[string, () => Promise<string> | string, RegExp, Date?]>([
-  ["edited: another target", () => edited({ sub: "https://a.example" }), /changed after it was signed/],
-  ["edited: no signature", () => edited({}, { alg: "none" }), /algorithm none; only Ed25519/],
+  ["that was edited", edited, /changed after it was signed/],
   ["with its signature cut off", async () => (await signed()).replace(/\.[^.]*$/, "."), /changed after it was signed/],
   [
     "of another signer",

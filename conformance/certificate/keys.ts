@@ -9,7 +9,7 @@ export const publicKeyFile = (file: string) => `${file}.pub`;
 /**
  * Creates an Ed25519 key pair and writes it as PEM. The private key is written to `file` with mode 0600, the public key
  * to `file`.pub. Existing files are not overwritten.
- * @throws CannotRun if either file exists or cannot be written
+ * @throws CannotRun if either file exists, or the error of a file that cannot be written
  */
 export function writeKeyPair(file: string): void {
   for (const path of [file, publicKeyFile(file)]) {
@@ -17,12 +17,8 @@ export function writeKeyPair(file: string): void {
       throw new CannotRun(`${path} already exists. Keys are never overwritten; choose another name.`);
   }
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
-  try {
-    writeFileSync(file, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600, flag: "wx" });
-    writeFileSync(publicKeyFile(file), publicKey.export({ type: "spki", format: "pem" }), { mode: 0o644, flag: "wx" });
-  } catch (error) {
-    throw new CannotRun(`Cannot write the key: ${(error as Error).message}`, { cause: error });
-  }
+  writeFileSync(file, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600, flag: "wx" });
+  writeFileSync(publicKeyFile(file), publicKey.export({ type: "spki", format: "pem" }), { mode: 0o644, flag: "wx" });
 }
 
 function readKey(file: string, kind: "private" | "public"): KeyObject {

@@ -51,7 +51,7 @@ async function certify(given: CertifyOptions, machine: Outside, listen: () => vo
     );
   }
   if (planned.some((check) => dreddChecks.includes(check))) requireDredd();
-  if (given.reporting.signingKey !== undefined && checksBeyondBudget(planned, options).length > 0) {
+  if (given.reporting.sign !== undefined && checksBeyondBudget(planned, options).length > 0) {
     throw new CannotRun(
       "This budget is too small to earn a certificate. Nothing was paid. Raise --max-payouts and --max-total as shown above, or omit --sign.",
     );

@@ -24,17 +24,12 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const run = (name: string, ...args: string[]) => commandOf(name)!.run(args, { env: {}, now, newSeed: () => 1 });
 
-test.each(Object.keys(commands))("--help explains %s alone and among all commands", async (name) => {
-  expect(await fullHelp(name)).toMatch(new RegExp(`^Usage: certify ${name}\\b`));
-  expect(await fullHelp(undefined)).toContain(`\n  certify ${name} `);
-});
-
-test("--help explains the options of a run, which needs no command", async () => {
+test("--help explains each command, and the options of a run, which needs no command", async () => {
+  for (const name of Object.keys(commands)) expect(await fullHelp(name)).toMatch(`Usage: certify ${name} `);
   expect(commandOf(undefined) ?? commandOf("--base-url")).toBeUndefined();
-  for (const name of [undefined, "--base-url", "constructor"])
-    expect(await fullHelp(name)).toMatch(
-      /^Usage: certify --base-url URL \[options\]\n\nTarget:\n {2}--base-url URL .*\n[^]*\n {2}--timeout MS {16}time limit for a response \(default: 10000\)\n/,
-    );
+  expect(await fullHelp("constructor")).toMatch(
+    /^Usage: certify --base-url URL \[options\]\n[^]*\n {2}--timeout MS {16}time limit for a response \(default: 10000\)\n[^]*certify explain ID/,
+  );
 });
 
 test.each([
@@ -89,8 +84,7 @@ test.each<[string, string | undefined, number, RegExp]>([
   ["another report", JSON.stringify(sampleReport([requirement("a", "fail")])), 1, /1 difference;/],
   ["no file", undefined, 2, /is not a readable report: ENOENT/],
   ["a file that is not JSON", "{", 2, /is not a readable report/],
-  ["another kind of file", "{}", 2, /is not a report of certify: the document must have required property 'verdict'/],
-  ["an unknown verdict", JSON.stringify(sampleReport([requirement("a", "ok" as never)])), 2, /requirements\/0/],
+  ["another kind of file", "{}", 2, /is not a report of certify/],
 ])("diff of a report and %s", async (_, content, exitCode, message) => {
   writeFileSync(at("a.json"), JSON.stringify(passes));
   rmSync(at("b.json"), { force: true });
@@ -111,7 +105,7 @@ test.each<[string, string[], string]>([
   ["verify", ["c.jws", "--key", "signing"], "is a private key. Keep it secret"],
   ["verify", ["c.jws", "--key", "rsa"], "is a key of type rsa; certificates need Ed25519."],
   ["verify", ["c.jws", "--key", "text"], "is not a public key in PEM format"],
-  ["verify", ["nothing.jws", "--key", "signing.pub"], "Cannot read"],
+  ["verify", ["nothing.jws", "--key", "signing.pub"], "ENOENT"],
   ["verify", ["c.jws", "--key", "signing.pub", "--max-age", "soon"], "--max-age: must look like 30d, 12h or 90m"],
   ["verify", ["c.jws", "--key", "signing.pub", "--contract", "nothing.json"], "--contract: ENOENT"],
 ])("certify %s %j is refused", async (name, args, message) => {

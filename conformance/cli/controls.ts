@@ -1,7 +1,6 @@
 // Finds out which sandbox controls (D18) a target has, by trying each with a request that cannot change anything.
 import { createRandom, shuffled } from "../generate/random.ts";
-import { controls } from "../run/needs.ts";
-import { allControls, type Control, type RunOptions } from "../run-options.ts";
+import { allControls, controls, type Control, type RunOptions } from "../run-options.ts";
 import { isAccepted, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 

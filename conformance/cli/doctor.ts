@@ -30,7 +30,7 @@ const speedup = 4;
 const startSeconds = 3;
 
 /** Compares this machine's clock with the Date header, which has a resolution of one second. */
-export function examineClock(date: string | undefined, now: Date): Point {
+function examineClock(date: string | undefined, now: Date): Point {
   const skewMs = Date.parse(date ?? "") - now.getTime();
   if (!Number.isFinite(skewMs)) return ok("clock", "unknown: the response has no Date header");
   if (Math.abs(skewMs) <= mostSkewMs) return ok("clock", "agrees with the target's, within 30 s");
@@ -89,15 +89,10 @@ async function examineWebhooks({ webhookListen: listen, webhookUrl: publicUrl, l
 /** Estimates how long checks take, without the time that they wait for settlements and webhooks. */
 export function estimatedSeconds(
   checks: number,
-  {
-    profile,
-    effects,
-    linger,
-    only,
-    rate = Infinity,
-  }: Pick<RunOptions, "profile" | "effects" | "linger" | "only" | "rate">,
+  options: Pick<RunOptions, "profile" | "effects" | "linger" | "only" | "rate">,
   latencyMs: number,
 ): number {
+  const { profile, effects, linger, only, rate = Infinity } = options;
   const pays = effects === "money";
   const eachMs = (turnsPerCheck[profile] * latencyMs + ownMs) / (pays && profile === "core" ? speedup : 1);
   const busy = (checks * Math.max(eachMs, (requestsPerCheck * 1000) / rate)) / 1000;
@@ -126,44 +121,25 @@ function examineRun(options: RunOptions, given: CertifyOptions, latencyMs: numbe
 }
 
 /** Examines the target, then this machine's clock, the sandbox, the webhooks and the budget. */
-async function* examine(given: CertifyOptions, target: Target): AsyncGenerator<Point, void> {
+async function examine(given: CertifyOptions, target: Target, note: (point: Point) => void): Promise<void> {
   const times: number[] = [];
   target.onResponse(({ exchange }) => times.push(exchange.durationMs));
-  const found = yield* examineTarget(given, target);
+  const found = await examineTarget(given, target, note);
   if (!found) return;
   const { response, isAccepted, environment } = found;
-  yield examineClock(response.headers.date, new Date());
+  note(examineClock(response.headers.date, new Date()));
   const controls = isAccepted && environment !== "live" ? (await findControls(target, "none")).controls : [];
   const kind = environment ? `/healthz says ${environment}` : "/healthz does not say whether this is a sandbox";
   const names = controls.length > 0 ? `controls found: ${controls.join(", ")}` : "no sandbox controls found";
-  yield ok("sandbox", `${kind}; ${names}`);
+  note(ok("sandbox", `${kind}; ${names}`));
   const run = runOptions(given, { environment, controls });
-  yield await examineWebhooks(run);
+  note(await examineWebhooks(run));
   // The first request also established the connection.
-  yield examineRun(run, given, Math.min(...times.slice(1)));
+  note(examineRun(run, given, Math.min(...times.slice(1))));
 }
 
 const tooSlow =
   "The examination ended early: the target, a proxy or DNS responds too slowly, or asks to wait with a 429.";
-
-/** Collects points until there are no more, the target stops responding, or the time is up. The last point then says so. */
-async function pointsUntil(points: AsyncGenerator<Point, void>, overdue?: AbortSignal): Promise<Point[]> {
-  const found: Point[] = [];
-  const end = new Promise<undefined>((resolve) => {
-    overdue?.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
-  try {
-    for (;;) {
-      const next = await Promise.race([points.next(), end]);
-      if (next?.done) return found;
-      found.push(next ? next.value : fix("time", tooSlow));
-      if (!next) return found;
-    }
-  } catch (error) {
-    if (!(error instanceof RunStopped)) throw error;
-    return [...found, fix("address", `${error.message}.`)];
-  }
-}
 
 /**
  * Examines what a run with these options needs, and renders one line for each point. The exit code is 0 if nothing
@@ -173,11 +149,21 @@ async function pointsUntil(points: AsyncGenerator<Point, void>, overdue?: AbortS
 export async function doctor(options: CertifyOptions, overdue?: AbortSignal): Promise<CommandResult> {
   const timeoutMs = Math.min(options.timeoutMs, longestMs);
   const machine = thisMachine();
-  const { target } = openTarget({ ...options, timeoutMs, effects: "none", maxTotal: 0, patienceMs: 0 }, machine);
-  const points = await pointsUntil(examine(options, target), overdue).finally(machine.close);
-  const lines = points.map((point) => `${point.ok ? "ok " : "FIX"}  ${point.name.padEnd(11)}${oneLine(point.text)}`);
-  const wrong = points.filter((point) => !point.ok).length;
-  const last =
+  const { target } = openTarget({ ...options, timeoutMs, effects: "none", maxTotal: 0, isImpatient: true }, machine);
+  const points: Point[] = [];
+  const end = new Promise<Point>((resolve) => {
+    overdue?.addEventListener("abort", () => resolve(fix("time", tooSlow)), { once: true });
+  });
+  const last = await Promise.race([examine(options, target, (point) => points.push(point)), end])
+    .catch((error: unknown) => {
+      if (error instanceof RunStopped) return fix("address", `${error.message}.`);
+      throw error;
+    })
+    .finally(machine.close);
+  const found = [...points, ...(last ? [last] : [])];
+  const lines = found.map((point) => `${point.ok ? "ok " : "FIX"}  ${point.name.padEnd(11)}${oneLine(point.text)}`);
+  const wrong = found.filter((point) => !point.ok).length;
+  const result =
     wrong === 0 ? "Nothing to fix." : `${counted(wrong, "point")} to fix. Nothing was created on the target.`;
-  return { exitCode: wrong === 0 ? 0 : 2, text: `${[...lines, last].join("\n")}\n` };
+  return { exitCode: wrong === 0 ? 0 : 2, text: `${[...lines, result].join("\n")}\n` };
 }

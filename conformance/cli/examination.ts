@@ -109,32 +109,36 @@ function examineSecret(given: string, response: TargetResponse): Point {
 
 /**
  * Examines address, base path, keys and secret. Ends early if a point makes the rest meaningless.
+ * @param note is called with each point
  * @returns the response to the lookup of an unknown record, whether it shows that the key is accepted, and the
  * environment that the target reports; undefined if the service was not reached
  */
-export async function* examineTarget({ baseUrl, secondKey, webhookSecret }: CertifyOptions, target: Target) {
+export async function examineTarget(
+  { baseUrl, secondKey, webhookSecret }: CertifyOptions,
+  target: Target,
+  note: (point: Point) => void,
+) {
   const lookup = { method: "GET", path: `/v1/disbursements/${target.merchant.unknown}` } as const;
   const response = await target.send(lookup);
   const address = await addressObstacle(baseUrl, response);
-  if (address !== undefined) return void (yield fix("address", `${baseUrl}: ${address}`));
-  yield ok("address", `it responds in ${response.exchange.durationMs} ms`);
+  if (address !== undefined) return void note(fix("address", `${baseUrl}: ${address}`));
+  note(ok("address", `it responds in ${response.exchange.durationMs} ms`));
   const path = isRefused(response) ? undefined : await pathObstacle(target, response);
-  if (path !== undefined) return void (yield fix("base path", path));
-  yield ok("base path", `${baseUrl}/v1/disbursements/… looks like the service`);
+  if (path !== undefined) return void note(fix("base path", path));
+  note(ok("base path", `${baseUrl}/v1/disbursements/… looks like the service`));
   const isAccepted = !isRefused(response);
   const advice = "Set a valid key in API_KEY or --api-key-file.";
-  yield isAccepted
-    ? ok("API_KEY", "accepted")
-    : fix("API_KEY", `${baseUrl} rejects the key with ${response.status}. ${advice}`);
+  const rejected = `${baseUrl} rejects the key with ${response.status}. ${advice}`;
+  note(isAccepted ? ok("API_KEY", "accepted") : fix("API_KEY", rejected));
   const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
   const second = secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
-  if (second && isRefused(second)) {
-    const rejected = `API_KEY_2 is rejected with ${second.status}.`;
-    yield fix("API_KEY_2", `${rejected} Set a second merchant's valid key, or leave it unset.`);
-  } else if (second) yield ok("API_KEY_2", "accepted");
-  else yield ok("API_KEY_2", "not set. Set another merchant's key to judge what needs a second merchant");
+  const name = "API_KEY_2";
+  if (second && isRefused(second))
+    note(fix(name, `${name} is rejected with ${second.status}. Set a second merchant's valid key, or leave it unset.`));
+  else
+    note(ok(name, second ? "accepted" : "not set. Set another merchant's key to judge what needs a second merchant"));
   const environment = environmentOf(health);
   if (webhookSecret !== undefined && environment !== "live")
-    yield examineSecret(webhookSecret, await target.send({ method: "GET", path: "/sandbox/webhook-secret" }));
+    note(examineSecret(webhookSecret, await target.send({ method: "GET", path: "/sandbox/webhook-secret" })));
   return { response, isAccepted, environment };
 }

@@ -79,12 +79,6 @@ test.each<[string, Parameters<typeof targetThat>[0], string[], Record<string, Re
     { largestAmount: /No limit found\./, notificationSeconds: /If the deployment has such a limit/ },
   ],
   [
-    "what is refused with another status than 400 or 422",
-    ({ reference }) => (String(reference).length > 99 ? refusal(413) : undefined),
-    [],
-    { longestReference: /this is not a clean refusal: .* → 413/ },
-  ],
-  [
     "a target that limits the number of payouts",
     (_, count) => (count > 5 ? refusal(422) : undefined),
     [],

@@ -2,7 +2,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readDeclaration } from "../allowances/declaration.ts";
-import { findLimits, NothingToTry } from "../allowances/find.ts";
+import { findLimits } from "../allowances/find.ts";
+import { CouldNotJudge } from "../check.ts";
 import { limitPhrases, renderDeclaration } from "../allowances/table.ts";
 import { largestTried } from "../topics/create/checks.ts";
 import { counted } from "../report/words.ts";
@@ -13,7 +14,7 @@ import { limitText } from "../run/plan.ts";
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 import { BudgetExceeded, RunStopped } from "../target/ledger.ts";
 import { maskPhone } from "../target/redact.ts";
-import { isSystemError, OptionsError, readFlags, type Options } from "./flags.ts";
+import { OptionsError, readFlags, type Options } from "./flags.ts";
 import { optionsOf, serviceOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 
@@ -35,20 +36,11 @@ async function askTarget(options: RunOptions) {
     return { findings, summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)` };
   } catch (error) {
     // The budget does not even cover the first payout, or the target's limits cannot be searched for.
-    if (error instanceof BudgetExceeded || error instanceof RunStopped || error instanceof NothingToTry)
+    if (error instanceof BudgetExceeded || error instanceof RunStopped || error instanceof CouldNotJudge)
       throw new CannotRun(`${options.baseUrl}: ${oneLine(error.message).replace(/[^.]$/, "$&.")} No file was written.`);
     throw error;
   } finally {
     close();
-  }
-}
-
-function write(file: string, text: string) {
-  try {
-    writeFileSync(file, text, { flag: "wx" });
-  } catch (error) {
-    if (isSystemError(error)) throw new CannotRun(`--output: ${error.message}`);
-    throw error;
   }
 }
 
@@ -88,7 +80,7 @@ export async function init(args: readonly string[], env: NodeJS.ProcessEnv, newS
   ];
   const untried = "Not tried. If the deployment has such a limit, fill this in by hand.";
   const text = renderDeclaration(introduction, findings, untried);
-  write(file, text);
+  writeFileSync(file, text, { flag: "wx" });
   print(`Paid     ${summary}`);
   const declared = limitPhrases(readDeclaration(text));
   for (const phrase of declared.length > 0 ? declared : ["none declared"]) print(`Limit    ${phrase}`);

@@ -7,7 +7,6 @@ import { readDeclaration } from "../allowances/declaration.ts";
 import { readBaseline } from "../report/baseline.ts";
 import { inRanges } from "../allowances/table.ts";
 import { maskPhone } from "../target/redact.ts";
-import type { Reporting } from "./reporting.ts";
 import { catalogue, sideCatalogues } from "../contract/requirements.ts";
 import { CannotRun, isSide, type EffectsAllowed, type Profile, type Side } from "../results.ts";
 import { readTls } from "../target/tls.ts";
@@ -114,12 +113,8 @@ export const reportOptions = {
   },
 } as const satisfies Options;
 
-/** Where the reports go, from the values of `reportOptions`. */
-export const reportingOf = (values: Values<typeof reportOptions>): Reporting => ({
-  folder: values.report,
-  ...(values.baseline ? { baseline: values.baseline } : {}),
-  ...(values.sign ? { signingKey: values.sign } : {}),
-});
+/** Where the reports go, which failures are tolerated, and what signs a certificate. */
+export type Reporting = { report: string } & Partial<Values<typeof reportOptions>>;
 
 /** The options of a run against a service, in groups as --help shows them. */
 export const serviceGroups = {
@@ -341,7 +336,7 @@ export function optionsOf(
     baseUrl: values["base-url"],
     profile: values.profile,
     effects: values.effects,
-    reporting: reportingOf(values),
+    reporting: values,
     only: onlyIn(values.only, values.profile, faults),
     webhookUrl: values["webhook-url"],
     webhookListen: values["webhook-listen"],

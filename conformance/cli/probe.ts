@@ -19,7 +19,7 @@ const doctorHint = "To examine the connection step by step, run certify doctor w
 /** Sends requests that cannot create anything. @throws CannotRun if the target cannot be reached */
 async function ask<T>(
   options: CertifyOptions,
-  settings: { effects: "none" | "reject"; patienceMs?: number },
+  settings: { effects: "none" | "reject"; isImpatient?: boolean },
   outside: Outside,
   questions: (target: Target) => Promise<T>,
 ): Promise<T> {
@@ -36,12 +36,10 @@ async function ask<T>(
 
 /** Returns the environment of the target. @throws CannotRun at the first point that has to be fixed */
 async function findEnvironment(options: CertifyOptions, target: Target) {
-  const points = examineTarget(options, target);
-  for (;;) {
-    const { done, value } = await points.next();
-    if (done) return value?.environment;
-    if (!value.ok) throw new CannotRun(`${value.text}\n${doctorHint}`);
-  }
+  const found = await examineTarget(options, target, (point) => {
+    if (!point.ok) throw new CannotRun(`${point.text}\n${doctorHint}`);
+  });
+  return found?.environment;
 }
 
 type Found = Pick<RunOptions, "environment" | "controls">;
@@ -103,7 +101,7 @@ function requireRoom({ baseUrl, profile }: CertifyOptions, sandboxTime: Date, no
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
 export async function probe(options: CertifyOptions, outside: Outside = thisMachine()): Promise<RunOptions> {
-  const environment = await ask(options, { effects: "none", patienceMs: 0 }, outside, (target) =>
+  const environment = await ask(options, { effects: "none", isImpatient: true }, outside, (target) =>
     findEnvironment(options, target),
   );
   // A live service has no sandbox controls, and could tell the suite from a merchant by the search for them.

@@ -8,18 +8,17 @@ import { createReplay, Disagreement } from "../recording/replay.ts";
 import { unpacked, type Tape } from "../recording/tape.ts";
 import { readReport } from "../report/read.ts";
 import { counted } from "../report/words.ts";
-import { isSystemError, type CommandResult } from "./flags.ts";
+import { isFileError, type CommandResult } from "./flags.ts";
 import type { CertifyOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 import { runChecks } from "./certify-service.ts";
 import { exchangesFile, renderReports } from "./reporting.ts";
-import { read } from "./verify.ts";
 
 const mostShown = 10;
 
 /** Repeats the run of a tape, and renders its report. */
 async function judgedAgain({ start, lines }: Tape, exchangesSha256: string) {
-  const given: CertifyOptions = { ...start.options, reporting: { folder: "" } };
+  const given: CertifyOptions = { ...start.options, reporting: { report: "" } };
   const silent = { write: () => undefined };
   const { results, now } = await createReplay(lines, given).repeat(async (outside) =>
     runChecks(given, await probe(given, outside), silent, outside),
@@ -54,7 +53,7 @@ function certificateDifferences(folder: string, json: Buffer, exchanges: Buffer)
   const file = join(folder, "certificate.jws");
   if (!existsSync(file)) return [];
   try {
-    const { hashes } = decodeJwt<Certificate>(read(file).toString("utf8").trim());
+    const { hashes } = decodeJwt<Certificate>(readFileSync(file, "utf8").trim());
     return [
       ...(hashes.exchanges === sha256(exchanges) ? [] : [`certificate.jws was issued for another ${exchangesFile}`]),
       ...(hashes.report === sha256(json) ? [] : ["certificate.jws was issued for another report.json"]),
@@ -81,8 +80,8 @@ function filesThatDiffer(folder: string, contents: Record<string, string>, isNam
  */
 export async function rejudge(folder: string): Promise<CommandResult> {
   const report = readReport(join(folder, "report.json"));
-  const json = read(join(folder, "report.json"));
-  const exchanges = read(join(folder, exchangesFile));
+  const json = readFileSync(join(folder, "report.json"));
+  const exchanges = readFileSync(join(folder, exchangesFile));
   const found: string[] = [];
   if (report.exchangesSha256 !== sha256(exchanges)) found.push(`report.json was made from another ${exchangesFile}`);
   found.push(...certificateDifferences(folder, json, exchanges));
@@ -98,7 +97,7 @@ export async function rejudge(folder: string): Promise<CommandResult> {
     found.push(...differences, ...filesThatDiffer(folder, again.contents, differences.length > 0));
   } catch (error) {
     if (error instanceof Disagreement) found.push(error.message);
-    else if (isSystemError(error)) throw error;
+    else if (isFileError(error)) throw error;
     else found.push(`${exchangesFile}: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (found.length > 0) {

@@ -1,5 +1,4 @@
 // Turns the results of a run into files.
-import type { KeyObject } from "node:crypto";
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,21 +12,13 @@ import { complain, print } from "../report/visible.ts";
 import { renderSummary } from "../report/summary.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { CannotRun, exitCodeOf, type Report } from "../results.ts";
-
-export type Reporting = {
-  /** The directory for the files. */
-  folder: string;
-  /** The failures that are tolerated. */
-  baseline?: readonly KnownFailure[];
-  /** The key that signs a certificate; undefined if none was requested. */
-  signingKey?: KeyObject;
-};
+import type { Reporting } from "./options.ts";
 
 /**
  * Creates the directory for the files.
  * @throws CannotRun if the directory cannot be created or is not writable
  */
-export function makeFolder({ folder }: Reporting): void {
+export function makeFolder({ report: folder }: Reporting): void {
   try {
     mkdirSync(folder, { recursive: true });
     accessSync(folder, constants.W_OK);
@@ -59,7 +50,7 @@ export function renderReports(found: Report, baseline: readonly KnownFailure[] =
  */
 export async function publish(
   found: Report,
-  { folder, baseline, signingKey }: Reporting,
+  { report: folder, baseline, sign }: Reporting,
   now: Date,
   exchanges?: Buffer,
 ): Promise<0 | 1 | 2> {
@@ -68,7 +59,7 @@ export async function publish(
   const contents: Record<string, string | Buffer> = { ...texts, ...(exchanges && { [exchangesFile]: exchanges }) };
   let refusal: string | undefined;
   try {
-    if (signingKey) contents["certificate.jws"] = `${await signCertificate(report, json, { key: signingKey, now })}\n`;
+    if (sign) contents["certificate.jws"] = `${await signCertificate(report, json, { key: sign, now })}\n`;
   } catch (error) {
     if (!(error instanceof CannotRun)) throw error;
     refusal = error.message;

@@ -13,15 +13,6 @@ import { duration, effects, seedText } from "../report/words.ts";
 import { CannotRun, isSide, profiles, type Report } from "../results.ts";
 import { labelOf, oneOf, readFlags, refuse, type CommandResult, type Options, type Values } from "./flags.ts";
 
-/** Reads a file that the caller named. */
-export function read(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new CannotRun(`Cannot read ${file}: ${(error as Error).message}`);
-  }
-}
-
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 function durationMs(value: string): number {
@@ -190,7 +181,7 @@ export async function verify(args: readonly string[], now: Date): Promise<Comman
   const { values, positionals, faults } = readFlags(args, verifyOptions, 1);
   refuse(faults);
   const [file = ""] = positionals;
-  const jws = read(file).toString("utf8").trim();
+  const jws = readFileSync(file, "utf8").trim();
   const { report } = values;
   try {
     const certificate = await certificateIn(jws, values.key, now);

@@ -7,7 +7,7 @@ import { faults } from "../broken/faults.ts";
 import { sides } from "../results.ts";
 import { checks, watches } from "../topics/index.ts";
 import { openapi } from "./contract.ts";
-import { catalogue, inProfile, sideCatalogues } from "./requirements.ts";
+import { catalogue, sideCatalogues } from "./requirements.ts";
 import { inlined } from "./validate.ts";
 
 const byId = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
@@ -81,24 +81,5 @@ describe("requirements", () => {
 
   test("checks have unique names", () => {
     expect(new Set(checks.map((check) => check.name)).size).toBe(checks.length);
-  });
-});
-
-describe("classes of defects", () => {
-  const classes = faults.flatMap(({ id, violates, onlyBy }) => (onlyBy ? [{ id, violates, ...onlyBy }] : []));
-
-  test.each(classes)("only musts of its profile catch $id", ({ violates, ids, profile }) => {
-    expect(ids.filter((id) => violates.includes(id))).not.toEqual([]);
-    for (const requirement of ids.map((id) => byId.get(id)!))
-      expect([requirement.level, inProfile(requirement, profile)]).toEqual(["must", true]);
-  });
-
-  test("each must of the interface that was written for a class is the only one to catch a server", () => {
-    const written = /^(life|refused|access|reads|records|numbers)\./;
-    const named = new Set<string>(classes.flatMap(({ ids }) => ids));
-    const musts = catalogue.filter(
-      ({ id, level, profile }) => written.test(id) && level === "must" && profile === "core",
-    );
-    expect(musts.map(({ id }) => id).filter((id) => !named.has(id))).toEqual([]);
   });
 });

@@ -16,15 +16,15 @@ function program(): string {
   }
 }
 
-/**
- * Starts Prism as a proxy in front of a target.
- * @throws CannotRun if Prism is not installed or does not start
- */
-export async function startPrism(target: string): Promise<{ url: string; stop(): void }> {
-  const args = [program(), "proxy", openapiFile, target, "--host", "127.0.0.1", "--port", "0"];
+/** Starts Prism as a proxy in front of a target. @throws CannotRun if Prism is not installed or does not start */
+export const startPrism = (target: string) => runPrism("proxy", openapiFile, target);
+
+/** Starts Prism on a free port. */
+export async function runPrism(...command: string[]): Promise<{ url: string; stop(): void }> {
+  const args = [program(), ...command, "--host", "127.0.0.1", "--port", "0"];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
   const url = await new Promise<string>((resolve, reject) => {
-    const failed = () => reject(new CannotRun(`Prism did not start in front of ${target}.`));
+    const failed = () => reject(new CannotRun(`Prism did not start: prism ${command.join(" ")}`));
     const timer = setTimeout(failed, startMs);
     child.once("close", failed);
     let printed = "";

@@ -126,21 +126,9 @@ export function createMerchant(options: MerchantOptions) {
   const { seed, runId } = options;
   const random = createRandom(seed, "merchant");
   const name = wordOf(random, random(5, 8));
-  const folder = pick(random, [
-    "hooks",
-    "webhooks",
-    "callbacks",
-    "payments/hook",
-    "api/notify",
-    "ipn",
-    `${name}/events`,
-  ]);
-  const [order, origin] = pick(random, [
-    ["order", "from"],
-    ["o", "shop"],
-    ["id", "source"],
-    ["basket", "s"],
-  ]);
+  const folder = pick(random, ["hooks", "webhooks", "callbacks", "payments/hook", "api/notify", `${name}/events`]);
+  const order = pick(random, ["order", "o", "id", "basket"]);
+  const origin = pick(random, ["from", "shop", "source", "s"]);
   const program = pick(random, programs)(random);
   const customers = createRandom(seed, "customers");
   const made: string[] = [];

@@ -36,19 +36,15 @@ function obstacle(options: CheckOptions, { ending, amount }: Conditions, name: N
 }
 
 export function without<Kind extends Planned>(planned: Kind, reasonOf: (name: Name) => string | undefined): Kind {
-  const left = valuesOf(planned.conditions).flatMap(([name, { what }]) => {
+  const untried = { ...planned.untried };
+  const left: Name[] = [];
+  for (const [name, { what }] of valuesOf(planned.conditions)) {
     const why = reasonOf(name);
-    return why === undefined ? [] : [{ name, what, why }];
-  });
-  const untried = { ...planned.untried, ...Object.fromEntries(left.map(({ what, why }) => [what, why])) };
-  return {
-    ...planned,
-    untried,
-    conditions: usual(
-      planned.conditions,
-      left.map(({ name }) => name),
-    ),
-  };
+    if (why === undefined) continue;
+    untried[what] = why;
+    left.push(name);
+  }
+  return { ...planned, untried, conditions: usual(planned.conditions, left) };
 }
 
 export function planOf(options: CheckOptions): Planned[] {

@@ -17,30 +17,22 @@ import type { Target } from "../target/target.ts";
 /** A request to create something, with its response. */
 export type Attempt = {
   kind: "disbursement" | "checkout";
-  request: TargetRequest;
   /** The fields of the request's JSON body; `{}` if the body is not a JSON object. */
   sent: Record<string, unknown>;
   key: NonNullable<TargetRequest["key"]>;
   response: TargetResponse;
-  status: number | undefined;
   at: Date;
   /** The mailbox of the run's receiver to which the request's webhookURL leads; undefined if it leads elsewhere. */
-  mailbox?: string;
-};
-
-/** A payout or checkout that the target accepted with a 2xx. */
-export type RecordFact = Attempt & {
+  mailbox?: string | undefined;
   /** The service's reference of a payout; undefined if the response has no reference. */
-  reference?: string;
+  reference?: string | undefined;
 };
-
-export type Refusal = Attempt & { status: number };
 
 export type Facts = {
-  /** Every create that the target accepted, in the order of the responses. */
-  readonly records: readonly RecordFact[];
+  /** Every create that the target accepted with a 2xx, in the order of the responses. */
+  readonly records: readonly Attempt[];
   /** Every refused write to a path that contains `disbursement` or `checkout`, in the order of the responses. */
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly Attempt[];
   /** Every create whose outcome is unknown, such as one without a response. */
   readonly uncertain: readonly Attempt[];
   /** The statements about each payout and checkout so far. */
@@ -57,7 +49,8 @@ export type Facts = {
 const pathOf = ({ path }: TargetRequest) => (path.split("?")[0] ?? "").replace(/\/$/, "");
 const creates = new Set(["/v1/disbursements", "/v1/checkouts"]);
 const isCreate = (request: TargetRequest) => request.method === "POST" && creates.has(pathOf(request));
-const kindOf = (request: TargetRequest) => (/checkout/i.test(pathOf(request)) ? "checkout" : "disbursement");
+const kindOf = (request: TargetRequest): Attempt["kind"] =>
+  /checkout/i.test(pathOf(request)) ? "checkout" : "disbursement";
 const writes = ({ method, path }: TargetRequest) =>
   method !== "GET" && method !== "HEAD" && /disbursement|checkout/i.test(path) && !path.startsWith("/sandbox/");
 
@@ -76,30 +69,24 @@ function isPlain({ request, status = 0 }: TargetResponse): boolean {
 
 /** Starts to remember what the target does from now on. */
 export function collectFacts(target: Target, receiver: Receiver | undefined, now: () => Date): Facts {
-  const records: RecordFact[] = [];
-  const refusals: Refusal[] = [];
+  const records: Attempt[] = [];
+  const refusals: Attempt[] = [];
   const uncertain: Attempt[] = [];
 
-  function attemptOf(response: TargetResponse): Attempt {
-    const { request, status } = response;
-    const sent = fieldsOf(request);
-    const mailbox = receiver?.mailboxOf(sent["webhookURL"]);
-    const { key = "own" } = request;
-    const kind = kindOf(request);
-    return { kind, request, sent, key, response, status, at: now(), ...(mailbox === undefined ? {} : { mailbox }) };
-  }
-
   target.onResponse((response) => {
-    const { request, status = 0 } = response;
+    const { request } = response;
     if (!writes(request)) return;
-    const attempt = attemptOf(response);
-    if (isRefused(response)) refusals.push({ ...attempt, status });
+    const { key = "own" } = request;
+    const sent = fieldsOf(request);
+    const kind = kindOf(request);
+    const stated = kind === "disbursement" ? dataOf(response)["reference"] : undefined;
+    const reference = typeof stated === "string" ? stated : undefined;
+    const mailbox = receiver?.mailboxOf(sent["webhookURL"]);
+    const attempt = { kind, sent, key, response, at: now(), mailbox, reference };
+    if (isRefused(response)) refusals.push(attempt);
     if (!isCreate(request)) return;
     if (isUnknown(response)) uncertain.push(attempt);
-    if (!isAccepted(response)) return;
-    const { reference } = dataOf(response);
-    const isKnown = attempt.kind === "disbursement" && typeof reference === "string";
-    records.push({ ...attempt, ...(isKnown ? { reference } : {}) });
+    if (isAccepted(response)) records.push(attempt);
   });
   const histories = createHistories(now);
   target.onResponse(histories.see);

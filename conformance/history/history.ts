@@ -1,7 +1,7 @@
 // The history of every payout and checkout of a run: what responses stated about it, and later responses that contradict
 // them.
 import { operationOf } from "../contract/documented.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { fieldsOf } from "../target/ledger.ts";
 import { decoded, equal, textOf } from "../target/values.ts";
 
@@ -64,61 +64,6 @@ export const describeRequest = ({ request }: TargetResponse) => `${request.metho
 
 export const sentAt = ({ exchange }: TargetResponse) => Date.parse(exchange.at);
 
-function stateFact(history: History, field: string, value: unknown, response: TargetResponse): Contradiction[] {
-  const first = history.facts.get(field);
-  if (!first) history.facts.set(field, { value, response });
-  if (!first || equal(first.value, value)) return [];
-  const seconds = ((sentAt(response) - sentAt(first.response)) / 1000).toFixed(1);
-  const changed = `${field.endsWith("phoneNumber") ? "another " : ""}${shown(field, value)}`;
-  return [
-    {
-      kind: history.kind,
-      what: "fact",
-      expected: `${shown(field, first.value)}, as in ${describeRequest(first.response)}`,
-      actual: `${changed} in ${describeRequest(response)}, ${seconds} s later`,
-      evidence: [first.response, response],
-    },
-  ];
-}
-
-/** Adds facts to a history. Returns the facts that contradict earlier facts. Facts that are undefined are ignored. */
-const stateFacts = (history: History, facts: Fields, response: TargetResponse): Contradiction[] =>
-  Object.entries(facts)
-    .filter(([, value]) => value !== undefined)
-    .flatMap(([field, value]) => stateFact(history, field, value, response));
-
-/** Adds a status to a history. `at` is the time at which the response was received. */
-function stateStatus(history: History, status: unknown, response: TargetResponse, at: number): Contradiction[] {
-  const { statuses, kind } = history;
-  if (!isFinal(status)) history.open = response;
-  const last = statuses.at(-1);
-  // Concurrent responses may overtake each other, so ignore a response that was requested before the last status was
-  // received.
-  if (typeof status !== "string" || last?.status === status || (last && sentAt(response) <= last.at)) return [];
-  statuses.push({ status, at, response });
-  const final = statuses.find((seen) => isFinal(seen.status));
-  if (!final || final.status === status) return [];
-  return [
-    {
-      kind,
-      what: "final-status",
-      expected: `status ${final.status} for ever, after ${describeRequest(final.response)} returned it`,
-      actual: `status ${status} in ${describeRequest(response)}`,
-      evidence: [final.response, response],
-    },
-  ];
-}
-
-function stateRecord(history: History, record: Fields, response: TargetResponse, at: number): Contradiction[] {
-  history.record = record;
-  history.read = response;
-  const facts = {
-    ...Object.fromEntries(lasting.map((field) => [field, valueAt(record, field)])),
-    ...Object.fromEntries(optional[history.kind].map((field) => [field, record[field] ?? null])),
-  };
-  return [...stateFacts(history, facts, response), ...stateStatus(history, record["status"], response, at)];
-}
-
 export type Histories = {
   readonly all: readonly History[];
   readonly contradictions: readonly Contradiction[];
@@ -131,14 +76,6 @@ export type Histories = {
 function meaningOf(operation: string): { does: string; kind: Kind } | undefined {
   const [, does, kind] = /^(create|verify|list)(Disbursement|Checkout)s?$/.exec(operation) ?? [];
   return does === undefined ? undefined : { does, kind: kind === "Checkout" ? "checkout" : "disbursement" };
-}
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-function dataIn({ json }: TargetResponse): Fields {
-  const data = isObject(json) ? json["data"] : undefined;
-  return isObject(data) ? data : {};
 }
 
 /** Returns the merchant whose records a request can see; undefined if the request has another key, or no key. */
@@ -161,14 +98,6 @@ function factsSent({ request }: TargetResponse): Fields {
 
 const lastSegment = ({ request }: TargetResponse) => decoded(request.path.split("?")[0]?.split("/").at(-1) ?? "");
 
-const gone = (history: History, response: TargetResponse): Contradiction => ({
-  kind: history.kind,
-  what: "existence",
-  expected: `200 with the record that ${describeRequest(response)} returned before`,
-  actual: `${response.status}`,
-  evidence: [response],
-});
-
 /** Returns true for a GET as every client sends it. A sound target may refuse a request with a query or a body. */
 const isUsual = ({ path, headers, json, body }: TargetRequest) =>
   !path.includes("?") && headers === undefined && json === undefined && body === undefined;
@@ -190,34 +119,87 @@ export function createHistories(now: () => Date): Histories {
     return history;
   }
 
-  function created(merchant: Merchant, kind: Kind, response: TargetResponse): Contradiction[] {
-    const { reference, merchantsReference, amount, fee, status } = dataIn(response);
-    if (typeof reference !== "string") return [];
-    const history = open(merchant, kind, reference);
-    return [
-      ...stateFacts(history, factsSent(response), response),
-      ...stateFacts(history, { reference, merchantsReference, amount, fee }, response),
-      ...stateStatus(history, status, response, now().getTime()),
-    ];
+  /** Adds facts to a history. Notes the facts that contradict earlier facts. Facts that are undefined are ignored. */
+  function stateFacts({ kind, facts }: History, stated: Fields, response: TargetResponse) {
+    for (const [field, value] of Object.entries(stated)) {
+      if (value === undefined) continue;
+      const first = facts.get(field);
+      if (!first) facts.set(field, { value, response });
+      if (!first || equal(first.value, value)) continue;
+      const seconds = ((sentAt(response) - sentAt(first.response)) / 1000).toFixed(1);
+      const changed = `${field.endsWith("phoneNumber") ? "another " : ""}${shown(field, value)}`;
+      contradictions.push({
+        kind,
+        what: "fact",
+        expected: `${shown(field, first.value)}, as in ${describeRequest(first.response)}`,
+        actual: `${changed} in ${describeRequest(response)}, ${seconds} s later`,
+        evidence: [first.response, response],
+      });
+    }
   }
 
-  function verified(merchant: Merchant, kind: Kind, response: TargetResponse): Contradiction[] {
+  function stateStatus(history: History, status: unknown, response: TargetResponse) {
+    const { statuses, kind } = history;
+    if (!isFinal(status)) history.open = response;
+    const last = statuses.at(-1);
+    // Concurrent responses may overtake each other, so ignore a response that was requested before the last status was
+    // received.
+    if (typeof status !== "string" || last?.status === status || (last && sentAt(response) <= last.at)) return;
+    statuses.push({ status, at: now().getTime(), response });
+    const final = statuses.find((seen) => isFinal(seen.status));
+    if (!final || final.status === status) return;
+    contradictions.push({
+      kind,
+      what: "final-status",
+      expected: `status ${final.status} for ever, after ${describeRequest(final.response)} returned it`,
+      actual: `status ${status} in ${describeRequest(response)}`,
+      evidence: [final.response, response],
+    });
+  }
+
+  function stateRecord(history: History, record: Fields, response: TargetResponse) {
+    history.record = record;
+    history.read = response;
+    const facts = [
+      ...lasting.map((field) => [field, valueAt(record, field)] as const),
+      ...optional[history.kind].map((field) => [field, record[field] ?? null] as const),
+    ];
+    stateFacts(history, Object.fromEntries(facts), response);
+    stateStatus(history, record["status"], response);
+  }
+
+  function created(merchant: Merchant, kind: Kind, response: TargetResponse) {
+    const { reference, merchantsReference, amount, fee, status } = dataOf(response);
+    if (typeof reference !== "string") return;
+    const history = open(merchant, kind, reference);
+    stateFacts(history, factsSent(response), response);
+    stateFacts(history, { reference, merchantsReference, amount, fee }, response);
+    stateStatus(history, status, response);
+  }
+
+  function verified(merchant: Merchant, kind: Kind, response: TargetResponse) {
     const known = histories.get(nameOf(merchant, kind, lastSegment(response)));
-    const record = dataIn(response);
+    const record = dataOf(response);
     const { reference } = record;
     // The path may contain the merchant's reference instead of the service's.
     const history = known ?? (typeof reference === "string" ? open(merchant, kind, reference) : undefined);
-    if (response.status === 200 && history) return stateRecord(history, record, response, now().getTime());
-    return known?.record && denies(response) ? [gone(known, response)] : [];
+    if (response.status === 200 && history) stateRecord(history, record, response);
+    else if (known?.record && denies(response))
+      contradictions.push({
+        kind,
+        what: "existence",
+        expected: `200 with the record that ${describeRequest(response)} returned before`,
+        actual: `${response.status}`,
+        evidence: [response],
+      });
   }
 
-  function listed(merchant: Merchant, kind: Kind, response: TargetResponse): Contradiction[] {
-    const { items } = dataIn(response);
-    const records = Array.isArray(items) ? items.filter((item) => isObject(item)) : [];
-    return records.flatMap((record) => {
-      const known = histories.get(nameOf(merchant, kind, textOf(record["reference"])));
-      return known ? stateRecord(known, record, response, now().getTime()) : [];
-    });
+  function listed(merchant: Merchant, kind: Kind, response: TargetResponse) {
+    const { items } = dataOf(response);
+    for (const record of Array.isArray(items) ? (items as (Fields | null)[]) : []) {
+      const known = histories.get(nameOf(merchant, kind, textOf(record?.["reference"])));
+      if (record && known) stateRecord(known, record, response);
+    }
   }
 
   return {
@@ -229,13 +211,11 @@ export function createHistories(now: () => Date): Histories {
     see(response) {
       const operation = meaningOf(operationOf(response));
       const merchant = merchantOf(response);
-      const { status = 0 } = response;
       if (!operation || merchant === undefined) return;
       const { does, kind } = operation;
-      if (does === "verify") contradictions.push(...verified(merchant, kind, response));
-      else if (does === "create" && status >= 200 && status < 300)
-        contradictions.push(...created(merchant, kind, response));
-      else if (does === "list" && status === 200) contradictions.push(...listed(merchant, kind, response));
+      if (does === "verify") verified(merchant, kind, response);
+      else if (does === "create" && isAccepted(response)) created(merchant, kind, response);
+      else if (does === "list" && response.status === 200) listed(merchant, kind, response);
     },
   };
 }

@@ -2,8 +2,9 @@
 // (§6), so a value counts only where it can be recognised: a reference anywhere, other fields by the interface's names
 // in an object that belongs to one record.
 import type { Notification } from "../target/receiver.ts";
-import type { Attempt, Facts, RecordFact } from "./facts.ts";
+import type { Attempt, Facts } from "./facts.ts";
 import { isFinal, merchantOf, type Fields, type History } from "./history.ts";
+import { leavesOf } from "../steps/responses.ts";
 import { dataOf } from "../target/exchange.ts";
 import { textOf } from "../target/values.ts";
 
@@ -16,11 +17,8 @@ const leastFields = 3;
 const isUrl = (text: string) => /^https?:\/\//i.test(text);
 
 /** Returns every string in a JSON value with the name of its field. */
-function strings(value: unknown, name = ""): [name: string, text: string][] {
-  if (typeof value === "string") return [[name, value]];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => strings(inner, key));
-}
+const strings = (value: unknown) =>
+  leavesOf(value).filter((leaf): leaf is [name: string, text: string] => typeof leaf[1] === "string");
 
 function objects(value: unknown): Fields[] {
   if (typeof value !== "object" || value === null) return [];
@@ -41,11 +39,6 @@ function mentions({ json, body }: Notification, attempt: Attempt): boolean {
   return identities(attempt).some((text) => stated.has(text) || body.includes(text));
 }
 
-const createdIn = ({ records, uncertain }: Facts): Attempt[] => [...records, ...uncertain];
-
-const withMailboxOf = ({ box }: Notification, attempts: readonly Attempt[]) =>
-  attempts.filter(({ mailbox }) => mailbox === box);
-
 /** Returns the history of a create; undefined if its outcome is unknown or the response has no reference. */
 export function historyOf({ histories }: Facts, { kind, response }: Attempt): History | undefined {
   const merchant = merchantOf(response);
@@ -55,12 +48,23 @@ export function historyOf({ histories }: Facts, { kind, response }: Attempt): Hi
 
 const describe = ({ box, body }: Notification) => `at ${box}: ${body.slice(0, 120)}`;
 
-/** Returns the creates that may have created something, by each text that identifies the record. */
-function attemptsByIdentity(facts: Facts): Map<string, Attempt[]> {
-  const byText = new Map<string, Attempt[]>();
-  for (const attempt of createdIn(facts))
-    for (const text of identities(attempt)) byText.set(text, [...(byText.get(text) ?? []), attempt]);
-  return byText;
+/** Returns each webhook with the creates that named its address, and with those that its texts identify. */
+function attributed(facts: Facts, notifications: readonly Notification[]) {
+  const created = [...facts.records, ...facts.uncertain];
+  const byText = Map.groupBy(
+    created.flatMap((attempt) => identities(attempt).map((text) => ({ attempt, text }))),
+    ({ text }) => text,
+  );
+  return notifications.map((notification) => ({
+    notification,
+    owners: created.filter(({ mailbox }) => mailbox === notification.box),
+    refused: facts.refusals.filter(({ mailbox }) => mailbox === notification.box),
+    /** For each text that identifies something, all that it identifies. */
+    named: strings(notification.json).flatMap(([, text]) => {
+      const known = byText.get(text)?.map(({ attempt }) => attempt);
+      return known ? [known] : [];
+    }),
+  }));
 }
 
 /** Returns the path and query that a client sends for a URL. It may encode further characters. */
@@ -78,19 +82,15 @@ const isAsGiven = ({ path }: Notification, owners: readonly Attempt[]) =>
 
 /** Returns the webhooks that arrived at an address to which they do not belong, with the requests that named it. */
 export function misdirected(facts: Facts, notifications: readonly Notification[]) {
-  const byIdentity = attemptsByIdentity(facts);
-  return notifications.flatMap((notification) => {
-    const owners = withMailboxOf(notification, createdIn(facts));
-    const refused = withMailboxOf(notification, facts.refusals);
+  return attributed(facts, notifications).flatMap(({ notification, owners, refused, named }) => {
     const evidence = [...owners, ...refused].map(({ response }) => response);
     if (owners.length === 0) {
-      const actual = `for a request refused with ${refused[0]?.status}, ${describe(notification)}`;
+      const actual = `for a request refused with ${refused[0]?.response.status}, ${describe(notification)}`;
       return refused.length > 0 ? [{ actual, evidence }] : [];
     }
     if (!isAsGiven(notification, owners))
       return [{ actual: `at another URL than webhookURL: ${notification.path}`, evidence }];
-    const named = strings(notification.json).map(([, text]) => byIdentity.get(text) ?? []);
-    const foreign = named.some((records) => records.length > 0 && !records.some((record) => owners.includes(record)));
+    const foreign = named.some((records) => !records.some((record) => owners.includes(record)));
     return foreign ? [{ actual: `about a record with another webhookURL, ${describe(notification)}`, evidence }] : [];
   });
 }
@@ -111,11 +111,8 @@ function subject(object: Fields, owners: readonly Attempt[]): Attempt | undefine
  * addresses was sent to the wrong address, and says nothing about a record with this address.
  */
 export function statements(facts: Facts, notifications: readonly Notification[]): Statement[] {
-  const byIdentity = attemptsByIdentity(facts);
-  return notifications.flatMap((notification) => {
-    const owners = withMailboxOf(notification, createdIn(facts));
-    const named = strings(notification.json).flatMap(([, text]) => byIdentity.get(text) ?? []);
-    if (named.length > 0 && !named.some((record) => owners.includes(record))) return [];
+  return attributed(facts, notifications).flatMap(({ notification, owners, named }) => {
+    if (named.length > 0 && !named.flat().some((record) => owners.includes(record))) return [];
     return objects(notification.json).flatMap((fields) => {
       const owner = subject(fields, owners);
       const history = owner && historyOf(facts, owner);
@@ -184,7 +181,7 @@ export const unreadable = (notifications: readonly Notification[]): Notification
   );
 
 /** A final status that a response stated of a record. */
-type End = { record: RecordFact; status: string };
+type End = { record: Attempt; status: string };
 
 function mayState({ json }: Notification, status: string): boolean {
   const stated = strings(json).filter(([name]) => name === "status");
@@ -212,7 +209,7 @@ export function notNotified(
   notifications: readonly Notification[],
   kind: Attempt["kind"],
   mayBeStale = false,
-): { due: number; lost: RecordFact[] } {
+): { due: number; lost: Attempt[] } {
   const received = Map.groupBy(notifications, ({ box }) => box);
   const due = facts.records
     .filter((record) => record.kind === kind && record.mailbox !== undefined)

@@ -1,7 +1,7 @@
 // What the commands that judge merchants' programs have in common: their options, and what they write.
 import { didYouMean, names, refuse, type Options, type Values } from "../cli/flags.ts";
-import { onlyIn, reportingOf, reportOptions, seedIn, seedOptions } from "../cli/options.ts";
-import { createInterruption, makeFolder, publish, type Reporting } from "../cli/reporting.ts";
+import { onlyIn, reportOptions, seedIn, seedOptions, type Reporting } from "../cli/options.ts";
+import { createInterruption, makeFolder, publish } from "../cli/reporting.ts";
 import type { Report, Side } from "../results.ts";
 import type { Described } from "./run.ts";
 
@@ -57,10 +57,9 @@ export function sideOptionsOf(
     failFast: values["fail-fast"],
     challenge: values.challenge,
     ...seed,
-    reporting: reportingOf(values),
+    reporting: values,
   };
 }
-export type SideOptions = ReturnType<typeof sideOptionsOf>;
 
 /**
  * Judges a merchant's program, writes the report's files, prints the report, and returns the exit code of the command.

@@ -4,30 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Environment } from "./client/protocol.ts";
 
-/** Starts a command with the variables of the suite, without proxies, and further variables. */
-export function startGroup(command: string, variables: NodeJS.ProcessEnv) {
-  const env = {
-    // A run starts a program often. Programs in Node.js start faster with the code that they compiled before.
-    NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
-    ...process.env,
-    ...variables,
-    NO_PROXY: "127.0.0.1",
-    no_proxy: "127.0.0.1",
-  };
-  const child = spawn(command, { shell: true, detached: true, env });
-  const { promise: ended, resolve } = Promise.withResolvers<{ code: number | null; failure?: string }>();
-  child.on("error", ({ message }) => resolve({ code: null, failure: message }));
-  child.on("close", (code) => resolve({ code }));
-  const signal = (name: NodeJS.Signals) => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, name);
-    } catch {
-      // The group has ended already.
-    }
-  };
-  return { child, ended, signal };
-}
-
 /** How a program ended, and what it wrote. */
 export type Ended = { code: number | null; stdout: string; stderr: string };
 
@@ -37,24 +13,50 @@ export type Launch = (environment: Environment, input: string) => { ended: Promi
 /** The longest output that is kept of each stream, in characters. */
 const longestOutput = 4_000_000;
 
+/** Starts a command with the variables of the suite, without proxies, and further variables. */
+export function startGroup(command: string, variables: NodeJS.ProcessEnv, input = "") {
+  const env = {
+    // A run starts a program often. Programs in Node.js start faster with the code that they compiled before.
+    NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
+    ...process.env,
+    ...variables,
+    NO_PROXY: "127.0.0.1",
+    no_proxy: "127.0.0.1",
+  };
+  const child = spawn(command, { shell: true, detached: true, env });
+  const output = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => {
+      if (output[name].length < longestOutput) output[name] += text;
+    });
+  }
+  // A program that does not read its input closes it.
+  child.stdin.on("error", () => undefined).end(input);
+  const ended = new Promise<Ended>((resolve) => {
+    child.on("error", ({ message }) => resolve({ code: null, ...output, stderr: message }));
+    child.on("close", (code) => resolve({ code, ...output }));
+  });
+  return {
+    output,
+    ended,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+    signal(name: NodeJS.Signals) {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, name);
+      } catch {
+        // The group has ended already.
+      }
+    },
+  };
+}
+
 /**
  * Returns a function that starts a program.
  * @param command a command line for the shell
  */
-export function launcher(command: string): Launch {
-  return (environment, input) => {
-    const { child, ended, signal } = startGroup(command, environment);
-    const output = { stdout: "", stderr: "" };
-    for (const name of ["stdout", "stderr"] as const) {
-      child[name].setEncoding("utf8").on("data", (text: string) => {
-        if (output[name].length < longestOutput) output[name] += text;
-      });
-    }
-    // A program that does not read its input closes it.
-    child.stdin.on("error", () => undefined).end(input);
-    return {
-      ended: ended.then(({ code, failure = output.stderr }) => ({ code, ...output, stderr: failure })),
-      kill: () => signal("SIGKILL"),
-    };
+export const launcher =
+  (command: string): Launch =>
+  (environment, input) => {
+    const { ended, signal } = startGroup(command, environment, input);
+    return { ended, kill: () => signal("SIGKILL") };
   };
-}

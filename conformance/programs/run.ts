@@ -29,8 +29,6 @@ export type Described = {
 
 /** What a run found in one scenario. */
 export type ScenarioRun = {
-  name: string;
-  ids: readonly string[];
   /** At least one finding for each id, unless `notApplicable`, `notRun` or `thrown` gives a reason. */
   findings: readonly Finding[];
   notApplicable?: Readonly<Record<string, NotJudged>>;
@@ -38,13 +36,10 @@ export type ScenarioRun = {
   notRun?: Readonly<Record<string, string>>;
   /** What the merchant's program sent or received, redacted. */
   exchanges?: readonly Exchange[];
-  durationMs: number;
   /**
    * A `Prerequisite` if the program did not do what the scenario builds on; any other error is a fault of the suite.
    */
   thrown?: unknown;
-  /** The options, as shell words, that let a run repeat this scenario alone. */
-  selectFlags: string[];
 };
 
 /** What a run judges, and how. */
@@ -72,7 +67,7 @@ export type Judging<Scenario extends Described> = {
   /** Runs a scenario, and ends early when `ended` is aborted. A `CannotRun` ends the run. */
   run(scenario: Scenario, ended: AbortSignal): Promise<ScenarioRun>;
   /** Judges what only the end of the run shows. */
-  judgeEnd?: () => Promise<ScenarioRun>;
+  judgeEnd?: () => Promise<ScenarioRun & Pick<Described, "name" | "ids">>;
   /** Where the progress is shown; by default nowhere. */
   output?: Output | undefined;
   interrupted?: AbortSignal | undefined;
@@ -83,9 +78,21 @@ const mostProgressLines = 5;
 
 const noMoney = { created: [], observed: [], payouts: 0, total: 0, found: {} };
 
-/** Turns the findings of a scenario into a result for each of its requirements. */
-export function scenarioReport(side: Side, run: ScenarioRun, only?: readonly string[]): CheckReport {
-  const { name, ids, notApplicable = {}, notRun = {}, exchanges = [], selectFlags } = run;
+/**
+ * Turns the findings of a scenario into a result for each of its requirements.
+ * @param selectFlags the options, as shell words, that let a run repeat this scenario alone
+ */
+export function scenarioReport(
+  side: Side,
+  { name, ids }: Pick<Described, "name" | "ids">,
+  run: ScenarioRun,
+  {
+    durationMs = 0,
+    selectFlags = [] as string[],
+    only,
+  }: { durationMs?: number; selectFlags?: string[]; only?: string[] | undefined } = {},
+): CheckReport {
+  const { notApplicable = {}, notRun = {}, exchanges = [] } = run;
   const selected = requirementsOf(side).filter(({ id }) => only?.includes(id) ?? true);
   const { results, error } = conclude({
     ...run,
@@ -95,6 +102,7 @@ export function scenarioReport(side: Side, run: ScenarioRun, only?: readonly str
     notApplicable,
     notRun,
     exchanges,
+    durationMs,
   });
   // A fault shows in the scenario as a whole, not in a single exchange.
   const entries = Object.entries(results).map(([id, { shownBy: _shownBy, ...result }]) => [
@@ -136,8 +144,7 @@ export async function judgeProgram<Scenario extends Described>(judging: Judging<
   const stopping = new AbortController();
   const ended = AbortSignal.any([stopping.signal, ...(interrupted ? [interrupted] : [])]);
   const checks: CheckReport[] = [];
-  const finish = (title: string, found: ScenarioRun) => {
-    const report = scenarioReport(side, found, only);
+  const finish = (title: string, report: CheckReport) => {
     progress?.finished(title, report);
     checks.push(report);
     if (failFast && Object.values(report.results).some(({ verdict }) => verdict === "fail")) stopping.abort();
@@ -146,17 +153,19 @@ export async function judgeProgram<Scenario extends Described>(judging: Judging<
     for (let next = waiting.shift(); next && !ended.aborted; next = waiting.shift()) {
       const title = `${next.id}: ${next.name}`;
       progress?.started(title);
+      const began = performance.now();
       const found = await judging.run(next, ended);
       if (ended.aborted) return;
       left -= 1;
-      finish(title, found);
+      const durationMs = Math.round(performance.now() - began);
+      finish(title, scenarioReport(side, next, found, { durationMs, selectFlags: ["--scenario", next.id], only }));
     }
   };
   const errors: string[] = [];
   try {
     await Promise.all(Array.from({ length: jobs }, work));
     const end = ended.aborted ? undefined : await judging.judgeEnd?.();
-    if (end) finish(end.name, end);
+    if (end) finish(end.name, scenarioReport(side, end, end, { only }));
   } catch (error) {
     if (!(error instanceof CannotRun)) throw error;
     errors.push(error.message);

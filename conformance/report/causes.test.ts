@@ -64,14 +64,6 @@ test.each<[string, RequirementResult[], string[][]]>([
     ],
     [["paid"], ["read"], ["webhook"], ["open"], ["should"]],
   ],
-  [
-    "of two requirements that one request contradicts, the one about the received status comes first",
-    [
-      failed("accepted", { id: 7, status: 409 }, { expected: "200 for a disbursement" }),
-      failed("conflict", { id: 7, status: 409 }, { expected: "409 only for a known reference" }),
-    ],
-    [["conflict", "accepted"]],
-  ],
 ])("%s", (_, requirements, groups) => {
   const causes = causesOf(sampleReport(requirements));
   expect(causes.map(({ failures }) => failures.map((failure) => failure.requirement.id))).toEqual(groups);

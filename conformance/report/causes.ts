@@ -134,16 +134,10 @@ const withoutDetails = (text: string) =>
     .trim()
     .slice(0, 80);
 
+/** Returns the error that a body states. A long body was cut off, so it is not parsed. */
 function errorIn(body: string): string {
-  try {
-    const { error, message } = JSON.parse(body) as { error?: unknown; message?: unknown };
-    const text = error ?? message;
-    return typeof text === "string" ? withoutDetails(text) : "";
-  } catch {
-    // A long body was cut off, so it may be the beginning of a JSON object.
-    const [, error] = /"error"\s*:\s*"([^"]*)"/.exec(body) ?? [];
-    return withoutDetails(error ?? body.replaceAll(/<[^>]*>/g, " "));
-  }
+  const [, error] = /"(?:error|message)"\s*:\s*"([^"]*)"/.exec(body) ?? [];
+  return withoutDetails(error ?? (body.startsWith("{") ? "" : body.replaceAll(/<[^>]*>/g, " ")));
 }
 
 const longestTitle = 120;
@@ -181,17 +175,12 @@ function symptomOf({ requirement, check }: Failure): { key: string; symptom: str
 /** 0 for musts that failed, then musts that could not be judged, then the rest. */
 const urgencyOf = ({ level, verdict }: RequirementResult) => (level !== "must" ? 2 : verdict === "fail" ? 0 : 1);
 
-/** Returns true if the requirement is about the status that was received, and not about another status. */
-const isAboutStatus = (check: CheckResult) => check.expected.startsWith(String(shownBy(check)?.status));
-
 /** Returns the id of the request that showed the failure. A failure that no request shows comes last. */
 const placeOf = ({ contradictedBy = Number.MAX_SAFE_INTEGER }: CheckResult) => contradictedBy;
 
 /** Puts the most urgent failures first, and equally urgent ones in the order in which the target's requests showed them. */
 const inOrder = (a: Failure, b: Failure) =>
-  urgencyOf(a.requirement) - urgencyOf(b.requirement) ||
-  placeOf(a.check) - placeOf(b.check) ||
-  Number(isAboutStatus(b.check)) - Number(isAboutStatus(a.check));
+  urgencyOf(a.requirement) - urgencyOf(b.requirement) || placeOf(a.check) - placeOf(b.check);
 
 /** Returns the check that shows a requirement's failure: the first failed check that has the requirement's verdict. */
 const shownCheck = ({ checks, verdict }: RequirementResult) =>

@@ -6,19 +6,23 @@ import { scopeLine } from "./scope.ts";
 import { oneLine } from "./visible.ts";
 import * as words from "./words.ts";
 
-type Element = "failure" | "error" | "skipped";
+type Element = "failure" | "error" | "skipped" | "system-out";
+/** A test case. Without an element it passed. */
 type TestCase = {
   name: string;
   className: string;
-  durationMs: number;
-  outcome?: { element: Element; message: string; text: string };
-  output?: string;
+  durationMs?: number;
+  element?: Element;
+  message?: string;
+  text?: string;
 };
 
 const elements: Partial<Record<Verdict, Element>> = {
   fail: "failure",
   "could-not-run": "error",
   "not-applicable": "skipped",
+  warn: "system-out",
+  observed: "system-out",
 };
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
@@ -47,40 +51,35 @@ function messageOf({ text, knownFailure }: RequirementResult, check: CheckResult
 function checkCase(report: Report, requirement: RequirementResult, check: CheckResult, cause?: Cause): TestCase {
   const { name, verdict, durationMs } = check;
   const base = { name, className: requirement.id, durationMs };
-  if (verdict === "pass") return base;
-  const text = evidence(report, requirement, check);
   const element = verdict === "fail" && requirement.knownFailure ? "skipped" : elements[verdict];
-  if (element === undefined) return { ...base, output: `${words.verdicts[verdict]}. ${text}` };
-  return { ...base, outcome: { element, message: messageOf(requirement, check, cause), text } };
+  if (element === undefined) return base;
+  const text = evidence(report, requirement, check);
+  if (element === "system-out") return { ...base, element, text: `${words.verdicts[verdict]}. ${text}` };
+  return { ...base, element, message: messageOf(requirement, check, cause), text };
 }
 
 /** Returns the test cases of a requirement: one for each check, or one that says why no check was started. */
 function casesOf(report: Report, requirement: RequirementResult, cause?: Cause): TestCase[] {
   const { id, text, verdict, reason, checks } = requirement;
   if (checks.length > 0) return checks.map((check) => checkCase(report, requirement, check, cause));
-  const outcome = { element: elements[verdict] ?? "skipped", message: reason?.text ?? words.verdicts[verdict], text };
-  return [{ name: text, className: id, durationMs: 0, outcome }];
+  const message = reason?.text ?? words.verdicts[verdict];
+  return [{ name: text, className: id, element: elements[verdict] ?? "skipped", message, text }];
 }
 
+const problem = (name: string, element: Element) => (text: string) => {
+  return { name, className: "certify", element, message: text, text };
+};
+
 /** Returns the test cases that fail because of the run itself. */
-function problemCases({ errors, falseDeclaration, baselineProblems = [] }: Report): TestCase[] {
-  const problems: [name: string, element: Element, texts: readonly string[]][] = [
-    ["The suite runs without errors", "error", errors],
-    ["The list of known failures is up to date", "failure", baselineProblems],
-    [
-      "The declared limits are those of the target",
-      "failure",
-      falseDeclaration === undefined ? [] : [falseDeclaration],
-    ],
-  ];
-  return problems.flatMap(([name, element, texts]) =>
-    texts.map((text) => ({ name, className: "certify", durationMs: 0, outcome: { element, message: text, text } })),
-  );
-}
+const problemCases = ({ errors, falseDeclaration, baselineProblems = [] }: Report): TestCase[] => [
+  ...errors.map(problem("The suite runs without errors", "error")),
+  ...baselineProblems.map(problem("The list of known failures is up to date", "failure")),
+  ...[falseDeclaration ?? []].flat().map(problem("The declared limits are those of the target", "failure")),
+];
 
 /** Returns what a suite and the whole report state about their test cases. */
 function totalsOf(cases: readonly TestCase[]) {
-  const count = (element: Element) => cases.filter(({ outcome }) => outcome?.element === element).length;
+  const count = (element: Element) => cases.filter((each) => each.element === element).length;
   return { tests: cases.length, failures: count("failure"), errors: count("error"), skipped: count("skipped") };
 }
 
@@ -106,7 +105,7 @@ export function renderJunit(report: Report): string {
       ...totalsOf(cases),
       name,
       cases,
-      seconds: seconds(cases.reduce((total, { durationMs }) => total + durationMs, 0)),
+      seconds: seconds(cases.reduce((total, { durationMs = 0 }) => total + durationMs, 0)),
     })),
     seconds: seconds(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
     inSeconds: seconds,

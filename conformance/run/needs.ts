@@ -3,7 +3,14 @@ import type { Check, Need } from "../check.ts";
 import type { NotJudged } from "../results.ts";
 import type { Declaration } from "../allowances/declaration.ts";
 import { exceeded } from "../allowances/table.ts";
-import { allControls, allowsMadeUpNumbers, hasControl, type Control, type RunOptions } from "../run-options.ts";
+import {
+  allControls,
+  allowsMadeUpNumbers,
+  controls,
+  hasControl,
+  type Control,
+  type RunOptions,
+} from "../run-options.ts";
 
 type Provision = {
   what: string;
@@ -12,20 +19,6 @@ type Provision = {
   provide?: string;
   /** Why a check is not applicable to a target that does not meet the need. */
   lacking?: string;
-};
-
-/** The request that uses each control. */
-export const controls: Record<Control, string> = {
-  clock: "POST /sandbox/clock/advance",
-  time: "GET /sandbox/clock",
-  finish: "POST /sandbox/checkouts/{reference}/finish",
-  events: "GET /sandbox/events",
-  deliveries: "GET /sandbox/deliveries",
-  replay: "POST /sandbox/deliveries/{id}/replay",
-  secret: "GET /sandbox/webhook-secret",
-  rotate: "POST /sandbox/webhook-secret/rotate",
-  reset: "POST /sandbox/reset",
-  chaos: "GET /sandbox/chaos",
 };
 
 const byControl = Object.fromEntries(

@@ -13,7 +13,7 @@ import { createTarget, type TargetOptions } from "../target/target.ts";
 
 export function openTarget(
   options: Omit<RunOptions, "loopback" | "environment" | "profile" | "controls" | "settleTimeoutMs"> &
-    Pick<TargetOptions, "patienceMs">,
+    Pick<TargetOptions, "isImpatient">,
   outside: Outside = thisMachine(),
 ) {
   const { secrets, phones } = hiddenIn(options);

@@ -1,10 +1,10 @@
 // Shows the progress of a run: counts, time left and money spent. A terminal shows them in one line, which is overwritten.
-// Any other output gets one line per check, and the same counts now and then.
+// Any other output gets one line per check.
 import type { CheckReport } from "./verdicts.ts";
 import { paidOf } from "../report/scope.ts";
 import { oneLine } from "../report/visible.ts";
 import { sums } from "../report/words.ts";
-import { worstOf, type CreatedRecord, type Verdict } from "../results.ts";
+import { worstOf, type CreatedRecord } from "../results.ts";
 
 export type Output = { write(text: string): unknown; isTTY?: boolean; columns?: number };
 
@@ -20,17 +20,11 @@ const marks = {
 /** A longer list of requirements is left out. */
 const mostIds = 8;
 
-/** The number of checks after which an output that is not a terminal shows the counts. */
-const checksBetweenCounts = 25;
-
 /** Renders the expected time. Rounded up: finishing early is better than late. */
 function timeLeft(ms: number): string {
   const seconds = Math.ceil(ms / 1000);
   return seconds < 60 ? `about ${seconds} s left` : `about ${Math.ceil(seconds / 60)} min left`;
 }
-
-const verdictOf = (report: CheckReport | undefined): Verdict =>
-  report ? worstOf(Object.values(report.results).map((result) => result.verdict)) : "could-not-run";
 
 /**
  * Creates functions that show when a check starts, when it finishes, and when the run ends.
@@ -49,13 +43,13 @@ export function createProgress(output: Output, total: number, mostLines?: number
     if (live) output.write("\r\u001B[2K");
   };
   /** Renders the counts, with the sums last, because they may be long in a run with many currencies. */
-  function counts(name?: string): string {
+  function counts(name: string): string {
     const paid = paidOf(created);
     const parts = [
-      `[${name === undefined ? done : done + 1}/${total}]`,
+      `[${done + 1}/${total}]`,
       failed > 0 ? `${failed} failed` : "",
       done === 0 || done === total ? "" : timeLeft(((now() - startedAt) / done) * (total - done)),
-      oneLine(name ?? ""),
+      oneLine(name),
       paid.length > 0 ? `paid ${oneLine(sums(paid))}` : "",
     ];
     return parts.filter((part) => part !== "").join("  ");
@@ -66,26 +60,25 @@ export function createProgress(output: Output, total: number, mostLines?: number
       clear();
       output.write(counts(name).slice(0, (output.columns || 80) - 1));
     },
-    finished(name: string, report: CheckReport | undefined) {
+    finished(name: string, { results, created: records, stopped: why }: CheckReport) {
       done += 1;
       clear();
-      const verdict = verdictOf(report);
+      const verdict = worstOf(Object.values(results).map((result) => result.verdict));
       // One line says why the run was stopped, instead of one line for each check that did not run.
-      if (verdict === "could-not-run" && report?.stopped !== undefined) {
-        if (!stopped) output.write(`${"STOPPED".padEnd(10)}${oneLine(report.stopped)}\n`);
+      if (verdict === "could-not-run" && why !== undefined) {
+        if (!stopped) output.write(`${"STOPPED".padEnd(10)}${oneLine(why)}\n`);
         stopped = true;
         return;
       }
       if (verdict === "fail") failed += 1;
-      created.push(...(report?.created ?? []));
-      if (!live && mostLines === undefined && done % checksBetweenCounts === 0) output.write(`${counts()}\n`);
+      created.push(...records);
       const needsAttention = verdict !== "pass" && verdict !== "observed" && verdict !== "not-applicable";
       // On a terminal, only the checks that need attention get a line that stays.
       if (!needsAttention && (live || mostLines !== undefined)) return;
       lines += 1;
       if (!live && lines > (mostLines ?? Infinity)) return;
-      const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
-      const which = ids.length > 0 && ids.length <= mostIds ? `  [${ids.map(([id]) => id).join(", ")}]` : "";
+      const ids = Object.keys(results).filter((id) => results[id]?.verdict === verdict);
+      const which = ids.length > 0 && ids.length <= mostIds ? `  [${ids.join(", ")}]` : "";
       output.write(`${marks[verdict].padEnd(10)}${oneLine(name)}${which}\n`);
     },
     ended: clear,

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { given, Prerequisite, type Check, type Context } from "../check.ts";
 import type { HttpClient } from "../target/http.ts";
 import { BudgetExceeded, RunStopped } from "../target/ledger.ts";
@@ -77,12 +77,8 @@ test.each<[string, (context: Context) => unknown, string[], error?: RegExp, over
 });
 
 test.each([
-  ["finish", "target", {}],
   ["safe-numbers", "target", { environment: "live" }],
   ["second-key", "caller", {}],
-  ["receiver", "caller", {}],
-  ["failing-recipient", "caller", {}],
-  ["webhook-secret", "caller", {}],
 ] as const)("a check that needs %s does not run without it, for lack of the %s's support", async (need, code, over) => {
   const report = await session(over).runCheck(check(() => undefined, { needs: [need] }));
   expect([report.notApplicable[must]?.code, report.results]).toEqual([code, {}]);
@@ -152,11 +148,9 @@ test.each<[string, Check[], Partial<RunOptions>, maxPayouts: number, most: numbe
     9,
     3,
   ],
-  ["but none that moves the clock", [pays("a", 1, { needs: ["clock"] }), pays("b", 1)], { controls: ["clock"] }, 9, 1],
   ["but none that measures a race", [pays("a", 1, { alone: true }), pays("b", 1)], {}, 9, 1],
   ["but none of a phase", [pays("a", 1, { phase: "opening" }), pays("b", 1), pays("c", 1)], {}, 9, 2],
   ["but none that the budget does not cover together", [pays("a", 2), pays("b", 2, { needs: ["clock"] })], {}, 3, 1],
-  ["also those that finish checkouts", [byPerson, pays("a", 1)], { controls: ["finish"] }, 9, 2],
   ["but none that waits for a person", [byPerson, pays("a", 1)], { interactive: true }, 9, 1],
 ])("side by side run checks %s", async (_, checks, over, maxPayouts, expected) => {
   let [inTransit, most] = [0, 0];
@@ -179,9 +173,9 @@ test.each<[string, Check[], Partial<RunOptions>, maxPayouts: number, most: numbe
   }
 });
 
-describe("checks that wait for payouts to settle", () => {
-  /** A check that creates a payout, waits, and finds something before and after. */
-  const waiting = (name: string, log: string[], more?: (context: Context) => Promise<unknown>): Check => ({
+test("checks that wait create their payouts first, are charged once, and must not pay more than declared", async () => {
+  const log: string[] = [];
+  const waiting = (name: string, more?: (context: Context) => Promise<unknown>): Check => ({
     ...pays(name, 1),
     async *run(context) {
       await pay(context, name);
@@ -193,30 +187,13 @@ describe("checks that wait for payouts to settle", () => {
       context.judge(must, false, "late", "a", context.responses);
     },
   });
-
-  test("create their payouts first, after the opening checks, and wait in their turn", async () => {
-    const log: string[] = [];
-    const other = (name: string, over: Partial<Check> = {}) =>
-      check((context) => [good(context), log.push(name)], { name, ids: [must], ...over });
-    const reports = await runAll([
-      other("opening", { phase: "opening" }),
-      other("reading", { effect: "none" }),
-      waiting("first", log),
-      other("middle"),
-      waiting("second", log),
-    ]);
-    const early = ["first pays", "second pays"];
-    expect(log).toEqual(["opening", ...early, "reading", "first waits", "middle", "second waits"]);
-    expect(reports.map(({ report }) => report.created.length)).toEqual([0, 0, 1, 0, 1]);
-    const found = { verdict: "fail", expected: "late", exchanges: [{}] };
-    expect(reports.at(-1)?.report.results[must]).toMatchObject(found);
-  });
-
-  test("are charged to the budget once, and must not pay more than they declare", async () => {
-    const reports = await runAll([waiting("first", []), waiting("second", [])], session({}, 2));
-    expect(reports.map(({ report }) => report.results[must]?.verdict)).toEqual(["fail", "fail"]);
-    expect(reports.at(-1)?.report).toMatchObject({ payouts: 2, total: 20 });
-    const [greedy] = await runAll([waiting("greedy", [], (context) => pay(context, "more"))]);
-    expect(greedy?.report.error).toContain("made 2 payouts with a total of 20, but declares 1 with a total of 10");
-  });
+  const greedy = waiting("greedy", (context) => pay(context, "more"));
+  const [first, , last] = await runAll([waiting("first"), pays("other", 1), greedy]);
+  expect(log).toEqual(["first pays", "greedy pays", "first waits", "greedy waits"]);
+  const found = { verdict: "fail", expected: "late", exchanges: [{}] };
+  expect(first?.report).toMatchObject({ results: { [must]: found }, created: [{}] });
+  const error = expect.stringContaining(
+    "made 2 payouts with a total of 20, but declares 1 with a total of 10",
+  ) as string;
+  expect(last?.report).toMatchObject({ payouts: 4, total: 40, error });
 });

@@ -2,9 +2,8 @@
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { permits } from "../target/ledger.ts";
 import { reachOf } from "../topics/create/checks.ts";
-import { controls } from "./needs.ts";
 import type { CheckReport } from "./verdicts.ts";
-import { allControls, hasControl, type RunOptions } from "../run-options.ts";
+import { allControls, controls, hasControl, type RunOptions } from "../run-options.ts";
 import { counted } from "../report/words.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import {

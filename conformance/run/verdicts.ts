@@ -1,6 +1,6 @@
 // Turns the findings of one check into a result for each of its requirements.
 import type { Declaration } from "../allowances/declaration.ts";
-import { NoRace, OutOfTime, Prerequisite, type Check } from "../check.ts";
+import { CouldNotJudge, Prerequisite, type Check } from "../check.ts";
 import { describeResponse } from "../target/exchange.ts";
 import { BudgetExceeded, RunStopped } from "../target/ledger.ts";
 import type {
@@ -103,7 +103,7 @@ function verdictOfError(error: unknown): Early {
   if (error instanceof Prerequisite) return { verdict: "fail", expected: error.expected, actual: error.actual };
   const verdict = "could-not-run";
   const actual = error instanceof Error ? error.message : String(error);
-  if ([RunStopped, BudgetExceeded, OutOfTime, NoRace].some((known) => error instanceof known))
+  if ([RunStopped, BudgetExceeded, CouldNotJudge].some((known) => error instanceof known))
     return { verdict, expected: checkRuns, actual };
   const harness = error instanceof Error ? (error.stack ?? actual) : actual;
   return { verdict, expected: "the suite works", actual: `error in the suite: ${actual}`, harness };

@@ -7,10 +7,10 @@ import type { Notification, Receiver, Responder } from "../target/receiver.ts";
 import { eventually } from "./several.ts";
 import { same } from "./expect.ts";
 import { isAccepted } from "../target/exchange.ts";
-import { dataOf } from "./responses.ts";
+import { dataOf, listed } from "./responses.ts";
 import { disbursementBody } from "./bodies.ts";
 import { get, pay } from "./requests.ts";
-import { advance } from "./sandbox-controls.ts";
+import { advance, type Key } from "./sandbox-controls.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 /**
@@ -38,15 +38,8 @@ export function mailbox({ receiver }: Context, reply?: Responder): Box {
   return receiver.openMailbox(reply);
 }
 
-/**
- * Waits until the mailbox has `count` notifications or the wait times out. Returns all notifications in the mailbox.
- */
-export async function arrived(
-  context: Context,
-  box: Box,
-  count = 1,
-  patienceMs = patienceOf(context),
-): Promise<Notification[]> {
+/** Waits until the mailbox has `count` notifications or the wait times out. Returns all notifications in the mailbox. */
+export async function arrived(context: Context, box: Box, count = 1, patienceMs = patienceOf(context)) {
   const { receiver } = context;
   const patience = receiver && silent.has(receiver) ? shortPatienceMs : patienceMs;
   const hasArrived = await eventually(context, () => box.received.length >= count, patience, pollMs);
@@ -92,35 +85,24 @@ async function isFinal(context: Context, reference: string): Promise<boolean> {
 const unreachable =
   "check that the target may send to private addresses such as 127.0.0.1 and that --webhook-url leads to this receiver";
 
-type Delivery = { url?: unknown; attempts?: { error?: unknown }[] };
-
-/**
- * Explains why no notification was received. Quotes the error that a sandbox recorded for the delivery, or gives a
- * hint.
- */
+/** Quotes the error that a sandbox recorded for the last attempt at a delivery, or gives a hint. */
 async function whyNone(context: Context, { url }: Box): Promise<string> {
   if (!hasControl(context.options, "deliveries")) return unreachable;
-  const response = await get(context, "/sandbox/deliveries");
-  const { items } = dataOf(response);
-  if (response.status !== 200 || !Array.isArray(items)) return unreachable;
-  const delivery = (items as (Delivery | null)[]).find((each) => each?.url === url);
-  if (!delivery) return "GET /sandbox/deliveries lists no delivery to this address";
-  const error = Array.isArray(delivery.attempts) ? delivery.attempts.at(-1)?.error : undefined;
-  if (typeof error !== "string") return `GET /sandbox/deliveries gives no reason; ${unreachable}`;
+  const delivery = listed(await get(context, "/sandbox/deliveries")).find((each) => each?.["url"] === url);
+  if (!delivery) return `GET /sandbox/deliveries lists no delivery to this address; ${unreachable}`;
+  const { attempts } = delivery as { attempts?: { error?: unknown }[] };
+  const error = Array.isArray(attempts) ? attempts.at(-1)?.error : undefined;
+  if (typeof error !== "string") return unreachable;
   return `GET /sandbox/deliveries reports: ${context.target.redact(error.slice(0, 200))}`;
 }
 
-/**
- * Returns the number of notifications received, as text for people. If there are no notifications, the text adds the
- * likely reason.
- */
+/** Returns the number of notifications received, for people. If there are none, the likely reason follows. */
 export async function tally(context: Context, box: Box): Promise<string> {
   const { length } = box.received;
   if (length > 0) return `${length} received`;
   return `0 received; ${await whyNone(context, box)}; if they take longer, declare notificationSeconds (--declare)`;
 }
 
-/** Expects a notification in a mailbox. */
 export async function expectArrival(context: Context, id: RequirementId, box: Box, expected: string): Promise<boolean> {
   const { length } = await arrived(context, box);
   return context.judge(id, length > 0, expected, await tally(context, box));
@@ -130,13 +112,8 @@ export async function expectArrival(context: Context, id: RequirementId, box: Bo
  * Expects this number of attempts to deliver to a mailbox.
  * @param when the time at which they are counted, such as "after 30 s"
  */
-export const expectAttempts = (
-  context: Context,
-  id: RequirementId,
-  { received }: Box,
-  expected: number,
-  when: string,
-) => same(context, id, `attempts ${when}:`, received.length, expected);
+export const expectAttempts = (context: Context, id: RequirementId, box: Box, expected: number, when: string) =>
+  same(context, id, `attempts ${when}:`, box.received.length, expected);
 
 /** Waits for the first notification. Throws `Prerequisite` if no notification is received. */
 export async function first(context: Context, box: Box): Promise<Notification> {
@@ -149,7 +126,7 @@ export async function first(context: Context, box: Box): Promise<Notification> {
  * Returns a merchant's webhook secret. For the first merchant this is the configured secret, if there is one; the probe
  * has already compared it with the secret of the sandbox. Otherwise it is the secret that the sandbox returns.
  */
-export async function secretOf(context: Context, key: "own" | "second" = "own"): Promise<string> {
+export async function secretOf(context: Context, key: Key = "own"): Promise<string> {
   const { webhookSecret } = context.options;
   if (key === "own" && webhookSecret !== undefined) return webhookSecret;
   const response = await get(context, "/sandbox/webhook-secret", { key });
@@ -185,7 +162,6 @@ export const requestsBehind = ({ facts }: Context, { box }: Notification) =>
     .filter(({ mailbox: name }) => name === box)
     .map(({ response }) => response);
 
-/** Expects a notification to be as described. */
 export const expectNotification = (
   context: Context,
   id: RequirementId,

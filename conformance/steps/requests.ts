@@ -1,5 +1,5 @@
 // Sends the requests of the checks.
-import { NoRace, type Context } from "../check.ts";
+import { CouldNotJudge, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import { cursorOf, dataOf } from "./responses.ts";
@@ -7,7 +7,6 @@ import { cursorOf, dataOf } from "./responses.ts";
 /** What a request has in addition. A method or a path replaces that of its operation. */
 export type More = Partial<TargetRequest>;
 
-/** Sends a GET request. */
 export const get = (context: Context, path: string, more: More = {}): Promise<TargetResponse> =>
   context.target.send({ method: "GET", path, ...more });
 
@@ -44,7 +43,7 @@ export async function* pages(context: Context, path: string, most: number): Asyn
  * Sends one request for each body, so that they race. If the deployment declares how many payouts it accepts in a period,
  * fewer requests race.
  * @param gapMs the time between the last bytes of two requests; by default they are sent together
- * @throws NoRace if the requests did not race
+ * @throws CouldNotJudge if the requests did not race
  */
 export async function atOnce(
   { target, limits, sleep }: Context,
@@ -59,17 +58,13 @@ export async function atOnce(
   const responses = await Promise.all(racing.map((json) => target.send({ ...create, json })));
   if (together.raced < 2) {
     const why = racing.length < 2 ? "velocity in certify.yaml permits" : "the target processed";
-    throw new NoRace(`a race needs two requests at the same time, but ${why} only ${together.raced}`);
+    throw new CouldNotJudge(`a race needs two requests at the same time, but ${why} only ${together.raced}`);
   }
   return responses;
 }
 
-/** Retrieves a disbursement by its reference. */
 export const verifyDisbursement = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>
   get(context, `/v1/disbursements/${encodeURIComponent(reference)}`, more);
 
-export const verifyCheckout = (
-  context: Context,
-  reference: string,
-  more: Partial<TargetRequest> = {},
-): Promise<TargetResponse> => get(context, `/v1/checkouts/${encodeURIComponent(reference)}`, more);
+export const verifyCheckout = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>
+  get(context, `/v1/checkouts/${encodeURIComponent(reference)}`, more);

@@ -1,14 +1,8 @@
 // Reads responses.
 import { given } from "../check.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { dataOf, isAccepted, type TargetResponse } from "../target/exchange.ts";
 
-/** Returns the `data` of a response's body; `{}` if it is not an object. */
-export function dataOf(response: TargetResponse): Record<string, unknown> {
-  const data = (response.json as { data?: unknown } | undefined)?.data;
-  return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
-}
-
-export const is2xx = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
+export { dataOf, isAccepted as is2xx };
 
 export const is4xx = ({ status }: TargetResponse) => status !== undefined && status >= 400 && status < 500;
 

@@ -1,5 +1,5 @@
 // Waits for payouts to settle, for at most `--settle-timeout`.
-import { OutOfTime, type Context } from "../check.ts";
+import { CouldNotJudge, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Target } from "../target/target.ts";
 import { verified, type Disbursement } from "./records.ts";
@@ -50,20 +50,12 @@ async function poll(context: Context, reference: string): Promise<Outcome> {
   }
 }
 
-const outOfTime = ({ options }: Context) =>
-  new OutOfTime(
-    `a payout was still pending after ${options.settleTimeoutMs / 1000} s: ` +
-      "if the target needs longer, raise --settle-timeout SECONDS",
-  );
-
-/**
- * Waits until a disbursement has settled. Throws `OutOfTime` if it is still pending in the end, because its
- * consequences cannot be judged then.
- */
+/** Waits until a disbursement has settled. Throws `CouldNotJudge` if it is still pending in the end. */
 export async function settled(context: Context, reference: string): Promise<Outcome> {
   const outcome = await poll(context, reference);
-  if (outcome.data.status === "pending") throw outOfTime(context);
-  return outcome;
+  if (outcome.data.status !== "pending") return outcome;
+  const pending = `a payout was still pending after ${context.options.settleTimeoutMs / 1000} s`;
+  throw new CouldNotJudge(`${pending}: if the target needs longer, raise --settle-timeout SECONDS`);
 }
 
 /**

@@ -2,12 +2,10 @@
 // harmless request until one gets a response or the patience ends.
 import type { TargetRequest, TargetResponse } from "./exchange.ts";
 
-/** How long a target may fail every probe before the run stops, in milliseconds. */
-export const defaultPatienceMs = 3000;
-
+/** How long a target may fail every probe before the run stops. */
+const patienceMs = 3000;
 const pauseMs = 500;
 const probeMs = 5000;
-const mostProbes = 8;
 
 /**
  * A gateway sends these statuses if it cannot reach the service behind it. A service that is shutting down sends 503.
@@ -31,17 +29,16 @@ export type BreakerDeps = {
   sleep: (ms: number) => Promise<void>;
 };
 
-export function createBreaker(patienceMs: number, timeoutMs: number, { probe, now, sleep }: BreakerDeps) {
+export function createBreaker(timeoutMs: number, { probe, now, sleep }: BreakerDeps) {
   let confirming: Promise<boolean> | undefined;
 
   async function confirm(): Promise<boolean> {
     const end = now().getTime() + patienceMs;
-    for (let count = 0; count < mostProbes; count += 1) {
+    do {
       const status = await probe(Math.min(timeoutMs, probeMs));
       if (!looksDead({ request: probeRequest, status })) return true;
       await sleep(pauseMs);
-      if (now().getTime() >= end) return false;
-    }
+    } while (now().getTime() < end);
     return false;
   }
 

@@ -63,8 +63,11 @@ export const isRefused = ({ status = 0 }: Pick<TargetResponse, "status">) => ref
  */
 export const isUnknown = (response: TargetResponse) => !isAccepted(response) && !isRefused(response);
 
-export const dataOf = ({ json }: TargetResponse) =>
-  ((json as { data?: unknown } | null | undefined)?.data ?? {}) as Record<string, unknown>;
+/** Returns the `data` of a response's body; `{}` if it is not an object. */
+export function dataOf({ json }: TargetResponse): Record<string, unknown> {
+  const data = (json as { data?: unknown } | null | undefined)?.data;
+  return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
+}
 
 /** Describes a response in a few words, for people. */
 export function describeResponse(response: Pick<TargetResponse, "status" | "exchange">): string {

@@ -16,11 +16,6 @@ export function createBudget(maxPayouts: number, maxTotal: number) {
   let total = 0;
   /** Returns true if what is left of the budget covers this number of payouts and this sum of their amounts. */
   const allows = (more: number, amount: number) => payouts + more <= maxPayouts && total + amount <= maxTotal;
-  /** Charges a payout that the target made by mistake, even if it exceeds a limit. */
-  const charge = (amount: number) => {
-    payouts += 1;
-    total += amount;
-  };
   return {
     get payouts() {
       return payouts;
@@ -31,7 +26,6 @@ export function createBudget(maxPayouts: number, maxTotal: number) {
     maxPayouts,
     maxTotal,
     allows,
-    charge,
     /** @throws BudgetExceeded if the budget does not cover what a check may still spend */
     require(cost: { payouts: number; amount: number }, spent: { payouts: number; total: number }) {
       const more = Math.max(0, cost.payouts - spent.payouts);
@@ -43,18 +37,16 @@ export function createBudget(maxPayouts: number, maxTotal: number) {
           `of ${left} are left (--max-payouts, --max-total)`,
       );
     },
-    /** Charges one payout before it is sent. @throws BudgetExceeded */
-    take(amount: number) {
-      if (!allows(1, amount)) {
-        const used = `${payouts} of ${maxPayouts} payouts and ${total} of ${maxTotal} are used`;
-        throw new BudgetExceeded(`a payout of ${amount} exceeds the budget: ${used}`);
-      }
-      charge(amount);
+    /** @throws BudgetExceeded if the budget does not cover a payout */
+    requireOne(amount: number) {
+      if (allows(1, amount)) return;
+      const used = `${payouts} of ${maxPayouts} payouts and ${total} of ${maxTotal} are used`;
+      throw new BudgetExceeded(`a payout of ${amount} exceeds the budget: ${used}`);
     },
-    /** Refunds one payout that the target refused. */
-    refund(amount: number) {
-      payouts -= 1;
-      total -= amount;
+    /** Charges a payout, even one that the target made by mistake and that exceeds a limit, or refunds it with -1. */
+    charge(amount: number, count: 1 | -1) {
+      payouts += count;
+      total += count * amount;
     },
   };
 }
@@ -117,17 +109,19 @@ function createdBy(request: TargetRequest, response: TargetResponse): CreatedRec
   };
 }
 
-/** Adds a payout to the account of the request, or takes it away. */
-function chargeAccount({ account, ...request }: TargetRequest, payouts: 1 | -1) {
-  if (!account) return;
-  account.payouts += payouts;
-  account.total += payouts * amountOf(request);
-}
-
 export function createLedger(effects: EffectsAllowed, budget: Budget) {
   const created: CreatedRecord[] = [];
   let stopped: string | undefined;
   let acceptedWrongly = false;
+
+  /** Charges the payout of a request to the run and to the account of the request, or refunds it with -1. */
+  function charge({ account, ...request }: TargetRequest, count: 1 | -1) {
+    const amount = amountOf(request);
+    budget.charge(amount, count);
+    if (!account) return;
+    account.payouts += count;
+    account.total += count * amount;
+  }
 
   return {
     /** Every record that the run created, or may have created if the response was lost. */
@@ -157,8 +151,8 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       }
       if (!isDisbursement(request)) return;
       if (effect === "moves-money") {
-        budget.take(amountOf(request));
-        chargeAccount(request, 1);
+        budget.requireOne(amountOf(request));
+        charge(request, 1);
       } else if (!budget.allows(1, 0)) {
         throw new BudgetExceeded("the budget is used up; a target that wrongly accepts this request would exceed it");
       }
@@ -168,20 +162,14 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       if (!isDisbursement(request) && !isCheckout(request)) return;
       const intended = request.effect === "moves-money";
       // An unknown outcome may hide a payout, so its amount stays charged.
-      if (intended && isDisbursement(request) && isRefused(response)) {
-        budget.refund(amountOf(request));
-        chargeAccount(request, -1);
-      }
+      if (intended && isDisbursement(request) && isRefused(response)) charge(request, -1);
       const uncertain = intended && isUnknown(response);
       if (!isAccepted(response) && !uncertain) return;
       const record = { ...createdBy(request, response), ...(uncertain ? { uncertain } : {}) };
       created.push(record);
       request.account?.created.push(record);
       if (intended) return;
-      if (isDisbursement(request)) {
-        budget.charge(amountOf(request));
-        chargeAccount(request, 1);
-      }
+      if (isDisbursement(request)) charge(request, 1);
       // With --effects money the budget limits the harm, so continue. With --effects reject the run must not create any
       // record, so stop.
       if (effects === "reject") {

@@ -1,6 +1,5 @@
 // Records exchanges. It redacts them before they are stored, so that no later step can leak a secret into a report.
 import type { Merchant } from "../generate/merchant.ts";
-import { alteredKeys } from "../generate/bypasses.ts";
 import { escaped } from "../generate/serialisations.ts";
 import type { HttpResponse, HttpFailure } from "./http.ts";
 import { masked, redactHeaders, secretHeaders as keyHeaders, type Redact } from "./redact.ts";
@@ -65,14 +64,13 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     secretHeaders.map((name) => [name.toLowerCase(), `\${${headerVariable(name)}:?}`]),
   );
 
-  /** Parts of the key, which a redactor leaves as they are where they may be ordinary numbers. */
-  const parts = new Set(alteredKeys.map(({ of }) => of(key)).filter((value) => value !== "" && !value.includes(key)));
+  /** Hides parts of the key, which a redactor leaves as they are where they may be ordinary numbers. */
   const withoutParts = (headers: CurlRequest["headers"]) =>
     Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [
-        name,
-        keyHeaders.has(name.toLowerCase()) && parts.has(String(value)) ? masked : value,
-      ]),
+      Object.entries(headers).map(([name, value]) => {
+        const isPart = value !== "" && value !== key && key.includes(String(value));
+        return [name, isPart && keyHeaders.has(name.toLowerCase()) ? masked : value];
+      }),
     );
 
   function commandOf({ request, url, headers, body, flags }: Sent, bodyText: string): string {
@@ -88,39 +86,27 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     return redact(curlLine(shown, replaced, headerVariables));
   }
 
-  function begin(
-    { account, method }: TargetRequest,
-    shown: Pick<Exchange, "url" | "requestHeaders" | "requestBody" | "curl">,
-  ) {
-    const exchange: Exchange = { id: (count += 1), at: now().toISOString(), method, durationMs: 0, ...shown };
+  /** Returns what the report shows of a request. */
+  function shownOf(sent: Sent): Pick<Exchange, "url" | "requestHeaders" | "requestBody" | "curl"> {
+    const { url, headers, body } = sent;
+    const bodyText = body?.toString("utf8") ?? "";
+    redact.learn(bodyText);
+    return {
+      url: redact(url),
+      requestHeaders: redactHeaders(headers, redact, secretHeaders),
+      ...(body ? { requestBody: shorten(redact(bodyText)) } : {}),
+      curl: commandOf(sent, bodyText),
+    };
+  }
+
+  function begin({ account, method }: TargetRequest, shown: ReturnType<typeof shownOf>): Exchange {
+    const exchange = { id: (count += 1), at: now().toISOString(), method, durationMs: 0, ...shown };
     account?.exchanges.push(exchange);
     return exchange;
   }
 
-  function end(exchange: Exchange, result: HttpResponse | HttpFailure, isForeign = false) {
-    exchange.durationMs = now().getTime() - Date.parse(exchange.at);
-    if ("failure" in result) {
-      exchange.failure = redact(result.failure);
-      return;
-    }
-    exchange.status = result.status;
-    exchange.responseHeaders = isForeign ? {} : redactHeaders(result.headers, redact);
-    exchange.responseBody = isForeign ? "(a page of another origin)" : shorten(redact(result.body.toString("utf8")));
-  }
-
   return {
-    begin(sent: Sent): Exchange {
-      const { request, url, headers, body } = sent;
-      const bodyText = body?.toString("utf8") ?? "";
-      redact.learn(bodyText);
-      return begin(request, {
-        url: redact(url),
-        requestHeaders: redactHeaders(headers, redact, secretHeaders),
-        ...(body ? { requestBody: shorten(redact(bodyText)) } : {}),
-        curl: commandOf(sent, bodyText),
-      });
-    },
-    end,
+    begin: (sent: Sent): Exchange => begin(sent.request, shownOf(sent)),
     /**
      * Records a request to another origin. A report shows no path, header or body of it: they are not the target's, and
      * may be somebody's secrets.
@@ -131,6 +117,15 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
         requestHeaders: {},
         curl: "# A page of another origin than the target's, whose path is not shown. Re-run the check.",
       }),
-    endForeign: (exchange: Exchange, result: HttpResponse | HttpFailure) => end(exchange, result, true),
+    end(exchange: Exchange, result: HttpResponse | HttpFailure, isForeign = false) {
+      exchange.durationMs = now().getTime() - Date.parse(exchange.at);
+      if ("failure" in result) {
+        exchange.failure = redact(result.failure);
+        return;
+      }
+      exchange.status = result.status;
+      exchange.responseHeaders = isForeign ? {} : redactHeaders(result.headers, redact);
+      exchange.responseBody = isForeign ? "(a page of another origin)" : shorten(redact(result.body.toString("utf8")));
+    },
   };
 }

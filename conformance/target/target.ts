@@ -1,6 +1,6 @@
 // Sends requests to the target. Every request of a run, including Dredd's, goes through the object that `createTarget`
 // returns.
-import { createBreaker, defaultPatienceMs, looksDead, probeRequest } from "./breaker.ts";
+import { createBreaker, looksDead, probeRequest } from "./breaker.ts";
 import { routeOf } from "../contract/contract.ts";
 import type { Visibility } from "../allowances/visibility.ts";
 import { createMerchant, type MerchantOptions } from "../generate/merchant.ts";
@@ -23,8 +23,8 @@ export type TargetOptions = MerchantOptions &
   > & {
     /** The phone numbers of real people to whom the run pays, by the name of the shell variable for repetitions. */
     people?: Record<string, string>;
-    /** How long the target may fail every probe before the run stops. With 0, a failure is returned without a probe. */
-    patienceMs?: number;
+    /** True if a failure is returned without a probe whether the target is alive. */
+    isImpatient?: boolean;
   };
 
 export type TargetDeps = {
@@ -115,8 +115,8 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   });
   const listeners: ((response: TargetResponse) => void)[] = [];
   const pace = createPace(options.rate, deps);
-  const { patienceMs = defaultPatienceMs } = options;
-  const breaker = createBreaker(patienceMs, options.timeoutMs, { ...deps, probe });
+  const { isImpatient = false } = options;
+  const breaker = createBreaker(options.timeoutMs, { ...deps, probe });
   let isNoticed = false;
   let longestRetryMs = 0;
   /** Stops the run. A check may have put the key into the URL of the request that the reason names. */
@@ -136,7 +136,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
 
   /** Returns the error that stops the run, if the response is the first response of a dead target. */
   async function deathBy({ request, exchange, status }: TargetResponse) {
-    if (patienceMs === 0 || !looksDead({ request, status }) || (await breaker.isAlive())) return undefined;
+    if (isImpatient || !looksDead({ request, status }) || (await breaker.isAlive())) return undefined;
     const what = status === undefined ? exchange.failure : `status ${status}`;
     const where = `${request.method} ${request.path.slice(0, 80)}`;
     return stopDead(`at request ${exchange.id}: ${where}: ${what}`);
@@ -162,7 +162,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const result = await deps.http.send({ ...via, method, headers, body, timeoutMs, beforeLastByte });
     together?.end(request, "failure" in result || result.status === 429);
     recorder.end(exchange, result);
-    if ("failure" in result && result.unreachable && origin === base && patienceMs === 0)
+    if ("failure" in result && result.unreachable && origin === base && isImpatient)
       throw stop(`the target is unreachable: ${exchange.failure}`);
     const response = responseOf(request, exchange, result);
     return via.origin === prism ? { ...response, prism: violationsIn(response.headers["sl-violations"]) } : response;
@@ -175,19 +175,12 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const exchange = recorder.beginForeign(request, url);
     const opening = await openingOf(url, base, deps.lookup ?? systemLookup);
     const { timeoutMs } = options;
+    const headers = merchant.browserHeaders({ Host: url.host });
     const result =
       "refusal" in opening
         ? { failure: opening.refusal, unreachable: true }
-        : await deps.http.send({
-            origin: url,
-            path,
-            method,
-            headers: merchant.browserHeaders({ Host: url.host }),
-            timeoutMs,
-            isForeign: true,
-            ...opening,
-          });
-    recorder.endForeign(exchange, result);
+        : await deps.http.send({ origin: url, path, method, headers, timeoutMs, isForeign: true, ...opening });
+    recorder.end(exchange, result, true);
     return responseOf(request, exchange, result);
   }
 
@@ -275,7 +268,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     },
     /** Makes sure that the target still responds, for a check that waited in vain. @throws RunStopped */
     async requireAlive(): Promise<void> {
-      if (ledger.stopped || patienceMs === 0 || (await breaker.isAlive())) return;
+      if (ledger.stopped || isImpatient || (await breaker.isAlive())) return;
       throw stopDead("while a check waited for it");
     },
     /** Waits as long as a 429 of this run requested, so that the target limits the following requests less. */

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { createLimits } from "../allowances/limits.ts";
-import { NoRace, type Context } from "../check.ts";
+import { CouldNotJudge, type Context } from "../check.ts";
 import { atOnce } from "../steps/requests.ts";
 import { scriptedTarget } from "../testing/scripted-target.ts";
 import { createHttpClient } from "./http.ts";
@@ -40,5 +40,5 @@ test("requests race: the target has all of them at once", async () => {
 });
 
 test("a race that did not happen is not judged: a 429 takes a request out of the race", async () => {
-  await expect(race(size, size - 1)).rejects.toThrow(NoRace);
+  await expect(race(size, size - 1)).rejects.toThrow(CouldNotJudge);
 });

@@ -1,18 +1,16 @@
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import { good, programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
 import { launcher, type Ended, type Launch } from "../process-group.ts";
-import { asInput, entries } from "./entries.ts";
+import { entries } from "./entries.ts";
 import { renderTerminal } from "../../report/terminal.ts";
 import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
-import { startService } from "./service.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "certify-client-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -40,33 +38,30 @@ const pays = (outcomeOf: string) => `
     console.log(JSON.stringify({ reference, outcome }));
   }`;
 
-/** A client that waits, and then reports an outcome of its only entry without a request. */
-function gaveUp(outcome: string): Launch {
-  const giveUp = async (): Promise<Ended> => {
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
-    return { code: 0, stdout: JSON.stringify({ reference: "salary-1", outcome }), stderr: "" };
-  };
-  return () => ({ ended: giveUp(), kill: () => undefined });
-}
-
-describe("a machine that is too busy", () => {
-  const plain = { id: "plain", name: "Nothing happens", entries: entries("success"), ids: [] };
-
-  test.each([
-    ["judges neither unknown outcomes nor unpaid entries", "unknown", 2000, [], ["finds-out", "loses-nothing"]],
-    ["does not excuse a report that is false", "refused", 2000, ["loses-nothing"], []],
-    ["does not excuse a program that had time enough", "unknown", 60_000, ["finds-out", "loses-nothing"], []],
-  ])("%s", async (_, outcome, timeoutMs, failed, unjudged) => {
-    const given = { launch: gaveUp(outcome), seed: 1, timeoutMs, limitMs: 60_000 };
-    const { findings, notRun = {} } = await runScenario(plain, given);
-    const idsOf = (ids: string[]) => ids.map((id) => `client.${id}`);
-    expect(findings.flatMap(({ id, ok }) => (ok ? [] : id))).toEqual(idsOf(failed));
-    expect(Object.keys(notRun)).toEqual(idsOf(unjudged));
-    for (const why of Object.values(notRun)) {
-      expect(why).toMatch(/^the machine was too busy: the suite waited \d+ ms for a processor/);
-    }
+/** A client that waits while the machine is busy, and then reports an outcome of its only entry without a request. */
+const gaveUp =
+  (outcome: string): Launch =>
+  () => ({
+    ended: sleep(30).then((): Ended => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+      return { code: 0, stdout: JSON.stringify({ reference: "salary-1", outcome }), stderr: "" };
+    }),
+    kill: () => undefined,
   });
+
+test.each([
+  ["does not judge unknown outcomes and unpaid entries", "unknown", 2000, [], ["loses-nothing", "finds-out"]],
+  ["does not excuse a report that is false", "refused", 2000, ["loses-nothing"], []],
+  ["does not excuse a program that had time enough", "unknown", 60_000, ["loses-nothing", "finds-out"], []],
+])("a machine that is too busy %s", async (_, outcome, timeoutMs, failed, unjudged) => {
+  const plain = { id: "plain", name: "Nothing happens", entries: entries("success"), ids: [] };
+  const given = { launch: gaveUp(outcome), seed: 1, timeoutMs, limitMs: 60_000 };
+  const { findings, notRun = {} } = await runScenario(plain, given);
+  const idsOf = (ids: string[]) => ids.map((id) => `client.${id}`);
+  expect(findings.flatMap(({ id, ok }) => (ok ? [] : id))).toEqual(idsOf(failed));
+  expect(Object.keys(notRun)).toEqual(idsOf(unjudged));
+  const reason = /^the machine was too busy: the suite waited \d+ ms for a processor/;
+  expect(Object.values(notRun).filter((why) => !reason.test(why))).toEqual([]);
 });
 
 const options = (...args: string[]) => readClientOptions(["--command", "good", ...args], () => 4);
@@ -108,7 +103,7 @@ describe("a run", () => {
   });
 });
 
-const settings = { seed: 1, timeoutMs: 1000, limitMs: 60_000 };
+const settings = { seed: 1, timeoutMs: 10_000, limitMs: 60_000 };
 
 /** Runs a program in a scenario, and returns what failed, one line each. */
 async function failuresOf(name: string, text: string, { id = "calm", limitMs = settings.limitMs } = {}) {
@@ -177,43 +172,5 @@ describe("a program", () => {
     expect(notRun).toEqual({
       "client.loses-nothing": "the suite ended the program after 2 s; see client.bounded-time",
     });
-  });
-
-  test("that breaks off a request, as one that is killed can, does not end the run", async () => {
-    const { text } = await failuresOf(
-      "broken-off",
-      `import { once } from "node:events";
-       import { connect } from "node:net";
-       const { hostname, port } = new URL(process.env.BASE_URL);
-       const socket = connect(port, hostname);
-       socket.write("POST /v1/disbursements HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 9\\r\\n\\r\\n{", () => socket.end());
-       await once(socket.resume(), "close");
-       for (const n of [1, 2, 3, 4]) console.log(JSON.stringify({ reference: "salary-" + n, outcome: "unknown" }));`,
-    );
-    expect(text).toContain("client.finds-out: ");
-    expect(text).not.toContain("client.contract");
-  });
-
-  test("that gave up a read before the service came to it was told nothing", async () => {
-    const [entry] = entries("settles");
-    const service = await startService(scenario("calm"), [entry!], { ...settings, key: "key" });
-    try {
-      const headers = { "x-api-key": "key", "content-type": "application/json" };
-      const body = JSON.stringify(asInput(entry!));
-      await fetch(`${service.url}/v1/disbursements`, { method: "POST", headers, body });
-      const [payout] = service.ledger.payouts;
-      payout!.record.status = "pending";
-      const path = `/v1/disbursements/${payout!.record.reference}`;
-      const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
-      await once(socket, "connect");
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: key\r\n\r\n`);
-      socket.destroy();
-      await expect.poll(() => service.calls[1]?.sent).toBeDefined();
-      const response = await fetch(service.url + path, { headers });
-      expect(service.calls[1]!.sent).toEqual({ failure: "the program had closed the connection" });
-      expect(await response.json()).toMatchObject({ data: { status: "pending" } });
-    } finally {
-      await service.close();
-    }
   });
 });

@@ -1,8 +1,8 @@
 // Implements `certify client`, which judges a program that pays.
-import { helpOf, readFlags, repeatWords, whole, type Options, type Values } from "../../cli/flags.ts";
+import { helpOf, readFlags, repeatWords, whole, type Options } from "../../cli/flags.ts";
 import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
-import { runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
+import { runSide, sideOptions, sideOptionsOf } from "../command.ts";
 import { judgeProgram } from "../run.ts";
 import { launcher } from "../process-group.ts";
 import { runScenario, type Settings } from "./run.ts";
@@ -47,18 +47,11 @@ It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unkn
 
 ${helpOf(clientFlags)}`;
 
-export type ClientOptions = SideOptions &
-  Pick<Settings, "timeoutMs" | "limitMs"> &
-  Pick<Values<typeof clientFlags>, "command" | "jobs"> & {
-    /** The options, as shell words, that repeat the run. */
-    repeatFlags: string[];
-  };
-
 /**
  * Reads the options of `certify client`.
  * @throws OptionsError with every fault found
  */
-export function readClientOptions(args: readonly string[], newSeed: () => number): ClientOptions {
+export function readClientOptions(args: readonly string[], newSeed: () => number) {
   const { values, given, faults } = readFlags(args, clientFlags);
   return {
     ...values,
@@ -68,6 +61,7 @@ export function readClientOptions(args: readonly string[], newSeed: () => number
     repeatFlags: repeatWords(clientFlags, given),
   };
 }
+type ClientOptions = ReturnType<typeof readClientOptions>;
 
 /** Judges a client and returns the report. `interrupted` ends the run early. */
 export async function judgeClient(

@@ -119,52 +119,46 @@ const reads: Readonly<Record<string, Reads>> = {
   },
 };
 
-/** Later creates are refused, or accepted: then the program finds the record, and `Location` matters. */
-const dimensions = {
-  refused: [
-    Object.keys(losses),
-    Object.keys(pauses),
-    Object.keys(refusals),
-    ["success", "failed", "added", "other-amount", "unrecorded", "recorded-late"],
-    ["location-given"],
-    Object.keys(reads),
-    ["listed", "no-lists"],
-  ],
-  accepted: [
-    Object.keys(losses),
-    ["no-pause"],
-    ["accepted"],
-    Object.keys(records),
-    Object.keys(locations),
-    Object.keys(reads),
-    ["listed", "no-lists"],
-  ],
+/** The value of each dimension. */
+type Row = Readonly<Record<"loss" | "pause" | "refusal" | "record" | "location" | "reading" | "listing", string>>;
+type Dimensions = Readonly<Record<keyof Row, readonly string[]>>;
+
+/** Later creates are refused. */
+const refused: Dimensions = {
+  loss: Object.keys(losses),
+  pause: Object.keys(pauses),
+  refusal: Object.keys(refusals),
+  record: ["success", "failed", "added", "other-amount", "unrecorded", "recorded-late"],
+  location: ["location-given"],
+  reading: Object.keys(reads),
+  listing: ["listed", "no-lists"],
 };
 
-/** The values of a row, in the order of the dimensions. */
-type Values = readonly [
-  loss: string,
-  pause: string,
-  refusal: string,
-  record: string,
-  location: string,
-  reads: string,
-  lists: string,
-];
+/** Later creates are accepted. The program then finds the record, and `Location` matters. */
+const accepted: Dimensions = {
+  ...refused,
+  pause: ["no-pause"],
+  refusal: ["accepted"],
+  record: Object.keys(records),
+  location: Object.keys(locations),
+};
 
-const rowsOf = (values: readonly (readonly string[])[]) =>
-  covering(
-    values.map(({ length }) => length),
-    [],
-  ).map((row) => row.map((value, index) => values[index]![value]!) as unknown as Values);
+function rowsOf(dimensions: Dimensions): Row[] {
+  const all = Object.entries(dimensions);
+  const sizes = all.map(([, values]) => values.length);
+  return covering(sizes, []).map(
+    (row) => Object.fromEntries(all.map(([name, values], index) => [name, values[row[index]!]])) as Row,
+  );
+}
 
-const rows = [...rowsOf(dimensions.refused), ...rowsOf(dimensions.accepted)];
+const rows = [...rowsOf(refused), ...rowsOf(accepted)];
 
-const isKilled = ([loss]: Values) => loss.startsWith("killed");
+const isKilled = ({ loss }: Row) => loss.startsWith("killed");
 /** The losses that precede a kill, by turns. */
 const survived = Object.keys(losses).filter((name) => !name.startsWith("killed"));
 
-function entryOf([name, pause, refusal, record, location, reading]: Values, index: number, turn: number): PlannedEntry {
+function entryOf(row: Row, index: number, turn: number): PlannedEntry {
+  const { loss: name, pause, refusal, record, location, reading } = row;
   const { fate = "success", exists, process = "now" } = records[record]!;
   const status = refusals[refusal];
   const loss = name === "killed-in-retry" ? survived[turn % survived.length]! : name;
@@ -185,7 +179,7 @@ function entryOf([name, pause, refusal, record, location, reading]: Values, inde
   return entry(index, fate, { story, ...(exists ? { exists } : {}) });
 }
 
-const killOf = ([loss]: Values, entryIndex: number): Start => ({
+const killOf = ({ loss }: Row, entryIndex: number): Start => ({
   kill: { entryIndex, ...(loss === "killed" ? { on: "recorded", create: 1 } : { on: "received", create: 2 }) },
 });
 
@@ -193,8 +187,8 @@ const killOf = ([loss]: Values, entryIndex: number): Start => ({
 const most = { killed: 6, running: 24 };
 
 /** Returns scenarios with rows of the arrays. Rows with the same loss get into different scenarios. */
-function scenariosOf(id: string, chosen: readonly Values[]): Scenario[] {
-  const groups = Map.groupBy(chosen, (row) => `${isKilled(row) ? "killed" : "running"} ${row.at(-1)}`);
+function scenariosOf(id: string, chosen: readonly Row[]): Scenario[] {
+  const groups = Map.groupBy(chosen, (row) => `${isKilled(row) ? "killed" : "running"} ${row.listing}`);
   const parts = [...groups].flatMap(([name, members]) => {
     const size = name.startsWith("killed") ? most.killed : most.running;
     const count = Math.ceil(members.length / size);
@@ -206,7 +200,7 @@ function scenariosOf(id: string, chosen: readonly Values[]): Scenario[] {
       id: `${id}-${part + 1}`,
       name: `Losses, refusals and records meet in ${members.length} entries${isKilled(first!) ? ", each killed and started again" : ""}`,
       entries: members.map((row, index) => entryOf(row, index, part * most.killed + index)),
-      ...(first!.at(-1) === "no-lists" ? { lists: "none" } : {}),
+      ...(first!.listing === "no-lists" ? { lists: "none" } : {}),
       ...(isKilled(first!) ? { starts: [...members.map(killOf), {}] } : {}),
       judges: ["client.no-redirect", "client.key-stays"],
     };
@@ -219,5 +213,5 @@ export const crossed = scenariosOf("crossed", rows);
 export const crossedWith = (value: string) =>
   scenariosOf(
     value,
-    rows.filter((row) => row.includes(value)),
+    rows.filter((row) => Object.values(row).includes(value)),
   );

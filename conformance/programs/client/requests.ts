@@ -1,6 +1,6 @@
 // Reads the requests of a client, and judges each by the contract.
 import { openapi, routeOf } from "../../contract/contract.ts";
-import { createValidators } from "../../contract/validate.ts";
+import { readBody } from "../../model/input.ts";
 import type { Call as Request } from "../../model/messages.ts";
 import type { Entry } from "./entries.ts";
 
@@ -9,13 +9,14 @@ export type ReadRequest = Omit<Request, "body"> & {
   key: string | undefined;
   text: string;
   /** The body of a create; undefined if it is not valid. */
-  body?: Entry;
+  body?: Entry | undefined;
   /** The service's reference of a read, or the merchant's reference that a list is filtered by. */
   reference?: string | undefined;
+  /** What is wrong with the request by the contract, one line each. */
+  faults: string[];
 };
 
 const path = "/v1/disbursements";
-const bodyFaultsOf = createValidators("extended")("DisbursementRequest");
 
 type Parameter = { name: string; $ref?: string };
 const { parameters } = openapi.components as unknown as { parameters: Record<string, Parameter> };
@@ -25,49 +26,36 @@ const listed = new Set(
   ),
 );
 
-/** Returns the result of a function; undefined if it throws. */
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
-}
-
-export function readRequest({ body: bytes, ...request }: Request): ReadRequest {
-  const text = bytes.toString("utf8");
-  const { method, path: target, headers } = request;
-  const base = { ...request, key: [headers["x-api-key"]].flat()[0], text };
-  const { pathname, searchParams } = new URL(target, "http://service");
-  if (method === "POST" && pathname === path) {
-    const body = attempt(() => JSON.parse(text) as Entry);
-    return { ...base, kind: "create", ...(body && bodyFaultsOf(body).length === 0 ? { body } : {}) };
-  }
-  if (method === "GET" && pathname === path) {
-    return { ...base, kind: "list", reference: searchParams.get("merchantsReference") ?? undefined };
-  }
-  const [, segment] = /^\/v1\/disbursements\/([^/]+)$/.exec(pathname) ?? [];
-  if (method !== "GET" || segment === undefined) return { ...base, kind: "other" };
-  return { ...base, kind: "read", reference: attempt(() => decodeURIComponent(segment)) ?? segment };
-}
-
-/** Returns what is wrong with a request by the contract, one line each. */
-export function requestFaults({ kind, method, headers, text, path: target, key: sentKey }: ReadRequest, key: string) {
+/** @param key the key that the client was given */
+export function readRequest(request: Request, key: string): ReadRequest {
+  const { body: bytes, ...rest } = request;
+  const { method, path: target, headers } = rest;
+  const [sentKey] = [headers["x-api-key"]].flat();
   const faults: string[] = [];
   if (!routeOf(method, target)) faults.push(`${method} ${target} is not an operation of the contract`);
   if (sentKey === undefined) faults.push("the request has no x-api-key");
   else if (sentKey !== key) faults.push("x-api-key is not the given key");
   if (target.includes(key)) faults.push("the URL contains the key");
-  if (kind === "create") {
-    const type = String(headers["content-type"] ?? "missing");
-    if (!/^application\/json\s*(;|$)/i.test(type)) {
-      faults.push(`the content-type is ${type} instead of application/json`);
+  const read = { ...rest, key: sentKey, text: bytes.toString("utf8"), faults };
+  /** Returns what a function reads; undefined if it cannot be read. */
+  const valid = <T>(work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (error) {
+      faults.push((error as Error).message);
+      return undefined;
     }
-    faults.push(...bodyFaultsOf(attempt(() => JSON.parse(text) as unknown)));
+  };
+  const { pathname, searchParams } = new URL(target, "http://service");
+  if (method === "POST" && pathname === path) {
+    return { ...read, kind: "create", body: valid(() => readBody(request, "DisbursementRequest")) };
   }
-  if (kind === "list") {
-    const names = [...new URL(target, "http://service").searchParams.keys()];
-    faults.push(...names.filter((name) => !listed.has(name)).map((name) => `the list has no parameter ${name}`));
+  if (method === "GET" && pathname === path) {
+    const unknown = [...searchParams.keys()].filter((name) => !listed.has(name));
+    faults.push(...unknown.map((name) => `the list has no parameter ${name}`));
+    return { ...read, kind: "list", reference: searchParams.get("merchantsReference") ?? undefined };
   }
-  return faults;
+  const [, segment] = /^\/v1\/disbursements\/([^/]+)$/.exec(pathname) ?? [];
+  if (method !== "GET" || segment === undefined) return { ...read, kind: "other" };
+  return { ...read, kind: "read", reference: valid(() => decodeURIComponent(segment)) };
 }

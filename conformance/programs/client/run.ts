@@ -37,22 +37,19 @@ const defaultEntries = entries("success", "failed", "pending", "settles");
 
 /** Returns the hook of the service that kills the program at the moment that a scenario names. */
 function killer(
-  kill: Kill,
+  { on, create, entryIndex, later }: Kill,
   { calls }: HostileService,
   planned: readonly PlannedEntry[],
   delayMs: number,
   killNow: () => Promise<void>,
 ): HostileService["onCreate"] {
   const earlier = calls.filter(({ body }) => body !== undefined).length;
-  if (kill.on === "random") {
-    return async (moment, { number }) => {
-      if (moment === "received" && number === earlier + 1) setTimeout(() => void killNow(), delayMs);
-    };
-  }
-  const { on, create, entryIndex } = kill;
   return async (moment, { number, entry, ofEntry }) => {
-    const isCounted = entryIndex === undefined ? number === earlier + create : entry === planned[entryIndex];
-    if (moment === on && isCounted && (entryIndex === undefined || ofEntry >= create)) await killNow();
+    const isMeant =
+      entryIndex === undefined ? number === earlier + create : entry === planned[entryIndex] && ofEntry >= create;
+    if (moment !== on || !isMeant) return;
+    if (later) setTimeout(() => void killNow(), delayMs);
+    else await killNow();
   };
 }
 
@@ -66,7 +63,6 @@ async function runStart(
   { launch, limitMs, delayMs, ended: runEnded }: Settings & { delayMs: number },
 ): Promise<Run[]> {
   let stopped: "killed" | "overdue" | undefined;
-  const startedAt = performance.now();
   const stop = async (why: "killed" | "overdue") => {
     stopped ??= why;
     for (const { kill: killOne } of programs) killOne();
@@ -79,8 +75,7 @@ async function runStart(
   runEnded?.addEventListener("abort", endRun);
   const runs = programs.map(async ({ ended }): Promise<Run> => {
     const end = await ended;
-    const durationMs = performance.now() - startedAt;
-    return { ...end, ...readClaims(end.stdout, stopped !== undefined), start: service.start, stopped, durationMs };
+    return { ...end, ...readClaims(end.stdout, stopped !== undefined), start: service.start, stopped };
   });
   const all = await Promise.all(runs);
   clearTimeout(timer);
@@ -111,7 +106,6 @@ const limitOf = (planned: readonly PlannedEntry[], { limitMs }: Settings) =>
  * @throws CannotRun if the client cannot be started
  */
 export async function runScenario(scenario: Scenario, given: Settings): Promise<ScenarioRun> {
-  const began = performance.now();
   const delays = monitorEventLoopDelay({ resolution: 20 });
   delays.enable();
   const { entries: planned = defaultEntries } = scenario;
@@ -153,6 +147,5 @@ export async function runScenario(scenario: Scenario, given: Settings): Promise<
   }
   checkStarted(runs, service);
   service.ledger.settle();
-  const durationMs = performance.now() - began;
-  return judge({ scenario, planned, service, runs, key, settings, durationMs, heldUpMs: delays.max / 1e6 });
+  return judge({ scenario, planned, service, runs, key, settings, heldUpMs: delays.max / 1e6 });
 }

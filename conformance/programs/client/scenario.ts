@@ -1,16 +1,17 @@
 // Defines a scenario: data that says what the service and the network do, and how the client is started.
+import { requirementsOf } from "../../contract/requirements.ts";
 import type { Answer, Step } from "./answers.ts";
 import type { Conditions, PlannedEntry } from "./entries.ts";
 
-/** When the program is killed: at a moment of the create with this number, or at a random moment. */
-export type Kill =
-  | {
-      on: "received" | "recorded" | "answered";
-      create: number;
-      /** Counts the creates of the entry with this index in all starts, instead of all creates of the current start. */
-      entryIndex?: number;
-    }
-  | { on: "random" };
+/** When the program is killed: at a moment of the create with this number. */
+export type Kill = {
+  on: "received" | "recorded" | "answered";
+  create: number;
+  /** Counts the creates of the entry with this index in all starts, instead of all creates of the current start. */
+  entryIndex?: number;
+  /** Kills the program a random time later. */
+  later?: true;
+};
 
 export type Start = {
   kill?: Kill;
@@ -42,8 +43,8 @@ export type Scenario = Omit<Conditions, "lists"> & {
    * The share of requests, in percent, with a fault that the seed draws. An entry has at most three faults in a row.
    */
   weather?: number;
-  /** What the service does to connections that are kept alive. */
-  connections?: "close-after-response" | "break-when-reused";
+  /** A connection that is kept alive breaks when it is used again. */
+  staleConnections?: true;
   /** How far the service's clock is ahead, in seconds. */
   clockAhead?: number;
   /** How the program is started, one start after the other. The default is once, to its end. */
@@ -54,30 +55,15 @@ export type Scenario = Omit<Conditions, "lists"> & {
   mayBeUnknown?: number;
   /** Set if a sound client may leave entries unpaid. */
   mayGiveUp?: true;
-  /** Requirements that only some scenarios judge. */
-  judges?: readonly ("client.no-redirect" | "client.key-stays" | "client.waits-as-told" | "client.backs-off")[];
+  judges?: readonly (typeof sometimes)[number][];
 };
 
-const always = [
-  "client.pays-once",
-  "client.same-reference",
-  "client.exact-request",
-  "client.paid-is-true",
-  "client.failed-is-true",
-  "client.refused-is-true",
-  "client.pending-is-true",
-  "client.finds-out",
-  "client.reports-all",
-  "client.contract",
-  "client.key-hidden",
-  "client.phone-hidden",
-  "client.bounded-requests",
-  "client.bounded-time",
-] as const;
+/** The requirements that only some scenarios judge. */
+const sometimes = ["client.no-redirect", "client.key-stays", "client.waits-as-told", "client.backs-off"] as const;
 
 /** Returns the ids of the requirements that a scenario judges. */
-export const idsOf = ({ mayGiveUp, judges = [] }: Scenario): string[] => [
-  ...always,
-  ...(mayGiveUp ? [] : ["client.loses-nothing"]),
-  ...judges,
-];
+export const idsOf = ({ mayGiveUp, judges = [] }: Scenario): string[] => {
+  const left = new Set<string>(sometimes.filter((id) => !judges.includes(id)));
+  if (mayGiveUp) left.add("client.loses-nothing");
+  return requirementsOf("client").flatMap(({ id }) => (left.has(id) ? [] : id));
+};

@@ -1,11 +1,10 @@
 // Implements `certify receiver`, which judges a program that receives webhooks.
 import { randomBytes } from "node:crypto";
 import { isLoopback } from "../../cli/probe.ts";
-import { helpOf, names, readFlags, repeatWords, whole, type Options, type Values } from "../../cli/flags.ts";
+import { helpOf, names, readFlags, repeatWords, whole, type Options } from "../../cli/flags.ts";
 import { CannotRun, type Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
-import { runSide, sideOptions, sideOptionsOf, type SideOptions } from "../command.ts";
-import type { Settings } from "./context.ts";
+import { runSide, sideOptions, sideOptionsOf } from "../command.ts";
 import { defaultLimits, runReceiver, scenarios } from "./run.ts";
 import { eventNames } from "./webhook.ts";
 import { effectsFromCommand, effectsFromUrl, outageOf, startSubject, type Subject } from "./subject.ts";
@@ -92,13 +91,6 @@ Environment:
   WEBHOOK_SECRET              the receiver's secret; with --command, a new one by default
   WEBHOOK_SECRET_OLD          a second secret that the receiver accepts`;
 
-export type ReceiverOptions = SideOptions &
-  Pick<Settings, "secrets" | "limits" | "events" | "isSerial"> &
-  Pick<Values<typeof receiverFlags>, "url" | "command" | "effects-url" | "effects-command" | "outage-command"> & {
-    /** The options, as shell words, that repeat the run. */
-    repeatFlags: string[];
-  };
-
 const secretForm = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
 
 /** Reads the receiver's secrets, and makes one for a receiver that the run starts. */
@@ -118,11 +110,7 @@ function readSecrets(env: NodeJS.ProcessEnv, isStarted: boolean, faults: string[
  * Reads the options of `certify receiver`.
  * @throws OptionsError with every fault found
  */
-export function readReceiverOptions(
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-  newSeed: () => number,
-): ReceiverOptions {
+export function readReceiverOptions(args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number) {
   const { values, given, faults } = readFlags(args, receiverFlags);
   const { url, command, timeout, serial } = values;
   const secrets = readSecrets(env, command !== undefined, faults);
@@ -146,6 +134,7 @@ export function readReceiverOptions(
     repeatFlags: repeatWords(receiverFlags, given),
   };
 }
+type ReceiverOptions = ReturnType<typeof readReceiverOptions>;
 
 /**
  * Judges a receiver and returns the report. Starts the receiver if the options say how, and ends it.

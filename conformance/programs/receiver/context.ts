@@ -1,11 +1,21 @@
 // What a run gives to its scenarios: events, requests that are recorded, and judgements.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRandom, type Random } from "../../generate/random.ts";
-import { shortened } from "../../report/visible.ts";
 import { CannotRun, type Exchange, type NotJudged } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
-import { createRedactor, redactHeaders } from "../../target/redact.ts";
-import { isFinal, isSuccess, send, type Header, type Outcome, type WebhookRequest } from "./send.ts";
+import { createRedactor } from "../../target/redact.ts";
+import { exchangeOf } from "../exchange.ts";
+import type { Described } from "../run.ts";
+import {
+  describe,
+  isFinal,
+  isRefusal,
+  isSuccess,
+  send,
+  type Header,
+  type Outcome,
+  type WebhookRequest,
+} from "./send.ts";
 import type { Effect, Subject } from "./subject.ts";
 import {
   bodyOf,
@@ -75,11 +85,12 @@ const pollMs = 20;
 const retryDelays = [20, 50, 100, 200, 500, 1000, 2000, 4000];
 /** The run ends after this many requests in a row to which the receiver did not respond. */
 const mostSilent = 3;
-/** The longest body that an exchange shows, in characters. */
-const longestBody = 2048;
 
 const isSilence = ({ status, failure = "" }: Outcome) =>
   status === undefined && /^no response|ECONNREFUSED/.test(failure);
+
+/** Returns the text of `webhook-timestamp` for a time some seconds from now. */
+export const secondsIn = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
 
 export const countText = (count: number) =>
   count === 0 ? "no effect" : count === 1 ? "one effect" : `${count} effects`;
@@ -114,23 +125,25 @@ export class Context {
   readonly limits: Limits;
   readonly secrets: readonly string[];
   readonly random: Random;
+  readonly shared: Shared;
   /** What the scenario found. */
   readonly findings: Finding[] = [];
   readonly notApplicable: Record<string, NotJudged> = {};
   readonly exchanges: Exchange[] = [];
+  /** The requirement that findings are about, unless they name another. */
+  readonly #requirement: string;
   readonly #settings: Settings;
-  readonly #shared: Shared;
   readonly #newEvent: ReturnType<typeof createEvents>;
 
-  constructor(settings: Settings, shared: Shared, scenario: string) {
-    const { subject, limits, secrets, seed, runId } = settings;
-    this.subject = subject;
-    this.limits = limits;
-    this.secrets = secrets;
-    this.random = createRandom(seed, scenario);
+  constructor(settings: Settings, shared: Shared, { id, ids }: Described) {
+    this.subject = settings.subject;
+    this.limits = settings.limits;
+    this.secrets = settings.secrets;
+    this.random = createRandom(settings.seed, id);
+    this.shared = shared;
+    this.#requirement = ids[0]!;
     this.#settings = settings;
-    this.#shared = shared;
-    this.#newEvent = createEvents(`${runId} ${scenario}`, this.random);
+    this.#newEvent = createEvents(`${settings.runId} ${id}`, this.random);
   }
 
   sleep(ms: number): Promise<void> {
@@ -153,16 +166,23 @@ export class Context {
     return this.#newEvent(received, changes);
   }
 
-  /** Signs a body for an event as the service does, at the current time plus `offset` seconds. */
-  stamp({ id }: Event, body: Buffer, offset = 0, secret = this.secrets[0]!): Stamp {
-    const timestamp = String(Math.floor(Date.now() / 1000) + offset);
+  events(count: number): Event[] {
+    return Array.from({ length: count }, () => this.event());
+  }
+
+  /** Signs a body for an event as the service does, or with another id, time or secret. */
+  stamp(
+    event: Event,
+    body: Buffer,
+    { id = event.id, timestamp = secondsIn(0), secret = this.secrets[0]! } = {},
+  ): Stamp {
     return { id, timestamp, signature: signatureOf(secret, id, timestamp, body) };
   }
 
   /** Sends a request and records it. Ends the run if the receiver stopped responding. */
   async #send(request: WebhookRequest): Promise<Sent> {
     const { url } = this.subject;
-    const shared = this.#shared;
+    const { shared } = this;
     if (shared.silent >= mostSilent) {
       // Every further request would take its whole time limit.
       throw new CannotRun(`The receiver did not respond to ${mostSilent} requests in a row. Is it running at ${url}?`);
@@ -179,7 +199,6 @@ export class Context {
 
   /** Returns a request and its outcome as a report shows them, without secrets and signatures. */
   #exchange({ method, headers, body }: WebhookRequest, outcome: Outcome, at: Date): Exchange {
-    const { status, failure } = outcome;
     const valueOf = (wanted: string) => headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? "";
     const hidden = this.secrets.flatMap((secret) => [
       secret,
@@ -190,29 +209,18 @@ export class Context {
     const redact = createRedactor(hidden, []);
     const text = body.toString("utf8");
     redact.learn(text);
-    // HTTP joins the values of doubled headers.
-    const joined = Object.entries(Object.groupBy(headers, ([name]) => name)).map(
-      ([name, values]) => [name, values!.map(([, value]) => value).join(", ")] as const,
-    );
-    return {
-      id: (this.#shared.requests += 1),
-      at: at.toISOString(),
+    const values = Object.entries(Object.groupBy(headers, ([name]) => name));
+    const request = {
+      id: (this.shared.requests += 1),
+      at,
       method,
       url: this.subject.url,
-      requestHeaders: redactHeaders(Object.fromEntries(joined), redact),
-      requestBody: shortened(redact(text), longestBody),
+      headers: Object.fromEntries(values.map(([name, all]) => [name, all!.map(([, value]) => value)])),
+      text,
       durationMs: Date.now() - at.getTime(),
       curl: "# The signature of an event expires after minutes. Re-run the scenario.",
-      ...(status !== undefined
-        ? {
-            status,
-            responseHeaders: redactHeaders(outcome.headers, redact),
-            responseBody: shortened(redact(outcome.body), longestBody),
-          }
-        : failure === undefined
-          ? {}
-          : { failure: redact(failure) }),
     };
+    return exchangeOf(request, outcome, redact);
   }
 
   /** Sends an event once, signed and written as by the service but for the change. */
@@ -226,7 +234,7 @@ export class Context {
 
   /** Sends an event as the service does: signs it for each attempt, and retries unless the response is final. */
   async deliver(event: Event): Promise<Sent> {
-    const shared = this.#shared;
+    const { shared } = this;
     let sent = await this.post(event);
     for (const delay of retryDelays.filter((ms) => shared.isPatient || ms <= shortSettleMs)) {
       if (isFinal(sent)) return sent;
@@ -240,12 +248,12 @@ export class Context {
   /** Waits until an event has an effect, at most for the time limit. Returns its effects. */
   async #awaitEffects({ id }: Event, wanted: number): Promise<Effect[]> {
     const { settleMs } = this.limits;
-    const end = performance.now() + (this.#shared.isPatient ? settleMs : Math.min(shortSettleMs, settleMs));
+    const end = performance.now() + (this.shared.isPatient ? settleMs : Math.min(shortSettleMs, settleMs));
     for (;;) {
       const found = (await this.subject.effects()).filter((effect) => effect.id === id);
       if (found.length >= wanted) return found;
       if (performance.now() >= end) {
-        this.#shared.isPatient = false;
+        this.shared.isPatient = false;
         return found;
       }
       await sleep(pollMs);
@@ -262,39 +270,52 @@ export class Context {
   }
 
   /**
-   * Records a finding about a requirement.
+   * Records a finding.
    * @param evidence what shows the finding; by default every request of the scenario
    */
-  judge(id: string, ok: boolean, expected: string, actual: string, evidence?: readonly Sent[]): void {
+  judge(ok: boolean, expected: string, actual: string, evidence?: readonly Sent[], id = this.#requirement): void {
     const exchanges = evidence?.map(({ exchange }) => exchange);
     this.findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });
+  }
+
+  /** Judges a response by its status. */
+  judgeStatus(sent: Sent, ok: boolean, expected: string): void {
+    this.judge(ok, expected, describe(sent), [sent]);
+  }
+
+  /** Judges that a response says something of an event: a 2xx or a 4xx status. */
+  judgeNoFault(sent: Sent): void {
+    this.judgeStatus(sent, isSuccess(sent) || isRefusal(sent), "a 2xx or a 4xx response");
   }
 
   /**
    * Judges how often an event took effect, now and again at the end of the run. Waits for an expected effect, unless the
    * evidence shows that the event was not accepted. Returns the effects.
    */
-  async judgeEffects(id: string, event: Event, wanted: 0 | 1, evidence?: readonly Sent[]): Promise<Effect[]> {
+  async judgeEffects(event: Event, wanted: 0 | 1, evidence?: readonly Sent[], id = this.#requirement) {
     const found = await this.#awaitEffects(event, (evidence ?? []).every(isSuccess) ? wanted : 0);
-    this.judge(id, found.length === wanted, countText(wanted), countText(found.length), evidence);
-    if (wanted === 1 && found.length === 1) this.#shared.earliest ??= { event, at: Date.now() };
-    this.#shared.expectations.set(`${id} ${event.id}`, { requirement: id, event, wanted });
+    this.judge(found.length === wanted, countText(wanted), countText(found.length), evidence, id);
+    if (wanted === 1 && found.length === 1) this.shared.earliest ??= { event, at: Date.now() };
+    this.shared.expectations.set(`${id} ${event.id}`, { requirement: id, event, wanted });
     return found;
   }
 
-  /** Returns the first event of the run that took effect, and when it did, in ms since the epoch. */
-  earliest(): Shared["earliest"] {
-    return this.#shared.earliest;
+  /** Judges that an event was accepted with 2xx and took effect once, or was refused with 4xx and had no effect. */
+  async judgeOutcome(event: Event, sent: Sent, outcome: "accepted" | "refused", expected?: string): Promise<Effect[]> {
+    const isAccepted = outcome === "accepted";
+    const ok = isAccepted ? isSuccess(sent) : isRefusal(sent);
+    this.judgeStatus(sent, ok, expected ?? `a ${isAccepted ? "2xx" : "4xx"} response`);
+    return this.judgeEffects(event, isAccepted ? 1 : 0, [sent]);
   }
 
-  /** Records why a requirement could not be judged, and what the caller would have to provide. */
-  notProvided(id: string, text: string, provide: string): void {
-    this.notApplicable[id] = { code: "caller", text, provide };
+  /** Sends an event once and judges that it was accepted. */
+  async accepts(event: Event, change?: Change): Promise<Effect[]> {
+    return this.judgeOutcome(event, await this.post(event, change), "accepted");
   }
 
   /** Ends the receiver without notice. */
   async kill(): Promise<void> {
-    this.#shared.kills += 1;
+    this.shared.kills += 1;
     await this.subject.restart?.kill();
   }
 

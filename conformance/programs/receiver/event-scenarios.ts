@@ -1,7 +1,7 @@
 // Genuine events: they must be acknowledged and take effect once, with the values that they state.
-import type { Context } from "./context.ts";
-import { accepted, accepts, judgeAccepted, resigned, type Scenario, scenario } from "./scenario.ts";
-import { describe, isSuccess } from "./send.ts";
+import { secondsIn, type Context } from "./context.ts";
+import { accepted, resigned, signing, type Scenario, scenario } from "./scenario.ts";
+import { isSuccess } from "./send.ts";
 import { bodyOf, eventNames, type Data, type Event } from "./webhook.ts";
 
 /** The largest body of a webhook, in bytes, as the contract states it. */
@@ -11,18 +11,19 @@ const fields = ["reference", "merchantsReference", "amount"] as const;
 
 /** Judges that the effect of an event has the values of the event. */
 async function judgeValues(context: Context, changes: Partial<Data>) {
-  const id = "receiver.exact-values";
   const event = context.event("checkout.completed", changes);
   const sent = await context.post(event);
-  const [effect] = await judgeAccepted(context, id, event, sent);
+  const [effect] = await context.judgeOutcome(event, sent, "accepted");
   if (!effect) return;
   const [stated, absent] = [true, false].map((is) => fields.filter((field) => (effect[field] !== undefined) === is));
   for (const field of stated!) {
     const [expected, actual] = [event.data[field], effect[field]].map((value) => JSON.stringify(value));
-    context.judge(id, expected === actual, `${field} ${expected}`, `${field} ${actual}`, [sent]);
+    context.judge(expected === actual, `${field} ${expected}`, `${field} ${actual}`, [sent]);
   }
   const names = absent!.join(", ");
-  if (names !== "") context.notProvided(id, `the effects do not state ${names}`, `${names} in each effect`);
+  if (names === "") return;
+  const [text, provide] = [`the effects do not state ${names}`, `${names} in each effect`];
+  context.notApplicable["receiver.exact-values"] = { code: "caller", text, provide };
 }
 
 /** A scenario that sends events with these values, and compares what took effect. */
@@ -45,7 +46,7 @@ const references: Record<string, string> = {
 /** A scenario about events that are alike, or follow each other: each must take effect. */
 const toldApart = (id: string, name: string, eventsOf: (context: Context) => Event[]): Scenario =>
   scenario("receiver.told-apart", id, name, async (context) => {
-    for (const event of eventsOf(context)) await accepts(context, "receiver.told-apart", event);
+    for (const event of eventsOf(context)) await context.accepts(event);
   });
 
 export const eventScenarios: Scenario[] = [
@@ -57,8 +58,8 @@ export const eventScenarios: Scenario[] = [
     async run(context) {
       const event = context.event(name);
       const sent = await context.post(event);
-      context.judge("receiver.accepts-genuine", isSuccess(sent), "a 2xx response", describe(sent), [sent]);
-      await context.judgeEffects("receiver.takes-effect", event, 1, [sent]);
+      context.judgeStatus(sent, isSuccess(sent), "a 2xx response");
+      await context.judgeEffects(event, 1, [sent], "receiver.takes-effect");
     },
   })),
   scenario("receiver.in-time", "in-time", "Three genuine events, timed", async (context) => {
@@ -68,15 +69,15 @@ export const eventScenarios: Scenario[] = [
       const { durationMs } = sent.exchange;
       const isInTime = sent.status !== undefined && durationMs <= timeoutMs;
       const actual = sent.failure ?? `a response after ${durationMs} ms`;
-      context.judge("receiver.in-time", isInTime, `a response within ${timeoutMs} ms`, actual, [sent]);
+      context.judge(isInTime, `a response within ${timeoutMs} ms`, actual, [sent]);
     }
   }),
   scenario("receiver.unknown-event", "unknown-event", "Events that the contract does not define", async (context) => {
     const foreign = { ...context.event("wallet.credited"), data: { id: "7", status: "success" } as unknown as Data };
     for (const event of [context.event("disbursement.reversed"), context.event("checkout.refunded"), foreign]) {
       const sent = await context.post(event);
-      context.judge("receiver.unknown-event", isSuccess(sent), "a 2xx response", describe(sent), [sent]);
-      await context.judgeEffects("receiver.unknown-event", event, 0, [sent]);
+      context.judgeStatus(sent, isSuccess(sent), "a 2xx response");
+      await context.judgeEffects(event, 0, [sent]);
     }
   }),
   accepted("receiver.unknown-fields", "unknown-fields", "Events with fields that the contract does not define", [
@@ -97,16 +98,16 @@ export const eventScenarios: Scenario[] = [
   scenario("receiver.large-body", "large-body", "An event of 16 KiB", async (context) => {
     const event = context.event("checkout.completed", { metadata: "" });
     event.data["metadata"] = "m".repeat(largestBody - bodyOf(event).length);
-    await accepts(context, "receiver.large-body", event);
+    await context.accepts(event);
   }),
-  accepted("receiver.slow-body", "slow-body", "An event whose body arrives in pieces", [
-    ({ context }) => ({ slowly: { pieces: 8, delayMs: context.limits.pieceMs } }),
+  accepted("receiver.slow-body", "slow-body", "An event whose body arrives in two pieces", [
+    ({ context, body }) => ({ hold: { at: body.length >> 1, until: () => context.sleep(context.limits.pieceMs) } }),
   ]),
   scenario("receiver.any-order", "out-of-order", "Events that arrive in the reverse order", async (context) => {
     for (const [index, name] of eventNames.entries()) {
       const createdAt = new Date(Date.now() - index * 3_600_000).toISOString();
       const event = context.event(name, { createdAt, updatedAt: createdAt });
-      await accepts(context, "receiver.any-order", event, ({ body }) => context.stamp(event, body, -10 * index));
+      await context.accepts(event, (genuine) => signing(genuine, { timestamp: secondsIn(-10 * index) }));
     }
   }),
   scenario(
@@ -116,10 +117,10 @@ export const eventScenarios: Scenario[] = [
     async (context) => {
       const early = context.event("disbursement.submitted");
       await context.post(early);
-      await context.judgeEffects("receiver.told-apart", early, 0);
+      await context.judgeEffects(early, 0);
       const { reference, merchantsReference } = early.data;
       const event = context.event("disbursement.completed", { reference, merchantsReference });
-      await accepts(context, "receiver.told-apart", event);
+      await context.accepts(event);
     },
   ),
   {

@@ -1,25 +1,28 @@
 // Events that arrive more than once, because the service retries until it receives a 2xx response.
-import type { Change, Context, Sent } from "./context.ts";
-import { accepts, type Scenario, scenario } from "./scenario.ts";
-import { describe, isFinal, isSuccess } from "./send.ts";
-import { bodyOf, type Event } from "./webhook.ts";
+import { secondsIn, type Context, type Sent } from "./context.ts";
+import { signing, type Scenario, scenario } from "./scenario.ts";
+import { isFinal, isSuccess } from "./send.ts";
+import type { Event } from "./webhook.ts";
 
-/** Judges that a repeated event was acknowledged and took effect once. Returns true if it took effect once. */
-async function judgeRepeat(context: Context, id: string, event: Event, sent: Sent) {
-  context.judge(id, isSuccess(sent), "a 2xx response to the repetition", describe(sent), [sent]);
+const judgeAcknowledged = (context: Context, sent: Sent) =>
+  context.judgeStatus(sent, isSuccess(sent), "a 2xx response to the repetition");
+
+/** Judges that a repeated event was acknowledged and took effect once. */
+async function judgeRepeat(context: Context, event: Event, sent: Sent) {
+  judgeAcknowledged(context, sent);
   await context.settle();
-  return (await context.judgeEffects(id, event, 1)).length === 1;
+  await context.judgeEffects(event, 1);
 }
 
 /** Delivers an event until the response is final. Judges that it took effect once, whatever earlier requests did. */
-async function settles(context: Context, id: string, event: Event) {
-  return judgeRepeat(context, id, event, await context.deliver(event));
+async function settles(context: Context, event: Event) {
+  await judgeRepeat(context, event, await context.deliver(event));
 }
 
 /** Judges that an event took effect once: by itself if the response was final, otherwise when it is sent again. */
-async function takesEffect(context: Context, id: string, event: Event, sent: Sent, evidence?: Sent[]) {
-  if (isFinal(sent)) await context.judgeEffects(id, event, 1, evidence);
-  else await settles(context, id, event);
+async function takesEffect(context: Context, event: Event, sent: Sent) {
+  if (isFinal(sent)) await context.judgeEffects(event, 1, [sent]);
+  else await settles(context, event);
 }
 
 /** Calls `work` while effects fail. */
@@ -70,30 +73,26 @@ const burstsMs = 8000;
 /** How long a run waits for an effect before it kills the receiver. */
 const watchedMs = 1000;
 
+/** Some events that the receiver handles at once. */
+type Handled = { context: Context; events: Event[]; sending: Promise<Sent>[] };
+
 /** Waits until the event took effect, the request ended, or the time is over. */
-async function untilEffect(context: Context, event: Event, sending: Promise<unknown>) {
+async function untilEffect({ context, events: [event], sending: [sent] }: Handled) {
   let isOver = false;
-  void sending.then(() => (isOver = true));
+  void sent!.then(() => (isOver = true));
   const end = performance.now() + watchedMs;
   while (!isOver && performance.now() < end) {
     const found = await context.subject.effects();
-    if (found.some(({ id }) => id === event.id)) return;
+    if (found.some(({ id }) => id === event!.id)) return;
     await context.sleep(1);
   }
 }
 
-/**
- * Sends events at once. Returns the events without a final response, and when the first response came and the last
- * effect was there, in ms from the start.
- */
-async function timesOf(context: Context, events: readonly Event[]) {
+/** Returns when the first response came and the last effect was there, in ms from the start. */
+async function timesOf({ context, events, sending }: Handled) {
   const start = performance.now();
-  let first = 0;
-  const sending = events.map(async (event) => {
-    const sent = await context.post(event);
-    first ||= performance.now() - start;
-    return sent;
-  });
+  await Promise.race(sending);
+  const first = performance.now() - start;
   const responses = await Promise.all(sending);
   let last = performance.now() - start;
   // The receiver may act after it has responded.
@@ -105,8 +104,7 @@ async function timesOf(context: Context, events: readonly Event[]) {
     last = asked;
     await context.sleep(1);
   }
-  const open = events.filter((_, index) => !isFinal(responses[index]!));
-  return { open, first: Math.min(first, watchedMs), last: Math.min(last, watchedMs) };
+  return { first: Math.min(first, watchedMs), last: Math.min(last, watchedMs) };
 }
 
 /** Timers of Node may be late by this much, in ms. */
@@ -119,219 +117,137 @@ async function waitExactly(context: Context, ms: number) {
   while (performance.now() < end) await new Promise((resolve) => void setImmediate(resolve));
 }
 
-/** Returns moments that are spread over a time, each as a share of it. */
-const sharesOf = ({ random }: Context, count: number): number[] =>
-  Array.from({ length: count }, (_, index) => ((index % kills) + random(0, 99) / 100) / kills);
+/** Waits for a moment of the handling: a share of the time from the first response, or from the start, to the last effect. */
+type Moment = (handled: Handled, times: { first: number; last: number }, share: number) => Promise<void>;
 
-const once = "receiver.once-in-turn";
-const crash = "receiver.survives-crash";
+/**
+ * A scenario that kills the receiver again and again while it handles `size` new events. Each event is then sent again
+ * unless its response was final, and must have taken effect once.
+ */
+const killed = (id: string, name: string, size: number, most: number, moment: Moment) =>
+  scenario("receiver.survives-crash", id, name, async (context) => {
+    const all: Event[] = [];
+    const sendEvents = (): Handled => {
+      const events = context.events(size);
+      all.push(...events);
+      return { context, events, sending: events.map((event) => context.post(event)) };
+    };
+    const retry = async ({ events, sending }: Handled) => {
+      const responses = await Promise.all(sending);
+      const open = events.filter((_, index) => !isFinal(responses[index]!));
+      await Promise.all(open.map(async (event) => judgeAcknowledged(context, await context.deliver(event))));
+    };
+    const undisturbed = sendEvents();
+    const times = await timesOf(undisturbed);
+    await retry(undisturbed);
+    const end = performance.now() + burstsMs;
+    for (let count = 0; count < most && (count < kills || performance.now() < end); count += 1) {
+      const handled = sendEvents();
+      // The moments are spread over the time.
+      await moment(handled, times, ((count % kills) + context.random(0, 99) / 100) / kills);
+      await context.restart();
+      await retry(handled);
+    }
+    await context.settle();
+    const effects = Map.groupBy(await context.subject.effects(), (effect) => effect.id);
+    // Some effects may only be late.
+    for (const event of all.filter((each) => effects.get(each.id)?.length !== 1)) {
+      if ((await context.judgeEffects(event, 1)).length !== 1) return;
+    }
+    context.judge(true, "one effect of each event", `one effect of each of ${all.length} events`);
+  });
+
 const acknowledged = "receiver.keeps-acknowledged";
 const remembers = "receiver.remembers";
 
-/** A scenario that does the same with some new events, one after the other. */
-const forEvents = (
-  requirement: string,
-  id: string,
-  name: string,
-  count: number,
-  work: (context: Context, event: Event) => Promise<unknown>,
-  needs?: Scenario["needs"],
-) =>
-  scenario(
-    requirement,
-    id,
-    name,
-    async (context) => {
-      for (let index = 0; index < count; index += 1) await work(context, context.event());
-    },
-    needs,
-  );
-
-/** Sends an event, kills the receiver at a moment of the handling, and judges that the event took effect once. */
-async function killedOnce(context: Context, moment: (event: Event, sending: Promise<unknown>) => Promise<unknown>) {
-  const event = context.event();
-  const sending = Promise.allSettled([context.post(event)]);
-  await moment(event, sending);
-  await context.restart();
-  await sending;
-  return settles(context, crash, event);
-}
-
-async function sendsInTurn(context: Context, event: Event, changes: readonly Change[]) {
-  for (const change of changes) await judgeRepeat(context, once, event, await context.post(event, change));
-}
-
 export const repeatScenarios: Scenario[] = [
-  forEvents(once, "repeated", "An event that arrives four times, each time signed anew", 1, (context, event) =>
-    sendsInTurn(
-      context,
-      event,
-      [-6, -4, -2, 0].map(
-        (offset) =>
-          ({ body }) =>
-            context.stamp(event, body, offset),
-      ),
-    ),
-  ),
-  forEvents(once, "replayed", "The same request four times, byte for byte", 1, (context, event) => {
-    const stamp = context.stamp(event, bodyOf(event));
-    return sendsInTurn(context, event, Array(4).fill(() => stamp) as Change[]);
+  scenario("receiver.once-in-turn", "repeated", "An event four times, twice with each signature", async (context) => {
+    const event = context.event();
+    for (const timestamp of [-6, -6, 0, 0].map(secondsIn)) {
+      await judgeRepeat(context, event, await context.post(event, (genuine) => signing(genuine, { timestamp })));
+    }
   }),
-  scenario(
-    "receiver.once-at-once",
-    "at-once",
-    `${races} events, each of which arrives eight times at once`,
-    async (context) => {
-      for (let round = 0; round < races; round += 1) {
-        const event = context.event(round % 2 === 0 ? "disbursement.completed" : "checkout.completed");
-        const beforeLastByte = barrier(copies);
-        await Promise.all(Array.from({ length: copies }, () => context.post(event, () => ({ beforeLastByte }))));
-        await settles(context, "receiver.once-at-once", event);
-      }
-    },
-  ),
-  forEvents(remembers, "much-later", "An event again after thirty others", 1, async (context, event) => {
-    await accepts(context, remembers, event);
-    for (let count = 0; count < 30; count += 1) await context.post(context.event());
-    await settles(context, remembers, event);
+  scenario("receiver.once-at-once", "at-once", `${races} events, each eight times at once`, async (context) => {
+    for (let round = 0; round < races; round += 1) {
+      const event = context.event(round % 2 === 0 ? "disbursement.completed" : "checkout.completed");
+      const until = barrier(copies);
+      const copy = () => context.post(event, ({ body }) => ({ hold: { at: body.length - 1, until } }));
+      await Promise.all(Array.from({ length: copies }, copy));
+      await settles(context, event);
+    }
   }),
-  forEvents(
-    "receiver.lost-response",
-    "lost-response",
-    "An event whose response is lost, then the event again",
-    3,
-    async (context, event) => {
-      const afterMs = context.limits.pieceMs;
-      await context.post(event, ({ body }) => ({ cut: { at: body.length, afterMs } }));
-      await settles(context, "receiver.lost-response", event);
-    },
-  ),
-  scenario(
-    "receiver.failure-retried",
-    "outage",
-    "An event that arrives while its effect fails, then the retries",
-    async (context) => {
-      const events = [context.event("disbursement.completed"), context.event("checkout.completed")];
-      const during: Sent[] = [];
-      await duringOutage(context, async () => {
-        for (const event of events) during.push(await context.post(event));
-        // The receiver may act after it has responded. An outage can last longer than it waits for a lock.
-        await context.sleep(during.some(isFinal) ? outageMs : context.limits.pieceMs);
-      });
-      for (const [index, event] of events.entries()) {
-        await takesEffect(context, "receiver.failure-retried", event, during[index]!);
-      }
-    },
-    ["outage"],
-  ),
-  scenario(
-    remembers,
-    "half-a-minute-later",
-    "The first event of the run again, after half a minute or more",
-    async (context) => {
-      if (!context.earliest()) await accepts(context, remembers, context.event());
-      const first = context.earliest();
-      if (!first) return;
-      await context.sleep(Math.max(0, first.at + context.limits.repeatMs - Date.now()));
-      await settles(context, remembers, first.event);
-    },
-  ),
-  forEvents(
-    acknowledged,
-    "killed-in-outage",
-    "Killed after it has answered while effects fail, then the event again unless the answer was final",
-    1,
-    async (context, event) => {
+  scenario(remembers, "much-later", "An event again after thirty others", async (context) => {
+    const event = context.event();
+    await context.accepts(event);
+    for (const other of context.events(30)) await context.post(other);
+    await settles(context, event);
+  }),
+  scenario("receiver.lost-response", "lost-response", "Events again whose response was lost", async (context) => {
+    for (const event of context.events(3)) {
+      await context.post(event, () => ({ hold: { until: () => context.sleep(context.limits.pieceMs), closes: true } }));
+      await settles(context, event);
+    }
+  }),
+  scenario("receiver.failure-retried", "outage", "Events while effects fail, then the retries", async (context) => {
+    const events = [context.event("disbursement.completed"), context.event("checkout.completed")];
+    const during: Sent[] = [];
+    await duringOutage(context, async () => {
+      for (const event of events) during.push(await context.post(event));
+      // The receiver may act after it has responded. An outage can last longer than it waits for a lock.
+      await context.sleep(during.some(isFinal) ? outageMs : context.limits.pieceMs);
+    });
+    for (const [index, event] of events.entries()) await takesEffect(context, event, during[index]!);
+  }),
+  scenario(remembers, "half-a-minute-later", "The run's first event again, half a minute later", async (context) => {
+    if (!context.shared.earliest) await context.accepts(context.event());
+    const first = context.shared.earliest;
+    if (!first) return;
+    await context.sleep(Math.max(0, first.at + context.limits.repeatMs - Date.now()));
+    await settles(context, first.event);
+  }),
+  {
+    ...scenario(acknowledged, "killed-in-outage", "Killed when it has answered while effects fail", async (context) => {
+      const event = context.event();
       const sent = await duringOutage(context, async () => {
         const response = await context.post(event);
         await context.kill();
         return response;
       });
       await context.subject.restart?.start();
-      await takesEffect(context, acknowledged, event, sent, [sent]);
-    },
-    ["outage", "restart"],
-  ),
-  forEvents(
-    "receiver.remembers-after-restart",
-    "restarted",
-    "An event, a restart, then the event again",
-    1,
-    async (context, event) => {
-      await accepts(context, "receiver.remembers-after-restart", event);
-      await context.restart();
-      await settles(context, "receiver.remembers-after-restart", event);
-    },
-    ["restart"],
-  ),
-  forEvents(
-    acknowledged,
-    "killed-after-response",
-    "Killed as soon as it has answered with 2xx",
-    3,
-    async (context, event) => {
+      await takesEffect(context, event, sent);
+    }),
+    needs: ["outage", "restart"],
+  },
+  scenario("receiver.remembers-after-restart", "restarted", "An event again after a restart", async (context) => {
+    const event = context.event();
+    await context.accepts(event);
+    await context.restart();
+    await settles(context, event);
+  }),
+  scenario(acknowledged, "killed-after-response", "Killed as soon as it has answered with 2xx", async (context) => {
+    for (const event of context.events(3)) {
       const sent = await context.post(event);
       await context.restart();
-      await takesEffect(context, acknowledged, event, sent, [sent]);
-    },
-    ["restart"],
-  ),
-  scenario(
-    crash,
+      await takesEffect(context, event, sent);
+    }
+  }),
+  killed(
     "killed-while-handling",
     `Killed ${kills} times while it handles an event, then the event again`,
-    async (context) => {
-      const { last } = await timesOf(context, [context.event()]);
-      for (const share of sharesOf(context, kills)) {
-        if (!(await killedOnce(context, () => waitExactly(context, last * share)))) return;
-      }
-    },
-    ["restart"],
+    1,
+    kills,
+    ({ context }, { last }, share) => waitExactly(context, last * share),
   ),
-  {
-    id: "killed-in-burst",
-    name: `Killed ${kills} to ${mostBursts} times among ${burst} events at once, then again each event without a final response`,
-    ids: [crash],
-    needs: ["restart"],
-    async run(context) {
-      const shares = sharesOf(context, mostBursts);
-      const newEvents = (count: number) => Array.from({ length: count }, () => context.event());
-      const events = newEvents(burst);
-      let { open, ...times } = await timesOf(context, events);
-      const end = performance.now() + burstsMs;
-      for (const [count, share] of shares.entries()) {
-        if (count >= kills && performance.now() >= end) break;
-        const repeated = open.map((event) => context.post(event));
-        // At least one event is new: a receiver may respond to a repeated event at once, without handling it.
-        const fresh = newEvents(Math.max(1, burst - open.length));
-        const sending = fresh.map((event) => context.post(event));
-        // From the first response on, some events are done and some events are not.
-        await Promise.race(sending);
-        await waitExactly(context, Math.max(0, times.last - times.first) * share);
-        await context.restart();
-        const responses = await Promise.all([...repeated, ...sending]);
-        open = [...open, ...fresh].filter((_, index) => !isFinal(responses[index]!));
-        events.push(...fresh);
-      }
-      for (const event of open) await context.deliver(event);
-      await context.settle();
-      const effects = Map.groupBy(await context.subject.effects(), ({ id }) => id);
-      // Some effects may only be late.
-      for (const event of events.filter(({ id }) => effects.get(id)?.length !== 1)) {
-        if ((await context.judgeEffects(crash, event, 1)).length !== 1) return;
-      }
-      context.judge(crash, true, "one effect of each event", `one effect of each of ${events.length} events`);
+  killed(
+    "killed-in-burst",
+    `Killed ${kills} to ${mostBursts} times among ${burst} events at once, then again each event without a final response`,
+    burst,
+    mostBursts,
+    async ({ context, sending }, { first, last }, share) => {
+      // From the first response on, some events are done and some events are not.
+      await Promise.race(sending);
+      await waitExactly(context, Math.max(0, last - first) * share);
     },
-  },
-  scenario(
-    crash,
-    "killed-after-effect",
-    "Killed between effect and response, then the event again",
-    async (context) => {
-      for (let count = 0; count < 3; count += 1) {
-        await killedOnce(context, (event, sending) => untilEffect(context, event, sending));
-      }
-    },
-    ["restart"],
   ),
+  killed("killed-after-effect", "Killed between effect and response, then the event again", 1, 3, untilEffect),
 ];

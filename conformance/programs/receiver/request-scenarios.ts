@@ -1,18 +1,7 @@
 // Headers and requests that are unusual, incomplete or hostile.
-import type { Altered } from "./context.ts";
-import {
-  accepted,
-  accepts,
-  judgeAccepted,
-  judgeNoFault,
-  refused,
-  resigned,
-  signing,
-  type Scenario,
-  scenario,
-} from "./scenario.ts";
-import { describe, isSuccess } from "./send.ts";
-import type { Header } from "./send.ts";
+import { secondsIn, type Altered } from "./context.ts";
+import { accepted, refused, resigned, signing, type Scenario, scenario } from "./scenario.ts";
+import { isSuccess, type Header } from "./send.ts";
 import { bodyOf, type Stamp } from "./webhook.ts";
 
 const stampNames = { id: "webhook-id", timestamp: "webhook-timestamp", signature: "webhook-signature" };
@@ -46,24 +35,22 @@ const hostile: Record<string, string> = {
   "keys that change objects": '{"__proto__":{"event":"x"},"constructor":{"prototype":{"data":1}}}',
 };
 
-/** Sends a genuine event while others keep the receiver busy, and judges that it was accepted. */
-const notHeldUp = (id: string, name: string, count: number, change: (signal: AbortSignal) => Altered): Scenario =>
-  scenario(
-    "receiver.not-held-up",
-    id,
-    name,
-    async (context) => {
-      const ending = new AbortController();
-      const others = Array.from({ length: count }, () => context.post(context.event(), () => change(ending.signal)));
-      const event = context.event();
-      // Unfinished requests may also keep a receiver from reporting its effects.
-      const sent = await context.post(event).finally(() => ending.abort());
-      await Promise.allSettled(others);
-      const expected = "a 2xx response; give --serial if a proxy reads requests for the receiver in production";
-      await judgeAccepted(context, "receiver.not-held-up", event, sent, expected);
-    },
-    ["parallel"],
-  );
+/**
+ * Sends a genuine event while other requests keep the receiver busy, and judges that it was accepted.
+ * @param at how many bytes of the body of each other request arrive; undefined for all
+ */
+const notHeldUp = (id: string, name: string, count: number, at: number | undefined, change: Altered) =>
+  scenario("receiver.not-held-up", id, name, async (context) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const hold = { ...(at === undefined ? {} : { at }), until: () => promise, closes: true } as const;
+    const others = context.events(count).map((other) => context.post(other, () => ({ ...change, hold })));
+    const event = context.event();
+    // Unfinished requests may also keep a receiver from reporting its effects.
+    const sent = await context.post(event).finally(resolve);
+    await Promise.allSettled(others);
+    const expected = "a 2xx response; give --serial if a proxy reads requests for the receiver in production";
+    await context.judgeOutcome(event, sent, "accepted", expected);
+  });
 
 export const requestScenarios: Scenario[] = [
   ...stampFields.map((field) =>
@@ -112,22 +99,18 @@ export const requestScenarios: Scenario[] = [
       `doubled-${stampNames[field]}`,
       `A handled event again, with a second ${stampNames[field]}`,
       async (context) => {
-        const id = "receiver.doubled-headers";
         const event = context.event();
-        await accepts(context, id, event);
+        await context.accepts(event);
         const other = context.event();
-        const second: Stamp = {
-          ...context.stamp(other, bodyOf(other)),
-          timestamp: String(Math.floor(Date.now() / 1000) + 1),
-        };
+        const second = context.stamp(other, bodyOf(other), { timestamp: secondsIn(1) });
         const header: Header = [stampNames[field], second[field]];
         for (const isFirst of [true, false]) {
           const sent = await context.post(event, () => ({
             headers: (headers) => (isFirst ? [header, ...headers] : [...headers, header]),
           }));
-          judgeNoFault(context, id, sent);
-          await context.judgeEffects(id, event, 1, [sent]);
-          await context.judgeEffects(id, other, 0, [sent]);
+          context.judgeNoFault(sent);
+          await context.judgeEffects(event, 1, [sent]);
+          await context.judgeEffects(other, 0, [sent]);
         }
       },
     ),
@@ -137,12 +120,11 @@ export const requestScenarios: Scenario[] = [
   ]),
   ...Object.entries(otherTypes).map(([what, type], index): Scenario =>
     scenario("receiver.honest-status", `other-type-${index + 1}`, `A genuine event with ${what}`, async (context) => {
-      const id = "receiver.honest-status";
       const event = context.event();
       const sent = await context.post(event, () => ({ type }));
-      judgeNoFault(context, id, sent);
+      context.judgeNoFault(sent);
       // A response says what happened: 2xx if the event took effect, any other status if it did not.
-      await context.judgeEffects(id, event, isSuccess(sent) ? 1 : 0, [sent]);
+      await context.judgeEffects(event, isSuccess(sent) ? 1 : 0, [sent]);
     }),
   ),
   refused(
@@ -158,23 +140,25 @@ export const requestScenarios: Scenario[] = [
     async (context) => {
       for (const share of [0.5, 0.99]) {
         const event = context.event();
-        const afterMs = context.limits.pieceMs;
         const sent = await context.post(event, ({ body }) => ({
-          cut: { at: Math.floor(body.length * share), afterMs },
+          hold: {
+            at: Math.floor(body.length * share),
+            until: () => context.sleep(context.limits.pieceMs),
+            closes: true,
+          },
         }));
-        await context.judgeEffects("receiver.whole-body", event, 0, [sent]);
-        await accepts(context, "receiver.whole-body", event);
+        await context.judgeEffects(event, 0, [sent]);
+        await context.accepts(event);
       }
     },
   ),
   scenario("receiver.no-event-ignored", "no-events", "Signed bodies that are not events", async (context) => {
-    const id = "receiver.no-event-ignored";
     for (const text of noEvents) {
       const event = context.event();
       const sent = await context.post(event, (genuine) => resigned(genuine, text));
-      judgeNoFault(context, id, sent);
-      context.judge(id, sent.status !== 410, "another status than 410", describe(sent), [sent]);
-      await context.judgeEffects(id, event, 0, [sent]);
+      context.judgeNoFault(sent);
+      context.judgeStatus(sent, sent.status !== 410, "another status than 410");
+      await context.judgeEffects(event, 0, [sent]);
     }
   }),
   ...Object.entries(hostile).map(([what, body], index): Scenario =>
@@ -183,21 +167,17 @@ export const requestScenarios: Scenario[] = [
       `hostile-${index + 1}`,
       `A stranger sends ${what}, then a genuine event arrives`,
       async (context) => {
-        const id = "receiver.survives-strangers";
         const stranger = context.event();
         const sent = await context.post(stranger, () => ({ body }));
         // A receiver may close the connection instead of reading a body that is too large.
         const isTimeout = sent.failure?.startsWith("no response") ?? false;
         const isFine = sent.status === undefined ? !isTimeout : sent.status >= 400 && sent.status <= 499;
-        context.judge(id, isFine, "a 4xx response or a closed connection", describe(sent), [sent]);
-        await context.judgeEffects(id, stranger, 0, [sent]);
-        await accepts(context, id, context.event());
+        context.judgeStatus(sent, isFine, "a 4xx response or a closed connection");
+        await context.judgeEffects(stranger, 0, [sent]);
+        await context.accepts(context.event());
       },
     ),
   ),
-  notHeldUp("stalled-senders", "A genuine event while five other requests do not end", 5, (signal) => ({
-    stallAt: 10,
-    signal,
-  })),
-  notHeldUp("flood", "A genuine event among fifty forged ones at once", 50, () => ({ signature: "v1,AAAA" })),
+  notHeldUp("stalled-senders", "A genuine event while five other requests do not end", 5, 10, {}),
+  notHeldUp("flood", "A genuine event among fifty forged ones at once", 50, undefined, { signature: "v1,AAAA" }),
 ];

@@ -1,10 +1,8 @@
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { book, soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
 import { brokenReceivers } from "../../broken/receivers/broken.ts";
+import { listen } from "../../model/server.ts";
 import { renderJson } from "../../report/json.ts";
 import { repeatOf } from "../../report/repeat.ts";
 import { CannotRun, exitCodeOf, type Report } from "../../results.ts";
@@ -23,16 +21,6 @@ async function receiverWith(pieces: Partial<Pieces> = {}): Promise<Subject> {
   const { subject, stop } = await startReceiver([secret], pieces);
   closers.push(stop);
   return subject;
-}
-
-async function serving(handle: RequestListener): Promise<string> {
-  const server = createServer(handle).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  closers.push(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
 const run = (subject: Subject, options: Partial<ReceiverRun> = {}): Promise<Report> =>
@@ -125,7 +113,8 @@ test("an effect that comes after the response is found at the end of the run", a
 });
 
 test("a receiver that does not respond, or a probe that fails, ends the run with an error", async () => {
-  const url = await serving(() => undefined);
+  const { url, stop } = await listen(async () => undefined);
+  closers.push(stop);
   const silent = await run({ url, effects: async () => [] }, { limits: { ...limits, timeoutMs: 50 } });
   expect(silent.errors).toEqual([`The receiver did not respond to 3 requests in a row. Is it running at ${url}?`]);
   expect(exitCodeOf(silent)).toBe(1);
@@ -133,32 +122,6 @@ test("a receiver that does not respond, or a probe that fails, ends the run with
   const failing = await run({ url: receiver.url, effects: effectsFromCommand("exit 1", process.env) });
   expect(failing).toMatchObject({ verdict: "error", errors: [expect.stringContaining("--effects-command failed")] });
   expect(exitCodeOf(failing)).toBe(2);
-});
-
-test("requests that a kill left without a response do not end the run", async () => {
-  const effects = new Map<string, { id: string }>();
-  const burst = Promise.withResolvers<void>();
-  let arrived = 0;
-  let isRestarted = false;
-  // It responds to a whole burst, and then to one request of the next burst before it is killed. The other requests
-  // wait, as in the queue of a slow server.
-  const url = await serving(({ headers }, response) => {
-    if ((arrived += 1) === 32) burst.resolve();
-    if (!isRestarted && arrived > 17) return;
-    const id = String(headers["webhook-id"]);
-    effects.set(id, { id });
-    response.writeHead(204).end();
-  });
-  const report = await run(
-    {
-      url,
-      effects: async () => [...effects.values()],
-      restart: { kill: () => burst.promise, start: async () => void (isRestarted = true) },
-    },
-    { limits: { ...limits, timeoutMs: 500 }, scenarios: ["killed-in-burst"] },
-  );
-  expect(report.errors).toEqual([]);
-  expect(resultOf(report, "receiver.survives-crash").checks.map(({ verdict }) => verdict)).toEqual(["pass"]);
 });
 
 test("reports contain neither the secret nor a signature", async () => {

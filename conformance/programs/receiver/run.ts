@@ -40,45 +40,31 @@ const has: Record<Need, (run: Settings) => boolean> = {
   parallel: ({ isSerial }) => !isSerial,
 };
 
-const timed = async (work: () => Promise<void>): Promise<number> => {
-  const start = performance.now();
-  await work();
-  return Math.round(performance.now() - start);
-};
-
 /** Runs one scenario. Its errors are recorded, but an unusable probe or receiver ends the run. */
 async function runScenario(run: ReceiverRun, scenario: Scenario, shared: Shared): Promise<ScenarioRun> {
-  const { id, name, ids, needs = [] } = scenario;
-  const selectFlags = ["--scenario", id];
-  const unmet = needs.find((need) => !has[need](run));
+  const unmet = scenario.needs?.find((need) => !has[need](run));
   if (unmet !== undefined) {
-    const notApplicable = Object.fromEntries(ids.map((each) => [each, lacking[unmet]]));
-    return { name, ids, findings: [], notApplicable, durationMs: 0, selectFlags };
+    return { findings: [], notApplicable: Object.fromEntries(scenario.ids.map((id) => [id, lacking[unmet]])) };
   }
-  const context = new Context(run, shared, id);
+  const context = new Context(run, shared, scenario);
   const { findings, notApplicable, exchanges } = context;
   let thrown: unknown;
-  const durationMs = await timed(() => scenario.run(context).catch((error: unknown) => void (thrown = error)));
+  await scenario.run(context).catch((error: unknown) => void (thrown = error));
   if (thrown instanceof CannotRun) throw thrown;
   // A failure is reported even if the rest of the requirement could not be judged.
   for (const finding of findings) if (!finding.ok) delete notApplicable[finding.id];
-  const found = { findings, notApplicable, exchanges };
-  return { name, ids, ...found, durationMs, selectFlags, ...(thrown === undefined ? {} : { thrown }) };
+  return { findings, notApplicable, exchanges, ...(thrown === undefined ? {} : { thrown }) };
 }
 
 /** Judges the effects of all events again, because a receiver may act after it has responded. */
-async function judgeEnd({ subject }: Settings, { expectations }: Shared): Promise<ScenarioRun> {
-  const findings: Finding[] = [];
-  const durationMs = await timed(async () => {
-    const counts = Map.groupBy(await subject.effects(), ({ id }) => id);
-    for (const { requirement, event, wanted } of expectations.values()) {
-      const found = counts.get(event.id)?.length ?? 0;
-      const texts = { expected: countText(wanted), actual: countText(found) };
-      findings.push({ id: requirement, ok: found === wanted, ...texts, exchanges: [] });
-    }
+async function judgeEnd({ subject }: Settings, { expectations }: Shared) {
+  const counts = Map.groupBy(await subject.effects(), ({ id }) => id);
+  const findings = [...expectations.values()].map(({ requirement, event, wanted }): Finding => {
+    const found = counts.get(event.id)?.length ?? 0;
+    const texts = { expected: countText(wanted), actual: countText(found) };
+    return { id: requirement, ok: found === wanted, ...texts, exchanges: [] };
   });
-  const ids = [...new Set(findings.map(({ id }) => id))];
-  return { name: "The effects at the end of the run", ids, findings, durationMs, selectFlags: [] };
+  return { name: "The effects at the end of the run", ids: [...new Set(findings.map(({ id }) => id))], findings };
 }
 
 /** Judges a receiver and returns the report. */

@@ -1,6 +1,6 @@
 // Events that are forged, altered or stale, and genuine events with unusual signatures.
-import type { Altered, Change, Genuine } from "./context.ts";
-import { accepted, accepts, refused, resigned, signing, type Scenario, scenario } from "./scenario.ts";
+import { secondsIn, type Altered, type Change, type Genuine } from "./context.ts";
+import { accepted, refused, resigned, signing, type Scenario, scenario } from "./scenario.ts";
 import { describe } from "./send.ts";
 import { bodyOf, keyOf, macOf, type Event } from "./webhook.ts";
 
@@ -47,7 +47,7 @@ const droppedBytes: Record<string, (body: Buffer) => Buffer> = {
 const signedAt =
   (offset: number): Change =>
   (genuine) =>
-    signing(genuine, { timestamp: String(Number(genuine.timestamp) + offset) });
+    signing(genuine, { timestamp: secondsIn(offset) });
 
 /** Sends another body under the signature of the genuine body. */
 const withBody =
@@ -204,9 +204,8 @@ export const signatureScenarios: Scenario[] = [
     [0, 1].map(
       (index) =>
         ({ context, event, body }) =>
-          context.stamp(event, body, 0, context.secrets[index]),
+          context.stamp(event, body, { secret: context.secrets[index] }),
     ),
-    { needs: ["old-secret"] },
   ),
   scenario(
     "receiver.forgery-blocks-nothing",
@@ -215,7 +214,7 @@ export const signatureScenarios: Scenario[] = [
     async (context) => {
       const event = context.event();
       await context.post(event, () => ({ signature: forged }));
-      await accepts(context, "receiver.forgery-blocks-nothing", event);
+      await context.accepts(event);
     },
   ),
   scenario(
@@ -225,7 +224,7 @@ export const signatureScenarios: Scenario[] = [
     async (context) => {
       for (const change of [(): Altered => ({ signature: forged }), signedAt(-hour)]) {
         const sent = await context.post(context.event(), change);
-        context.judge("receiver.never-gone", sent.status !== 410, "another status than 410", describe(sent), [sent]);
+        context.judgeStatus(sent, sent.status !== 410, "another status than 410");
       }
     },
   ),
@@ -245,7 +244,7 @@ export const signatureScenarios: Scenario[] = [
         const isSilent = !texts.some((text) => response.includes(text));
         const expected = "a response without the secret and the valid signature";
         const actual = isSilent ? describe(sent) : "it contains one of them";
-        context.judge("receiver.leaks-nothing", isSilent, expected, actual, [sent]);
+        context.judge(isSilent, expected, actual, [sent]);
       }
     },
   ),

@@ -52,18 +52,6 @@ function parseEffects(source: string, text: string): Effect[] {
   throw new CannotRun(`${source} must give ${wanted}: one entry for each effect, each with the event's id.`);
 }
 
-/** Reads a body, which fetch has decompressed. @throws CannotRun if it is too large */
-async function textOf(source: string, { body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (body ?? []) as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > largestList) throw new CannotRun(`${source} responded with more than ${largestList} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
 /** Returns a probe that asks a URL. */
 export function effectsFromUrl(url: string): Subject["effects"] {
   return async () => {
@@ -78,9 +66,8 @@ export function effectsFromUrl(url: string): Subject["effects"] {
         throw new CannotRun(
           `${source} responded with a redirect (${response.status}). Give the URL to which it leads.`,
         );
-      const text = await textOf(source, response);
       if (response.status !== 200) throw new CannotRun(`${source} responded with ${response.status} instead of 200.`);
-      return parseEffects(source, text);
+      return parseEffects(source, await response.text());
     } catch (error) {
       if (error instanceof CannotRun) throw error;
       const { message, cause } = error as Error;
@@ -132,33 +119,23 @@ async function isListening({ host, port }: Address): Promise<boolean> {
   }
 }
 
-/** Starts a shell command, and keeps the end of what it prints to stderr. */
-function start(command: string, env: NodeJS.ProcessEnv) {
-  const { child, ended, signal } = startGroup(command, env);
-  let errors = "";
-  child.stdin.end();
-  child.stdout.resume();
-  child.stderr.on("data", (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-quotedLength)));
-  return {
-    child,
-    errors: () => errors.trim(),
-    /** Ends the group. Kills it if the signal does not end it in time. */
-    async stop(name: NodeJS.Signals) {
-      signal(name);
-      if (name !== "SIGKILL") await Promise.race([ended, sleep(stopMs)]);
-      signal("SIGKILL");
-      await ended;
-    },
-  };
+type Started = ReturnType<typeof startGroup>;
+
+/** Ends a command. Kills it if the signal does not end it in time. */
+async function stop(started: Started | undefined, name: NodeJS.Signals) {
+  started?.signal(name);
+  if (name !== "SIGKILL") await Promise.race([started?.ended, sleep(stopMs)]);
+  started?.signal("SIGKILL");
+  await started?.ended;
 }
 
 /** Waits until the condition holds. @throws CannotRun if the command ends before, or the time is over */
-async function until(started: ReturnType<typeof start>, holds: () => Promise<boolean>, what: string) {
+async function until({ output, isRunning }: Started, holds: () => Promise<boolean>, what: string) {
   const end = performance.now() + startMs;
   while (!(await holds())) {
-    const why = started.errors() === "" ? "" : ` It printed: ${started.errors()}`;
-    if (started.child.exitCode !== null || started.child.signalCode !== null)
-      throw new CannotRun(`${what} has ended.${why}`);
+    const printed = output.stderr.trim().slice(-quotedLength);
+    const why = printed === "" ? "" : ` It printed: ${printed}`;
+    if (!isRunning()) throw new CannotRun(`${what} has ended.${why}`);
     if (performance.now() > end) throw new CannotRun(`${what} did not do so within ${startMs / 1000} s.${why}`);
     await sleep(pollMs);
   }
@@ -174,14 +151,14 @@ export async function startSubject(
   if (await isListening(address)) {
     throw new CannotRun(`Something listens at ${url} already. Stop it, because --command starts the receiver itself.`);
   }
-  let running: ReturnType<typeof start> | undefined;
+  let running: Started | undefined;
   const restart = {
     async start() {
-      running = start(command, { ...env, PORT: String(address.port) });
+      running = startGroup(command, { ...env, PORT: String(address.port) });
       await until(running, () => isListening(address), `The receiver of --command must listen at ${url} (PORT), but`);
     },
     async kill() {
-      await running?.stop("SIGKILL");
+      await stop(running, "SIGKILL");
       // The socket of a killed process can accept a connection for a moment, and would be taken for the socket of the
       // next start.
       const end = performance.now() + startMs;
@@ -199,15 +176,14 @@ export async function startSubject(
 
 /** Returns an outage that lasts as long as a command runs. */
 export function outageOf(command: string, env: NodeJS.ProcessEnv): NonNullable<Subject["outage"]> {
-  let running: ReturnType<typeof start> | undefined;
+  let running: Started | undefined;
   return {
     async begin() {
-      running = start(command, env);
-      let hasPrinted = false;
-      running.child.stdout.once("data", () => (hasPrinted = true));
+      const started = startGroup(command, env);
+      running = started;
       const what = "--outage-command must print a line once effects fail and run until it is stopped, but";
-      await until(running, async () => hasPrinted, what);
+      await until(started, async () => started.output.stdout !== "", what);
     },
-    end: async () => running?.stop("SIGTERM"),
+    end: () => stop(running, "SIGTERM"),
   };
 }

@@ -84,7 +84,7 @@ const invalid = ({ target: { merchant } }: Context): [query: string, status: num
 ];
 
 export const checks: readonly Check[] = [
-  judges("lists.newest-first", { pays: 3, needs }, async (context, id) => {
+  judges(["lists.newest-first", "lists.pages"], { pays: 4, needs }, async (context, id) => {
     for (const kind of kinds) {
       const oldest = await make(context, kind);
       const all = [await make(context, kind, "failed"), oldest];
@@ -92,41 +92,32 @@ export const checks: readonly Check[] = [
       const response = await get(context, `/v1/${kind}?${since(oldest)}`);
       const expected = `the three newest ${kind}, newest first, each equal to the record from verify`;
       context.judge(id, equal(listed(response), all), expected, response);
-    }
-  }),
-  judges("lists.pages", { pays: 4, needs }, async (context, id) => {
-    for (const kind of kinds) {
-      const oldest = await make(context, kind);
-      const middle = await make(context, kind);
-      const all = [await make(context, kind), middle, oldest].map(({ reference }) => reference);
       const path = `/v1/${kind}?limit=1&${since(oldest)}`;
       const { seen, responses, actual } = await follow(context, path, () => make(context, kind));
-      const expected = `three pages with one record each, although a fourth of the ${kind} was created meanwhile`;
-      context.judge(id, equal(seen, all) && responses.length === all.length, expected, actual, responses);
+      const references = all.map(({ reference }) => reference);
+      const isPaged = equal(seen, references) && responses.length === all.length;
+      const paged = `three pages with one record each, although a fourth of the ${kind} was created meanwhile`;
+      context.judge("lists.pages", isPaged, paged, actual, responses);
     }
   }),
-  judges(
-    "lists.pages",
-    { name: "Pages have no gap in a millisecond", pays: rounds * (1 + simultaneous), needs },
-    async (context, id) => {
-      // In most runs, earlier checks have created such records.
-      let found = await coinciding(context);
-      for (let round = 0; (found?.same.length ?? 0) < 2 && round < rounds; round += 1) {
-        await make(context, "disbursements");
-        const body = () => disbursementBody(context, { phoneNumber: forcing("001") });
-        await atOnce(context, Array.from({ length: simultaneous }, body));
-        found = await coinciding(context);
-      }
-      given(found, "a list with the disbursements that were created", context.responses.at(-1)!);
-      const [newest, oldest] = [found.same[0]!, found.older[0]!];
-      const next = new Date(Date.parse(newest.createdAt) + 1).toISOString();
-      const path = `/v1/disbursements?limit=1&${since(oldest)}&createdBefore=${encodeURIComponent(next)}`;
-      const { seen, responses, actual } = await follow(context, path);
-      const all = [...found.same, ...found.older].map(({ reference }) => reference);
-      const expected = "each record of a millisecond once, and each of the next older ones";
-      context.judge(id, equal(seen.toSorted(), all.toSorted()), expected, actual, responses);
-    },
-  ),
+  judges("lists.pages", { pays: rounds * (1 + simultaneous), needs }, async (context, id) => {
+    // In most runs, earlier checks have created such records.
+    let found = await coinciding(context);
+    for (let round = 0; (found?.same.length ?? 0) < 2 && round < rounds; round += 1) {
+      await make(context, "disbursements");
+      const body = () => disbursementBody(context, { phoneNumber: forcing("001") });
+      await atOnce(context, Array.from({ length: simultaneous }, body));
+      found = await coinciding(context);
+    }
+    given(found, "a list with the disbursements that were created", context.responses.at(-1)!);
+    const [newest, oldest] = [found.same[0]!, found.older[0]!];
+    const next = new Date(Date.parse(newest.createdAt) + 1).toISOString();
+    const path = `/v1/disbursements?limit=1&${since(oldest)}&createdBefore=${encodeURIComponent(next)}`;
+    const { seen, responses, actual } = await follow(context, path);
+    const all = [...found.same, ...found.older].map(({ reference }) => reference);
+    const expected = "each record of a millisecond once, and each of the next older ones";
+    context.judge(id, equal(seen.toSorted(), all.toSorted()), expected, actual, responses);
+  }),
   judges("lists.filters", { pays: 2, needs }, async (context, id) => {
     for (const kind of kinds) {
       const older = await make(context, kind, "failed");

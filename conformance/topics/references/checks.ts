@@ -146,14 +146,16 @@ export const checks = [
     async (context, id) => {
       const { records, uncertain, refusals } = context.facts;
       const used = new Set([...records, ...uncertain].map(({ sent }) => textOf(sent["reference"])));
-      const own = refusals.filter(({ request: { path, method }, key, sent: { reference } }) => {
+      const own = refusals.filter(({ response: { request }, key, sent: { reference } }) => {
+        const { path, method } = request;
         const isCreate = method === "POST" && path === "/v1/disbursements" && key === "own";
         const isText = typeof reference === "string" && reference.isWellFormed();
         return isCreate && isText && context.target.merchant.referenceIn(reference);
       });
-      const wrong = own.filter(({ status, sent }) => status === 409 && !used.has(textOf(sent["reference"])));
+      const wrong = own.filter(({ response, sent }) => response.status === 409 && !used.has(textOf(sent["reference"])));
       const faults = wrong.map(({ sent: { reference }, response }) => {
-        const limited = own.find(({ status, sent }) => status === 429 && sent["reference"] === reference)?.response;
+        const again = own.filter(({ sent }) => sent["reference"] === reference).map((attempt) => attempt.response);
+        const limited = again.find(({ status }) => status === 429);
         return limited
           ? { actual: `${describeResponse(limited)}; the same request then got 409`, evidence: limited }
           : { actual: describeResponse(response), evidence: response };

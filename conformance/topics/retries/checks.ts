@@ -90,11 +90,7 @@ export const checks: readonly Check[] = [
     await expectSteps(context, id, box, [30, 2]);
     expectAttempts(context, id, elsewhere, 0, "at the redirect target");
   }),
-  judges("retries.gone-ends", { pays: 1, needs }, async (context, id) => {
-    const made = await delivered(context, respondWith(410));
-    await advance(context, 2 * 86_400);
-    await expectDelivery(context, id, made, [410], "ended");
-  }),
+  nextAttempt("retries.gone-ends", [() => respondWith(410), [2 * 86_400, 1]]),
   nextAttempt(
     "retries.retry-after",
     [retryAfter(429, 600), [400, 1], [400, 2]],
@@ -147,15 +143,12 @@ export const checks: readonly Check[] = [
     await expectSteps(context, judged, box, [30, 4]);
   }),
   judges("retries.apart", { pays: 2, needs }, async (context, id) => {
-    const held = Promise.withResolvers<void>();
-    const slow = await delivered(context, (response, attempt) => {
-      if (attempt > 1) response.writeHead(204).end();
-      else void held.promise.then(() => response.writeHead(500).end());
-    });
+    const { reply, release } = holding([500, 204]);
+    const slow = await delivered(context, reply);
     const quick = await delivered(context, respondWith(204));
     const isRecorded = async () => (await deliveryOf(context, quick.reference)).delivery["status"] === "delivered";
     await eventually(context, isRecorded, 2000, 50);
-    held.resolve();
+    release();
     await advance(context, 30);
     await expectDelivery(context, id, slow, [500, 204], "delivered");
   }),

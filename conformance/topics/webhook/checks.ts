@@ -98,6 +98,8 @@ const headerNames = ({ headers }: Notification) =>
     .filter((name) => !transport.test(name))
     .toSorted();
 
+const ofCheckouts = ["webhook.checkout-outcome", "checkout.states"] as const;
+
 export const checks: readonly Check[] = [
   judges(
     ["webhook.disbursement-success", "webhook.truth", "webhook.event-names", "webhook.payload", "webhook.headers"],
@@ -118,23 +120,19 @@ export const checks: readonly Check[] = [
       yield* judgeOutcome(context, "webhook.disbursement-failure", failingRecipient, "failed");
     },
   ),
-  judges(
-    ["webhook.checkout-outcome", "checkout.states"],
-    { needs: ["receiver", "finish-or-person"] },
-    async (context) => {
-      const seen: Record<string, unknown[]> = {};
-      for (const outcome of ["success", "failed", "cancelled"]) {
-        const box = mailbox(context);
-        const created = await startCheckout(context, checkoutBody(context, { webhookURL: box.url }));
-        if (!(await ended(context, created, outcome))) continue;
-        const expected = `a notification for a checkout finished as ${outcome}`;
-        await expectArrival(context, "webhook.checkout-outcome", box, expected);
-        seen[outcome] = [dataOf(created)["status"], await checkoutStatus(context, created)];
-      }
-      if (Object.keys(seen).length > 0) context.observe("checkout.states", "statuses by outcome", seen);
-      else noneEnded(context, ["webhook.checkout-outcome", "checkout.states"]);
-    },
-  ),
+  judges(ofCheckouts, { needs: ["receiver", "finish-or-person"] }, async (context, id) => {
+    const seen: Record<string, unknown[]> = {};
+    for (const outcome of ["success", "failed", "cancelled"]) {
+      const box = mailbox(context);
+      const created = await startCheckout(context, checkoutBody(context, { webhookURL: box.url }));
+      if (!(await ended(context, created, outcome))) continue;
+      const expected = `a notification for a checkout finished as ${outcome}`;
+      await expectArrival(context, id, box, expected);
+      seen[outcome] = [dataOf(created)["status"], await checkoutStatus(context, created)];
+    }
+    if (Object.keys(seen).length > 0) context.observe("checkout.states", "statuses by outcome", seen);
+    else noneEnded(context, ofCheckouts);
+  }),
   judges("webhook.retries", { pays: 1, alone: true, needs: ["receiver"] }, async function* (context, id) {
     const box = mailbox(context, respondWith(500));
     const { reference } = await paid(context, { webhookURL: box.url });
