@@ -37,69 +37,38 @@ const above = (most: number) => (fields: Fields) => Number(fields["amount"]) > m
 
 const text = (value: unknown) => (typeof value === "string" ? value : "");
 
-/** For each limit a target that has it, and what shows that another target does not have it. */
-const everyLimit: [declared: Declaration, refuses: Refuses, evidence: string][] = [
-  [{ largestAmount: 50_000 }, above(50_000), "amount 50001 → 200"],
-  [{ smallestAmount: 50 }, ({ amount }) => Number(amount) < 50, "amount 49 → 200"],
-  [{ longestReference: 30 }, ({ reference }) => [...text(reference)].length > 30, "a reference of 31 characters → 200"],
-  [
-    { referenceCharacters: "A-Za-z0-9-" },
-    ({ reference }) => !/^[A-Za-z0-9-]*$/.test(text(reference)),
-    "the target accepts more: reference",
-  ],
-  [
-    { longestReferenceBytes: 41 },
-    ({ reference }) => Buffer.byteLength(text(reference)) > 41,
-    "a reference of 42 bytes → 200",
-  ],
-  [
-    { referenceEnds: "A-Za-z0-9" },
-    ({ reference = "a" }) => !/^[a-z0-9](.*[a-z0-9])?$/isu.test(text(reference)),
-    "the target accepts more: reference",
-  ],
-  [
-    { largestCheckout: 500_000 },
-    ({ amount }, path) => path === "/v1/checkouts" && Number(amount) > 500_000,
-    "a checkout with amount 500001 → 200",
-  ],
-  [
-    { largestByCurrency: { KES: 50_000 } },
-    ({ amount, currency }) => currency === "KES" && Number(amount) > 50_000,
-    "amount 50001 in KES → 200",
-  ],
-  [{ countries: ["CI", "GH"] }, ({ country }) => !["CI", "GH"].includes(text(country)), "the target accepts more: "],
-  [{ currencies: ["XOF"] }, ({ currency }) => currency !== "XOF", "the target accepts more: "],
-  [
-    { numberRanges: ["225703"] },
-    ({ phoneNumber = "225703" }) => !text(phoneNumber).startsWith("225703"),
-    "shares 3 leading digits with --recipient → 200",
-  ],
-  [
-    { httpsWebhooks: true },
-    ({ webhookURL }) => text(webhookURL).startsWith("http:"),
-    "webhookURL http://merchant.example/hooks → 200",
-  ],
+/** For each limit a target that has it. */
+const everyLimit: [declared: Declaration, refuses: Refuses][] = [
+  [{ largestAmount: 50_000 }, above(50_000)],
+  [{ smallestAmount: 50 }, ({ amount }) => Number(amount) < 50],
+  [{ longestReference: 30 }, ({ reference }) => [...text(reference)].length > 30],
+  [{ referenceCharacters: "A-Za-z0-9-" }, ({ reference }) => !/^[A-Za-z0-9-]*$/.test(text(reference))],
+  [{ longestReferenceBytes: 41 }, ({ reference }) => Buffer.byteLength(text(reference)) > 41],
+  [{ referenceEnds: "A-Za-z0-9" }, ({ reference = "a" }) => !/^[a-z0-9](.*[a-z0-9])?$/isu.test(text(reference))],
+  [{ largestCheckout: 500_000 }, ({ amount }, path) => path === "/v1/checkouts" && Number(amount) > 500_000],
+  [{ largestByCurrency: { KES: 50_000 } }, ({ amount, currency }) => currency === "KES" && Number(amount) > 50_000],
+  [{ countries: ["CI", "GH"] }, ({ country }) => !["CI", "GH"].includes(text(country))],
+  [{ currencies: ["XOF"] }, ({ currency }) => currency !== "XOF"],
+  [{ numberRanges: ["225703"] }, ({ phoneNumber = "225703" }) => !text(phoneNumber).startsWith("225703")],
+  [{ httpsWebhooks: true }, ({ webhookURL }) => text(webhookURL).startsWith("http:")],
 ];
 
-test.each(everyLimit)("%j is proved if it was declared, and stops the run if it does not exist", async (...limit) => {
-  const [declared, refuses, evidence] = limit;
-  const [field] = Object.keys(declared) as [keyof Declaration];
-  const { limits, outcome, target } = await find(refuses, { declared });
-  expect(outcome).toMatchObject({ findings: { [field]: { text: "Declared and proved." } } });
-  expect([limits.all[field], target.ledger.stopped]).toEqual([declared[field], undefined]);
-  const free = await find(() => false, { declared });
-  const { stopped } = free.target.ledger;
-  expect(free.limits.disproof).toBe(stopped);
-  for (const part of [`--declare: ${field}: `, evidence]) expect(stopped).toContain(part);
-});
+test.each(everyLimit)(
+  "%j is proved if it was declared, and stops the run if it does not exist",
+  async (declared, refuses) => {
+    const [field] = Object.keys(declared) as [keyof Declaration];
+    const { limits, outcome, target } = await find(refuses, { declared });
+    expect(outcome).toMatchObject({ findings: { [field]: { text: "Declared and proved." } } });
+    expect([limits.all[field], target.ledger.stopped]).toEqual([declared[field], undefined]);
+    const free = await find(() => false, { declared });
+    const { stopped } = free.target.ledger;
+    expect(free.limits.disproof).toBe(stopped);
+    expect(stopped).toMatch(new RegExp(`--declare: ${field}: .* the target accepts more: .* → 200`));
+  },
+);
 
 test.each<[what: string, Refuses, Declaration, Over?]>([
-  [
-    "a round amount below the limit, with one payout of real money",
-    above(1_234_567),
-    { largestAmount: 1_000_000 },
-    { safe: false },
-  ],
+  ["a round limit with one payout of real money", above(1_234_567), { largestAmount: 1_000_000 }, { safe: false }],
   ["no limit, if an ordinary reference is refused", ({ reference }) => text(reference).length > 19, {}],
   ["no limit, if capital letters are refused", ({ reference }) => /[A-Z]/.test(text(reference)), {}],
   ["no limit, if webhooks are refused", ({ webhookURL }) => webhookURL !== undefined, {}],

@@ -1,5 +1,6 @@
 // Finds and proves the limits of a target before anything is judged (D45), with payouts whose values a deployment may
 // refuse. A run starts with this, and `certify init` writes the result to certify.yaml.
+import { CouldNotJudge } from "../check.ts";
 import { homeOf, fieldsFor } from "../generate/countries.ts";
 import { createRandom, shuffled } from "../generate/random.ts";
 import { allowsMadeUpNumbers, defaultRecipients, type CheckOptions } from "../run-options.ts";
@@ -17,9 +18,6 @@ type Limit = (typeof provable)[number];
 
 /** A request that was sent to find or prove a limit. */
 type Attempt = { fields: Fields; response: TargetResponse; recordedNothing?: boolean };
-
-/** Thrown if the target refuses an ordinary payout, so that no limit can be searched for. */
-export class NothingToTry extends Error {}
 
 /** Thrown if an ordinary payout is refused after others were accepted. */
 class Throttled extends Error {}
@@ -111,7 +109,7 @@ async function createTrials(
   }
   if (!isAccepted(first)) {
     const why = target.redact(describeResponse(first));
-    throw new NothingToTry(`the target refuses an ordinary payout: ${why}. Give a --recipient PHONE that it serves.`);
+    throw new CouldNotJudge(`the target refuses an ordinary payout: ${why}. Give a --recipient PHONE that it serves.`);
   }
   let reads = 0;
   async function read(paid: TargetResponse) {
@@ -202,7 +200,7 @@ async function createTrials(
   return { trialOf, race };
 }
 
-/** Finds the limits of the target and proves the declared ones. @throws NothingToTry, RunStopped */
+/** Finds the limits of the target and proves the declared ones. @throws CouldNotJudge, RunStopped */
 export async function findLimits(options: CheckOptions, deps: Deps) {
   const { target, limits } = deps;
   let limited = 0;
@@ -221,6 +219,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
 
   async function tryLimit(limit: Limit): Promise<Finding> {
     const { field, note = "", needless, needsSafety } = limit;
+    if (throttled !== undefined) return { text: throttledText };
     const { search, attempts, whyUnproved, whyFalse } = trials.trialOf(limit);
     if (needsSafety && !search.safe)
       return { text: "Not tried, because made-up phone numbers are only used on a sandbox." };
@@ -274,19 +273,19 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     }
   }
 
-  for (const limit of provable) {
-    try {
-      findings[limit.field] = throttled === undefined ? await tryLimit(limit) : { text: throttledText };
-    } catch (error) {
-      if (error instanceof Throttled) {
-        throttled = `after ${target.budget.payouts} payouts, the target refused an ordinary payout.`;
-        findings[limit.field] = { text: throttledText };
-      } else if (error instanceof BudgetExceeded) {
-        findings[limit.field] = { text: `Not tried: ${error.message} (--max-payouts, --max-total).` };
-        if (limits.declared[limit.field] !== undefined) unproved.push(limit.field);
-      } else throw error;
+  /** Returns why a limit was not tried. */
+  function notTried({ field }: Limit, error: unknown): Finding {
+    if (error instanceof Throttled) {
+      throttled = `after ${target.budget.payouts} payouts, the target refused an ordinary payout.`;
+      return { text: throttledText };
     }
+    if (!(error instanceof BudgetExceeded)) throw error;
+    if (limits.declared[field] !== undefined) unproved.push(field);
+    return { text: `Not tried: ${error.message} (--max-payouts, --max-total).` };
   }
+
+  for (const limit of provable)
+    findings[limit.field] = await tryLimit(limit).catch((error: unknown) => notTried(limit, error));
   await proveVelocity().catch((error: unknown) => {
     if (!(error instanceof BudgetExceeded)) throw error;
     unproved.push("velocity");

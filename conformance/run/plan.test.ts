@@ -74,13 +74,6 @@ test("the default budget covers a run against a sandbox on this machine", () => 
 test.each<[string, readonly Check[], Partial<RunOptions>, expected: RegExp, not: RegExp]>([
   ["the worst case, but not the recipient", [paying, extended], {}, /at most 3 payouts .* 400 to \*{10}473/, /2257038/],
   ["nothing about money if none is moved", [looking, refused], sandbox, /Target/, /Money|forward/],
-  [
-    "too few payouts",
-    [paying],
-    { maxPayouts: 1 },
-    /too small for 1 check \(create\.accepted\), .*--max-payouts 2/,
-    /^$/,
-  ],
   ["what a check leaves", [rotating], { ...sandbox, secondKey: "k" }, /forward.*\n +A secret is rotated\./, /by weeks/],
   ["no change to a target that is no sandbox", [paying, rotating], { secondKey: "k" }, /Money/, /forward|rotated/],
   ["the amounts beyond a budget", allChecks, { maxTotal: 5e7 }, /Amounts above 167,772\.17 are not tried/, /^$/],

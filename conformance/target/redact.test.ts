@@ -1,13 +1,9 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
 import { fieldsOf } from "../broken/calls.ts";
 import { responses } from "../broken/changes.ts";
 import { withBody } from "../broken/replies.ts";
 import { alteredKeys } from "../generate/bypasses.ts";
-import { startCertify } from "../testing/command-line.ts";
+import { runCertify } from "../testing/command-line.ts";
 import { startSoundTarget } from "../testing/sound-target.ts";
 import { hiddenIn, createRedactor, redactHeaders } from "./redact.ts";
 
@@ -61,9 +57,8 @@ describe("the redactor", () => {
 
 describe("a run against a target that returns the key", () => {
   /** What the run printed, and the files of its report. */
-  const texts: Record<string, string> = {};
+  let texts: Record<string, string>;
   beforeAll(async () => {
-    const folder = await mkdtemp(join(tmpdir(), "certify-redact-"));
     const target = await startSoundTarget({
       key,
       environment: "sandbox",
@@ -76,24 +71,15 @@ describe("a run against a target that returns the key", () => {
     });
     const only =
       "auth.create-needs-key,auth.verify-refuses-wrong-key,auth.whole-key-compared,auth.key-only-in-header,access.record-hidden-after-owner,refused.unauthenticated-leaves-nothing,verify.unknown-404,checkout.response-body";
-    const args = ["--base-url", target.url, "--report", folder, "--effects", "money", "--yes", "--only", only];
-    const { output } = await startCertify([...args, "--linger", "0"], { env: { API_KEY: key } }).ended;
-    texts["the output"] = output;
-    for (const file of await readdir(folder)) {
-      const content = await readFile(join(folder, file));
-      texts[file] = String(file.endsWith(".gz") ? gunzipSync(content) : content);
-    }
+    const { output, files } = await runCertify(target, ["--effects", "money", "--only", only]);
+    texts = { output, ...files };
     await target.stop();
-    await rm(folder, { recursive: true });
-  });
-
-  test("writes each file, and hides the key in it", () => {
-    const files = ["report.json", "report.html", "junit.xml", "exchanges.jsonl.gz"];
-    expect(Object.keys(texts)).toEqual(expect.arrayContaining(files));
-    expect(texts["report.json"]).toContain("[redacted]");
   });
 
   test.each(Object.entries(forms))("writes it in no file, and does not print it: %s", (_, form) => {
+    const files = ["report.json", "report.html", "junit.xml", "exchanges.jsonl.gz"];
+    expect(Object.keys(texts)).toEqual(expect.arrayContaining(files));
+    expect(texts["report.json"]).toContain("[redacted]");
     // Files encode quotes and backslashes in their own ways, which leave the rest of a form unchanged.
     const written = [form, JSON.stringify(form).slice(1, -1)];
     for (const [file, text] of Object.entries(texts))

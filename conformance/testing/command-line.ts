@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import type { Report } from "../results.ts";
 
 const { PATH, NODE_COMPILE_CACHE } = process.env;
@@ -61,7 +62,10 @@ export async function runCertify(
     const { child, ended } = startCertify(all, { env: { API_KEY: key, ...env }, onOutput });
     const result = await ended;
     const names = await readdir(folder);
-    const texts = await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), "utf8")]));
+    const textOf = (name: string, content: Buffer) => String(name.endsWith(".gz") ? gunzipSync(content) : content);
+    const texts = await Promise.all(
+      names.map(async (name) => [name, textOf(name, await readFile(join(folder, name)))]),
+    );
     return { ...result, report: await reportIn(folder), files: Object.fromEntries(texts) as Record<string, string> };
   } finally {
     await rm(folder, { recursive: true, force: true });
