@@ -145,18 +145,14 @@ table("in two attempts", { retry: { tries: 2 } }, [
   ["an unreachable service follows", [refusal(500), connectionRefused(), list()], unknown("ConnectionError")],
 ]);
 
-test.each([
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "CERT_HAS_EXPIRED",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-  "ERR_TLS_CERT_ALTNAME_INVALID",
-])("the certificate error %s ends a create at once, and is named", async (code) => {
-  const { error, sent } = await create([failed({ code })]);
-  expect(error.message).toBe(`Connection to https://pay.example failed: fetch failed, no, ${code}.`);
-  expect(sent).toHaveLength(1);
-});
+test.each(["SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE", "ERR_TLS_CERT_ALTNAME_INVALID"])(
+  "the certificate error %s ends a create at once, and is named",
+  async (code) => {
+    const { error, sent } = await create([failed({ code })]);
+    expect(error.message).toBe(`Connection to https://pay.example failed: fetch failed, no, ${code}.`);
+    expect(sent).toHaveLength(1);
+  },
+);
 
 describe("a client that has never reached the service", () => {
   const wrong: [string, () => Step][] = [

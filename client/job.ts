@@ -2,7 +2,7 @@ import type { Hooks, ResponseInfo } from "./hooks.ts";
 import type { Limiter } from "./limiter.ts";
 import type { LogLevel } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
-import type { Path, Transport } from "./transport.ts";
+import type { Message, Path, Transport } from "./transport.ts";
 import type { KindName, ListId, OperationId } from "./types.ts";
 
 /** What a list contains: the name of its items in the operation id, and the path of the list. */
@@ -46,14 +46,9 @@ export interface Data {
 }
 
 /** The request of a call; every attempt sends the same. */
-export interface Job {
+export interface Job extends Message {
   operation: OperationId | ListId;
-  path: Path;
-  /** The merchant's reference for a create, the service's reference for a verify. */
-  reference: string | undefined;
   body?: { phoneNumber?: unknown };
-  /** Set by list: the filters and the cursor. */
-  query?: object;
   /** True if the response has the requested data. */
   matches(data: Data | undefined): boolean;
   /**

@@ -7,7 +7,6 @@ describe("money", () => {
     ["15000", "XOF", 1500000],
     ["15 000", "XOF", 1500000],
     ["1\u202f250\u00a0000", "XAF", 125000000],
-    ["1", "NGN", 100],
     ["4500.5", "NGN", 450050],
     ["0,01", "USD", 1],
     ["12 345.67", "KES", 1234567],
@@ -19,14 +18,12 @@ describe("money", () => {
   test.each([
     ["15.000", "XOF", /ambiguous/],
     ["15,000", "NGN", /ambiguous/],
-    ["15 00", "NGN", /ambiguous/],
     ["1 5000", "NGN", /ambiguous/],
     ["15000 FCFA", "XOF", /ambiguous/],
     ["1e3", "XOF", /no amount/],
     ["-5", "NGN", /no amount/],
     ["", "NGN", /no amount/],
     ["15000.50", "XOF", /XOF has none/],
-    ["1.234", "USD", /ambiguous/],
     ["0", "NGN", /more than 0/],
     ["90071992547409.92", "USD", /at most/],
     ["15000", "FCFA", /ISO code/],
@@ -43,7 +40,6 @@ describe("format", () => {
     [1500050, "XOF", "15 000,50 FCFA"],
     [-100, "XAF", "-1 FCFA"],
     [450050, "NGN", "NGN 4,500.50"],
-    [0, "USD", "$0.00"],
     [100, "XPF", "CFPF 1"],
   ])("shows %i %s as %s", (amount, currency, text) => {
     expect(format(amount, currency)).toBe(text);
@@ -53,31 +49,24 @@ describe("format", () => {
     expect(format(1234567, "USD", "de")).toBe("12.345,67 $");
   });
 
-  test("refuses an unknown currency", () => {
-    for (const currency of ["XFO", "FCFA"]) expect(() => format(50, currency)).toThrow(UsageError);
-  });
-
-  test.each([15.5, NaN, 2 ** 60])("refuses %s", (amount) => {
-    expect(() => format(amount, "XOF")).toThrow(UsageError);
-    expect(() => format(amount, "XOF")).toThrow(
-      `amount must be a whole number of the lowest denomination, and not ${amount}.`,
-    );
+  test.each([
+    [15.5, "XOF"],
+    [2 ** 60, "XOF"],
+    [50, "XFO"],
+  ])("refuses %s %s", (amount, currency) => {
+    expect(() => format(amount, currency)).toThrow(UsageError);
   });
 });
 
 describe("phone", () => {
   test.each([
     ["+225 07 01 02 03 04", "CI", "2250701020304"],
-    ["00225 07-01-02-03-04", "CI", "2250701020304"],
     ["07 01 02 03 04", "CI", "2250701020304"],
     ["2250701020304", "CI", "2250701020304"],
     ["0803 123 4567", "NG", "2348031234567"],
     ["(0803) 123.4567", "NG", "2348031234567"],
-    ["0700020304", "CI", "2250700020304"],
     ["803 123 4567", "NG", "2348031234567"],
-    ["+234 803 123 4567", "NG", "2348031234567"],
     ["024 123 4567", "GH", "233241234567"],
-    ["+254 712 345678", "KE", "254712345678"],
   ])("%j in %s is %s", (text, country, number) => {
     expect(phone(text, country)).toBe(number);
   });
@@ -90,10 +79,7 @@ describe("phone", () => {
     ["", "CI", "A mobile number of CI"],
     ["0701020304", "ci", "ISO code"],
     ["0701020304", "XX", "ISO code"],
-    ["0701020304", "|CI", "ISO code"],
     ["x +225 07 01 02 03 04", "CI", "A mobile number of CI"],
-    ["07 01 02 03 0x", "CI", "A mobile number of CI"],
-    ["(+225) 0102030", "CI", "A mobile number of CI"],
     ["0701020304", "(", "ISO code"],
     ["+376 312 345", "AD", "A mobile number of AD has +376 and 9 digits."],
     ["+247 12345", "AC", "ISO code"],

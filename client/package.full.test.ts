@@ -289,15 +289,6 @@ describe("the command disbursement-pay", () => {
     expect(output).toMatch(/\n\d+ created, \d+ existed, 0 refused, 0 unknown, 0 not tried\n/);
     expect(await recorded()).toEqual([count, count, sum]);
   });
-
-  test("pays nothing when it is run again, with its journal or without", async () => {
-    for (const journal of ["payroll.journal", "lost.journal"]) {
-      const { code, output } = await runCommand(["--journal", journal, "--yes"]);
-      expect(code).toBe(0);
-      expect(output).toMatch(/\n\d+ created, \d+ existed, 0 refused, 0 unknown, 0 not tried\n/);
-    }
-    expect(await recorded()).toEqual([count, count, sum]);
-  });
 });
 
 /** The size that an entry adds to an application, minified and gzipped, in bytes. */

@@ -11,11 +11,13 @@ export type RawClient = Client<paths>;
 /** The path that creates records of a kind, and under which they are read by reference, or the path of a list. */
 export type Path = Extract<keyof paths, "/v1/disbursements" | "/v1/checkouts" | "/v1/balances" | "/v1/statements">;
 
-/** A create has a body, a list a query, and a verify the service's reference. */
-interface Message {
+/** A request: a create has a body, and a list a query. */
+export interface Message {
   path: Path;
   body?: unknown;
+  /** The filters and the cursor. */
   query?: object;
+  /** The merchant's reference for a create, the service's reference for a verify. */
   reference?: string | undefined;
 }
 

@@ -86,10 +86,7 @@ export type Check = {
   effect: Effect;
   /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
   payouts?: number;
-  /**
-   * The largest possible sum of those payouts, in the lowest denomination. The default is 0. If the check adapts to the
-   * budget, a function that returns the amount of each payout; they all go to the recipient.
-   */
+  /** The largest possible sum of those payouts. A check that adapts to the budget returns the amount of each payout. */
   amount?: number | ((options: CheckOptions) => readonly number[]);
   needs?: readonly Need[];
   /**
@@ -105,7 +102,7 @@ export type Check = {
    * their list, all others in a random order that the run's seed determines.
    */
   phase?: "limits" | "opening" | "closing";
-  /** Set if no other check may run at the same time, because the other check would change what this check measures. */
+  /** Set if another check at the same time would change what this check measures. */
   alone?: true;
   /** Set if the check sends no requests. A check without requests is executed even after the run was stopped. */
   offline?: true;
@@ -120,7 +117,7 @@ export type Check = {
 
 /** What a topic states of a check. The rest follows from its requirements and from what it pays. */
 type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "alone" | "offline">> & {
-  /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
+  /** See `payouts`. */
   pays?: number;
   /** The largest amount of each of them, or a function that returns all amounts. The default is the usual amount. */
   upTo?: number | ((options: CheckOptions) => readonly number[]);

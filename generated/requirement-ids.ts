@@ -127,7 +127,6 @@ export type RequirementId =
   | "reads.verify-changes-nothing"
   | "access.record-hidden-after-owner"
   | "access.create-refused-after-owner"
-  | "access.two-keys"
   | "access.whole-reference"
   | "access.reference-spelling"
   | "checkout.link-pays-nothing"

@@ -52,12 +52,3 @@ test("the commands of all documents work on the server that the tutorial starts"
     await rm(terminal.folder, { recursive: true, maxRetries: 5 });
   }
 });
-
-test("a command that does not work, or prints something else, fails", async () => {
-  const ports = { server: await reservePort(), receiver: await reservePort() };
-  const terminal = openTerminal({ folder: tmpdir(), ports, env: {} });
-  const follow = (markdown: string) => terminal.follow(blocksOf(markdown));
-  await expect(follow("```sh\nexit 3\n```")).rejects.toThrow("exit 3");
-  await expect(follow("```sh\necho one\n```\n\n```json\n2\n```")).rejects.toThrow("not valid JSON");
-  await follow("<!-- not run: a reason -->\n\n```sh\nexit 3\n```\n\n```text\nnothing\n```");
-});

@@ -58,16 +58,12 @@ async function faults(changed: string, unreleased: string): Promise<string[]> {
 
 const declaring = (place: string) => `## Unreleased\n\n### Breaking changes of the contract\n\n- \`${place}\`: why.\n`;
 
-test("a breaking change since the last release must be declared", async () => {
+test("a breaking change since the last release must be declared, and a declared one must exist", async () => {
   expect(await faults(shorter, "")).toEqual([
     expect.stringMatching(`^\`${PLACE}\` breaks merchants' programs`),
     'CHANGELOG.md declares such changes under "### Breaking changes of the contract".',
   ]);
   expect(await faults(shorter, declaring(PLACE))).toEqual([]);
-  expect((await faults(shorter, declaring("schemas/Amount")))[0]).toContain(PLACE);
-});
-
-test("a change that is declared as breaking must exist", async () => {
   expect((await faults(contract, declaring(PLACE)))[0]).toBe(
     `\`${PLACE}\` is declared as breaking, but nothing breaks there.`,
   );

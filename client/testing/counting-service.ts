@@ -56,7 +56,7 @@ export const losses = {
 /** With these faults a create is refused, by the service or before it. */
 export const refusals: Record<string, Fault> = {
   "a gateway's 404": gateway(404),
-  ...Object.fromEntries([400, 401, 403, 404, 422, 429].map((status) => [`a ${status}`, () => refusal(status)])),
+  ...Object.fromEntries([401, 422, 429].map((status) => [`a ${status}`, () => refusal(status)])),
 };
 
 /** What the service shows: whether a 409 has a `Location`, what a read of a record returns, and the list. */

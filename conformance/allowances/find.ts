@@ -1,5 +1,6 @@
 // Finds and proves the limits of a target before anything is judged (D45), with payouts whose values a deployment may
 // refuse. A run starts with this, and `certify init` writes the result to certify.yaml.
+import { CouldNotJudge } from "../check.ts";
 import { homeOf, fieldsFor } from "../generate/countries.ts";
 import { createRandom, shuffled } from "../generate/random.ts";
 import { allowsMadeUpNumbers, defaultRecipients, type CheckOptions } from "../run-options.ts";
@@ -17,9 +18,6 @@ type Limit = (typeof provable)[number];
 
 /** A request that was sent to find or prove a limit. */
 type Attempt = { fields: Fields; response: TargetResponse; recordedNothing?: boolean };
-
-/** Thrown if the target refuses an ordinary payout, so that no limit can be searched for. */
-export class NothingToTry extends Error {}
 
 /** Thrown if an ordinary payout is refused after others were accepted. */
 class Throttled extends Error {}
@@ -111,7 +109,7 @@ async function createTrials(
   }
   if (!isAccepted(first)) {
     const why = target.redact(describeResponse(first));
-    throw new NothingToTry(`the target refuses an ordinary payout: ${why}. Give a --recipient PHONE that it serves.`);
+    throw new CouldNotJudge(`the target refuses an ordinary payout: ${why}. Give a --recipient PHONE that it serves.`);
   }
   let reads = 0;
   async function read(paid: TargetResponse) {
@@ -202,7 +200,7 @@ async function createTrials(
   return { trialOf, race };
 }
 
-/** Finds the limits of the target and proves the declared ones. @throws NothingToTry, RunStopped */
+/** Finds the limits of the target and proves the declared ones. @throws CouldNotJudge, RunStopped */
 export async function findLimits(options: CheckOptions, deps: Deps) {
   const { target, limits } = deps;
   let limited = 0;

@@ -115,7 +115,10 @@ export async function trySound(server: Deployment, profile: Profile, tolerated: 
 }
 
 /** Puts a sound deployment in front of a server with several faults. Returns the violated requirements that it hides. */
-export async function hiddenBy(server: SoundServer, faults: readonly Fault[]): Promise<string[]> {
+export async function hiddenBy(
+  server: SoundServer,
+  faults: readonly Pick<Fault, "how" | "violates">[],
+): Promise<string[]> {
   const ids: string[] = faults.flatMap(({ violates }) => violates);
   const how = joined(server.how, ...faults.map((fault) => fault.how));
   const report = await runAgainst({ ...server, how }, "core", { only: ids, enough: allFailed(ids) });

@@ -2,7 +2,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readDeclaration } from "../allowances/declaration.ts";
-import { findLimits, NothingToTry } from "../allowances/find.ts";
+import { findLimits } from "../allowances/find.ts";
+import { CouldNotJudge } from "../check.ts";
 import { limitPhrases, renderDeclaration } from "../allowances/table.ts";
 import { largestTried } from "../topics/create/checks.ts";
 import { counted } from "../report/words.ts";
@@ -35,7 +36,7 @@ async function askTarget(options: RunOptions) {
     return { findings, summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)` };
   } catch (error) {
     // The budget does not even cover the first payout, or the target's limits cannot be searched for.
-    if (error instanceof BudgetExceeded || error instanceof RunStopped || error instanceof NothingToTry)
+    if (error instanceof BudgetExceeded || error instanceof RunStopped || error instanceof CouldNotJudge)
       throw new CannotRun(`${options.baseUrl}: ${oneLine(error.message).replace(/[^.]$/, "$&.")} No file was written.`);
     throw error;
   } finally {

@@ -5,8 +5,15 @@ import { expect, test } from "vitest";
 import { writeKeyPair } from "../certificate/keys.ts";
 import { triesAll } from "../broken/self-test.ts";
 import { verify as verifyFile } from "../cli/verify.ts";
-import { startCertify } from "../testing/command-line.ts";
-import { examples, failuresOf, isMissing, judgeExample, withCommand } from "./examples.ts";
+import { reservePort } from "../target/reserve-port.ts";
+import { reportIn, startCertify } from "../testing/command-line.ts";
+import { examples, isMissing, withCommand } from "./examples.ts";
+
+/** The webhook secrets of the examples. They need not be kept secret. */
+const secrets = {
+  WEBHOOK_SECRET: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDE=",
+  WEBHOOK_SECRET_OLD: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDI=",
+};
 
 /** Scenarios that need a real process or database. `npm run certify:examples` runs all. */
 const scenarios = {
@@ -24,9 +31,21 @@ const shown: Readonly<Record<string, string>> = {
 const timeout = triesAll ? 3_600_000 : 300_000;
 test.each(examples)("$file fails what examples.ts says", { timeout }, async (example) => {
   if (isMissing(example)) return console.warn(`not tried without ${example.toolchain.name}`);
-  const folder = example.file.startsWith("clients/") ? "clients" : "receivers";
-  const report = await judgeExample(example, 1, triesAll ? [] : ["--scenario", scenarios[folder]]);
-  const failed = failuresOf(report);
+  const folder = mkdtempSync(join(tmpdir(), "example-"));
+  const env = { ...secrets, HOME: folder, BOOKINGS: join(folder, "bookings") };
+  const kind = example.file.startsWith("clients/") ? "clients" : "receivers";
+  const origin = `http://127.0.0.1:${await reservePort()}`;
+  const outage = `${process.execPath} ${join(import.meta.dirname, "receivers/outage.mjs")}`;
+  const urls = ["--url", `${origin}/webhooks`, "--effects-url", `${origin}/effects`];
+  const report = await withCommand(example, async (command) => {
+    const side = kind === "clients" ? ["client"] : ["receiver", ...urls, "--outage-command", outage];
+    const chosen = triesAll ? [] : ["--scenario", scenarios[kind]];
+    const args = [...side, "--command", command, "--seed", "1", "--report", folder, ...chosen];
+    const { output } = await startCertify(args, { env }).ended;
+    return (await reportIn(folder)) ?? expect.fail(output);
+  });
+  rmSync(folder, { recursive: true });
+  const failed = report.requirements.flatMap(({ id, verdict }) => (verdict === "fail" || verdict === "warn" ? id : []));
   expect(report.errors).toEqual([]);
   expect(report.requirements.filter(({ verdict }) => verdict === "pass").length).toBeGreaterThan(2);
   expect(failed.filter((id) => !example.fails.includes(id))).toEqual([]);

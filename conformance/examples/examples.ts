@@ -1,13 +1,8 @@
-// The example programs, the requirements that each fails, and how to judge them.
+// The example programs, the requirements that each fails, and how to start them.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, parse, resolve } from "node:path";
-import { judgeClient, readClientOptions } from "../programs/client/command.ts";
-import { launcher } from "../programs/process-group.ts";
-import { judgeReceiver, readReceiverOptions } from "../programs/receiver/command.ts";
-import type { Report } from "../results.ts";
-import { reservePort } from "../target/reserve-port.ts";
 
 type Toolchain = {
   /** What to install. */
@@ -121,46 +116,3 @@ export async function withCommand<T>(
     await rm(folder, { recursive: true });
   }
 }
-
-const outage = join(import.meta.dirname, "receivers/outage.mjs");
-
-/** The webhook secrets of the examples. They need not be kept secret. */
-const secrets = {
-  WEBHOOK_SECRET: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDE=",
-  WEBHOOK_SECRET_OLD: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDI=",
-};
-
-const quiet = { write: () => undefined };
-
-/**
- * Returns the report on an example. A receiver gets a free port and an empty database.
- * @param args further options of `certify client` or `certify receiver`
- */
-export async function judgeExample(given: Example, seed: number, args: readonly string[] = []): Promise<Report> {
-  const never = new AbortController().signal;
-  const folder = await mkdtemp(join(tmpdir(), "example-"));
-  const env = { ...process.env, ...secrets, BOOKINGS: join(folder, "bookings") };
-  try {
-    return await withCommand(given, async (command) => {
-      if (given.file.startsWith("clients/")) {
-        const options = readClientOptions(["--command", command, ...args], () => seed);
-        return judgeClient(options, launcher(command), quiet, never);
-      }
-      const origin = `http://127.0.0.1:${await reservePort()}`;
-      const urls = ["--url", `${origin}/webhooks`, "--effects-url", `${origin}/effects`];
-      const commands = ["--command", command, "--outage-command", `${process.execPath} ${outage}`];
-      return judgeReceiver(
-        readReceiverOptions([...urls, ...commands, ...args], env, () => seed),
-        env,
-        quiet,
-        never,
-      );
-    });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
-/** Returns the ids of the requirements that a program violates. */
-export const failuresOf = ({ requirements }: Report): string[] =>
-  requirements.flatMap(({ id, verdict }) => (verdict === "fail" || verdict === "warn" ? id : []));

@@ -56,19 +56,14 @@ export const spellings: ((path: string) => string)[] = [
 export const trusted: Record<string, string>[] = [
   { "x-http-method-override": "GET" },
   { "x-http-method-override": "OPTIONS" },
-  {
-    "x-forwarded-for": "127.0.0.1",
-    "x-real-ip": "127.0.0.1",
-    "x-forwarded-host": "localhost",
-    forwarded: "for=127.0.0.1;host=localhost",
-  },
+  { "x-forwarded-for": "127.0.0.1", "x-real-ip": "127.0.0.1", forwarded: "for=127.0.0.1;host=localhost" },
   { "x-forwarded-user": "admin", "x-user-id": "1", "x-authenticated": "true", "user-agent": "GoogleHC/1.0" },
   { "x-middleware-subrequest": "middleware:middleware:middleware:middleware:middleware" },
   { authorization: "Basic Og==", "user-agent": "ELB-HealthChecker/2.0" },
   { authorization: "Bearer null", origin: "null", "user-agent": "Mozilla/5.0+(compatible; UptimeRobot/2.0)" },
   { cookie: "x-api-key=", "user-agent": "Prometheus/2.53.0" },
   { accept: "text/html", "user-agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)" },
-  { origin: "https://localhost", referer: "https://localhost/dashboard" },
+  { origin: "https://localhost", referer: "https://localhost/dashboard", "x-forwarded-host": "localhost" },
   { "transfer-encoding": "chunked" },
   { "user-agent": "kube-probe/1.30" },
 ];

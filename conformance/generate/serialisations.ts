@@ -16,6 +16,7 @@ const withHeaders = (headers: Record<string, string>) => (fields: Fields) => ({
   body: JSON.stringify(fields),
   headers: { "content-type": type, ...headers },
 });
+const withOthers = (others: Fields) => (fields: Fields) => asJson(JSON.stringify({ ...others, ...fields }));
 /** Writes a text as JSON does, with an escape for each letter. */
 export const escaped = (text: string) =>
   [...text]
@@ -52,22 +53,14 @@ export const serialisations: readonly Serialisation[] = [
   },
   {
     what: "sent in chunks, with a charset",
-    write: withHeaders({ "transfer-encoding": "chunked", "content-type": `${type}; charset=utf-8` }),
     optional: true,
+    write: withHeaders({ "transfer-encoding": "chunked", "content-type": `${type}; charset=utf-8` }),
   },
   {
     what: "with a charset in capitals",
+    optional: true,
     write: withHeaders({ "content-type": `${type};charset=UTF-8` }),
-    optional: true,
   },
-  {
-    what: "with a long unknown field",
-    write: (fields) => asJson(JSON.stringify({ shopExtra: "x".repeat(5000), ...fields })),
-    optional: true,
-  },
-  {
-    what: "with fields that the service decides",
-    write: (fields) => asJson(JSON.stringify({ ...decided, ...fields })),
-    optional: true,
-  },
+  { what: "with a long unknown field", optional: true, write: withOthers({ shopExtra: "x".repeat(5000) }) },
+  { what: "with fields that the service decides", optional: true, write: withOthers(decided) },
 ];

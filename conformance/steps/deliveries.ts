@@ -1,11 +1,12 @@
 // Creates payouts whose webhooks a receiver responds to, and reads the log of deliveries (D13, D18).
-import { type Context } from "../check.ts";
+import type { Context } from "../check.ts";
+import type { Body } from "./bodies.ts";
 import { same } from "./expect.ts";
 import { type Box, expectAttempts, first, idOf, mailbox } from "./notifications.ts";
 import { listed } from "./responses.ts";
 import { get } from "./requests.ts";
 import { paid } from "./records.ts";
-import { advance, control, forcing } from "./sandbox-controls.ts";
+import { advance, control, forcing, type Key } from "./sandbox-controls.ts";
 import type { Responder } from "../target/receiver.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
@@ -26,12 +27,7 @@ export function holding(status: number | readonly number[] = 204) {
 }
 
 /** Creates a payout and waits for the first attempt to deliver its webhook. The receiver responds with `reply`. */
-export async function delivered(
-  context: Context,
-  reply: Responder,
-  key: "own" | "second" = "own",
-  over: Record<string, unknown> = {},
-) {
+export async function delivered(context: Context, reply: Responder, key: Key = "own", over: Body = {}) {
   const box = mailbox(context, reply);
   const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url, ...over }, { key });
   const notification = await first(context, box);
@@ -92,5 +88,5 @@ export async function expectSteps(
   }
 }
 
-export const replay = (context: Context, id: string, key: "own" | "second" = "own") =>
+export const replay = (context: Context, id: string, key?: Key) =>
   control(context, `deliveries/${id}/replay`, undefined, key);

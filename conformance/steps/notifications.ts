@@ -10,7 +10,7 @@ import { isAccepted } from "../target/exchange.ts";
 import { dataOf, listed } from "./responses.ts";
 import { disbursementBody } from "./bodies.ts";
 import { get, pay } from "./requests.ts";
-import { advance } from "./sandbox-controls.ts";
+import { advance, type Key } from "./sandbox-controls.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 /**
@@ -38,15 +38,8 @@ export function mailbox({ receiver }: Context, reply?: Responder): Box {
   return receiver.openMailbox(reply);
 }
 
-/**
- * Waits until the mailbox has `count` notifications or the wait times out. Returns all notifications in the mailbox.
- */
-export async function arrived(
-  context: Context,
-  box: Box,
-  count = 1,
-  patienceMs = patienceOf(context),
-): Promise<Notification[]> {
+/** Waits until the mailbox has `count` notifications or the wait times out. Returns all notifications in the mailbox. */
+export async function arrived(context: Context, box: Box, count = 1, patienceMs = patienceOf(context)) {
   const { receiver } = context;
   const patience = receiver && silent.has(receiver) ? shortPatienceMs : patienceMs;
   const hasArrived = await eventually(context, () => box.received.length >= count, patience, pollMs);
@@ -119,13 +112,8 @@ export async function expectArrival(context: Context, id: RequirementId, box: Bo
  * Expects this number of attempts to deliver to a mailbox.
  * @param when the time at which they are counted, such as "after 30 s"
  */
-export const expectAttempts = (
-  context: Context,
-  id: RequirementId,
-  { received }: Box,
-  expected: number,
-  when: string,
-) => same(context, id, `attempts ${when}:`, received.length, expected);
+export const expectAttempts = (context: Context, id: RequirementId, box: Box, expected: number, when: string) =>
+  same(context, id, `attempts ${when}:`, box.received.length, expected);
 
 /** Waits for the first notification. Throws `Prerequisite` if no notification is received. */
 export async function first(context: Context, box: Box): Promise<Notification> {
@@ -138,7 +126,7 @@ export async function first(context: Context, box: Box): Promise<Notification> {
  * Returns a merchant's webhook secret. For the first merchant this is the configured secret, if there is one; the probe
  * has already compared it with the secret of the sandbox. Otherwise it is the secret that the sandbox returns.
  */
-export async function secretOf(context: Context, key: "own" | "second" = "own"): Promise<string> {
+export async function secretOf(context: Context, key: Key = "own"): Promise<string> {
   const { webhookSecret } = context.options;
   if (key === "own" && webhookSecret !== undefined) return webhookSecret;
   const response = await get(context, "/sandbox/webhook-secret", { key });

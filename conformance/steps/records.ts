@@ -25,10 +25,7 @@ export async function paid(context: Context, over: Body = {}, more: More = {}) {
 }
 
 /** Retrieves an existing disbursement. Throws `Prerequisite` if the target does not return its record. */
-export async function verified(
-  context: Context,
-  reference: string,
-): Promise<{ response: TargetResponse; data: Disbursement }> {
+export async function verified(context: Context, reference: string) {
   const response = await verifyDisbursement(context, reference);
   const isFound = response.status === 200 && Object.keys(dataOf(response)).length > 0;
   given(isFound, "200 with the record of an existing disbursement", response);
@@ -42,12 +39,10 @@ export async function started(context: Context, over: Body = {}) {
   const body = checkoutBody(context, over);
   const response = await startCheckout(context, body);
   const data = dataOf(response);
-  given(
-    response.status === 200 && typeof data["reference"] === "string",
-    "200 with data.reference for a valid checkout",
-    response,
-  );
-  return { body, response, data, reference: data["reference"] };
+  const { reference } = data;
+  const isMade = response.status === 200 && typeof reference === "string";
+  given(isMade, "200 with data.reference for a valid checkout", response);
+  return { body, response, data, reference };
 }
 
 /** Returns the fields of the record of a disbursement that its request and its create response determine. */

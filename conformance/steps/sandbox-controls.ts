@@ -8,6 +8,9 @@ import type { TargetResponse } from "../target/exchange.ts";
  */
 export const forcing = (suffix: string) => `${forcedStart}${suffix}`;
 
+/** The merchant whose key a request has. */
+export type Key = "own" | "second";
+
 /**
  * The time limit is long, because the target responds to an advance only after it has processed everything that fell
  * due.
@@ -15,17 +18,14 @@ export const forcing = (suffix: string) => `${forcedStart}${suffix}`;
 const longestMoveMs = 60_000;
 
 /** Sends a POST request to a control of the sandbox. */
-export function control(context: Context, path: string, json?: unknown, key: "own" | "second" = "own") {
+export function control(context: Context, path: string, json?: unknown, key: Key = "own") {
   const { clockTimeoutMs: timeoutMs = longestMoveMs } = context.options;
   return context.target.send({ method: "POST", path: `/sandbox/${path}`, effect: "moves-money", key, json, timeoutMs });
 }
 
 /** Advances a merchant's sandbox time, by a number of seconds or to a time. Returns the response, whatever it is. */
-export const moveClock = (
-  context: Context,
-  json: { seconds: number } | { to: string },
-  key: "own" | "second" = "own",
-): Promise<TargetResponse> => control(context, "clock/advance", json, key);
+export const moveClock = (context: Context, json: { seconds: number } | { to: string }, key?: Key) =>
+  control(context, "clock/advance", json, key);
 
 /** Advances the merchant's sandbox time. Throws `Prerequisite` if the target refuses. */
 export async function advance(context: Context, seconds: number): Promise<TargetResponse> {
@@ -34,8 +34,7 @@ export async function advance(context: Context, seconds: number): Promise<Target
   return response;
 }
 
-/** Finishes a checkout without a browser. */
-export const finishCheckout = (context: Context, reference: string, outcome: string, key?: "own" | "second") =>
+export const finishCheckout = (context: Context, reference: string, outcome: string, key?: Key) =>
   control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome }, key);
 
 /** Rotates the webhook secret of the second merchant, because the caller's receivers may rely on the first merchant's. */

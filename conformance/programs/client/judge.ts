@@ -35,11 +35,17 @@ type Trial = {
   heldUpMs: number;
 };
 
-/** What is wrong, in one line, and what shows it: the requests for some entries, or one request; by default all requests. */
-type Fault = { text: string; about?: readonly ({ reference: string } | undefined)[]; call?: Call };
+/** What is wrong, in one line, and which requests show it; by default all. */
+type Fault = { text: string; isShownBy?: (call: Call) => boolean };
 
 /** How a requirement is judged. */
-type Judge = { expected: string; faultsIn(trial: Trial, redact: Redact): readonly (string | Fault)[] };
+type Judge = { expected: string; faultsIn(trial: Trial, redact: Redact): readonly Fault[] };
+
+/** A fault that the requests for some entries show. */
+const about = (text: string, ...planned: readonly ({ reference: string } | undefined)[]): Fault => ({
+  text,
+  isShownBy: ({ entry }) => planned.some((each) => each !== undefined && each.reference === entry?.reference),
+});
 
 /**
  * What fails if a program reports outcomes as unknown. On a busy machine a sound program also reports unknown outcomes,
@@ -67,16 +73,6 @@ const nameOf = ({ reference, story }: Pick<PlannedEntry, "reference" | "story">)
 const paymentsOf = ({ service }: Trial, planned: PlannedEntry): Payout[] =>
   service.ledger.payouts.filter(({ entry }) => entry === planned);
 
-/** Returns the requests that show faults. */
-const callsOf = ({ service }: Trial, faults: readonly (string | Fault)[]): Call[] =>
-  service.calls.filter((each) =>
-    faults.some((fault) => {
-      if (typeof fault === "string") return false;
-      const { call, about = [] } = fault;
-      return each === call || about.some((entry) => entry && entry.reference === each.entry?.reference);
-    }),
-  );
-
 const overdueOf = ({ runs }: Trial) => runs.filter(({ stopped }) => stopped === "overdue");
 
 /** Judges the reports of one outcome. `isWrong` says of which payouts it must not be reported. */
@@ -94,7 +90,7 @@ const claims = (
         const [payout] = paymentsOf(trial, planned);
         if (!isWrong(payout, run)) return [];
         const truth = payout ? `recorded, ${payout.record.status}` : "not recorded";
-        return { text: `${nameOf(planned)} is reported as ${outcome}, but it is ${truth}`, about: [planned] };
+        return about(`${nameOf(planned)} is reported as ${outcome}, but it is ${truth}`, planned);
       }),
     ),
 });
@@ -105,7 +101,7 @@ const hidden = (what: string, secretsOf: (trial: Trial) => readonly string[]): J
     trial.runs.flatMap(({ stdout, stderr }) =>
       Object.entries({ stdout, stderr })
         .filter(([, text]) => secretsOf(trial).some((secret) => text.includes(secret)))
-        .map(([name]) => `${name} contains ${what}`),
+        .map(([name]) => ({ text: `${name} contains ${what}` })),
     ),
 });
 
@@ -130,8 +126,7 @@ const judges: Readonly<Record<string, Judge>> = {
       trial.planned.flatMap((planned) => {
         const references = paymentsOf(trial, planned).map(({ record }) => quote(record.merchantsReference));
         if (references.length <= 1) return [];
-        const text = `${nameOf(planned)} is paid ${references.length} times: ${references.join(", ")}`;
-        return { text, about: [planned] };
+        return about(`${nameOf(planned)} is paid ${references.length} times: ${references.join(", ")}`, planned);
       }),
   },
   "client.loses-nothing": {
@@ -146,8 +141,8 @@ const judges: Readonly<Record<string, Judge>> = {
       const failures = trial.runs.flatMap(({ stopped, code }) =>
         stopped === undefined && code !== 0 ? [`the program ended with exit code ${code}`] : [],
       );
-      const undone = lost.map((planned) => ({ text: `${nameOf(planned)} was never recorded`, about: [planned] }));
-      return [...new Set(failures), ...undone];
+      const undone = lost.map((planned) => about(`${nameOf(planned)} was never recorded`, planned));
+      return [...[...new Set(failures)].map((text) => ({ text })), ...undone];
     },
   },
   "client.same-reference": {
@@ -157,10 +152,8 @@ const judges: Readonly<Record<string, Judge>> = {
       return creates.flatMap(({ entry, number, reference }): Fault | Fault[] => {
         const first = creates.find((each) => each.entry === entry)!;
         const other = creates.find((each) => each.entry !== entry && each.reference === reference);
-        const fault = (text: string) => ({
-          text: `request ${number} has the reference ${quote(reference)}, ${text}`,
-          about: [entry],
-        });
+        const fault = (text: string) =>
+          about(`request ${number} has the reference ${quote(reference)}, ${text}`, entry);
         if (!entry) return fault("and pays no entry");
         if (first.reference !== reference) {
           return fault(`but request ${first.number} for the same entry has ${quote(first.reference)}`);
@@ -178,7 +171,8 @@ const judges: Readonly<Record<string, Judge>> = {
         const input = { ...asInput(entry), reference: body.reference };
         const changed = (Object.keys(input) as (keyof typeof input)[]).filter((name) => body[name] !== input[name]);
         if (changed.length === 0) return [];
-        return { text: `request ${number} for ${quote(entry.reference)} has another ${changed.join(" and ")}`, call };
+        const text = `request ${number} for ${quote(entry.reference)} has another ${changed.join(" and ")}`;
+        return { text, isShownBy: (each) => each === call };
       }),
   },
   "client.paid-is-true": claims(
@@ -206,10 +200,7 @@ const judges: Readonly<Record<string, Judge>> = {
         .filter(({ stopped }) => stopped !== "killed")
         .map((run) => run.claims.filter((claim) => claim.outcome === "unknown" && !entryOf(claim)?.story?.mayBeUnknown))
         .filter((all) => all.length > most)
-        .map((all) => ({
-          text: `unknown: ${all.map((claim) => nameOf(entryOf(claim) ?? claim)).join(", ")}`,
-          about: all,
-        }));
+        .map((all) => about(`unknown: ${all.map((claim) => nameOf(entryOf(claim) ?? claim)).join(", ")}`, ...all));
     },
   },
   "client.reports-all": {
@@ -217,7 +208,7 @@ const judges: Readonly<Record<string, Judge>> = {
     faultsIn({ runs, planned, scenario }, redact) {
       // An entry that is twice in the input may have a line for each.
       const most = scenario.repeated ? 2 : 1;
-      return runs.flatMap(({ strayLines, stopped, claims: all, code, stderr }) => {
+      const texts = runs.flatMap(({ strayLines, stopped, claims: all, code, stderr }) => {
         const stray = strayLines
           .slice(0, 1)
           .map((line) => `stdout has a line that is no report: ${quote(redact(line))}`);
@@ -236,24 +227,27 @@ const judges: Readonly<Record<string, Judge>> = {
           ...strange.map(({ reference }) => `an outcome for ${quote(reference)}, which is not in the input`),
         ];
       });
+      return texts.map((text) => ({ text }));
     },
   },
   "client.contract": {
     expected: "requests as the OpenAPI document describes them",
     faultsIn: ({ service }) =>
-      service.calls.flatMap((call) => call.faults.map((fault) => ({ text: `request ${call.number}: ${fault}`, call }))),
+      service.calls.flatMap((call) =>
+        call.faults.map((fault) => ({ text: `request ${call.number}: ${fault}`, isShownBy: (each) => each === call })),
+      ),
   },
   "client.no-redirect": {
     expected: "no request to the target of a redirect",
     faultsIn({ service }) {
       const elsewhere = service.calls.filter(({ path }) => path.startsWith("/elsewhere"));
       const followed = [...service.foreignCalls, ...elsewhere.map(({ method, path }) => `${method} ${path}`)];
-      return followed.map((call) => `a redirect was followed: ${call}`);
+      return followed.map((call) => ({ text: `a redirect was followed: ${call}` }));
     },
   },
   "client.key-stays": {
     expected: "no request to another address than the service's",
-    faultsIn: ({ service }) => service.foreignCalls.map((call) => `another server received ${call}`),
+    faultsIn: ({ service }) => service.foreignCalls.map((call) => ({ text: `another server received ${call}` })),
   },
   "client.key-hidden": hidden("the API key", ({ key }) => [key]),
   "client.phone-hidden": hidden("a phone number", ({ planned }) => planned.map(({ phoneNumber }) => phoneNumber)),
@@ -263,21 +257,18 @@ const judges: Readonly<Record<string, Judge>> = {
       const most = mostRequests * runs.length;
       const counts = planned.map((each) => ({ each, count: calls.filter(({ entry }) => entry === each).length }));
       const many = counts.filter(({ count }) => count > most);
-      return [
-        ...many.map(({ each, count }) => ({ text: `${count} requests for ${quote(each.reference)}`, about: [each] })),
-        ...(calls.length > most * planned.length
-          ? [`${calls.length} requests for ${counted(planned.length, "entry")}`]
-          : []),
-      ];
+      const faults = many.map(({ each, count }) => about(`${count} requests for ${quote(each.reference)}`, each));
+      if (calls.length <= most * planned.length) return faults;
+      return [...faults, { text: `${calls.length} requests for ${counted(planned.length, "entry")}` }];
     },
   },
   "client.bounded-time": {
     expected: "the program ends within the time of --time-limit",
     faultsIn: (trial) =>
-      overdueOf(trial).map(
-        () =>
-          `too slow: still running after ${secondsOf(trial.settings.limitMs)}, so the suite ended it. --time-limit allows more`,
-      ),
+      overdueOf(trial).map(() => {
+        const time = secondsOf(trial.settings.limitMs);
+        return { text: `too slow: still running after ${time}, so the suite ended it. --time-limit allows more` };
+      }),
   },
   "client.waits-as-told": {
     expected: "no repetition before the time in Retry-After",
@@ -293,7 +284,7 @@ const judges: Readonly<Record<string, Judge>> = {
         if (wait === undefined || waited === undefined || waited >= wait * 0.95) return [];
         const [asked, actual] = [wait, waited].map((ms) => `${Math.round(ms)} ms`);
         const text = `request ${next!.number} came ${actual} after request ${call.number}, which asked to wait ${asked}`;
-        return { text, about: [call.entry] };
+        return about(text, call.entry);
       });
     },
   },
@@ -303,9 +294,7 @@ const judges: Readonly<Record<string, Judge>> = {
       planned.flatMap((each) => {
         const own = service.calls.filter(({ entry, kind }) => entry === each && kind === "create");
         const hasty = own.find((call, index) => (own[index + mostInASecond]?.at ?? Infinity) - call.at < 1000);
-        return hasty
-          ? { text: `${mostInASecond + 1} requests for ${quote(each.reference)} within a second`, about: [each] }
-          : [];
+        return hasty ? about(`${mostInASecond + 1} requests for ${quote(each.reference)} within a second`, each) : [];
       }),
   },
 };
@@ -340,9 +329,10 @@ export function judge(trial: Trial): ScenarioRun {
       const { expected, faultsIn } = judges[id]!;
       const faults = faultsIn(trial, redact);
       if (faults.length === 0) return { id, ok: true, expected, actual: "as expected" };
-      const texts = faults.slice(0, 3).map((fault) => (typeof fault === "string" ? fault : fault.text));
+      const texts = faults.slice(0, 3).map(({ text }) => text);
       const actual = texts.join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
-      const evidence = callsOf(trial, faults).map((call) => exchanges.get(call)!);
+      const shown = service.calls.filter((call) => faults.some(({ isShownBy }) => isShownBy?.(call)));
+      const evidence = shown.map((call) => exchanges.get(call)!);
       return { id, ok: false, expected, actual, ...(evidence.length > 0 ? { exchanges: evidence } : {}) };
     });
   const isUnknown = all.some(({ id, ok }) => id === "client.finds-out" && !ok);

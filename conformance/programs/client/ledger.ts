@@ -22,7 +22,8 @@ export class Ledger {
   readonly payouts: Payout[] = [];
   readonly merchant: Merchant;
   readonly #entries: readonly PlannedEntry[];
-  readonly #late: Entry[] = [];
+  /** The requests that are held back until the program has ended. */
+  readonly late: Entry[] = [];
   #account!: Changeable;
   readonly #others = new Merchant("Somebody else", "", { settings: { sandbox: false } });
   /** The reference of each entry's first create. It is the program's own reference, or the entry's. */
@@ -79,10 +80,6 @@ export class Ledger {
     return entry;
   }
 
-  byReference(reference: string): Payout | undefined {
-    return this.payouts.find(({ record }) => record.reference === reference);
-  }
-
   byMerchantsReference(reference: string): Payout | undefined {
     return this.payouts.find(({ record }) => record.merchantsReference === reference);
   }
@@ -93,14 +90,9 @@ export class Ledger {
     return this.#others.addDisbursement({ ...asInput(request), reference });
   }
 
-  /** Holds a request back until the program has ended. */
-  createLate(request: Entry): void {
-    this.#late.push(request);
-  }
-
   /** Processes the late requests. */
   settle(): void {
-    for (const request of this.#late.splice(0)) {
+    for (const request of this.late.splice(0)) {
       const entry = this.entryOf(request);
       if (entry?.fate !== "refused" && !this.byMerchantsReference(request.reference)) this.#record(request, entry);
     }

@@ -37,22 +37,19 @@ const defaultEntries = entries("success", "failed", "pending", "settles");
 
 /** Returns the hook of the service that kills the program at the moment that a scenario names. */
 function killer(
-  kill: Kill,
+  { on, create, entryIndex, later }: Kill,
   { calls }: HostileService,
   planned: readonly PlannedEntry[],
   delayMs: number,
   killNow: () => Promise<void>,
 ): HostileService["onCreate"] {
   const earlier = calls.filter(({ body }) => body !== undefined).length;
-  if (kill.on === "random") {
-    return async (moment, { number }) => {
-      if (moment === "received" && number === earlier + 1) setTimeout(() => void killNow(), delayMs);
-    };
-  }
-  const { on, create, entryIndex } = kill;
   return async (moment, { number, entry, ofEntry }) => {
-    const isCounted = entryIndex === undefined ? number === earlier + create : entry === planned[entryIndex];
-    if (moment === on && isCounted && (entryIndex === undefined || ofEntry >= create)) await killNow();
+    const isMeant =
+      entryIndex === undefined ? number === earlier + create : entry === planned[entryIndex] && ofEntry >= create;
+    if (moment !== on || !isMeant) return;
+    if (later) setTimeout(() => void killNow(), delayMs);
+    else await killNow();
   };
 }
 

@@ -3,15 +3,15 @@ import { requirementsOf } from "../../contract/requirements.ts";
 import type { Answer, Step } from "./answers.ts";
 import type { Conditions, PlannedEntry } from "./entries.ts";
 
-/** When the program is killed: at a moment of the create with this number, or at a random moment. */
-export type Kill =
-  | {
-      on: "received" | "recorded" | "answered";
-      create: number;
-      /** Counts the creates of the entry with this index in all starts, instead of all creates of the current start. */
-      entryIndex?: number;
-    }
-  | { on: "random" };
+/** When the program is killed: at a moment of the create with this number. */
+export type Kill = {
+  on: "received" | "recorded" | "answered";
+  create: number;
+  /** Counts the creates of the entry with this index in all starts, instead of all creates of the current start. */
+  entryIndex?: number;
+  /** Kills the program a random time later. */
+  later?: true;
+};
 
 export type Start = {
   kill?: Kill;
@@ -43,8 +43,8 @@ export type Scenario = Omit<Conditions, "lists"> & {
    * The share of requests, in percent, with a fault that the seed draws. An entry has at most three faults in a row.
    */
   weather?: number;
-  /** What the service does to connections that are kept alive. */
-  connections?: "close-after-response" | "break-when-reused";
+  /** A connection that is kept alive breaks when it is used again. */
+  staleConnections?: true;
   /** How far the service's clock is ahead, in seconds. */
   clockAhead?: number;
   /** How the program is started, one start after the other. The default is once, to its end. */

@@ -66,11 +66,7 @@ const lostAnswers: Scenario[] = [
     mayBeUnknown: 100,
     judges: ["client.backs-off"],
   }),
-  scenario("connections-closed", "The service closes each kept connection without a word after a response", {
-    connections: "close-after-response",
-  }),
-  scenario("connections-stale", "A kept connection breaks when it is used again", { connections: "break-when-reused" }),
-  scenario("weather-light", "One request in five meets a random fault", { weather: 20, entries: twelve }),
+  scenario("connections-stale", "A kept connection breaks when it is used again", { staleConnections: true }),
   scenario("weather-bad", "One request in two meets a random fault", { weather: 50, entries: twelve }),
   scenario("weather-no-lists", "One request in two meets a random fault, and the service has no lists", {
     weather: 50,

@@ -57,7 +57,7 @@ export async function startService(
   planned: readonly PlannedEntry[],
   settings: { key: string; seed: number; timeoutMs: number },
 ) {
-  const { clockAhead = 0, weather, connections } = scenario;
+  const { clockAhead = 0, weather, staleConnections = false } = scenario;
   const ledger = new Ledger(planned, settings.key, clockAhead);
   const model = createService([ledger.merchant], ledger.merchant.hooks, () => server.url);
   const ask = async (call: Request) => (await model(call))!;
@@ -116,7 +116,7 @@ export async function startService(
   /** Lets the service process a create and returns its response. */
   async function process(call: Call, request: Request, { process: when }: Step): Promise<Reply> {
     const body = call.body!;
-    if (when === "late") ledger.createLate(body);
+    if (when === "late") ledger.late.push(body);
     if (when === "twice") await ask(request);
     if (when === "late" || when === "never")
       return created({ ...ledger.somebodyElses(body), merchantsReference: body.reference });
@@ -153,10 +153,8 @@ export async function startService(
     }
     const { payouts } = ledger;
     const payout = isList
-      ? call.reference === undefined
-        ? payouts[0]
-        : ledger.byMerchantsReference(call.reference)
-      : ledger.byReference(call.reference ?? "");
+      ? payouts.find(({ record }) => call.reference === undefined || record.merchantsReference === call.reference)
+      : payouts.find(({ record }) => record.reference === call.reference);
     const entry = isList ? ledger.entryNamed(call.reference) : payout?.entry;
     call.entry = payout?.entry;
     const other = ledger.somebodyElses(payout && { ...payout.record, phoneNumber: payout.record.customer.phoneNumber });
@@ -185,9 +183,8 @@ export async function startService(
   }
 
   /** Returns true if the connection was broken because the client used it again. */
-  function breaksConnection({ socket }: IncomingMessage, response: ServerResponse): boolean {
-    if (connections === "close-after-response") response.on("finish", () => setImmediate(() => socket.destroy()));
-    const isBroken = connections === "break-when-reused" && used.has(socket);
+  function breaksConnection({ socket }: IncomingMessage): boolean {
+    const isBroken = staleConnections && used.has(socket);
     if (isBroken) socket.destroy();
     used.add(socket);
     return isBroken;
@@ -221,7 +218,7 @@ export async function startService(
     service.calls.push(call);
     response.on("close", () => (call.endedAt = performance.now() - began));
     try {
-      if (breaksConnection(request, response)) {
+      if (breaksConnection(request)) {
         call.sent = { failure: "the kept connection was closed when it was used again" };
       } else await respond(given, request, response, call);
     } catch (error) {

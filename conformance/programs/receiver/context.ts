@@ -125,6 +125,7 @@ export class Context {
   readonly limits: Limits;
   readonly secrets: readonly string[];
   readonly random: Random;
+  readonly shared: Shared;
   /** What the scenario found. */
   readonly findings: Finding[] = [];
   readonly notApplicable: Record<string, NotJudged> = {};
@@ -132,19 +133,17 @@ export class Context {
   /** The requirement that findings are about, unless they name another. */
   readonly #requirement: string;
   readonly #settings: Settings;
-  readonly #shared: Shared;
   readonly #newEvent: ReturnType<typeof createEvents>;
 
   constructor(settings: Settings, shared: Shared, { id, ids }: Described) {
-    const { subject, limits, secrets, seed, runId } = settings;
-    this.subject = subject;
-    this.limits = limits;
-    this.secrets = secrets;
-    this.random = createRandom(seed, id);
+    this.subject = settings.subject;
+    this.limits = settings.limits;
+    this.secrets = settings.secrets;
+    this.random = createRandom(settings.seed, id);
+    this.shared = shared;
     this.#requirement = ids[0]!;
     this.#settings = settings;
-    this.#shared = shared;
-    this.#newEvent = createEvents(`${runId} ${id}`, this.random);
+    this.#newEvent = createEvents(`${settings.runId} ${id}`, this.random);
   }
 
   sleep(ms: number): Promise<void> {
@@ -183,7 +182,7 @@ export class Context {
   /** Sends a request and records it. Ends the run if the receiver stopped responding. */
   async #send(request: WebhookRequest): Promise<Sent> {
     const { url } = this.subject;
-    const shared = this.#shared;
+    const { shared } = this;
     if (shared.silent >= mostSilent) {
       // Every further request would take its whole time limit.
       throw new CannotRun(`The receiver did not respond to ${mostSilent} requests in a row. Is it running at ${url}?`);
@@ -208,23 +207,18 @@ export class Context {
       macOf(keyOf(secret), valueOf("webhook-id"), valueOf("webhook-timestamp"), body),
     ]);
     const redact = createRedactor(hidden, []);
-    redact.learn(body.toString("utf8"));
-    // HTTP joins the values of doubled headers.
-    const joined = Object.entries(Object.groupBy(headers, ([name]) => name)).map(
-      ([name, values]) => [name, values!.map(([, value]) => value).join(", ")] as const,
-    );
-    const { url } = this.subject;
-    const id = (this.#shared.requests += 1);
-    const curl = "# The signature of an event expires after minutes. Re-run the scenario.";
-    const timing = { at, durationMs: Date.now() - at.getTime() };
+    const text = body.toString("utf8");
+    redact.learn(text);
+    const values = Object.entries(Object.groupBy(headers, ([name]) => name));
     const request = {
-      id,
+      id: (this.shared.requests += 1),
+      at,
       method,
-      url,
-      headers: Object.fromEntries(joined),
-      text: body.toString("utf8"),
-      curl,
-      ...timing,
+      url: this.subject.url,
+      headers: Object.fromEntries(values.map(([name, all]) => [name, all!.map(([, value]) => value)])),
+      text,
+      durationMs: Date.now() - at.getTime(),
+      curl: "# The signature of an event expires after minutes. Re-run the scenario.",
     };
     return exchangeOf(request, outcome, redact);
   }
@@ -240,7 +234,7 @@ export class Context {
 
   /** Sends an event as the service does: signs it for each attempt, and retries unless the response is final. */
   async deliver(event: Event): Promise<Sent> {
-    const shared = this.#shared;
+    const { shared } = this;
     let sent = await this.post(event);
     for (const delay of retryDelays.filter((ms) => shared.isPatient || ms <= shortSettleMs)) {
       if (isFinal(sent)) return sent;
@@ -254,12 +248,12 @@ export class Context {
   /** Waits until an event has an effect, at most for the time limit. Returns its effects. */
   async #awaitEffects({ id }: Event, wanted: number): Promise<Effect[]> {
     const { settleMs } = this.limits;
-    const end = performance.now() + (this.#shared.isPatient ? settleMs : Math.min(shortSettleMs, settleMs));
+    const end = performance.now() + (this.shared.isPatient ? settleMs : Math.min(shortSettleMs, settleMs));
     for (;;) {
       const found = (await this.subject.effects()).filter((effect) => effect.id === id);
       if (found.length >= wanted) return found;
       if (performance.now() >= end) {
-        this.#shared.isPatient = false;
+        this.shared.isPatient = false;
         return found;
       }
       await sleep(pollMs);
@@ -301,41 +295,27 @@ export class Context {
   async judgeEffects(event: Event, wanted: 0 | 1, evidence?: readonly Sent[], id = this.#requirement) {
     const found = await this.#awaitEffects(event, (evidence ?? []).every(isSuccess) ? wanted : 0);
     this.judge(found.length === wanted, countText(wanted), countText(found.length), evidence, id);
-    if (wanted === 1 && found.length === 1) this.#shared.earliest ??= { event, at: Date.now() };
-    this.#shared.expectations.set(`${id} ${event.id}`, { requirement: id, event, wanted });
+    if (wanted === 1 && found.length === 1) this.shared.earliest ??= { event, at: Date.now() };
+    this.shared.expectations.set(`${id} ${event.id}`, { requirement: id, event, wanted });
     return found;
   }
 
-  /** Judges that a request was answered with 2xx and that its event took effect once. Returns the effects. */
-  async judgeAccepted(event: Event, sent: Sent, expected = "a 2xx response"): Promise<Effect[]> {
-    this.judgeStatus(sent, isSuccess(sent), expected);
-    return this.judgeEffects(event, 1, [sent]);
-  }
-
-  /** Judges that a request was answered with 4xx and that its event took no effect. */
-  async judgeRefused(event: Event, sent: Sent): Promise<Effect[]> {
-    this.judgeStatus(sent, isRefusal(sent), "a 4xx response");
-    return this.judgeEffects(event, 0, [sent]);
+  /** Judges that an event was accepted with 2xx and took effect once, or was refused with 4xx and had no effect. */
+  async judgeOutcome(event: Event, sent: Sent, outcome: "accepted" | "refused", expected?: string): Promise<Effect[]> {
+    const isAccepted = outcome === "accepted";
+    const ok = isAccepted ? isSuccess(sent) : isRefusal(sent);
+    this.judgeStatus(sent, ok, expected ?? `a ${isAccepted ? "2xx" : "4xx"} response`);
+    return this.judgeEffects(event, isAccepted ? 1 : 0, [sent]);
   }
 
   /** Sends an event once and judges that it was accepted. */
   async accepts(event: Event, change?: Change): Promise<Effect[]> {
-    return this.judgeAccepted(event, await this.post(event, change));
-  }
-
-  /** Returns the first event of the run that took effect, and when it did, in ms since the epoch. */
-  earliest(): Shared["earliest"] {
-    return this.#shared.earliest;
-  }
-
-  /** Records why the requirement could not be judged, and what the caller would have to provide. */
-  notProvided(text: string, provide: string): void {
-    this.notApplicable[this.#requirement] = { code: "caller", text, provide };
+    return this.judgeOutcome(event, await this.post(event, change), "accepted");
   }
 
   /** Ends the receiver without notice. */
   async kill(): Promise<void> {
-    this.#shared.kills += 1;
+    this.shared.kills += 1;
     await this.subject.restart?.kill();
   }
 

@@ -170,8 +170,9 @@ export const repeatScenarios: Scenario[] = [
   scenario("receiver.once-at-once", "at-once", `${races} events, each eight times at once`, async (context) => {
     for (let round = 0; round < races; round += 1) {
       const event = context.event(round % 2 === 0 ? "disbursement.completed" : "checkout.completed");
-      const beforeLastByte = barrier(copies);
-      await Promise.all(Array.from({ length: copies }, () => context.post(event, () => ({ beforeLastByte }))));
+      const until = barrier(copies);
+      const copy = () => context.post(event, ({ body }) => ({ hold: { at: body.length - 1, until } }));
+      await Promise.all(Array.from({ length: copies }, copy));
       await settles(context, event);
     }
   }),
@@ -183,7 +184,7 @@ export const repeatScenarios: Scenario[] = [
   }),
   scenario("receiver.lost-response", "lost-response", "Events again whose response was lost", async (context) => {
     for (const event of context.events(3)) {
-      await context.post(event, () => ({ until: () => context.sleep(context.limits.pieceMs) }));
+      await context.post(event, () => ({ hold: { until: () => context.sleep(context.limits.pieceMs), closes: true } }));
       await settles(context, event);
     }
   }),
@@ -198,8 +199,8 @@ export const repeatScenarios: Scenario[] = [
     for (const [index, event] of events.entries()) await takesEffect(context, event, during[index]!);
   }),
   scenario(remembers, "half-a-minute-later", "The run's first event again, half a minute later", async (context) => {
-    if (!context.earliest()) await context.accepts(context.event());
-    const first = context.earliest();
+    if (!context.shared.earliest) await context.accepts(context.event());
+    const first = context.shared.earliest;
     if (!first) return;
     await context.sleep(Math.max(0, first.at + context.limits.repeatMs - Date.now()));
     await settles(context, first.event);

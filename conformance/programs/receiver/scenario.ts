@@ -51,19 +51,18 @@ export const signing = ({ context, event, body }: Genuine, changes: Partial<Stam
   context.stamp(event, body, changes);
 
 const judged =
-  (judge: "judgeAccepted" | "judgeRefused") =>
-  (requirement: string, id: string, name: string, changes: readonly Change[]) =>
+  (outcome: "accepted" | "refused") => (requirement: string, id: string, name: string, changes: readonly Change[]) =>
     scenario(requirement, id, name, async (context) => {
       for (const change of changes) {
         const event = context.event();
         let altered: Altered = {};
         const sent = await context.post(event, (genuine) => (altered = change(genuine)));
-        await context[judge](altered.event ?? event, sent);
+        await context.judgeOutcome(altered.event ?? event, sent, outcome);
         if (altered.event) await context.judgeEffects(event, 0, [sent]);
       }
     });
 
 /** A scenario that sends a new event for each change, and judges that it was accepted. */
-export const accepted = judged("judgeAccepted");
+export const accepted = judged("accepted");
 /** A scenario that sends a new event for each change, and judges that it was refused. */
-export const refused = judged("judgeRefused");
+export const refused = judged("refused");

@@ -1,23 +1,24 @@
 // Sends requests exactly as scenarios write them: doubled headers, headers in odd case, slow and unfinished bodies.
-import { request as overHttp, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { request as overHttp, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { request as overHttps } from "node:https";
-import { setTimeout as sleep } from "node:timers/promises";
 
 export type Header = readonly [name: string, value: string];
+
+/** How a request is held up. */
+export type Hold = {
+  /** Sends only this many bytes of the body before; by default all. */
+  at?: number;
+  /** Called when the bytes are sent. When it resolves, the rest is sent, or the connection is closed. */
+  until: () => Promise<unknown>;
+  closes?: true;
+};
 
 export type WebhookRequest = {
   method: string;
   /** In the order in which they are sent. A name may occur twice. */
   headers: readonly Header[];
   body: Buffer;
-  /** Sends the body in this many pieces, with this much time before each. */
-  slowly?: { pieces: number; delayMs: number };
-  /** Holds the last byte of the body back until this resolves. */
-  beforeLastByte?: () => Promise<void>;
-  /** Sends only this many bytes of the body, at least one. */
-  only?: number;
-  /** Called when the bytes are sent. Closes the connection when it resolves. */
-  until?: () => Promise<unknown>;
+  hold?: Hold;
 };
 
 /** A response, or the reason why there was no response. */
@@ -31,16 +32,6 @@ export const describe = ({ status, failure }: Outcome) => failure ?? `status ${s
 
 /** The largest part of a response that is read. */
 const longestBody = 64 * 1024;
-
-/** Writes the first bytes of the body. Resolves when they were handed to the network. */
-async function writeBody(request: ClientRequest, { body, slowly }: WebhookRequest, end: number): Promise<void> {
-  const size = Math.max(1, Math.ceil(end / (slowly?.pieces ?? 1)));
-  for (let at = 0; at < end && !request.destroyed; at += size) {
-    if (slowly) await sleep(slowly.delayMs);
-    const piece = body.subarray(at, Math.min(at + size, end));
-    await new Promise<void>((resolve) => request.write(piece, () => resolve()));
-  }
-}
 
 /** Reads a response up to the limit. A response that breaks off counts as far as it was received. */
 async function readResponse(response: IncomingMessage): Promise<Partial<Outcome>> {
@@ -63,7 +54,8 @@ async function readResponse(response: IncomingMessage): Promise<Partial<Outcome>
  * @param timeoutMs how long the response may take, from the end of the request
  */
 export function send(url: string, webhook: WebhookRequest, timeoutMs: number): Promise<Outcome> {
-  const { method, headers, body, beforeLastByte, only = body.length, until } = webhook;
+  const { method, headers, body, hold } = webhook;
+  const { at = body.length, until, closes } = hold ?? {};
   const target = new URL(url);
   const open = target.protocol === "https:" ? overHttps : overHttp;
   const raw = [["host", target.host], ...headers, ["content-length", String(body.length)], ["connection", "close"]];
@@ -78,15 +70,12 @@ export function send(url: string, webhook: WebhookRequest, timeoutMs: number): P
     request.on("error", (error) => finish({ failure: error.message }));
     request.on("response", (response) => void readResponse(response).then(finish));
     const write = async () => {
-      await writeBody(request, webhook, beforeLastByte ? body.length - 1 : only);
-      if (beforeLastByte) {
-        await beforeLastByte();
-        request.write(body.subarray(-1));
-      }
-      void until?.().then(() => finish({ failure: "the suite closed the connection on purpose" }));
-      if (only < body.length) return;
-      if (!until) timer = setTimeout(() => finish({ failure: `no response within ${timeoutMs} ms` }), timeoutMs);
-      request.end();
+      if (at > 0) await new Promise<void>((written) => request.write(body.subarray(0, at), () => written()));
+      if (at === body.length) request.end();
+      await until?.();
+      if (closes || request.destroyed) return finish({ failure: "the suite closed the connection on purpose" });
+      timer = setTimeout(() => finish({ failure: `no response within ${timeoutMs} ms` }), timeoutMs);
+      if (at < body.length) request.end(body.subarray(at));
     };
     void write();
   });

@@ -52,18 +52,6 @@ function parseEffects(source: string, text: string): Effect[] {
   throw new CannotRun(`${source} must give ${wanted}: one entry for each effect, each with the event's id.`);
 }
 
-/** Reads a body, which fetch has decompressed. @throws CannotRun if it is too large */
-async function textOf(source: string, { body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (body ?? []) as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > largestList) throw new CannotRun(`${source} responded with more than ${largestList} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
 /** Returns a probe that asks a URL. */
 export function effectsFromUrl(url: string): Subject["effects"] {
   return async () => {
@@ -78,9 +66,8 @@ export function effectsFromUrl(url: string): Subject["effects"] {
         throw new CannotRun(
           `${source} responded with a redirect (${response.status}). Give the URL to which it leads.`,
         );
-      const text = await textOf(source, response);
       if (response.status !== 200) throw new CannotRun(`${source} responded with ${response.status} instead of 200.`);
-      return parseEffects(source, text);
+      return parseEffects(source, await response.text());
     } catch (error) {
       if (error instanceof CannotRun) throw error;
       const { message, cause } = error as Error;

@@ -4,10 +4,10 @@ import { judges, type Context, given } from "../../check.ts";
 import { allowsMadeUpNumbers } from "../../run-options.ts";
 import { expectData, expectHidden, expectStatus } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
-import { probesOf, sendProbe, wrongKey } from "../../steps/probes.ts";
+import { probesOf, sendProbe } from "../../steps/probes.ts";
 import { type Body, checkoutBody } from "../../steps/bodies.ts";
 import { dataOf, is2xx, listed } from "../../steps/responses.ts";
-import { get, pay, startCheckout, verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
+import { get, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
 import { paid, sameRecord, verified, started } from "../../steps/records.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
@@ -197,16 +197,6 @@ export const checks = [
       const response = await sendProbe(context, id, probe, create, [reference]);
       isPaid ||= again.status === 200 || response.status === 200;
     });
-  }),
-  judges("access.two-keys", { pays: 1 }, async (context, id) => {
-    const { reference } = await paid(context);
-    for (const [name, keys] of [
-      ["valid key first", [context.keyAs((key) => key), wrongKey(context).value]],
-      ["valid key last", [wrongKey(context).value, context.keyAs((key) => key)]],
-    ] as const) {
-      const response = await verifyDisbursement(context, reference, { headers: { "x-api-key": [...keys] } });
-      context.observe(id, name, response.status ?? "no response");
-    }
   }),
   judges("access.others-hidden-after-owner", { pays: 1, needs: ["time", "secret"] }, async (context, id) => {
     const fresh = context.fresh();

@@ -5,7 +5,7 @@ import { alone, also, caughtOnlyBy, type Faults, type How, type Reply } from "..
 import { caches, changesRecords, payFrom, reserves } from "../../broken/memory.ts";
 import { dataOf, isAccepted } from "../../broken/replies.ts";
 import { forwards, handles, opens, responses } from "../../broken/changes.ts";
-import { hasNoKey, isOf, keyOf, lastPart, lists, pathOf, textIn, withKey } from "../../broken/calls.ts";
+import { hasNoKey, isOf, keyOf, lastPart, lists, pathOf, textIn } from "../../broken/calls.ts";
 
 /** Returns true if the key in a request stands for a reference: the requested one and a known one. */
 type Match = (asked: string, reference: string) => boolean;
@@ -45,9 +45,6 @@ export const faults: Faults = {
     caches("createDisbursement", (call, { key }) =>
       keyOf(call) === key || hasNoKey(call) ? call.body.toString() : undefined,
     ),
-  ),
-  "access.two-keys: If a request has two keys, the first key counts.": forwards((call) =>
-    withKey(call, keyOf(call).split(", ")[0]!),
   ),
   "access.others-hidden-after-owner: Lists are cached by path and query, for all keys.": caches(
     lists,

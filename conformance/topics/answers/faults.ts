@@ -13,9 +13,7 @@ const onErrors = (name: string, value?: string) =>
 
 export const faults: Faults = {
   "answers.exact: An unknown reference returns 418.": statuses("verifyDisbursement", 404, 418),
-  "answers.envelope-200: The envelope of a successful response has no statusCode.": envelopes(({ data }) => ({
-    data,
-  })),
+  "answers.envelope-200: The envelope of a successful response has no statusCode.": envelopes(({ data }) => ({ data })),
   "answers.headers: Every error has Retry-After: undefined.": through(
     "refusal.bad-value-422",
     onErrors("retry-after", "undefined"),

@@ -12,10 +12,7 @@ const isInsufficient = (reply: Reply | undefined) => fieldsOf(reply?.text ?? "")
 export const faults: Faults = {
   "balances.statement-sums: The balance includes what pending disbursements reserve.": changesItems(
     "listBalances",
-    (item) => ({
-      ...item,
-      available: Number(item["available"]) + Number(item["reserved"]),
-    }),
+    (item) => ({ ...item, available: Number(item["available"]) + Number(item["reserved"]) }),
   ),
   "balances.statement-sums: The statement leaves out disbursements.": items("listStatements", (all) =>
     all.filter(({ kind }) => kind !== "reserve"),

@@ -2,13 +2,13 @@
 // sent, and compares status and body with the OpenAPI document.
 import { fittedReference } from "../../allowances/fit.ts";
 import { judges, type Check, type Context } from "../../check.ts";
-import { responseSchema, routeOf } from "../../contract/contract.ts";
+import { schemaName } from "../../contract/documented.ts";
 import { runDredd, type Transaction } from "../../contract/dredd.ts";
 import { catalogue, inProfile } from "../../contract/requirements.ts";
 import { inlined } from "../../contract/validate.ts";
 import type { Profile } from "../../results.ts";
 import { usualAmount } from "../../generate/plan.ts";
-import { describeResponse, type TargetRequest } from "../../target/exchange.ts";
+import { describeResponse, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
 import { fieldsOf } from "../../target/ledger.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
@@ -60,13 +60,11 @@ function alike(operation: string, status: number): ((actual: number) => boolean)
   return status === 400 || status === 422 ? (actual) => actual === 400 || actual === 422 : undefined;
 }
 
-function schemaOf(operation: string, status: number, profile: Profile) {
-  const [method = "", template = ""] = operation.split(" ");
-  const route = routeOf(method, template);
-  const name = route && responseSchema(route, status)?.$ref?.split("/").at(-1);
+function schemaOf(sample: TargetResponse, profile: Profile) {
   // The interface leaves checkout responses open (§4.3).
-  const open = profile === "core" && template.startsWith("/v1/checkouts");
-  return name === undefined || open ? undefined : inlined(profile, name);
+  const isOpen = profile === "core" && sample.request.path.startsWith("/v1/checkouts");
+  const name = isOpen ? undefined : schemaName(sample);
+  return name === undefined ? undefined : inlined(profile, name);
 }
 
 /**
@@ -93,7 +91,7 @@ function repeated({ facts, limits, options, fresh }: Context, [operation, status
     else request.body = String(body).replaceAll(JSON.stringify(reference), JSON.stringify(unused));
   }
   const expected = accepts?.(sample.status!) ? sample.status! : status;
-  return { request, status: expected, schema: schemaOf(operation, status, options.profile) };
+  return { request, status: expected, schema: schemaOf(sample, options.profile) };
 }
 
 const isSent = (sent: Readonly<Record<string, unknown>>, reference: unknown) =>

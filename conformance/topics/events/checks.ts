@@ -1,5 +1,5 @@
 // Checks the type, the content and the signature of each event (D11, D12).
-import { judges, type Context, given, type Check } from "../../check.ts";
+import { CouldNotJudge, judges, type Context, given, type Check } from "../../check.ts";
 import { same } from "../../steps/expect.ts";
 import {
   describeNotification,
@@ -11,10 +11,11 @@ import {
   secretOf,
   webhooks,
 } from "../../steps/notifications.ts";
+import type { Body } from "../../steps/bodies.ts";
 import { dataOf } from "../../steps/responses.ts";
 import { paid, verified, started } from "../../steps/records.ts";
 import { verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
-import { advance, finishCheckout, forcing, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
+import { advance, finishCheckout, forcing, type Key, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import type { Notification } from "../../target/receiver.ts";
@@ -40,7 +41,7 @@ function judgeHeaders(context: Context, notification: Notification) {
 }
 
 /** Creates a payout that settles immediately. Returns its notification. */
-const notifiedOfPayout = async (context: Context, key: "own" | "second" = "own", over: Record<string, unknown> = {}) =>
+const notifiedOfPayout = async (context: Context, key?: Key, over?: Body) =>
   (await delivered(context, respondWith(204), key, over)).notification;
 
 /** Ends of references. They lead to bodies whose bytes programs often change before they verify the signature. */
@@ -187,10 +188,7 @@ export const checks: readonly Check[] = [
     { name: "Every webhook of the run is well-formed", needs: ["receiver"], offline: true, phase: "closing" },
     async (context, id) => {
       const all = context.receiver?.all ?? [];
-      if (all.length === 0) {
-        context.couldNotRun(id, "no webhook was received");
-        return context.couldNotRun("signature.headers", "no webhook was received");
-      }
+      if (all.length === 0) throw new CouldNotJudge("no webhook was received");
       const validate = context.validator("WebhookEvent");
       for (const notification of all) {
         const faults = validate(notification.json);

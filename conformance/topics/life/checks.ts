@@ -1,7 +1,7 @@
 // Judges the whole run before the verdict: lets time pass, reads every record again, uses every
 // reference again, and compares webhooks and checkouts with their records (§2.1 to §2.3, §4.3, §6, §7, D11, D15).
 import { judges, type Context } from "../../check.ts";
-import type { Attempt, Facts } from "../../history/facts.ts";
+import type { Facts } from "../../history/facts.ts";
 import { type Contradiction, type Fields, type History, isFinal, sentAt } from "../../history/history.ts";
 import {
   claimedEnd,
@@ -24,6 +24,7 @@ import { pay, payInvalid, startCheckout, verifyDisbursement } from "../../steps/
 import { referenceKinds } from "../../generate/inputs.ts";
 import { moveClock } from "../../steps/sandbox-controls.ts";
 import { settledByClock } from "../../steps/settlement.ts";
+import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { linksOf, referencesOf } from "../../steps/checkouts.ts";
 import { type Made, madeIn, settledAt, repeatAll, repeatCost } from "../inputs/checks.ts";
@@ -76,21 +77,20 @@ async function aged(context: Context) {
   await moveTime(context, movedSeconds);
 }
 
-/** Judges that each checkout has a value of this kind that no other checkout has. */
-function judgeCheckoutsApart(
+/** Judges that each record has a value of this kind that no other record has. */
+function judgeApart<Item extends { response?: TargetResponse; read?: TargetResponse }>(
   context: Context,
+  id: RequirementId,
   what: string,
-  checkouts: readonly Attempt[],
-  valuesOf: (checkout: Attempt) => string[],
+  records: readonly Item[],
+  valuesOf: (record: Item) => string[],
 ) {
-  const values = checkouts.map((checkout) => [...new Set(valuesOf(checkout))]);
-  const uses = new Map<string, number>();
-  for (const value of values.flat()) uses.set(value, (uses.get(value) ?? 0) + 1);
-  const shared = checkouts.filter((_, index) => values[index]?.every((value) => (uses.get(value) ?? 0) > 1));
-  const expected = `a ${what} of its own for each of ${counted(checkouts.length, "checkout")}`;
-  const actual = shared.length === 0 ? "as expected" : `${shared.length} share it`;
-  const evidence = shared.slice(0, 10).map(({ response }) => response);
-  context.judge("life.checkouts-apart", shared.length === 0, expected, actual, evidence);
+  const values = records.map((record) => [...new Set(valuesOf(record))]);
+  const uses = Map.groupBy(values.flat(), (value) => value);
+  const shared = records.filter((_, index) => values[index]!.every((value) => uses.get(value)!.length > 1));
+  const expected = `a ${what} of its own for each of ${counted(records.length, "record")}`;
+  const evidence = shared.slice(0, 10).flatMap(({ response, read }) => response ?? read ?? []);
+  context.judge(id, shared.length === 0, expected, [`${shared.length} share it`], evidence);
 }
 
 /**
@@ -273,19 +273,6 @@ async function judgeKept(context: Context, kind: History["kind"]) {
   context.judge(rules[kind][0]!.id, never.length === 0, expected, [`no record of ${never.slice(0, 5).join(", ")}`]);
 }
 
-/** Judges that no two accepted payouts have the same service reference or record id. */
-function judgeApart(context: Context, payouts: readonly History[]) {
-  const references = context.facts.records.flatMap(({ reference, key }) =>
-    reference === undefined || key !== "own" ? [] : [reference],
-  );
-  const ids = payouts.flatMap(({ record, merchant }) => (merchant === "own" && record ? [textOf(record["id"])] : []));
-  for (const [what, values] of Object.entries({ "service reference": references, "record id": ids })) {
-    const shared = [...new Set(values.filter((value, index) => values.indexOf(value) !== index))];
-    const otherwise = `shared: ${shared.slice(0, 5).join(", ")}`;
-    context.judge("life.payouts-apart", shared.length === 0, `a ${what} for each payout`, [otherwise]);
-  }
-}
-
 const isPlain = ({ conditions }: Made) => !conditions.currency.foreign && !conditions.number.foreign;
 
 /** Judges that ordinary payouts do not stay pending. */
@@ -306,14 +293,14 @@ async function judgeSettlement(context: Context) {
 }
 
 export const checks = [
-  judges("life.checkouts-apart", { phase: "closing" }, async (context) => {
+  judges("life.checkouts-apart", { phase: "closing" }, async (context, id) => {
     // The last checkouts repeat one request, so that every run has checkouts to compare, whichever checks were
     // selected.
     const body = checkoutBody(context);
     for (let count = 0; count < 3; count += 1) await startCheckout(context, body);
     const checkouts = context.facts.records.filter(({ kind }) => kind === "checkout");
-    judgeCheckoutsApart(context, "link", checkouts, ({ response, sent }) => linksOf(response, Object.values(sent)));
-    judgeCheckoutsApart(context, "reference", checkouts, ({ response }) => referencesOf(response));
+    judgeApart(context, id, "link", checkouts, ({ response, sent }) => linksOf(response, Object.values(sent)));
+    judgeApart(context, id, "reference", checkouts, ({ response }) => referencesOf(response));
   }),
 
   judges(
@@ -393,7 +380,10 @@ export const checks = [
       await aged(context);
       if (ofKind(context, "disbursement").some(isPending)) await moveTime(context, 60);
       await judgeKept(context, "disbursement");
-      judgeApart(context, ofKind(context, "disbursement"));
+      const made = context.facts.records.filter(({ key, reference }) => key === "own" && reference !== undefined);
+      judgeApart(context, "life.payouts-apart", "service reference", made, ({ reference }) => [reference!]);
+      const read = ofKind(context, "disbursement").filter(({ merchant, record }) => merchant === "own" && record);
+      judgeApart(context, "life.payouts-apart", "record id", read, ({ record }) => [textOf(record!["id"])]);
       // This judgement comes last, because it ends the check if a payout of a target without a clock is still pending.
       await judgeSettlement(context);
     },

@@ -30,7 +30,12 @@ const whenOld =
 const isFailing = ({ phoneNumber }: Fields) => String(phoneNumber).endsWith("089");
 const failing = (change: (record: Fields) => Fields) =>
   records((record) => (record["status"] === "failed" ? change(record) : record));
-const other = (value: unknown) => (typeof value === "number" ? value + 1 : "USD");
+const other = (value: unknown) =>
+  typeof value === "object"
+    ? { ...value, phoneNumber: "2250102030405" }
+    : typeof value === "number"
+      ? value + 1
+      : "USD";
 const withStatus = (status: string) => (record: Fields) => ({ ...record, status });
 
 /** Pays an old reference again if its first request fits. */
@@ -46,17 +51,13 @@ const onlyFacts: RequirementId[] = ["life.facts-kept", "life.payouts-apart", "li
 
 /** The checks of this requirement pay amounts and references of every kind, to every kind of address. */
 const ofPayouts = provokedBy("records.as-requested", {
-  ...forEach(["amount", "fee", "currency", "userId"], (field) => [
+  ...forEach(["amount", "fee", "currency", "userId", "customer"], (field) => [
     `life.facts-kept: The ${field} of a payout changes two seconds later.`,
-    whenOld((record) => ({ ...record, [field]: other(record[field]) })),
+    caughtOnlyBy(
+      onlyFacts,
+      whenOld((record) => ({ ...record, [field]: other(record[field]) })),
+    ),
   ]),
-  "life.facts-kept: The customer's number changes two seconds later.": caughtOnlyBy(
-    onlyFacts,
-    whenOld(({ customer, ...record }) => ({
-      ...record,
-      customer: { ...(customer as Fields), phoneNumber: "2250102030405" },
-    })),
-  ),
   "life.records-kept: A payout is unknown two seconds later.": caughtOnlyBy(
     ["life.records-kept", "life.ends-as-notified", "life.spellings-used", "life.references-used"],
     (world) => {

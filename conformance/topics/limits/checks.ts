@@ -1,5 +1,5 @@
 // Checks fees, the limits on references, amounts and bodies, and the limits that the target adds (§8, D14, D15, D45).
-import { findLimits, mostPayouts, NothingToTry } from "../../allowances/find.ts";
+import { findLimits, mostPayouts } from "../../allowances/find.ts";
 import { allPairs } from "../../allowances/search.ts";
 import { judges, type Check } from "../../check.ts";
 import { shuffled } from "../../generate/random.ts";
@@ -118,9 +118,6 @@ export const checks: readonly Check[] = [
         const why = "declared, but not proved, because of the budget or of slow responses";
         if (unproved.length > 0) context.couldNotRun(id, `${why}: ${unproved.join(", ")}`);
         if (throttled !== undefined) context.couldNotRun(id, `${throttled} Declare velocity in certify.yaml.`);
-      } catch (error) {
-        if (error instanceof NothingToTry) context.couldNotRun(id, error.message);
-        else throw error;
       } finally {
         limits.freeze();
       }

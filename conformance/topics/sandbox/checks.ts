@@ -9,7 +9,7 @@ import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { cursorOf, dataOf, listed } from "../../steps/responses.ts";
 import { get, startCheckout, verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
 import { paid, verified, started } from "../../steps/records.ts";
-import { advance, finishCheckout, forcing, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
+import { advance, finishCheckout, forcing, type Key, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { delivered, deliveryOf, logged, respondWith } from "../../steps/deliveries.ts";
@@ -47,9 +47,8 @@ const isJustAfter = (ms: number, least: number) => ms >= least && ms < least + s
 
 /** Returns the sandbox time that a response states. */
 const nowIn = (response: TargetResponse) => Date.parse(textOf(dataOf(response)["now"]));
-const readClock = (context: Context, key: "own" | "second" = "own") => get(context, "/sandbox/clock", { key });
-const readSecret = (context: Context, key: "own" | "second" = "own") =>
-  get(context, "/sandbox/webhook-secret", { key });
+const readClock = (context: Context, key: Key = "own") => get(context, "/sandbox/clock", { key });
+const readSecret = (context: Context, key: Key = "own") => get(context, "/sandbox/webhook-secret", { key });
 
 /** How long to wait for actions that a target takes only after its response to an advance. */
 const afterMoveMs = 500;
@@ -175,7 +174,7 @@ export const checks: readonly Check[] = [
     context.judge(id, ok, "a different customer.id", ["the same or none"], [record, another]);
   }),
   judges("sandbox.clock-own-records", { pays: 1, needs: [...webhooks, "clock", "second-key"] }, async (context, id) => {
-    const move = async (to: { seconds: number } | { to: string }, key: "own" | "second") =>
+    const move = async (to: { seconds: number } | { to: string }, key: Key) =>
       expectStatus(context, id, await moveClock(context, to, key), 200, `for advancing the ${key} merchant's clock`);
     const { box } = await delivered(context, respondWith([500, 500, 204]), "second");
     // The third attempt is due five minutes after the second attempt, long after this check has read the records.

@@ -55,10 +55,7 @@ export const faults: Faults = {
   "sandbox.time-passes: Payments end only when the clock is moved.": () => {
     const { hold, advancing } = untilAdvance();
     return {
-      merchant: (account) => ({
-        ...advancing(account),
-        finish: (...which) => hold(() => account.finish(...which)),
-      }),
+      merchant: (account) => ({ ...advancing(account), finish: (...which) => hold(() => account.finish(...which)) }),
     };
   },
   ...forEach(
@@ -88,10 +85,7 @@ export const faults: Faults = {
   })),
   "sandbox.pages: The last page of events and deliveries has a cursor.": data(
     ["listEvents", "listDeliveries"],
-    (page) => ({
-      nextCursor: "1-0000000000000000",
-      ...page,
-    }),
+    (page) => ({ nextCursor: "1-0000000000000000", ...page }),
   ),
   "sandbox.cursors: A cursor of another list or merchant starts at the top.": handles(async (call, ask) => {
     const reply = await ask(call);
