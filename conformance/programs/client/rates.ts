@@ -1,7 +1,7 @@
 // Scenarios about temporary and final refusals.
 import { gateway, lost, never, serviceError, type Forged } from "./answers.ts";
 import { entries, entry } from "./entries.ts";
-import type { Scenario } from "./scenario.ts";
+import { scenario, type Scenario } from "./scenario.ts";
 
 const limited = (retryAfter?: string, more: Record<string, string> = {}): Forged =>
   serviceError(429, "rate_limited", { ...(retryAfter === undefined ? {} : { "retry-after": retryAfter }), ...more });
@@ -15,16 +15,15 @@ const putOff = (
   what: string,
   ways: Readonly<Record<string, Forged>>,
   { mayGiveUp, ...more }: Partial<Scenario> = {},
-): Scenario => ({
-  id,
-  name: `The first create is refused temporarily, ${what}`,
-  entries: Object.entries(ways).map(([about, answer], index) =>
-    entry(index, index % 2 === 0 ? "success" : "failed", {
-      story: { about, creates: [never(answer)], ...(mayGiveUp ? { mayGiveUp, mayBeUnknown: true } : {}) },
-    }),
-  ),
-  ...more,
-});
+): Scenario =>
+  scenario(id, `The first create is refused temporarily, ${what}`, {
+    entries: Object.entries(ways).map(([about, answer], index) =>
+      entry(index, index % 2 === 0 ? "success" : "failed", {
+        story: { about, creates: [never(answer)], ...(mayGiveUp ? { mayGiveUp, mayBeUnknown: true } : {}) },
+      }),
+    ),
+    ...more,
+  });
 
 const dates = { "429 with a date": limited("{date+1}", dated) };
 
@@ -65,48 +64,40 @@ export const rates: readonly Scenario[] = [
     mayGiveUp: true,
   }),
   putOff("limited-clock-behind", "with a date of a clock that is a day behind", dates, { clockAhead: -86_400 }),
-  {
-    id: "unavailable-recorded",
-    name: "The payout is recorded, and the client gets 503 with Retry-After",
+  scenario("unavailable-recorded", "The payout is recorded, and the client gets 503 with Retry-After", {
     creates: [{ process: "now", answer: unavailable("1", {}, "timeout") }],
     judges: ["client.waits-as-told"],
-  },
-  {
-    id: "limited-for-ever",
-    name: "Every create gets 429 without Retry-After",
+  }),
+  scenario("limited-for-ever", "Every create gets 429 without Retry-After", {
     entries: entries("success", "failed"),
     afterwards: never(limited()),
     judges: ["client.backs-off"],
     mayGiveUp: true,
     mayBeUnknown: 100,
-  },
-  {
-    id: "reads-limited",
-    name: "The response to the create is lost, and the first read gets 429 with Retry-After",
+  }),
+  scenario("reads-limited", "The response to the create is lost, and the first read gets 429 with Retry-After", {
     creates: [lost],
     reads: [limited("1")],
-  },
-  {
-    id: "refused",
-    name: "The service refuses some entries with 422",
+  }),
+  scenario("refused", "The service refuses some entries with 422", {
     entries: entries("success", "refused", "failed", "refused"),
-  },
-  {
-    id: "refused-until-the-end",
-    name: "The service refuses every create in some way until the program has ended, and accepts what comes then",
-    entries: [serviceError(422, "invalid_value"), serviceError(401, "unauthorized"), limited()].map((answer, index) =>
-      entry(index, "success", {
-        story: { about: String(answer.status), afterwards: never(answer), mayBeUnknown: true },
-      }),
-    ),
-    watched: true,
-    mayGiveUp: true,
-  },
-  {
-    id: "refused-key",
-    name: "The service refuses the key of every create with 401",
+  }),
+  scenario(
+    "refused-until-the-end",
+    "The service refuses every create in some way until the program has ended, and accepts what comes then",
+    {
+      entries: [serviceError(422, "invalid_value"), serviceError(401, "unauthorized"), limited()].map((answer, index) =>
+        entry(index, "success", {
+          story: { about: String(answer.status), afterwards: never(answer), mayBeUnknown: true },
+        }),
+      ),
+      watched: true,
+      mayGiveUp: true,
+    },
+  ),
+  scenario("refused-key", "The service refuses the key of every create with 401", {
     entries: entries("success", "failed"),
     afterwards: never(serviceError(401, "unauthorized")),
     mayGiveUp: true,
-  },
+  }),
 ];
