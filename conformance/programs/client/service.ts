@@ -57,7 +57,7 @@ export async function startService(
   planned: readonly PlannedEntry[],
   settings: { key: string; seed: number; timeoutMs: number },
 ) {
-  const { clockAhead = 0, weather, staleConnections = false } = scenario;
+  const { clockAhead = 0, weather = 0, staleConnections = false } = scenario;
   const ledger = new Ledger(planned, settings.key, clockAhead);
   const model = createService([ledger.merchant], ledger.merchant.hooks, () => server.url);
   const ask = async (call: Request) => (await model(call))!;
@@ -94,7 +94,6 @@ export async function startService(
 
   /** Draws what happens to a request. It depends only on the seed, the payout and the number of the request. */
   function drawn(kind: "create" | "read", reference: string, count: number): Step | undefined {
-    if (weather === undefined) return undefined;
     return drawFault(createRandom(settings.seed, `${scenario.id} ${kind} ${count} ${reference}`), weather, count, kind);
   }
 

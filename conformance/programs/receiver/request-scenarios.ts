@@ -40,7 +40,7 @@ const hostile: Record<string, string> = {
  * @param at how many bytes of the body of each other request arrive; undefined for all
  */
 const notHeldUp = (id: string, name: string, count: number, at: number | undefined, change: Altered) =>
-  scenario("receiver.not-held-up", id, name, async (context) => {
+  scenario("not-held-up", id, name, async (context) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const hold = { ...(at === undefined ? {} : { at }), until: () => promise, closes: true } as const;
     const others = context.events(count).map((other) => context.post(other, () => ({ ...change, hold })));
@@ -55,14 +55,14 @@ const notHeldUp = (id: string, name: string, count: number, at: number | undefin
 export const requestScenarios: Scenario[] = [
   ...stampFields.map((field) =>
     refused(
-      "receiver.headers-required",
+      "headers-required",
       `without-${stampNames[field]}`,
       `An event without ${stampNames[field]}, and with an empty one`,
       [undefined, ""].map((value) => (genuine) => ({ ...signing(genuine, { [field]: "" }), [field]: value })),
     ),
   ),
   refused(
-    "receiver.headers-required",
+    "headers-required",
     "odd-timestamps",
     "Signed events whose timestamp is not in decimal digits",
     [
@@ -74,14 +74,14 @@ export const requestScenarios: Scenario[] = [
     ].map((write) => (genuine) => signing(genuine, { timestamp: write(genuine.timestamp) })),
   ),
   accepted(
-    "receiver.header-case",
+    "header-case",
     "header-case",
     "Headers in upper and mixed case",
     [capital, (name: string) => name.toUpperCase()].map((change) => () => ({
       headers: (headers) => headers.map(([name, value]) => [change(name), value] as const),
     })),
   ),
-  accepted("receiver.more-headers", "more-headers", "Headers of tracing tools and proxies", [
+  accepted("more-headers", "more-headers", "Headers of tracing tools and proxies", [
     () => ({
       headers: (headers) => [
         ["traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"],
@@ -95,7 +95,7 @@ export const requestScenarios: Scenario[] = [
   ]),
   ...stampFields.map((field): Scenario =>
     scenario(
-      "receiver.doubled-headers",
+      "doubled-headers",
       `doubled-${stampNames[field]}`,
       `A handled event again, with a second ${stampNames[field]}`,
       async (context) => {
@@ -115,11 +115,11 @@ export const requestScenarios: Scenario[] = [
       },
     ),
   ),
-  accepted("receiver.charset-accepted", "charset", "The content type with a charset", [
+  accepted("charset-accepted", "charset", "The content type with a charset", [
     () => ({ type: "application/json; charset=utf-8" }),
   ]),
   ...Object.entries(otherTypes).map(([what, type], index): Scenario =>
-    scenario("receiver.honest-status", `other-type-${index + 1}`, `A genuine event with ${what}`, async (context) => {
+    scenario("honest-status", `other-type-${index + 1}`, `A genuine event with ${what}`, async (context) => {
       const event = context.event();
       const sent = await context.post(event, () => ({ type }));
       context.judgeNoFault(sent);
@@ -128,31 +128,26 @@ export const requestScenarios: Scenario[] = [
     }),
   ),
   refused(
-    "receiver.post-only",
+    "post-only",
     "other-methods",
     "Genuine events with other methods than POST",
     ["GET", "PUT", "DELETE"].map((method) => () => ({ method })),
   ),
-  scenario(
-    "receiver.whole-body",
-    "broken-off",
-    "A genuine event whose connection breaks off, then the whole event",
-    async (context) => {
-      for (const share of [0.5, 0.99]) {
-        const event = context.event();
-        const sent = await context.post(event, ({ body }) => ({
-          hold: {
-            at: Math.floor(body.length * share),
-            until: () => context.sleep(context.limits.pieceMs),
-            closes: true,
-          },
-        }));
-        await context.judgeEffects(event, 0, [sent]);
-        await context.accepts(event);
-      }
-    },
-  ),
-  scenario("receiver.no-event-ignored", "no-events", "Signed bodies that are not events", async (context) => {
+  scenario("whole-body", "broken-off", "A genuine event that breaks off, then the whole event", async (context) => {
+    for (const share of [0.5, 0.99]) {
+      const event = context.event();
+      const sent = await context.post(event, ({ body }) => ({
+        hold: {
+          at: Math.floor(body.length * share),
+          until: () => context.sleep(context.limits.pieceMs),
+          closes: true,
+        },
+      }));
+      await context.judgeEffects(event, 0, [sent]);
+      await context.accepts(event);
+    }
+  }),
+  scenario("no-event-ignored", "no-events", "Signed bodies that are not events", async (context) => {
     for (const text of noEvents) {
       const event = context.event();
       const sent = await context.post(event, (genuine) => resigned(genuine, text));
@@ -163,7 +158,7 @@ export const requestScenarios: Scenario[] = [
   }),
   ...Object.entries(hostile).map(([what, body], index): Scenario =>
     scenario(
-      "receiver.survives-strangers",
+      "survives-strangers",
       `hostile-${index + 1}`,
       `A stranger sends ${what}, then a genuine event arrives`,
       async (context) => {
