@@ -3,11 +3,14 @@ import { gateway, lost, never, serviceError, type Forged } from "./answers.ts";
 import { entries, entry } from "./entries.ts";
 import { scenario, type Scenario } from "./scenario.ts";
 
-const limited = (retryAfter?: string, more: Record<string, string> = {}): Forged =>
-  serviceError(429, "rate_limited", { ...(retryAfter === undefined ? {} : { "retry-after": retryAfter }), ...more });
-const unavailable = (retryAfter: string, more: Record<string, string> = {}, code = "unavailable"): Forged =>
-  serviceError(503, code, { "retry-after": retryAfter, ...more });
-const dated = { date: "{date+0}" };
+const refusal = (status: number, code: string, retryAfter: string | undefined): Forged =>
+  serviceError(status, code, {
+    ...(retryAfter === undefined ? {} : { "retry-after": retryAfter }),
+    // A client compares a date with the service's own time.
+    ...(retryAfter?.startsWith("{date") ? { date: "{date+0}" } : {}),
+  });
+const limited = (retryAfter?: string) => refusal(429, "rate_limited", retryAfter);
+const unavailable = (retryAfter: string, code = "unavailable") => refusal(503, code, retryAfter);
 
 /** A scenario in which the first create of each entry is refused temporarily, each in another way. */
 const putOff = (
@@ -25,7 +28,7 @@ const putOff = (
     ...more,
   });
 
-const dates = { "429 with a date": limited("{date+1}", dated) };
+const dates = { "429 with a date": limited("{date+1}") };
 
 export const rates: readonly Scenario[] = [
   putOff(
@@ -33,9 +36,9 @@ export const rates: readonly Scenario[] = [
     "with Retry-After in seconds or as a date",
     {
       "429 with seconds": limited("1"),
-      "429 with a date": limited("{date+2}", dated),
+      "429 with a date": limited("{date+2}"),
       "503 with seconds": unavailable("1"),
-      "503 with a date": unavailable("{date+2}", dated),
+      "503 with a date": unavailable("{date+2}"),
     },
     { judges: ["client.waits-as-told"] },
   ),
@@ -65,7 +68,7 @@ export const rates: readonly Scenario[] = [
   }),
   putOff("limited-clock-behind", "with a date of a clock that is a day behind", dates, { clockAhead: -86_400 }),
   scenario("unavailable-recorded", "The payout is recorded, and the client gets 503 with Retry-After", {
-    creates: [{ process: "now", answer: unavailable("1", {}, "timeout") }],
+    creates: [{ process: "now", answer: unavailable("1", "timeout") }],
     judges: ["client.waits-as-told"],
   }),
   scenario("limited-for-ever", "Every create gets 429 without Retry-After", {
