@@ -11,7 +11,7 @@ import { drawFault, send, type Answer, type Sent, type Step } from "./answers.ts
 import type { Entry, PlannedEntry } from "./entries.ts";
 import { Ledger, type Payout } from "./ledger.ts";
 import { readRequest, type ReadRequest } from "./requests.ts";
-import type { Scenario, Start } from "./scenario.ts";
+import type { Kill, Scenario, Start } from "./scenario.ts";
 
 /**
  * A request of the client, and the most that the client can have received. Times are in ms since the scenario began.
@@ -26,10 +26,8 @@ export type Call = ReadRequest & {
   endedAt?: number;
 };
 
-export type Moment = "received" | "recorded" | "answered";
-
 /** A create, counted from 1 among all creates and among the creates of its entry. */
-export type CreateCount = { number: number; entry: PlannedEntry | undefined; ofEntry: number };
+type CreateCount = { number: number; entry: PlannedEntry | undefined; ofEntry: number };
 
 export type HostileService = Awaited<ReturnType<typeof startService>>;
 
@@ -71,7 +69,7 @@ export async function startService(
     /** What happens in this start. */
     during: {} as Pick<Start, "creates" | "reads">,
     /** Called at moments of the creates. The service waits for it. */
-    onCreate: async (_moment: Moment, _count: CreateCount): Promise<void> => undefined,
+    onCreate: async (_moment: Kill["on"], _count: CreateCount): Promise<void> => undefined,
   };
   /** A server that is not the service. It responds as if every payout had succeeded. */
   const foreign = await listen(async ({ method, path }, _request, response) => {
