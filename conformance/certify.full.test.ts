@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { creates, hasNoKey, keyOf } from "./broken/calls.ts";
 import { handles, refuses, responses, texts } from "./broken/changes.ts";
-import { joined, type How, type Reply } from "./broken/fault.ts";
-import { html, success, withHeader } from "./broken/replies.ts";
+import { joined, type How } from "./broken/fault.ts";
+import { success, withHeader } from "./broken/replies.ts";
 import { referencesOf, seedOf } from "./certificate/challenge.ts";
 import { writeKeyPair } from "./certificate/keys.ts";
 import { listen } from "./model/server.ts";
@@ -231,15 +231,6 @@ describe("a target is not certified", () => {
       /^FAILED[^]*auth\.(create|verify)-needs-key[^]*expected[^]*401[^]*200 \{"statusCode":200/m,
       async (_call, _request, response) => void response.writeHead(200, json).end('{"statusCode":200,"data":{}}'),
     ],
-    [
-      "closes each connection except for /healthz",
-      2,
-      /No response: the connection was closed without a response/,
-      async ({ path }, _request, response) => {
-        if (path === "/healthz") response.writeHead(200, json).end('{"status":"ok","environment":"sandbox"}');
-        else response.destroy();
-      },
-    ],
     ["never responds", 2, /No response: no complete response within 2000 ms/, async () => undefined],
     [
       "does not speak HTTP",
@@ -257,10 +248,9 @@ describe("a target is not certified", () => {
   });
 });
 
-test.each<[what: string, reply: Reply | Promise<never> | undefined, why: string]>([
+test.each<[what: string, reply: Promise<never> | undefined, why: string]>([
   ["closes every connection", undefined, "the connection was closed without a response"],
   ["hangs", new Promise<never>(() => {}), "no complete response within 2000 ms"],
-  ["responds 502", html(502), "status 502"],
 ])("a target that %s from request 100 on stops the run with one cause and no failures", async (_, reply, why) => {
   let failedAt = Infinity;
   const target = await start({

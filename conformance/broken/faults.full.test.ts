@@ -1,8 +1,7 @@
 // Tries one broken server for each requirement of core and for every eighth of extended; in the self-test, all of them.
 import { beforeAll, describe, expect, test } from "vitest";
-import { causesOf } from "../report/causes.ts";
 import { catalogue } from "../contract/requirements.ts";
-import { findKillers, observeSound, runAgainst, tryFault, type Baseline, type SoleCatch } from "./catch.ts";
+import { findKillers, observeSound, tryFault, type Baseline, type SoleCatch } from "./catch.ts";
 import { records } from "./changes.ts";
 import { faults } from "./faults.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
@@ -57,15 +56,4 @@ describe.runIf(triesAll).concurrent("only the checks written for a class of defe
     expect(killers).not.toEqual([]);
     expect(killers.filter((id) => !fault.onlyBy.ids.some((own) => own === id))).toEqual([]);
   });
-});
-
-test("the first cause in a report is the fault itself", async () => {
-  const { how } = faults.find(({ defect }) => defect.startsWith("Every tenth payout is made"))!;
-  const report = await runAgainst({ how }, "core");
-  const [first] = causesOf(report)[0]!.failures;
-  expect(first!.requirement.id).toBe("create.references-apart");
-  const { exchanges, contradictedBy } = first!.check;
-  expect(exchanges.find(({ id }) => id === contradictedBy)).toMatchObject({ method: "POST", status: 429 });
-  const failed = report.requirements.flatMap(({ verdict, checks }) => (verdict === "fail" ? checks : []));
-  expect(contradictedBy).toBe(Math.min(...failed.map((check) => check.contradictedBy ?? Infinity)));
 });

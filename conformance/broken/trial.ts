@@ -24,8 +24,6 @@ export type Trial = {
    * it, all checks run if `only` names a requirement that is judged on every response or only at the end.
    */
   through?: string | undefined;
-  /** Selects and orders the checks to run. By default all of them run, in the order of a run. */
-  choose?: (checks: Check[]) => Check[];
   /** Called with the report of each check. If it returns true, the run ends. */
   enough?: (report: CheckReport) => boolean;
   /** What the deployment declares in certify.yaml. */
@@ -48,7 +46,7 @@ function checksOf({ only, through }: Trial, watched: readonly string[], options:
 export async function runTrial(
   server: Running | Promise<Running>,
   args: readonly string[] = [],
-  { only, through, choose = (all) => all, enough = () => false, declared }: Trial = {},
+  { only, through, enough = () => false, declared }: Trial = {},
 ): Promise<Report> {
   const { url, key, secondKey, stop } = await server;
   try {
@@ -62,7 +60,7 @@ export async function runTrial(
       const watched = session.watchAll(watches);
       // What concerns every response is then judged not only at the end, but after each check.
       const isWatching = only?.some((id) => watched.ids.includes(id)) ?? false;
-      for await (const { report } of session.runAll(choose(checksOf({ only, through }, watched.ids, options)))) {
+      for await (const { report } of session.runAll(checksOf({ only, through }, watched.ids, options))) {
         reports.push(report);
         if (enough(report) || (isWatching && enough(await session.runCheck(watched)))) break;
       }

@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
 import { CannotRun, isSide, type Report } from "../results.ts";
 import { scopeLine, weakenedBy } from "../report/scope.ts";
-import { sha256, suiteSha256 } from "./hashes.ts";
+import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
 /**
@@ -36,7 +36,7 @@ export type Certificate = {
   /** The text of a partner from which the seed and the references were derived; null without `--challenge`. */
   challenge: string | null;
   counts: Report["counts"];
-  hashes: { spec: string; suite: string; report: string; exchanges?: string };
+  hashes: { spec: string; suite: string; results: string; report: string; exchanges?: string };
 };
 
 const isText = (value: unknown) => typeof value === "string";
@@ -124,6 +124,7 @@ export async function signCertificate(
     hashes: {
       spec: report.specSha256,
       suite: suiteSha256(),
+      results: resultsSha256(report),
       report: sha256(reportJson),
       ...(report.exchangesSha256 === undefined ? {} : { exchanges: report.exchangesSha256 }),
     },

@@ -45,8 +45,8 @@ export type Values<T extends Options> = { -readonly [Name in keyof T]: Value<T[N
 /** Thrown for invalid options, arguments or environment variables. The message has one line for each fault. */
 export class OptionsError extends CannotRun {}
 
-/** Returns true for an error of a file, such as a file that does not exist. */
-export const isFileError = (error: unknown): error is Error => error instanceof Error && "path" in error;
+/** Returns true for an error of the operating system, such as a file that does not exist or a full disk. */
+export const isFileError = (error: unknown): error is Error => error instanceof Error && "syscall" in error;
 
 /**
  * Returns a question that names at most three names that a mistyped word may mean, with a leading space; "" if no name

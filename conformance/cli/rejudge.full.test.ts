@@ -86,7 +86,6 @@ function find(lines: readonly Line[], is: (line: Line) => boolean): Line {
   const all = lines.filter(is);
   return all[Math.floor(all.length / 2)]!;
 }
-const optionsIn = ([first]: Line[]) => first!["options"] as Line;
 
 /** Edits that change what the suite would have found. They are seen even if every digest is made again. */
 const edits: Record<string, Edit> = {
@@ -97,17 +96,12 @@ const edits: Record<string, Edit> = {
     for (const line of lines.filter(reads))
       resultOf(line).body = resultOf(line).body.replace(/"amount":\d+/, '"amount":7');
   },
-  "the content type of responses": (lines) => {
-    for (const line of lines.filter(creates)) resultOf(line).headers["content-type"] = "text/html";
-  },
   "the body of a webhook": (lines) => {
     for (const line of lines.filter(isWebhook))
       webhookIn(line).body = webhookIn(line).body.replace('"success"', '"failed"');
   },
   "the body of a request": (lines) => void (requestOf(find(lines, creates)).body += " "),
   "a missing exchange": (lines) => lines.filter((line) => line !== find(lines, creates)),
-  "an exchange that was sent twice": (lines) =>
-    lines.flatMap((line) => (line === find(lines, creates) ? [line, line] : [line])),
   "two responses that were swapped": (lines) => {
     const [first, second] = lines.filter(creates).slice(4, 6) as [Line, Line];
     [first["result"], second["result"]] = [second["result"], first["result"]];
@@ -116,8 +110,7 @@ const edits: Record<string, Edit> = {
     for (const line of lines.slice(lines.indexOf(find(lines, creates))))
       line["clock"] = (line["clock"] as number[]).map((time) => time + 3_600_000);
   },
-  "the seed": (lines) => void (optionsIn(lines)["seed"] = 4711),
-  "the profile": (lines) => void (optionsIn(lines)["profile"] = "extended"),
+  "the seed": ([first]) => void ((first!["options"] as Line)["seed"] = 4711),
 };
 
 /** Edits of texts on which no verdict depends. The digest reveals these edits. */
@@ -147,10 +140,8 @@ const changed = (edit: Edit) => (content: Buffer) => {
 async function edited(edit: Edit): Promise<string> {
   const copy = await withFile("some", exchangesFile, changed(edit));
   const digest = sha256(await readFile(join(copy, exchangesFile)));
-  for (const name of ["report.json", "report.html"]) {
-    const text = await readFile(join(copy, name), "utf8");
-    await writeFile(join(copy, name), text.replaceAll(/("exchangesSha256": ?)"\w+"/g, `$1"${digest}"`));
-  }
+  const report = await readFile(join(copy, "report.json"), "utf8");
+  await writeFile(join(copy, "report.json"), report.replace(/("exchangesSha256": )"\w+"/, `$1"${digest}"`));
   return copy;
 }
 

@@ -117,21 +117,10 @@ class State {
   readonly cursors = new Map<string, { list: string; before: number }>();
 }
 
-/** What hooks may replace. */
-const changeable = [
-  "outcomeOf",
-  "feeOf",
-  "countRefusal",
-  "addDisbursement",
-  "addCheckout",
-  "checkoutLifetime",
-  "finish",
-  "attempted",
-  "replay",
-  "advanceTo",
-  "rotateSecret",
-] as const;
-export type Changeable = Pick<Merchant, (typeof changeable)[number]>;
+/** What a merchant's account does. Hooks may replace each of its methods. */
+export type Changeable = {
+  [Name in keyof Merchant as Merchant[Name] extends (...args: never[]) => unknown ? Name : never]: Merchant[Name];
+};
 
 /** How a caller changes the model. What is omitted stays as it is. */
 export type Hooks = {
@@ -146,7 +135,6 @@ export type Hooks = {
     sandbox?: boolean;
     /** How long a payment stays pending that its number does not force. */
     settleMs?: number;
-    requestsPerSecond?: number;
   };
 };
 
@@ -162,7 +150,8 @@ export class Merchant {
     this.name = name;
     this.key = key;
     this.hooks = hooks;
-    const account = Object.fromEntries(changeable.map((method) => [method, this[method].bind(this)]));
+    const methods = Object.getOwnPropertyNames(Merchant.prototype) as (keyof Changeable)[];
+    const account = Object.fromEntries(methods.map((method) => [method, this[method].bind(this)]));
     Object.assign(this, hooks.merchant?.(account as Changeable));
   }
 

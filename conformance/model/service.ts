@@ -217,30 +217,17 @@ function decoded(text: string): string {
   }
 }
 
-/** Refuses the requests beyond a number in a second. */
-function rateLimit(perSecond: number) {
-  let [second, count] = [0, 0];
-  return () => {
-    const now = Math.floor(Date.now() / 1000);
-    count = now === second ? count + 1 : 1;
-    second = now;
-    if (count > perSecond) throw new Problem("rate_limited", "Too many requests.", { headers: { "retry-after": "1" } });
-  };
-}
-
 /** Creates the model, without a network. Returns a function that responds to a request. */
 export function createService(merchants: readonly Merchant[], { settings = {} }: Hooks, origin: Origin): Ask {
   const routes = Object.entries(operations(origin)).map(([path, methods]) => {
     return { pattern: new RegExp(`^${path.replace(":id", "(?<id>[^/]+)")}$`), methods };
   });
   const isSandbox = settings.sandbox !== false;
-  const limit = rateLimit(settings.requestsPerSecond ?? Infinity);
 
   async function serve(call: Call): Promise<Reply | undefined> {
     const path = call.path.split("?")[0]!;
     const method = call.method === "HEAD" ? "GET" : call.method;
     if (path === "/healthz") return json(200, { status: "ok", environment: isSandbox ? "sandbox" : "live" });
-    limit();
     const reference = /^\/checkouts\/([^/]+)$/.exec(path)?.[1];
     const payee = merchants.find(({ state }) => state.checkouts.find(reference ?? ""));
     if (payee && ["GET", "POST"].includes(method)) return servePage({ ...call, method }, payee, reference!);

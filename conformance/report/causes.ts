@@ -78,12 +78,10 @@ const explanations: [when: (evidence: Evidence) => boolean, explanation: string]
     "The process or a proxy closed the connection. A crash in the handler does this; see the target's log.",
   ],
   [
-    ({ id, status }) => /duplicate|reference-unique|failed-counts|lost-answer/.test(id) && status >= 500,
+    ({ id, status, actual }) =>
+      (/duplicate|reference-unique|failed-counts|lost-answer/.test(id) && status >= 500) ||
+      (id.includes("race") && /\d × 200.*\d × 5\d\d/.test(actual)),
     "The unique constraint of the database works, but its error is not turned into 409. Catch the violation and respond with 409.",
-  ],
-  [
-    ({ id, actual }) => id.includes("race") && /\d × 200.*\d × 5\d\d/.test(actual),
-    "Concurrent inserts violate the unique constraint, and the error of the losers is not turned into 409.",
   ],
   [
     ({ id, actual }) => id.includes("race") && /^([2-9]|\d\d+) × 200/.test(actual),
@@ -102,10 +100,6 @@ const explanations: [when: (evidence: Evidence) => boolean, explanation: string]
     "The key is valid for some requests only. Check its permissions and the environment that it belongs to.",
   ],
   [({ status }) => status === 429, "The target limits the rate of requests. Set --rate to what it allows."],
-  [
-    ({ status }) => status >= 300 && status < 400,
-    "The target redirects. Give the final address as --base-url, with https and everything before /v1.",
-  ],
   [
     ({ exchange }) => /html/i.test(exchange?.responseHeaders?.["content-type"] ?? ""),
     "A proxy or the error page of a framework responds, not the service itself.",

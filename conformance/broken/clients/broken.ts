@@ -294,11 +294,6 @@ const faults: Readonly<Record<string, Fault>> = {
       return reply?.status === 200 ? dataOf(reply) : undefined;
     },
   }),
-  "reads-by-own-reference": breaks("finds-out", "dropped", {
-    pathTo: ({ entry }) => `/v1/disbursements/${entry.reference}`,
-    look: async () => "none",
-    attempts: 3,
-  }),
   "asks-once": breaks("finds-out", "killed-third-recorded started-elsewhere", {
     resolve: async (job, location) => (job.isInDoubt ? good.resolve(job, location) : "unknown"),
     remembered: () => undefined,

@@ -243,12 +243,6 @@ const faults: Readonly<Record<string, Fault>> = {
     refuse: ({ world }) => ({ status: 400, body: `not signed with ${world.keys[0]?.toString("base64")}` }),
   }),
   "not-a-number": trusts("headers-required", ({ stamp }) => Number.isNaN(Number(stamp.timestamp))),
-  "fails-without-headers": violates("headers-required", {
-    isComplete(stamp) {
-      if (stamp.id === "") throw new Error("no id");
-      return sound.isComplete(stamp);
-    },
-  }),
   "gone-if-forged": violates("never-gone", { refuse: () => ({ status: 410 }) }),
   "answers-200-to-all": violates("forged-refused signature-required", { refuse: () => ({ status: 200 }) }),
   "acts-on-forged": violates("forged-refused body-covered", {
