@@ -5,7 +5,7 @@ import { ClientError, NotFoundError, UsageError } from "../errors.ts";
 import { fileJournal } from "../payroll/journal.ts";
 import { createAll } from "../payroll/payroll.ts";
 import type { Journal, JournaledPayout, PayoutResult } from "../payroll/payroll.ts";
-import type { Disbursement } from "../types.ts";
+import type { CheckoutRequest, Disbursement } from "../types.ts";
 import { inWords } from "../words.ts";
 import type { Ledger, Reservation, Verdict } from "./ledger.ts";
 import {
@@ -164,7 +164,7 @@ export class Payments {
     // The contract has times in UTC with milliseconds only.
     const createdAfter = wanted.createdAfter && new Date(wanted.createdAfter).toISOString();
     try {
-      const filters = definite({ ...wanted, createdAfter, pageSize: 10 });
+      const filters = { ...wanted, createdAfter, pageSize: 10 };
       const { items, nextCursor } = await this.context.client.disbursements.list(filters).page();
       const payouts = items.map(payoutOf);
       const lines = payouts.map(({ reference, status, amountText: text }) => `${reference}: ${text}, ${status.data}`);
@@ -185,7 +185,7 @@ export class Payments {
     if (known?.reference) return this.getCheckout(known.reference, known.url);
     // An earlier request of the same checkout may have been recorded, also by a process that has ended.
     if (!known) ledger.append({ checkout: id });
-    const order = { ...definite(body), reference: id };
+    const order = { ...body, reference: id } as CheckoutRequest & { reference: string };
     const { checkouts } = client;
     const call = known ? checkouts.resume(order) : checkouts.create(order, { ifExists: "return" });
     const { data, error, outcome: end } = await call.result();
@@ -398,7 +398,3 @@ const unread = (error: unknown) =>
   );
 
 const reasonOf = ({ message }: Error) => ({ reason: fromOutside(message) });
-
-/** Leaves out fields that are undefined. */
-const definite = <T extends object>(value: T) =>
-  Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;

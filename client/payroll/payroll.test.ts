@@ -35,20 +35,9 @@ function fakeService(script: Record<string, Step[]> = {}, options: object = {}) 
       for await (const result of createAll(client, entries, { concurrency: 1, ...more })) results.push(result);
     };
     const error = await time.run(read()).catch((thrown: Error) => thrown);
-    return { results, error };
+    return { results, error: error as Error };
   }
-  return {
-    ...scripted,
-    async pay(...args: Parameters<typeof run>) {
-      const { results, error } = await run(...args);
-      if (error) throw error;
-      return results;
-    },
-    async fail(...args: Parameters<typeof run>) {
-      const { results, error } = await run(...args);
-      return { results, error: error! };
-    },
-  };
+  return { ...scripted, run, pay: async (...args: Parameters<typeof run>) => (await run(...args)).results };
 }
 
 /** A journal that remembers its calls. */
@@ -183,7 +172,7 @@ describe("createAll", () => {
   test.each(["fails", "never ends, when its signal is aborted"])(
     "returns every result if its input %s",
     async (how) => {
-      const { fail } = fakeService();
+      const { run } = fakeService();
       const controller = new AbortController();
       const broken = new Error("broken");
       async function* input() {
@@ -195,7 +184,7 @@ describe("createAll", () => {
         await new Promise(() => {});
       }
       const onProgress = ({ done }: Progress) => done === 2 && how !== "fails" && controller.abort(broken);
-      const { results, error } = await fail(input(), { concurrency: 16, signal: controller.signal, onProgress });
+      const { results, error } = await run(input(), { concurrency: 16, signal: controller.signal, onProgress });
       expect(results.map(({ outcome }) => outcome)).toEqual(["created", "created"]);
       expect(how === "fails" ? error : error.cause).toBe(broken);
     },
@@ -209,11 +198,11 @@ describe("createAll", () => {
   });
 
   test("passes options on to each call and refuses unknown ones before it reads the input", async () => {
-    const { pay, fail, sent } = fakeService();
+    const { pay, run, sent } = fakeService();
     await pay([a], { headers: { "x-batch": "11" } });
     await pay([b], { headers: { "x-batch": "12" }, journal: fakeJournal().journal });
     expect(sent.map(({ headers }) => headers.get("x-batch"))).toEqual(["11", "12"]);
-    expect((await fail([c], { width: 3 } as object)).error).toBeInstanceOf(UsageError);
+    expect((await run([c], { width: 3 } as object)).error).toBeInstanceOf(UsageError);
     expect(sent).toHaveLength(2);
   });
 
@@ -224,8 +213,8 @@ describe("createAll", () => {
       throw init.signal!.reason;
     };
     const signal = { signal: controller.signal };
-    const { fail, sent } = fakeService({ b: [abort] }, whose === "the client's" ? signal : {});
-    const { error, results } = await fail([a, b, c], whose === "a call's" ? signal : {});
+    const { run, sent } = fakeService({ b: [abort] }, whose === "the client's" ? signal : {});
+    const { error, results } = await run([a, b, c], whose === "a call's" ? signal : {});
     expect(error.name).toBe("AbortedError");
     expect(short(results)).toEqual([
       [0, "a", "created"],
@@ -293,10 +282,10 @@ describe("createAll with a journal", () => {
     ["before", [], 0, "close"],
     ["after", [[0, "a", "created"]], 1, "before close"],
   ] as const)("stops if %s cannot store an entry, and returns what it paid", async (method, paid, requests, names) => {
-    const { fail, sent } = fakeService();
+    const { run, sent } = fakeService();
     const { journal, names: called } = fakeJournal();
     journal[method] = full;
-    const { error, results } = await fail([a, b], { journal });
+    const { error, results } = await run([a, b], { journal });
     expect([error.message, short(results), sent.length, called()]).toEqual(["disk full", paid, requests, names]);
   });
 
@@ -313,11 +302,11 @@ describe("createAll with a journal", () => {
   });
 
   test("uses it alone until it is closed", async () => {
-    const { client, time, pay, fail } = fakeService();
+    const { client, time, pay, run } = fakeService();
     const { journal, names } = fakeJournal();
     const first = createAll(client, [a, b], { journal, concurrency: 1 });
     await time.run(first[Symbol.asyncIterator]().next());
-    expect((await fail([c], { journal })).error.message).toContain("Another run uses this journal");
+    expect((await run([c], { journal })).error.message).toContain("Another run uses this journal");
     expect(names()).not.toContain("close");
     await time.run(first.run());
     expect(names().match(/close/g)).toHaveLength(1);
@@ -325,12 +314,12 @@ describe("createAll with a journal", () => {
   });
 
   test("can use it again after it could not be opened or closed", async () => {
-    const { pay, fail } = fakeService();
+    const { pay, run } = fakeService();
     const { journal } = fakeJournal();
     const locked = new UsageError("Another process uses this journal.");
     const locks = () => Promise.reject(locked);
     const broken = { ...journal, before: locks, close: locks };
-    for (const _ of [1, 2]) expect((await fail([a], { journal: broken })).error).toBe(locked);
+    for (const _ of [1, 2]) expect((await run([a], { journal: broken })).error).toBe(locked);
     Object.assign(broken, journal);
     expect(short(await pay([a], { journal: broken }))).toEqual([[0, "a", "created"]]);
   });

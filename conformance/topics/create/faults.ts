@@ -138,6 +138,9 @@ export const faults: Faults = {
     "verify.transitions",
     results((created) => ({ ...created, status: "success" })),
   ),
+  "inputs.coverage: A webhookURL with a plus sign in its path is refused.": refuses(({ webhookURL }) =>
+    /\+[^?]*\?/.test(String(webhookURL)),
+  ),
   "create.extra-field: An unknown field is refused.": refuses((fields) => extraIn(fields) !== undefined, 400),
 
   "create.phone-422: An invalid phone number returns 400.": statuses("createDisbursement", 422, 400),

@@ -1,17 +1,19 @@
 // Checks that a reference can be used only once, the states of a disbursement, and the recovery of a lost response (§2.1,
 // §7, D3, D4, D5).
-import { judges, type Context, given } from "../../check.ts";
+import { judges, type Context, given, Prerequisite } from "../../check.ts";
 import { allowsMadeUpNumbers, hasControl } from "../../run-options.ts";
 import { expectData, expectHidden, expectOneAccepted, expectStatus, same } from "../../steps/expect.ts";
 import { atOnce, get, pay, payInvalid, verifyDisbursement } from "../../steps/requests.ts";
 import { dataOf, listed } from "../../steps/responses.ts";
 import { judgeRecord, paid, recordIn, recordOf, started, verified } from "../../steps/records.ts";
-import { disbursementBody, someAddress } from "../../steps/bodies.ts";
+import { type Body, disbursementBody, someAddress } from "../../steps/bodies.ts";
+import type { Box } from "../../steps/notifications.ts";
 import { advance, forcing } from "../../steps/sandbox-controls.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
-import { describeResponse, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, isRefused, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
 import { differentBodies } from "../create/checks.ts";
+import { addressOf, awaitAndJudge, watchAddress } from "../refused/checks.ts";
 import { otherStatus } from "../webhook/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
@@ -71,21 +73,37 @@ export const checks = [
       if (!expectOneAccepted(context, id, responses)) return;
     }
   }),
-  judges("create.duplicate-race-any-field", { pays: gaps.length + racers, alone: true }, async (context, id) => {
-    const others = [409, ...(allowsMadeUpNumbers(context.options) ? [400, 422] : [])];
-    for (const gapMs of gaps) {
-      const reference = context.fresh();
-      const bodies = differentBodies(context, racers).map((body) => ({ ...body, reference }));
-      const responses = await atOnce(context, bodies, { gapMs });
-      const winner = responses.findIndex(({ status }) => status === 200);
-      const found = responses.map((response, index) => {
-        const statuses = index === winner || winner < 0 ? 200 : others;
-        return expectStatus(context, id, response, statuses, "for one request, and 409 for the others");
-      });
-      if (found.includes(false)) return;
-      await judgeRecord(context, id, bodies[winner]!, responses[winner]!);
-    }
-  }),
+  judges(
+    ["create.duplicate-race-any-field", "refused.existing-unchanged", "refused.no-webhook"],
+    { pays: gaps.length + racers, alone: true },
+    async function* (context, id) {
+      const others = [409, ...(allowsMadeUpNumbers(context.options) ? [400, 422] : [])];
+      let last: { body: Body; response: TargetResponse; box: Box | undefined } | undefined;
+      for (const gapMs of gaps) {
+        const reference = context.fresh();
+        const boxes = Array.from({ length: racers }, () => context.receiver?.openMailbox());
+        const different = differentBodies(context, racers);
+        const bodies = different.map((body, index) => ({ ...body, reference, ...addressOf(boxes[index]) }));
+        const responses = await atOnce(context, bodies, { gapMs });
+        const winner = responses.findIndex(({ status }) => status === 200);
+        const found = responses.map((response, index) => {
+          if (isRefused(response))
+            watchAddress(context, "a reference that another request won", boxes[index], response);
+          const statuses = index === winner || winner < 0 ? 200 : others;
+          return expectStatus(context, id, response, statuses, "for one request, and 409 for the others");
+        });
+        if (winner < 0)
+          throw new Prerequisite("200 for one of the requests", describeResponse(responses[0]!), responses);
+        last = { body: bodies[winner]!, response: responses[winner]!, box: boxes[winner] };
+        if (found.includes(false)) break;
+        await judgeRecord(context, id, last.body, last.response);
+      }
+      const { body, response, box } = last!;
+      yield;
+      await awaitAndJudge(context, { reference: textOf(dataOf(response)["reference"]), box });
+      await judgeRecord(context, "refused.existing-unchanged", body, response, "when the other requests were refused");
+    },
+  ),
 
   judges(["status.final-stays", "status.settles", moves], { pays: 1 }, async function* (context, id) {
     const { data: created, reference } = await paid(context);

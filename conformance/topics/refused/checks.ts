@@ -10,12 +10,12 @@ import { expectNone, same } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
 import { wrongKey } from "../../steps/probes.ts";
 import { judgeRecord, paid, sameRecord, started, verified } from "../../steps/records.ts";
-import { atOnce, get, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
+import { get, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
 import { dataOf, is2xx, listed } from "../../steps/responses.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
-import { describeResponse, isRefused, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
+import { isRefused, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
 import type { Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
 import { malformed } from "../json/checks.ts";
@@ -53,7 +53,7 @@ type Watched = { what: string; box: Box; response: TargetResponse };
 const addresses = new WeakMap<Receiver, Watched[]>();
 
 /** Remembers the webhookURL of a refused request. No webhook may be sent to it until the end of the run. */
-function watchAddress({ receiver }: Context, what: string, box: Box | undefined, response: TargetResponse) {
+export function watchAddress({ receiver }: Context, what: string, box: Box | undefined, response: TargetResponse) {
   if (!receiver || !box) return;
   const watched = addresses.get(receiver) ?? [];
   watched.push({ what, box, response });
@@ -259,7 +259,6 @@ const stated: [ids: readonly RequirementId[], cases: Refusable[]][] = [
 ];
 
 const unchanged = "refused.existing-unchanged";
-const racers = 5;
 
 /** Requests that try to change or repeat a disbursement. A target may accept the requests with a valid key. */
 function attempts({ options }: Context, reference: string): Refusable[] {
@@ -363,36 +362,4 @@ export const checks = [
     await settled(context, made.reference);
     judgeAddresses(context);
   }),
-  judges(
-    [unchanged, noWebhook],
-    {
-      name: `Of ${racers} concurrent requests with the same reference, the refused ones leave nothing behind`,
-      pays: racers,
-      alone: true,
-      upTo: usualAmount + racers,
-    },
-    async function* (context, id) {
-      const reference = context.fresh();
-      const least = usualAmount - context.random(0, 900);
-      const boxes = Array.from({ length: racers }, () => context.receiver?.openMailbox());
-      const bodies = boxes.map((box, index) =>
-        disbursementBody(context, { reference, amount: least + index, ...addressOf(box) }),
-      );
-      const responses = await atOnce(context, bodies);
-      for (const [index, response] of responses.entries())
-        if (isRefused(response)) watchAddress(context, "a reference that another request won", boxes[index], response);
-      const winner = responses.findIndex(({ status }) => status === 200);
-      const accepted = responses[winner];
-      if (!accepted)
-        throw new Prerequisite("200 for one of the requests", responses.map(describeResponse).join("; "), responses);
-      yield;
-      const { data } = await settled(context, textOf(dataOf(accepted)["reference"]));
-      for (const field of ["amount", "webhookURL"] as const) {
-        const expected = bodies[winner]?.[field];
-        if (expected !== undefined)
-          same(context, id, `the accepted request's ${field}`, data[field], expected, responses);
-      }
-      judgeAddresses(context);
-    },
-  ),
 ];
