@@ -21,12 +21,11 @@ export function disbursementBody(context: Context, over: Body = {}): Body {
   const phoneNumber = own.includes(textOf(over["phoneNumber"]))
     ? over["phoneNumber"]
     : varied(over["phoneNumber"], random);
-  const payee = phoneNumber === undefined ? anyPayee(options, random) : pairOf(phoneNumber);
-  const { country, currency } = payee;
+  const { country, currency } = pairOf(phoneNumber);
+  const payee = phoneNumber === undefined ? anyPayee(options, random) : { phoneNumber, country, currency };
   const amount = random(usualAmount / 10, usualAmount);
-  const number = "phoneNumber" in payee ? payee.phoneNumber : phoneNumber;
-  const fields = { reference: context.fresh(), amount, phoneNumber: number, country, currency, ...over };
-  const sent = "phoneNumber" in over ? { ...fields, phoneNumber } : fields;
+  const number = "phoneNumber" in over ? { phoneNumber } : {};
+  const sent = { reference: context.fresh(), amount, ...payee, ...over, ...number };
   return fitted(limits.all, sent, homeOf(options.recipient), own);
 }
 
