@@ -53,11 +53,12 @@ test.each(["core", "extended"])(
   },
 );
 
-test("the default of --max-total covers the worst case with every seed", () => {
+test("the default budget covers the worst case with every seed", () => {
   const given = readOptions(["--base-url", "https://a.example"], { API_KEY: "k" }, () => 1);
   for (let seed = 1; seed <= 50; seed += 1) {
     const options = { ...withEverything(given), seed };
-    const { amount } = worstCase(plannedChecks(options), options);
+    const { payouts, amount } = worstCase(plannedChecks(options), options);
+    expect(payouts).toBeLessThanOrEqual(given.maxPayouts);
     expect(amount).toBeLessThanOrEqual(defaultMaxTotal);
   }
 });
