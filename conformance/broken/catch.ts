@@ -86,14 +86,14 @@ type Deployment = Partial<SoundServer> & { start?: () => Promise<Running> };
 
 /** Runs checks of a profile against a server. The caller provides everything that the checks need. */
 export async function runAgainst(
-  { how, start = () => startBroken(how), prefix = "", args = [], declared }: Deployment,
+  { how, start = () => startBroken(how), args = [], declared }: Deployment,
   profile: Profile,
   trial?: Trial,
 ): Promise<Report> {
   const server = await start();
   const provided = ["--effects", "money", "--recipient", "2257038102473", "--failing-recipient", "2250000000089"];
   const all = ["--profile", profile, ...provided, ...args];
-  return runTrial({ ...server, url: server.url + prefix }, all, { ...trial, declared });
+  return runTrial(server, all, { ...trial, declared });
 }
 
 /**

@@ -18,8 +18,6 @@ export type World = {
 export type Fault = {
   /** The first violated requirement and the defect, which together name the fault. */
   id: string;
-  /** One sentence that describes the defect. */
-  defect: string;
   /** The ids of the requirements whose checks must report the defect. */
   violates: readonly RequirementId[];
   how: How;
@@ -109,9 +107,8 @@ export const forEach = <const T>(
 /** Returns the faults of a topic as a list. */
 export const listed = (faults: Faults): Fault[] =>
   Object.entries(faults).map(([name, fault]) => {
-    const [, id = "", defect = ""] = /^(.+?): (.*)$/s.exec(name) ?? [];
     const { also: others = [], isAlone, ...rest } = declared(fault);
-    const violates = [id as RequirementId, ...others];
+    const violates = [name.split(": ")[0] as RequirementId, ...others];
     const onlyBy = { ids: violates.slice(0, 1), profile: "core" } as const;
-    return { id: name, defect, violates, ...(isAlone ? { onlyBy } : {}), ...rest };
+    return { id: name, violates, ...(isAlone ? { onlyBy } : {}), ...rest };
   });

@@ -19,8 +19,6 @@ export type SoundServer = {
   /** One sentence that describes the difference. */
   differs: string;
   how: How;
-  /** The path before /v1. */
-  prefix?: string;
   /** What the deployment declares in certify.yaml. */
   declared?: Declaration;
   /** The verdict that is right for this server, if it is not `certified`. */
@@ -89,8 +87,7 @@ const ends =
   (status: "success" | "failed"): How =>
   () => ({ merchant: () => ({ outcomeOf: () => ({ status, delayMs: 0 }) }) });
 /** A server without the paths that match. */
-const lacks = (paths: RegExp, status = 404): How =>
-  handles(async (call, ask) => (paths.test(call.path) ? html(status) : ask(call)));
+const lacks = (paths: RegExp): How => handles(async (call, ask) => (paths.test(call.path) ? html(404) : ask(call)));
 
 /** Serves every second verify from a replica that lags behind by this time, so that a status may seem to go back. */
 const replicas =
@@ -219,7 +216,6 @@ const otherServers = listed({
   "The sandbox lists neither events nor deliveries, and does not show the webhook secret.": lacks(
     /^\/sandbox\/(events|deliveries|webhook-secret)/,
   ),
-  "The server has no /sandbox, and refuses every unknown path with 405.": lacks(/^\/sandbox/, 405),
   "The server is live and payouts stay pending for a day.": {
     how: liveAfter(86_400_000),
     // The run ends before a payout settles, so it cannot judge the notification.
@@ -244,13 +240,6 @@ const otherServers = listed({
   }),
   "A webhookURL that the merchant did not give is null.": records((record) => ({ webhookURL: null, ...record })),
   "Every response is delayed by 100 ms.": handles(async (call, ask) => (await sleep(100), ask(call))),
-  "The API has a path prefix.": {
-    how: handles(async (call, ask) => {
-      const [, path] = /^\/api\/payments(\/.*)/.exec(call.path) ?? [];
-      return (path ?? call.path.startsWith("/checkouts/")) ? ask({ ...call, path: path ?? call.path }) : html(404);
-    }),
-    prefix: "/api/payments",
-  },
   "Responses have no Content-Type.": responses("every", (reply) => withHeader(reply, "content-type")),
   "References with characters that nobody sees are refused with 422.": refuses(({ reference }) =>
     /[\u00a0\u200b]/.test(String(reference)),

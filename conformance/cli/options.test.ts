@@ -18,20 +18,9 @@ function faultsOf(args: string[], env?: Record<string, string>): readonly string
   return [];
 }
 
-test("have the documented defaults, and never spend more by default", () => {
-  expect(read(url)).toMatchObject({
-    baseUrl: "https://pay.example/api",
-    profile: "core",
-    effects: undefined,
-    recipient: "2257038102473",
-    failingRecipient: undefined,
-    maxPayouts: 500,
-    maxTotal: undefined,
-    webhookListen: undefined,
-    seed: 7,
-    yes: false,
-    key: "key-of-the-tests",
-  });
+test("never spend more by default than the guide says", () => {
+  const money = { effects: undefined, recipient: "2257038102473", maxPayouts: 500, maxTotal: undefined, yes: false };
+  expect(read(url)).toMatchObject({ baseUrl: "https://pay.example/api", ...money, seed: 7, key: "key-of-the-tests" });
 });
 
 test("are read from the command line", () => {

@@ -13,7 +13,6 @@ const isTimestamp = (text: string) => !Number.isNaN(Date.parse(text)) && new Dat
 const ajv = new Ajv2020({
   allErrors: true,
   strict: false,
-  verbose: true,
   formats: { uri: (text: string) => URL.canParse(text), "date-time": isTimestamp, int64: true },
 });
 ajv.addSchema({ $id: "spec", ...document });
@@ -34,12 +33,6 @@ const codeOf = (keyword: string) =>
   keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Field["code"];
 const malformed = new Set<Field["code"]>(["required", "one_of", "type", "encoding"]);
 
-function messageOf(path: string, { keyword, message, parentSchema }: ErrorObject): string {
-  if (keyword === "required") return `${path} is required.`;
-  const expected: unknown = parentSchema?.["x-expects"];
-  return typeof expected === "string" ? `${path} must be ${expected}.` : `${path} ${message}.`;
-}
-
 /** Returns the field errors: one per field, the most basic rule first. */
 function fieldsOf(errors: readonly ErrorObject[]): Field[] {
   const choice = errors.find(({ keyword }) => keyword === "oneOf");
@@ -49,7 +42,7 @@ function fieldsOf(errors: readonly ErrorObject[]): Field[] {
     const names = error === choice ? ["seconds", "to"] : [String(error.params["missingProperty"] ?? "")];
     for (const name of isPartOfChoice ? [] : names) {
       const path = [...error.instancePath.split("/"), name].filter(Boolean).join(".");
-      const field = { path, code: codeOf(error.keyword), message: messageOf(path, error) };
+      const field = { path, code: codeOf(error.keyword), message: `${path} is not valid: ${error.message}.` };
       if (path && !fields.has(path)) fields.set(path, field);
     }
   }

@@ -1,8 +1,9 @@
 // Decides which checks run at the same time. A run spends most of its time waiting for responses, so checks that do not
 // disturb each other share that time.
-import { costOf, type Check, type Need } from "../check.ts";
+import type { Check, Need } from "../check.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { Budget } from "../target/ledger.ts";
+import { worstCase } from "./plan.ts";
 
 /** How many checks run at the same time. */
 const lanes = 16;
@@ -26,9 +27,7 @@ export function nextOf(left: readonly Check[], options: RunOptions, budget: Budg
   const [first] = left;
   if (options.profile !== "core" || options.effects !== "money" || first?.phase !== undefined) return left.slice(0, 1);
   const sharing = left.filter((check) => mayShare(check, options));
-  const costs = sharing.map((check) => costOf(check, options));
-  const payouts = costs.reduce((total, cost) => total + cost.payouts, 0);
-  const amount = costs.reduce((total, cost) => total + cost.amount, 0);
+  const { payouts, amount } = worstCase(sharing, options);
   // Checks that the budget does not cover together would take it from each other.
   return sharing.length > 0 && budget.allows(payouts, amount) ? sharing : left.slice(0, 1);
 }

@@ -1,5 +1,5 @@
 // Judges every response of a run, whichever check sent the request.
-import { titleOf, type Check, type Context, type Watch } from "../check.ts";
+import { titleOf, type Check, type Watch } from "../check.ts";
 import { differences } from "../contract/documented.ts";
 import { createValidators, type Validator } from "../contract/validate.ts";
 import { describeRequest } from "../history/history.ts";
@@ -18,9 +18,11 @@ type WatchDeps = {
   options: RunOptions;
 };
 
+type Faulty = { response: TargetResponse; faults: string[] };
+
 /** Starts to judge every response with these watches. Returns a check that reports the results; it must run last. */
 export function watchAll(watches: readonly Watch[], { target, validator, selected, options }: WatchDeps): Check {
-  const tallies = watches.map((watch): Tally => ({ watch, responses: 0, faulty: [] }));
+  const tallies = watches.map((watch) => ({ watch, responses: 0, faulty: [] as Faulty[] }));
   target.onResponse((response) => {
     for (const tally of tallies.filter(({ watch }) => watch.applies(response))) {
       tally.responses += 1;
@@ -35,9 +37,17 @@ export function watchAll(watches: readonly Watch[], { target, validator, selecte
     effect: "none",
     offline: true,
     async run(context) {
-      for (const tally of tallies) {
-        const effect = selected.get(tally.watch.id)?.effect ?? "none";
-        reportTally(context, tally, permits(options.effects, effect));
+      for (const { watch, responses, faulty } of tallies) {
+        const { id, rare } = watch;
+        const violations = faulty.map(({ response, faults }) => ({
+          actual: `${describeRequest(response)} → ${response.status ?? "no response"}: ${faults.slice(0, 5).join(", ")}`,
+          evidence: response,
+        }));
+        if (responses > 0) expectNone(context, id, titleOf(id), violations, counted(responses, "response"));
+        else if (rare) context.notApplicable(id, rare);
+        else if (permits(options.effects, selected.get(id)?.effect ?? "none"))
+          context.couldNotRun(id, "no response of this kind was received");
+        else context.notApplicable(id, `needs more than --effects ${options.effects}`, "effects");
       }
     },
   };
@@ -56,21 +66,4 @@ export function compareWithPrism(target: Target) {
     }
   });
   return opinions;
-}
-
-type Tally = { watch: Watch; responses: number; faulty: { response: TargetResponse; faults: string[] }[] };
-
-function reportTally(context: Context, { watch, responses, faulty }: Tally, permitted: boolean) {
-  if (responses === 0) {
-    const { effects } = context.options;
-    if (watch.rare) context.notApplicable(watch.id, watch.rare);
-    else if (!permitted) context.notApplicable(watch.id, `needs more than --effects ${effects}`, "effects");
-    else context.couldNotRun(watch.id, "no response of this kind was received");
-    return;
-  }
-  const violations = faulty.map(({ response, faults }) => ({
-    actual: `${describeRequest(response)} → ${response.status ?? "no response"}: ${faults.slice(0, 5).join(", ")}`,
-    evidence: response,
-  }));
-  expectNone(context, watch.id, titleOf(watch.id), violations, counted(responses, "response"));
 }

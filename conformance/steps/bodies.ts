@@ -21,12 +21,11 @@ export function disbursementBody(context: Context, over: Body = {}): Body {
   const phoneNumber = own.includes(textOf(over["phoneNumber"]))
     ? over["phoneNumber"]
     : varied(over["phoneNumber"], random);
-  const payee = phoneNumber === undefined ? anyPayee(options, random) : pairOf(phoneNumber);
-  const { country, currency } = payee;
+  const { country, currency } = pairOf(phoneNumber);
+  const payee = phoneNumber === undefined ? anyPayee(options, random) : { phoneNumber, country, currency };
   const amount = random(usualAmount / 10, usualAmount);
-  const number = "phoneNumber" in payee ? payee.phoneNumber : phoneNumber;
-  const fields = { reference: context.fresh(), amount, phoneNumber: number, country, currency, ...over };
-  const sent = "phoneNumber" in over ? { ...fields, phoneNumber } : fields;
+  const number = "phoneNumber" in over ? { phoneNumber } : {};
+  const sent = { reference: context.fresh(), amount, ...payee, ...over, ...number };
   return fitted(limits.all, sent, homeOf(options.recipient), own);
 }
 
@@ -45,11 +44,7 @@ export function checkoutBody(context: Context, over: Body = {}): Body {
  * Returns true if the target's limits permit values that a requirement is about. If the limits do not permit them, the
  * requirement is not applicable.
  */
-export function permitted(
-  { limits, notApplicable }: Context,
-  id: RequirementId,
-  fields: Record<string, unknown>,
-): boolean {
+export function permitted({ limits, notApplicable }: Context, id: RequirementId, fields: Body): boolean {
   const limit = exceeded(limits.all, fields);
   if (limit !== undefined) notApplicable(id, `the target refuses ${limit}`);
   return limit === undefined;

@@ -2,7 +2,7 @@
 import { CouldNotJudge, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Target } from "../target/target.ts";
-import { verified, type Disbursement } from "./records.ts";
+import { verified } from "./records.ts";
 import { advance } from "./sandbox-controls.ts";
 
 /**
@@ -13,9 +13,6 @@ const shortPatienceMs = 500;
 const longestPauseMs = 2000;
 const slow = new WeakSet<Target["ledger"]>();
 
-/** A payout's last record, and its distinct statuses in the order in which they were seen. */
-export type Outcome = { data: Disbursement; seen: string[] };
-
 /** Returns the time of a payout's creation in milliseconds; undefined if the run did not create it. */
 const startOf = ({ target }: Context, reference: string) => {
   const at = target.ledger.created.find((record) => record.reference === reference)?.at;
@@ -25,8 +22,9 @@ const startOf = ({ target }: Context, reference: string) => {
 /**
  * Polls a disbursement until its status is final or the time is up. In a sandbox, it advances the clock once. The time
  * counts from the creation, so that a run waits for payouts that were created together at the same time.
+ * @returns the last record, and the distinct statuses in the order in which they were seen
  */
-async function poll(context: Context, reference: string): Promise<Outcome> {
+async function poll(context: Context, reference: string) {
   const seen: string[] = [];
   const { target, options } = context;
   const start = context.now().getTime();
@@ -51,7 +49,7 @@ async function poll(context: Context, reference: string): Promise<Outcome> {
 }
 
 /** Waits until a disbursement has settled. Throws `CouldNotJudge` if it is still pending in the end. */
-export async function settled(context: Context, reference: string): Promise<Outcome> {
+export async function settled(context: Context, reference: string) {
   const outcome = await poll(context, reference);
   if (outcome.data.status !== "pending") return outcome;
   const pending = `a payout was still pending after ${context.options.settleTimeoutMs / 1000} s`;
@@ -62,6 +60,6 @@ export async function settled(context: Context, reference: string): Promise<Outc
  * Like `settled`, but on a target whose clock moves it returns a pending record instead of throwing. The payout should
  * have settled by then, so the check can judge the record.
  */
-export async function settledByClock(context: Context, reference: string): Promise<Outcome> {
+export async function settledByClock(context: Context, reference: string) {
   return hasControl(context.options, "clock") ? poll(context, reference) : settled(context, reference);
 }

@@ -44,6 +44,8 @@ export async function reportIn(folder: string): Promise<Report | undefined> {
   return text === undefined ? undefined : (JSON.parse(text) as Report);
 }
 
+const textOf = (name: string, content: Buffer) => String(name.endsWith(".gz") ? gunzipSync(content) : content);
+
 /**
  * Runs `certify` against a target. Returns its exit code, its output, its report and the text of each file that it wrote.
  * @param args additional arguments
@@ -62,7 +64,6 @@ export async function runCertify(
     const { child, ended } = startCertify(all, { env: { API_KEY: key, ...env }, onOutput });
     const result = await ended;
     const names = await readdir(folder);
-    const textOf = (name: string, content: Buffer) => String(name.endsWith(".gz") ? gunzipSync(content) : content);
     const texts = await Promise.all(
       names.map(async (name) => [name, textOf(name, await readFile(join(folder, name)))]),
     );

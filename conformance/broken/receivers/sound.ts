@@ -46,9 +46,6 @@ async function workOff(event: Authentic) {
 
 const changes: Readonly<Record<string, Partial<Pieces>>> = {
   reference: {},
-  "answers-403-in-html": {
-    refuse: () => ({ status: 403, headers: { "content-type": "text/html" }, body: "<h1>Forbidden</h1>" }),
-  },
   claims: { handle: claiming },
   queue: { handle: queueing },
   "known-by-type-and-payment": {

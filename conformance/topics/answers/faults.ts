@@ -1,22 +1,17 @@
 // Servers whose responses have the wrong form (D2, D6, D15, D20).
 import { through, type Faults } from "../../broken/fault.ts";
-import { described, fieldsOf, type Fields } from "../../broken/calls.ts";
-import { isAccepted, isError, withBody, withHeader } from "../../broken/replies.ts";
+import { described } from "../../broken/calls.ts";
+import { dataOf, isAccepted, isError, withBody, withHeader } from "../../broken/replies.ts";
 import { responses, statuses } from "../../broken/changes.ts";
-
-/** Changes the envelope of successful responses. */
-const envelopes = (change: (body: Fields) => Fields) =>
-  responses(described, (reply) => (isAccepted(reply) ? withBody(reply, change(fieldsOf(reply.text) ?? {})) : reply));
-/** Adds a header to every error. */
-const onErrors = (name: string, value?: string) =>
-  responses("every", (reply) => (isError(reply) ? withHeader(reply, name, value) : reply));
 
 export const faults: Faults = {
   "answers.exact: An unknown reference returns 418.": statuses("verifyDisbursement", 404, 418),
-  "answers.envelope-200: The envelope of a successful response has no statusCode.": envelopes(({ data }) => ({ data })),
+  "answers.envelope-200: The envelope of a successful response has no statusCode.": responses(described, (reply) =>
+    isAccepted(reply) ? withBody(reply, { data: dataOf(reply) }) : reply,
+  ),
   "answers.headers: Every error has Retry-After: undefined.": through(
     "refusal.bad-value-422",
-    onErrors("retry-after", "undefined"),
+    responses("every", (reply) => (isError(reply) ? withHeader(reply, "retry-after", "undefined") : reply)),
   ),
   "answers.request-id: Responses have no x-request-id.": responses("every", (reply) =>
     withHeader(reply, "x-request-id"),

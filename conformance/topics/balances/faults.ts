@@ -1,18 +1,14 @@
 // Servers with faults in balances and statements (D87).
-import type { Faults, How } from "../../broken/fault.ts";
-import { disbursementIn, fieldsOf, type Fields, type Operations } from "../../broken/calls.ts";
+import type { Faults, Reply } from "../../broken/fault.ts";
+import { disbursementIn, fieldsOf } from "../../broken/calls.ts";
 import { handles, items, requests } from "../../broken/changes.ts";
 import { refusal } from "../../broken/replies.ts";
-import type { Reply } from "../../broken/fault.ts";
 
-const changesItems = (operation: Operations, change: (item: Fields) => Fields): How =>
-  items(operation, (all) => all.map(change));
 const isInsufficient = (reply: Reply | undefined) => fieldsOf(reply?.text ?? "")?.["code"] === "insufficient_funds";
 
 export const faults: Faults = {
-  "balances.statement-sums: The balance includes what pending disbursements reserve.": changesItems(
-    "listBalances",
-    (item) => ({ ...item, available: Number(item["available"]) + Number(item["reserved"]) }),
+  "balances.statement-sums: The balance includes what pending disbursements reserve.": items("listBalances", (all) =>
+    all.map((item) => ({ ...item, available: Number(item["available"]) + Number(item["reserved"]) })),
   ),
   "balances.statement-sums: The statement leaves out disbursements.": items("listStatements", (all) =>
     all.filter(({ kind }) => kind !== "reserve"),

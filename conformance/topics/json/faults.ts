@@ -1,6 +1,6 @@
 // Servers that mishandle JSON bodies and values, media types and errors (§1, §4, §7, §9, D53).
 import { forEach, through, type Call, type Faults, type How } from "../../broken/fault.ts";
-import { accepts, errors, forwards, refuses, responses } from "../../broken/changes.ts";
+import { errors, forwards, refuses, responses, texts } from "../../broken/changes.ts";
 import {
   asJson,
   creates,
@@ -8,7 +8,6 @@ import {
   extraIn,
   fieldsOf,
   isOf,
-  isText,
   lastPart,
   typeOf,
   withFields,
@@ -27,9 +26,6 @@ const reads = (lenient: (text: string, call: Call) => unknown, operation: Operat
     const value = isOf(call, operation) ? lenient(textOf(call), call) : undefined;
     return value === undefined ? call : withFields(asJson(call), value);
   });
-/** Accepts a text that becomes a JSON object when matches of the pattern are replaced. */
-const relaxes = (pattern: RegExp, replacement: string) =>
-  reads((text) => (fieldsOf(text) === undefined ? fieldsOf(text.replaceAll(pattern, replacement)) : undefined));
 /** Reads matching bodies with `JSON.parse`, which keeps the last of two equal keys and rounds long fractions. */
 const parses = (pattern: RegExp) => reads((text) => (pattern.test(text) ? fieldsOf(text) : undefined), creates);
 
@@ -75,8 +71,9 @@ export const faults: Faults = {
       ? { ...call, body: Buffer.from(call.body.toString("latin1")) }
       : call,
   ),
-  "json.malformed-refused: Single quotes are accepted.": relaxes(/'/g, '"'),
-  "json.malformed-refused: A truncated object is completed.": relaxes(/,$/g, "}"),
+  "json.malformed-refused: Single quotes are accepted.": reads((text) =>
+    fieldsOf(text) === undefined ? fieldsOf(text.replaceAll("'", '"')) : undefined,
+  ),
   "json.malformed-refused: Invalid UTF-8 is replaced and the payout made.": reads((text, { body }) =>
     Buffer.from(text).equals(body) ? undefined : fieldsOf(text),
   ),
@@ -98,10 +95,6 @@ export const faults: Faults = {
     `errors.shape: A ${status} has no field error.`,
     onStatus(status, (body) => without(body, "error")),
   ]),
-  "errors.shape: The statusCode of an error is a string.": errors(payouts, (body) => ({
-    ...body,
-    statusCode: String(body["statusCode"]),
-  })),
   ...forEach(statuses, (status) => [
     `errors.status-mirrored: The body of a ${status} has the statusCode 500.`,
     onStatus(status, (body) => ({ ...body, statusCode: 500 })),
@@ -117,11 +110,10 @@ export const faults: Faults = {
     400,
     "createCheckout",
   ),
-  "json-values.lone-surrogate: Half of a surrogate pair in a reference becomes a replacement character.": accepts(
+  "json-values.lone-surrogate: Half of a surrogate pair in a reference becomes a replacement character.": texts(
     "createDisbursement",
     "reference",
-    (value) => isText(value) && !value.isWellFormed(),
-    (value) => String(value).toWellFormed(),
+    (text) => text.toWellFormed(),
   ),
   "json-values.duplicate-key: If a key has two values, the last value counts.": parses(/"(amount|country)":.*"\1":/),
   "json-values.inexact-fraction: A tiny fraction in an amount is rounded away.": parses(/"amount":\d+\.0+[1-9]/),

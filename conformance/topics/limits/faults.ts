@@ -1,35 +1,22 @@
 // Servers that mishandle the limits of values (D15), or add limits of their own that violate §8 (D45).
 import { forEach, type Faults } from "../../broken/fault.ts";
-import { accepts, data, forwards, refuses, responses } from "../../broken/changes.ts";
+import { accepts, data, forwards, refuses, responses, texts } from "../../broken/changes.ts";
 import { creates, everyNth, fieldsOf, isText, withFields } from "../../broken/calls.ts";
 import { refusal } from "../../broken/replies.ts";
 
 const length = (text: unknown) => (isText(text) ? [...text].length : 0);
-const references = (isInvalid: (value: string) => boolean, valid: (value: string) => string) =>
-  accepts(
-    "createDisbursement",
-    "reference",
-    (value) => isText(value) && isInvalid(value),
-    (value) => valid(String(value)),
-  );
+/** Changes the reference of a disbursement before the server reads it. */
+const references = (change: (reference: string) => string) => texts("createDisbursement", "reference", change);
 
 export const faults: Faults = {
-  "limits.added: References of more than 40 characters are refused.": refuses(
-    ({ reference }) => length(reference) > 40,
-  ),
-  "limits.reference-length: An empty reference is accepted.": references(
-    (text) => text === "",
-    () => crypto.randomUUID(),
-  ),
+  "limits.added: References above 40 characters are refused.": refuses(({ reference }) => length(reference) > 40),
+  "limits.reference-length: An empty reference is accepted.": references((text) => text || crypto.randomUUID()),
   "limits.reference-length: The length of a reference is counted in UTF-16 code units.": refuses(
     ({ reference }) => isText(reference) && reference.length > 64,
   ),
   ...forEach(["\0", "\n", "\t", "\u007f", "\u0085"], (character) => [
     `limits.reference-characters: A reference that contains ${JSON.stringify(character)} is accepted.`,
-    references(
-      (text) => text.includes(character),
-      (text) => text.replaceAll(character, "_"),
-    ),
+    references((text) => text.replaceAll(character, "_")),
   ]),
   "limits.address-length: A webhookURL of any length is accepted.": accepts(
     creates,

@@ -12,12 +12,9 @@ const before = (fits: (call: Call) => boolean, status: number): How =>
   handles(async (call, ask) => (fits(call) ? refusal(status) : ask(call)));
 const isKnown = (path: string) => /^\/(v1|sandbox|healthz|readyz|checkouts)\b/.test(path);
 const isPlain = (call: Call) => typeOf(call) === "text/plain";
-const isWithoutFields = (call: Call) => isOf(call, "createCheckout") && call.body.toString() === "{}";
 
 /** Changes the body of every error response, whatever the path and method of its request. */
 const everyError = (change: (body: Fields) => unknown) => errors("every", change);
-const fieldErrors = (change: (fields: Fields[]) => Fields[]) =>
-  everyError((body) => (body["fields"] ? { ...body, fields: change(body["fields"] as Fields[]) } : body));
 
 export const faults: Faults = {
   "refusal.malformed-400: A malformed body returns 422.": statuses(creates, 400, 422, (body) => body === undefined),
@@ -78,14 +75,18 @@ export const faults: Faults = {
       : reply,
   ),
   "error-code.documented: Errors have no code.": everyError((body) => without(body, "code")),
-  "error-code.fields: Every entry in fields has the code enum.": fieldErrors((all) =>
-    all.map((each) => ({ ...each, code: "enum" })),
-  ),
+  "error-code.fields: Every entry in fields has the code enum.": everyError((body) => ({
+    ...body,
+    fields: (body["fields"] as Fields[] | undefined)?.map((each) => ({ ...each, code: "enum" })),
+  })),
   "methods.head: HEAD is refused.": before((call) => call.method === "HEAD", 405),
   "methods.options-405: A CORS preflight succeeds.": handles(async (call, ask) =>
     call.method === "OPTIONS"
       ? { status: 204, headers: { allow: "GET, POST", "access-control-allow-origin": "*" }, text: "" }
       : ask(call),
   ),
-  "versioning.paths: A checkout without fields returns 404.": before(isWithoutFields, 404),
+  "versioning.paths: A checkout without fields returns 404.": before(
+    (call) => isOf(call, "createCheckout") && call.body.toString() === "{}",
+    404,
+  ),
 };
