@@ -7,10 +7,8 @@ import type { Declaration } from "./allowances/declaration.ts";
 /** Thrown if the suite cannot do its work. The message says why and what to do. The exit code is then 2. */
 export class CannotRun extends Error {}
 
-/** The verdict on a requirement, or on a requirement by a single check. */
 export type Verdict = "pass" | "fail" | "warn" | "observed" | "not-applicable" | "could-not-run";
 
-/** The verdict on the whole run. */
 export type RunVerdict = "certified" | "passed-partially" | "failed" | "error";
 
 /** A violated `must` fails the run. A violated `should` is a warning. `observe` only records what the target does. */
@@ -34,7 +32,6 @@ export const isSide = (profile: Profile | Side): profile is Side => (sides as re
 export const effects = ["none", "must-be-rejected", "moves-money"] as const;
 export type Effect = (typeof effects)[number];
 
-/** The effects on money that a run may have (`--effects`). */
 export type EffectsAllowed = "none" | "reject" | "money";
 
 /** An entry of `spec/requirements*.yaml`, based on a `section` of the interface document or on a `decision`. */
@@ -66,7 +63,6 @@ export type Exchange = {
   status?: number;
   responseHeaders?: Record<string, string>;
   responseBody?: string;
-  /** Why there was no response. */
   failure?: string;
   durationMs: number;
   /**
@@ -120,7 +116,6 @@ export type RequirementResult = Requirement & {
   checks: CheckResult[];
 };
 
-/** A record that the run created on the target. */
 export type CreatedRecord = {
   kind: "disbursement" | "checkout";
   at: string;
@@ -166,7 +161,6 @@ export type Conditions = {
 
 export type Report = {
   verdict: RunVerdict;
-  /** One sentence that explains the verdict. */
   summary: string;
   profile: Profile | Side;
   /** The effects that the run was allowed; `none` for a merchant's program. */
@@ -214,7 +208,6 @@ export type Report = {
   exchangesSha256?: string;
   /** What is out of date in the list of known failures (`--baseline`). The run has then failed. */
   baselineProblems?: string[];
-  /** The errors that prevented the suite from doing its work. */
   errors: string[];
 };
 

@@ -34,11 +34,3 @@ test.each([{}, { readAfterWriteMs: 500 }])("a delay that the run did not know (%
   clock.ms = 700;
   expect(visibility.again(response(verify, 200), 7)).toContain('"readAfterWriteMs: 1000" to certify.yaml');
 });
-
-test("a read with another key or of another reference never waits", () => {
-  const { visibility } = after({ readAfterWriteMs: 500 });
-  for (const over of [{ key: "second" }, { path: "/v1/disbursements/DSB2" }] as const) {
-    const request = { ...verify, ...over };
-    expect([visibility.before(request), visibility.again(response(request, 404), 0)]).toEqual([0, undefined]);
-  }
-});

@@ -10,8 +10,6 @@ import type { Target } from "../target/target.ts";
  */
 const withBody = new Set<Control>(["clock", "finish"]);
 
-const lists = new Set<Control>(["events", "deliveries"]);
-
 /** Returns true if the response is an envelope with data. Whether the data is right is for a check to judge. */
 const isEnvelope = ({ status, json }: TargetResponse) => {
   const { data } = (json ?? {}) as { data?: unknown };
@@ -44,7 +42,7 @@ export async function findControls(
     const [method, template = ""] = controls[control].split(" ");
     const path = template.replace(/\{\w+\}/, merchant.unknown);
     if (method === "GET") {
-      const response = await get(lists.has(control) ? `${path}?limit=1` : path);
+      const response = await get(path);
       if (control === "time") stated = (response.json as { data?: { now?: unknown } } | undefined)?.data?.now;
       return isEnvelope(response);
     }

@@ -38,13 +38,11 @@ function evidence(report: Report, requirement: RequirementResult, check: CheckRe
   ].join("\n");
 }
 
-/** Returns the message of a check: what was received, with its cause, and how many other failures have the same. */
+/** Returns the message of a check: what was received, with its cause. */
 function messageOf({ text, knownFailure }: RequirementResult, check: CheckResult, cause?: Cause): string {
   if (knownFailure) return `Known failure until ${knownFailure.expires}: ${knownFailure.reason}`;
   if (check.verdict !== "fail" || !cause || cause.title === text) return check.actual;
-  const others = cause.failures.length - 1;
-  const same = others === 0 ? "" : `same cause as ${words.counted(others, "other requirement")}: `;
-  return `${check.actual} (${same}${cause.title})`;
+  return `${check.actual} (${cause.title})`;
 }
 
 /** Returns the test case of a check. A known failure is skipped. */

@@ -1,5 +1,6 @@
 // Tells a target that has died from a target that fails one request. After a suspicious response, the run sends a
 // harmless request until one gets a response or the patience ends.
+import type { Clock } from "../allowances/pace.ts";
 import type { TargetRequest, TargetResponse } from "./exchange.ts";
 
 /** How long a target may fail every probe before the run stops. */
@@ -22,14 +23,15 @@ export const looksDead = ({ request, status }: Pick<TargetResponse, "request" | 
 /** The request that shows whether the target is alive. It creates nothing. An unknown reference follows the path. */
 export const probeRequest: TargetRequest = { method: "GET", path: "/v1/disbursements/" };
 
-export type BreakerDeps = {
-  /** Sends `probeRequest` once, with this time limit in milliseconds. Returns the status; undefined for no response. */
-  probe: (limitMs: number) => Promise<number | undefined>;
-  now: () => Date;
-  sleep: (ms: number) => Promise<void>;
-};
-
-export function createBreaker(timeoutMs: number, { probe, now, sleep }: BreakerDeps) {
+/**
+ * @param probe sends `probeRequest` once, with this time limit in milliseconds; returns the status; undefined for no
+ * response
+ */
+export function createBreaker(
+  timeoutMs: number,
+  probe: (limitMs: number) => Promise<number | undefined>,
+  { now, sleep }: Clock,
+) {
   let confirming: Promise<boolean> | undefined;
 
   async function confirm(): Promise<boolean> {

@@ -100,9 +100,9 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
     ...keepAlive,
     secureContext: tlsContext(tls.ca === undefined ? {} : { ca: tls.ca }),
   });
+  const agents = [http, identified, anonymous];
   const freedAt = new WeakMap<object, number>();
-  for (const agent of [http, identified, anonymous])
-    agent.on("free", (socket: object) => freedAt.set(socket, performance.now()));
+  for (const agent of agents) agent.on("free", (socket: object) => freedAt.set(socket, performance.now()));
   let isClosed = false;
   return {
     async send({ origin, path, method, headers, body, timeoutMs, address, beforeLastByte }) {
@@ -166,9 +166,7 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
     },
     close() {
       isClosed = true;
-      http.destroy();
-      identified.destroy();
-      anonymous.destroy();
+      for (const agent of agents) agent.destroy();
     },
   };
 }

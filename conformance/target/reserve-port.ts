@@ -16,21 +16,14 @@ export async function reservePort(): Promise<number> {
   for (;;) {
     next = (next + 1) % COUNT;
     const port = FIRST + next;
-    if ((await hold(port)) && !(await isServed(port))) return port;
+    const held = createSocket("udp4").unref();
+    held.bind({ port, address: "127.0.0.1", exclusive: true });
+    if (!(await succeeds(once(held, "listening")))) continue;
+    const connection = connect(port, "127.0.0.1");
+    const isServed = await succeeds(once(connection, "connect"));
+    connection.destroy();
+    if (!isServed) return port;
   }
-}
-
-async function hold(port: number): Promise<boolean> {
-  const socket = createSocket("udp4").unref();
-  socket.bind({ port, address: "127.0.0.1", exclusive: true });
-  return succeeds(once(socket, "listening"));
-}
-
-async function isServed(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  const isConnected = await succeeds(once(socket, "connect"));
-  socket.destroy();
-  return isConnected;
 }
 
 const succeeds = (event: Promise<unknown>) =>

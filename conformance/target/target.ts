@@ -2,6 +2,7 @@
 // returns.
 import { createBreaker, looksDead, probeRequest } from "./breaker.ts";
 import { routeOf } from "../contract/contract.ts";
+import type { Clock } from "../allowances/pace.ts";
 import type { Visibility } from "../allowances/visibility.ts";
 import { createMerchant, type MerchantOptions } from "../generate/merchant.ts";
 import { openingOf, systemLookup, type Lookup } from "./foreign.ts";
@@ -27,12 +28,10 @@ export type TargetOptions = MerchantOptions &
     isImpatient?: boolean;
   };
 
-export type TargetDeps = {
+export type TargetDeps = Clock & {
   http: HttpClient;
   budget: Budget;
   redact: Redact;
-  now: () => Date;
-  sleep: (ms: number) => Promise<void>;
   /** Resolves the hosts of links to other origins; by default with this machine's DNS. */
   lookup?: Lookup;
   /** Determines when a new record can be read. By default it can be read immediately. */
@@ -116,7 +115,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const listeners: ((response: TargetResponse) => void)[] = [];
   const pace = createPace(options.rate, deps);
   const { isImpatient = false } = options;
-  const breaker = createBreaker(options.timeoutMs, { ...deps, probe });
+  const breaker = createBreaker(options.timeoutMs, probe, deps);
   let isNoticed = false;
   let longestRetryMs = 0;
   /** Stops the run. A check may have put the key into the URL of the request that the reason names. */

@@ -3,6 +3,15 @@
 import { DatabaseSync } from "node:sqlite";
 import type { WebhookEvent } from "../../../client/webhooks/webhooks.ts";
 
+/** Later versions of the service may add events, which a receiver ignores. */
+const known = new Set([
+  "disbursement.completed",
+  "disbursement.failed",
+  "checkout.completed",
+  "checkout.failed",
+  "checkout.cancelled",
+]);
+
 export function openBookings(file: string) {
   const db = new DatabaseSync(file);
   db.exec(`
@@ -14,8 +23,9 @@ export function openBookings(file: string) {
   const insert = db.prepare("INSERT INTO bookings VALUES (?, ?, ?, ?, ?)");
   const select = db.prepare("SELECT * FROM bookings");
   return {
-    /** Books an event, unless it was booked before. */
+    /** Books an event, unless it is unknown or was booked before. */
     book(id: string, { event, data }: WebhookEvent) {
+      if (!known.has(event)) return;
       db.exec("BEGIN IMMEDIATE");
       try {
         const isNew = remember.run(id).changes === 1;
@@ -30,14 +40,3 @@ export function openBookings(file: string) {
     all: () => select.all(),
   };
 }
-
-const known = new Set([
-  "disbursement.completed",
-  "disbursement.failed",
-  "checkout.completed",
-  "checkout.failed",
-  "checkout.cancelled",
-]);
-
-/** Returns false for an event of a later version of the service, which a receiver ignores. */
-export const isKnown = ({ event }: WebhookEvent): boolean => known.has(event);

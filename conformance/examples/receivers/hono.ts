@@ -2,7 +2,7 @@
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { receiveWebhooks } from "../../../client/webhooks/hono.ts";
-import { isKnown, openBookings } from "./bookings.ts";
+import { openBookings } from "./bookings.ts";
 
 const { WEBHOOK_SECRET = "", WEBHOOK_SECRET_OLD, BOOKINGS = "bookings.db", PORT = "8080" } = process.env;
 const bookings = openBookings(BOOKINGS);
@@ -12,9 +12,7 @@ app.post(
   "/webhooks",
   receiveWebhooks({
     secret: WEBHOOK_SECRET_OLD ? [WEBHOOK_SECRET, WEBHOOK_SECRET_OLD] : WEBHOOK_SECRET,
-    onEvent(event, { id }) {
-      if (isKnown(event)) bookings.book(id, event);
-    },
+    onEvent: (event, { id }) => bookings.book(id, event),
     onError: (error) => console.error((error as Error).message),
   }),
 );

@@ -1,13 +1,16 @@
 // Scenarios about temporary and final refusals.
 import { gateway, lost, never, serviceError, type Forged } from "./answers.ts";
 import { entries, entry } from "./entries.ts";
-import type { Scenario } from "./scenario.ts";
+import { scenario, type Scenario } from "./scenario.ts";
 
-const limited = (retryAfter?: string, more: Record<string, string> = {}): Forged =>
-  serviceError(429, "rate_limited", { ...(retryAfter === undefined ? {} : { "retry-after": retryAfter }), ...more });
-const unavailable = (retryAfter: string, more: Record<string, string> = {}, code = "unavailable"): Forged =>
-  serviceError(503, code, { "retry-after": retryAfter, ...more });
-const dated = { date: "{date+0}" };
+const refusal = (status: number, code: string, retryAfter: string | undefined): Forged =>
+  serviceError(status, code, {
+    ...(retryAfter === undefined ? {} : { "retry-after": retryAfter }),
+    // A client compares a date with the service's own time.
+    ...(retryAfter?.startsWith("{date") ? { date: "{date+0}" } : {}),
+  });
+const limited = (retryAfter?: string) => refusal(429, "rate_limited", retryAfter);
+const unavailable = (retryAfter: string, code = "unavailable") => refusal(503, code, retryAfter);
 
 /** A scenario in which the first create of each entry is refused temporarily, each in another way. */
 const putOff = (
@@ -15,18 +18,17 @@ const putOff = (
   what: string,
   ways: Readonly<Record<string, Forged>>,
   { mayGiveUp, ...more }: Partial<Scenario> = {},
-): Scenario => ({
-  id,
-  name: `The first create is refused temporarily, ${what}`,
-  entries: Object.entries(ways).map(([about, answer], index) =>
-    entry(index, index % 2 === 0 ? "success" : "failed", {
-      story: { about, creates: [never(answer)], ...(mayGiveUp ? { mayGiveUp, mayBeUnknown: true } : {}) },
-    }),
-  ),
-  ...more,
-});
+): Scenario =>
+  scenario(id, `The first create is refused temporarily, ${what}`, {
+    entries: Object.entries(ways).map(([about, answer], index) =>
+      entry(index, index % 2 === 0 ? "success" : "failed", {
+        story: { about, creates: [never(answer)], ...(mayGiveUp ? { mayGiveUp, mayBeUnknown: true } : {}) },
+      }),
+    ),
+    ...more,
+  });
 
-const dates = { "429 with a date": limited("{date+1}", dated) };
+const dates = { "429 with a date": limited("{date+1}") };
 
 export const rates: readonly Scenario[] = [
   putOff(
@@ -34,9 +36,9 @@ export const rates: readonly Scenario[] = [
     "with Retry-After in seconds or as a date",
     {
       "429 with seconds": limited("1"),
-      "429 with a date": limited("{date+2}", dated),
+      "429 with a date": limited("{date+2}"),
       "503 with seconds": unavailable("1"),
-      "503 with a date": unavailable("{date+2}", dated),
+      "503 with a date": unavailable("{date+2}"),
     },
     { judges: ["client.waits-as-told"] },
   ),
@@ -65,48 +67,40 @@ export const rates: readonly Scenario[] = [
     mayGiveUp: true,
   }),
   putOff("limited-clock-behind", "with a date of a clock that is a day behind", dates, { clockAhead: -86_400 }),
-  {
-    id: "unavailable-recorded",
-    name: "The payout is recorded, and the client gets 503 with Retry-After",
-    creates: [{ process: "now", answer: unavailable("1", {}, "timeout") }],
+  scenario("unavailable-recorded", "The payout is recorded, and the client gets 503 with Retry-After", {
+    creates: [{ process: "now", answer: unavailable("1", "timeout") }],
     judges: ["client.waits-as-told"],
-  },
-  {
-    id: "limited-for-ever",
-    name: "Every create gets 429 without Retry-After",
+  }),
+  scenario("limited-for-ever", "Every create gets 429 without Retry-After", {
     entries: entries("success", "failed"),
     afterwards: never(limited()),
     judges: ["client.backs-off"],
     mayGiveUp: true,
     mayBeUnknown: 100,
-  },
-  {
-    id: "reads-limited",
-    name: "The response to the create is lost, and the first read gets 429 with Retry-After",
+  }),
+  scenario("reads-limited", "The response to the create is lost, and the first read gets 429 with Retry-After", {
     creates: [lost],
     reads: [limited("1")],
-  },
-  {
-    id: "refused",
-    name: "The service refuses some entries with 422",
+  }),
+  scenario("refused", "The service refuses some entries with 422", {
     entries: entries("success", "refused", "failed", "refused"),
-  },
-  {
-    id: "refused-until-the-end",
-    name: "The service refuses every create in some way until the program has ended, and accepts what comes then",
-    entries: [serviceError(422, "invalid_value"), serviceError(401, "unauthorized"), limited()].map((answer, index) =>
-      entry(index, "success", {
-        story: { about: String(answer.status), afterwards: never(answer), mayBeUnknown: true },
-      }),
-    ),
-    watched: true,
-    mayGiveUp: true,
-  },
-  {
-    id: "refused-key",
-    name: "The service refuses the key of every create with 401",
+  }),
+  scenario(
+    "refused-until-the-end",
+    "The service refuses every create in some way until the program has ended, and accepts what comes then",
+    {
+      entries: [serviceError(422, "invalid_value"), serviceError(401, "unauthorized"), limited()].map((answer, index) =>
+        entry(index, "success", {
+          story: { about: String(answer.status), afterwards: never(answer), mayBeUnknown: true },
+        }),
+      ),
+      watched: true,
+      mayGiveUp: true,
+    },
+  ),
+  scenario("refused-key", "The service refuses the key of every create with 401", {
     entries: entries("success", "failed"),
     afterwards: never(serviceError(401, "unauthorized")),
     mayGiveUp: true,
-  },
+  }),
 ];

@@ -1,18 +1,25 @@
 // Scenarios in which the program is killed and started again, or works in several copies.
 import { lost, never, serviceError } from "./answers.ts";
 import { entries } from "./entries.ts";
-import type { Kill, Scenario, Start } from "./scenario.ts";
+import { scenario, type Kill, type Scenario, type Start } from "./scenario.ts";
 
-const six = entries("success", "failed", "pending", "success", "failed", "success");
 const two = entries("success", "failed");
 
-const killedAt = (id: string, what: string, kills: readonly Kill[], more: Partial<Scenario> = {}): Scenario => ({
-  id: `killed-${id}`,
-  name: `The program is killed ${what}, and started again with the same input`,
-  entries: six,
-  starts: [...kills.map((kill): Start => ({ kill })), {}],
-  ...more,
-});
+/** A scenario in which the program is started more than once, or in several copies. */
+const started = (id: string, name: string, starts: readonly Start[], more: Partial<Scenario> = {}): Scenario =>
+  scenario(id, name, {
+    entries: entries("success", "failed", "pending", "success", "failed", "success"),
+    starts,
+    ...more,
+  });
+
+const killedAt = (id: string, what: string, kills: readonly Kill[], more: Partial<Scenario> = {}): Scenario =>
+  started(
+    `killed-${id}`,
+    `The program is killed ${what}, and started again with the same input`,
+    [...kills.map((kill): Start => ({ kill })), {}],
+    more,
+  );
 
 const random: Kill = { on: "received", create: 1, later: true };
 
@@ -26,42 +33,35 @@ const blackout: Start = { creates: lost, reads: "drop" };
  * shows the payouts, so what was recorded in doubt stays unknown.
  */
 const refusedLater: readonly Scenario[] = [
-  {
-    id: "killed-then-429",
-    name: "The program is killed when its second payout is recorded, and then every create gets 429",
+  started(
+    "killed-then-429",
+    "The program is killed when its second payout is recorded, and then every create gets 429",
+    [{ kill: { on: "recorded", create: 2 } }, refusing(429)],
     // Few, because a client that pays one after the other waits for each after a 429.
-    entries: two,
-    lists: "none",
-    starts: [{ kill: { on: "recorded", create: 2 } }, refusing(429)],
-    mayBeUnknown: 100,
-    mayGiveUp: true,
-  },
-  {
-    id: "again-without-state",
-    name: "The program finds out nothing and cannot store anything, and then every create is refused with 422",
-    entries: two,
-    lists: "none",
-    starts: [
+    { entries: two, lists: "none", mayBeUnknown: 100, mayGiveUp: true },
+  ),
+  started(
+    "again-without-state",
+    "The program finds out nothing and cannot store anything, and then every create is refused with 422",
+    [
       { ...blackout, withoutState: true },
       { ...refusing(422), withoutState: true },
     ],
-    mayBeUnknown: 100,
-  },
-  {
-    id: "again-without-state-listed",
-    name: "The program cannot store anything, and when it is started again every create is refused with 422",
-    entries: two,
-    starts: [{ withoutState: true }, { ...refusing(422), withoutState: true }],
+    { entries: two, lists: "none", mayBeUnknown: 100 },
+  ),
+  started(
+    "again-without-state-listed",
+    "The program cannot store anything, and when it is started again every create is refused with 422",
+    [{ withoutState: true }, { ...refusing(422), withoutState: true }],
     // The list shows the payouts, but no client has to look there.
-    mayBeUnknown: 100,
-  },
-  {
-    id: "again-after-blackout",
-    name: "The program finds out nothing, and is started again with the same input when everything works",
-    entries: two,
-    starts: [blackout, {}],
-    mayBeUnknown: 100,
-  },
+    { entries: two, mayBeUnknown: 100 },
+  ),
+  started(
+    "again-after-blackout",
+    "The program finds out nothing, and is started again with the same input when everything works",
+    [blackout, {}],
+    { entries: two, mayBeUnknown: 100 },
+  ),
 ];
 
 export const restarts: readonly Scenario[] = [
@@ -72,42 +72,27 @@ export const restarts: readonly Scenario[] = [
   killedAt("random", "at three random moments while requests fail at random", [random, random, random], {
     weather: 40,
   }),
-  {
-    id: "killed-no-state",
-    name: "The program is killed, and started again on another machine, without its stored state",
-    entries: six,
-    starts: [{ kill: { on: "recorded", create: 3 } }, { freshState: true }],
-  },
-  {
-    id: "started-again",
-    name: "The program is started again with the same input when everything is done",
-    entries: six,
-    starts: [{}, {}],
-  },
-  {
-    id: "started-elsewhere",
-    name: "The program is started again on another machine when everything is done, with the entries in reverse order",
-    entries: six,
-    starts: [{}, { freshState: true, reversed: true }],
-  },
-  {
-    id: "workers",
-    name: "Two copies of the program work on the same list at the same time",
-    entries: six,
-    starts: [{ workers: 2 }],
-  },
-  {
-    id: "workers-lost",
-    name: "Two copies of the program work on the same list, and the first response to each entry is lost",
-    entries: six,
-    creates: [lost],
-    starts: [{ workers: 2 }],
-  },
-  {
-    id: "workers-weather",
-    name: "Three copies of the program work on the same list while requests fail at random",
-    entries: six,
-    weather: 30,
-    starts: [{ workers: 3 }],
-  },
+  started("killed-no-state", "The program is killed, and started again on another machine, without its stored state", [
+    { kill: { on: "recorded", create: 3 } },
+    { freshState: true },
+  ]),
+  started("started-again", "The program is started again with the same input when everything is done", [{}, {}]),
+  started(
+    "started-elsewhere",
+    "The program is started again on another machine when everything is done, with the entries in reverse order",
+    [{}, { freshState: true, reversed: true }],
+  ),
+  started("workers", "Two copies of the program work on the same list at the same time", [{ workers: 2 }]),
+  started(
+    "workers-lost",
+    "Two copies of the program work on the same list, and the first response to each entry is lost",
+    [{ workers: 2 }],
+    { creates: [lost] },
+  ),
+  started(
+    "workers-weather",
+    "Three copies of the program work on the same list while requests fail at random",
+    [{ workers: 3 }],
+    { weather: 30 },
+  ),
 ];

@@ -67,3 +67,9 @@ export const idsOf = ({ mayGiveUp, judges = [] }: Scenario): string[] => {
   if (mayGiveUp) left.add("client.loses-nothing");
   return requirementsOf("client").flatMap(({ id }) => (left.has(id) ? [] : id));
 };
+
+export const scenario = (id: string, name: string, rest: Omit<Scenario, "id" | "name"> = {}): Scenario => ({
+  id,
+  name,
+  ...rest,
+});

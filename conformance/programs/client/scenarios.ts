@@ -5,10 +5,9 @@ import { crossed } from "./crossed.ts";
 import { entries, entry, type Entry, type PlannedEntry } from "./entries.ts";
 import { rates } from "./rates.ts";
 import { restarts } from "./restarts.ts";
-import { idsOf, type Scenario } from "./scenario.ts";
+import { idsOf, scenario, type Scenario } from "./scenario.ts";
 
 type Rest = Omit<Scenario, "id" | "name">;
-const scenario = (id: string, name: string, rest: Rest = {}): Scenario => ({ id, name, ...rest });
 
 /** Every read and list gets this response. */
 const reading = (answer: Answer): Rest => {

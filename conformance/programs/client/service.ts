@@ -11,7 +11,7 @@ import { drawFault, send, type Answer, type Sent, type Step } from "./answers.ts
 import type { Entry, PlannedEntry } from "./entries.ts";
 import { Ledger, type Payout } from "./ledger.ts";
 import { readRequest, type ReadRequest } from "./requests.ts";
-import type { Scenario, Start } from "./scenario.ts";
+import type { Kill, Scenario, Start } from "./scenario.ts";
 
 /**
  * A request of the client, and the most that the client can have received. Times are in ms since the scenario began.
@@ -26,10 +26,8 @@ export type Call = ReadRequest & {
   endedAt?: number;
 };
 
-export type Moment = "received" | "recorded" | "answered";
-
 /** A create, counted from 1 among all creates and among the creates of its entry. */
-export type CreateCount = { number: number; entry: PlannedEntry | undefined; ofEntry: number };
+type CreateCount = { number: number; entry: PlannedEntry | undefined; ofEntry: number };
 
 export type HostileService = Awaited<ReturnType<typeof startService>>;
 
@@ -57,7 +55,7 @@ export async function startService(
   planned: readonly PlannedEntry[],
   settings: { key: string; seed: number; timeoutMs: number },
 ) {
-  const { clockAhead = 0, weather, staleConnections = false } = scenario;
+  const { clockAhead = 0, weather = 0, staleConnections = false } = scenario;
   const ledger = new Ledger(planned, settings.key, clockAhead);
   const model = createService([ledger.merchant], ledger.merchant.hooks, () => server.url);
   const ask = async (call: Request) => (await model(call))!;
@@ -71,7 +69,7 @@ export async function startService(
     /** What happens in this start. */
     during: {} as Pick<Start, "creates" | "reads">,
     /** Called at moments of the creates. The service waits for it. */
-    onCreate: async (_moment: Moment, _count: CreateCount): Promise<void> => undefined,
+    onCreate: async (_moment: Kill["on"], _count: CreateCount): Promise<void> => undefined,
   };
   /** A server that is not the service. It responds as if every payout had succeeded. */
   const foreign = await listen(async ({ method, path }, _request, response) => {
@@ -94,7 +92,6 @@ export async function startService(
 
   /** Draws what happens to a request. It depends only on the seed, the payout and the number of the request. */
   function drawn(kind: "create" | "read", reference: string, count: number): Step | undefined {
-    if (weather === undefined) return undefined;
     return drawFault(createRandom(settings.seed, `${scenario.id} ${kind} ${count} ${reference}`), weather, count, kind);
   }
 

@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import { isLoopback } from "../../cli/probe.ts";
 import { helpOf, names, readFlags, repeatWords, whole, type Options } from "../../cli/flags.ts";
 import { CannotRun, type Report } from "../../results.ts";
-import type { Output } from "../../run/progress.ts";
 import { runSide, sideOptions, sideOptionsOf } from "../command.ts";
 import { defaultLimits, runReceiver, scenarios } from "./run.ts";
 import { eventNames } from "./webhook.ts";
@@ -138,16 +137,10 @@ type ReceiverOptions = ReturnType<typeof readReceiverOptions>;
 
 /**
  * Judges a receiver and returns the report. Starts the receiver if the options say how, and ends it.
- * @param env the environment of the commands
- * @param interrupted ends the run early when it is aborted
  * @throws CannotRun if the receiver does not start or the probe does not work
  */
-export async function judgeReceiver(
-  options: ReceiverOptions,
-  env: NodeJS.ProcessEnv,
-  output: Output,
-  interrupted: AbortSignal,
-): Promise<Report> {
+async function judgeReceiver(options: ReceiverOptions, interrupted: AbortSignal): Promise<Report> {
+  const { env, stdout: output } = process;
   const { url, command, secrets, "outage-command": outageCommand, "effects-command": effectsCommand } = options;
   const [secret, old] = secrets;
   const variables = { ...env, WEBHOOK_SECRET: secret, WEBHOOK_SECRET_OLD: old };
@@ -171,5 +164,5 @@ export async function judgeReceiver(
 /** Runs `certify receiver` and returns its exit code. */
 export async function certifyReceiver(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
   const options = readReceiverOptions(args, process.env, newSeed);
-  return runSide(options.reporting, (interrupted) => judgeReceiver(options, process.env, process.stdout, interrupted));
+  return runSide(options.reporting, (interrupted) => judgeReceiver(options, interrupted));
 }

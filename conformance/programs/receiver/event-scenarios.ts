@@ -28,7 +28,7 @@ async function judgeValues(context: Context, changes: Partial<Data>) {
 
 /** A scenario that sends events with these values, and compares what took effect. */
 const exact = (id: string, name: string, ...values: Partial<Data>[]): Scenario =>
-  scenario("receiver.exact-values", id, name, async (context) => {
+  scenario("exact-values", id, name, async (context) => {
     for (const each of values) await judgeValues(context, each);
   });
 
@@ -45,7 +45,7 @@ const references: Record<string, string> = {
 
 /** A scenario about events that are alike, or follow each other: each must take effect. */
 const toldApart = (id: string, name: string, eventsOf: (context: Context) => Event[]): Scenario =>
-  scenario("receiver.told-apart", id, name, async (context) => {
+  scenario("told-apart", id, name, async (context) => {
     for (const event of eventsOf(context)) await context.accepts(event);
   });
 
@@ -62,7 +62,7 @@ export const eventScenarios: Scenario[] = [
       await context.judgeEffects(event, 1, [sent], "receiver.takes-effect");
     },
   })),
-  scenario("receiver.in-time", "in-time", "Three genuine events, timed", async (context) => {
+  scenario("in-time", "in-time", "Three genuine events, timed", async (context) => {
     const { timeoutMs } = context.limits;
     for (let count = 0; count < 3; count += 1) {
       const sent = await context.post(context.event());
@@ -72,7 +72,7 @@ export const eventScenarios: Scenario[] = [
       context.judge(isInTime, `a response within ${timeoutMs} ms`, actual, [sent]);
     }
   }),
-  scenario("receiver.unknown-event", "unknown-event", "Events that the contract does not define", async (context) => {
+  scenario("unknown-event", "unknown-event", "Events that the contract does not define", async (context) => {
     const foreign = { ...context.event("wallet.credited"), data: { id: "7", status: "success" } as unknown as Data };
     for (const event of [context.event("disbursement.reversed"), context.event("checkout.refunded"), foreign]) {
       const sent = await context.post(event);
@@ -80,7 +80,7 @@ export const eventScenarios: Scenario[] = [
       await context.judgeEffects(event, 0, [sent]);
     }
   }),
-  accepted("receiver.unknown-fields", "unknown-fields", "Events with fields that the contract does not define", [
+  accepted("unknown-fields", "unknown-fields", "Events with fields that the contract does not define", [
     (genuine) => {
       const { event, data } = genuine.event;
       const more = { settledBy: "bank", limits: { daily: [1, null] } };
@@ -95,34 +95,29 @@ export const eventScenarios: Scenario[] = [
   ...Object.entries(references).map(([kind, merchantsReference], index) =>
     exact(`reference-${index + 1}`, `A merchant's reference with ${kind}`, { merchantsReference }),
   ),
-  scenario("receiver.large-body", "large-body", "An event of 16 KiB", async (context) => {
+  scenario("large-body", "large-body", "An event of 16 KiB", async (context) => {
     const event = context.event("checkout.completed", { metadata: "" });
     event.data["metadata"] = "m".repeat(largestBody - bodyOf(event).length);
     await context.accepts(event);
   }),
-  accepted("receiver.slow-body", "slow-body", "An event whose body arrives in two pieces", [
+  accepted("slow-body", "slow-body", "An event whose body arrives in two pieces", [
     ({ context, body }) => ({ hold: { at: body.length >> 1, until: () => context.sleep(context.limits.pieceMs) } }),
   ]),
-  scenario("receiver.any-order", "out-of-order", "Events that arrive in the reverse order", async (context) => {
+  scenario("any-order", "out-of-order", "Events that arrive in the reverse order", async (context) => {
     for (const [index, name] of eventNames.entries()) {
       const createdAt = new Date(Date.now() - index * 3_600_000).toISOString();
       const event = context.event(name, { createdAt, updatedAt: createdAt });
       await context.accepts(event, (genuine) => signing(genuine, { timestamp: secondsIn(-10 * index) }));
     }
   }),
-  scenario(
-    "receiver.told-apart",
-    "same-payment",
-    "An unknown event about a payment, then the payment's own event",
-    async (context) => {
-      const early = context.event("disbursement.submitted");
-      await context.post(early);
-      await context.judgeEffects(early, 0);
-      const { reference, merchantsReference } = early.data;
-      const event = context.event("disbursement.completed", { reference, merchantsReference });
-      await context.accepts(event);
-    },
-  ),
+  scenario("told-apart", "same-payment", "An unknown event about a payment, then its own event", async (context) => {
+    const early = context.event("disbursement.submitted");
+    await context.post(early);
+    await context.judgeEffects(early, 0);
+    const { reference, merchantsReference } = early.data;
+    const event = context.event("disbursement.completed", { reference, merchantsReference });
+    await context.accepts(event);
+  }),
   {
     ...toldApart(
       "same-merchants-reference",

@@ -125,7 +125,7 @@ type Moment = (handled: Handled, times: { first: number; last: number }, share: 
  * unless its response was final, and must have taken effect once.
  */
 const killed = (id: string, name: string, size: number, most: number, moment: Moment) =>
-  scenario("receiver.survives-crash", id, name, async (context) => {
+  scenario("survives-crash", id, name, async (context) => {
     const all: Event[] = [];
     const sendEvents = (): Handled => {
       const events = context.events(size);
@@ -157,17 +157,17 @@ const killed = (id: string, name: string, size: number, most: number, moment: Mo
     context.judge(true, "one effect of each event", `one effect of each of ${all.length} events`);
   });
 
-const acknowledged = "receiver.keeps-acknowledged";
-const remembers = "receiver.remembers";
+const acknowledged = "keeps-acknowledged";
+const remembers = "remembers";
 
 export const repeatScenarios: Scenario[] = [
-  scenario("receiver.once-in-turn", "repeated", "An event four times, twice with each signature", async (context) => {
+  scenario("once-in-turn", "repeated", "An event four times, twice with each signature", async (context) => {
     const event = context.event();
     for (const timestamp of [-6, -6, 0, 0].map(secondsIn)) {
       await judgeRepeat(context, event, await context.post(event, (genuine) => signing(genuine, { timestamp })));
     }
   }),
-  scenario("receiver.once-at-once", "at-once", `${races} events, each eight times at once`, async (context) => {
+  scenario("once-at-once", "at-once", `${races} events, each eight times at once`, async (context) => {
     for (let round = 0; round < races; round += 1) {
       const event = context.event(round % 2 === 0 ? "disbursement.completed" : "checkout.completed");
       const until = barrier(copies);
@@ -182,13 +182,13 @@ export const repeatScenarios: Scenario[] = [
     for (const other of context.events(30)) await context.post(other);
     await settles(context, event);
   }),
-  scenario("receiver.lost-response", "lost-response", "Events again whose response was lost", async (context) => {
+  scenario("lost-response", "lost-response", "Events again whose response was lost", async (context) => {
     for (const event of context.events(3)) {
       await context.post(event, () => ({ hold: { until: () => context.sleep(context.limits.pieceMs), closes: true } }));
       await settles(context, event);
     }
   }),
-  scenario("receiver.failure-retried", "outage", "Events while effects fail, then the retries", async (context) => {
+  scenario("failure-retried", "outage", "Events while effects fail, then the retries", async (context) => {
     const events = [context.event("disbursement.completed"), context.event("checkout.completed")];
     const during: Sent[] = [];
     await duringOutage(context, async () => {
@@ -218,7 +218,7 @@ export const repeatScenarios: Scenario[] = [
     }),
     needs: ["outage", "restart"],
   },
-  scenario("receiver.remembers-after-restart", "restarted", "An event again after a restart", async (context) => {
+  scenario("remembers-after-restart", "restarted", "An event again after a restart", async (context) => {
     const event = context.event();
     await context.accepts(event);
     await context.restart();

@@ -1,17 +1,11 @@
 // Headers and requests that are unusual, incomplete or hostile.
-import { secondsIn, type Altered } from "./context.ts";
+import { secondsIn, type Altered, type Change } from "./context.ts";
 import { accepted, refused, resigned, signing, type Scenario, scenario } from "./scenario.ts";
 import { isSuccess, type Header } from "./send.ts";
 import { bodyOf, type Stamp } from "./webhook.ts";
 
 const stampNames = { id: "webhook-id", timestamp: "webhook-timestamp", signature: "webhook-signature" };
 const stampFields = Object.keys(stampNames) as (keyof Stamp)[];
-
-const otherTypes: Record<string, string | undefined> = {
-  "the content type text/plain": "text/plain",
-  "the content type of a form": "application/x-www-form-urlencoded",
-  "no content type": undefined,
-};
 
 const capital = (name: string) => name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase());
 
@@ -40,7 +34,7 @@ const hostile: Record<string, string> = {
  * @param at how many bytes of the body of each other request arrive; undefined for all
  */
 const notHeldUp = (id: string, name: string, count: number, at: number | undefined, change: Altered) =>
-  scenario("receiver.not-held-up", id, name, async (context) => {
+  scenario("not-held-up", id, name, async (context) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const hold = { ...(at === undefined ? {} : { at }), until: () => promise, closes: true } as const;
     const others = context.events(count).map((other) => context.post(other, () => ({ ...change, hold })));
@@ -53,16 +47,16 @@ const notHeldUp = (id: string, name: string, count: number, at: number | undefin
   });
 
 export const requestScenarios: Scenario[] = [
-  ...stampFields.map((field) =>
-    refused(
-      "receiver.headers-required",
-      `without-${stampNames[field]}`,
-      `An event without ${stampNames[field]}, and with an empty one`,
-      [undefined, ""].map((value) => (genuine) => ({ ...signing(genuine, { [field]: "" }), [field]: value })),
+  refused(
+    "headers-required",
+    "without-a-header",
+    "Events without one of the three headers, or with an empty one",
+    stampFields.flatMap((field) =>
+      [undefined, ""].map((value): Change => (genuine) => ({ ...signing(genuine, { [field]: "" }), [field]: value })),
     ),
   ),
   refused(
-    "receiver.headers-required",
+    "headers-required",
     "odd-timestamps",
     "Signed events whose timestamp is not in decimal digits",
     [
@@ -74,14 +68,14 @@ export const requestScenarios: Scenario[] = [
     ].map((write) => (genuine) => signing(genuine, { timestamp: write(genuine.timestamp) })),
   ),
   accepted(
-    "receiver.header-case",
+    "header-case",
     "header-case",
     "Headers in upper and mixed case",
     [capital, (name: string) => name.toUpperCase()].map((change) => () => ({
       headers: (headers) => headers.map(([name, value]) => [change(name), value] as const),
     })),
   ),
-  accepted("receiver.more-headers", "more-headers", "Headers of tracing tools and proxies", [
+  accepted("more-headers", "more-headers", "Headers of tracing tools and proxies", [
     () => ({
       headers: (headers) => [
         ["traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"],
@@ -93,66 +87,56 @@ export const requestScenarios: Scenario[] = [
       ],
     }),
   ]),
-  ...stampFields.map((field): Scenario =>
-    scenario(
-      "receiver.doubled-headers",
-      `doubled-${stampNames[field]}`,
-      `A handled event again, with a second ${stampNames[field]}`,
-      async (context) => {
-        const event = context.event();
-        await context.accepts(event);
-        const other = context.event();
-        const second = context.stamp(other, bodyOf(other), { timestamp: secondsIn(1) });
-        const header: Header = [stampNames[field], second[field]];
-        for (const isFirst of [true, false]) {
-          const sent = await context.post(event, () => ({
-            headers: (headers) => (isFirst ? [header, ...headers] : [...headers, header]),
-          }));
-          context.judgeNoFault(sent);
-          await context.judgeEffects(event, 1, [sent]);
-          await context.judgeEffects(other, 0, [sent]);
-        }
-      },
-    ),
-  ),
-  accepted("receiver.charset-accepted", "charset", "The content type with a charset", [
+  scenario("doubled-headers", "doubled-headers", "Handled events again, with a header twice", async (context) => {
+    for (const field of stampFields) {
+      const event = context.event();
+      await context.accepts(event);
+      const other = context.event();
+      const second = context.stamp(other, bodyOf(other), { timestamp: secondsIn(1) });
+      const header: Header = [stampNames[field], second[field]];
+      for (const isFirst of [true, false]) {
+        const sent = await context.post(event, () => ({
+          headers: (headers) => (isFirst ? [header, ...headers] : [...headers, header]),
+        }));
+        context.judgeNoFault(sent);
+        await context.judgeEffects(event, 1, [sent]);
+        await context.judgeEffects(other, 0, [sent]);
+      }
+    }
+  }),
+  accepted("charset-accepted", "charset", "The content type with a charset", [
     () => ({ type: "application/json; charset=utf-8" }),
   ]),
-  ...Object.entries(otherTypes).map(([what, type], index): Scenario =>
-    scenario("receiver.honest-status", `other-type-${index + 1}`, `A genuine event with ${what}`, async (context) => {
+  scenario("honest-status", "other-types", "Genuine events with other content types, or none", async (context) => {
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", undefined]) {
       const event = context.event();
       const sent = await context.post(event, () => ({ type }));
       context.judgeNoFault(sent);
       // A response says what happened: 2xx if the event took effect, any other status if it did not.
       await context.judgeEffects(event, isSuccess(sent) ? 1 : 0, [sent]);
-    }),
-  ),
+    }
+  }),
   refused(
-    "receiver.post-only",
+    "post-only",
     "other-methods",
     "Genuine events with other methods than POST",
     ["GET", "PUT", "DELETE"].map((method) => () => ({ method })),
   ),
-  scenario(
-    "receiver.whole-body",
-    "broken-off",
-    "A genuine event whose connection breaks off, then the whole event",
-    async (context) => {
-      for (const share of [0.5, 0.99]) {
-        const event = context.event();
-        const sent = await context.post(event, ({ body }) => ({
-          hold: {
-            at: Math.floor(body.length * share),
-            until: () => context.sleep(context.limits.pieceMs),
-            closes: true,
-          },
-        }));
-        await context.judgeEffects(event, 0, [sent]);
-        await context.accepts(event);
-      }
-    },
-  ),
-  scenario("receiver.no-event-ignored", "no-events", "Signed bodies that are not events", async (context) => {
+  scenario("whole-body", "broken-off", "A genuine event that breaks off, then the whole event", async (context) => {
+    for (const share of [0.5, 0.99]) {
+      const event = context.event();
+      const sent = await context.post(event, ({ body }) => ({
+        hold: {
+          at: Math.floor(body.length * share),
+          until: () => context.sleep(context.limits.pieceMs),
+          closes: true,
+        },
+      }));
+      await context.judgeEffects(event, 0, [sent]);
+      await context.accepts(event);
+    }
+  }),
+  scenario("no-event-ignored", "no-events", "Signed bodies that are not events", async (context) => {
     for (const text of noEvents) {
       const event = context.event();
       const sent = await context.post(event, (genuine) => resigned(genuine, text));
@@ -163,7 +147,7 @@ export const requestScenarios: Scenario[] = [
   }),
   ...Object.entries(hostile).map(([what, body], index): Scenario =>
     scenario(
-      "receiver.survives-strangers",
+      "survives-strangers",
       `hostile-${index + 1}`,
       `A stranger sends ${what}, then a genuine event arrives`,
       async (context) => {

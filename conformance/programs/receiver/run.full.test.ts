@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { book, soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
 import { brokenReceivers } from "../../broken/receivers/broken.ts";
 import { listen } from "../../model/server.ts";
 import { renderJson } from "../../report/json.ts";
 import { repeatOf } from "../../report/repeat.ts";
-import { CannotRun, exitCodeOf, type Report } from "../../results.ts";
+import { exitCodeOf, type Report } from "../../results.ts";
 import { runReceiver, type ReceiverRun } from "./run.ts";
 import { effectsFromCommand, type Subject } from "./subject.ts";
 
@@ -54,28 +53,6 @@ test("a receiver of one product that reads one request at a time is certified fo
   expect([report.verdict, report.conditions.events]).toEqual(["certified", events]);
   const { reason } = resultOf(report, "receiver.not-held-up");
   expect(reason).toMatchObject({ code: "target", text: expect.stringContaining("--serial") });
-});
-
-test("a receiver that reads one request at a time fails one requirement, and the run goes on", async () => {
-  const reading = new Set<Promise<unknown>>();
-  const { url, effects } = await receiverWith({
-    read(request) {
-      const read = oneAtATime.read!(request).finally(() => reading.delete(read));
-      reading.add(read);
-      return read;
-    },
-  });
-  // It serves its effects itself, so they wait for the requests that it reads.
-  const inTurn = async () => {
-    const isServed = Promise.allSettled(reading).then(() => true);
-    if (!(await Promise.race([isServed, sleep(1000)]))) throw new CannotRun("--effects-url did not respond");
-    return effects();
-  };
-  const report = await run(
-    { url, effects: inTurn },
-    { limits: { ...limits, timeoutMs: 500 }, scenarios: ["stalled-senders", "restarted"] },
-  );
-  expect([report.errors, failedIn(report)]).toEqual([[], ["receiver.not-held-up"]]);
 });
 
 test("a wrong amount fails although other values are not stated, and again alone with the same values", async () => {

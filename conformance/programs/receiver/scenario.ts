@@ -23,19 +23,19 @@ export type Scenario = {
 
 /** What the scenarios of a requirement need. */
 const needs: Readonly<Record<string, readonly Need[]>> = {
-  "receiver.rotation": ["old-secret"],
-  "receiver.not-held-up": ["parallel"],
-  "receiver.failure-retried": ["outage"],
-  "receiver.remembers-after-restart": ["restart"],
-  "receiver.keeps-acknowledged": ["restart"],
-  "receiver.survives-crash": ["restart"],
+  rotation: ["old-secret"],
+  "not-held-up": ["parallel"],
+  "failure-retried": ["outage"],
+  "remembers-after-restart": ["restart"],
+  "keeps-acknowledged": ["restart"],
+  "survives-crash": ["restart"],
 };
 
 /** A scenario that judges one requirement. */
 export const scenario = (requirement: string, id: string, name: string, run: Scenario["run"]): Scenario => ({
   id,
   name,
-  ids: [requirement],
+  ids: [`receiver.${requirement}`],
   needs: needs[requirement] ?? [],
   run,
 });

@@ -100,105 +100,87 @@ const each = <T>(table: Record<string, T>, scenarioOf: (what: string, value: T, 
   Object.entries(table).map(([what, value], index) => scenarioOf(what, value, index + 1));
 
 export const signatureScenarios: Scenario[] = [
-  refused("receiver.signature-required", "no-signature", "An event without a signature", [
-    () => ({ signature: undefined }),
-  ]),
+  refused("signature-required", "no-signature", "An event without a signature", [() => ({ signature: undefined })]),
   refused(
-    "receiver.signature-required",
+    "signature-required",
     "empty-signature",
     "An event whose signature is empty or a bare version",
     ["", "v1,", "v1", ",", "v1, v1,", "null", "undefined"].map((signature) => () => ({ signature })),
   ),
   ...each(foreignKeys, (what, key, number) =>
-    refused("receiver.forged-refused", `forged-${number}`, `An event signed with ${what}`, [
+    refused("forged-refused", `forged-${number}`, `An event signed with ${what}`, [
       ({ id, timestamp, body }) => ({ signature: `v1,${macOf(key, id, timestamp, body)}` }),
     ]),
   ),
-  refused(
-    "receiver.forged-refused",
-    "many-forged-signatures",
-    "An event with a hundred signatures, none of which is valid",
-    [() => ({ signature: Array.from({ length: 100 }, () => forged).join(" ") })],
-  ),
-  refused("receiver.body-covered", "changed-body", "A genuine event whose amount or status was changed", [
+  refused("forged-refused", "many-forged-signatures", "An event with a hundred signatures, none of which is valid", [
+    () => ({ signature: Array.from({ length: 100 }, () => forged).join(" ") }),
+  ]),
+  refused("body-covered", "changed-body", "A genuine event whose amount or status was changed", [
     withBody((body) => body.toString().replace('"amount":', '"amount":9')),
     withChangedStatus,
   ]),
-  refused("receiver.body-covered", "cut-body", "A genuine event without the end of its body", [
+  refused("body-covered", "cut-body", "A genuine event without the end of its body", [
     withBody((body) => body.subarray(0, body.length - 20)),
   ]),
-  refused("receiver.body-covered", "extended-body", "A genuine event with a field added at its end", [
+  refused("body-covered", "extended-body", "A genuine event with a field added at its end", [
     withBody((body) => `${body.subarray(0, -1).toString()},"test":true}`),
   ]),
   ...each(encodings, (what, encode, number) =>
-    refused(
-      "receiver.bytes-covered",
-      `re-encoded-${number}`,
-      `A genuine event that was re-encoded on its way as ${what}`,
-      [withBody(encode)],
-    ),
-  ),
-  ...each(droppedBytes, (what, add, number) =>
-    refused("receiver.bytes-covered", `added-byte-${number}`, `A genuine event to which was added ${what}`, [
-      withBody(add),
+    refused("bytes-covered", `re-encoded-${number}`, `A genuine event that was re-encoded on its way as ${what}`, [
+      withBody(encode),
     ]),
   ),
+  ...each(droppedBytes, (what, add, number) =>
+    refused("bytes-covered", `added-byte-${number}`, `A genuine event to which was added ${what}`, [withBody(add)]),
+  ),
   ...each(encodings, (what, encode, number) =>
-    accepted("receiver.bytes-covered", `encoding-${number}`, `A genuine event that the service encodes as ${what}`, [
+    accepted("bytes-covered", `encoding-${number}`, `A genuine event that the service encodes as ${what}`, [
       (genuine) => resigned(genuine, encode(genuine.body)),
     ]),
   ),
-  refused("receiver.id-covered", "other-id", "A genuine event under another id", [
+  refused("id-covered", "other-id", "A genuine event under another id", [
     ({ context, event }) => {
       const { id } = context.event();
       return { id, event: { ...event, id } };
     },
   ]),
-  refused("receiver.timestamp-covered", "other-timestamp", "A genuine event from yesterday under the current time", [
+  refused("timestamp-covered", "other-timestamp", "A genuine event from yesterday under the current time", [
     (genuine) => ({ ...signedAt(-24 * hour)(genuine), timestamp: genuine.timestamp }),
   ]),
-  refused("receiver.stale-refused", "stale", "Genuine events that were signed long ago", [
+  refused("stale-refused", "stale", "Genuine events that were signed long ago", [
     ...[-tooFar, -hour, -24 * hour].map(signedAt),
     (genuine) => signing(genuine, { timestamp: "0" }),
   ]),
-  refused("receiver.future-refused", "future", "Genuine events that were signed in the future", [
+  refused("future-refused", "future", "Genuine events that were signed in the future", [
     ...[tooFar, 24 * hour].map(signedAt),
     // Milliseconds, which a receiver may take for seconds: a time in the far future.
     (genuine) => signing(genuine, { timestamp: String(Date.now()) }),
   ]),
   accepted(
-    "receiver.skew-accepted",
+    "skew-accepted",
     "skew",
     "Genuine events from a clock that is a minute off",
     [-minute, minute].map(signedAt),
   ),
   ...each(broken, (what, change, number) =>
-    refused(
-      "receiver.whole-signature",
-      `part-of-signature-${number}`,
-      `An event whose signature was changed: ${what}`,
-      [withSignature(change)],
-    ),
+    refused("whole-signature", `part-of-signature-${number}`, `An event whose signature was changed: ${what}`, [
+      withSignature(change),
+    ]),
   ),
   refused(
-    "receiver.version-checked",
+    "version-checked",
     "other-versions",
     "A valid MAC under another version than v1",
     ["v0,", "v2,", "v1a,", "sha256=", ""].map((version) => withSignature((text) => text.replace("v1,", version))),
   ),
+  accepted("any-signature", "several-signatures", "A genuine event with several signatures, one of which is valid", [
+    withSignature((genuine) => `${forged} ${genuine}`),
+    withSignature((genuine) => `${genuine} ${forged}`),
+    withSignature((genuine) => `v1a,${foreignMac} v2,x ${genuine} ${forged}`),
+    withSignature((genuine) => `${`${forged} `.repeat(5)}${genuine}`),
+  ]),
   accepted(
-    "receiver.any-signature",
-    "several-signatures",
-    "A genuine event with several signatures, one of which is valid",
-    [
-      withSignature((genuine) => `${forged} ${genuine}`),
-      withSignature((genuine) => `${genuine} ${forged}`),
-      withSignature((genuine) => `v1a,${foreignMac} v2,x ${genuine} ${forged}`),
-      withSignature((genuine) => `${`${forged} `.repeat(5)}${genuine}`),
-    ],
-  ),
-  accepted(
-    "receiver.rotation",
+    "rotation",
     "rotation",
     "Events signed with each of the receiver's two secrets alone",
     [0, 1].map(
@@ -207,45 +189,30 @@ export const signatureScenarios: Scenario[] = [
           context.stamp(event, body, { secret: context.secrets[index] }),
     ),
   ),
-  scenario(
-    "receiver.forgery-blocks-nothing",
-    "forgery-first",
-    "A forged event, then the genuine event with the same id",
-    async (context) => {
-      const event = context.event();
-      await context.post(event, () => ({ signature: forged }));
-      await context.accepts(event);
-    },
-  ),
-  scenario(
-    "receiver.never-gone",
-    "gone",
-    "Events that cannot be verified, searched for a response with 410",
-    async (context) => {
-      for (const change of [(): Altered => ({ signature: forged }), signedAt(-hour)]) {
-        const sent = await context.post(context.event(), change);
-        context.judgeStatus(sent, sent.status !== 410, "another status than 410");
-      }
-    },
-  ),
-  scenario(
-    "receiver.leaks-nothing",
-    "leaks",
-    "Responses to forged events, searched for the secret and the valid signature",
-    async (context) => {
-      for (const signature of [forged, "v1,", "x"]) {
-        const hidden = [keyOf(context.secrets[0]!)];
-        const sent = await context.post(context.event(), (genuine) => {
-          hidden.push(Buffer.from(genuine.signature.slice(3), "base64"));
-          return { signature };
-        });
-        const response = `${JSON.stringify(sent.headers)} ${sent.body}`;
-        const texts = hidden.flatMap((bytes) => [bytes.toString("base64"), bytes.toString("hex")]);
-        const isSilent = !texts.some((text) => response.includes(text));
-        const expected = "a response without the secret and the valid signature";
-        const actual = isSilent ? describe(sent) : "it contains one of them";
-        context.judge(isSilent, expected, actual, [sent]);
-      }
-    },
-  ),
+  scenario("forgery-blocks-nothing", "forgery-first", "A forged event, then the genuine event", async (context) => {
+    const event = context.event();
+    await context.post(event, () => ({ signature: forged }));
+    await context.accepts(event);
+  }),
+  scenario("never-gone", "gone", "Events that cannot be verified get no 410", async (context) => {
+    for (const change of [(): Altered => ({ signature: forged }), signedAt(-hour)]) {
+      const sent = await context.post(context.event(), change);
+      context.judgeStatus(sent, sent.status !== 410, "another status than 410");
+    }
+  }),
+  scenario("leaks-nothing", "leaks", "Forged events, whose responses are searched for secrets", async (context) => {
+    for (const signature of [forged, "v1,", "x"]) {
+      const hidden = [keyOf(context.secrets[0]!)];
+      const sent = await context.post(context.event(), (genuine) => {
+        hidden.push(Buffer.from(genuine.signature.slice(3), "base64"));
+        return { signature };
+      });
+      const response = `${JSON.stringify(sent.headers)} ${sent.body}`;
+      const texts = hidden.flatMap((bytes) => [bytes.toString("base64"), bytes.toString("hex")]);
+      const isSilent = !texts.some((text) => response.includes(text));
+      const expected = "a response without the secret and the valid signature";
+      const actual = isSilent ? describe(sent) : "it contains one of them";
+      context.judge(isSilent, expected, actual, [sent]);
+    }
+  }),
 ];

@@ -40,8 +40,7 @@ test("a probe returns the effects that a URL or a command gives", async () => {
 });
 
 test.each<readonly [what: string, open: () => Promise<string>, message: string]>([
-  ["text", () => responding(200, "none"), "something that is not JSON"],
-  ["an object", () => responding(200, "{}"), "one entry for each effect"],
+  ["text", () => responding(200, "none"), "--effects-url must give a JSON array"],
   ["entries without an id", () => responding(200, '[{"reference":"DSB1"}]'), "each with the event's id"],
   ["a failure", () => responding(503, ""), "--effects-url responded with 503"],
   ["no response", freeUrl, "--effects-url did not respond: connect ECONNREFUSED"],

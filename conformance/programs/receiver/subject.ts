@@ -42,13 +42,12 @@ function isEffect(value: unknown): value is Effect {
 
 /** Parses what a probe printed. @throws CannotRun */
 function parseEffects(source: string, text: string): Effect[] {
-  let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    const parsed: unknown = JSON.parse(text);
+    if (Array.isArray(parsed) && parsed.every(isEffect)) return parsed;
   } catch {
-    throw new CannotRun(`${source} must give ${wanted}, but gave something that is not JSON.`);
+    // It is refused like other texts.
   }
-  if (Array.isArray(parsed) && parsed.every(isEffect)) return parsed;
   throw new CannotRun(`${source} must give ${wanted}: one entry for each effect, each with the event's id.`);
 }
 
