@@ -73,16 +73,8 @@ test("contains no tests, TypeScript sources or settings of the repository", () =
 });
 
 test("installs, apart from Dredd, at most 15 packages of 12 MB", () => {
-  const args = [
-    "ls",
-    "--all",
-    "--parseable",
-    "--package-lock-only",
-    "--omit=dev",
-    "--omit=optional",
-    "--workspace=conformance",
-  ];
-  const folders = execFileSync("npm", args, { cwd: join(import.meta.dirname, ".."), encoding: "utf8" })
+  const list = "ls --all --parseable --package-lock-only --omit=dev --omit=optional --workspace=conformance";
+  const folders = execFileSync("npm", list.split(" "), { cwd: join(import.meta.dirname, ".."), encoding: "utf8" })
     .split("\n")
     .filter((folder) => /node_modules\/(?!@disbursement-checkout)/.test(folder));
   const bytes = folders
@@ -95,14 +87,8 @@ test("installs, apart from Dredd, at most 15 packages of 12 MB", () => {
 
 test("names Dredd if npm has left it out, before it pays anybody", async () => {
   rmSync(join(project.folder, "node_modules/dredd"));
-  const { exitCode, output } = await certify([
-    "--base-url",
-    target.url,
-    "--only",
-    "verify.unknown-404",
-    "--effects",
-    "none",
-  ]);
+  const args = ["--base-url", target.url, "--only", "verify.unknown-404", "--effects", "none"];
+  const { exitCode, output } = await certify(args);
   expect({ exitCode, output }).toEqual({ exitCode: 2, output: expect.stringContaining("Dredd is not installed") });
   expect(output).toContain("npm install --include=optional");
   expect(output).not.toContain("error in the suite");

@@ -44,9 +44,11 @@ beforeAll(async () => {
 });
 
 const distinct = <T>(values: readonly T[]) => [...new Set(values)];
-const valuesOf = (traffic: Traffic, field: string) =>
-  traffic.flatMap((call) => disbursementIn(call)?.[field] ?? []).filter((value) => typeof value !== "object");
-const textsOf = (traffic: Traffic, field: string) => valuesOf(traffic, field).map(String);
+const textsOf = (traffic: Traffic, field: string) =>
+  traffic
+    .flatMap((call) => disbursementIn(call)?.[field] ?? [])
+    .filter((value) => typeof value !== "object")
+    .map(String);
 
 /** Headers that every program may send, with values that belong to no program, and headers of a browser. */
 const ofEveryone =
@@ -97,7 +99,7 @@ const values: Record<string, [least: number, read: (traffic: Traffic) => string[
   "five amounts in a row": [
     1,
     (traffic) => {
-      const amounts = valuesOf(traffic, "amount");
+      const amounts = textsOf(traffic, "amount");
       const changes = amounts.filter((amount, index) => amount !== amounts[index - 1]);
       return changes.slice(4).map((_, start) => changes.slice(start, start + 5).join(" "));
     },

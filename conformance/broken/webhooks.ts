@@ -31,6 +31,8 @@ export const changesMessage = (change: (message: Message) => Message): How =>
   delivers((message, deliver) => deliver(change(message)));
 export const changesUrl = (change: (url: string) => string): How =>
   changesMessage((message) => ({ ...message, url: change(message.url) }));
+export const setsHeader = (name: string, value: string): How =>
+  changesMessage((message) => withWebhookHeaders(message, { [name]: value }));
 export const losesHeader = (name: string): How =>
   changesMessage((message) => ({ ...message, headers: without(message.headers, name) as Message["headers"] }));
 /** Changes the text of matching webhooks, and signs them again. */

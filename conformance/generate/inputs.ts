@@ -92,11 +92,7 @@ const dimensions = {
   form: forms,
   reference: [
     { what: "a usual reference", spell: (fresh) => fresh, other: (own) => own.toUpperCase() },
-    {
-      what: "a reference in capitals",
-      spell: (fresh) => `${fresh}-A`.toUpperCase(),
-      other: (own) => own.toLowerCase(),
-    },
+    { what: "in capitals", spell: (fresh) => `${fresh}-A`.toUpperCase(), other: (own) => own.toLowerCase() },
     { what: "with spaces around", spell: (fresh) => `  ${fresh.slice(0, 5)}  ${fresh}  `, other: (own) => own.trim() },
     { what: "with upper and lower case", spell: (fresh) => `${fresh.toUpperCase()} ${fresh}`, other: String },
     mixed("letters outside of ASCII", "ëÜï–支付💸", (own) => own.normalize("NFD")),

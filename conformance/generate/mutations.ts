@@ -48,10 +48,7 @@ function nearMisses(text: string): [string, unknown][] {
     ["with a leading minus sign", `-${text}`],
     ["with a dot inside", `${first}.${text.slice(1)}`],
     ["with a zero-width space inside", `${first}\u200b${text.slice(1)}`],
-    [
-      "in full-width characters",
-      text.replaceAll(/[!-~]/g, (c) => String.fromCodePoint((c.codePointAt(0) ?? 0) + 0xfee0)),
-    ],
+    ["in full-width letters", text.replaceAll(/[!-~]/g, (c) => String.fromCodePoint((c.codePointAt(0) ?? 0) + 0xfee0))],
     ["with Cyrillic letters", text.replaceAll(/[A-Z]/g, "\u0421")],
     ["with Arabic digits", text.replaceAll(/\d/g, (digit) => String.fromCodePoint(0x660 + Number(digit)))],
     ["the string null", "null"],

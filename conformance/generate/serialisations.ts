@@ -56,11 +56,7 @@ export const serialisations: readonly Serialisation[] = [
     optional: true,
     write: withHeaders({ "transfer-encoding": "chunked", "content-type": `${type}; charset=utf-8` }),
   },
-  {
-    what: "with a charset in capitals",
-    optional: true,
-    write: withHeaders({ "content-type": `${type};charset=UTF-8` }),
-  },
+  { what: "with charset in capitals", optional: true, write: withHeaders({ "content-type": `${type};charset=UTF-8` }) },
   { what: "with a long unknown field", optional: true, write: withOthers({ shopExtra: "x".repeat(5000) }) },
   { what: "with fields that the service decides", optional: true, write: withOthers(decided) },
 ];

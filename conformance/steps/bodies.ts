@@ -44,11 +44,7 @@ export function checkoutBody(context: Context, over: Body = {}): Body {
  * Returns true if the target's limits permit values that a requirement is about. If the limits do not permit them, the
  * requirement is not applicable.
  */
-export function permitted(
-  { limits, notApplicable }: Context,
-  id: RequirementId,
-  fields: Record<string, unknown>,
-): boolean {
+export function permitted({ limits, notApplicable }: Context, id: RequirementId, fields: Body): boolean {
   const limit = exceeded(limits.all, fields);
   if (limit !== undefined) notApplicable(id, `the target refuses ${limit}`);
   return limit === undefined;

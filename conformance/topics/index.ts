@@ -20,6 +20,4 @@ export const modulesOf = <T>(name: "checks" | "faults"): Promise<T[]> =>
   );
 
 /** The checks of all topics. Closing checks run in this order, and those that send no requests come last. */
-export const checks: readonly Check[] = (await modulesOf<{ checks: Check[] }>("checks")).flatMap(
-  (topic) => topic.checks,
-);
+export const checks: readonly Check[] = (await modulesOf<{ checks: Check[] }>("checks")).flatMap((each) => each.checks);

@@ -53,14 +53,6 @@ const changes: Readonly<Record<string, Partial<Client>>> = {
     // PHP's strtotime reads -5 as a time zone.
     waitOf: (reply) => (reply?.headers.get("retry-after")?.startsWith("-") ? 18_000_000 : good.waitOf(reply)),
   },
-  "careful-with-pending": {
-    // Reads a pending payout once more before reporting it.
-    async payOne(job) {
-      const outcome = await good.payOne(job);
-      const found = outcome === "pending" ? await good.look(job) : undefined;
-      return found && found !== "none" ? (outcomeOf(found.status) ?? outcome) : outcome;
-    },
-  },
 };
 
 export const soundClients = Object.entries(changes).map(([id, change]) => ({ id, program: programOf(change) }));

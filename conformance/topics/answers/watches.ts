@@ -173,7 +173,4 @@ const all: Partial<Record<RequirementId, Omit<Watch, "id">>> = {
   },
 };
 
-export const watches: readonly Watch[] = Object.entries(all).map(([id, watch]) => ({
-  id: id as RequirementId,
-  ...watch,
-}));
+export const watches = Object.entries(all).map(([id, watch]) => ({ ...watch, id }) as Watch);

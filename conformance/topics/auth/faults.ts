@@ -1,16 +1,6 @@
 // Servers that fail to authenticate requests (§5).
 import { forEach, type Call, type Faults, type How } from "../../broken/fault.ts";
-import {
-  asJson,
-  creates,
-  described,
-  hasNoKey,
-  isOf,
-  keyOf,
-  typeOf,
-  withKey,
-  type Operations,
-} from "../../broken/calls.ts";
+import { asJson, creates, hasNoKey, isOf, keyOf, typeOf, withKey, type Operations } from "../../broken/calls.ts";
 import { forwards, handles, opens } from "../../broken/changes.ts";
 import { isAccepted } from "../../broken/replies.ts";
 
@@ -18,7 +8,7 @@ const hasKey = (call: Call) => keyOf(call) !== "";
 
 /** Accepts a key that compares equal to the right one in this way. */
 const compares = (equals: (given: string, key: string) => boolean) =>
-  opens(described, (call, { key }) => !hasNoKey(call) && equals(keyOf(call), key));
+  opens("every", (call, { key }) => !hasNoKey(call) && equals(keyOf(call), key));
 const equalities: [what: string, equals: Parameters<typeof compares>[0]][] = [
   ["An empty key", (given) => given === ""],
   ["A prefix of the key", (given, key) => given !== "" && key.startsWith(given)],
@@ -29,7 +19,7 @@ const equalities: [what: string, equals: Parameters<typeof compares>[0]][] = [
 ];
 /** Accepts the right key in another place. */
 const finds = (place: (call: Call, key: string) => boolean): How =>
-  opens(described, (call, { key }) => hasNoKey(call) && place(call, key));
+  opens("every", (call, { key }) => hasNoKey(call) && place(call, key));
 
 /** Returns the request for which a server takes a request that it then does not authenticate; undefined for others. */
 type WayAround = (call: Call) => Call | undefined;
@@ -54,10 +44,7 @@ const ways: [what: string, around: WayAround][] = [
   ["whose path ends in .json", pathIf(/\.json$/)],
   ["whose path ends with a slash", pathIf(/\/$/)],
   ["whose path has a double slash", pathIf(/\/\//, (path) => path.replaceAll("//", "/"))],
-  [
-    "whose path is in upper case",
-    pathIf(/^\/V1/, (path) => path.replace(/^\/V1\/\w+/, (start) => start.toLowerCase())),
-  ],
+  ["whose path is in capitals", pathIf(/^\/V1/, (path) => path.replace(/^\/V1\/\w+/, (start) => start.toLowerCase()))],
   ["whose path has dot segments", pathIf(/\/\.\.?\//, (path) => new URL(path, "http://x").pathname)],
   ["whose path has a percent-encoded letter", pathIf(/%[46]/, decodeURIComponent)],
   ["whose path has a parameter after a semicolon", pathIf(/;.*/)],

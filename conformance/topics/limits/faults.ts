@@ -9,9 +9,7 @@ const length = (text: unknown) => (isText(text) ? [...text].length : 0);
 const references = (change: (reference: string) => string) => texts("createDisbursement", "reference", change);
 
 export const faults: Faults = {
-  "limits.added: References of more than 40 characters are refused.": refuses(
-    ({ reference }) => length(reference) > 40,
-  ),
+  "limits.added: References above 40 characters are refused.": refuses(({ reference }) => length(reference) > 40),
   "limits.reference-length: An empty reference is accepted.": references((text) => text || crypto.randomUUID()),
   "limits.reference-length: The length of a reference is counted in UTF-16 code units.": refuses(
     ({ reference }) => isText(reference) && reference.length > 64,

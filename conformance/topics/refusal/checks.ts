@@ -13,14 +13,7 @@ import { bodiesOf } from "../json/checks.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const large = "x".repeat(17_000);
-const unknownPaths = [
-  "/v1/nothing",
-  "/nothing",
-  "/v1/disbursements/a/b",
-  "/v1",
-  "/V1/disbursements",
-  "/v2/disbursements/a",
-];
+const unknown = ["/v1/nothing", "/nothing", "/v1/disbursements/a/b", "/v1", "/V1/disbursements", "/v2/disbursements/a"];
 
 const wrongMethods = ({ target: { merchant } }: Context): [method: string, path: string, allowed: string][] => [
   ["PUT", "/v1/disbursements", "POST"],
@@ -143,7 +136,7 @@ export const checks: readonly Check[] = [
       await bothRefused(context, id, 415, what, (valid) => ({ body: JSON.stringify(valid), headers }));
   }),
   judges("refusal.unknown-path-404", {}, async (context, id) => {
-    for (const path of unknownPaths) {
+    for (const path of unknown) {
       for (const key of ["own", "none"] as const) {
         const response = await get(context, path, { key });
         expectStatus(context, id, response, 404, `for ${path} ${key === "own" ? "with" : "without"} a key`);
@@ -193,9 +186,9 @@ export const checks: readonly Check[] = [
       const found = is4xx(response) && ![404, 405, 410].includes(response.status ?? 0);
       context.judge(id, found, `a 4xx other than 404, 405, 410 for an empty object at ${method} ${path}`, response);
     }
-    const unknown = await verifyDisbursement(context, context.fresh());
+    const missing = await verifyDisbursement(context, context.fresh());
     const expected = "the service's own 404, in JSON, for an unknown reference";
-    context.judge(id, unknown.status === 404 && unknown.json !== undefined, expected, unknown);
+    context.judge(id, missing.status === 404 && missing.json !== undefined, expected, missing);
   }),
   judges("methods.head", { pays: 1 }, async (context, id) => {
     const { reference } = await paid(context);

@@ -47,10 +47,7 @@ const toleranceMs = 5000;
 /** How long a slow receiver takes, less than the shortest interval between two attempts. */
 const slowMs = 3000;
 
-type Case = readonly [
-  reply: (context: Context) => Responder,
-  ...steps: (readonly [seconds: number, attempts: number])[],
-];
+type Case = [reply: (context: Context) => Responder, ...steps: (readonly [seconds: number, attempts: number])[]];
 
 /** Judges when the next attempt is made, for each of these responses: after each step, the attempts so far. */
 const nextAttempt = (judged: RequirementId, ...cases: readonly Case[]) =>

@@ -6,7 +6,6 @@ import { isOf, textIn } from "../../broken/calls.ts";
 import { notify } from "../../broken/memory.ts";
 import {
   changesBody,
-  changesMessage,
   changesOutcome,
   delivers,
   drops,
@@ -14,13 +13,11 @@ import {
   isPayout,
   recordIn,
   signed,
-  withWebhookHeaders,
+  setsHeader,
 } from "../../broken/webhooks.ts";
 
 export const faults: Faults = {
-  "webhook.disbursement-success: No webhook is sent for a successful payout.": drops(
-    isOfEvent("disbursement.completed"),
-  ),
+  "webhook.disbursement-success: A successful payout has no webhook.": drops(isOfEvent("disbursement.completed")),
   "webhook.disbursement-failure: No webhook is sent for a failed payout.": drops(isOfEvent("disbursement.failed")),
   "webhook.checkout-outcome: No webhook is sent for a checkout.": drops((message) => !isPayout(message)),
   "webhook.only-with-address: A refused request triggers a webhook for a failed payout.": handles(async (call, ask) => {
@@ -40,9 +37,7 @@ export const faults: Faults = {
     event,
     reference: (data as { reference: string }).reference,
   })),
-  "webhook.headers: A webhook has an additional header.": changesMessage((message) =>
-    withWebhookHeaders(message, { "x-event": "1" }),
-  ),
+  "webhook.headers: A webhook has an additional header.": setsHeader("x-event", "1"),
   "webhook.retries: A failed delivery is not retried.": changesOutcome((outcome) =>
     outcome.status === "pending" ? { status: "exhausted" } : outcome,
   ),
