@@ -361,7 +361,7 @@ export type WebhookEvent = DisbursementCompletedEvent | DisbursementFailedEvent 
  * Says what went wrong, for programs. The section "Error codes" explains each code, with whether
  * anything was recorded and whether to retry. Later versions may add codes.
  */
-export type ErrorCode = "invalid_request" | "unauthorized" | "key_not_permitted" | "merchant_suspended" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "insufficient_funds" | "limit_exceeded" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
+export type ErrorCode = "invalid_request" | "unauthorized" | "key_not_permitted" | "merchant_suspended" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "disbursement_final" | "checkout_final" | "approval_pending" | "delivery_in_progress" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "insufficient_funds" | "limit_exceeded" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
 
 /** What is wrong with one body field or query parameter. */
 export interface FieldError {

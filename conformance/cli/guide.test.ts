@@ -2,8 +2,9 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { fieldNames, readDeclaration } from "../allowances/declaration.ts";
-import { readOptions } from "./options.ts";
-import { allControls, defaultMaxTotal, type RunOptions } from "../run-options.ts";
+import { readOptions, type CertifyOptions } from "./options.ts";
+import { runOptions } from "./probe.ts";
+import { allControls, defaultMaxTotal } from "../run-options.ts";
 import { worstCase } from "../run/plan.ts";
 import { plannedChecks } from "../run/run.ts";
 
@@ -21,18 +22,11 @@ const { jobs } = parse(workflow!) as { jobs: { certify: { steps: { run?: string 
 const commands = jobs.certify.steps.map(({ run = "" }) => run).join("\n");
 
 /** Describes a target that supports everything, so that every check counts towards the worst case. */
-const withEverything = (given: ReturnType<typeof readOptions>): RunOptions => ({
-  ...given,
-  maxTotal: given.maxTotal ?? defaultMaxTotal,
-  effects: "money",
-  environment: "sandbox",
-  controls: allControls,
-  settleTimeoutMs: 10_000,
-  webhookListen: { host: "::1", port: 0 },
-  failingRecipient: "2250000000089",
-  loopback: false,
-  runId: "r",
-});
+const withEverything = (given: CertifyOptions) =>
+  runOptions(
+    { ...given, effects: "money", webhookListen: { host: "::1", port: 0 } },
+    { environment: "sandbox", controls: allControls },
+  );
 
 test.each(["core", "extended"])(
   "the README's workflow has valid options and a budget that covers the worst case of profile %s",
@@ -53,11 +47,12 @@ test.each(["core", "extended"])(
   },
 );
 
-test("the default of --max-total covers the worst case with every seed", () => {
+test("the default budget covers the worst case with every seed", () => {
   const given = readOptions(["--base-url", "https://a.example"], { API_KEY: "k" }, () => 1);
   for (let seed = 1; seed <= 50; seed += 1) {
     const options = { ...withEverything(given), seed };
-    const { amount } = worstCase(plannedChecks(options), options);
+    const { payouts, amount } = worstCase(plannedChecks(options), options);
+    expect(payouts).toBeLessThanOrEqual(given.maxPayouts);
     expect(amount).toBeLessThanOrEqual(defaultMaxTotal);
   }
 });

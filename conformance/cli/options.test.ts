@@ -1,22 +1,12 @@
 // Tests how a command line becomes the options of a run, and how the options become a command that repeats the run.
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { OptionsError, readFlags, repeatWords, type Options } from "./flags.ts";
+import { readFlags, repeatWords, type Options } from "./flags.ts";
 import { readOptions, serviceOptions } from "./options.ts";
 
 const url = ["--base-url", "https://pay.example/api/"];
 const read = (args: string[], env: Record<string, string> = { API_KEY: "key-of-the-tests" }) =>
   readOptions(args, env, () => 7);
-
-function faultsOf(args: string[], env?: Record<string, string>): readonly string[] {
-  try {
-    read(args, env);
-  } catch (error) {
-    if (error instanceof OptionsError) return error.message.split("\n");
-    throw error;
-  }
-  return [];
-}
 
 test("never spend more by default than the guide says", () => {
   const money = { effects: undefined, recipient: "2257038102473", maxPayouts: 500, maxTotal: undefined, yes: false };
@@ -71,7 +61,7 @@ test.each<[string[], string]>([
   [[...url, "--challenge", "a", "--seed", "1"], "--challenge and --seed exclude each other"],
   [[...url, "--api-key-file", "/nowhere/key"], "--api-key-file: ENOENT"],
 ])("%j is refused: %s", (args, message) => {
-  expect(faultsOf(args).join("\n")).toContain(message);
+  expect(() => read(args)).toThrow(message);
 });
 
 test.each<[Record<string, string>, string]>([
@@ -79,13 +69,12 @@ test.each<[Record<string, string>, string]>([
   [{ API_KEY: "sécret" }, "the API key must be printable ASCII"],
   [{ API_KEY: "sécret", API_KEY_2: "sécret" }, "API_KEY_2 is the same key as API_KEY"],
 ])("the keys %j are refused without printing them", (env, message) => {
-  const faults = faultsOf(url, env).join("\n");
-  expect(faults).toContain(message);
-  expect(faults).not.toContain("sécret");
+  expect(() => read(url, env)).toThrow(new RegExp(`^(?![^]*sécret)[^]*${message}`));
 });
 
 test("all faults are reported together", () => {
-  expect(faultsOf(["--profile", "x", "--effects", "y", "--rate", "z", "--recipient", "1"], {})).toHaveLength(6);
+  const args = ["--profile", "x", "--effects", "y", "--rate", "z", "--recipient", "1"];
+  expect(() => read(args, {})).toThrow(/^(.+\n){5}.+$/);
 });
 
 describe("a command that repeats a run", () => {

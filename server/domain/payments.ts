@@ -16,6 +16,7 @@ import { sandboxTime } from "./time.ts";
 type Requests = Pick<components["schemas"], "DisbursementRequest" | "CheckoutRequest">;
 
 export type OpenCheckout = { checkout: Checkout; merchant: Merchant };
+export type PayoutEnd = "success" | "failed";
 export type Decided = "decided" | "not-waiting" | "own" | "operators-only" | "suspended";
 
 export interface RecordStore {
@@ -54,6 +55,12 @@ export interface RecordStore {
    * @param failure why the payment will fail, if that is known already
    */
   payCheckout(reference: string, phoneNumber: string, due: Plan["due"], failure?: Failure): Promise<boolean>;
+  /**
+   * Gives a pending disbursement its final status and writes the event. Resolves with false if it was already final, or
+   * waits for approval.
+   * @param failure why it fails; by default what it was due to fail with, or `declined`
+   */
+  finishDisbursement(merchantId: string, reference: string, status: PayoutEnd, failure?: Failure): Promise<boolean>;
   /** Gives a pending checkout its final status and writes the event. Resolves with false if it was already final. */
   finishCheckout(reference: string, status: FinalStatus, failure?: Failure): Promise<boolean>;
   /** Cancels a checkout without a payer and writes the event. Resolves with false if it has a payer or is final. */
@@ -143,11 +150,17 @@ async function respond({ clock, stopping }: Context, { response }: ForcedOutcome
 /** True if the checkout is pending and no number was submitted yet. */
 export const isPayable = ({ status, customer }: Checkout): boolean => status === "pending" && customer === undefined;
 
+function notFinished({ status }: Disbursement): ServiceError {
+  return status === "pending"
+    ? new ServiceError("approval_pending", "The disbursement waits for a person's approval. Approve it first.")
+    : new ServiceError("disbursement_final", `The disbursement has already ended with status ${status}.`);
+}
+
 export type Disbursements = ReturnType<typeof createDisbursements>;
 export type Checkouts = ReturnType<typeof createCheckouts>;
 
 export function createDisbursements(context: Context) {
-  const { storage, routeOf, balances, settleDelayMs } = context;
+  const { storage, routeOf, balances, settleDelayMs, wake } = context;
   return {
     /**
      * Records a disbursement (§4.1). Resolves with the record once it is committed.
@@ -177,9 +190,34 @@ export function createDisbursements(context: Context) {
       }
       const record = inserted("disbursement", await storage.insertDisbursement(draft));
       if (!outcome) context.handOver();
-      else if (record.status !== "pending") context.wake();
+      else if (record.status !== "pending") wake();
       if (outcome) await respond(context, outcome);
       return record;
+    },
+    /**
+     * Gives a pending disbursement of a sandbox this final status (D112).
+     * @param failure why it fails; by default what it was due to fail with, or `declined`
+     * @throws ServiceError `not_found`, `invalid_value` for a failure of a success, `disbursement_final` if it has already
+     *   ended, or `approval_pending` if it waits for a person's approval
+     */
+    async finish(
+      merchant: Merchant,
+      reference: string,
+      status: PayoutEnd,
+      failure?: Failure["code"],
+    ): Promise<Disbursement> {
+      const find = async () => existing("disbursement", await storage.findDisbursement(merchant.id, reference));
+      await find();
+      if (failure !== undefined && status !== "failed") {
+        const message = "failure is only for the status failed.";
+        throw new ServiceError("invalid_value", message, { fields: [{ path: "failure", code: "enum", message }] });
+      }
+      const why = failure && failureOf(failure);
+      const isFinished = await storage.finishDisbursement(merchant.id, reference, status, why);
+      const disbursement = await find();
+      if (!isFinished) throw notFinished(disbursement);
+      wake();
+      return disbursement;
     },
   };
 }

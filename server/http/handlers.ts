@@ -96,6 +96,8 @@ export function createHandlers(context: HandlerContext): Handlers {
       await storage.reset(merchant.id, actor);
       return clockOf({ clockOffset: 0 });
     },
+    finishDisbursement: async ({ merchant, path, body }) =>
+      paymentView(await disbursements.finish(merchant, path.reference, body.status, body.failure), merchant.name),
     finishCheckout: async ({ merchant, path, body }) =>
       paymentView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
     listEvents: async ({ merchant, query }) =>

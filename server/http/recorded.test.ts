@@ -31,6 +31,10 @@ const REQUESTS: Record<string, () => Sent | Promise<Sent>> = {
   resetSandbox: () => ({}),
   setChaos: () => ({ body: { lostWebhooksPercent: 1 } }),
   replayDelivery: async () => ({ path: { id: await aDelivery() } }),
+  finishDisbursement: async () => ({
+    path: { reference: (await server.createPayout()).body.data.reference },
+    body: { status: "failed", failure: "wallet_blocked" },
+  }),
   finishCheckout: async () => ({
     path: { reference: (await server.createCheckout()).body.data.reference },
     body: { outcome: "success" },

@@ -4,7 +4,7 @@ import { unescape } from "node:querystring";
 import { alone, also, caughtOnlyBy, type Faults, type How, type Reply } from "../../broken/fault.ts";
 import { caches, changesRecords, payFrom, reserves } from "../../broken/memory.ts";
 import { dataOf, isAccepted } from "../../broken/replies.ts";
-import { forwards, handles, opens, responses } from "../../broken/changes.ts";
+import { forwards, handles, responses } from "../../broken/changes.ts";
 import { hasNoKey, isOf, keyOf, lastPart, lists, pathOf, textIn } from "../../broken/calls.ts";
 
 /** Returns true if the key in a request stands for a reference: the requested one and a known one. */
@@ -36,10 +36,6 @@ export const faults: Faults = {
   "access.record-hidden-after-owner: HEAD of a cached record needs no key.": caches(
     "verifyDisbursement",
     (call, { key }) => (call.method === "HEAD" || keyOf(call) === key ? pathOf(call) : undefined),
-  ),
-  "access.record-hidden-after-owner: The first half of the key is accepted.": also(
-    ["access.create-refused-after-owner", "auth.whole-key-compared"],
-    opens("every", (call, { key }) => keyOf(call) === key.slice(0, key.length / 2)),
   ),
   "access.create-refused-after-owner: A create that is repeated without a key gets the cached response.": alone(
     caches("createDisbursement", (call, { key }) =>

@@ -1,7 +1,7 @@
 // Servers that pay a reference twice, confuse references or merchants, or do not let a client recover (§2.1, §7, D3 to
 // D5).
 import { unescape } from "node:querystring";
-import { also, caughtOnlyBy, forEach, type Call, type Faults, type Reply } from "../../broken/fault.ts";
+import { also, forEach, type Call, type Faults, type Reply } from "../../broken/fault.ts";
 import { confuses, paysAgain, refusesNamesakes, reserves } from "../../broken/memory.ts";
 import { dataOf, isAccepted, refusal, withData, withHeader } from "../../broken/replies.ts";
 import { disbursementIn, everyNth, extraIn, isOf, isOfSecond, keyOf, sent, type Fields } from "../../broken/calls.ts";
@@ -9,8 +9,6 @@ import { handles, opens, records, refuses, responses } from "../../broken/change
 
 const others = ["amount", "phoneNumber", "country", "currency", "webhookURL"];
 const differing = (now: Fields, before: Fields) => others.filter((name) => now[name] !== before[name]);
-/** Pays a duplicate if it differs from the first request with its reference in exactly this field. */
-const paysIfDifferent = (name: string) => paysAgain((fields, first) => differing(fields, first.fields).join() === name);
 
 const text = ({ body }: Call) => String(body);
 /** What a service may compare besides the reference, by the kind of repetition that it then takes for a new request. */
@@ -69,13 +67,9 @@ export const faults: Faults = {
     "create.model",
     paysAgain(() => true),
   ),
-  "create.duplicate-any-field: A duplicate reference with only another country is paid again.": caughtOnlyBy(
-    ["create.duplicate-any-field", "create.duplicate-refused", "create.model", "life.references-used"],
-    paysIfDifferent("country"),
-  ),
-  ...forEach(["amount", "phoneNumber", "currency", "webhookURL"], (name) => [
+  ...forEach(others, (name) => [
     `create.duplicate-any-field: A duplicate reference with only another ${name} is paid again.`,
-    paysIfDifferent(name),
+    paysAgain((fields, first) => differing(fields, first.fields).join() === name),
   ]),
   ...forEach(forms, ([what, form]) => [
     `create.duplicate-any-field: A duplicate reference is paid again if its request has ${what}.`,
@@ -155,9 +149,9 @@ export const faults: Faults = {
       String(disbursementIn(call)?.["phoneNumber"]).endsWith("504") ? undefined : ask(call),
     ),
   ),
-  "status.final-stays: A stale replica serves all concurrent verifies of a record except the first.": caughtOnlyBy(
-    ["status.final-stays", "status.updated-at-moves", "life.final-status"],
-    also("life.final-status", () => {
+  "status.final-stays: A stale replica serves all concurrent verifies of a record except the first.": also(
+    "life.final-status",
+    () => {
       const underWay = new Map<string, number>();
       return handles(async (call, ask) => {
         const before = underWay.get(call.path) ?? 0;
@@ -167,8 +161,7 @@ export const faults: Faults = {
         const isStale = before > 0 && reply && isOf(call, "verifyDisbursement") && isFinal(dataOf(reply));
         return isStale ? withData(reply, asPending(dataOf(reply))) : reply;
       });
-    }),
-    "extended",
+    },
   ),
   "life.final-status: One in 20 verifies returns pending after the outcome.": () => {
     const isTwentieth = everyNth(20);

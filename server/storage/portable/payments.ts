@@ -1,6 +1,6 @@
 import type { Page } from "../../domain/pages.ts";
 import { mayDecide, type Decided, type RecordStore } from "../../domain/payments.ts";
-import type { Checkout, Disbursement, Payment, RecordQuery } from "../../domain/records.ts";
+import { failureOf, type Checkout, type Disbursement, type Payment, type RecordQuery } from "../../domain/records.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { customerOf, dueValues, KINDS, RECORDS, toMerchant, toRecord, type RecordTable, type Row } from "../rows.ts";
 import { columnsOf } from "../schema.ts";
@@ -121,8 +121,10 @@ const LOCK_WAITING = `SELECT d.* FROM disbursements d
   WHERE d.merchant_id = :merchant AND d.reference = :reference AND ${WAITS} FOR UPDATE`;
 const SELECT_PUBLIC = "SELECT * FROM checkouts WHERE reference = :reference";
 const SELECT_MERCHANT = "SELECT * FROM merchants WHERE id = :merchant";
-const LOCK_PENDING = `SELECT * FROM checkouts
+const lockPending = (table: string) => `SELECT * FROM ${table}
   WHERE merchant_id = :merchant AND reference = :reference AND status = 'pending' FOR UPDATE`;
+const LOCK_CHECKOUT = lockPending("checkouts");
+const LOCK_DISBURSEMENT = lockPending("disbursements");
 
 export function payments(executor: Executor): Omit<RecordStore, "insertDisbursement" | "insertCheckout"> {
   const { read, readAll, write } = executor;
@@ -137,7 +139,7 @@ export function payments(executor: Executor): Omit<RecordStore, "insertDisbursem
       const [found] = (yield* run(SELECT_PUBLIC, { reference })).rows;
       if (!found) return false;
       const merchant = yield* lockMerchant(found.merchant_id, lock);
-      const [row] = (yield* run(LOCK_PENDING, { merchant: merchant.id, reference })).rows;
+      const [row] = (yield* run(LOCK_CHECKOUT, { merchant: merchant.id, reference })).rows;
       const work = row && change(row, merchant);
       if (work) yield* work;
       return work !== undefined;
@@ -205,6 +207,16 @@ export function payments(executor: Executor): Omit<RecordStore, "insertDisbursem
         const updated_at = Math.max(row.updated_at, sandboxTime(locked, locked.now));
         const paid = { ...payer, updated_at, ...dueValues({ due, failure }, locked.now) };
         return runAll([updateRows("checkouts", ["merchant_id", "reference"], [paid])]);
+      }),
+    finishDisbursement: (merchantId, reference, status, failure) =>
+      write(function* () {
+        const merchant = yield* lockMerchant(merchantId, "orders");
+        const [row] = (yield* run(LOCK_DISBURSEMENT, { merchant: merchantId, reference })).rows;
+        const record = row && toRecord<Disbursement>(row);
+        if (!record || record.approval) return false;
+        const why = status === "failed" ? (failure ?? record.failure ?? failureOf("declined")) : undefined;
+        yield* endNow([{ kind: "disbursement", reference, merchant, status, failure: why }]);
+        return true;
       }),
     finishCheckout: (reference, status, failure) =>
       changePending(reference, "orders", (_, merchant) =>

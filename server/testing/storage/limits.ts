@@ -193,6 +193,7 @@ export function approvalTests(current: Current): void {
   test("a payout that is rejected, or that nobody approves within 24 hours, fails with its event, for good", async () => {
     const { id, from } = await asking();
     const rejected = await create(aDisbursement(id, { ...from, rail: "bank" }));
+    expect(await storage.finishDisbursement(id, rejected.reference, "success")).toBe(false);
     expect(await decide(rejected, GRACE, "Wrong recipient")).toBe("decided");
     const details = { reason: "Wrong recipient" };
     expect((await audit(id))[0]).toMatchObject({ action: "payment.reject", details });

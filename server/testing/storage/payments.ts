@@ -117,6 +117,38 @@ export function paymentTests(current: Current): void {
     });
   });
 
+  test("a pending payout is finished once, with one event, by several concurrent ends, and is final", async () => {
+    const failure = failureOf("wallet_blocked");
+    const { reference } = await payout(id, failsAfter(MINUTE));
+    pass(MINUTE);
+    const finish = (status: "success" | "failed", why = failure) =>
+      storage.finishDisbursement(id, reference, status, why);
+    const ended = await Promise.all([finish("success"), storage.settleDue(10), finish("failed"), finish("success")]);
+    expect(ended.map(Number).toSorted()).toEqual([0, 0, 0, 1]);
+    const { status, due } = (await storage.findDisbursement(id, reference))!;
+    const type = `disbursement.${status === "success" ? "completed" : "failed"}`;
+    expect([due, await events(id)]).toEqual([
+      undefined,
+      [expect.objectContaining({ type, createdAt: START + MINUTE })],
+    ]);
+    expect(await storage.finishDisbursement(KOFI, (await payout(id)).reference, "success")).toBe(false);
+  });
+
+  test.each([
+    ["success", failureOf("declined"), "wallet_blocked", undefined],
+    ["failed", failureOf("wallet_limit_reached"), "wallet_blocked", "wallet_blocked"],
+    ["failed", failureOf("wallet_limit_reached"), undefined, "wallet_limit_reached"],
+    ["failed", undefined, undefined, "declined"],
+  ] as const)("a payout that is finished as %s, was due to fail with %o, given %s, has %s", async (...row) => {
+    const [status, failure, code, why] = row;
+    const { reference } = await payout(id, { ...failsAfter(MINUTE), failure });
+    const given = code && failureOf(code);
+    expect(await storage.finishDisbursement(id, reference, status, given)).toBe(true);
+    const found = (await storage.findDisbursement(id, reference))!;
+    const { data } = JSON.parse((await events(id))[0]!.body);
+    expect([found.status, found.failure?.code, data.failure?.code]).toEqual([status, why, why]);
+  });
+
   test("concurrent workers settle at most `limit` each, each record once, in the order in which they fell due", async () => {
     await payout(id, failsAfter(3_000));
     await current.checkout(id, failsAfter(2_000));
