@@ -21,6 +21,7 @@ const OTHERS = [
   "main",
   "start",
   "cli",
+  "sandbox",
   "banner",
   "log",
   "operator",

@@ -84,12 +84,6 @@ export const restarts: readonly Scenario[] = [
   ),
   started("workers", "Two copies of the program work on the same list at the same time", [{ workers: 2 }]),
   started(
-    "workers-lost",
-    "Two copies of the program work on the same list, and the first response to each entry is lost",
-    [{ workers: 2 }],
-    { creates: [lost] },
-  ),
-  started(
     "workers-weather",
     "Three copies of the program work on the same list while requests fail at random",
     [{ workers: 3 }],

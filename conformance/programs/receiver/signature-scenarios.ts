@@ -39,8 +39,9 @@ const encodings: Record<string, (body: Buffer) => string> = {
 
 /** Bytes that a receiver may drop when it reads a body as text. */
 const droppedBytes: Record<string, (body: Buffer) => Buffer> = {
-  "a byte order mark": (body) => Buffer.concat([Buffer.from("\uFEFF"), body]),
-  "a byte that is not UTF-8": (body) => Buffer.concat([body.subarray(0, 10), Buffer.from([0xff]), body.subarray(10)]),
+  "text after a byte order mark": (body) => Buffer.concat([Buffer.from("\uFEFF"), body]),
+  "text with a byte that is not UTF-8": (body) =>
+    Buffer.concat([body.subarray(0, 10), Buffer.from([0xff]), body.subarray(10)]),
 };
 
 /** The service signs the event `offset` seconds from now. */
@@ -100,12 +101,11 @@ const each = <T>(table: Record<string, T>, scenarioOf: (what: string, value: T, 
   Object.entries(table).map(([what, value], index) => scenarioOf(what, value, index + 1));
 
 export const signatureScenarios: Scenario[] = [
-  refused("signature-required", "no-signature", "An event without a signature", [() => ({ signature: undefined })]),
   refused(
     "signature-required",
-    "empty-signature",
-    "An event whose signature is empty or a bare version",
-    ["", "v1,", "v1", ",", "v1, v1,", "null", "undefined"].map((signature) => () => ({ signature })),
+    "no-signature",
+    "An event whose signature is missing, empty or a bare version",
+    [undefined, "", "v1,", "v1", ",", "v1, v1,", "null", "undefined"].map((signature) => () => ({ signature })),
   ),
   ...each(foreignKeys, (what, key, number) =>
     refused("forged-refused", `forged-${number}`, `An event signed with ${what}`, [
@@ -115,23 +115,16 @@ export const signatureScenarios: Scenario[] = [
   refused("forged-refused", "many-forged-signatures", "An event with a hundred signatures, none of which is valid", [
     () => ({ signature: Array.from({ length: 100 }, () => forged).join(" ") }),
   ]),
-  refused("body-covered", "changed-body", "A genuine event whose amount or status was changed", [
+  refused("body-covered", "changed-body", "A genuine event whose body was changed, cut or extended", [
     withBody((body) => body.toString().replace('"amount":', '"amount":9')),
     withChangedStatus,
-  ]),
-  refused("body-covered", "cut-body", "A genuine event without the end of its body", [
     withBody((body) => body.subarray(0, body.length - 20)),
-  ]),
-  refused("body-covered", "extended-body", "A genuine event with a field added at its end", [
     withBody((body) => `${body.subarray(0, -1).toString()},"test":true}`),
   ]),
-  ...each(encodings, (what, encode, number) =>
+  ...each({ ...encodings, ...droppedBytes }, (what, encode, number) =>
     refused("bytes-covered", `re-encoded-${number}`, `A genuine event that was re-encoded on its way as ${what}`, [
       withBody(encode),
     ]),
-  ),
-  ...each(droppedBytes, (what, add, number) =>
-    refused("bytes-covered", `added-byte-${number}`, `A genuine event to which was added ${what}`, [withBody(add)]),
   ),
   ...each(encodings, (what, encode, number) =>
     accepted("bytes-covered", `encoding-${number}`, `A genuine event that the service encodes as ${what}`, [
