@@ -1,10 +1,10 @@
 import { actorName } from "../domain/audit.ts";
 import { outcomeFor } from "../domain/outcomes.ts";
-import type { Payment } from "../domain/records.ts";
+import { FAILURE_CODES, type FailureCode, type Payment } from "../domain/records.ts";
 import { timestamp } from "../domain/representation.ts";
 import { sandboxTime } from "../domain/time.ts";
 import { say, sayDuration } from "../texts/index.ts";
-import { action, anAmount, aShownTime, field, refused, type ActionContext, type Doer } from "./action.ts";
+import { action, anAmount, aShownTime, choice, field, refused, type ActionContext, type Doer } from "./action.ts";
 
 /** The country and currency of test payments. */
 const PLACE = { country: "CI", currency: "XOF" } as const;
@@ -27,6 +27,12 @@ const phoneNumber = field(
     throw refused(422, "error.phoneNumber");
   },
 );
+
+const FAILURES = Object.fromEntries(FAILURE_CODES.map((code) => [code, `failure.${code}`])) as {
+  [Code in FailureCode]: `failure.${Code}`;
+};
+/** How a payout ends: `success`, or why it fails. */
+const anOutcome = choice("outcome", { label: "outcome", options: { success: "status.success", ...FAILURES } });
 
 const MINUTE_MS = 60_000;
 /** How far a person can move the clock at once, in minutes. */
@@ -78,6 +84,20 @@ export const sandboxActions = {
       return created(doer, "checkout", context.checkouts.create(merchant, request));
     },
     leadsTo: String,
+  }),
+  "sandbox.finish": action({
+    at: "/m/:merchant/payments/:reference/finish",
+    ...IN_SANDBOX,
+    input: { outcome: anOutcome },
+    async run({ context: { disbursements, storage }, actor, merchant, params }, { outcome }) {
+      const reference = params.reference!;
+      await (outcome === "success"
+        ? disbursements.finish(merchant, reference, outcome)
+        : disbursements.finish(merchant, reference, "failed", outcome));
+      const details = { reference, outcome };
+      await storage.recordAction({ actor, action: "sandbox.finish", merchantId: merchant.id, details });
+    },
+    leadsTo: "/m/:merchant/disbursements/:reference",
   }),
   "sandbox.advance": action({
     at: "/m/:merchant/sandbox/advance",

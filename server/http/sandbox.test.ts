@@ -44,6 +44,26 @@ test("outside the sandbox its paths return 404, with or without a key, and what 
   );
 });
 
+test("a payout is finished as the test says, with its webhook, and once (D112)", async () => {
+  const create = async () => (await payout()).body.data.reference as string;
+  const reference = await create();
+  const finish = (body: object, to = reference) => post(`/sandbox/disbursements/${to}/finish`, body);
+  const fields = [{ path: "failure", code: "enum" }];
+  expect(await finish({ status: "success", failure: "other" })).toMatchObject({ status: 422, body: { fields } });
+  expect(await finish({ status: "failed", failure: "bad" })).toMatchObject({ status: 422, body: { fields } });
+  expect((await finish({ status: "failed" }, "DSBnothing")).body.code).toBe("not_found");
+  const failed = { reference, status: "failed", failure: { code: "wallet_blocked" } };
+  const { body } = await finish({ status: "failed", failure: "wallet_blocked" });
+  expect(body.data).toMatchObject(failed);
+  await server.pass(0);
+  const webhook = { event: "disbursement.failed", data: body.data };
+  expect(receiver.received.map((each) => each.body)).toEqual([webhook]);
+  expect(await finish({ status: "success" })).toMatchObject({ status: 409, body: { code: "disbursement_final" } });
+  await server.storage.setMerchantLimits(server.merchant.id, { approvalFrom: { XOF: 1 } }, "command ada@host");
+  const refused = await finish({ status: "success" }, await create());
+  expect(refused).toMatchObject({ status: 409, body: { code: "approval_pending" } });
+});
+
 test("what a key changes is in the audit trail with the key, and what is refused is not", async () => {
   await payout({ phoneNumber: number("001") });
   await server.pass(0);
@@ -132,6 +152,19 @@ describe("the chaos switch (D17)", () => {
     await set({});
     expect((await server.request("GET", again.headers.location!)).status).toBe(200);
     expect(await recorded()).toHaveLength(1);
+  });
+
+  test("loses the next response of one operation of one merchant, once", async () => {
+    const { key } = await server.addMerchant("Other");
+    server.service.loseNext(server.merchant.id, "createDisbursement");
+    expect((await server.createPayout({}, { key })).status).toBe(200);
+    expect((await server.createCheckout()).status).toBe(200);
+    expect((await server.createPayout({ amount: 0 })).status).toBe(422);
+    const lost = aPayout();
+    await expect(server.createPayout(lost)).rejects.toThrow("socket hang up");
+    expect((await server.createPayout(lost)).status).toBe(409);
+    expect((await server.createPayout()).status).toBe(200);
+    expect(await recorded()).toHaveLength(2);
   });
 
   test("delays requests, in real time", async () => {

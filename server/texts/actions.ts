@@ -62,6 +62,8 @@ export const actions = {
   "sandbox.create": ["Create a test payment", "Créer un paiement de test"],
   "sandbox.disbursement": ["Create a test disbursement", "Créer un décaissement de test"],
   "sandbox.checkout": ["Create a test checkout", "Créer un encaissement de test"],
+  "sandbox.finish": ["Finish the disbursement now", "Terminer le décaissement"],
+  outcome: ["Outcome", "Issue"],
   "sandbox.advance": ["Move the sandbox’s clock", "Avancer l’horloge du bac à sable"],
   "sandbox.balance": ["Set a balance", "Fixer un solde"],
   "sandbox.chaos": ["Change the chaos switch", "Modifier les perturbations"],

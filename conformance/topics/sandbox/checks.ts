@@ -2,14 +2,22 @@
 // may lack an operation, which is then a 404, but an operation must not fail in another way.
 import { judges, type Check, type Context, Prerequisite } from "../../check.ts";
 import { type Control, hasControl } from "../../run-options.ts";
-import { expectFields, expectStatus, same } from "../../steps/expect.ts";
+import { expectData, expectFields, expectStatus, same } from "../../steps/expect.ts";
 import { mailbox, webhooks } from "../../steps/notifications.ts";
 import { wrongKey } from "../../steps/probes.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { cursorOf, dataOf, listed } from "../../steps/responses.ts";
 import { get, startCheckout, verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
 import { paid, verified, started } from "../../steps/records.ts";
-import { advance, finishCheckout, forcing, type Key, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
+import {
+  advance,
+  finishCheckout,
+  finishPayout,
+  forcing,
+  moveClock,
+  rotateSecond,
+  type Key,
+} from "../../steps/sandbox-controls.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { delivered, deliveryOf, logged, respondWith } from "../../steps/deliveries.ts";
@@ -21,6 +29,7 @@ const operations: [control: Control, method: string, path: string][] = [
   ["events", "GET", "/sandbox/events"],
   ["deliveries", "GET", "/sandbox/deliveries"],
   ["replay", "POST", "/sandbox/deliveries/unknown/replay"],
+  ["finish-payout", "POST", "/sandbox/disbursements/unknown/finish"],
   ["finish", "POST", "/sandbox/checkouts/unknown/finish"],
   ["secret", "GET", "/sandbox/webhook-secret"],
   ["rotate", "POST", "/sandbox/webhook-secret/rotate"],
@@ -76,7 +85,7 @@ export const checks: readonly Check[] = [
     if (present.length === 0) context.notApplicable(id, "the target has no sandbox controls");
     for (const [, method, path] of present) {
       for (const key of ["none", wrongKey(context)] as const) {
-        const json = method === "POST" ? { seconds: 0, outcome: "success" } : undefined;
+        const json = method === "POST" ? { seconds: 0, outcome: "success", status: "success" } : undefined;
         const response = await context.target.send({ method, path, json, effect: "must-be-rejected", key });
         const which = key === "none" ? "without a key" : "with an unknown key";
         expectStatus(context, id, response, 401, `for ${method} ${path} ${which}`);
@@ -229,4 +238,41 @@ export const checks: readonly Check[] = [
     const response = await verifyCheckout(context, reference);
     same(context, id, "status afterwards:", dataOf(response)["status"], "pending", response);
   }),
+  judges("sandbox.finish-payout", { pays: 4, needs: ["finish-payout", "forced-outcomes"] }, async (context, id) => {
+    const hanging = { phoneNumber: forcing("129") };
+    for (const [body, code] of [
+      [{ status: "success" }, undefined],
+      [{ status: "failed" }, "declined"],
+      [{ status: "failed", failure: "wallet_blocked" }, "wallet_blocked"],
+      [{ status: "failed", failure: "not_approved" }, "not_approved"],
+    ] as const) {
+      const { reference } = await paid(context, hanging);
+      const { status } = body;
+      const when = `for a payout that is finished with ${JSON.stringify(body)}`;
+      const invalid = await finishPayout(context, reference, { status: "success", failure: "declined" });
+      expectStatus(context, id, invalid, 422, "for a failure of a success");
+      expectData(context, id, await finishPayout(context, reference, body), { status }, when);
+      const { data, response } = await verified(context, reference);
+      const actual = { status: data.status, code: data.failure?.code };
+      same(context, id, `in its record, ${when}:`, actual, { status, code }, response);
+      const again = await finishPayout(context, reference, { status: status === "failed" ? "success" : "failed" });
+      expectStatus(context, id, again, 409, "for a second finish");
+      if (!hasControl(context.options, "events")) continue;
+      const events = await get(context, `/sandbox/events?reference=${encodeURIComponent(reference)}`);
+      const types = listed(events).map((event) => (event["body"] as { event?: unknown }).event);
+      const type = status === "success" ? "disbursement.completed" : "disbursement.failed";
+      same(context, id, `events ${when}:`, types, [type], events);
+    }
+  }),
+  judges(
+    "sandbox.finish-payout-own",
+    { pays: 1, needs: ["finish-payout", "forced-outcomes", "second-key"] },
+    async (context, id) => {
+      const { reference } = await paid(context, { phoneNumber: forcing("129") });
+      const foreign = await finishPayout(context, reference, { status: "success" }, "second");
+      expectStatus(context, id, foreign, 404, "for another merchant's payout");
+      const { data, response } = await verified(context, reference);
+      same(context, id, "status afterwards:", data.status, "pending", response);
+    },
+  ),
 ];
