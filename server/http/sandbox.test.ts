@@ -153,6 +153,19 @@ describe("the chaos switch (D17)", () => {
     expect(await recorded()).toHaveLength(1);
   });
 
+  test("loses the next response of one operation of one merchant, once", async () => {
+    const { key } = await server.addMerchant("Other");
+    server.service.loseNext(server.merchant.id, "createDisbursement");
+    expect((await server.createPayout({}, { key })).status).toBe(200);
+    expect((await server.createCheckout()).status).toBe(200);
+    expect((await server.createPayout({ amount: 0 })).status).toBe(422);
+    const lost = aPayout();
+    await expect(server.createPayout(lost)).rejects.toThrow("socket hang up");
+    expect((await server.createPayout(lost)).status).toBe(409);
+    expect((await server.createPayout()).status).toBe(200);
+    expect(await recorded()).toHaveLength(2);
+  });
+
   test("delays requests, in real time", async () => {
     const waiting = vi.spyOn(server.clock, "sleep");
     await set({ latencyMs: 3_000 });
