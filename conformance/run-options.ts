@@ -6,6 +6,7 @@ import type { TlsFiles } from "./target/tls.ts";
 export const controls = {
   clock: "POST /sandbox/clock/advance",
   time: "GET /sandbox/clock",
+  "finish-payout": "POST /sandbox/disbursements/{reference}/finish",
   finish: "POST /sandbox/checkouts/{reference}/finish",
   events: "GET /sandbox/events",
   deliveries: "GET /sandbox/deliveries",

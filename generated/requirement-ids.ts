@@ -265,6 +265,8 @@ export type RequirementId =
   | "sandbox.cursors"
   | "sandbox.finish"
   | "sandbox.finish-own"
+  | "sandbox.finish-payout"
+  | "sandbox.finish-payout-own"
   | "lists.newest-first"
   | "lists.pages"
   | "lists.filters"

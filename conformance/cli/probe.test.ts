@@ -145,6 +145,7 @@ test.each<[string, Record<string, Reply>, Reply, string[]]>([
   ["nothing under /sandbox", {}, [404], []],
   ["a clock that moves, and nothing else", { [clock]: [400] }, [404], ["clock"]],
   ["a clock and finish", { [clock]: [400], "POST /sandbox/checkouts/*/finish": [422] }, [404], ["clock", "finish"]],
+  ["finish of payouts", { "POST /sandbox/disbursements/*/finish": [422] }, [404], ["finish-payout"]],
   ["a clock that accepts anything", { [clock]: [200] }, [404], ["clock"]],
   ["a control that only a GET shows", { "GET /sandbox/reset": [405] }, [404], ["reset"]],
   ["a refused key", { [clock]: [403] }, [404], []],
@@ -156,7 +157,7 @@ test.each<[string, Record<string, Reply>, Reply, string[]]>([
 ])("finds the controls of a target with %s, and sends nothing that acts", async (_, table, otherwise, expected) => {
   const { url, seen } = await serving((path, { method }) => {
     if (!path.startsWith("/sandbox/")) return [path.startsWith("/v1/") ? 401 : 404];
-    const known = path.replace(/(checkouts\/)[^/]+/, "$1*");
+    const known = path.replace(/(disbursements|checkouts)\/[^/]+/, "$1/*");
     return table[`${method} ${known}`] ?? otherwise;
   });
   const { target, close } = openTarget({ ...optionsFor(url), effects: "reject", maxTotal: 0 });

@@ -91,6 +91,20 @@ async function advanceClock({ call, merchant }: Asked): Promise<Schemas["Clock"]
   return clockOf(merchant);
 }
 
+function finishDisbursement({ call, merchant, id }: Asked): Schemas["Disbursement"] {
+  const { status, failure } = readBody(call, "DisbursementFinish");
+  const payout = existing(merchant.state.disbursements.find(id));
+  if (failure !== undefined && status !== "failed")
+    refuse([{ path: "failure", code: "enum", message: "failure is only for the status failed." }]);
+  if (payout.status !== "pending") {
+    throw new Problem("disbursement_final", `The disbursement already has the final status ${payout.status}.`);
+  }
+  const planned = merchant.outcomeOf({ ...payout, ...payout.customer });
+  const forced = planned === "pending" ? undefined : planned.why;
+  merchant.finish(payout, status, undefined, status === "failed" ? (failure ?? forced ?? "declined") : undefined);
+  return payout;
+}
+
 function finishCheckout({ call, merchant, id }: Asked): Schemas["Checkout"] {
   const { outcome } = readBody(call, "CheckoutFinish");
   const checkout = existing(merchant.state.checkouts.find(id));
@@ -172,6 +186,7 @@ const operations = (origin: Origin): Record<string, Record<string, Handler>> => 
   "/sandbox/events": { GET: list("/sandbox/events", ({ events }) => events) },
   "/sandbox/deliveries": { GET: list("/sandbox/deliveries", ({ deliveries }) => deliveries.map(({ shown }) => shown)) },
   "/sandbox/deliveries/:id/replay": { POST: ({ merchant, id }) => merchant.replay(id) },
+  "/sandbox/disbursements/:id/finish": { POST: finishDisbursement },
   "/sandbox/checkouts/:id/finish": { POST: finishCheckout },
   "/sandbox/webhook-secret": { GET: ({ merchant }) => merchant.showSecrets() },
   "/sandbox/webhook-secret/rotate": { POST: ({ merchant }) => (merchant.rotateSecret(), merchant.showSecrets()) },

@@ -1,10 +1,22 @@
 import { actorName } from "../domain/audit.ts";
-import { outcomeFor } from "../domain/outcomes.ts";
-import type { Payment } from "../domain/records.ts";
+import { chaosOf, NO_CHAOS, outcomeFor, type Chaos } from "../domain/outcomes.ts";
+import { FAILURE_CODES, type FailureCode, type Payment } from "../domain/records.ts";
 import { timestamp } from "../domain/representation.ts";
 import { sandboxTime } from "../domain/time.ts";
 import { say, sayDuration } from "../texts/index.ts";
-import { action, anAmount, aShownTime, field, refused, type ActionContext, type Doer } from "./action.ts";
+import {
+  action,
+  anAmount,
+  aShownTime,
+  checked,
+  choice,
+  field,
+  refused,
+  typed,
+  type ActionContext,
+  type Doer,
+  type Field,
+} from "./action.ts";
 
 /** The country and currency of test payments. */
 const PLACE = { country: "CI", currency: "XOF" } as const;
@@ -28,10 +40,33 @@ const phoneNumber = field(
   },
 );
 
+const FAILURES = Object.fromEntries(FAILURE_CODES.map((code) => [code, `failure.${code}`])) as {
+  [Code in FailureCode]: `failure.${Code}`;
+};
+/** How a payout ends: `success`, or why it fails. */
+const anOutcome = choice("outcome", { label: "outcome", options: { success: "status.success", ...FAILURES } });
+
 const MINUTE_MS = 60_000;
 /** How far a person can move the clock at once, in minutes. */
 const STEPS = [1, 5, 30, 120, 600, 1_440, 4_320, 10_080].map((step) => [step, sayDuration(step * MINUTE_MS)]);
 export const USUAL_STEP = "30";
+
+const CHAOS_NAMES = Object.keys(NO_CHAOS) as (keyof Chaos)[];
+const chaosInput = (name: keyof Chaos) =>
+  ({
+    label: `chaos.${name}`,
+    type: "number",
+    placeholder: { text: "0" },
+    attributes: { min: 0, max: name === "latencyMs" ? 10_000 : 100 },
+  }) as const;
+/** What the chaos switch does. An empty input is 0. */
+const someChaos: Field<Chaos> = {
+  inputs: Object.fromEntries(CHAOS_NAMES.map((name) => [name, chaosInput(name)])),
+  read: (sent) =>
+    Object.fromEntries(
+      CHAOS_NAMES.map((name) => [name, Number(checked(chaosInput(name), typed(sent, name)))]),
+    ) as Chaos,
+};
 
 const aReference = ({ ids, clock }: ActionContext) => `test-${ids.record(clock.now())}`;
 
@@ -79,6 +114,20 @@ export const sandboxActions = {
     },
     leadsTo: String,
   }),
+  "sandbox.finish": action({
+    at: "/m/:merchant/payments/:reference/finish",
+    ...IN_SANDBOX,
+    input: { outcome: anOutcome },
+    async run({ context: { disbursements, storage }, actor, merchant, params }, { outcome }) {
+      const reference = params.reference!;
+      await (outcome === "success"
+        ? disbursements.finish(merchant, reference, outcome)
+        : disbursements.finish(merchant, reference, "failed", outcome));
+      const details = { reference, outcome };
+      await storage.recordAction({ actor, action: "sandbox.finish", merchantId: merchant.id, details });
+    },
+    leadsTo: "/m/:merchant/disbursements/:reference",
+  }),
   "sandbox.advance": action({
     at: "/m/:merchant/sandbox/advance",
     ...IN_SANDBOX,
@@ -99,6 +148,14 @@ export const sandboxActions = {
     },
     run: ({ context, actor, merchant }, { to }) => context.advanceClock(merchant.id, { to }, actor),
     leadsTo: "/m/:merchant/sandbox#clock",
+  }),
+  "sandbox.chaos": action({
+    at: "/m/:merchant/sandbox/chaos",
+    ...IN_SANDBOX,
+    input: { someChaos },
+    isFolded: true,
+    run: ({ context, actor, merchant }, { someChaos: chaos }) =>
+      context.storage.setChaos(merchant.id, chaosOf(chaos), actor),
   }),
   "sandbox.reset": action({
     at: "/m/:merchant/sandbox/reset",

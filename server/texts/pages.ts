@@ -144,6 +144,8 @@ export const pages = {
     "Give 10 to 15 digits, no test of a lost response.",
     "Donnez 10 à 15 chiffres, sans réponse perdue.",
   ],
+  "error.disbursement_final": ["The payout has ended already.", "Le versement est déjà terminé."],
+  "error.approval_pending": ["The payout waits for approval.", "Le versement attend une approbation."],
   "error.delivery_in_progress": ["An attempt is in progress. Wait.", "Une tentative est en cours. Attendez."],
   "error.railIsAsked": ["The rail is asked just now. Wait a minute.", "Le rail est interrogé. Attendez une minute."],
   "right.replay webhooks": ["replay webhooks", "renvoyer des webhooks"],

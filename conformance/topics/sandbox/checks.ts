@@ -2,14 +2,22 @@
 // may lack an operation, which is then a 404, but an operation must not fail in another way.
 import { judges, type Check, type Context, Prerequisite } from "../../check.ts";
 import { type Control, hasControl } from "../../run-options.ts";
-import { expectFields, expectStatus, same } from "../../steps/expect.ts";
+import { expectData, expectFields, expectStatus, same } from "../../steps/expect.ts";
 import { mailbox, webhooks } from "../../steps/notifications.ts";
 import { wrongKey } from "../../steps/probes.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { cursorOf, dataOf, listed } from "../../steps/responses.ts";
 import { get, startCheckout, verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
 import { paid, verified, started } from "../../steps/records.ts";
-import { advance, finishCheckout, forcing, type Key, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
+import {
+  advance,
+  finishCheckout,
+  finishPayout,
+  forcing,
+  moveClock,
+  rotateSecond,
+  type Key,
+} from "../../steps/sandbox-controls.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { delivered, deliveryOf, logged, respondWith } from "../../steps/deliveries.ts";
@@ -21,6 +29,7 @@ const operations: [control: Control, method: string, path: string][] = [
   ["events", "GET", "/sandbox/events"],
   ["deliveries", "GET", "/sandbox/deliveries"],
   ["replay", "POST", "/sandbox/deliveries/unknown/replay"],
+  ["finish-payout", "POST", "/sandbox/disbursements/unknown/finish"],
   ["finish", "POST", "/sandbox/checkouts/unknown/finish"],
   ["secret", "GET", "/sandbox/webhook-secret"],
   ["rotate", "POST", "/sandbox/webhook-secret/rotate"],
@@ -53,6 +62,9 @@ const readSecret = (context: Context, key: Key = "own") => get(context, "/sandbo
 /** How long to wait for actions that a target takes only after its response to an advance. */
 const afterMoveMs = 500;
 
+/** What checks need that finish payouts. */
+const finishing = ["finish-payout", "forced-outcomes"] as const;
+
 /** What checks need that compare the lists of events and deliveries. */
 const logs = [...webhooks, "events", "deliveries"] as const;
 
@@ -76,7 +88,7 @@ export const checks: readonly Check[] = [
     if (present.length === 0) context.notApplicable(id, "the target has no sandbox controls");
     for (const [, method, path] of present) {
       for (const key of ["none", wrongKey(context)] as const) {
-        const json = method === "POST" ? { seconds: 0, outcome: "success" } : undefined;
+        const json = method === "POST" ? { seconds: 0, outcome: "success", status: "success" } : undefined;
         const response = await context.target.send({ method, path, json, effect: "must-be-rejected", key });
         const which = key === "none" ? "without a key" : "with an unknown key";
         expectStatus(context, id, response, 401, `for ${method} ${path} ${which}`);
@@ -228,5 +240,32 @@ export const checks: readonly Check[] = [
     expectStatus(context, id, foreign, 404, "for another merchant's checkout");
     const response = await verifyCheckout(context, reference);
     same(context, id, "status afterwards:", dataOf(response)["status"], "pending", response);
+  }),
+  judges("sandbox.finish-payout", { pays: 3, needs: [...finishing, "events"] }, async (context, id) => {
+    for (const [status, failure, event] of [
+      ["success", undefined, "disbursement.completed"],
+      ["failed", "wallet_blocked", "disbursement.failed"],
+      ["failed", "not_approved", "disbursement.failed"],
+    ] as const) {
+      const { reference } = await paid(context, { phoneNumber: forcing("129") });
+      const finish = (json: object) => finishPayout(context, reference, json);
+      const invalid = await finish({ status: "success", failure: "other" });
+      expectStatus(context, id, invalid, 422, "for a failure of a success");
+      expectData(context, id, await finish({ status, failure }), { status }, "for the finished payout");
+      const again = await finish({ status: status === "failed" ? "success" : "failed" });
+      expectStatus(context, id, again, 409, "for a second finish");
+      const { data, response } = await verified(context, reference);
+      const list = await get(context, `/sandbox/events?reference=${encodeURIComponent(reference)}`);
+      const events = listed(list).map(({ body }) => (body as { event?: unknown }).event);
+      const actual = { status: data.status, failure: data.failure?.code, events };
+      same(context, id, "record and events:", actual, { status, failure, events: [event] }, [response, list]);
+    }
+  }),
+  judges("sandbox.finish-payout-own", { pays: 1, needs: [...finishing, "second-key"] }, async (context, id) => {
+    const { reference } = await paid(context, { phoneNumber: forcing("129") });
+    const foreign = await finishPayout(context, reference, { status: "success" }, "second");
+    expectStatus(context, id, foreign, 404, "for another merchant's payout");
+    const { data, response } = await verified(context, reference);
+    same(context, id, "status afterwards:", data.status, "pending", response);
   }),
 ];

@@ -7,6 +7,7 @@ import { untilAdvance } from "../../broken/memory.ts";
 import { isAccepted, refusal, withStatus } from "../../broken/replies.ts";
 
 const advance = "advanceClock";
+const finish = "finishDisbursement";
 const deliveries = (change: (delivery: Fields) => Fields) => items("listDeliveries", (all) => all.map(change));
 const attempts = (change: (attempt: Fields) => Fields) =>
   deliveries((delivery) => ({ ...delivery, attempts: (delivery["attempts"] as Fields[]).map(change) }));
@@ -78,10 +79,21 @@ export const faults: Faults = {
     "replayDelivery",
     (reply) => (isAccepted(reply) ? reply : withStatus(reply, 200)),
   ),
-  "sandbox.finish-own: A merchant's request to finish another merchant's checkout is refused, but finishes it.":
+  ...forEach(["finishCheckout", finish] as const, (operation) => [
+    `sandbox.finish-${operation === finish ? "payout-" : ""}own: ${operation} is refused to another merchant, but works.`,
     handles(async (call, ask, world) => {
-      if (!isOf(call, "finishCheckout") || !isOfSecond(call, world)) return ask(call);
+      if (!isOf(call, operation) || !isOfSecond(call, world)) return ask(call);
       await ask(withKey(call, world.key));
       return refusal(404);
     }),
+  ]),
+  "sandbox.finish-payout: Finishing a payout always makes it succeed.": requests(finish, () => ({ status: "success" })),
+  "sandbox.finish-payout: The failure of a payout is ignored.": requests(finish, ({ status }) => ({ status })),
+  "sandbox.finish-payout: A final payout can be finished again.": responses(finish, (reply) =>
+    reply.status === 409 ? withStatus(reply, 200) : reply,
+  ),
+  // A payout to a number ending in 129 ends only if it is finished.
+  "sandbox.finish-payout: A payout that is finished has no event.": items("listEvents", (events) =>
+    events.filter((event) => !JSON.stringify(event).includes('129"')),
+  ),
 };

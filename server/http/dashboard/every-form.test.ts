@@ -79,7 +79,9 @@ const FORMS: Record<string, Form> = {
   [`${SETTINGS}/default-webhook`]: [{ url: "https://b.example/?t=t" }, { receiver: "b.example" }, "b.example/?t=t"],
   [`${SANDBOX}/disbursements`]: [{ phoneNumber: "2250700000473", amount: "500" }, {}, "Due: success"],
   [`${SANDBOX}/checkouts`]: [{ amount: "500" }, {}, "Due: cancelled"],
+  [`${M}/payments/:reference/finish`]: [{ outcome: "wallet_blocked" }, { outcome: "wallet_blocked" }, "failed", 409],
   [`${SANDBOX}/advance`]: [{ by: "", to: LATER }, { to: LATER }, "+2 hours"],
+  [`${SANDBOX}/chaos`]: [{ repeatedWebhooksPercent: "9" }, { repeatedWebhooksPercent: "9" }, "Chaos is on."],
   [`${SANDBOX}/reset`]: [{}, {}, "It is 2026-11-20 09:30:00"],
   [`${M}/team/end`]: [sessionOf("Kofi"), { name: "Kofi" }, undefined, 404],
   [`${M}/team/end-all`]: [{ name: "Barbara" }, { name: "Barbara", session: "all" }, "There is nothing here.", 404],
@@ -118,7 +120,8 @@ const fieldsOf = async (filled: FilledDashboard, route: string): Promise<Fields>
 };
 
 /** The stored data, as the merchant and the operator see them. */
-async function stored({ server: { storage, url }, id, operator }: FilledDashboard) {
+async function stored({ server: { storage, url, service }, id, operator }: FilledDashboard) {
+  await service.deliveries.idle();
   const page = { merchantId: id, limit: 100 };
   const audit = (await storage.listAudit({ limit: 100 })).items;
   return {
@@ -219,6 +222,7 @@ test.each<[route: string, field: string, wrong: string[], says?: string]>([
   [`${SANDBOX}/disbursements`, "amount", AMOUNTS],
   [`${SANDBOX}/disbursements`, "phoneNumber", ["07", "", "2250700000408"]],
   [`${SANDBOX}/checkouts`, "amount", AMOUNTS],
+  [`${M}/payments/:reference/finish`, "outcome", ["cancelled", ""], "Outcome: this cannot be"],
   [`${SANDBOX}/advance`, "to", ["", "tomorrow", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59Z"]],
   [`${M}/replays/new`, "pace", ["0", "501", "1.5", ""], "Webhooks per second, 1 to 500: this"],
   [`${M}/replays/new`, "status", [""], "Choose what to replay"],

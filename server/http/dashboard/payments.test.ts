@@ -1,6 +1,6 @@
 // Lists and pages of payments, their CSV, and the requests that made them.
 import { afterAll, describe, expect, test } from "vitest";
-import { openDashboard, says, trail } from "../../testing/dashboard.ts";
+import { done, openDashboard, says, trail } from "../../testing/dashboard.ts";
 import { signedIn } from "../../testing/dashboard-visitor.ts";
 import { aPayout } from "../../testing/server.ts";
 
@@ -154,4 +154,25 @@ describe("the log of requests", () => {
     await request();
     expect(await count()).toBe(before + 1);
   });
+});
+
+test("the page of a pending payout of a sandbox finishes it, and no other page does", async () => {
+  const own = await openDashboard();
+  const pending = (await own.server.createPayout()).body.data.reference as string;
+  const page = `${own.area}/disbursements/${pending}`;
+  const button = "Finish the disbursement now";
+  await says(own.kofi.get(page), 200, button, "The wallet may not take part.");
+  const form = `${own.area}/payments/${pending}/finish`;
+  expect(await done(own.kofi.post(form, { outcome: "success" }))).toBe(page);
+  await says(own.kofi.get(page), 200, "success", { not: button });
+  await says(own.kofi.post(form, { outcome: "declined" }), 409, "The payout has ended already.");
+  await own.server.storage.setMerchantLimits(own.id, { approvalFrom: { XOF: 1 } }, "command ada@host");
+  const waiting = (await own.server.createPayout()).body.data.reference as string;
+  await says(own.kofi.get(`${own.area}/disbursements/${waiting}`), 200, "Waits for", { not: button });
+  await says(
+    own.kofi.post(`${own.area}/payments/${waiting}/finish`, { outcome: "success" }),
+    409,
+    "waits for approval",
+  );
+  await own.close();
 });

@@ -190,7 +190,7 @@ const paymentPage = (kind: Kind): Page => ({
       heading: [t(KINDS[kind].one), " ", bdi(merchantsReference)],
       main: [
         markup`<p class="total">${view.money(payment)} ${view.badge(payment.status)}</p>`,
-        "approval" in payment && payment.approval && payment.status === "pending" && waits(view, payment),
+        kind === "disbursements" && payment.status === "pending" && waits(view, payment as Disbursement),
         facts(factsOf(view, kind, payment)),
       ],
       beside: card(timeline(view, moments), { title: t("timeline"), isLive: true }),
@@ -223,9 +223,10 @@ function factsOf(view: View, kind: Kind, payment: Payment): Parameters<typeof fa
   ];
 }
 
-/** Leads from a payout to the decision about it. */
+/** Leads from a pending payout to the decision about it; in a sandbox, ends it. */
 function waits(view: View, payout: Disbursement): Part {
-  const why = payout.approval!.level === "operator" ? view.t("waitsForOperator") : view.t("waitsForApproval");
+  if (!payout.approval) return view.context.config.sandbox && form(view, "sandbox.finish", { class: "inline" });
+  const why = payout.approval.level === "operator" ? view.t("waitsForOperator") : view.t("waitsForApproval");
   const values = { payment: chosenBy(payout) };
   const ways = (["approve", "reject"] as const).map((how) => form(view, `payment.${how}`, { values, class: "inline" }));
   return [markup`<p>${why}</p>`, ways];
