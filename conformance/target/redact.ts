@@ -29,7 +29,7 @@ export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*"
 export const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
 /** The key of a merchant that the target creates during the run. */
-const newKeyField = /"apiKey"\s*:\s*"([^"\\]+)"/g;
+export const newKeyField = /("apiKey"\s*:\s*")([^"\\]+)/g;
 
 /** The ways in which a URL and JSON write a secret. */
 const encodings: ((secret: string) => string)[] = [
@@ -80,7 +80,7 @@ export function createRedactor(secrets: readonly string[], phones: readonly stri
   const known = new Set(secrets);
   const madeUp = new Set<string>();
   const redact = (text: string) => {
-    for (const [, key = ""] of text.matchAll(newKeyField))
+    for (const [, , key = ""] of text.matchAll(newKeyField))
       if (!known.has(key) && !isOrdinary(key)) removeSecrets = secretsRemover([...known.add(key)]);
     let result = text;
     for (const phone of phones) result = result.replaceAll(phone, maskPhone(phone));
