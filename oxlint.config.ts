@@ -57,6 +57,8 @@ export default defineConfig({
       { assertFunctionNames: ["assert", "expect", "expectTypeOf", "rows", "says", "shows", "done"] },
     ],
     "import/no-unassigned-import": "off",
+    // Threads have no origin.
+    "unicorn/require-post-message-target-origin": "off",
     "import/no-cycle": ["error", { ignoreTypes: false }],
   },
   overrides: [

@@ -169,6 +169,7 @@ export function createService(options: Options) {
     }),
     settle,
     deliveries,
+    loseNext: chaos.loseNext,
     /** Hands payments to rails; undefined in a sandbox. */
     handovers,
     /** Makes the service not ready, and ends its search for background work. It still serves requests. */

@@ -52,12 +52,8 @@ export async function advance(context: Context, seconds: number): Promise<Target
   return response;
 }
 
-export const finishPayout = (
-  context: Context,
-  reference: string,
-  json: { status: string; failure?: string },
-  key?: Key,
-) => control(context, `disbursements/${encodeURIComponent(reference)}/finish`, json, key);
+export const finishPayout = (context: Context, reference: string, json: object, key?: Key) =>
+  control(context, `disbursements/${encodeURIComponent(reference)}/finish`, json, key);
 
 export const finishCheckout = (context: Context, reference: string, outcome: string, key?: Key) =>
   control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome }, key);

@@ -22,7 +22,7 @@ export interface Remote {
   baseUrl: string;
   key: string;
   /** Sends a request and returns `data` of the response, or the whole body if it has no `data`. @throws RemoteError */
-  send<Data>(method: "GET" | "POST", path: string, body?: object): Promise<Data>;
+  send<Data>(method: "GET" | "POST" | "DELETE", path: string, body?: object): Promise<Data>;
 }
 
 interface RemoteOptions {
@@ -52,7 +52,7 @@ export function createRemote({ baseUrl = "", apiKeyFile }: RemoteOptions, env: N
   return {
     baseUrl: base,
     key,
-    async send<Data>(method: "GET" | "POST", path: string, body?: object) {
+    async send<Data>(method: "GET" | "POST" | "DELETE", path: string, body?: object) {
       const content = body && { body: JSON.stringify(body) };
       const headers = { "x-api-key": key, ...(content && { "content-type": "application/json" }) };
       const signal = AbortSignal.timeout(TIMEOUT_MS);

@@ -28,7 +28,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** Thrown after the record is committed, if D17 forces a lost response (a number that ends in 504). */
+/** Thrown after the record is committed, if the response is to be lost (D17): by a number that ends in 504, or by chaos. */
 export class ConnectionDropped extends Error {
   override name = "ConnectionDropped";
 }

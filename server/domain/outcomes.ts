@@ -64,6 +64,8 @@ export const NO_CHAOS: Chaos = {
   failedRequestsPercent: 0,
   lostResponsesPercent: 0,
   lostWebhooksPercent: 0,
+  repeatedWebhooksPercent: 0,
+  reorderedWebhooksPercent: 0,
 };
 
 /** Returns what is stored of the settings of a chaos switch: nothing if they disturb nothing. */
@@ -81,11 +83,18 @@ export function chaosDetails(chaos: Chaos = NO_CHAOS): Record<string, string> {
  * @param chance returns a random number from 0 (inclusive) to 1 (exclusive)
  */
 export function createChaosSwitch(chance: () => number, sandbox: boolean) {
+  const lostNext = new Set<string>();
+  const strikes = ({ chaos }: Chaotic, share: Exclude<keyof Chaos, "latencyMs">): boolean =>
+    sandbox && chaos !== undefined && chance() * 100 < chaos[share];
   return {
     latencyMs: ({ chaos }: Chaotic): number => (sandbox ? (chaos?.latencyMs ?? 0) : 0),
     /** True for the share of calls that the merchant has set, in per cent. */
-    strikes: ({ chaos }: Chaotic, share: Exclude<keyof Chaos, "latencyMs">): boolean =>
-      sandbox && chaos !== undefined && chance() * 100 < chaos[share],
+    strikes,
+    /** Loses the next 200 of an operation under `/v1` for a merchant, once, for tests in this process. */
+    loseNext: (merchantId: string, operationId: string): void => void lostNext.add(`${merchantId} ${operationId}`),
+    /** True if the response, whose record is committed, is lost. */
+    losesResponse: (merchant: Chaotic & { id: string }, operationId: string): boolean =>
+      lostNext.delete(`${merchant.id} ${operationId}`) || strikes(merchant, "lostResponsesPercent"),
   };
 }
 type Chaotic = { chaos?: Chaos };

@@ -200,20 +200,14 @@ export function createDisbursements(context: Context) {
      * @throws ServiceError `not_found`, `invalid_value` for a failure of a success, `disbursement_final` if it has already
      *   ended, or `approval_pending` if it waits for a person's approval
      */
-    async finish(
-      merchant: Merchant,
-      reference: string,
-      status: PayoutEnd,
-      failure?: Failure["code"],
-    ): Promise<Disbursement> {
-      const find = async () => existing("disbursement", await storage.findDisbursement(merchant.id, reference));
+    async finish({ id }: Merchant, reference: string, status: PayoutEnd, failure?: Failure["code"]) {
+      const find = async () => existing("disbursement", await storage.findDisbursement(id, reference));
       await find();
       if (failure !== undefined && status !== "failed") {
         const message = "failure is only for the status failed.";
         throw new ServiceError("invalid_value", message, { fields: [{ path: "failure", code: "enum", message }] });
       }
-      const why = failure && failureOf(failure);
-      const isFinished = await storage.finishDisbursement(merchant.id, reference, status, why);
+      const isFinished = await storage.finishDisbursement(id, reference, status, failure && failureOf(failure));
       const disbursement = await find();
       if (!isFinished) throw notFinished(disbursement);
       wake();

@@ -128,7 +128,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
       body: input.body(req.body),
     };
     const data = await (state.changes ? collectChanges(state.changes, () => handle(call)) : handle(call));
-    if (!isOfSandbox && chaos.strikes(merchant, "lostResponsesPercent")) throw new ConnectionDropped();
+    if (!isOfSandbox && chaos.losesResponse(merchant, operationId)) throw new ConnectionDropped();
     if (typeof data === "function") return data(req, res);
     state.returned = { statusCode: 200, data };
     sendJson(res, state.returned);

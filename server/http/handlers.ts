@@ -117,7 +117,7 @@ export function createHandlers(context: HandlerContext): Handlers {
       await storage.reset(id, actor);
       return { id };
     },
-    readChaos: async ({ merchant }) => merchant.chaos ?? NO_CHAOS,
+    readChaos: async ({ merchant }) => ({ ...NO_CHAOS, ...merchant.chaos }),
     async setBalance({ merchant, actor, body }) {
       await storage.setBalance(merchant.id, ids.record(clock.now()), body, actor);
       return balancesOf(merchant);

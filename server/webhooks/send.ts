@@ -90,7 +90,7 @@ export function createSender(options: SenderOptions) {
 }
 
 /** Returns the headers of an attempt, signed. @param sentAt real time in milliseconds since 1970 */
-function webhookHeaders({ id, secrets, body }: Message, sentAt: number): Record<string, string> {
+export function webhookHeaders({ id, secrets, body }: Omit<Message, "url">, sentAt: number): Record<string, string> {
   const timestamp = Math.floor(sentAt / 1000);
   return {
     "content-type": "application/json",

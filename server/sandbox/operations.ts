@@ -1,0 +1,137 @@
+// What a test can ask of its sandbox, as requests of the contract: the same can be done by HTTP from any language.
+import { setTimeout as sleep } from "node:timers/promises";
+import type { components } from "../../generated/openapi.ts";
+import { createRemote } from "../commands/remote.ts";
+import { EVENT_TYPES } from "../domain/events.ts";
+import { webhookHeaders } from "../webhooks/send.ts";
+import type { Duration } from "./index.ts";
+
+type Schemas = components["schemas"];
+type Event = Schemas["SandboxEvent"];
+type Payment = Schemas["Disbursement"] | Schemas["Checkout"];
+
+/** A merchant of the sandbox. */
+export interface Identity {
+  id: string;
+  baseUrl: string;
+  apiKey: string;
+  webhookSecret: string;
+}
+
+interface Awaited {
+  timeout?: number;
+  to?: string;
+  /** The test's time, in milliseconds since 1970. */
+  now: number;
+}
+
+const SECONDS: Readonly<Record<string, number>> = { days: 86_400, hours: 3_600, minutes: 60, seconds: 1 };
+/** How often to look for an event. */
+const LOOK_EVERY_MS = 10;
+/** Test runners end a test after five seconds, and would not say what it waited for. */
+const TIMEOUT_MS = 2_000;
+
+const KINDS = ["disbursements", "checkouts"] as const;
+
+/** @param loseCreate loses the response to the merchant's next create */
+export function createOperations(merchant: Identity, loseCreate: (merchantId: string) => void) {
+  const { id, baseUrl, apiKey, webhookSecret } = merchant;
+  const { send } = createRemote({ baseUrl }, { API_KEY: apiKey });
+  const seen = new Set<string>();
+  /** What `webhook` has not returned, oldest first. */
+  const unread: Event[] = [];
+
+  /** Reads a list, newest first. @param enough ends the list early */
+  async function list<Item>(path: string, enough: (item: Item) => boolean = () => false): Promise<Item[]> {
+    const items: Item[] = [];
+    for (let cursor: string | undefined = ""; cursor !== undefined && !items.some(enough);) {
+      const query: string = `${path.includes("?") ? "&" : "?"}limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
+      const page: { items: Item[]; nextCursor?: string } = await send("GET", path + query);
+      items.push(...page.items);
+      cursor = page.nextCursor;
+    }
+    return items;
+  }
+
+  async function nextEvent(type: string): Promise<Event | undefined> {
+    const events = await list<Event>("/sandbox/events", (event) => seen.has(event.id));
+    unread.push(...events.filter((event) => !seen.has(event.id)).toReversed());
+    for (const event of events) seen.add(event.id);
+    const index = unread.findIndex(({ body }) => body.event === type);
+    return index < 0 ? undefined : unread.splice(index, 1)[0];
+  }
+
+  async function whyNone(type: string, timeout: number): Promise<string> {
+    const isOfCheckout = type.startsWith("checkout.");
+    const kind = isOfCheckout ? "checkout" : "payout";
+    const pending = await list<Payment>(`/v1/${isOfCheckout ? "checkouts" : "disbursements"}?status=pending`);
+    if (pending.length === 0) return `No ${type} within ${timeout} ms, and no ${kind} is pending.`;
+    const names = pending.slice(0, 5).map(({ merchantsReference }) => merchantsReference);
+    return (
+      `No ${type} within ${timeout} ms. Pending: ${names.join(", ")}${pending.length > names.length ? ", …" : ""}. ` +
+      `A ${kind} stays pending until finish(reference, status), or advance({ ${isOfCheckout ? "minutes: 30" : "days: 1"} }).`
+    );
+  }
+
+  return {
+    merchant: async (name?: string): Promise<Identity> => ({
+      baseUrl,
+      ...(await send<Omit<Identity, "baseUrl">>("POST", "/sandbox/merchants", { name })),
+    }),
+    removeMerchant: (other: string) => send("DELETE", `/sandbox/merchants/${other}`),
+    async advance(duration: Duration) {
+      const parts = Object.entries(duration) as [string, number][];
+      const unknown = parts.find(([unit]) => !(unit in SECONDS));
+      if (unknown) throw new Error(`advance takes ${Object.keys(SECONDS).join(", ")}, not ${unknown[0]}.`);
+      const seconds = parts.reduce((sum, [unit, count]) => sum + count * SECONDS[unit]!, 0);
+      const { now } = await send<Schemas["Clock"]>("POST", "/sandbox/clock/advance", { seconds });
+      return now;
+    },
+    async finish(reference: string, status: string, { failure }: { failure?: string } = {}) {
+      const query = `merchantsReference=${encodeURIComponent(reference)}`;
+      const found = await Promise.all(KINDS.map((kind) => list<Payment>(`/v1/${kind}?${query}`)));
+      const records = found.flat();
+      if (records.length > 1)
+        throw new Error(`A payout and a checkout have the reference ${reference}. Give the service's reference.`);
+      const service = records[0]?.reference ?? reference;
+      if (!/^(DSB|CHK)/.test(service)) throw new Error(`No payout or checkout has the reference ${reference}.`);
+      const kind = KINDS[service.startsWith("DSB") ? 0 : 1];
+      if (failure !== undefined && kind === "checkouts") throw new Error("failure is for payouts, not for checkouts.");
+      const body = kind === "checkouts" ? { outcome: status } : { status, failure };
+      return send<Payment>("POST", `/sandbox/${kind}/${encodeURIComponent(service)}/finish`, body);
+    },
+    async lose(response: string) {
+      if (response !== "create") throw new Error(`lose takes "create", not ${response}.`);
+      loseCreate(id);
+    },
+    payouts: async () => (await list<Schemas["Disbursement"]>("/v1/disbursements")).toReversed(),
+    async webhook(type: string, { timeout = TIMEOUT_MS, to, now }: Awaited) {
+      if (!(EVENT_TYPES as readonly string[]).includes(type))
+        throw new Error(`There is no event ${type}. There are ${EVENT_TYPES.join(", ")}.`);
+      const end = performance.now() + timeout;
+      let event = await nextEvent(type);
+      for (; !event; event = await nextEvent(type)) {
+        if (!(performance.now() < end)) throw new Error(await whyNone(type, timeout));
+        await sleep(LOOK_EVERY_MS);
+      }
+      const body = JSON.stringify(event.body);
+      const headers = webhookHeaders({ id: event.id, secrets: [webhookSecret], body }, now);
+      return { event: event.body, body, headers, ...(to && { response: await post(to, headers, body, timeout) }) };
+    },
+  };
+}
+export type Operations = ReturnType<typeof createOperations>;
+
+async function post(url: string, headers: Record<string, string>, body: string, timeout: number) {
+  try {
+    const signal = AbortSignal.timeout(timeout);
+    const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
+    const { status } = response;
+    return { status, headers: Object.fromEntries(response.headers), body: await response.text() };
+  } catch (error) {
+    const { name, message, cause } = error as Error & { cause?: { code?: string; message?: string } };
+    const reason =
+      name === "TimeoutError" ? `no response within ${timeout} ms` : (cause?.code ?? cause?.message ?? message);
+    throw new Error(`The webhook could not be sent to ${url}: ${reason}.`, { cause: error });
+  }
+}
