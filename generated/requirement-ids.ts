@@ -267,6 +267,8 @@ export type RequirementId =
   | "sandbox.finish-own"
   | "sandbox.finish-payout"
   | "sandbox.finish-payout-own"
+  | "sandbox.repeats"
+  | "sandbox.reorders"
   | "lists.newest-first"
   | "lists.pages"
   | "lists.filters"
