@@ -305,7 +305,7 @@ describe("with --yes", () => {
     expect(again.printed).not.toContain("No payout is new");
     expect(again.printed).toContain("1 created, 0 paid before, 2 failed");
     expect(again.printed).toContain("failed: 2 × XOF: 30 000 FCFA (thirty thousand)");
-    expect(again.printed).toContain("To pay again what failed, give it new references.");
+    expect(again.printed).toContain("Some payouts failed. To pay them again, give them new references.");
     expect(references()).toEqual(["salary-1", "salary-2", "salary-3"]);
   });
 

@@ -171,7 +171,7 @@ class Report {
     const counts = Object.entries({ ...this.counts, "not tried": total - done });
     out(counts.map(([name, count]) => `${count} ${name}`).join(", "));
     for (const [name, sum] of Object.entries(this.sums)) for (const line of sum.lines()) out(`  ${name}: ${line}`);
-    if (this.counts.failed > 0) out("To pay again what failed, give it new references.");
+    if (this.counts.failed > 0) out("Some payouts failed. To pay them again, give them new references.");
     if (existed > 0 && created === 0) {
       out("No payout is new. If these are the references of last month, nobody was paid this month.");
     }
