@@ -139,14 +139,18 @@ export type Hooks = {
 };
 
 export class Merchant {
-  readonly key: string;
+  readonly id = randomUUID();
+  key: string;
   readonly name: string;
+  /** The merchant whose key created this one. */
+  readonly creator: Merchant | undefined;
   readonly userId = randomUUID();
   readonly secrets = new Secrets();
   readonly hooks: Hooks;
   state = new State();
 
-  constructor(name: string, key: string, hooks: Hooks = {}) {
+  constructor(name: string, key: string, hooks: Hooks = {}, creator?: Merchant) {
+    this.creator = creator;
     this.name = name;
     this.key = key;
     this.hooks = hooks;
