@@ -76,8 +76,8 @@ export interface Sandbox {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A merchant, and its id. */
-type Identity = Pick<Sandbox, "baseUrl" | "apiKey" | "webhookSecret"> & { id: string };
+/** A merchant as the thread knows it. */
+export type Identity = Pick<Sandbox, "baseUrl" | "apiKey" | "webhookSecret"> & { id: string };
 /** What the thread reports about a call: the JSON of its result, or the text of its error. */
 type Outcome = { value: string } | { error: string };
 

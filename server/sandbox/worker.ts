@@ -1,8 +1,8 @@
 // The thread of a sandbox: runs the server, and does what the test asks.
 import { enableCompileCache } from "node:module";
 import { parentPort } from "node:worker_threads";
-import type { SandboxOptions } from "./index.ts";
-import type { Identity, Operations } from "./operations.ts";
+import type { Identity, SandboxOptions } from "./index.ts";
+import type { Operations } from "./operations.ts";
 
 type Call =
   | { method: "start"; args: [SandboxOptions] }
