@@ -1010,6 +1010,10 @@ export interface components {
             lostResponsesPercent?: number;
             /** @description How many attempts in 100 to deliver a webhook are recorded as failed without being sent. The next attempt follows the schedule. */
             lostWebhooksPercent?: number;
+            /** @description How many webhooks in 100 are delivered once more after they were delivered, with the same `webhook-id`. */
+            repeatedWebhooksPercent?: number;
+            /** @description How many webhooks in 100 are held back, until a later one was delivered to the same receiver or the next attempt of the schedule is due. While one is held back, others pass. */
+            reorderedWebhooksPercent?: number;
         };
         /** @description What the chaos switch does. It is off while every value is 0. */
         Chaos: {
@@ -1021,6 +1025,10 @@ export interface components {
             lostResponsesPercent: number;
             /** @description How many attempts in 100 to deliver a webhook are recorded as failed without being sent. The next attempt follows the schedule. */
             lostWebhooksPercent: number;
+            /** @description How many webhooks in 100 are delivered once more after they were delivered, with the same `webhook-id`. */
+            repeatedWebhooksPercent: number;
+            /** @description How many webhooks in 100 are held back, until a later one was delivered to the same receiver or the next attempt of the schedule is due. While one is held back, others pass. */
+            reorderedWebhooksPercent: number;
         };
         ChaosEnvelope: {
             statusCode: number;

@@ -1,10 +1,22 @@
 import { actorName } from "../domain/audit.ts";
-import { outcomeFor } from "../domain/outcomes.ts";
+import { chaosOf, NO_CHAOS, outcomeFor, type Chaos } from "../domain/outcomes.ts";
 import { FAILURE_CODES, type FailureCode, type Payment } from "../domain/records.ts";
 import { timestamp } from "../domain/representation.ts";
 import { sandboxTime } from "../domain/time.ts";
 import { say, sayDuration } from "../texts/index.ts";
-import { action, anAmount, aShownTime, choice, field, refused, type ActionContext, type Doer } from "./action.ts";
+import {
+  action,
+  anAmount,
+  aShownTime,
+  checked,
+  choice,
+  field,
+  refused,
+  typed,
+  type ActionContext,
+  type Doer,
+  type Field,
+} from "./action.ts";
 
 /** The country and currency of test payments. */
 const PLACE = { country: "CI", currency: "XOF" } as const;
@@ -38,6 +50,23 @@ const MINUTE_MS = 60_000;
 /** How far a person can move the clock at once, in minutes. */
 const STEPS = [1, 5, 30, 120, 600, 1_440, 4_320, 10_080].map((step) => [step, sayDuration(step * MINUTE_MS)]);
 export const USUAL_STEP = "30";
+
+const CHAOS_NAMES = Object.keys(NO_CHAOS) as (keyof Chaos)[];
+const chaosInput = (name: keyof Chaos) =>
+  ({
+    label: `chaos.${name}`,
+    type: "number",
+    placeholder: { text: "0" },
+    attributes: { min: 0, max: name === "latencyMs" ? 10_000 : 100 },
+  }) as const;
+/** What the chaos switch does. An empty input is 0. */
+const someChaos: Field<Chaos> = {
+  inputs: Object.fromEntries(CHAOS_NAMES.map((name) => [name, chaosInput(name)])),
+  read: (sent) =>
+    Object.fromEntries(
+      CHAOS_NAMES.map((name) => [name, Number(checked(chaosInput(name), typed(sent, name)))]),
+    ) as Chaos,
+};
 
 const aReference = ({ ids, clock }: ActionContext) => `test-${ids.record(clock.now())}`;
 
@@ -119,6 +148,14 @@ export const sandboxActions = {
     },
     run: ({ context, actor, merchant }, { to }) => context.advanceClock(merchant.id, { to }, actor),
     leadsTo: "/m/:merchant/sandbox#clock",
+  }),
+  "sandbox.chaos": action({
+    at: "/m/:merchant/sandbox/chaos",
+    ...IN_SANDBOX,
+    input: { someChaos },
+    isFolded: true,
+    run: ({ context, actor, merchant }, { someChaos: chaos }) =>
+      context.storage.setChaos(merchant.id, chaosOf(chaos), actor),
   }),
   "sandbox.reset": action({
     at: "/m/:merchant/sandbox/reset",

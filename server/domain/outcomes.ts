@@ -64,6 +64,8 @@ export const NO_CHAOS: Chaos = {
   failedRequestsPercent: 0,
   lostResponsesPercent: 0,
   lostWebhooksPercent: 0,
+  repeatedWebhooksPercent: 0,
+  reorderedWebhooksPercent: 0,
 };
 
 /** Returns what is stored of the settings of a chaos switch: nothing if they disturb nothing. */

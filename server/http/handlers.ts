@@ -108,7 +108,7 @@ export function createHandlers(context: HandlerContext): Handlers {
     readWebhookSecret: async ({ merchant }) => secretView(await storage.readSecrets(merchant.id)),
     rotateWebhookSecret: async ({ merchant, actor }) =>
       secretView(await storage.rotateSecret(merchant.id, newSecret(random), actor)),
-    readChaos: async ({ merchant }) => merchant.chaos ?? NO_CHAOS,
+    readChaos: async ({ merchant }) => ({ ...NO_CHAOS, ...merchant.chaos }),
     async setBalance({ merchant, actor, body }) {
       await storage.setBalance(merchant.id, ids.record(clock.now()), body, actor);
       return balancesOf(merchant);

@@ -18,6 +18,7 @@ const post = (path: string, body?: unknown) => server.request("POST", path, { bo
 const advance = (seconds: number) => post("/sandbox/clock/advance", { seconds });
 const payout = (changes: Parameters<TestServer["createPayout"]>[0] = {}) =>
   server.createPayout({ webhookURL: receiver.url, ...changes });
+const EVERY_CHAOS = Object.fromEntries(Object.keys(NO_CHAOS).map((name) => [name, 100])) as Chaos;
 const number = (ending: string) => `2257038102${ending}`;
 const recorded = async () =>
   (await server.storage.listDisbursements({ merchantId: server.merchant.id, limit: 100 })).items;
@@ -31,7 +32,7 @@ test("outside the sandbox its paths return 404, with or without a key, and what 
       for (const key of [live.key, null])
         expect.soft((await live.request(method.toUpperCase(), path, { key })).status, path).toBe(404);
   }
-  const all = { latencyMs: 9_999, failedRequestsPercent: 100, lostResponsesPercent: 100, lostWebhooksPercent: 100 };
+  const all = { ...EVERY_CHAOS, latencyMs: 9_999 };
   await live.storage.setChaos(live.merchant.id, all, "command ada@host");
   const endings = Object.keys(FORCED_OUTCOMES);
   for (const ending of endings) {
@@ -193,6 +194,52 @@ describe("the chaos switch (D17)", () => {
     await server.pass(6_000);
     expect(await delivery()).toMatchObject({ status: "delivered", attempts: [{ number: 1 }, { httpStatus: 204 }] });
     expect(receiver.received).toHaveLength(1);
+  });
+
+  const sent = () => receiver.received.map(({ headers }) => headers["webhook-id"]);
+  const ids = async () => (await get("/sandbox/events")).items.map(({ id }: { id: string }) => id).toReversed();
+  async function finalPayout() {
+    await payout({ phoneNumber: number("001") });
+    await server.pass(0);
+  }
+
+  async function arrived(count: number) {
+    await receiver.until(count);
+    await server.service.deliveries.idle();
+  }
+
+  test("repeats webhooks: each is delivered once more, at once, with the same webhook-id", async () => {
+    await set({ repeatedWebhooksPercent: 100 });
+    await finalPayout();
+    await arrived(2);
+    const [id] = await ids();
+    expect(sent()).toEqual([id, id]);
+    const [delivery] = (await get("/sandbox/deliveries")).items;
+    expect(delivery).toMatchObject({ status: "delivered", attempts: [{ httpStatus: 204 }, { httpStatus: 204 }] });
+    // A replay is a repetition already.
+    await post(`/sandbox/deliveries/${id}/replay`);
+    expect(sent()).toHaveLength(3);
+  });
+
+  test("reorders webhooks: a later one overtakes, and the one that was held back follows it", async () => {
+    await set({ reorderedWebhooksPercent: 100 });
+    await finalPayout();
+    expect(sent()).toEqual([]);
+    const [delivery] = (await get("/sandbox/deliveries")).items;
+    expect(delivery.attempts).toMatchObject([{ error: "Held back by the chaos switch.", latencyMs: 0 }]);
+    await finalPayout();
+    await arrived(2);
+    await finalPayout();
+    await finalPayout();
+    await arrived(4);
+    const [a, b, c, d] = await ids();
+    expect(sent()).toEqual([b, a, d, c]);
+    // Without a later one it is sent when its next attempt is due.
+    await finalPayout();
+    await server.pass(6_000);
+    await arrived(5);
+    const { items } = await get("/sandbox/deliveries");
+    expect(items.map(({ status }: { status: string }) => status)).toEqual(Array(5).fill("delivered"));
   });
 
   test("strikes a share of requests and spares others", async () => {

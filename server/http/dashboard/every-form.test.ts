@@ -81,6 +81,7 @@ const FORMS: Record<string, Form> = {
   [`${SANDBOX}/checkouts`]: [{ amount: "500" }, {}, "Due: cancelled"],
   [`${M}/payments/:reference/finish`]: [{ outcome: "wallet_blocked" }, { outcome: "wallet_blocked" }, "failed", 409],
   [`${SANDBOX}/advance`]: [{ by: "", to: LATER }, { to: LATER }, "+2 hours"],
+  [`${SANDBOX}/chaos`]: [{ repeatedWebhooksPercent: "9" }, { repeatedWebhooksPercent: "9" }, "Chaos is on."],
   [`${SANDBOX}/reset`]: [{}, {}, "It is 2026-11-20 09:30:00"],
   [`${M}/team/end`]: [sessionOf("Kofi"), { name: "Kofi" }, undefined, 404],
   [`${M}/team/end-all`]: [{ name: "Barbara" }, { name: "Barbara", session: "all" }, "There is nothing here.", 404],
