@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { components } from "../../generated/openapi.ts";
 import { createRemote, type RemoteError } from "../commands/remote.ts";
 import { EVENT_TYPES } from "../domain/events.ts";
+import type { Service } from "../service.ts";
 import { webhookHeaders } from "../webhooks/send.ts";
 import type { Duration, Identity } from "./index.ts";
 
@@ -17,6 +18,7 @@ interface WebhookChoices {
   now: number;
 }
 
+const CREATES: Readonly<Record<string, string>> = { create: "createDisbursement", createCheckout: "createCheckout" };
 const SECONDS: Readonly<Record<string, number>> = { days: 86_400, hours: 3_600, minutes: 60, seconds: 1 };
 const LOOK_EVERY_MS = 10;
 /** How often a read that the merchant's chaos switch has spoiled is repeated. */
@@ -24,8 +26,7 @@ const REPEATS = 50;
 /** Test runners end a test after five seconds, and would not say what it waited for. */
 const TIMEOUT_MS = 2_000;
 
-/** @param loseCreate loses the response to the merchant's next create */
-export function createOperations(merchant: Identity, loseCreate: (merchantId: string) => void) {
+export function createOperations(merchant: Identity, loseNext: Service["loseNext"]) {
   const { id, baseUrl, apiKey, webhookSecret } = merchant;
   const { send } = createRemote({ baseUrl }, { API_KEY: apiKey });
   const seen = new Set<string>();
@@ -108,8 +109,9 @@ export function createOperations(merchant: Identity, loseCreate: (merchantId: st
       return send("POST", `/sandbox/checkouts/${path}`, { outcome: status });
     },
     async lose(response: string) {
-      if (response !== "create") throw new Error(`lose takes "create", not ${response}.`);
-      loseCreate(id);
+      const operationId = CREATES[response];
+      if (!operationId) throw new Error(`lose takes ${Object.keys(CREATES).join(" or ")}, not ${response}.`);
+      loseNext(id, operationId);
     },
     payouts: async () => (await list<Schemas["Disbursement"]>("/v1/disbursements")).toReversed(),
     async webhook(type: string, { timeout = TIMEOUT_MS, to, now }: WebhookChoices) {

@@ -24,7 +24,7 @@ async function start({ settleDelayMs = 86_400_000 }: SandboxOptions): Promise<Id
 }
 
 function operationsOf(merchant: Identity): Operations {
-  const known = merchants.get(merchant.id) ?? createOperations(merchant, server.loseCreate);
+  const known = merchants.get(merchant.id) ?? createOperations(merchant, server.loseNext);
   merchants.set(merchant.id, known);
   return known;
 }
