@@ -16,8 +16,8 @@ beforeEach(async () => {
 const get = async (path: string, key = server.key) => (await server.request("GET", path, { key })).body.data;
 const post = (path: string, body?: unknown) => server.request("POST", path, { body });
 const advance = (seconds: number) => post("/sandbox/clock/advance", { seconds });
-const payout = (changes: Parameters<TestServer["createPayout"]>[0] = {}) =>
-  server.createPayout({ webhookURL: receiver.url, ...changes });
+const payout = (...[changes, sent]: Parameters<TestServer["createPayout"]>) =>
+  server.createPayout({ webhookURL: receiver.url, ...changes }, sent);
 const EVERY_CHAOS = Object.fromEntries(Object.keys(NO_CHAOS).map((name) => [name, 100])) as Chaos;
 const number = (ending: string) => `2257038102${ending}`;
 const recorded = async () =>
@@ -122,6 +122,56 @@ test("a statement has every change of its merchant with the balance after it, as
   for (const path of ["/v1/balances", "/v1/statements"]) expect(await items(path, key)).toEqual([]);
 });
 
+describe("merchants for tests (D112)", () => {
+  const create = (body: object = {}) => server.request("POST", "/sandbox/merchants", { body });
+  const remove = (id: string, key = server.key) => server.request("DELETE", `/sandbox/merchants/${id}`, { key });
+
+  test("are apart from their creator, which deletes them: the records go, and the key gets 401", async () => {
+    const { id, name, apiKey: key, webhookSecret, ...rest } = (await create({ name: "Kofi & Söhne 🧵" })).body.data;
+    expect([name, rest]).toEqual(["Kofi & Söhne 🧵", {}]);
+    expect(await get("/sandbox/webhook-secret", key)).toEqual({ secret: webhookSecret, previousSecrets: [] });
+    await payout();
+    await payout({ phoneNumber: number("001") }, { key });
+    expect([await get("/v1/disbursements"), await get("/sandbox/events")]).toMatchObject([
+      { items: [{}] },
+      { items: [] },
+    ]);
+    expect((await get("/sandbox/events", key)).items).toHaveLength(1);
+    const audit = await server.storage.listAudit({ limit: 9, merchantId: id });
+    const written = JSON.stringify([audit, await server.storage.listKeysOf(id), server.logged()]);
+    for (const secret of [key, webhookSecret]) expect(written).not.toContain(secret);
+    for (const [other, by] of [[id, key], [server.merchant.id]] as const)
+      expect(await remove(other, by)).toMatchObject({ status: 404, body: { code: "not_found" } });
+    for (let time = 0; time < 2; time += 1)
+      expect(await remove(id)).toMatchObject({ status: 200, body: { data: { id } } });
+    expect((await server.request("GET", "/sandbox/clock", { key })).status).toBe(401);
+    expect((await server.storage.listDisbursements({ merchantId: id, limit: 9 })).items).toEqual([]);
+    expect((await server.storage.findMerchant(id))!.state).toBe("closed");
+    expect((await get("/v1/disbursements")).items).toHaveLength(1);
+  });
+
+  test.each(["", " ", "a\u200bb", "x".repeat(101)])("refuse the name %j with 422, and name the field", async (name) => {
+    expect(await create({ name })).toMatchObject({ status: 422, body: { fields: [{ path: "name" }] } });
+  });
+
+  test("are not created by a suspended merchant", async () => {
+    await server.storage.setMerchantState(server.merchant.id, "suspended", "command ada@host");
+    expect(await create()).toMatchObject({ status: 403, body: { code: "merchant_suspended" } });
+  });
+
+  test("are at most 1,000 an hour, then 429 says when the next can be created", async () => {
+    server.clock.advance(3_600_000);
+    for (let made = 0; made < 1_000; made += 1) {
+      if (made === 1) server.clock.advance(600_000);
+      expect((await create()).status).toBe(200);
+    }
+    const { status, headers } = await create();
+    expect([status, headers["retry-after"]]).toEqual([429, "3000"]);
+    server.clock.advance(3_000_000);
+    expect([(await create()).status, (await create()).status]).toEqual([200, 429]);
+  });
+});
+
 describe("the chaos switch (D17)", () => {
   const set = (settings: Partial<Chaos>) => server.request("PUT", "/sandbox/chaos", { body: settings });
 
@@ -157,9 +207,8 @@ describe("the chaos switch (D17)", () => {
   test("loses the next response of one operation of one merchant, once", async () => {
     const { key } = await server.addMerchant("Other");
     server.service.loseNext(server.merchant.id, "createDisbursement");
-    expect((await server.createPayout({}, { key })).status).toBe(200);
-    expect((await server.createCheckout()).status).toBe(200);
-    expect((await server.createPayout({ amount: 0 })).status).toBe(422);
+    const others = [server.createPayout({}, { key }), server.createCheckout(), server.createPayout({ amount: 0 })];
+    expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200, 422]);
     const lost = aPayout();
     await expect(server.createPayout(lost)).rejects.toThrow("socket hang up");
     expect((await server.createPayout(lost)).status).toBe(409);
@@ -226,7 +275,8 @@ describe("the chaos switch (D17)", () => {
     await finalPayout();
     expect(sent()).toEqual([]);
     const [delivery] = (await get("/sandbox/deliveries")).items;
-    expect(delivery.attempts).toMatchObject([{ error: "Held back by the chaos switch.", latencyMs: 0 }]);
+    const attempts = [{ error: "Held back by the chaos switch.", latencyMs: 0 }];
+    expect(delivery).toMatchObject({ status: "pending", attempts, nextAttemptAt: expect.any(String) });
     await finalPayout();
     await arrived(2);
     await finalPayout();
