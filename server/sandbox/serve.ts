@@ -45,7 +45,7 @@ export async function serveInMemory({ settings = {}, receiver }: InMemory) {
   // Loading the library of metrics takes a fifth of the start.
   const config = { ...asked, metrics: undefined };
   const parts = { ...context, config, chance: Math.random, log, telemetry, lookup };
-  const { config: running } = await startService(parts, { maxConnections: connectionLimit() });
+  const { service, config: running } = await startService(parts, { maxConnections: connectionLimit() });
   return {
     /** Of the merchant. */
     id,
@@ -54,6 +54,6 @@ export async function serveInMemory({ settings = {}, receiver }: InMemory) {
     webhookSecret,
     /** Writes what the log still holds. Resolves after at most `timeoutMs`. */
     flush,
-    loseCreate: (merchantId: string) => void merchantId,
+    loseNext: service.loseNext,
   };
 }
