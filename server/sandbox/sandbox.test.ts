@@ -46,6 +46,19 @@ test("keeps a payout pending until its test moves the time or ends it", async ()
   await expect(merchant.webhook("disbursement.completed", { timeout: 0 })).rejects.toThrow("no payout is pending");
 });
 
+test("loses one response, and the payout exists", async () => {
+  await merchant.lose("create");
+  const { baseUrl, apiKey } = merchant;
+  const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+  const create = (reference: string) =>
+    fetch(`${baseUrl}/v1/disbursements`, { method: "POST", headers, body: JSON.stringify(aPayout({ reference })) });
+  expect((await fetch(`${baseUrl}/v1/disbursements`, { headers })).status).toBe(200);
+  await expect(create("lost")).rejects.toThrow("fetch failed");
+  expect((await create("lost")).status).toBe(409);
+  expect((await create("found")).status).toBe(200);
+  expect((await merchant.payouts()).map((payout) => payout.merchantsReference)).toEqual(["lost", "found"]);
+});
+
 test("returns each event once, in order, and sends it to an address", async () => {
   const receiver = await startReceiver(202, "thanks");
   for (const reference of ["a", "b", "c"]) await pay(reference);
@@ -95,7 +108,7 @@ test("says what is wrong with a call", async () => {
   await expect(call.webhook!("disbursment.failed")).rejects.toThrow("no event disbursment.failed. There are disb");
   await expect(call.advance!({ weeks: 1 })).rejects.toThrow("advance takes days, hours, minutes, seconds, not weeks.");
   await expect(call.advance!({ days: "one" })).rejects.toThrow("seconds");
-  await expect(call.lose!("webhook")).rejects.toThrow('lose takes "create", not webhook.');
+  await expect(call.lose!("webhook")).rejects.toThrow("lose takes create or createCheckout, not webhook.");
   await expect(merchant.finish("unknown", "success")).rejects.toThrow(
     "No payout or checkout has the reference unknown.",
   );

@@ -47,7 +47,7 @@ export async function serveInMemory({ settings = {}, receiver }: InMemory) {
   // Loading the library of metrics takes a fifth of the start.
   const config = { ...asked, metrics: undefined };
   const parts = { ...context, config, chance: Math.random, log, telemetry, lookup };
-  const { config: running, httpServer, service } = await startService(parts, { maxConnections: connectionLimit() });
+  const { service, httpServer, config: running } = await startService(parts, { maxConnections: connectionLimit() });
   return {
     /** Of the merchant. */
     id,
@@ -64,6 +64,6 @@ export async function serveInMemory({ settings = {}, receiver }: InMemory) {
       await storage.close();
       await flush(FLUSH_MS);
     },
-    loseCreate: (merchantId: string) => void merchantId,
+    loseNext: service.loseNext,
   };
 }
