@@ -252,6 +252,30 @@ export const checks: readonly Check[] = [
     same(context, id, "status afterwards:", dataOf(response)["status"], "pending", response);
   }),
 
+  judges("sandbox.repeats", { pays: 1, needs: disturbing }, (context, id) =>
+    withChaos(context, { repeatedWebhooksPercent: 100 }, async () => {
+      const { box, id: first } = await delivered(context, respondWith(204));
+      await advance(context, 60);
+      same(context, id, "webhook-ids:", box.received.map(idOf), [first, first]);
+    }),
+  ),
+  judges("sandbox.reorders", { pays: mostHeldBack, needs: disturbing }, (context, id) =>
+    withChaos(context, { reorderedWebhooksPercent: 100 }, async () => {
+      const box = mailbox(context, respondWith(204));
+      const sent: string[] = [];
+      const received = () =>
+        box.received.map(({ json }) => (json as { data?: { reference?: string } }).data?.reference);
+      const inOrder = () => sent.filter((reference) => received().includes(reference));
+      while (sent.length < mostHeldBack && equal(received(), inOrder())) {
+        sent.push((await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url })).reference);
+        // What is not held back arrives now, so that nothing else can change the order.
+        await advance(context, 0);
+      }
+      await advance(context, 60);
+      same(context, id, "payouts with a webhook:", inOrder(), sent);
+      context.judge(id, !equal(received(), sent), "an order that differs", `webhooks of ${received().join(", ")}`);
+    }),
+  ),
   judges("sandbox.finish-payout", { pays: 3, needs: [...finishing, "events"] }, async (context, id) => {
     for (const [status, failure, event] of [
       ["success", undefined, "disbursement.completed"],
