@@ -270,6 +270,8 @@ export type RequirementId =
   | "sandbox.merchants"
   | "sandbox.merchants-own"
   | "sandbox.merchants-delete"
+  | "sandbox.repeats"
+  | "sandbox.reorders"
   | "lists.newest-first"
   | "lists.pages"
   | "lists.filters"

@@ -4,7 +4,7 @@ import type { components } from "../../generated/openapi.ts";
 import { Clock } from "./clock.ts";
 import type { Ask, Call, Deliver, Message, Reply } from "./messages.ts";
 import { Problem } from "./problem.ts";
-import { Delivery, iso, Secrets, type Attempted } from "./webhooks.ts";
+import { Delivery, iso, noChaos, Secrets, type Attempted } from "./webhooks.ts";
 
 type Schemas = components["schemas"];
 export type Disbursement = Schemas["Disbursement"];
@@ -111,6 +111,9 @@ class State {
   readonly customers = new Map<string, Schemas["Customer"]>();
   readonly events: Event[] = [];
   readonly deliveries: Delivery[] = [];
+  chaos = noChaos;
+  /** The delivery that chaos holds back until another one succeeds. */
+  heldBack: Delivery | undefined;
   /** How often a payment was refused because of a test number, by reference. */
   readonly refusals = new Map<string, number>();
   /** The position of the last item before each page, by the page's cursor. */

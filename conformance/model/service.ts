@@ -8,7 +8,7 @@ import { readBody, readQuery, refuse, type Query } from "./input.ts";
 import { Merchant, type Hooks, type Payment } from "./merchant.ts";
 import { paymentPage, redirectOf } from "./payment-page.ts";
 import { Problem } from "./problem.ts";
-import { iso } from "./webhooks.ts";
+import { iso, noChaos, type Chaos } from "./webhooks.ts";
 
 type Schemas = components["schemas"];
 type Asked = { call: Call; merchant: Merchant; id: string };
@@ -89,6 +89,12 @@ async function advanceClock({ call, merchant }: Asked): Promise<Schemas["Clock"]
   }
   await merchant.advanceTo(target);
   return clockOf(merchant);
+}
+
+/** Of the chaos switch the model does what requirements judge: it repeats and reorders webhooks. */
+function setChaos({ call, merchant: { state } }: Asked): Chaos {
+  state.chaos = { ...noChaos, ...readBody(call, "ChaosSettings") };
+  return state.chaos;
 }
 
 function finishDisbursement({ call, merchant, id }: Asked): Schemas["Disbursement"] {
@@ -203,6 +209,7 @@ const operations = (origin: Origin, merchants: Merchant[]): Record<string, Recor
   "/sandbox/events": { GET: list("/sandbox/events", ({ events }) => events) },
   "/sandbox/deliveries": { GET: list("/sandbox/deliveries", ({ deliveries }) => deliveries.map(({ shown }) => shown)) },
   "/sandbox/deliveries/:id/replay": { POST: ({ merchant, id }) => merchant.replay(id) },
+  "/sandbox/chaos": { GET: ({ merchant }) => merchant.state.chaos, PUT: setChaos },
   "/sandbox/disbursements/:id/finish": { POST: finishDisbursement },
   "/sandbox/checkouts/:id/finish": { POST: finishCheckout },
   "/sandbox/merchants": { POST: (asked) => createMerchant(asked, merchants) },

@@ -52,6 +52,15 @@ export async function advance(context: Context, seconds: number): Promise<Target
   return response;
 }
 
+/** Sets the chaos switch for the time of an action. Throws `Prerequisite` if the target refuses. */
+export async function withChaos(context: Context, settings: object, act: () => Promise<void>): Promise<void> {
+  const request = { method: "PUT", path: "/sandbox/chaos", effect: "moves-money" } as const;
+  const set = (json: object) => context.target.send({ ...request, json });
+  const response = await set(settings);
+  given(response.status === 200, "200 for setting the chaos switch", response);
+  await act().finally(() => set({}));
+}
+
 export const finishPayout = (context: Context, reference: string, json: object, key?: Key) =>
   control(context, `disbursements/${encodeURIComponent(reference)}/finish`, json, key);
 

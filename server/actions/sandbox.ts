@@ -1,5 +1,5 @@
 import { actorName } from "../domain/audit.ts";
-import { chaosOf, NO_CHAOS, outcomeFor, type Chaos } from "../domain/outcomes.ts";
+import { chaosOf, NO_CHAOS, outcomeFor } from "../domain/outcomes.ts";
 import { FAILURE_CODES, type FailureCode, type Payment } from "../domain/records.ts";
 import { timestamp } from "../domain/representation.ts";
 import { sandboxTime } from "../domain/time.ts";
@@ -8,14 +8,12 @@ import {
   action,
   anAmount,
   aShownTime,
-  checked,
   choice,
   field,
   refused,
-  typed,
+  someChaos,
   type ActionContext,
   type Doer,
-  type Field,
 } from "./action.ts";
 
 /** The country and currency of test payments. */
@@ -50,23 +48,6 @@ const MINUTE_MS = 60_000;
 /** How far a person can move the clock at once, in minutes. */
 const STEPS = [1, 5, 30, 120, 600, 1_440, 4_320, 10_080].map((step) => [step, sayDuration(step * MINUTE_MS)]);
 export const USUAL_STEP = "30";
-
-const CHAOS_NAMES = Object.keys(NO_CHAOS) as (keyof Chaos)[];
-const chaosInput = (name: keyof Chaos) =>
-  ({
-    label: `chaos.${name}`,
-    type: "number",
-    placeholder: { text: "0" },
-    attributes: { min: 0, max: name === "latencyMs" ? 10_000 : 100 },
-  }) as const;
-/** What the chaos switch does. An empty input is 0. */
-const someChaos: Field<Chaos> = {
-  inputs: Object.fromEntries(CHAOS_NAMES.map((name) => [name, chaosInput(name)])),
-  read: (sent) =>
-    Object.fromEntries(
-      CHAOS_NAMES.map((name) => [name, Number(checked(chaosInput(name), typed(sent, name)))]),
-    ) as Chaos,
-};
 
 const aReference = ({ ids, clock }: ActionContext) => `test-${ids.record(clock.now())}`;
 
@@ -152,10 +133,10 @@ export const sandboxActions = {
   "sandbox.chaos": action({
     at: "/m/:merchant/sandbox/chaos",
     ...IN_SANDBOX,
-    input: { someChaos },
+    input: { chaos: someChaos },
     isFolded: true,
-    run: ({ context, actor, merchant }, { someChaos: chaos }) =>
-      context.storage.setChaos(merchant.id, chaosOf(chaos), actor),
+    run: ({ context, actor, merchant }, { chaos }) =>
+      context.storage.setChaos(merchant.id, chaosOf({ ...NO_CHAOS, ...chaos }), actor),
   }),
   "sandbox.reset": action({
     at: "/m/:merchant/sandbox/reset",

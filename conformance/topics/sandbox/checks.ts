@@ -3,7 +3,7 @@
 import { judges, type Check, type Context, Prerequisite } from "../../check.ts";
 import { type Control, hasControl } from "../../run-options.ts";
 import { expectData, expectFields, expectHidden, expectStatus, same } from "../../steps/expect.ts";
-import { mailbox, webhooks } from "../../steps/notifications.ts";
+import { idOf, mailbox, webhooks } from "../../steps/notifications.ts";
 import { wrongKey } from "../../steps/probes.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { cursorOf, dataOf, isPage, listed } from "../../steps/responses.ts";
@@ -18,6 +18,7 @@ import {
   moveClock,
   newMerchant,
   rotateSecond,
+  withChaos,
   type Key,
 } from "../../steps/sandbox-controls.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
@@ -68,6 +69,11 @@ const afterMoveMs = 500;
 
 /** What checks need that finish payouts. */
 const finishing = ["finish-payout", "forced-outcomes"] as const;
+
+/** What checks need that set the chaos switch and receive webhooks. */
+const disturbing = [...webhooks, "clock", "chaos"] as const;
+/** More than the processes of a service: each may hold one webhook back before another overtakes it. */
+const mostHeldBack = 5;
 
 /** What checks need that compare the lists of events and deliveries. */
 const logs = [...webhooks, "events", "deliveries"] as const;
@@ -245,6 +251,31 @@ export const checks: readonly Check[] = [
     const response = await verifyCheckout(context, reference);
     same(context, id, "status afterwards:", dataOf(response)["status"], "pending", response);
   }),
+
+  judges("sandbox.repeats", { pays: 1, needs: disturbing }, (context, id) =>
+    withChaos(context, { repeatedWebhooksPercent: 100 }, async () => {
+      const { box, id: first } = await delivered(context, respondWith(204));
+      await advance(context, 60);
+      same(context, id, "webhook-ids:", box.received.map(idOf), [first, first]);
+    }),
+  ),
+  judges("sandbox.reorders", { pays: mostHeldBack, needs: disturbing }, (context, id) =>
+    withChaos(context, { reorderedWebhooksPercent: 100 }, async () => {
+      const box = mailbox(context, respondWith(204));
+      const sent: string[] = [];
+      const received = () =>
+        box.received.map(({ json }) => (json as { data?: { reference?: string } }).data?.reference);
+      const inOrder = () => sent.filter((reference) => received().includes(reference));
+      while (sent.length < mostHeldBack && equal(received(), inOrder())) {
+        sent.push((await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url })).reference);
+        // What is not held back arrives now, so that nothing else can change the order.
+        await advance(context, 0);
+      }
+      await advance(context, 60);
+      same(context, id, "payouts with a webhook:", inOrder(), sent);
+      context.judge(id, !equal(received(), sent), "an order that differs", `webhooks of ${received().join(", ")}`);
+    }),
+  ),
   judges("sandbox.finish-payout", { pays: 3, needs: [...finishing, "events"] }, async (context, id) => {
     for (const [status, failure, event] of [
       ["success", undefined, "disbursement.completed"],

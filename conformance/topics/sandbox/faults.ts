@@ -5,6 +5,7 @@ import { data, handles, ignoresQuery, items, opens, refuses, requests, responses
 import { hasNoKey, isOf, isOfSecond, keyOf, lastPart, withKey, type Fields } from "../../broken/calls.ts";
 import { untilAdvance } from "../../broken/memory.ts";
 import { dataOf, isAccepted, refusal, success, withStatus } from "../../broken/replies.ts";
+import { changesOutcome } from "../../broken/webhooks.ts";
 
 const advance = "advanceClock";
 const finish = "finishDisbursement";
@@ -95,6 +96,13 @@ export const faults: Faults = {
       return refusal(404);
     }),
   ]),
+  ...forEach(["repeat", "reorder"], (does) => [
+    `sandbox.${does}s: The chaos switch does not ${does} webhooks.`,
+    requests("setChaos", (settings) => ({ ...settings, [`${does}edWebhooksPercent`]: 0 })),
+  ]),
+  "sandbox.reorders: A webhook that is overtaken is never sent.": changesOutcome((outcome, { httpStatus }) =>
+    httpStatus === undefined ? { status: "exhausted" } : outcome,
+  ),
   "sandbox.finish-payout: Finishing a payout always makes it succeed.": requests(finish, () => ({ status: "success" })),
   "sandbox.finish-payout: The failure of a payout is ignored.": requests(finish, ({ status }) => ({ status })),
   "sandbox.finish-payout: A final payout can be finished again.": responses(finish, (reply) =>
