@@ -34,6 +34,8 @@ export async function advance(context: Context, seconds: number): Promise<Target
   return response;
 }
 
+export const load = (context: Context, json: object) => control(context, "payments", json);
+
 export const finishPayout = (context: Context, reference: string, json: object, key?: Key) =>
   control(context, `disbursements/${encodeURIComponent(reference)}/finish`, json, key);
 
