@@ -16,6 +16,7 @@ export const controls = {
   rotate: "POST /sandbox/webhook-secret/rotate",
   reset: "POST /sandbox/reset",
   chaos: "GET /sandbox/chaos",
+  merchants: "POST /sandbox/merchants",
 };
 
 export type Control = keyof typeof controls;

@@ -296,6 +296,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sandbox/merchants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a merchant (extension)
+         * @description Creates another merchant with its own API key, webhook secret, clock and records, for tests that run at the same
+         *     time. The key is shown only in this response. A sandbox creates at most 1,000 merchants an hour; more return 429. A
+         *     retry creates one more.
+         */
+        post: operations["createMerchant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sandbox/merchants/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a merchant (extension)
+         * @description Deletes the records of a merchant that a key of this merchant created, as a reset does, and closes that merchant: its
+         *     keys return 401. Any other merchant returns 404. It is safe to retry.
+         */
+        delete: operations["deleteMerchant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sandbox/events": {
         parameters: {
             query?: never;
@@ -1034,6 +1077,10 @@ export interface components {
             lostResponsesPercent?: number;
             /** @description How many attempts in 100 to deliver a webhook are recorded as failed without being sent. The next attempt follows the schedule. */
             lostWebhooksPercent?: number;
+            /** @description How many webhooks in 100 are delivered once more after they were delivered, with the same `webhook-id`. */
+            repeatedWebhooksPercent?: number;
+            /** @description How many webhooks in 100 are held back, until a later one was delivered to the same receiver or the next attempt of the schedule is due. While one is held back, others pass. */
+            reorderedWebhooksPercent?: number;
         };
         /** @description What the chaos switch does. It is off while every value is 0. */
         Chaos: {
@@ -1045,6 +1092,10 @@ export interface components {
             lostResponsesPercent: number;
             /** @description How many attempts in 100 to deliver a webhook are recorded as failed without being sent. The next attempt follows the schedule. */
             lostWebhooksPercent: number;
+            /** @description How many webhooks in 100 are delivered once more after they were delivered, with the same `webhook-id`. */
+            repeatedWebhooksPercent: number;
+            /** @description How many webhooks in 100 are held back, until a later one was delivered to the same receiver or the next attempt of the schedule is due. While one is held back, others pass. */
+            reorderedWebhooksPercent: number;
         };
         ChaosEnvelope: {
             statusCode: number;
@@ -1131,6 +1182,32 @@ export interface components {
              * @enum {string}
              */
             outcome: "success" | "failed" | "cancelled";
+        };
+        MerchantRequest: {
+            /** @description What webhooks and verify call the merchant, `Test merchant` by default. */
+            name?: string;
+        };
+        MerchantCreated: {
+            /** @description Identifies the merchant when it is deleted. */
+            id: string;
+            /** @description The merchant's name. */
+            name: string;
+            /** @description The merchant's API key, which may do everything. It is not shown again. */
+            apiKey: string;
+            /** @description The secret that signs the merchant's webhooks. */
+            webhookSecret: string;
+        };
+        MerchantCreatedEnvelope: {
+            statusCode: number;
+            data: components["schemas"]["MerchantCreated"];
+        };
+        MerchantDeleted: {
+            /** @description The id of the deleted merchant. */
+            id: string;
+        };
+        MerchantDeletedEnvelope: {
+            statusCode: number;
+            data: components["schemas"]["MerchantDeleted"];
         };
         /** @description A status change of a disbursement or checkout. */
         SandboxEvent: {
@@ -1378,7 +1455,10 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description **Extension.** The rate limit is exceeded. Retry after the time in `Retry-After`. */
+        /**
+         * @description **Extension.** The rate limit is exceeded, or the sandbox has created enough merchants for this hour. Retry after the
+         *     time in `Retry-After`.
+         */
         TooManyRequests: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -1944,6 +2024,70 @@ export interface operations {
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+        };
+    };
+    createMerchant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MerchantRequest"];
+            };
+        };
+        responses: {
+            /** @description The merchant, with its key and webhook secret. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MerchantCreatedEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            405: components["responses"]["MethodNotAllowed"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+        };
+    };
+    deleteMerchant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The `id` of the merchant, from the response that created it. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The merchant that was deleted. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MerchantDeletedEnvelope"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
         };

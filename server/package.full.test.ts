@@ -1,7 +1,7 @@
 // Runs the package as its users do, on the oldest and the newest Node that it supports.
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +12,11 @@ import { reservePort } from "../conformance/target/reserve-port.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 
 const API_KEY = "a-key-for-the-packed-server";
+/** The oldest version runs TypeScript, such as the guide's rail, only with an option. */
+const TYPED = "--experimental-strip-types";
 const NODES = {
   "Node 24": process.execPath,
-  "Node 22": join(import.meta.dirname, "../scripts/runtimes/node_modules/node/bin/node"),
+  "Node 22.13": join(import.meta.dirname, "../scripts/runtimes/node_modules/node/bin/node"),
 };
 /** Pretends that Node has this version, because the tests have no Node that is so old. */
 const OLD = ["--import", 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.20.0" })'];
@@ -82,10 +84,15 @@ test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_,
   expect(await server.ended).toBe(0);
 });
 
+test.each(Object.entries(NODES))("runs a command on a sandbox, and prints nothing itself, on %s", async (_, node) => {
+  const { ended, printed } = start(node, {}, bin, "sandbox", "--", node, "-p", "process.env.BASE_URL");
+  expect([await ended, printed.text]).toEqual([0, expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\n$/)]);
+});
+
 test("tells an old Node what it lacks", async () => {
   const { ended, printed } = start(process.execPath, {}, ...OLD, bin, "serve");
   expect(await ended).toBe(1);
-  expect(printed.text).toMatch(/^disbursement-checkout needs Node 22\.16 or later, .+ This is Node 20\.20\.0\. .+\n$/);
+  expect(printed.text).toMatch(/^disbursement-checkout needs Node 22\.13 or later, .+ This is Node 20\.20\.0\. .+\n$/);
 });
 
 describe("the rail of the guide", () => {
@@ -103,28 +110,29 @@ describe("the rail of the guide", () => {
   });
 
   test.each(Object.entries(NODES))("passes the suite on %s, and says what fails", async (_, node) => {
-    const passed = start(node, {}, "--test", "--test-reporter=tap", "bank.test.ts");
+    const passed = start(node, {}, TYPED, "--test", "--test-reporter=tap", "bank.test.ts");
     expect([await passed.ended, passed.printed.text]).toEqual([0, expect.stringMatching(/^# fail 0$/m)]);
     expect(passed.printed.text).toMatch(/ok \d+ - the same reference is paid once/);
 
     const broken = inGuide("bank.ts").replace("if (sent !== lineOf(payment))", "if (!sent)");
     writeFileSync(join(project.folder, "broken.ts"), broken);
     writeFileSync(join(project.folder, "broken.test.ts"), inGuide("bank.test.ts").replace("./bank.ts", "./broken.ts"));
-    const failed = start(node, {}, "--test", "--test-reporter=tap", "broken.test.ts");
+    const failed = start(node, {}, TYPED, "--test", "--test-reporter=tap", "broken.test.ts");
     expect(await failed.ended).toBe(1);
     expect(failed.printed.text).toMatch(/not ok \d+ - another payment with our reference is not taken for ours/);
   });
 });
 
-test.each(Object.entries(NODES))("pays over a module that has no packages beside it, on %s", async (_, node) => {
-  const elsewhere = mkdtempSync(join(tmpdir(), "modules-"));
+test.each(Object.entries(NODES))("pays over a module in another folder, on %s", async (_, node) => {
+  // The oldest version finds the package only in a folder above.
+  const elsewhere = mkdtempSync(join(node === process.execPath ? tmpdir() : project.folder, "modules-"));
   const bank = join(elsewhere, "bank.ts");
   writeFileSync(bank, inGuide("bank.ts"));
   writeFileSync(join(elsewhere, "rails.yaml"), RAILS_YAML.replace("FOLDER", elsewhere));
   const port = await reservePort();
   const live = { SANDBOX: "false", BALANCES: "tracked", SANDBOX_API_KEY: API_KEY, PORT: String(port) };
   const paths = { DATABASE_URL: `sqlite:${join(elsewhere, "live.db")}`, RAILS: join(elsewhere, "rails.yaml") };
-  const server = start(node, { ...live, ...paths, LOG_LEVEL: "warn" }, bin, "serve");
+  const server = start(node, { ...live, ...paths, LOG_LEVEL: "warn" }, TYPED, bin, "serve");
   await server.until(/Money moves over bank/);
   const common = { amount: 100, country: "CI", currency: "XOF" };
   const headers = { "x-api-key": API_KEY, "content-type": "application/json" };
@@ -149,4 +157,25 @@ test("contains no TypeScript, tests or settings of the repository", () => {
   const guides = pages.map((page) => `dist/generated/docs/${page.name}.html`);
   expect(files).toEqual(expect.arrayContaining(["dist/generated/docs/webhooks.html", ...guides]));
   expect(files.filter((file) => /(?<!\.d)\.ts$|\.test\.|tsconfig|testing|deploy/.test(file))).toEqual([]);
+});
+
+test("takes at most 45 MB with the client, and runs on any machine", async () => {
+  const root = join(import.meta.dirname, "..");
+  const client = await installPacked("client");
+  const workspaces = [project, client].flatMap(({ manifest }) => ["--workspace", manifest.name]);
+  const listed = execFileSync("npm", ["ls", "--all", "--parseable", "--omit", "dev", ...workspaces], { cwd: root });
+  const dependencies = String(listed)
+    .split("\n")
+    .filter((path) => path.includes("node_modules"));
+  expect(dependencies.length).toBeGreaterThan(100);
+  const filesOf = (folder: string) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.parentPath.slice(folder.length).includes("node_modules"))
+      .map(({ parentPath, name }) => join(parentPath, name));
+  const files = [project.installed, client.installed, ...dependencies].flatMap(filesOf);
+  const blocks = files.reduce((sum, file) => sum + Math.ceil(statSync(file).size / 4_096), 0);
+  expect(blocks * 4_096).toBeLessThan(45 * 2 ** 20);
+  // Nothing was compiled for one system or processor.
+  expect(files.filter((file) => /\.node$|binding\.gyp$/.test(file))).toEqual([]);
+  client.remove();
 });

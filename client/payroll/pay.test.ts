@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { fakeService } from "../testing/fake-service.ts";
-import type { FakeService } from "../testing/fake-service.ts";
+import { countingService, losses, nothing, whole } from "../testing/counting-service.ts";
+import { refusal, respond } from "../testing/fakes.ts";
 import { run } from "./pay.ts";
 import { readPayroll, summarise, textOf } from "./payroll-file.ts";
 import { inWords } from "../words.ts";
@@ -14,11 +14,12 @@ const row = (n: number, amount = 1500000) => `salary-${n},${amount},225701020300
 const env = { BASE_URL: "https://fake.example", API_KEY: "key-of-the-merchant" };
 
 let folder: string;
-let service: FakeService;
+let service: ReturnType<typeof countingService>["state"];
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "client-pay-"));
-  service = fakeService();
-  vi.stubGlobal("fetch", service.fetch);
+  const { state, fetch } = countingService();
+  service = state;
+  vi.stubGlobal("fetch", fetch);
 });
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -31,16 +32,10 @@ interface Conditions {
   environment?: Partial<typeof env>;
   /** The command is stopped, as by a signal, when so many payments are sent. */
   stopAfter?: number;
-  /** Responds instead of the service, after the service has processed the request. */
-  gateway?: () => Promise<Response>;
 }
 
 /** Runs the command on a file with these lines. */
-async function pay(
-  lines: string[],
-  args: string[] = [],
-  { environment = env, stopAfter = Infinity, gateway }: Conditions = {},
-) {
+async function pay(lines: string[], args: string[] = [], { environment = env, stopAfter = Infinity }: Conditions = {}) {
   writeFileSync(at("payroll.csv"), lines.join("\n"));
   const printed: string[] = [];
   const errors: string[] = [];
@@ -48,18 +43,28 @@ async function pay(
     out: (line: string) => void printed.push(line),
     error: (line: string) => void errors.push(line),
     onStop(stop: () => void) {
-      const fetch: typeof service.fetch = async (input, init) => {
-        const response = await service.fetch(input, init);
-        if (service.payouts.length >= stopAfter) stop();
-        return gateway?.() ?? response;
+      if (stopAfter === Infinity) return;
+      service.fault = (process) => {
+        if (service.payouts.length >= stopAfter - 1) stop();
+        return process();
       };
-      vi.stubGlobal("fetch", fetch);
     },
   };
   const all = [at("payroll.csv"), "--journal", at("payroll.journal"), ...args];
   const code = await run(all, environment, terminal);
   return { code, printed: printed.join("\n"), errors: errors.join("\n") };
 }
+
+/** A gateway responds with pages instead of the service, which has processed the requests. */
+const useGateway = () => {
+  const page = () => respond(200, "<html>");
+  service.fault = losses["a page after recording"];
+  service.view = { ...whole, read: page, list: page };
+};
+const useService = () => Object.assign(service, { fault: nothing, view: whole });
+const refuse = (refused: string, status: number) => {
+  service.fault = (process, _, reference) => (reference === refused ? refusal(status) : process());
+};
 
 const references = () => service.payouts.map(({ merchantsReference }) => merchantsReference).toSorted();
 
@@ -168,7 +173,10 @@ describe("the file", () => {
     ["a\uFEFFb,1,#", /^line 2: reference has a line break or an invisible character \(U\+FEFF\)/],
     ['"a\nb",1,#', /^line 2: reference has a line break or an invisible character \(U\+000A\)/],
     [`${"x".repeat(65)},1,#`, /^line 2: reference is not valid/],
-    ["a,15000.50,#", /^line 2: amount is not valid: write a whole number .*1500000 for 15 000 FCFA$/],
+    [
+      "a,15000.50,#",
+      /^line 2: amount is not valid: write a whole number .*1500000 for 15 000 FCFA, or use --amounts units$/,
+    ],
     ["a,1e3,#", /^line 2: amount is not valid/],
     ["a,9007199254740992,#", /^line 2: amount is not valid/],
     ["a,1.5E+06,#", /^line 2: amount was shortened/],
@@ -213,7 +221,7 @@ describe("the preview", () => {
     const { code, printed } = await pay([header, row(1), other, row(2, 1200000)]);
     expect(code).toBe(0);
     expect(printed.split("\n").slice(0, 4)).toEqual([
-      `${at("payroll.csv")}: 3 payments, to be sent to https://fake.example`,
+      `${at("payroll.csv")}: 3 payments, amounts in the lowest denomination, to be sent to https://fake.example`,
       "  2 × XOF: 27 000 FCFA (twenty-seven thousand)",
       "  1 × NGN: NGN 4,500.50 (four thousand five hundred and 50/100)",
       `The journal ${at("payroll.journal")} is new.`,
@@ -224,6 +232,36 @@ describe("the preview", () => {
     expect((await pay([header, row(1)])).printed).toContain("exists: what it has is not sent again");
   });
 
+  test("with --amounts units takes amounts as people write them", async () => {
+    const ofOthers = ["fee-1,4500.50,2348031234567,NG,NGN", '"fee-2","4500,5",2348031234567,NG,NGN'];
+    const lines = [header, "a,15000,2257010203040,CI,XOF", "b,12\u202f000,2257010203041,CI,XOF", ...ofOthers];
+    const { code, printed } = await pay(lines, ["--amounts", "units", "--yes"]);
+    expect(code).toBe(0);
+    expect(printed.split("\n").slice(0, 3)).toEqual([
+      `${at("payroll.csv")}: 4 payments, amounts in units of the currency, to be sent to https://fake.example`,
+      "  2 × XOF: 27 000 FCFA (twenty-seven thousand)",
+      "  2 × NGN: NGN 9,001.00 (nine thousand one)",
+    ]);
+    expect(service.payouts.map(({ amount }) => amount)).toEqual([1500000, 1200000, 450050, 450050]);
+    // The same file without the option has other amounts: the journal refuses them.
+    const { errors } = await pay(lines.slice(0, 2), ["--yes"]);
+    expect(errors).toContain('has the reference "a" with another amount');
+    expect(service.payouts).toHaveLength(4);
+  });
+
+  test.each([
+    ["15000.50", "XOF", "amount is not valid: it has decimals, but XOF has none"],
+    ["15.000", "XOF", "amount is not valid: it is no amount, or ambiguous. Write 15000, 15 000 or 15000.50"],
+    ["", "XOF", "amount is not valid: it is no amount, or ambiguous. Write 15000, 15 000 or 15000.50"],
+    ["0", "NGN", "amount is not valid: it must be more than 0 and at most 90071992547409.91"],
+    ["1.5E+4", "XOF", expect.stringMatching(/^amount was shortened by a spreadsheet/)],
+    ["4500.50", "ngn", expect.stringMatching(/^currency is not valid/)],
+  ])("with --amounts units refuses %j %s", (amount, currency, text) => {
+    const lines = [header, `a,${amount},2348031234567,NG,${currency}`, `b,${amount},2348031234567,NG,${currency}`];
+    const { problems } = readPayroll(lines.join("\n"), "units");
+    expect(problems).toEqual([2, 3].map((line) => ({ line, text })));
+  });
+
   test("refuses a sum that no number holds", async () => {
     const { code } = await pay([header, row(1, Number.MAX_SAFE_INTEGER), row(2, Number.MAX_SAFE_INTEGER)], ["--yes"]);
     expect([code, service.payouts.length]).toEqual([2, 0]);
@@ -231,32 +269,31 @@ describe("the preview", () => {
 });
 
 const bonuses = (count: number) => Array.from({ length: count }, (_, n) => `bonus-${n},100,2257010203040,CI,XOF`);
-const page = async () => new Response("<html>");
 
 describe("with --yes", () => {
   test("pays and reports", async () => {
     const { code, printed, errors } = await pay([header, row(1), row(2, 1200000)], ["--yes"]);
     expect([code, errors]).toEqual([0, ""]);
-    expect(printed).toMatch(/\n2 created, 0 existed, 0 refused, 0 unknown, 0 not tried\n/);
+    expect(printed).toMatch(/\n2 created, 0 paid before, 0 failed, 0 refused, 0 unknown, 0 not tried\n/);
     expect(printed).toContain("created: 2 × XOF: 27 000 FCFA (twenty-seven thousand)");
-    expect(printed).toContain("fees: 2 × XOF: 270 FCFA (two hundred seventy)");
-    expect(printed).not.toMatch(/failed|No payout is new/);
+    expect(printed).toContain("fees: 2 × XOF: 300 FCFA (three hundred)");
+    expect(printed).not.toMatch(/paid before:|failed:|No payout is new/);
     expect(references()).toEqual(["salary-1", "salary-2"]);
     expect(printed + readFileSync(at("payroll.journal"), "utf8")).not.toMatch(/22570102030|key-of-the-merchant/);
   });
 
   test("names refused and failed payments by their lines, and exits with 1", async () => {
-    service.refuse("salary-2", { message: "No wallet." });
+    refuse("salary-2", 422);
     const lines = [header, row(1), row(2), row(3)];
     const { code, errors, printed } = await pay(lines, ["--yes"]);
     expect(code).toBe(1);
-    expect(errors).toMatch(/^line 3, salary-2: not paid: .*No wallet\./);
-    expect(printed).toContain("2 created, 0 existed, 1 refused");
+    expect(errors).toMatch(/^line 3, salary-2: not paid: .*For a reason\./);
+    expect(printed).toContain("2 created, 0 paid before, 0 failed, 1 refused");
     // Corrected, and run again: what the journal has is not sent again.
-    service.refuse("salary-2", null);
-    await service.settle("salary-3", "failed");
-    Object.assign(service.payouts.at(-1)!, { failure: { code: "other", message: "The wallet is closed." } });
-    await service.settle("salary-1", "failed");
+    useService();
+    const [first, third] = service.payouts;
+    first!.status = "failed";
+    Object.assign(third!, { status: "failed", failure: { code: "other", message: "The wallet is closed." } });
     rmSync(at("payroll.journal"));
     const again = await pay(lines, ["--yes"]);
     expect(again).toMatchObject({
@@ -266,25 +303,30 @@ describe("with --yes", () => {
       ),
     });
     expect(again.printed).not.toContain("No payout is new");
-    expect(again.printed).toContain("2 of these payouts failed. To pay them again, give them new references.");
+    expect(again.printed).toContain("1 created, 0 paid before, 2 failed");
+    expect(again.printed).toContain("failed: 2 × XOF: 30 000 FCFA (thirty thousand)");
+    expect(again.printed).toContain("Some payouts failed. To pay them again, give them new references.");
     expect(references()).toEqual(["salary-1", "salary-2", "salary-3"]);
   });
 
   test("exits with 3 while an outcome is unknown, and finds it out when run again", async () => {
     const lines = [header, row(1), row(2)];
-    const { code, errors, printed } = await pay(lines, ["--yes"], { gateway: page });
+    useGateway();
+    const { code, errors, printed } = await pay(lines, ["--yes"]);
     expect(code).toBe(3);
     expect(errors).toMatch(/^lines 2-3 \(2 lines\): perhaps paid: /);
-    expect(printed).toContain("0 created, 0 existed, 0 refused, 2 unknown");
+    expect(printed).toContain("0 created, 0 paid before, 0 failed, 0 refused, 2 unknown");
     expect(printed).not.toContain("No payout is new");
     expect(printed).toContain("Run the same command again, with the same file and journal. Nothing is paid twice.");
+    useService();
     const again = await pay(lines, ["--yes"]);
-    expect(again).toMatchObject({ code: 0, printed: expect.stringContaining("0 created, 2 existed") });
+    expect(again).toMatchObject({ code: 0, printed: expect.stringContaining("0 created, 2 paid before") });
     expect(references()).toEqual(["salary-1", "salary-2"]);
   });
 
   test("stops if 20 payments in a row do not reach the service", async () => {
-    const { code, errors, printed } = await pay([header, ...bonuses(60)], ["--yes"], { gateway: page });
+    useGateway();
+    const { code, errors, printed } = await pay([header, ...bonuses(60)], ["--yes"]);
     expect(code).toBe(3);
     expect(errors.split("\n")).toEqual([
       "Stopped: 20 payments in a row did not reach the service. The payments in progress are finished first.",
@@ -300,16 +342,24 @@ describe("with --yes", () => {
     expect(stopped.errors).toBe("Stopped: a signal was received. The payments in progress are finished first.");
     const paid = service.payouts.length;
     expect(paid).toBeLessThan(50);
-    expect(stopped.printed).toContain(`${paid} created, 0 existed, 0 refused, 0 unknown, ${110 - paid} not tried`);
+    expect(stopped.printed).toContain(
+      `${paid} created, 0 paid before, 0 failed, 0 refused, 0 unknown, ${110 - paid} not tried`,
+    );
+    useService();
     const again = await pay(more, ["--yes"]);
-    expect(again).toMatchObject({ code: 0, printed: expect.stringContaining("110 created, 0 existed") });
+    expect(again).toMatchObject({
+      code: 0,
+      printed: expect.stringContaining(`${110 - paid} created, ${paid} paid before`),
+    });
+    expect(again.printed).toContain(`paid before: ${paid} × XOF`);
+    expect(again.printed).not.toContain("No payout is new");
     expect(again.printed.match(/\d+ of 110 done/g)).toEqual(["100 of 110 done"]);
     expect(new Set(references()).size).toBe(110);
     expect(service.payouts).toHaveLength(110);
   });
 
   test("stops at the first payment if the key is refused", async () => {
-    service.refuse("salary-1", { status: 401, code: "unauthorized", message: "No such key." });
+    refuse("salary-1", 401);
     const { code, errors } = await pay([header, row(1), ...bonuses(90)], ["--yes"]);
     expect(code).toBe(3);
     expect(errors).toContain("Stopped: the API key is refused.");
@@ -341,6 +391,7 @@ describe("the arguments", () => {
     ["no URL", [], { API_KEY: "k" }, /^Name the service's URL: --base-url URL/],
     ["no key", [], { BASE_URL: "https://fake.example" }, /^Give the API key in the environment variable API_KEY/],
     ["a missing key file", ["--api-key-file", "/nonexistent"], env, /^Cannot read \/nonexistent: ENOENT\.$/],
+    ["other amounts", ["--amounts", "francs"], env, /^--amounts is units, .*, or lowest/],
     ["an invalid URL", ["--base-url", "ftp://x"], env, /^baseUrl must be/],
     ["a journal in no folder", ["--yes", "--journal", "/nonexistent/j"], env, /ENOENT/],
   ])("with %s", async (_, args, environment, message) => {

@@ -8,7 +8,7 @@ import { format } from "../money.ts";
 import { createAll } from "./payroll.ts";
 import type { PayoutResult, Progress } from "./payroll.ts";
 import { readPayroll, summarise, textOf } from "./payroll-file.ts";
-import type { Problem, Row } from "./payroll-file.ts";
+import type { Amounts, Problem, Row } from "./payroll-file.ts";
 import { inWords } from "../words.ts";
 
 const usage = `Usage: disbursement-pay FILE.csv --journal FILE [--yes]
@@ -18,13 +18,14 @@ After a stop or a crash, run the same command again: it continues where it stopp
 
   --journal FILE       remembers what was paid. Keep it until the payroll is done; use a new file for each payroll
   --yes                pays
+  --amounts units      the file has amounts in units of the currency, such as 15000 or 4500.50; default: lowest
   --base-url URL       the service's URL, without /v1; default: the environment variable BASE_URL
   --api-key-file FILE  the file with the API key; default: the environment variable API_KEY
   --help               shows this text
 
 The first row of the CSV file names its columns: reference, amount, phoneNumber, country, currency, and if you like
-webhookURL. Amounts are whole numbers of the lowest denomination: 1500000 is 15 000 FCFA. Phone numbers are numbers of
-the row's country, with its calling code or without.
+webhookURL. Amounts are whole numbers of the lowest denomination: 1500000 is 15 000 FCFA; with --amounts units this is
+15000. Phone numbers are numbers of the row's country, with its calling code or without.
 
 Exit codes
   0  every payout exists, and none is known to have failed
@@ -44,6 +45,7 @@ export interface Terminal {
 interface Task {
   path: string;
   journal: string;
+  amounts: Amounts;
   pays: boolean;
   baseUrl: string;
   apiKey: string;
@@ -60,6 +62,7 @@ function readFile(path: string): string {
 const options = {
   journal: { type: "string" },
   yes: { type: "boolean", default: false },
+  amounts: { type: "string", default: "lowest" },
   "base-url": { type: "string" },
   "api-key-file": { type: "string" },
   help: { type: "boolean", short: "h", default: false },
@@ -83,12 +86,15 @@ function readTask(args: string[], env: NodeJS.ProcessEnv): Task | undefined {
   if (!path || others.length > 0) throw new UsageError("Name one CSV file. See --help.");
   if (!values.journal)
     throw new UsageError("Name the journal: --journal FILE. It keeps the payroll from being paid twice.");
+  const { amounts } = values;
+  if (amounts !== "units" && amounts !== "lowest")
+    throw new UsageError("--amounts is units, such as 15000 for 15 000 FCFA, or lowest, such as 1500000.");
   const keyFile = values["api-key-file"];
   const baseUrl = values["base-url"] ?? env["BASE_URL"];
   const apiKey = keyFile ? readFile(keyFile).trim() : env["API_KEY"];
   if (!baseUrl) throw new UsageError("Name the service's URL: --base-url URL, or the environment variable BASE_URL.");
   if (!apiKey) throw new UsageError("Give the API key in the environment variable API_KEY, or in --api-key-file FILE.");
-  return { path, journal: values.journal, pays: values.yes, baseUrl, apiKey };
+  return { path, journal: values.journal, amounts, pays: values.yes, baseUrl, apiKey };
 }
 
 /** The sums of payments by currency. */
@@ -108,10 +114,11 @@ class Sums {
   }
 }
 
-function preview({ path, journal, baseUrl }: Task, rows: Row[], { out }: Terminal) {
+function preview({ path, journal, amounts, baseUrl }: Task, rows: Row[], { out }: Terminal) {
   const sums = new Sums();
   for (const { request } of rows) sums.add(request.amount, request.currency);
-  out(`${path}: ${rows.length} payments, to be sent to ${baseUrl}`);
+  const read = amounts === "units" ? "units of the currency" : "the lowest denomination";
+  out(`${path}: ${rows.length} payments, amounts in ${read}, to be sent to ${baseUrl}`);
   for (const line of sums.lines()) out(`  ${line}`);
   const has = existsSync(journal) ? "exists: what it has is not sent again" : "is new";
   out(`The journal ${journal} ${has}.`);
@@ -122,31 +129,36 @@ const temporary = new Set(["AbortedError", "ConnectionError", "RateLimitError", 
 /** The run stops after this many temporary failures in a row, because the service cannot be reached. */
 const mostInARow = 20;
 
-/** What became of the payments of a run. */
+/** What became of the payments of a run. Each is counted once. */
 class Report {
-  readonly sums = { created: new Sums(), existed: new Sums(), fees: new Sums() };
-  failed = 0;
+  /** `created` by this run. `paid before`: it existed already, or the response to its creation was lost. */
+  readonly counts = { created: 0, "paid before": 0, failed: 0, refused: 0, unknown: 0 };
+  private readonly sums = { created: new Sums(), "paid before": new Sums(), failed: new Sums(), fees: new Sums() };
   /** True if another run may pay more entries. */
   isOpen = false;
   private inARow = 0;
 
   /** Returns what is wrong with a payment, if anything. */
-  add({ outcome, data, error }: PayoutResult, { currency }: Row["request"]): string | undefined {
+  add({ outcome, fromJournal, data, error }: PayoutResult, { currency }: Row["request"]): string | undefined {
     if (!data) {
-      const isTemporary = outcome === "unknown" || temporary.has(error.name);
+      const isUnknown = outcome === "unknown";
+      this.counts[isUnknown ? "unknown" : "refused"]++;
+      const isTemporary = isUnknown || temporary.has(error.name);
       this.inARow = isTemporary ? this.inARow + 1 : 0;
       this.isOpen ||= isTemporary;
       // The reason of an unknown outcome names no reference, so that equal reasons are equal texts.
-      const reason = outcome === "unknown" && error.cause instanceof ClientError ? error.cause : error;
-      return `${outcome === "unknown" ? "perhaps paid" : "not paid"}: ${reason.message}`;
+      const reason = isUnknown && error.cause instanceof ClientError ? error.cause : error;
+      return `${isUnknown ? "perhaps paid" : "not paid"}: ${reason.message}`;
     }
     this.inARow = 0;
-    if (data.status === "failed") {
-      this.failed++;
+    const isNew = outcome === "created" && !fromJournal;
+    const fate = data.status === "failed" ? "failed" : isNew ? "created" : "paid before";
+    this.counts[fate]++;
+    this.sums[fate].add(data.amount, currency);
+    if (fate === "failed") {
       const { failure } = data as { failure?: { message: string } };
       return `the payout ${data.reference} failed${failure ? `: ${failure.message}` : ""}`;
     }
-    this.sums[outcome].add(data.amount, currency);
     this.sums.fees.add(data.fee, currency);
     return undefined;
   }
@@ -155,10 +167,11 @@ class Report {
     return this.inARow >= mostInARow;
   }
 
-  print({ done, created, existed, refused, unknown }: Progress, total: number, { out }: Terminal) {
-    out(`${created} created, ${existed} existed, ${refused} refused, ${unknown} unknown, ${total - done} not tried`);
+  print({ done, created, existed }: Progress, total: number, { out }: Terminal) {
+    const counts = Object.entries({ ...this.counts, "not tried": total - done });
+    out(counts.map(([name, count]) => `${count} ${name}`).join(", "));
     for (const [name, sum] of Object.entries(this.sums)) for (const line of sum.lines()) out(`  ${name}: ${line}`);
-    if (this.failed > 0) out(`${this.failed} of these payouts failed. To pay them again, give them new references.`);
+    if (this.counts.failed > 0) out("Some payouts failed. To pay them again, give them new references.");
     if (existed > 0 && created === 0) {
       out("No payout is new. If these are the references of last month, nobody was paid this month.");
     }
@@ -208,7 +221,7 @@ async function pay({ baseUrl, apiKey, journal }: Task, rows: Row[], terminal: Te
     out("Run the same command again, with the same file and journal. Nothing is paid twice.");
     return 3;
   }
-  return progress.refused + report.failed > 0 ? 1 : 0;
+  return report.counts.refused + report.counts.failed > 0 ? 1 : 0;
 }
 
 /** Runs the command. Returns its exit code. */
@@ -220,7 +233,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv, terminal: Term
       out(usage);
       return 0;
     }
-    const { rows, problems } = readPayroll(readFile(task.path));
+    const { rows, problems } = readPayroll(readFile(task.path), task.amounts);
     if (problems.length > 0) {
       for (const problem of summarise(problems)) error(`${task.path}, ${problem}.`);
       error("Nothing was paid.");

@@ -1,7 +1,7 @@
 // Reads the payments of a CSV file, and finds everything in it that must be fixed before anybody is paid.
 import { refusedFields } from "../../generated/payout-rules.ts";
 import { UsageError } from "../errors.ts";
-import { phone } from "../money.ts";
+import { money, phone } from "../money.ts";
 import type { DisbursementRequest } from "../types.ts";
 
 /** A payment and the line on which it begins. The first line of the file is line 1. */
@@ -18,6 +18,9 @@ export interface Problem {
   text: string;
 }
 
+/** What the amounts of a file count: units of their currency, `15000.50`, or its lowest denomination, `1500050`. */
+export type Amounts = "units" | "lowest";
+
 interface PayrollFile {
   rows: Row[];
   problems: Problem[];
@@ -31,7 +34,7 @@ const currencies = new Set(Intl.supportedValuesOf("currency"));
  */
 const advice = {
   reference: "write a reference of your own, 1 to 64 characters long, that no other payment has",
-  amount: "write a whole number of the lowest denomination: 1500000 for 15 000 FCFA",
+  amount: "write a whole number of the lowest denomination, 1500000 for 15 000 FCFA, or use --amounts units",
   phoneNumber: "write 10 to 15 digits with the country's calling code",
   country: "write two capital letters, such as CI",
   currency: "write three capital letters, such as XOF",
@@ -99,25 +102,44 @@ function faultOf(cell: string): string | undefined {
   return undefined;
 }
 
+/** @throws UsageError if units are ambiguous or have more decimals than the currency */
+function amountOf(text: string, currency: string, amounts: Amounts): number {
+  if (amounts === "lowest") return /^\d+$/.test(text) ? Number(text) : NaN;
+  // An unknown currency is a fault of its own: here its amount may have two decimals, which is the most.
+  return money(text, currencies.has(currency) ? currency : "NGN");
+}
+
+const phoneOf = (text: string, country: string) => (text && /^[A-Z]{2}$/.test(country) ? phone(text, country) : text);
+
 /** Reads the cells of a payment. Returns it with what is wrong with it. */
-function readPayment(cells: Record<Column, string | undefined>): { request: DisbursementRequest; faults: string[] } {
+function readPayment(
+  written: Partial<Record<Column, string>>,
+  amounts: Amounts,
+): { request: DisbursementRequest; faults: string[] } {
   const faults = new Map<Column, string>();
+  const cells = { ...written };
+  // Spreadsheets write 15 000 with a space that does not break.
+  if (amounts === "units") cells.amount = cells.amount?.replaceAll(/[\u00a0\u202f]/g, " ");
   for (const column of columns) {
     const fault = faultOf(cells[column] ?? "");
     if (fault) faults.set(column, fault);
   }
-  const { reference = "", amount = "", country = "", currency = "", webhookURL } = cells;
-  let { phoneNumber = "" } = cells;
-  try {
-    if (phoneNumber && /^[A-Z]{2}$/.test(country)) phoneNumber = phone(phoneNumber, country);
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    if (!faults.has("phoneNumber")) faults.set("phoneNumber", `is not valid: ${error.message.replace(/\.$/, "")}`);
-  }
+  const { reference = "", amount = "", phoneNumber = "", country = "", currency = "", webhookURL } = cells;
+  const read = <Value>(column: Column, parse: () => Value): Value | undefined => {
+    try {
+      return parse();
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      // Without the cell's text, equal faults are equal texts.
+      const reason = error.message.replace(`"${cells[column]}"`, "it").replace(/\.$/, "");
+      if (!faults.has(column)) faults.set(column, `is not valid: ${reason}`);
+      return undefined;
+    }
+  };
   const request = {
     reference,
-    amount: /^\d+$/.test(amount) ? Number(amount) : NaN,
-    phoneNumber,
+    amount: read("amount", () => amountOf(amount, currency, amounts)) ?? NaN,
+    phoneNumber: read("phoneNumber", () => phoneOf(phoneNumber, country)) ?? phoneNumber,
     country,
     currency,
     ...(webhookURL && { webhookURL }),
@@ -138,7 +160,7 @@ function readPayment(cells: Record<Column, string | undefined>): { request: Disb
  * Reads a CSV file whose first row names its columns, in any order and case. Other columns and empty rows are ignored. A
  * cell is taken as it is: the space around it is a fault, so that quotes never change a reference.
  */
-export function readPayroll(text: string): PayrollFile {
+export function readPayroll(text: string, amounts: Amounts = "lowest"): PayrollFile {
   const separator = separatorOf(/\S.*/.exec(text)?.[0] ?? "");
   const [header, ...content] = [...rowsOf(text, separator)].filter(isFilled);
   const names = header?.cells.map((cell) => columns.find((column) => nameOf(column) === nameOf(cell))) ?? [];
@@ -160,7 +182,8 @@ export function readPayroll(text: string): PayrollFile {
       report(`${cells.length} fields instead of ${names.length}. Put a field with the separator into quotes`);
     } else {
       const { request, faults } = readPayment(
-        Object.fromEntries(cells.map((cell, i) => [names[i], cell])) as Record<Column, string>,
+        Object.fromEntries(cells.map((cell, i) => [names[i], cell])) as Partial<Record<Column, string>>,
+        amounts,
       );
       faults.forEach(report);
       // References that differ in their Unicode form only look the same.

@@ -1,5 +1,6 @@
 // A service that counts what it records, for tests of several calls or runs about the same payments.
 import type { DisbursementRequest } from "../index.ts";
+import type { Fetch } from "../options.ts";
 import {
   connectionLost,
   connectionRefused,
@@ -10,7 +11,6 @@ import {
   respond,
   scriptedClient,
 } from "./fakes.ts";
-import type { Step } from "./fakes.ts";
 
 export type Payout = typeof record;
 
@@ -22,8 +22,11 @@ export const payoutOf = ({ reference, amount, phoneNumber }: DisbursementRequest
   customer: { ...record.customer, phoneNumber },
 });
 
-/** What happens to a create: `process` lets the service process it, and `later` when everything else has ended. */
-export type Fault = (process: () => Response, later: () => void) => Response | Promise<Response>;
+/**
+ * What happens to the create of a reference: `process` lets the service process it, and `later` when everything else has
+ * ended.
+ */
+export type Fault = (process: () => Response, later: () => void, reference: string) => Response | Promise<Response>;
 
 export const nothing: Fault = (process) => process();
 const lose = (): never => {
@@ -81,13 +84,14 @@ export function countingService(payouts: Payout[] = []) {
     const { reference, merchantsReference, amount } = payout;
     return ok({ ...disbursementCreated, reference, merchantsReference, amount });
   };
-  const handle: Step = ({ method, url, body }) => {
+  const handle = ({ method, url, body }: { method: string; url: string; body: unknown }) => {
     if (method === "POST") {
       state.creates++;
       const request = body as DisbursementRequest;
       return state.fault(
         () => process(request),
         () => void waiting.push(request),
+        request.reference,
       );
     }
     if (state.readsFail) return lose();
@@ -97,8 +101,11 @@ export function countingService(payouts: Payout[] = []) {
     const found = payouts.find(({ reference }) => pathname.endsWith(`/${reference}`));
     return found ? state.view.read(found) : refusal(404);
   };
-  const connect = () => scriptedClient(Array<Step>(400).fill(handle), { retry: { tries: 2, totalTime: 60_000 } });
+  /** Answers a client that the test does not make itself. */
+  const fetch: Fetch = async (url, { method = "GET", body } = {}) =>
+    handle({ method, url: String(url), body: typeof body === "string" ? JSON.parse(body) : undefined });
+  const connect = () => scriptedClient(Array(400).fill(handle), { retry: { tries: 2, totalTime: 60_000 } });
   /** The late requests arrive. */
   const settle = () => waiting.splice(0).forEach(process);
-  return { state, connect, settle };
+  return { state, fetch, connect, settle };
 }

@@ -4,7 +4,7 @@ import type { components } from "../../generated/openapi.ts";
 import { Clock } from "./clock.ts";
 import type { Ask, Call, Deliver, Message, Reply } from "./messages.ts";
 import { Problem } from "./problem.ts";
-import { Delivery, iso, Secrets, type Attempted } from "./webhooks.ts";
+import { Delivery, iso, noChaos, Secrets, type Attempted } from "./webhooks.ts";
 
 type Schemas = components["schemas"];
 export type Disbursement = Schemas["Disbursement"];
@@ -128,6 +128,9 @@ class State {
   readonly customers = new Map<string, Schemas["Customer"]>();
   readonly events: Event[] = [];
   readonly deliveries: Delivery[] = [];
+  chaos = noChaos;
+  /** The delivery that chaos holds back until another one succeeds. */
+  heldBack: Delivery | undefined;
   /** How often a payment was refused because of a test number, by reference. */
   readonly refusals = new Map<string, number>();
   /** The position of the last item before each page, by the page's cursor. */
@@ -156,14 +159,18 @@ export type Hooks = {
 };
 
 export class Merchant {
-  readonly key: string;
+  readonly id = randomUUID();
+  key: string;
   readonly name: string;
+  /** The merchant whose key created this one. */
+  readonly creator: Merchant | undefined;
   readonly userId = randomUUID();
   readonly secrets = new Secrets();
   readonly hooks: Hooks;
   state = new State();
 
-  constructor(name: string, key: string, hooks: Hooks = {}) {
+  constructor(name: string, key: string, hooks: Hooks = {}, creator?: Merchant) {
+    this.creator = creator;
     this.name = name;
     this.key = key;
     this.hooks = hooks;

@@ -74,8 +74,12 @@ export async function listen(
 
 /** Starts the model on a free port, with two merchants that have these keys. */
 export async function startModel(hooks: Hooks = {}, [first, second] = [newKey(), newKey()]): Promise<Model> {
-  const merchants = [new Merchant("Ada Stores", first, hooks), new Merchant("Bola Foods", second, hooks)] as const;
-  const respond = createService(merchants, hooks, () => server.url);
+  const merchants: Model["merchants"] = [
+    new Merchant("Ada Stores", first, hooks),
+    new Merchant("Bola Foods", second, hooks),
+  ];
+  const all: Merchant[] = [...merchants];
+  const respond = createService(all, hooks, () => server.url);
   const ask: Ask = async (call) => {
     const reply = await respond(call);
     // A service that stores what it records takes a moment, in which further requests arrive.
@@ -92,7 +96,7 @@ export async function startModel(hooks: Hooks = {}, [first, second] = [newKey(),
     secondKey: merchants[1].key,
     merchants,
     async stop() {
-      for (const merchant of merchants) merchant.state.clock.close();
+      for (const merchant of all) merchant.state.clock.close();
       await server.stop();
     },
   };

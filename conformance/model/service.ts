@@ -5,10 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { components } from "../../generated/openapi.ts";
 import type { Ask, Call, Reply } from "./messages.ts";
 import { readBody, readQuery, refuse, type Query } from "./input.ts";
-import type { Hooks, Merchant, Payment } from "./merchant.ts";
+import { Merchant, type Hooks, type Payment } from "./merchant.ts";
 import { paymentPage, redirectOf } from "./payment-page.ts";
 import { Problem } from "./problem.ts";
-import { iso } from "./webhooks.ts";
+import { iso, noChaos, type Chaos } from "./webhooks.ts";
 
 type Schemas = components["schemas"];
 type Asked = { call: Call; merchant: Merchant; id: string };
@@ -91,6 +91,12 @@ async function advanceClock({ call, merchant }: Asked): Promise<Schemas["Clock"]
   return clockOf(merchant);
 }
 
+/** Of the chaos switch the model does what requirements judge: it repeats and reorders webhooks. */
+function setChaos({ call, merchant: { state } }: Asked): Chaos {
+  state.chaos = { ...noChaos, ...readBody(call, "ChaosSettings") };
+  return state.chaos;
+}
+
 function finishDisbursement({ call, merchant, id }: Asked): Schemas["Disbursement"] {
   const { status, failure } = readBody(call, "DisbursementFinish");
   const payout = existing(merchant.state.disbursements.find(id));
@@ -145,6 +151,23 @@ function setBalance({ call, merchant: { state } }: Asked): Schemas["Balances"] {
   return state.balances.list();
 }
 
+function createMerchant({ call, merchant }: Asked, merchants: Merchant[]): Schemas["MerchantCreated"] {
+  const { name = "Test merchant" } = readBody(call, "MerchantRequest");
+  const created = new Merchant(name, randomUUID(), merchant.hooks, merchant);
+  merchants.push(created);
+  const { id, key: apiKey } = created;
+  return { id, name, apiKey, webhookSecret: created.showSecrets().secret };
+}
+
+function deleteMerchant({ merchant, id }: Asked, merchants: readonly Merchant[]): Schemas["MerchantDeleted"] {
+  const deleted = merchants.find((each) => each.id === id && each.creator === merchant);
+  if (!deleted) throw new Problem("not_found", "You have created no merchant with this id.");
+  // A key that nobody has.
+  deleted.key = randomUUID();
+  deleted.reset();
+  return { id };
+}
+
 type Item = { createdAt: string; reference: string; status?: string; merchantsReference?: string };
 
 const fits =
@@ -186,7 +209,7 @@ const list =
     pageOf(merchant, path, itemsOf(merchant.state), readQuery(call, path));
 
 /** Returns the operations, by path and method. */
-const operations = (origin: Origin): Record<string, Record<string, Handler>> => ({
+const operations = (origin: Origin, merchants: Merchant[]): Record<string, Record<string, Handler>> => ({
   "/v1/disbursements": {
     GET: list("/v1/disbursements", ({ disbursements }) => disbursements.records),
     POST: createDisbursement,
@@ -206,9 +229,12 @@ const operations = (origin: Origin): Record<string, Record<string, Handler>> => 
   "/sandbox/events": { GET: list("/sandbox/events", ({ events }) => events) },
   "/sandbox/deliveries": { GET: list("/sandbox/deliveries", ({ deliveries }) => deliveries.map(({ shown }) => shown)) },
   "/sandbox/deliveries/:id/replay": { POST: ({ merchant, id }) => merchant.replay(id) },
+  "/sandbox/chaos": { GET: ({ merchant }) => merchant.state.chaos, PUT: setChaos },
   "/sandbox/payments": { POST: loadPayments },
   "/sandbox/disbursements/:id/finish": { POST: finishDisbursement },
   "/sandbox/checkouts/:id/finish": { POST: finishCheckout },
+  "/sandbox/merchants": { POST: (asked) => createMerchant(asked, merchants) },
+  "/sandbox/merchants/:id": { DELETE: (asked) => deleteMerchant(asked, merchants) },
   "/sandbox/webhook-secret": { GET: ({ merchant }) => merchant.showSecrets() },
   "/sandbox/webhook-secret/rotate": { POST: ({ merchant }) => (merchant.rotateSecret(), merchant.showSecrets()) },
 });
@@ -253,9 +279,12 @@ function decoded(text: string): string {
   }
 }
 
-/** Creates the model, without a network. Returns a function that responds to a request. */
-export function createService(merchants: readonly Merchant[], { settings = {} }: Hooks, origin: Origin): Ask {
-  const routes = Object.entries(operations(origin)).map(([path, methods]) => {
+/**
+ * Creates the model, without a network. Returns a function that responds to a request.
+ * @param merchants is added to when a merchant creates another
+ */
+export function createService(merchants: Merchant[], { settings = {} }: Hooks, origin: Origin): Ask {
+  const routes = Object.entries(operations(origin, merchants)).map(([path, methods]) => {
     return { pattern: new RegExp(`^${path.replace(":id", "(?<id>[^/]+)")}$`), methods };
   });
   const isSandbox = settings.sandbox !== false;

@@ -1,5 +1,6 @@
 // Signs webhooks, delivers them and retries them.
 import { createHmac, randomBytes } from "node:crypto";
+import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
 import type { Clock, Task } from "./clock.ts";
 import type { Deliver, Message, Reply } from "./messages.ts";
@@ -16,6 +17,12 @@ const waits = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hou
 const timeout = 15 * second;
 
 export const iso = (time: number) => new Date(time).toISOString();
+
+export type Chaos = Schemas["Chaos"];
+const { properties: settings } = document.components.schemas.Chaos;
+export const noChaos = Object.fromEntries(Object.keys(settings).map((name) => [name, 0])) as unknown as Chaos;
+/** Returns true for this share of calls. */
+const strikes = (percent: number) => Math.random() * 100 < percent;
 
 type Previous = { secret: string; until: number };
 const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
@@ -84,7 +91,7 @@ export type Attempted = { status: Schemas["DeliveryStatus"]; waitMs?: number };
 
 /** What a delivery needs of its merchant. */
 type Sender = {
-  state: { clock: Clock };
+  state: { clock: Clock; chaos: Chaos; heldBack: Delivery | undefined };
   secrets: Secrets;
   hooks: { webhook?: (message: Message, deliver: Deliver) => Promise<Reply> };
   attempted(attempt: Attempt, next: Attempted, delivery: Delivery): Attempted;
@@ -119,6 +126,13 @@ export class Delivery {
     await this.#attempt(this.#clock.now());
   }
 
+  /** Attempts a delivery that was held back now. */
+  hurry(): void {
+    this.#merchant.state.heldBack = undefined;
+    this.#clock.cancel(this.#next);
+    if (this.shown.nextAttemptAt !== undefined) this.#schedule(this.#clock.now());
+  }
+
   #schedule(at: number): void {
     this.shown.nextAttemptAt = iso(at);
     this.#next = this.#clock.schedule(at, (due) => this.#attempt(due));
@@ -128,9 +142,16 @@ export class Delivery {
     this.#isBusy = true;
     delete this.shown.nextAttemptAt;
     const sent = Date.now();
+    const { state } = this.#merchant;
+    const isFirst = this.shown.attempts.length === 0;
     const attempt: Attempt = { number: this.shown.attempts.length + 1, at: iso(at), sentAt: iso(sent), latencyMs: 0 };
     let reply: Reply | undefined;
     try {
+      // While one delivery is held back, others overtake it.
+      if (isFirst && !state.heldBack && strikes(state.chaos.reorderedWebhooksPercent)) {
+        state.heldBack = this;
+        throw new Error("held back by chaos");
+      }
       reply = await this.#send(sent, at);
       attempt.httpStatus = reply.status;
       attempt.responseBody = reply.text;
@@ -163,7 +184,13 @@ export class Delivery {
   }
 
   #outcomeOf(reply: Reply | undefined): Attempted {
-    if (reply && isSuccess(reply)) return { status: "delivered" };
+    const { state } = this.#merchant;
+    if (reply && isSuccess(reply)) {
+      const wasDelivered = this.shown.attempts.some(({ error }) => error === undefined);
+      state.heldBack?.hurry();
+      if (wasDelivered || !strikes(state.chaos.repeatedWebhooksPercent)) return { status: "delivered" };
+      return { status: "pending", waitMs: 0 };
+    }
     if (reply?.status === 410) return { status: "ended" };
     const wait = waits[this.failures];
     if (wait === undefined) return { status: "exhausted" };

@@ -10,6 +10,7 @@ import { realRecipients } from "../run-options.ts";
 import {
   headerSecrets,
   hiddenIn,
+  newKeyField,
   phoneField,
   secretHeaders,
   secretsRemover,
@@ -101,6 +102,7 @@ export function createStandIns<Options extends SecretOptions>(
       return before + (isOwn ? number : derived(number, number.length - 3, digits) + number.slice(-3));
     });
     result = result.replaceAll(webhookSecret, secretFor);
+    result = result.replaceAll(newKeyField, (_, before: string, of: string) => before + keyFor(of));
     for (const [secret, other] of longestFirst) result = result.replaceAll(secret, other);
     return removeForms(result);
   }

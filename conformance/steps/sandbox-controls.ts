@@ -1,7 +1,7 @@
 // Uses the sandbox controls (D17, D18) for the checks that need them.
 import { given, type Context } from "../check.ts";
 import { forcedStart } from "../generate/countries.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { dataOf, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 
 /**
  * Returns a phone number that ends in `suffix`, and so forces an outcome (D17). A disbursement gets a similar number.
@@ -10,6 +10,24 @@ export const forcing = (suffix: string) => `${forcedStart}${suffix}`;
 
 /** The merchant whose key a request has. */
 export type Key = "own" | "second";
+
+/** Creates a merchant, which its check deletes. Throws `Prerequisite` if the target does not. */
+export async function newMerchant(context: Context, name: string) {
+  const response = await control(context, "merchants", { name });
+  const { id, apiKey, ...data } = dataOf(response);
+  const isMade = response.status === 200 && typeof id === "string" && typeof apiKey === "string";
+  given(isMade, "200 with id and apiKey for a new merchant", response);
+  return { id, key: { value: apiKey }, data, response };
+}
+
+/** Deletes a merchant. Returns the response, whatever it is. */
+export const deleteMerchant = (context: Context, id: string, key: TargetRequest["key"] = "own") =>
+  context.target.send({
+    method: "DELETE",
+    path: `/sandbox/merchants/${encodeURIComponent(id)}`,
+    effect: "moves-money",
+    key,
+  });
 
 /**
  * The time limit is long, because the target responds to an advance only after it has processed everything that fell
@@ -32,6 +50,15 @@ export async function advance(context: Context, seconds: number): Promise<Target
   const response = await moveClock(context, { seconds });
   given(response.status === 200, `200 for advancing the sandbox time by ${seconds} s`, response);
   return response;
+}
+
+/** Sets the chaos switch for the time of an action. Throws `Prerequisite` if the target refuses. */
+export async function withChaos(context: Context, settings: object, act: () => Promise<void>): Promise<void> {
+  const request = { method: "PUT", path: "/sandbox/chaos", effect: "moves-money" } as const;
+  const set = (json: object) => context.target.send({ ...request, json });
+  const response = await set(settings);
+  given(response.status === 200, "200 for setting the chaos switch", response);
+  await act().finally(() => set({}));
 }
 
 export const load = (context: Context, json: object) => control(context, "payments", json);

@@ -49,6 +49,12 @@ describe("the redactor", () => {
     expect(redactHeaders(headers, redact, ["x-debug"])).toEqual({ "x-debug": "[redacted]", "x-team": "[redacted]" });
   });
 
+  test("hides the key of a merchant that the target creates, also in later texts", () => {
+    const redact = redactorOf({});
+    expect(redact('{"apiKey": "key-of-a-new-merchant"}')).toBe('{"apiKey": "[redacted]"}');
+    expect(redact("x-api-key: key-of-a-new-merchant")).toBe("x-api-key: [redacted]");
+  });
+
   test("masks the numbers that reveal a person's number", () => {
     const redact = redactorOf({ recipient: "2250712345678" });
     expect(redact("2250712345678 2250712345123 2250267890123")).toBe("**********678 **********123 **********123");

@@ -28,6 +28,9 @@ export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*"
 
 export const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
+/** The key of a merchant that the target creates during the run. */
+export const newKeyField = /("apiKey"\s*:\s*")([^"\\]+)/g;
+
 /** The ways in which a URL and JSON write a secret. */
 const encodings: ((secret: string) => string)[] = [
   (secret) => secret,
@@ -67,14 +70,18 @@ export function secretsRemover(secrets: readonly string[]): (text: string) => st
 /**
  * Creates a function that redacts secrets wherever they occur, and masks the numbers in `phones`. In `phoneNumber` fields
  * it masks every number that the suite did not send, because the target may return the numbers of other people. Numbers
- * that the suite made up stay readable, because masking the number would change the request.
+ * that the suite made up stay readable, because masking the number would change the request. It hides the key of a new
+ * merchant from the text on that has it as `apiKey`.
  * @param secrets API keys, webhook secrets and values of `--header`
  * @param phones phone numbers of real people
  */
 export function createRedactor(secrets: readonly string[], phones: readonly string[]): Redact {
-  const removeSecrets = secretsRemover(secrets);
+  let removeSecrets = secretsRemover(secrets);
+  const known = new Set(secrets);
   const madeUp = new Set<string>();
   const redact = (text: string) => {
+    for (const [, , key = ""] of text.matchAll(newKeyField))
+      if (!known.has(key) && !isOrdinary(key)) removeSecrets = secretsRemover([...known.add(key)]);
     let result = text;
     for (const phone of phones) result = result.replaceAll(phone, maskPhone(phone));
     result = result.replaceAll(

@@ -34,26 +34,33 @@ function link(target: string, path: string): void {
 /**
  * Installs the package of a workspace.
  * @param extra other packages to link, for code in the project that imports them
+ * @param others workspaces whose packages are installed beside it
  */
-export async function installPacked(workspace: string, extra: readonly string[] = []) {
-  const tarball = await shared(workspace);
+export async function installPacked(workspace: string, extra: readonly string[] = [], others: readonly string[] = []) {
   // The path contains spaces on purpose, because the paths of some users do.
   const folder = mkdtempSync(join(tmpdir(), "an empty folder "));
   const modules = join(folder, "node_modules");
-  const manifest = readManifest(join(root, workspace));
-  const installed = join(modules, manifest.name);
-  mkdirSync(installed, { recursive: true });
-  execFileSync("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed]);
-  for (const name of [...Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }), ...extra]) {
-    // npm uses the workspace's own folder if another workspace needs a different version of the package.
-    const places = [join(root, workspace, "node_modules", name), join(root, "node_modules", name)];
-    const found = places.find((place) => existsSync(place));
-    if (!found) throw new Error(`${name} is not installed: run npm ci`);
-    link(found, join(modules, name));
-  }
   /** Returns the path of an installed command. */
   const bin = (command: string) => join(modules, ".bin", command);
-  for (const [command, file] of Object.entries(manifest.bin ?? {})) link(join(installed, file), bin(command));
+  const install = async (name: string) => {
+    const tarball = await shared(name);
+    const manifest = readManifest(join(root, name));
+    const installed = join(modules, manifest.name);
+    mkdirSync(installed, { recursive: true });
+    execFileSync("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed]);
+    for (const needed of [...Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }), ...extra]) {
+      if (existsSync(join(modules, needed))) continue;
+      // npm uses the workspace's own folder if another workspace needs a different version of the package.
+      const places = [join(root, name, "node_modules", needed), join(root, "node_modules", needed)];
+      const found = places.find((place) => existsSync(place));
+      if (!found) throw new Error(`${needed} is not installed: run npm ci`);
+      link(found, join(modules, needed));
+    }
+    for (const [command, file] of Object.entries(manifest.bin ?? {})) link(join(installed, file), bin(command));
+    return { tarball, installed, manifest };
+  };
+  const { tarball, installed, manifest } = await install(workspace);
+  for (const other of others) await install(other);
   const write = (name: string, content: string | object) =>
     writeFileSync(join(folder, name), typeof content === "string" ? content : JSON.stringify(content));
   write("package.json", { type: "module", private: true });

@@ -6,6 +6,7 @@ import type { Checkouts, Disbursements } from "../domain/payments.ts";
 import type { Random } from "../domain/ids.ts";
 import { LIMITS, TERMS, type Limits, type Terms, type Written } from "../domain/limits.ts";
 import type { Merchant } from "../domain/merchants.ts";
+import { CHAOS, type Chaos } from "../domain/outcomes.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Right, SignInContext } from "../domain/sign-in.ts";
 import type { Storage } from "../domain/storage.ts";
@@ -184,7 +185,7 @@ export const anAmount = (input: Input = {}) => {
 
 /** A field of several inputs, each with its rule. Their labels are the texts `AREA.NAME`. Undefined if all are empty. */
 function rulesField<All extends object>(
-  area: "limit" | "term",
+  area: "limit" | "term" | "chaos",
   rules: { readonly [Name in keyof All]-?: Written<NonNullable<All[Name]>> },
 ): Field<All | undefined> {
   const attributes = { maxlength: 4_000, autocomplete: "off" };
@@ -210,6 +211,8 @@ function rulesField<All extends object>(
 export const someLimits = rulesField<Limits>("limit", LIMITS);
 /** What was agreed with a merchant; for empty fields the server's settings apply. */
 export const someTerms = rulesField<Terms>("term", TERMS);
+/** What the chaos switch does; an empty field is 0. */
+export const someChaos = rulesField<Chaos>("chaos", CHAOS);
 
 /** Who acts on what. */
 export interface Doer<Of extends Merchant | undefined = Merchant> {

@@ -1,5 +1,5 @@
 import { actorName } from "../domain/audit.ts";
-import { outcomeFor } from "../domain/outcomes.ts";
+import { chaosOf, NO_CHAOS, outcomeFor } from "../domain/outcomes.ts";
 import { FAILURE_CODES, type FailureCode, type Payment } from "../domain/records.ts";
 import { timestamp } from "../domain/representation.ts";
 import { sandboxTime } from "../domain/time.ts";
@@ -11,6 +11,7 @@ import {
   choice,
   field,
   refused,
+  someChaos,
   typed,
   type ActionContext,
   type Doer,
@@ -147,6 +148,14 @@ export const sandboxActions = {
     },
     run: ({ context, actor, merchant }, { to }) => context.advanceClock(merchant.id, { to }, actor),
     leadsTo: "/m/:merchant/sandbox#clock",
+  }),
+  "sandbox.chaos": action({
+    at: "/m/:merchant/sandbox/chaos",
+    ...IN_SANDBOX,
+    input: { chaos: someChaos },
+    isFolded: true,
+    run: ({ context, actor, merchant }, { chaos }) =>
+      context.storage.setChaos(merchant.id, chaosOf({ ...NO_CHAOS, ...chaos }), actor),
   }),
   "sandbox.reset": action({
     at: "/m/:merchant/sandbox/reset",

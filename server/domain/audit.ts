@@ -107,8 +107,6 @@ const folded = (name: string) => name.normalize("NFKC").replace(IGNORED, "").toL
 export function checkedName(text: string): string {
   const name = text.trim();
   if (name !== "" && name.length <= LONGEST_NAME && !INVISIBLE.test(name)) return name;
-  throw new ServiceError(
-    "invalid_value",
-    `A name has 1 to ${LONGEST_NAME} characters, and no control or invisible characters.`,
-  );
+  const message = `A name has 1 to ${LONGEST_NAME} characters, and no control or invisible characters.`;
+  throw new ServiceError("invalid_value", message, { fields: [{ path: "name", code: "pattern", message }] });
 }

@@ -32,7 +32,7 @@ export const lastNumber = (attempts: readonly Pick<Attempt, "number">[]): number
 export const noDelivery = () => new ServiceError("not_found", "You have no delivery with this id.");
 
 /** A claimed delivery, with all that an attempt needs. */
-export interface ClaimedDelivery extends Claim, Omit<Event, "id">, Pick<Delivery, "url" | "step"> {
+export interface ClaimedDelivery extends Claim, Omit<Event, "id">, Pick<Delivery, "url" | "step" | "attempts"> {
   /** When the attempt fell due. */
   dueAt: number;
   merchant: Merchant;

@@ -29,13 +29,20 @@ export interface Merchant {
 export interface MerchantStore {
   /** Runs `work` while no other process is in this method, so that two first starts create one merchant. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
-  /** Stores a merchant, unless one with this id is stored. The ids of its customers are derived with a secret. */
+  /**
+   * Stores a merchant, unless one with this id is stored. The ids of its customers are derived with a secret.
+   * @param mostPerHour how many merchants all processes may store in an hour of real time; by default any number
+   * @throws ServiceError `rate_limited` if so many were stored; nothing was stored then
+   */
   insertMerchant(
     merchant: Pick<Merchant, "id" | "name" | "createdAt">,
     secrets: Record<"webhook" | "customers", string>,
     actor: Actor,
     firstKey?: ApiKey,
+    mostPerHour?: number,
   ): Promise<void>;
+  /** The id of the merchant whose key created this merchant. Undefined if a person did, or if there is no such merchant. */
+  findCreatorOf(merchantId: string): Promise<string | undefined>;
   renameMerchant(id: string, name: string, actor: Actor): Promise<void>;
   /**
    * Suspends or closes a merchant; with undefined, reopens it. Closing also revokes its keys, and ends the sessions and
@@ -103,14 +110,37 @@ export interface MerchantContext {
 /**
  * Creates a merchant with its own webhook secret.
  * @param firstKey a key that the merchant gets in the same transaction; by default it has no key
- * @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters
+ * @param mostPerHour see `insertMerchant`
+ * @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters; `rate_limited`
  */
-export async function createMerchant(context: MerchantContext, name: string, firstKey?: KeyChoices): Promise<Merchant> {
+export async function createMerchant(
+  context: MerchantContext,
+  name: string,
+  firstKey?: KeyChoices,
+  mostPerHour?: number,
+): Promise<Merchant> {
   const { storage, clock, ids, random, actor } = context;
   const merchant = { id: ids.merchant(), name: checkedName(name), createdAt: clock.now() };
   const secrets = { webhook: newSecret(random), customers: Buffer.from(random(32)).toString("hex") };
-  await storage.insertMerchant(merchant, secrets, actor, firstKey && newKey(context, merchant.id, firstKey));
+  const key = firstKey && newKey(context, merchant.id, firstKey);
+  await storage.insertMerchant(merchant, secrets, actor, key, mostPerHour);
   return { ...merchant, clockOffset: 0 };
+}
+
+/** How many merchants a sandbox creates in an hour for its merchants' tests. */
+const MOST_PER_HOUR = 1_000;
+
+/**
+ * Creates a merchant for the tests of another (D112). Its key is stored nowhere and cannot be read again.
+ * @throws ServiceError `invalid_value` for an invalid name; `merchant_suspended` if the creator is; `rate_limited`
+ */
+export async function createTestMerchant(context: MerchantContext, creator: Merchant, name = "Test merchant") {
+  const refusal = suspension(creator);
+  if (refusal) throw refusal;
+  const apiKey = context.ids.apiKey();
+  const merchant = await createMerchant(context, name, { text: apiKey }, MOST_PER_HOUR);
+  const { current: webhookSecret } = await context.storage.readSecrets(merchant.id);
+  return { id: merchant.id, name: merchant.name, apiKey, webhookSecret };
 }
 
 /** Refuses requests that would see what a reset has not deleted yet. */

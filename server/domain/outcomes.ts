@@ -1,4 +1,5 @@
 import type { components } from "../../generated/openapi.ts";
+import type { Written } from "./limits.ts";
 import { failureOf, type FailureCode, type FinalStatus, type Plan } from "./records.ts";
 
 /** The outcome of a disbursement, or of a payment on the checkout page, with a certain phone number. */
@@ -59,12 +60,22 @@ export const planOf = ({ status, failure, at }: ForcedOutcome, settleDelayMs: nu
 /** What the chaos switch of a merchant's sandbox does (D17). */
 export type Chaos = components["schemas"]["Chaos"];
 
-export const NO_CHAOS: Chaos = {
-  latencyMs: 0,
-  failedRequestsPercent: 0,
-  lostResponsesPercent: 0,
-  lostWebhooksPercent: 0,
+const upTo = (most: number): Written<number> => ({
+  example: "0",
+  read: (text) => (/^\d{1,5}$/.test(text) && Number(text) <= most ? Number(text) : undefined),
+  write: String,
+});
+
+/** Its settings as people write them, with the contract's largest values. */
+export const CHAOS: Readonly<Record<keyof Chaos, Written<number>>> = {
+  latencyMs: upTo(10_000),
+  failedRequestsPercent: upTo(100),
+  lostResponsesPercent: upTo(100),
+  lostWebhooksPercent: upTo(100),
+  repeatedWebhooksPercent: upTo(100),
+  reorderedWebhooksPercent: upTo(100),
 };
+export const NO_CHAOS = Object.fromEntries(Object.keys(CHAOS).map((name) => [name, 0])) as unknown as Chaos;
 
 /** Returns what is stored of the settings of a chaos switch: nothing if they disturb nothing. */
 export const chaosOf = (chaos: Chaos): Chaos | undefined =>

@@ -46,7 +46,7 @@ describe("a body", () => {
   const PLACES = [
     "reference merchantsReference country currency locale status outcome seconds to now createdAfter createdBefore",
     "limit cursor nextCursor statusCode error message code path id event type createdAt updatedAt nextAttemptAt number",
-    "at sentAt latencyMs httpStatus failedRequestsPercent lostResponsesPercent lostWebhooksPercent phoneNumber",
+    "at sentAt latencyMs httpStatus failedRequestsPercent lostResponsesPercent lostWebhooksPercent repeatedWebhooksPercent reorderedWebhooksPercent phoneNumber",
     "webhookURL redirectURL url data items fields customer attempts body unknown",
   ];
   test.each(PLACES)("hides a phone number in the fields %s, whatever its type", (fields) => {

@@ -43,6 +43,7 @@ const FIELDS = new Map<string, Show>([
   ...fieldsOf("statusCode error message code path id event type createdAt updatedAt nextAttemptAt", shownText),
   ...fieldsOf("number at sentAt latencyMs httpStatus", shownText),
   ...fieldsOf("failedRequestsPercent lostResponsesPercent lostWebhooksPercent", shownText),
+  ...fieldsOf("repeatedWebhooksPercent reorderedWebhooksPercent", shownText),
   ...fieldsOf("phoneNumber", shownPhone),
   ...fieldsOf("webhookURL redirectURL url", shownAddress),
   ...fieldsOf("data items fields customer failure attempts body", shownNested),

@@ -30,7 +30,7 @@ interface Operation extends InputDeclaration {
   operationId: OperationId;
 }
 /** The operations of a path, by method. */
-type Item = Partial<Record<"get" | "post" | "put", Operation>>;
+type Item = Partial<Record<"get" | "post" | "put" | "delete", Operation>>;
 
 /** True for the paths that only a sandbox serves (D18). */
 const isControl = (path: string): boolean => path.startsWith("/sandbox/");

@@ -4,12 +4,12 @@ import type { Config } from "../config.ts";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Delivery } from "../domain/deliveries.ts";
-import type { ServiceError } from "../domain/errors.ts";
+import { ServiceError } from "../domain/errors.ts";
 import type { Ids, Random } from "../domain/ids.ts";
 import { newSecret } from "../domain/keys.ts";
 import { readBalances, type StatementEntry } from "../domain/ledger.ts";
-import type { Merchant } from "../domain/merchants.ts";
 import type { LoadPayments } from "../domain/loading.ts";
+import { createTestMerchant, type Merchant } from "../domain/merchants.ts";
 import { chaosOf, NO_CHAOS } from "../domain/outcomes.ts";
 import { DEFAULT_LIMIT, type Page } from "../domain/pages.ts";
 import type { Checkouts, Disbursements } from "../domain/payments.ts";
@@ -111,7 +111,16 @@ export function createHandlers(context: HandlerContext): Handlers {
     readWebhookSecret: async ({ merchant }) => secretView(await storage.readSecrets(merchant.id)),
     rotateWebhookSecret: async ({ merchant, actor }) =>
       secretView(await storage.rotateSecret(merchant.id, newSecret(random), actor)),
-    readChaos: async ({ merchant }) => merchant.chaos ?? NO_CHAOS,
+    createMerchant: ({ merchant, actor, body }) => createTestMerchant({ ...context, actor }, merchant, body.name),
+    async deleteMerchant({ merchant, actor, path: { id } }) {
+      if ((await storage.findCreatorOf(id)) !== merchant.id)
+        throw new ServiceError("not_found", "You have created no merchant with this id.");
+      // First, so that nothing new is recorded behind the reset.
+      await storage.setMerchantState(id, "closed", actor);
+      await storage.reset(id, actor);
+      return { id };
+    },
+    readChaos: async ({ merchant }) => ({ ...NO_CHAOS, ...merchant.chaos }),
     async setBalance({ merchant, actor, body }) {
       await storage.setBalance(merchant.id, ids.record(clock.now()), body, actor);
       return balancesOf(merchant);

@@ -39,6 +39,10 @@ const REQUESTS: Record<string, () => Sent | Promise<Sent>> = {
     path: { reference: (await server.createCheckout()).body.data.reference },
     body: { outcome: "success" },
   }),
+  createMerchant: () => ({ body: {} }),
+  deleteMerchant: async () => ({
+    path: { id: (await server.request("POST", "/sandbox/merchants", { body: {} })).body.data.id },
+  }),
   rotateWebhookSecret: () => ({}),
 };
 

@@ -16,8 +16,9 @@ beforeEach(async () => {
 const get = async (path: string, key = server.key) => (await server.request("GET", path, { key })).body.data;
 const post = (path: string, body?: unknown) => server.request("POST", path, { body });
 const advance = (seconds: number) => post("/sandbox/clock/advance", { seconds });
-const payout = (changes: Parameters<TestServer["createPayout"]>[0] = {}) =>
-  server.createPayout({ webhookURL: receiver.url, ...changes });
+const payout = (...[changes, sent]: Parameters<TestServer["createPayout"]>) =>
+  server.createPayout({ webhookURL: receiver.url, ...changes }, sent);
+const EVERY_CHAOS = Object.fromEntries(Object.keys(NO_CHAOS).map((name) => [name, 100])) as Chaos;
 const number = (ending: string) => `2257038102${ending}`;
 const recorded = async () =>
   (await server.storage.listDisbursements({ merchantId: server.merchant.id, limit: 100 })).items;
@@ -31,7 +32,7 @@ test("outside the sandbox its paths return 404, with or without a key, and what 
       for (const key of [live.key, null])
         expect.soft((await live.request(method.toUpperCase(), path, { key })).status, path).toBe(404);
   }
-  const all = { latencyMs: 9_999, failedRequestsPercent: 100, lostResponsesPercent: 100, lostWebhooksPercent: 100 };
+  const all = { ...EVERY_CHAOS, latencyMs: 9_999 };
   await live.storage.setChaos(live.merchant.id, all, "command ada@host");
   const endings = Object.keys(FORCED_OUTCOMES);
   for (const ending of endings) {
@@ -119,6 +120,56 @@ test("a statement has every change of its merchant with the balance after it, as
   expect(await items("/v1/statements?to=2026-11-20T09:30:00.001Z")).toEqual(changes.slice(1));
   const { key } = await server.addMerchant("Other");
   for (const path of ["/v1/balances", "/v1/statements"]) expect(await items(path, key)).toEqual([]);
+});
+
+describe("merchants for tests (D112)", () => {
+  const create = (body: object = {}) => server.request("POST", "/sandbox/merchants", { body });
+  const remove = (id: string, key = server.key) => server.request("DELETE", `/sandbox/merchants/${id}`, { key });
+
+  test("are apart from their creator, which deletes them: the records go, and the key gets 401", async () => {
+    const { id, name, apiKey: key, webhookSecret, ...rest } = (await create({ name: "Kofi & Söhne 🧵" })).body.data;
+    expect([name, rest]).toEqual(["Kofi & Söhne 🧵", {}]);
+    expect(await get("/sandbox/webhook-secret", key)).toEqual({ secret: webhookSecret, previousSecrets: [] });
+    await payout();
+    await payout({ phoneNumber: number("001") }, { key });
+    expect([await get("/v1/disbursements"), await get("/sandbox/events")]).toMatchObject([
+      { items: [{}] },
+      { items: [] },
+    ]);
+    expect((await get("/sandbox/events", key)).items).toHaveLength(1);
+    const audit = await server.storage.listAudit({ limit: 9, merchantId: id });
+    const written = JSON.stringify([audit, await server.storage.listKeysOf(id), server.logged()]);
+    for (const secret of [key, webhookSecret]) expect(written).not.toContain(secret);
+    for (const [other, by] of [[id, key], [server.merchant.id]] as const)
+      expect(await remove(other, by)).toMatchObject({ status: 404, body: { code: "not_found" } });
+    for (let time = 0; time < 2; time += 1)
+      expect(await remove(id)).toMatchObject({ status: 200, body: { data: { id } } });
+    expect((await server.request("GET", "/sandbox/clock", { key })).status).toBe(401);
+    expect((await server.storage.listDisbursements({ merchantId: id, limit: 9 })).items).toEqual([]);
+    expect((await server.storage.findMerchant(id))!.state).toBe("closed");
+    expect((await get("/v1/disbursements")).items).toHaveLength(1);
+  });
+
+  test.each(["", " ", "a\u200bb", "x".repeat(101)])("refuse the name %j with 422, and name the field", async (name) => {
+    expect(await create({ name })).toMatchObject({ status: 422, body: { fields: [{ path: "name" }] } });
+  });
+
+  test("are not created by a suspended merchant", async () => {
+    await server.storage.setMerchantState(server.merchant.id, "suspended", "command ada@host");
+    expect(await create()).toMatchObject({ status: 403, body: { code: "merchant_suspended" } });
+  });
+
+  test("are at most 1,000 an hour, then 429 says when the next can be created", async () => {
+    server.clock.advance(3_600_000);
+    for (let made = 0; made < 1_000; made += 1) {
+      if (made === 1) server.clock.advance(600_000);
+      expect((await create()).status).toBe(200);
+    }
+    const { status, headers } = await create();
+    expect([status, headers["retry-after"]]).toEqual([429, "3000"]);
+    server.clock.advance(3_000_000);
+    expect([(await create()).status, (await create()).status]).toEqual([200, 429]);
+  });
 });
 
 describe("payments of the past (D112)", () => {
@@ -225,9 +276,8 @@ describe("the chaos switch (D17)", () => {
   test("loses the next response of one operation of one merchant, once", async () => {
     const { key } = await server.addMerchant("Other");
     server.service.loseNext(server.merchant.id, "createDisbursement");
-    expect((await server.createPayout({}, { key })).status).toBe(200);
-    expect((await server.createCheckout()).status).toBe(200);
-    expect((await server.createPayout({ amount: 0 })).status).toBe(422);
+    const others = [server.createPayout({}, { key }), server.createCheckout(), server.createPayout({ amount: 0 })];
+    expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200, 422]);
     const lost = aPayout();
     await expect(server.createPayout(lost)).rejects.toThrow("socket hang up");
     expect((await server.createPayout(lost)).status).toBe(409);
@@ -262,6 +312,53 @@ describe("the chaos switch (D17)", () => {
     await server.pass(6_000);
     expect(await delivery()).toMatchObject({ status: "delivered", attempts: [{ number: 1 }, { httpStatus: 204 }] });
     expect(receiver.received).toHaveLength(1);
+  });
+
+  const sent = () => receiver.received.map(({ headers }) => headers["webhook-id"]);
+  const ids = async () => (await get("/sandbox/events")).items.map(({ id }: { id: string }) => id).toReversed();
+  async function finalPayout() {
+    await payout({ phoneNumber: number("001") });
+    await server.pass(0);
+  }
+
+  async function arrived(count: number) {
+    await receiver.until(count);
+    await server.service.deliveries.idle();
+  }
+
+  test("repeats webhooks: each is delivered once more, at once, with the same webhook-id", async () => {
+    await set({ repeatedWebhooksPercent: 100 });
+    await finalPayout();
+    await arrived(2);
+    const [id] = await ids();
+    expect(sent()).toEqual([id, id]);
+    const [delivery] = (await get("/sandbox/deliveries")).items;
+    expect(delivery).toMatchObject({ status: "delivered", attempts: [{ httpStatus: 204 }, { httpStatus: 204 }] });
+    // A replay is a repetition already.
+    await post(`/sandbox/deliveries/${id}/replay`);
+    expect(sent()).toHaveLength(3);
+  });
+
+  test("reorders webhooks: a later one overtakes, and the one that was held back follows it", async () => {
+    await set({ reorderedWebhooksPercent: 100 });
+    await finalPayout();
+    expect(sent()).toEqual([]);
+    const [delivery] = (await get("/sandbox/deliveries")).items;
+    const attempts = [{ error: "Held back by the chaos switch.", latencyMs: 0 }];
+    expect(delivery).toMatchObject({ status: "pending", attempts, nextAttemptAt: expect.any(String) });
+    await finalPayout();
+    await arrived(2);
+    await finalPayout();
+    await finalPayout();
+    await arrived(4);
+    const [a, b, c, d] = await ids();
+    expect(sent()).toEqual([b, a, d, c]);
+    // Without a later one it is sent when its next attempt is due.
+    await finalPayout();
+    await server.pass(6_000);
+    await arrived(5);
+    const { items } = await get("/sandbox/deliveries");
+    expect(items.map(({ status }: { status: string }) => status)).toEqual(Array(5).fill("delivered"));
   });
 
   test("strikes a share of requests and spares others", async () => {

@@ -19,8 +19,9 @@ const OPTIONAL = ["collect", "receive", "list", "check", "close"];
  * wherever the module's file is.
  */
 const PACKAGE = "@disbursement-checkout/server/rail";
-// A module need not have the server's package beside it, for example when it is mounted into a container.
-nodeModule.registerHooks({
+// A module need not have the server's package beside it, for example when it is mounted into a container. Node before
+// 22.15 has no such hooks.
+nodeModule.registerHooks?.({
   resolve: (specifier, context, next) =>
     specifier === PACKAGE
       ? { url: new URL(`module${extname(import.meta.url)}`, import.meta.url).href, shortCircuit: true }

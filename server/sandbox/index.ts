@@ -56,8 +56,11 @@ export interface Sandbox {
     status: "success" | "failed" | "cancelled",
     options?: { failure?: FailureCode },
   ): Promise<Disbursement | Checkout>;
-  /** Loses the response to the merchant's next create, as a network does: the record exists, the connection is closed. */
-  lose(response: "create"): Promise<void>;
+  /**
+   * Loses the response to the merchant's next payout or checkout, as a network does: the record exists, and the connection
+   * is closed.
+   */
+  lose(response: "create" | "createCheckout"): Promise<void>;
   /** The merchant's payouts, in the order of their creation. */
   payouts(): Promise<Disbursement[]>;
   /**
@@ -76,8 +79,8 @@ export interface Sandbox {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A merchant, and its id. */
-type Identity = Pick<Sandbox, "baseUrl" | "apiKey" | "webhookSecret"> & { id: string };
+/** A merchant as the thread knows it. */
+export type Identity = Pick<Sandbox, "baseUrl" | "apiKey" | "webhookSecret"> & { id: string };
 /** What the thread reports about a call: the JSON of its result, or the text of its error. */
 type Outcome = { value: string } | { error: string };
 

@@ -1,54 +1,60 @@
 // What a test can ask of its sandbox, as requests of the contract: the same can be done by HTTP from any language.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { components } from "../../generated/openapi.ts";
-import { createRemote } from "../commands/remote.ts";
+import { createRemote, type RemoteError } from "../commands/remote.ts";
 import { EVENT_TYPES } from "../domain/events.ts";
+import type { Service } from "../service.ts";
 import { webhookHeaders } from "../webhooks/send.ts";
-import type { Duration } from "./index.ts";
+import type { Duration, Identity } from "./index.ts";
 
 type Schemas = components["schemas"];
 type Event = Schemas["SandboxEvent"];
 type Payment = Schemas["Disbursement"] | Schemas["Checkout"];
 
-/** A merchant of the sandbox. */
-export interface Identity {
-  id: string;
-  baseUrl: string;
-  apiKey: string;
-  webhookSecret: string;
-}
-
-interface Awaited {
+interface WebhookChoices {
   timeout?: number;
   to?: string;
   /** The test's time, in milliseconds since 1970. */
   now: number;
 }
 
+const CREATES: Readonly<Record<string, string>> = { create: "createDisbursement", createCheckout: "createCheckout" };
 const SECONDS: Readonly<Record<string, number>> = { days: 86_400, hours: 3_600, minutes: 60, seconds: 1 };
-/** How often to look for an event. */
 const LOOK_EVERY_MS = 10;
+/** How often a read that the merchant's chaos switch has spoiled is repeated. */
+const REPEATS = 50;
 /** Test runners end a test after five seconds, and would not say what it waited for. */
 const TIMEOUT_MS = 2_000;
 
-const KINDS = ["disbursements", "checkouts"] as const;
-
-/** @param loseCreate loses the response to the merchant's next create */
-export function createOperations(merchant: Identity, loseCreate: (merchantId: string) => void) {
+export function createOperations(merchant: Identity, loseNext: Service["loseNext"]) {
   const { id, baseUrl, apiKey, webhookSecret } = merchant;
   const { send } = createRemote({ baseUrl }, { API_KEY: apiKey });
   const seen = new Set<string>();
   /** What `webhook` has not returned, oldest first. */
   const unread: Event[] = [];
 
+  /** Reads. What the merchant's chaos switch does is for the program under test. */
+  async function read<Data>(path: string, repeats = REPEATS): Promise<Data> {
+    try {
+      return await send("GET", path);
+    } catch (error) {
+      const { status = 500 } = error as RemoteError;
+      if (status < 500 || repeats === 0) throw error;
+      return read(path, repeats - 1);
+    }
+  }
+
   /** Reads a list, newest first. @param enough ends the list early */
   async function list<Item>(path: string, enough: (item: Item) => boolean = () => false): Promise<Item[]> {
     const items: Item[] = [];
-    for (let cursor: string | undefined = ""; cursor !== undefined && !items.some(enough);) {
-      const query: string = `${path.includes("?") ? "&" : "?"}limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
-      const page: { items: Item[]; nextCursor?: string } = await send("GET", path + query);
+    const query = new URLSearchParams({ limit: "100" });
+    for (let isLast = false; !isLast && !items.some(enough);) {
+      const page = await read<{ items: Item[]; nextCursor?: string }>(
+        `${path}${path.includes("?") ? "&" : "?"}${query}`,
+      );
       items.push(...page.items);
-      cursor = page.nextCursor;
+      isLast = page.nextCursor === undefined;
+      query.set("cursor", page.nextCursor ?? "");
     }
     return items;
   }
@@ -62,22 +68,22 @@ export function createOperations(merchant: Identity, loseCreate: (merchantId: st
   }
 
   async function whyNone(type: string, timeout: number): Promise<string> {
-    const isOfCheckout = type.startsWith("checkout.");
-    const kind = isOfCheckout ? "checkout" : "payout";
-    const pending = await list<Payment>(`/v1/${isOfCheckout ? "checkouts" : "disbursements"}?status=pending`);
+    const [kind, path, period] = type.startsWith("checkout.")
+      ? ["checkout", "checkouts", "minutes: 30"]
+      : ["payout", "disbursements", "days: 1"];
+    const pending = (await list<Payment>(`/v1/${path}?status=pending`)).map((record) => record.merchantsReference);
     if (pending.length === 0) return `No ${type} within ${timeout} ms, and no ${kind} is pending.`;
-    const names = pending.slice(0, 5).map(({ merchantsReference }) => merchantsReference);
     return (
-      `No ${type} within ${timeout} ms. Pending: ${names.join(", ")}${pending.length > names.length ? ", …" : ""}. ` +
-      `A ${kind} stays pending until finish(reference, status), or advance({ ${isOfCheckout ? "minutes: 30" : "days: 1"} }).`
+      `No ${type} within ${timeout} ms. Pending: ${pending.slice(0, 5).join(", ")}${pending.length > 5 ? ", …" : ""}. ` +
+      `A ${kind} stays pending until finish(reference, status), or advance({ ${period} }).`
     );
   }
 
   return {
-    merchant: async (name?: string): Promise<Identity> => ({
-      baseUrl,
-      ...(await send<Omit<Identity, "baseUrl">>("POST", "/sandbox/merchants", { name })),
-    }),
+    async merchant(name?: string): Promise<Identity> {
+      const made = await send<Schemas["MerchantCreated"]>("POST", "/sandbox/merchants", { name });
+      return { id: made.id, baseUrl, apiKey: made.apiKey, webhookSecret: made.webhookSecret };
+    },
     removeMerchant: (other: string) => send("DELETE", `/sandbox/merchants/${other}`),
     async advance(duration: Duration) {
       const parts = Object.entries(duration) as [string, number][];
@@ -89,23 +95,26 @@ export function createOperations(merchant: Identity, loseCreate: (merchantId: st
     },
     async finish(reference: string, status: string, { failure }: { failure?: string } = {}) {
       const query = `merchantsReference=${encodeURIComponent(reference)}`;
-      const found = await Promise.all(KINDS.map((kind) => list<Payment>(`/v1/${kind}?${query}`)));
+      const found = await Promise.all(
+        ["disbursements", "checkouts"].map((kind) => list<Payment>(`/v1/${kind}?${query}`)),
+      );
       const records = found.flat();
       if (records.length > 1)
         throw new Error(`A payout and a checkout have the reference ${reference}. Give the service's reference.`);
       const service = records[0]?.reference ?? reference;
-      if (!/^(DSB|CHK)/.test(service)) throw new Error(`No payout or checkout has the reference ${reference}.`);
-      const kind = KINDS[service.startsWith("DSB") ? 0 : 1];
-      if (failure !== undefined && kind === "checkouts") throw new Error("failure is for payouts, not for checkouts.");
-      const body = kind === "checkouts" ? { outcome: status } : { status, failure };
-      return send<Payment>("POST", `/sandbox/${kind}/${encodeURIComponent(service)}/finish`, body);
+      const path = `${encodeURIComponent(service)}/finish`;
+      if (service.startsWith("DSB")) return send("POST", `/sandbox/disbursements/${path}`, { status, failure });
+      if (!service.startsWith("CHK")) throw new Error(`No payout or checkout has the reference ${reference}.`);
+      if (failure !== undefined) throw new Error("failure is for payouts, not for checkouts.");
+      return send("POST", `/sandbox/checkouts/${path}`, { outcome: status });
     },
     async lose(response: string) {
-      if (response !== "create") throw new Error(`lose takes "create", not ${response}.`);
-      loseCreate(id);
+      const operationId = CREATES[response];
+      if (!operationId) throw new Error(`lose takes ${Object.keys(CREATES).join(" or ")}, not ${response}.`);
+      loseNext(id, operationId);
     },
     payouts: async () => (await list<Schemas["Disbursement"]>("/v1/disbursements")).toReversed(),
-    async webhook(type: string, { timeout = TIMEOUT_MS, to, now }: Awaited) {
+    async webhook(type: string, { timeout = TIMEOUT_MS, to, now }: WebhookChoices) {
       if (!(EVENT_TYPES as readonly string[]).includes(type))
         throw new Error(`There is no event ${type}. There are ${EVENT_TYPES.join(", ")}.`);
       const end = performance.now() + timeout;

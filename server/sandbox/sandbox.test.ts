@@ -2,16 +2,22 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { createClient } from "../../client/index.ts";
 import { verifyWebhook } from "../../client/webhooks/webhooks.ts";
 import { aPayout } from "../testing/http.ts";
 import { startReceiver } from "../testing/receiver.ts";
 import { startSandbox, type Sandbox } from "./index.ts";
 
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox();
+});
+afterAll(() => sandbox.stop());
+
 let merchant: Sandbox;
 beforeEach(async () => {
-  merchant = await startSandbox();
+  merchant = await sandbox.merchant();
 });
 afterEach(() => merchant.stop());
 
@@ -44,6 +50,19 @@ test("keeps a payout pending until its test moves the time or ends it", async ()
   await merchant.advance({ seconds: 1 });
   expect((await waiting).event.data).toMatchObject({ merchantsReference: "by-time", status: "success" });
   await expect(merchant.webhook("disbursement.completed", { timeout: 0 })).rejects.toThrow("no payout is pending");
+});
+
+test("loses one response, and the payout exists", async () => {
+  await merchant.lose("create");
+  const { baseUrl, apiKey } = merchant;
+  const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+  const create = (reference: string) =>
+    fetch(`${baseUrl}/v1/disbursements`, { method: "POST", headers, body: JSON.stringify(aPayout({ reference })) });
+  expect((await fetch(`${baseUrl}/v1/disbursements`, { headers })).status).toBe(200);
+  await expect(create("lost")).rejects.toThrow("fetch failed");
+  expect((await create("lost")).status).toBe(409);
+  expect((await create("found")).status).toBe(200);
+  expect((await merchant.payouts()).map((payout) => payout.merchantsReference)).toEqual(["lost", "found"]);
 });
 
 test("returns each event once, in order, and sends it to an address", async () => {
@@ -90,12 +109,28 @@ test("finishes payouts and checkouts by either reference", async () => {
   await expect(merchant.finish("DSB-mine", "success")).rejects.toThrow("already ended");
 });
 
+test("shares nothing between merchants and sandboxes", async () => {
+  await using other = await startSandbox();
+  const second = await merchant.merchant("Kofi Goods");
+  expect(new Set([merchant, second, other].map(({ apiKey }) => apiKey)).size).toBe(3);
+  await pay("a");
+  await pay("b", second);
+  await merchant.advance({ days: 1 });
+  expect(await Promise.all([merchant, second, other].map(async (each) => (await each.payouts()).length))).toEqual([
+    1, 1, 0,
+  ]);
+  expect(await second.payouts()).toMatchObject([{ status: "pending", merchant: { name: "Kofi Goods" } }]);
+  await second.stop();
+  await second.stop();
+  await expect(second.payouts()).rejects.toThrow(/key/);
+});
+
 test("says what is wrong with a call", async () => {
   const call = merchant as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
   await expect(call.webhook!("disbursment.failed")).rejects.toThrow("no event disbursment.failed. There are disb");
   await expect(call.advance!({ weeks: 1 })).rejects.toThrow("advance takes days, hours, minutes, seconds, not weeks.");
   await expect(call.advance!({ days: "one" })).rejects.toThrow("seconds");
-  await expect(call.lose!("webhook")).rejects.toThrow('lose takes "create", not webhook.');
+  await expect(call.lose!("webhook")).rejects.toThrow("lose takes create or createCheckout, not webhook.");
   await expect(merchant.finish("unknown", "success")).rejects.toThrow(
     "No payout or checkout has the reference unknown.",
   );

@@ -1,8 +1,8 @@
 // The thread of a sandbox: runs the server, and does what the test asks.
 import { enableCompileCache } from "node:module";
 import { parentPort } from "node:worker_threads";
-import type { SandboxOptions } from "./index.ts";
-import type { Identity, Operations } from "./operations.ts";
+import type { Identity, SandboxOptions } from "./index.ts";
+import type { Operations } from "./operations.ts";
 
 type Call =
   | { method: "start"; args: [SandboxOptions] }
@@ -24,7 +24,7 @@ async function start({ settleDelayMs = 86_400_000 }: SandboxOptions): Promise<Id
 }
 
 function operationsOf(merchant: Identity): Operations {
-  const known = merchants.get(merchant.id) ?? createOperations(merchant, server.loseCreate);
+  const known = merchants.get(merchant.id) ?? createOperations(merchant, server.loseNext);
   merchants.set(merchant.id, known);
   return known;
 }

@@ -74,6 +74,10 @@ export const actions = {
   "sandbox.advance": ["Move the sandbox’s clock", "Avancer l’horloge du bac à sable"],
   "sandbox.balance": ["Set a balance", "Fixer un solde"],
   "sandbox.chaos": ["Change the chaos switch", "Modifier les perturbations"],
+  "sandbox.chaos.hint": [
+    "For requests of programs and for webhooks, not for this dashboard. Zero everywhere switches chaos off.",
+    "Pour les requêtes des programmes et les webhooks, pas pour ce tableau de bord. Zéro partout arrête les perturbations.",
+  ],
   "sandbox.reset": ["Delete everything in the sandbox", "Tout supprimer dans le bac à sable"],
   "sandbox.reset.hint": [
     "Deletes all payments and webhooks of this merchant, sets its clock to real time and switches chaos off. Keys, the current secret and the audit trail stay.",
@@ -140,6 +144,8 @@ export const actions = {
   "chaos.failedRequestsPercent": ["Requests that get 500 (%)", "Requêtes qui reçoivent 500 (%)"],
   "chaos.lostResponsesPercent": ["Responses that are lost (%)", "Réponses perdues (%)"],
   "chaos.lostWebhooksPercent": ["Webhooks that are lost (%)", "Webhooks perdus (%)"],
+  "chaos.repeatedWebhooksPercent": ["Webhooks that are sent twice (%)", "Webhooks envoyés deux fois (%)"],
+  "chaos.reorderedWebhooksPercent": ["Webhooks that later ones overtake (%)", "Webhooks dépassés par les suivants (%)"],
   moveClockTo: ["Move the clock to {time} UTC?", "Avancer l’horloge au {time} UTC ?"],
   nameNewKey: ["Name of the new key", "Nom de la nouvelle clé"],
   whichProgramUses: ["Which program uses it", "Le programme qui l’utilise"],

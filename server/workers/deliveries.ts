@@ -7,12 +7,13 @@ import {
   type Delivery,
   type DeliveryQueue,
   type EventLog,
+  type NextStep,
 } from "../domain/deliveries.ts";
 import { InProgress, laneOf } from "../domain/in-progress.ts";
 import { signingAt } from "../domain/keys.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
-import { nextStep } from "../webhooks/schedule.ts";
+import { nextStep, verdictOf } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions, type Underway } from "./queue-worker.ts";
 
@@ -47,36 +48,48 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
 /**
  * Sends a webhook, records the result and schedules the next attempt (D13). Records nothing if this server ended the
  * attempt, and the receiver did not fail.
- * @param recovered the lanes whose receivers work again, as the success of a retry showed, until one fails or none waits
+ * @param recovered the lanes whose waiting webhooks follow the next success, because the receiver works again, as the
+ *   success of a retry showed, or because chaos holds one back; until one fails or none waits
  */
 async function makeAttempt(
   { storage, clock, sender, chaos, chance, emit, stopping }: DeliveryOptions,
   entry: Underway<ClaimedDelivery>,
   recovered: Set<string>,
 ): Promise<void> {
-  const { id, body, merchant, secrets, url, step, dueAt } = entry.claim;
+  const { id, body, merchant, secrets, url, step, dueAt, attempts } = entry.claim;
   const lane = laneOf(entry.claim.lane);
   const now = clock.now();
   const at = happensAt(merchant, dueAt, now);
   const { current, previous } = signingAt(at, secrets);
   const message = { url, id, secrets: [current, ...previous.map(({ secret }) => secret)], body };
-  // What the chaos switch loses is not sent (D17).
-  const { retryAfter, ...result }: AttemptResult = chaos.strikes(merchant, "lostWebhooksPercent")
-    ? { sentAt: now, latencyMs: 0, error: "Lost by the chaos switch." }
-    : await sender.send(message, entry.ending);
+  // While one webhook of a lane is held back, others pass, so that they overtake it.
+  const isHeldBack =
+    attempts.length === 0 && !recovered.has(lane) && chaos.strikes(merchant, "reorderedWebhooksPercent");
+  if (isHeldBack) recovered.add(lane);
+  const isLost = !isHeldBack && chaos.strikes(merchant, "lostWebhooksPercent");
+  // What the chaos switch holds back or loses is not sent (D17).
+  const { retryAfter, ...result }: AttemptResult =
+    isHeldBack || isLost
+      ? { sentAt: now, latencyMs: 0, error: `${isLost ? "Lost" : "Held back"} by the chaos switch.` }
+      : await sender.send(message, entry.ending);
   const { httpStatus, latencyMs } = result;
   if ((stopping.aborted || entry.hasLapsed) && httpStatus === undefined) return;
-  const next = nextStep(step + 1, at, { ...result, retryAfter }, chance);
-  const isBack = next.status === "delivered" && (step > 0 || recovered.has(lane));
-  const retries = isBack ? READY_WITH_SUCCESS : 0;
+  const outcome = nextStep(step + 1, at, { ...result, retryAfter }, chance);
+  const isDelivered = outcome.status === "delivered";
+  const isRepeated =
+    isDelivered &&
+    !attempts.some((attempt) => verdictOf(attempt.httpStatus) === "delivered") &&
+    chaos.strikes(merchant, "repeatedWebhooksPercent");
+  const next: NextStep = isRepeated ? { status: "pending", step: 0, nextAttemptAt: at + latencyMs } : outcome;
+  const retries = isDelivered && (step > 0 || recovered.has(lane)) ? READY_WITH_SUCCESS : 0;
   // The delivery may have been claimed again meanwhile. Nothing is recorded if the claim has ended.
   const { isValid, hasMadeReady } = await storage.recordAttempt(entry.claim, { at, ...result }, next, retries);
-  if (hasMadeReady) recovered.add(lane);
+  if (hasMadeReady || isHeldBack) recovered.add(lane);
   else recovered.delete(lane);
   emit("attempt", {
     eventId: id,
     merchantId: merchant.id,
-    status: next.status,
+    status: outcome.status,
     durationMs: latencyMs,
     delayMs: at - dueAt,
     counted: isValid,

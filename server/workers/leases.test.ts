@@ -19,6 +19,7 @@ const claim = {
   merchant: { id: "m", clockOffset: 0 },
   token: 1,
   step: 0,
+  attempts: [],
 } as unknown as ClaimedDelivery;
 
 let clock: FakeClock;

@@ -2,21 +2,24 @@
 // may lack an operation, which is then a 404, but an operation must not fail in another way.
 import { judges, type Check, type Context, Prerequisite } from "../../check.ts";
 import { type Control, hasControl } from "../../run-options.ts";
-import { expectData, expectFields, expectStatus, same } from "../../steps/expect.ts";
-import { mailbox, webhooks } from "../../steps/notifications.ts";
+import { expectData, expectFields, expectHidden, expectStatus, same } from "../../steps/expect.ts";
+import { idOf, mailbox, webhooks } from "../../steps/notifications.ts";
 import { wrongKey } from "../../steps/probes.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
-import { cursorOf, dataOf, listed } from "../../steps/responses.ts";
+import { cursorOf, dataOf, isPage, listed } from "../../steps/responses.ts";
 import { get, startCheckout, verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
 import { paid, verified, started } from "../../steps/records.ts";
 import {
   advance,
+  deleteMerchant,
   finishCheckout,
   finishPayout,
   forcing,
   load,
   moveClock,
+  newMerchant,
   rotateSecond,
+  withChaos,
   type Key,
 } from "../../steps/sandbox-controls.ts";
 import type { TargetResponse } from "../../target/exchange.ts";
@@ -36,6 +39,8 @@ const operations: [control: Control, method: string, path: string][] = [
   ["secret", "GET", "/sandbox/webhook-secret"],
   ["rotate", "POST", "/sandbox/webhook-secret/rotate"],
   ["chaos", "GET", "/sandbox/chaos"],
+  ["merchants", "POST", "/sandbox/merchants"],
+  ["merchants", "DELETE", "/sandbox/merchants/unknown"],
 ];
 
 const invalidAdvances: [advance: Record<string, unknown>, status: number, fields: string[]][] = [
@@ -66,6 +71,11 @@ const afterMoveMs = 500;
 
 /** What checks need that finish payouts. */
 const finishing = ["finish-payout", "forced-outcomes"] as const;
+
+/** What checks need that set the chaos switch and receive webhooks. */
+const disturbing = [...webhooks, "clock", "chaos"] as const;
+/** More than the processes of a service: each may hold one webhook back before another overtakes it. */
+const mostHeldBack = 5;
 
 /** Returns payments of the past by their status, and the times of `days` ago. */
 async function pastOf(context: Context) {
@@ -263,6 +273,31 @@ export const checks: readonly Check[] = [
     const response = await verifyCheckout(context, reference);
     same(context, id, "status afterwards:", dataOf(response)["status"], "pending", response);
   }),
+
+  judges("sandbox.repeats", { pays: 1, needs: disturbing }, (context, id) =>
+    withChaos(context, { repeatedWebhooksPercent: 100 }, async () => {
+      const { box, id: first } = await delivered(context, respondWith(204));
+      await advance(context, 60);
+      same(context, id, "webhook-ids:", box.received.map(idOf), [first, first]);
+    }),
+  ),
+  judges("sandbox.reorders", { pays: mostHeldBack, needs: disturbing }, (context, id) =>
+    withChaos(context, { reorderedWebhooksPercent: 100 }, async () => {
+      const box = mailbox(context, respondWith(204));
+      const sent: string[] = [];
+      const received = () =>
+        box.received.map(({ json }) => (json as { data?: { reference?: string } }).data?.reference);
+      const inOrder = () => sent.filter((reference) => received().includes(reference));
+      while (sent.length < mostHeldBack && equal(received(), inOrder())) {
+        sent.push((await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url })).reference);
+        // What is not held back arrives now, so that nothing else can change the order.
+        await advance(context, 0);
+      }
+      await advance(context, 60);
+      same(context, id, "payouts with a webhook:", inOrder(), sent);
+      context.judge(id, !equal(received(), sent), "an order that differs", `webhooks of ${received().join(", ")}`);
+    }),
+  ),
   judges("sandbox.finish-payout", { pays: 3, needs: [...finishing, "events"] }, async (context, id) => {
     for (const [status, failure, event] of [
       ["success", undefined, "disbursement.completed"],
@@ -344,4 +379,42 @@ export const checks: readonly Check[] = [
     const { data, response } = await verified(context, reference);
     same(context, id, "status afterwards:", data.status, "pending", response);
   }),
+  judges(
+    ["sandbox.merchants", "sandbox.merchants-own", "sandbox.merchants-delete"],
+    { pays: 2, needs: ["merchants"], leaves: "A merchant that the run has created stays, closed and without records." },
+    async (context, id) => {
+      const name = "Kofi & Söhne";
+      const made = await newMerchant(context, name);
+      const { key } = made;
+      same(context, id, "name of the new merchant:", made.data["name"], name, made.response);
+      if (hasControl(context.options, "secret")) {
+        const secret = await get(context, "/sandbox/webhook-secret", { key });
+        same(context, id, "its webhook secret:", dataOf(secret)["secret"], made.data["webhookSecret"], secret);
+      }
+      const [own, other] = [await paid(context), await paid(context, {}, { key })];
+      const record = await verifyDisbursement(context, other.reference, { key });
+      same(context, id, "merchant of its payout:", dataOf(record)["merchant"], { name }, record);
+      for (const [of, with_] of [
+        [own, key],
+        [other, "own"],
+      ] as const) {
+        const request = { method: "GET", path: `/v1/disbursements/${of.reference}`, key: with_ };
+        const hidden = { secrets: [textOf(of.body["reference"])], status: 404, whom: "of the other merchant" };
+        await expectHidden(context, "sandbox.merchants-own", request, hidden);
+        const list = await get(context, "/v1/disbursements?limit=100", { key: with_ });
+        const isListed = listed(list).some(({ reference }) => reference === of.reference);
+        const expected = "a list without the other merchant's payout";
+        context.judge("sandbox.merchants-own", isPage(list) && !isListed, expected, list);
+      }
+      const expectDeletion = async (by: typeof key | "own", status: number, when: string) => {
+        const response = await deleteMerchant(context, made.id, by);
+        expectStatus(context, "sandbox.merchants-delete", response, status, `for deleting a merchant ${when}`);
+      };
+      await expectDeletion(key, 404, "that another merchant created");
+      await expectDeletion("own", 200, "that this merchant created");
+      const after = await verifyDisbursement(context, other.reference, { key });
+      expectStatus(context, "sandbox.merchants-delete", after, 401, "for the key of a deleted merchant");
+      await expectDeletion("own", 200, "once more");
+    },
+  ),
 ];

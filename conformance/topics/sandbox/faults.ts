@@ -2,9 +2,20 @@
 
 import { also, forEach, type Faults } from "../../broken/fault.ts";
 import { data, handles, ignoresQuery, items, opens, refuses, requests, responses } from "../../broken/changes.ts";
-import { hasNoKey, isOf, isOfSecond, keyOf, sent, withFields, withKey, type Fields } from "../../broken/calls.ts";
+import {
+  hasNoKey,
+  isOf,
+  isOfSecond,
+  keyOf,
+  lastPart,
+  sent,
+  withFields,
+  withKey,
+  type Fields,
+} from "../../broken/calls.ts";
 import { untilAdvance } from "../../broken/memory.ts";
-import { isAccepted, refusal, success, withStatus } from "../../broken/replies.ts";
+import { dataOf, isAccepted, refusal, success, withStatus } from "../../broken/replies.ts";
+import { changesOutcome } from "../../broken/webhooks.ts";
 
 const advance = "advanceClock";
 const finish = "finishDisbursement";
@@ -49,7 +60,15 @@ export const faults: Faults = {
     };
   },
   ...forEach(
-    ["readClock", "resetSandbox", "listEvents", "listDeliveries", "readWebhookSecret", "rotateWebhookSecret"],
+    [
+      "readClock",
+      "resetSandbox",
+      "listEvents",
+      "listDeliveries",
+      "readWebhookSecret",
+      "rotateWebhookSecret",
+      "createMerchant",
+    ],
     (operation) => [`sandbox.needs-key: The operation ${operation} needs no key.`, opens(operation, hasNoKey)],
   ),
   "sandbox.reads: Reading the webhook secret fails with 500.": responses("readWebhookSecret", () => refusal(500)),
@@ -105,6 +124,13 @@ export const faults: Faults = {
   "sandbox.load-refused: A load ignores what it cannot load.": responses(load, (reply) =>
     [409, 422].includes(reply.status) ? success({ disbursements: 0, checkouts: 0 }) : reply,
   ),
+  ...forEach(["repeat", "reorder"], (does) => [
+    `sandbox.${does}s: The chaos switch does not ${does} webhooks.`,
+    requests("setChaos", (settings) => ({ ...settings, [`${does}edWebhooksPercent`]: 0 })),
+  ]),
+  "sandbox.reorders: A webhook that is overtaken is never sent.": changesOutcome((outcome, { httpStatus }) =>
+    httpStatus === undefined ? { status: "exhausted" } : outcome,
+  ),
   "sandbox.finish-payout: Finishing a payout always makes it succeed.": requests(finish, () => ({ status: "success" })),
   "sandbox.finish-payout: The failure of a payout is ignored.": requests(finish, ({ status }) => ({ status })),
   "sandbox.finish-payout: A final payout can be finished again.": responses(finish, (reply) =>
@@ -114,4 +140,26 @@ export const faults: Faults = {
   "sandbox.finish-payout: A payout that is finished has no event.": items("listEvents", (events) =>
     events.filter((event) => !JSON.stringify(event).includes('129"')),
   ),
+  "sandbox.merchants: The name of a new merchant is ignored.": requests("createMerchant", () => ({})),
+  "sandbox.merchants: A new merchant is shown another merchant's webhook secret.": opens(
+    "readWebhookSecret",
+    (call, world) => !isOfSecond(call, world),
+  ),
+  "sandbox.merchants-own: A merchant lists the payouts of a merchant that it created.": () => {
+    let key: string | undefined;
+    return handles(async (call, ask, world) => {
+      const reply = await ask(call);
+      if (reply && isOf(call, "createMerchant")) key = String(dataOf(reply)["apiKey"]);
+      const isList = isOf(call, "listDisbursements") && keyOf(call) === world.key;
+      return isList && key !== undefined ? ask(withKey(call, key)) : reply;
+    });
+  },
+  "sandbox.merchants-own: A new merchant lists the payouts of its creator.": opens(
+    "listDisbursements",
+    (call, world) => !isOfSecond(call, world),
+  ),
+  "sandbox.merchants-delete: The key of a deleted merchant stays valid.": handles(async (call, ask, world) =>
+    isOf(call, "deleteMerchant") && keyOf(call) === world.key ? success({ id: lastPart(call) }) : ask(call),
+  ),
+  "sandbox.merchants-delete: Any merchant can delete a merchant.": opens("deleteMerchant", (call) => !hasNoKey(call)),
 };

@@ -16,6 +16,7 @@ const sandbox = await filledDashboard({
   webhookURL: down.url,
 });
 for (let index = 0; index < 30; index++) await sandbox.server.createCheckout();
+const hanging = await sandbox.server.createPayout({ phoneNumber: "2250000000129" });
 const requestId = await vi.waitUntil(async () => {
   sandbox.server.clock.advance(500);
   const { items } = await sandbox.server.storage.listRequests({ merchantId: sandbox.id, limit: 1 });
@@ -44,6 +45,7 @@ const services: [string, typeof live, string[]][] = [
       `${area}/overview?of=checkouts`,
       `${area}/checkouts?search=nothing`,
       `${area}/disbursements/${waiting}`,
+      `${area}/disbursements/${hanging.body.data.reference}`,
       `${area}/webhooks?status=failed&type=disbursement.completed`,
       `${area}/requests?request=${requestId}`,
       `${area}/nothing`,

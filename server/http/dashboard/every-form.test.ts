@@ -88,6 +88,7 @@ const FORMS: Record<string, Form> = {
     409,
   ],
   [`${SANDBOX}/advance`]: [{ by: "", to: LATER }, { to: LATER }, "+2 hours"],
+  [`${SANDBOX}/chaos`]: [{ repeatedWebhooksPercent: "9" }, { repeatedWebhooksPercent: "9" }, "Chaos is on."],
   [`${SANDBOX}/reset`]: [{}, {}, "It is 2026-11-20 09:30:00"],
   [`${M}/team/end`]: [sessionOf("Kofi"), { name: "Kofi" }, undefined, 404],
   [`${M}/team/end-all`]: [{ name: "Barbara" }, { name: "Barbara", session: "all" }, "There is nothing here.", 404],

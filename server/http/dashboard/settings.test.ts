@@ -1,6 +1,7 @@
 // What operators and a merchant's people set up, and the audit trail in which it can be read.
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { ServiceError } from "../../domain/errors.ts";
+import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { done, not, openDashboard, says, trail } from "../../testing/dashboard.ts";
 import { signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { aPayout } from "../../testing/server.ts";
@@ -149,7 +150,7 @@ describe("in a sandbox", () => {
   });
 
   test("chaos does not act on the dashboard", async () => {
-    const chaos = { latencyMs: 50, failedRequestsPercent: 100, lostResponsesPercent: 0, lostWebhooksPercent: 0 };
+    const chaos = { ...NO_CHAOS, latencyMs: 50, failedRequestsPercent: 100 };
     await storage.setChaos(merchantId, chaos, "command ada@host");
     for (const name of ["disbursements", "settings"]) await says(visitor.get(`${own}/${name}`), 200, "Chaos is on.");
     await done(pay("2257038102473"));

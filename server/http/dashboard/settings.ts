@@ -1,6 +1,7 @@
 import { USUAL_STEP } from "../../actions/sandbox.ts";
 import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { limitTexts, termTexts } from "../../domain/limits.ts";
+import { chaosDetails } from "../../domain/outcomes.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { form, formCard } from "./forms.ts";
 import { bdi, code, column, markup, section, soft, under, type Column } from "./html.ts";
@@ -62,6 +63,7 @@ export const sandboxPage: Page = {
 <div class="columns">${!merchant.state && tests}</div>
 ${!merchant.state && formCard(view, "sandbox.load")}
 ${section("clock", t("clock"), [markup`<p>${t("timeOfMerchant", { time })}</p>`, clock], true)}
+${formCard(view, "sandbox.chaos", { values: chaosDetails(merchant.chaos) })}
 ${formCard(view, "sandbox.reset", { about: bdi(merchant.name) })}`;
   },
 };

@@ -34,7 +34,7 @@ const SELECT_RECEIVING = "SELECT * FROM merchants WHERE id = ANY(:merchants::tex
 const RESTART = `UPDATE events SET status = 'pending', step = 0, next_attempt_at = :now, ${READY}
   WHERE merchant_id = :merchant AND id = :id`;
 
-const deliveryOf = fields<Omit<ClaimedDelivery, "lane" | "merchant" | "secrets" | "dueAt">>(
+const deliveryOf = fields<Omit<ClaimedDelivery, "lane" | "merchant" | "secrets" | "dueAt" | "attempts">>(
   `${EVENT} url step claim_token:token`,
 );
 
@@ -59,6 +59,7 @@ function* claimDeliveries(
       lane: { merchantId, host: row.host },
       merchant,
       secrets,
+      attempts: JSON.parse(row.attempts),
       dueAt: sandboxTime(merchant, row.next_attempt_at as number),
     };
   });

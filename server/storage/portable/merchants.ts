@@ -1,4 +1,4 @@
-import type { Actor, NewEntry } from "../../domain/audit.ts";
+import { personOf, type Actor, type NewEntry } from "../../domain/audit.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { receiverOf } from "../../domain/events.ts";
 import { MOST_KEYS, rotated, signingAt, type ApiKey, type WebhookSecrets } from "../../domain/keys.ts";
@@ -16,6 +16,13 @@ import { endAccessTo, chainOf } from "./sign-in.ts";
 
 const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secrets, customer_secret)
   VALUES (:id, :name, :created, :webhook, :customers) ON CONFLICT (id) DO NOTHING`;
+const HOUR_MS = 3_600_000;
+/** Lets one process at a time count and insert. The number is arbitrary, and no other program uses it. */
+const IN_TURN = { sqlite: "SELECT 1 WHERE false", postgres: "SELECT pg_advisory_xact_lock(730582)" };
+const COUNT_NEW = `SELECT count(*) AS count, min(created_at) + ${HOUR_MS} - :now AS free_after FROM merchants
+  WHERE created_at > :now - ${HOUR_MS}`;
+const SELECT_CREATION = `SELECT actor FROM audit
+  WHERE merchant_id = :merchant AND action = 'merchant.create' AND actor LIKE 'key %'`;
 /** Every request looks its key up, so that a revocation or a move of the clock takes effect at once. */
 const OWNER = `SELECT m.*, k.id AS key_id, k.scopes FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
   WHERE k.hash = given.hash AND k.revoked_at IS NULL LIMIT 1`;
@@ -53,6 +60,18 @@ function* addKey(key: ApiKey, actor: Actor): Work<void> {
   yield* run(INSERT_KEY, { id, merchant: merchantId, hash: bytesOf(hash), hint, name, scopes, by, created, revoked });
   const details = { key: id, ...(name !== undefined && { name }), ...(scopes !== undefined && { scopes }) };
   yield* recordAction({ actor, action: "key.create", merchantId, details });
+}
+
+/** @throws ServiceError `rate_limited` if the last hour has brought so many merchants */
+function* requireTurn(mostPerHour: number): Work<void> {
+  yield* run(IN_TURN);
+  const [last] = (yield* run(COUNT_NEW)).rows;
+  if (last!.count < mostPerHour) return;
+  const retryAfterSeconds = Math.ceil(last!.free_after / 1_000);
+  const message =
+    `This sandbox creates at most ${mostPerHour} merchants an hour. Retry after the number of seconds in the Retry-After ` +
+    "header, or reset and use a merchant again: POST /sandbox/reset.";
+  throw new ServiceError("rate_limited", message, { retryAfterSeconds });
 }
 
 const TOO_MANY_KEYS =
@@ -102,8 +121,9 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
       const [row] = await read({ text: SELECT_MERCHANT, values: { merchant } });
       return row && toMerchant(row);
     },
-    insertMerchant: ({ id, name, createdAt }, { webhook, customers }, actor, firstKey) =>
+    insertMerchant: ({ id, name, createdAt }, { webhook, customers }, actor, firstKey, mostPerHour) =>
       write(function* () {
+        if (mostPerHour !== undefined) yield* requireTurn(mostPerHour);
         const values = {
           id,
           name,
@@ -115,6 +135,12 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
         yield* recordAction({ actor, action: "merchant.create", merchantId: id, details: { name } });
         if (firstKey) yield* addKey(firstKey, actor);
       }),
+    async findCreatorOf(merchant) {
+      const [created] = await read({ text: SELECT_CREATION, values: { merchant } });
+      if (!created) return undefined;
+      const [key] = await read({ text: SELECT_OWNER, values: { id: personOf(created.actor) } });
+      return key?.merchant_id;
+    },
     renameMerchant: changing("name", "orders", (to, { name: from }) => ({
       action: "merchant.rename",
       details: { from, to },

@@ -10,9 +10,10 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { backup as copyInto, DatabaseSync } from "node:sqlite";
+import sqlite, { DatabaseSync } from "node:sqlite";
 import type { AskedMode, Mode } from "../../domain/keys.ts";
 import { requireBackupOf, requireMode } from "../mode.ts";
 import { StorageError } from "../storage-error.ts";
@@ -57,9 +58,11 @@ function requireNew(file: string): void {
 
 /** If the first step of a copy meets a transaction, Node ends the copy with an error that has no code. */
 async function copyPages(db: DatabaseSync, file: string): Promise<void> {
+  // Node before 22.16 has no copy in steps. The event loop waits for this one.
+  if (!("backup" in sqlite)) return void db.prepare("VACUUM INTO ?").run(file);
   for (let tries = 1; ; tries += 1) {
     try {
-      await copyInto(db, file, { rate: PAGES });
+      await sqlite.backup(db, file, { rate: PAGES });
       return;
     } catch (error) {
       if ((error as { errcode?: number }).errcode !== 0 || tries === MOST_TRIES) throw error;
@@ -67,9 +70,14 @@ async function copyPages(db: DatabaseSync, file: string): Promise<void> {
   }
 }
 
-/** Makes the contents of a file, or the new name of a file in a folder, survive a power loss. */
+/**
+ * Makes the contents of a file, or the new name of a file in a folder, survive a power loss. Windows flushes only what
+ * is open for writing, and opens no folders.
+ */
 function flush(path: string): void {
-  const descriptor = openSync(path, "r");
+  const isWindows = process.platform === "win32";
+  if (isWindows && statSync(path).isDirectory()) return;
+  const descriptor = openSync(path, isWindows ? "r+" : "r");
   try {
     fsyncSync(descriptor);
   } finally {
@@ -111,16 +119,24 @@ export function restoreSqlite(path: string, backup: string, { replace, suffix, m
   const target = isMissing ? resolve(path) : realpathSync(path);
   const [copy, kept] = [`${target}.restoring`, `${target}.${suffix}`];
   // Keeps other programs out until the new file is in its place. No server can start on a damaged database.
-  const db = explained(path, () => ifSound(() => openDatabase(target)));
+  let db = explained(path, () => ifSound(() => openDatabase(target)));
+  const close = () => {
+    db?.close();
+    db = undefined;
+  };
+  /** Windows moves and removes no file that is open. */
+  const closeOnWindows = () => process.platform === "win32" && close();
   let isReplaced = false;
   try {
-    const found = db && ifSound(() => (schemaOf(db).version > 0 ? modeOf(db) : undefined));
+    const opened = db;
+    const found = opened && ifSound(() => (schemaOf(opened).version > 0 ? modeOf(opened) : undefined));
     const version = copyBackup(backup, copy, (stored) => {
       requireBackupOf(requireMode(found ?? stored, mode, {}), stored);
     });
     explained(path, () => {
       // Makes the old database a single complete file.
       ifSound(() => db?.exec("PRAGMA journal_mode = DELETE"));
+      closeOnWindows();
       if (!isMissing) linkSync(target, kept);
       // SQLite would apply a log that is left behind, of a damaged or missing file, to the new file.
       if (existsSync(`${target}-wal`)) renameSync(`${target}-wal`, `${kept}-wal`);
@@ -130,8 +146,9 @@ export function restoreSqlite(path: string, backup: string, { replace, suffix, m
     });
     return { version, ...(!isMissing && { kept }) };
   } finally {
+    closeOnWindows();
     if (isMissing && !isReplaced) rmSync(target);
-    db?.close();
+    close();
     rmSync(copy, { force: true });
   }
 }

@@ -134,10 +134,17 @@ export function migrate(db: DatabaseSync, asked: Asked = {}, all = SQLITE_MIGRAT
     db.exec("COMMIT");
     return { from, to: all.length };
   } catch (error) {
-    // After some errors, such as a full disk, SQLite has already rolled back. A failed ROLLBACK would hide the first
-    // error.
-    if (db.isTransaction) db.exec("ROLLBACK");
+    rollBack(db);
     throw error;
+  }
+}
+
+/** Ends a transaction after an error. After some errors, such as a full disk, SQLite has already rolled back. */
+export function rollBack(db: DatabaseSync): void {
+  try {
+    db.exec("ROLLBACK");
+  } catch (error) {
+    if (!/no transaction is active/.test((error as Error).message)) throw error;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Executor, Query, QueryResult, Work, WriteOptions } from "../portable/query.ts";
 import { UnknownOutcome } from "../storage-error.ts";
+import { rollBack } from "./database.ts";
 import { troubleOf, type Health } from "./health.ts";
 import { runNow } from "./statements.ts";
 
@@ -96,9 +97,10 @@ export function sqliteExecutor(
   /** Runs after the responses to a commit. SQLite's own checkpoints do not report that a flush has failed. */
   function checkpoint() {
     try {
-      if (db.isOpen) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      db.exec("PRAGMA wal_checkpoint(PASSIVE)");
     } catch (error) {
-      health.checkpointFailed(error);
+      const isClosed = (error as NodeJS.ErrnoException).code === "ERR_INVALID_STATE";
+      if (!isClosed) health.checkpointFailed(error);
     }
   }
 
@@ -120,8 +122,7 @@ export function sqliteExecutor(
       results = batch.map(({ work, waiting }) => runNow(execute, work(waiting.map(({ item }) => item))));
       db.exec("COMMIT");
     } catch (error) {
-      // After some errors, such as a full disk, SQLite has already rolled back.
-      if (db.isTransaction) db.exec("ROLLBACK");
+      rollBack(db);
       health.explain(error);
       // After a flush has failed it is unknown what is stored, and a repetition might seem to succeed.
       if (troubleOf(error) === "unflushed")

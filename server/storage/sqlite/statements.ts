@@ -39,6 +39,7 @@ export function statementRunner(
   forgetMerchants: () => void,
 ): (query: Query) => QueryResult {
   const known = new Map<string, Prepared>();
+  const inOrder = takesNumbers(db);
 
   function prepare(text: string, rows: GivenRows | undefined): Prepared {
     const { sql, names } = translated(text, rows);
@@ -48,13 +49,14 @@ export function statementRunner(
       if (name in times) return times[name as keyof Times];
       return (values, row) => toInput((ofRow ? row : values)[name]);
     });
-    const returnsRows = statement.columns().length > 0;
+    const returnsRows = /\bRETURNING\b/.test(sql) || !/\b(INSERT|UPDATE|DELETE)\b/.test(sql);
     const changesMerchants = CHANGES_MERCHANTS.test(text);
     return (values, row) => {
       const inputs = parameters.map((valueOf) => valueOf(values, row));
+      const given = inOrder ? inputs : [Object.fromEntries(inputs.map((input, index) => [`?${index + 1}`, input]))];
       if (changesMerchants) forgetMerchants();
-      if (!returnsRows) return { rows: [], count: Number(statement.run(...inputs).changes) };
-      const found = statement.all(...inputs);
+      if (!returnsRows) return { rows: [], count: Number(statement.run(...(given as SQLInputValue[])).changes) };
+      const found = statement.all(...(given as SQLInputValue[]));
       return { rows: found, count: found.length };
     };
   }
@@ -72,6 +74,15 @@ export function statementRunner(
       count: results.reduce((sum, { count }) => sum + count, 0),
     };
   };
+}
+
+/** False before Node 22.19, which takes a numbered parameter for one with a name. */
+function takesNumbers(db: DatabaseSync): boolean {
+  try {
+    return db.prepare("SELECT ?1").get(1) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -39,7 +39,13 @@ export function deliveryTests(current: Current): void {
     const type = "disbursement.completed";
     const event = { id, merchantId, type, reference, createdAt: START, body: expect.any(String) };
     const lane = { merchantId, host: "merchant.example" };
-    const attempt = { url: "https://merchant.example/hook", token: expect.any(Number), step: 0, dueAt: START };
+    const attempt = {
+      url: "https://merchant.example/hook",
+      token: expect.any(Number),
+      step: 0,
+      attempts: [],
+      dueAt: START,
+    };
     expect(await claims()).toEqual([{ lane, ...event, ...attempt, merchant, secrets }]);
   });
 
@@ -56,7 +62,7 @@ export function deliveryTests(current: Current): void {
     pass(1);
     expect(await storage.promoteDue(10)).toBe(1);
     const again = await claimOne();
-    expect(again).toMatchObject({ body: first.body, step: 1, dueAt: START + 5_000 });
+    expect(again).toMatchObject({ body: first.body, step: 1, dueAt: START + 5_000, attempts: [ATTEMPT] });
     await report(again, DELIVERED);
     pass(HOUR);
     expect([await storage.promoteDue(1), await storage.promoteDue(10), await storage.promoteDue(10)]).toEqual([

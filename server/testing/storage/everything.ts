@@ -1,4 +1,5 @@
 // Rows in every table, for tests of what may change them.
+import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { failureOf } from "../../domain/records.ts";
 import type { Storage } from "../../domain/storage.ts";
 import {
@@ -25,7 +26,7 @@ export async function fill(storage: Storage, texts = "\u{1f423} \ufdd0") {
   await storage.revokeKey(revoked.id, START + 1, ACTOR);
   await storage.rotateSecret(ada.id, "whsec_second", ACTOR);
   await storage.setDefaultWebhook(kofi.id, "https://kofi.example/?\\n'", ACTOR);
-  const chaos = { latencyMs: 9, failedRequestsPercent: 0, lostResponsesPercent: 0, lostWebhooksPercent: 0 };
+  const chaos = { ...NO_CHAOS, latencyMs: 9 };
   await storage.setChaos(kofi.id, chaos, ACTOR);
 
   const pending = aDisbursement(ada.id, { amount: LARGEST, merchantsReference: "Pâques 🐣" });

@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
 import { InvalidCursorError, ServiceError } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/limits.ts";
+import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { REQUESTS_KEPT, type LoggedRequest } from "../../domain/request-log.ts";
 import {
   ACTOR,
@@ -41,7 +42,7 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
     const limits = { perDay: { XOF: 7, GHS: 9 }, countries: ["CI", "GH"] };
     const keyLimits = { key: key.id, perDay: "XOF:7,GHS:9", countries: "CI,GH" };
     const url = "https://merchant.example:8443/hook?token=confidential";
-    const chaos = { latencyMs: 250, failedRequestsPercent: 0, lostResponsesPercent: 5, lostWebhooksPercent: 0 };
+    const chaos = { ...NO_CHAOS, latencyMs: 250, lostResponsesPercent: 5 };
     const { id: webhook } = await delivery(id);
     const replay = (status: string) => ({ delivery: webhook, status });
     const filter = { status: "failed", host: "b.example", createdAfter: START } as const;

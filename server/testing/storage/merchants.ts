@@ -1,10 +1,12 @@
 import { beforeEach, expect, test } from "vitest";
+import type { Actor } from "../../domain/audit.ts";
+import type { ServiceError } from "../../domain/errors.ts";
 import { hashKey, MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { ACTOR, ADA, aKey, concurrently, HOUR, KOFI, MINUTE, nextId, START, type Current } from "./fixtures.ts";
 
 const secretOf = (name: string) => ({ hash: hashKey(name), lifetimeMs: HOUR });
 
-export function merchantTests({ storage, pass, merchant, key: addKey, audit }: Current): void {
+export function merchantTests({ storage, pass, now, merchant, key: addKey, audit }: Current): void {
   const id = ADA;
   const [ada, kofi] = [ADA, KOFI].map((of) => ({ id: of, name: "Ada Stores", createdAt: START, clockOffset: 0 }));
   let [adas, kofis]: ApiKey[] = [];
@@ -33,6 +35,28 @@ export function merchantTests({ storage, pass, merchant, key: addKey, audit }: C
     await expect(make("yao", { hash })).rejects.toThrow(/unique/i);
     expect(await storage.findMerchant("yao")).toBeUndefined();
     expect((await audit("esi")).map(({ action }) => action)).toEqual(["key.create", "merchant.create"]);
+  });
+
+  test("knows whose key created a merchant, and stores at most so many an hour, also if they come at once", async () => {
+    const secrets = { webhook: "whsec_", customers: "" };
+    const make = (of: string, actor: Actor = `key ${adas!.id}`) =>
+      storage.insertMerchant({ id: of, name: of, createdAt: now() }, secrets, actor, aKey(of), 3);
+    pass(HOUR);
+    const refused = await concurrently(5, (index) =>
+      make(`m${index}`).then(
+        () => [],
+        (error: ServiceError) => [error],
+      ),
+    );
+    const limited = { code: "rate_limited", details: { retryAfterSeconds: 3_600 } };
+    expect(refused.flat()).toMatchObject([limited, limited]);
+    const made = (await storage.listMerchants()).map((each) => each.id).filter((each) => /^m\d$/.test(each));
+    expect(made).toHaveLength(3);
+    pass(HOUR);
+    await make("by a person", ACTOR);
+    await storage.revokeKey(adas!.id, START, ACTOR);
+    expect(await Promise.all(made.map(storage.findCreatorOf))).toEqual([ADA, ADA, ADA]);
+    for (const of of ["by a person", ADA, "nobody"]) expect(await storage.findCreatorOf(of)).toBeUndefined();
   });
 
   test("lists a merchant's active keys, newest first, then its revoked keys, the last revoked first", async () => {

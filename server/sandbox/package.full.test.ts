@@ -1,0 +1,81 @@
+// Runs tests of a merchant's program as a merchant does: from an empty folder with the packed server and client.
+import { execFile, execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { shared } from "../../scripts/testing/ask-shared.ts";
+import { installPacked, tsc, type Project } from "../../scripts/testing/packed.ts";
+
+const run = promisify(execFile);
+const runtimes = join(import.meta.dirname, "../../scripts/runtimes/node_modules");
+const NODES = { "Node 24": process.execPath, "Node 22.13": join(runtimes, "node/bin/node") };
+
+/** A payout whose response is lost, its failure and its webhook. */
+const steps = (check: string, end: string) => `
+  const sandbox = await startSandbox();
+  ${end}
+  const { baseUrl, apiKey, webhookSecret } = sandbox;
+  const client = createClient({ baseUrl, apiKey });
+  await sandbox.lose("create");
+  const payout = { reference: "salary-1", amount: 15000, phoneNumber: "2250102030405", country: "CI", currency: "XOF" };
+  await client.disbursements.create(payout);
+  ${check}((await sandbox.payouts()).length, 1);
+  await sandbox.finish("salary-1", "failed", { failure: "wallet_blocked" });
+  const { body, headers } = await sandbox.webhook("disbursement.failed");
+  const { event } = await verifyWebhook(body, headers, webhookSecret);
+  ${check}(event.data.failure.code, "wallet_blocked");`;
+const imports = (write: (names: string, from: string) => string) =>
+  [
+    write("createClient", "@disbursement-checkout/client"),
+    write("verifyWebhook", "@disbursement-checkout/client/webhooks"),
+    write("startSandbox", "@disbursement-checkout/server/testing"),
+  ].join("\n");
+
+const esm = imports((name, from) => `import { ${name} } from "${from}";`);
+const cjs = imports((name, from) => `const { ${name} } = require("${from}");`);
+
+let project: Project;
+beforeAll(async () => {
+  project = await installPacked("server");
+  const client = join(project.folder, "node_modules/@disbursement-checkout/client");
+  mkdirSync(client);
+  execFileSync("tar", ["-xzf", await shared("client"), "--strip-components=1", "-C", client]);
+});
+afterAll(() => project.remove());
+
+test.each(Object.entries(NODES))("runs with node:test on %s", async (_, node) => {
+  const content = `import assert from "node:assert/strict";\nimport { test } from "node:test";\n${esm}
+test("pays", async (t) => {${steps("assert.equal", "t.after(sandbox.stop);")}\n});\n`;
+  project.write("pays.test.mjs", content);
+  const { stdout, stderr } = await run(node, ["--test", "--test-reporter=tap", "pays.test.mjs"], {
+    cwd: project.folder,
+  });
+  expect(stdout).toMatch(/^# pass 1$/m);
+  expect(stderr).toBe("");
+});
+
+test("has types for ES modules and CommonJS", async () => {
+  const content = `${esm}\nexport async function pays(expect: (a: unknown, b: unknown) => void) {${steps("expect", "").replace("failure.code", "failure?.code")}
+  // @ts-expect-error No such event.
+  await sandbox.webhook("disbursement.cancelled");
+  const sent = await sandbox.webhook("checkout.failed", { to: baseUrl });\n  expect(sent.response.status, 200);\n}\n`;
+  project.write("pays.mts", content);
+  project.write("pays.cts", content);
+  const args = [tsc, "--noEmit", "--strict", "--target", "es2022", "--module", "node20", "pays.mts", "pays.cts"];
+  expect(
+    project.node([...args, "--types", "node", "--typeRoots", join(import.meta.dirname, "../../node_modules/@types")]),
+  ).toBe("");
+});
+
+test("runs in jest with its fake timers", async () => {
+  project.write(
+    "pays.test.cjs",
+    `${cjs}
+jest.useFakeTimers({ advanceTimers: true, now: 1e12 });
+const same = (a, b) => expect(a).toStrictEqual(b);
+test("pays", async () => {${steps("same", "")}\n  await sandbox.stop();\n});\n`,
+  );
+  const args = [join(runtimes, "jest/bin/jest.js"), "--rootDir", ".", "--testMatch", "**/*.test.cjs"];
+  expect((await run(process.execPath, args, { cwd: project.folder })).stderr).toMatch(/^Tests: +1 passed, 1 total$/m);
+});
