@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command line: `disbursement-checkout serve|keys|balances|rails|db|listen|trigger`. It sets how V8 manages memory before
+// The command line: `disbursement-checkout serve|sandbox|keys|balances|rails|db|listen|trigger`. It sets how V8 manages memory before
 // the other modules are loaded, for all commands: V8 refuses code that was compiled and kept with other settings.
 // How far the memory for short-lived objects grows can only be said when a process is started: with
 // `--max-semi-space-size=16`, as `npm start` and the image do, to 32 MB; otherwise to 128 MB, which saves no measurable time.

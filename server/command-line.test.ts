@@ -6,6 +6,7 @@ import { runCommand, runCommandProcess } from "./testing/process.ts";
 const env = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/nothing" };
 const commands = [
   ["serve"],
+  ["sandbox"],
   ...Object.entries(GROUPS).flatMap(([group, table]) => {
     const words = group === "" ? [] : [group];
     return [words, ...Object.keys(table).map((name) => [...words, name])];

@@ -6,6 +6,7 @@ import type { Command } from "./commands/run.ts";
 const USAGE = `Usage: ${PROGRAM} COMMAND
 
   serve    start the server
+  sandbox  start a sandbox in memory, for the tests of a program in any language
   keys     manage merchants, their keys and their webhooks; list what was done
   db       migrate, inspect, back up and restore the database
   balances see and change what merchants can pay out
@@ -37,6 +38,8 @@ export async function runCommandLine(
 
 async function run(args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<number | undefined> {
   const [name = "", ...more] = args;
+  // Its arguments include another command, which may have options of its own.
+  if (name === "sandbox") return (await import("./sandbox/command.ts")).runSandbox(more, env, printer);
   const asksForHelp = args.includes("--help") || args.includes("-h");
   const explain = (usage: string) => (printer.log(usage), 0);
   if (name === "serve") {

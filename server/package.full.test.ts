@@ -84,6 +84,11 @@ test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_,
   expect(await server.ended).toBe(0);
 });
 
+test.each(Object.entries(NODES))("runs a command on a sandbox, and prints nothing itself, on %s", async (_, node) => {
+  const { ended, printed } = start(node, {}, bin, "sandbox", "--", node, "-p", "process.env.BASE_URL");
+  expect([await ended, printed.text]).toEqual([0, expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\n$/)]);
+});
+
 test("tells an old Node what it lacks", async () => {
   const { ended, printed } = start(process.execPath, {}, ...OLD, bin, "serve");
   expect(await ended).toBe(1);

@@ -1,5 +1,6 @@
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
+import go from "highlight.js/lib/languages/go";
 import javascript from "highlight.js/lib/languages/javascript";
 import json from "highlight.js/lib/languages/json";
 import php from "highlight.js/lib/languages/php";
@@ -7,7 +8,7 @@ import python from "highlight.js/lib/languages/python";
 import typescript from "highlight.js/lib/languages/typescript";
 import yaml from "highlight.js/lib/languages/yaml";
 
-const languages = { sh: bash, js: javascript, json, php, python, ts: typescript, yaml };
+const languages = { sh: bash, go, js: javascript, json, php, python, ts: typescript, yaml };
 for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
 
 export const escapeHtml = (text: string): string =>

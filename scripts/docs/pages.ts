@@ -21,6 +21,7 @@ const GUIDES: Listed = {
   listen: "Bring webhooks to a receiver without a public address, and trigger events.",
   checkout: "Create a payment link and learn what the customer did.",
   sandbox: "Move time forward, choose outcomes, inspect and replay deliveries.",
+  "your-tests": "A sandbox for the tests of your code: in JavaScript, Python, PHP, Go and CI.",
   "going-live": "What to check before real money moves.",
   "for-merchants": "You call the service: the first hour, and what to do before you go live.",
   "for-platforms": "You run a service that keeps the contract: check it, and show the result.",
@@ -44,7 +45,8 @@ const FILES: Readonly<Record<string, string>> = {
   conformance: "conformance/README.md",
   "certify-a-client": "conformance/PROTOCOL.md",
 };
-const NEED_SANDBOX = "tutorial first-payout webhooks listen checkout sandbox problems reference outcomes".split(" ");
+const NEED_SANDBOX =
+  "tutorial first-payout webhooks listen checkout sandbox your-tests problems reference outcomes".split(" ");
 
 const pagesOf = (group: Page["group"], listed: Listed): Page[] =>
   Object.entries(listed).map(([name, summary]) => ({

@@ -125,6 +125,11 @@ export const OPTIONS = {
     parse: address,
     meaning: "where the receiver listens, such as localhost:4000/webhooks",
   },
+  receiver: {
+    value: "URL",
+    parse: address,
+    meaning: "where webhooks go of payments without a webhookURL, such as localhost:4000/webhooks",
+  },
   events: {
     value: "NAMES",
     parse: someOf(EVENT_TYPES),

@@ -14,6 +14,8 @@ import { openSqlite } from "../storage/sqlite/index.ts";
 import { dnsLookup, hostsLookup } from "../webhooks/lookup.ts";
 
 const STDERR = 2;
+/** How long a stop may take to write what the log still holds. */
+const FLUSH_MS = 1_000;
 
 export interface InMemory {
   /** Environment variables, as the guide "Operating the server" has them. The process's own are not read. */
@@ -45,7 +47,7 @@ export async function serveInMemory({ settings = {}, receiver }: InMemory) {
   // Loading the library of metrics takes a fifth of the start.
   const config = { ...asked, metrics: undefined };
   const parts = { ...context, config, chance: Math.random, log, telemetry, lookup };
-  const { service, config: running } = await startService(parts, { maxConnections: connectionLimit() });
+  const { service, httpServer, config: running } = await startService(parts, { maxConnections: connectionLimit() });
   return {
     /** Of the merchant. */
     id,
@@ -54,6 +56,14 @@ export async function serveInMemory({ settings = {}, receiver }: InMemory) {
     webhookSecret,
     /** Writes what the log still holds. Resolves after at most `timeoutMs`. */
     flush,
+    /** Ends the sandbox. Requests and webhooks in progress are cut off. */
+    async stop() {
+      service.release();
+      await httpServer.close(0);
+      await service.stop(0);
+      await storage.close();
+      await flush(FLUSH_MS);
+    },
     loseNext: service.loseNext,
   };
 }

@@ -1,0 +1,151 @@
+// `disbursement-checkout sandbox`: a sandbox in memory, for the tests of a program in any language.
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { constants } from "node:os";
+import { isatty } from "node:tty";
+import { parseArgs } from "node:util";
+import spawn from "cross-spawn";
+import { parseCommand, printable, printableJson, usageOf, type Printer } from "../commands/command.ts";
+
+const SYNTAX = {
+  sandbox: {
+    takes: "[--receiver] [COMMAND]",
+    summary: `Start a sandbox in memory, on a free port of this machine, and run the COMMAND with BASE_URL, API_KEY and WEBHOOK_SECRET
+in its environment, as in \`sandbox -- pytest -x\`. The sandbox ends with the COMMAND, and the exit code is the COMMAND's: 127
+if it does not exist, 126 if it cannot run. Without a COMMAND, print the three and keep the sandbox until it is stopped.
+A payout stays pending until it is finished or its time is moved, by a day or by SETTLE_DELAY_MS.`,
+  },
+};
+const A_DAY_MS = "86400000";
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+const LOOK_FOR_PARENT_EVERY_MS = 200;
+/** How long the command may take to end after the parent of this process has disappeared. */
+const GRACE_MS = 500;
+const isWindows = process.platform === "win32";
+
+/**
+ * Runs `disbursement-checkout sandbox ARGS`. Resolves with the exit code, or ends this process by the signal that ended the
+ * command.
+ * @throws UsageError or ConfigError if the arguments or SETTLE_DELAY_MS are invalid
+ */
+export async function runSandbox(args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<number> {
+  const lineage = readLineage();
+  const { own, command } = split(args);
+  if (own.includes("--help") || own.includes("-h")) return (printer.log(usageOf("", SYNTAX, "sandbox")), 0);
+  const { input } = parseCommand("", SYNTAX, ["sandbox", ...own]);
+  const { receiver, json } = input as { receiver?: string; json?: true };
+  const settings = { SETTLE_DELAY_MS: env.SETTLE_DELAY_MS || A_DAY_MS };
+  // Node 22 warns that node:sqlite is experimental.
+  process.removeAllListeners("warning");
+  const { serveInMemory } = await import("./serve.ts");
+  const server = await serveInMemory({ settings, receiver });
+  const values = { BASE_URL: server.baseUrl, API_KEY: server.apiKey, WEBHOOK_SECRET: server.webhookSecret };
+  if (command.length === 0) {
+    const lines = Object.entries(values).map(([name, value]) => `${name}=${value}`);
+    printer.log(json ? printableJson(values) : lines.join("\n"));
+    // A second signal ends the process at once.
+    await Promise.race(SIGNALS.map((signal) => once(process, signal)));
+    await server.stop();
+    return 0;
+  }
+  const { code, signal, error } = await run(command, { ...env, ...values }, lineage).finally(server.stop);
+  if (error !== undefined) printer.error(printable(error));
+  if (!signal) return code;
+  // Callers, such as a shell after Ctrl-C, distinguish a signal from an exit code.
+  if (!isWindows) process.kill(process.pid, signal);
+  // The first process of a container outlives its own signal.
+  return 128 + constants.signals[signal];
+}
+
+/** Splits the arguments at the command: what follows `--`, or begins with the first word that is no option. */
+function split(args: readonly string[]): Record<"own" | "command", string[]> {
+  const options = { receiver: { type: "string" } } as const;
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  const { kind, index } = tokens.find((token) => token.kind !== "option") ?? { kind: "positional", index: args.length };
+  return { own: args.slice(0, index), command: args.slice(kind === "positional" ? index : index + 1) };
+}
+
+interface Ended {
+  code: number;
+  signal?: NodeJS.Signals | null;
+  /** Why the command could not be started. */
+  error?: string;
+}
+
+/** Runs the command and passes signals on. It ends with this process, and with the parent, however these are ended. */
+async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: string): Promise<Ended> {
+  // In a terminal, Ctrl-C reaches the command without us. Elsewhere it leads a group of processes, so that a signal also
+  // reaches what the command has started.
+  const hasTerminal = isatty(0);
+  const leadsGroup = !hasTerminal && !isWindows;
+  let target: number | undefined;
+  const pass = (signal: NodeJS.Signals) => {
+    try {
+      if (target !== undefined && !(hasTerminal && signal === "SIGINT")) process.kill(target, signal);
+    } catch {
+      // The command has just ended.
+    }
+  };
+  for (const signal of SIGNALS) process.on(signal, pass);
+  const child = spawn(file!, args, { env, stdio: "inherit", detached: leadsGroup });
+  const ended = once(child, "exit").then(
+    ([code, signal]): Ended => ({ code: code ?? 1, signal }),
+    (error: NodeJS.ErrnoException) => whyNotStarted(file!, error),
+  );
+  target = child.pid && (leadsGroup ? -child.pid : child.pid);
+  const guard = target === undefined || isWindows ? undefined : startGuard(target);
+  const watch = setInterval(() => {
+    if (readLineage() === lineage) return;
+    clearInterval(watch);
+    pass("SIGTERM");
+    setTimeout(() => process.kill(process.pid, "SIGKILL"), GRACE_MS).unref();
+  }, LOOK_FOR_PARENT_EVERY_MS);
+  const outcome = await ended;
+  clearInterval(watch);
+  guard?.kill("SIGKILL");
+  for (const signal of SIGNALS) process.off(signal, pass);
+  return outcome;
+}
+
+function whyNotStarted(file: string, { code, message }: NodeJS.ErrnoException): Ended {
+  if (code === "ENOENT") return { code: 127, error: `There is no command ${file}. Check its name, its path and PATH.` };
+  const why = code === "EACCES" ? "the file is not executable" : message;
+  return { code: 126, error: `The command ${file} cannot be run: ${why}.` };
+}
+
+/** A shell that kills the command when this process disappears, because its input then ends. Windows does the same itself. */
+function startGuard(target: number) {
+  const script = 'read -r _; kill -KILL "$0"';
+  const guard = spawn("sh", ["-c", script, String(target)], { stdio: ["pipe", "ignore", "ignore"], detached: true });
+  // A system without a shell has no guard.
+  guard.on("error", () => undefined).unref();
+  return guard;
+}
+
+/**
+ * Names what must not change while the command runs: the parent, and the parent's parent if the parent is a shell that npm or
+ * make has started for this one command, since it outlives them. Only Linux shows that.
+ */
+function readLineage(): string {
+  const { ppid } = process;
+  const isShell = /^[^\0]*sh\0-\w*c\0/.test(textOf(`/proc/${ppid}/cmdline`));
+  const grandparent = isShell ? /^PPid:.*$/m.exec(textOf(`/proc/${ppid}/status`)) : "";
+  return `${ppid} ${grandparent} ${!isWindows || isRunning(ppid)}`;
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** On Windows the id of the parent does not change when the parent ends. */
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
