@@ -69,13 +69,14 @@ export function format(
 export function phone(text: string, country: string): string {
   const entry = /^[A-Z]{2}$/.test(country) && new RegExp(`\\b${country}(\\d+)p?(\\d*):(\\S+)`).exec(phones);
   ensure(entry, `country must be an ISO code such as CI, and not "${country}".`);
-  const [, code, prefix, lengths] = entry as unknown as [string, string, string, string];
+  const [, code, trunkPrefix, lengths] = entry as unknown as [string, string, string, string];
   const rest = text.replace(/^\s*(\+|00)/, "");
   const digits = rest.replaceAll(/[\s().-]/g, "");
-  const starts = rest === text ? [code, "", prefix] : [code];
-  const readings = starts.flatMap((start) => {
-    const number = digits.slice(start.length);
-    return digits.startsWith(start) && lengths.split("/").includes(`${number.length}`) ? [code + number] : [];
+  // Without + or 00, the national number may come first, or after the prefix of national calls.
+  const leads = rest === text ? [code, "", trunkPrefix] : [code];
+  const readings = leads.flatMap((lead) => {
+    const number = digits.slice(lead.length);
+    return digits.startsWith(lead) && lengths.split("/").includes(`${number.length}`) ? [code + number] : [];
   });
   const [reading, other] = new Set(readings);
   // The text is not repeated: errors contain no phone numbers.

@@ -46,13 +46,13 @@ const refusalErrors: Record<number, ErrorClass> = {
   429: RateLimitError,
 };
 
-// A gateway in front of the service refuses requests with these statuses too, and the error bodies of Fastify and Hapi
-// have the fields of §7. Gateways do not send a code in lower case, so only the code proves who refused a create.
+// A gateway in front of the service refuses requests with these statuses too. Its error body may have the fields of §7,
+// as in Fastify and Hapi, but no code in lower case. So only the code proves that the service refused a create.
 const ofGateways = /^4(0[1345]|1[35])$/;
 const codeOfService = /^[a-z]+(_[a-z]+)*$/;
 
 // The error codes of Node and Bun for a connection that was never established, or not trusted because of its certificate.
-// The service received nothing. An SSL alert can arrive after the request was sent.
+// The service received nothing. Codes of SSL alerts do not count: an alert can arrive after the request was sent.
 const notConnected = /REFUSED$|^ENOTFOUND$|^EAI_AGAIN$|^UND_ERR_CONNECT_TIMEOUT$|^(?!ERR_SSL).*(CERT|LEAF)/i;
 // A certificate will not become valid within the time of a call.
 const notTrusted = /CERT|LEAF/;
@@ -119,8 +119,8 @@ export function outcomeOfReply(
     return { response, requestId, data: data!, retry: !!job.until && !job.until(data!) };
   }
   const body = redactData(received, withoutSecrets) as Body | null;
-  // Only the service sends the error body of §7. A 429 without that body is also a refusal, because a rate limiter does
-  // not forward the requests it refuses.
+  // The error body of §7 is from the service, except perhaps with a status of `ofGateways`. A 429 without that body is
+  // also a refusal, because a rate limiter does not forward the requests it refuses.
   const hasBody = isText(body?.error) && body.statusCode === status;
   const code = body?.code;
   const isFromService =

@@ -33,9 +33,9 @@ interface Finding {
  *
  * Throws OutcomeUnknownError if an attempt may have been recorded and nothing later proved what happened. A refusal
  * proves nothing: the payout of the first attempt can be the reason for refusing the second, for example by using up the
- * balance. The same holds across the creates of a client.
+ * balance. Likewise, an earlier create of this client can be the reason for refusing this one; `memory` knows of it.
  *
- * @param inDoubt True if the request may have been sent before. If true, a refusal proves nothing.
+ * @param inDoubt True if the request may have been sent before, so that a refusal proves nothing.
  * @param memory What the client remembers of the references of this kind of record.
  * @param resume Sends the same request again, in doubt.
  */
@@ -189,8 +189,8 @@ async function findExisting(
   return finding;
 }
 
-// The client remembers the references of the latest so many existing records, so that a client which runs for months
-// stays small.
+// How many references of existing records a client remembers. It forgets the oldest, so that it stays small even if it
+// runs for months.
 const mostRecorded = 5000;
 
 /**
@@ -209,6 +209,7 @@ export function createMemory() {
     /** Notes how a create ended. `isRecorded` is undefined if it is unknown whether the record exists. */
     end(reference: string, isRecorded: boolean | undefined) {
       if (isRecorded === undefined) return;
+      // Once the record exists, `recorded` has the reference, and nobody needs to count its creates.
       const others = isRecorded ? 0 : open.get(reference)! - 1;
       if (others) open.set(reference, others);
       else open.delete(reference);

@@ -177,8 +177,8 @@ export function toCall(toFailure: (error: ClientError) => Failed, run: () => Pro
       },
     );
   const withResponse = () => {
-    // The caller may handle the failure of the other promise. If nobody handles any promise of a call, the call must
-    // not fail silently: an unhandled rejection ends a Node process.
+    // The caller handles a failure of `received`, so that of `promise` must not count as unhandled. This happens only
+    // here: a call of which nobody handles any promise must not fail silently, and an unhandled rejection ends Node.
     promise.catch(ignore);
     return received;
   };

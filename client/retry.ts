@@ -18,8 +18,8 @@ const lastAttemptShare = 0.05;
 // should fail soon.
 const absenceLimit = 10_000;
 
-// A longer `Retry-After` ends the call, whatever its time, in ms. A mistaken one, of a proxy for example, would silence a
-// long call for days. The error says until when.
+// The longest `Retry-After` that a call waits for, in ms. A longer one ends the call, even if the call has time left: a
+// mistaken one, of a proxy for example, would silence a long call for days. The error says when to retry.
 const longestWait = 60_000;
 
 /**

@@ -18,7 +18,7 @@ export const system: Runtime = {
   random: Math.random,
   id: () => crypto.randomUUID().replaceAll("-", ""),
   after(delay, action) {
-    // A moment can pass before its timer is set, and Node warns of a negative delay.
+    // The delay is negative if its end has passed before this call, and Node warns of a negative delay.
     const timer = setTimeout(action, Math.max(0, delay));
     return () => clearTimeout(timer);
   },

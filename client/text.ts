@@ -4,7 +4,7 @@ export type Redact = (text: string) => string;
 /** Replaces the key, and all but the last three digits of the phone number. `phoneNumber` may have any type. */
 export function redact(text: string, key: string | undefined, phoneNumber: unknown): string {
   const withoutKey = key ? text.replaceAll(key, "[key]") : text;
-  // A shorter text is not a phone number, and may occur anywhere.
+  // Five characters or less are not a phone number, and may occur in the text by chance.
   const digits = `${phoneNumber}`;
   return phoneNumber && digits.length > 5 ? withoutKey.replaceAll(digits, `…${digits.slice(-3)}`) : withoutKey;
 }

@@ -1,5 +1,5 @@
-// `npm run receiver -- [PORT] [SERVER]`: prints each webhook that has a valid signature. It reads the secret of a sandbox
-// with API_KEY, by default of the one that runs in this folder, or takes it from WEBHOOK_SECRET.
+// `npm run receiver -- [PORT] [SERVER]`: prints each webhook that has a valid signature. The secret is WEBHOOK_SECRET.
+// If that is not set, it is read with API_KEY from the sandbox SERVER, by default the one that this folder starts.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";

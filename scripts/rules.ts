@@ -10,7 +10,7 @@ interface Rules extends Schema {
   "x-expects"?: string;
 }
 
-/** What the generated code checks, and what needs no check: `pattern` is complete without `format`. */
+/** What the generated code checks, and two keywords that need no check: `pattern` refuses all that `format` would. */
 const known = new Set(["type", "minimum", "maximum", "minLength", "maxLength", "pattern", "format", "description"]);
 
 /** Returns the module for the schema with this name, an object of texts and whole numbers. */

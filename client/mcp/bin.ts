@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The entry of the command. It runs on every Node that people still use: an old Node must say so before anything is paid.
+// The entry of the command. Unlike the files that it imports, it also runs on a Node that is too old, to say so before
+// anything is paid.
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
 if (major < 20 || (major === 20 && minor < 19)) {

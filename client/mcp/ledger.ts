@@ -4,6 +4,7 @@ import { closeSync, constants, fdatasyncSync, fstatSync, openSync, readSync, wri
 
 /** A payout that is about to be sent, with the bounds that held then, so that a later policy does not change the past. */
 export interface Reservation {
+  /** The plan's id. `paid`, `free` and `approve` below are ids too. */
   reserve: string;
   /**
    * A hash of recipient, amount and currency: two plans with the same value may be the same payment with another
@@ -28,7 +29,7 @@ type Entry =
   | { free: string }
   /** A person approved the plan. */
   | { approve: string }
-  /** A checkout is about to be created, or was created: with a link that the service shows only once. */
+  /** A checkout is about to be created. Once it is created, also its link, which the service shows only once. */
   | { checkout: string; reference?: string; url?: string | undefined }
   | { call: string; plan?: string | undefined; arguments: unknown; result: string; ms: number };
 export type Line = Entry & { at: string; session: string };

@@ -78,7 +78,7 @@ export function outcome(result: Result, summary: string, rest: Omit<Outcome, "re
   return { result, summary: summary.length > longest ? `${summary.slice(0, longest - 1)}…` : summary, ...rest };
 }
 
-/** Shows an amount in both units. A currency that this machine does not know has no text. */
+/** Returns an amount as people write it; in a currency that this machine does not know, as a number of units. */
 export function amountText(amount: number, currency: string): string {
   try {
     return format(amount, currency);
@@ -87,10 +87,11 @@ export function amountText(amount: number, currency: string): string {
   }
 }
 
+/** Returns an amount in units, with the number in words, and in the lowest denomination. */
 export const inBothUnits = (amount: number, currency: string) =>
   `${amountText(amount, currency)} (${inWords(amount)} ${fromOutside(currency).data}; ${amount} in the lowest denomination)`;
 
-/** A final status of the contract, or pending for every other, which later versions may add. */
+/** Returns the result for a record's status. A status that is not known, such as one of a later version, is pending. */
 export function resultOf(status: string): Result {
   if (status === "cancelled") return "failed";
   return status === "success" || status === "failed" ? status : "pending";

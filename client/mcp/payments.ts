@@ -128,7 +128,7 @@ export class Payments {
 
   /** Pays a plan, at most once. Calls at the same time share one payment. */
   pay(id: string): Promise<Outcome> {
-    const running = this.inFlight.get(id) ?? this.payWhenFree(id).finally(() => this.inFlight.delete(id));
+    const running = this.inFlight.get(id) ?? this.payWhenUnlocked(id).finally(() => this.inFlight.delete(id));
     this.inFlight.set(id, running);
     return running;
   }
@@ -183,7 +183,7 @@ export class Payments {
     const id = checkoutId({ ...request, service: client.baseUrl });
     const known = ledger.checkout(id);
     if (known?.reference) return this.getCheckout(known.reference, known.url);
-    // An earlier request of the same checkout may have been recorded, also by a process that has ended.
+    // If the log has the checkout, an earlier request, perhaps of a process that has ended, may have been recorded.
     if (!known) ledger.append({ checkout: id });
     const order = { ...body, reference: id } as CheckoutRequest & { reference: string };
     const { checkouts } = client;
@@ -231,7 +231,7 @@ export class Payments {
     return { ...current, summary: outcome(current.result, text).summary };
   }
 
-  private async payWhenFree(id: string): Promise<Outcome> {
+  private async payWhenUnlocked(id: string): Promise<Outcome> {
     const { plans, patience } = this.context;
     const plan = plans.read(id);
     if (!plan || plan.service !== this.context.client.baseUrl) return noPlan();
@@ -283,10 +283,12 @@ export class Payments {
           return known;
         }
         try {
+          // A plan that may be paid already was within the policy when it was sent.
           if ((ledger.plan(id)?.state ?? "free") === "free") this.check(plan);
           const reservation = this.reservation(id, plan);
           this.demand(ledger.reserve(reservation), reservation);
         } catch (error) {
+          // Takes back what `journal.before` has written, because nothing was sent.
           if (!known) await journal.after(request);
           throw error;
         }

@@ -64,10 +64,10 @@ export function createServer(payments: Payments, ledger: Ledger): McpServer {
           `The tool failed: assume nothing about payments. ${quoted((failure as Error).message)}`,
         );
       }
-      const named = (args as { plan?: string }).plan ?? result.plan?.id;
+      const planId = (args as { plan?: string }).plan ?? result.plan?.id;
       const ms = Math.round(performance.now() - start);
       try {
-        ledger.append({ call: name, plan: named, arguments: forLog(args), result: result.result, ms });
+        ledger.append({ call: name, plan: planId, arguments: forLog(args), result: result.result, ms });
       } catch (failure) {
         // The payout may exist, so its result is returned although the log has no line of the call.
         console.error(`The log cannot be written: ${(failure as Error).message}`);

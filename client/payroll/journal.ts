@@ -114,7 +114,10 @@ function summaryOf(payout: JournaledPayout): JournaledPayout {
   return { reference, merchantsReference, amount, fee, status, ...(recovered && { recovered }) };
 }
 
-/** An amount that JSON cannot represent is refused later, by the request, so that it fails only its own entry. */
+/**
+ * Writes a bigint, for which `JSON.stringify` would throw and end the run, as text. The request refuses such an amount
+ * later, which fails only its own entry.
+ */
 const writable = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
 
 function hashOf({ reference, amount, phoneNumber, country, currency }: DisbursementRequest): string {

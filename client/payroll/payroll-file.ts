@@ -157,8 +157,8 @@ function readPayment(
 }
 
 /**
- * Reads a CSV file whose first row names its columns, in any order and case. Other columns and empty rows are ignored. A
- * cell is taken as it is: the space around it is a fault, so that quotes never change a reference.
+ * Reads a CSV file whose first row names its columns, in any order and case. Other columns and empty rows are ignored.
+ * Space at the edge of a cell is reported and not removed, so that a reference is the same with quotes and without.
  */
 export function readPayroll(text: string, amounts: Amounts = "lowest"): PayrollFile {
   const separator = separatorOf(/\S.*/.exec(text)?.[0] ?? "");

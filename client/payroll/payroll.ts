@@ -146,7 +146,8 @@ const inUse = new WeakSet<Journal>();
  * and matches its entry is found. With a `journal`, the second run sends no request for a payout that is in the
  * journal.
  *
- * Without a journal, an earlier run may have sent any entry, so a refused entry that is not found is `unknown`.
+ * Without a journal, an earlier run may have sent any entry. So if the service refuses an entry and no payout with its
+ * reference is found, the outcome is `unknown`.
  *
  * Reads the input only as fast as payouts are made and results are read. Keeps all references in memory, to find
  * duplicates, and nothing else of finished entries. To stop early, leave the loop: the payouts in progress are finished
@@ -210,6 +211,7 @@ async function* pay(
       const isValid = isText(reference);
       const isRepeated = isValid && references.size === references.add(reference).size;
       const book = isValid && !isRepeated ? journal : undefined;
+      // With a journal, undefined proves that no earlier run has paid this. Without one, any earlier run may have.
       const known = await book?.before(request, baseUrl);
       const payout = known?.payout;
       const result = isRepeated

@@ -35,8 +35,8 @@ export type EventClaim = "claimed" | "busy" | "done";
  */
 export interface ReceiverOptions {
   /**
-   * `whsec_…`; during a rotation an array of the current and earlier secrets. A function is called for every request:
-   * while its result is not set, every request gets 500 and `onError` a UsageError; the service retries.
+   * `whsec_…`; during a rotation an array of the current and earlier secrets. A function is called for every request.
+   * As long as it returns no secret, every request gets 500, `onError` gets a UsageError, and the service retries.
    */
   secret: Secret | (() => Secret | Promise<Secret>);
   /**

@@ -153,11 +153,11 @@ export const table: Table = {
     phrase: (amount) => `amounts from ${amount}`,
     example: 100,
     isSmallest: true,
-    // The interface demands that an amount of 1 is accepted, so a smallest amount excuses no refusal.
+    // The interface demands that an amount of 1 is accepted, so no limit excuses the refusal of this amount.
     size: ({ amount }) => (Number(amount) > 1 ? amount : undefined),
     beyond: (least) => `amounts below ${least}`,
     label: amountLabel,
-    // An ordinary amount is this round number, which the target accepts, or somewhat larger.
+    // An ordinary amount is up to 99 above a round number. The target accepted that number before the search.
     range: ({ ordinary }) => [Math.floor(Number(ordinary()["amount"]) / 100) * 100, 1],
     of: (amount, { largest }) => (amount >= 1 && amount <= largest ? { amount } : undefined),
   }),
@@ -167,7 +167,7 @@ export const table: Table = {
     size: (fields) => (isCheckout(fields) ? fields["amount"] : undefined),
     beyond: (most) => `checkouts of amounts above ${most}`,
     label: amountLabel,
-    // Checkouts cost nothing.
+    // Checkouts cost nothing, so the budget does not bound the search.
     range: (_, { largestAmount = Number.MAX_SAFE_INTEGER }) => [find.ordinaryAmount, largestAmount],
     isOfCheckouts: true,
     of: (amount) => ({ amount }),
@@ -198,6 +198,7 @@ export const table: Table = {
     needless: "Not tried, because the target accepts no character that has several bytes.",
     range: (_, known) => {
       const { longestReference: longest = find.longestTried } = known;
+      // `ofBytes` puts 12 characters of one byte around the others.
       return [find.ordinaryLength, 12 + (longest - 12) * Buffer.byteLength(find.widest(known) ?? "")];
     },
     acceptsUsual: find.acceptsOrdinary,

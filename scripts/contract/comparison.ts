@@ -12,6 +12,7 @@ export type Compare = (before: any, after: any, place: Place) => void;
 /** What to do with a keyword: a rule for each change of its value, or a function that looks closer. */
 export type Handlers = Record<string, RuleName | Compare>;
 
+/** For a keyword that another part of the comparison reads. */
 export const elsewhere: Compare = () => undefined;
 
 /** `schemas/Amount` for `#/components/schemas/Amount`. */
@@ -81,7 +82,7 @@ export function createComparison(before: Contract, after: Contract) {
         }
       },
 
-    /** Compares the entries of two objects by their names. @param kind the begin of the rules for new and old names */
+    /** Compares the entries of two objects by their names. @param kind `KINDAdded` and `KINDRemoved` are rules */
     each:
       (kind: Kind | ((name: string) => Kind), compare: Compare): Compare =>
       (old: Node = {}, young: Node = {}, place) => {
@@ -109,6 +110,6 @@ export function createComparison(before: Contract, after: Contract) {
   };
 }
 
-/** A kind of things for whose coming and going there are rules. */
+/** What may come and go, by the names of the rules: `operation` because of the rule `operationRemoved`. */
 type Kind = KindOf<RuleName>;
 type KindOf<Rule> = Rule extends `${infer K}Removed` ? K : never;

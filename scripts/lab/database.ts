@@ -50,7 +50,7 @@ const CHECK_INDEXES = `SELECT bt_index_check(index => i.indexrelid, heapallindex
 const CHECK_TABLES = `SELECT * FROM pg_class c CROSS JOIN LATERAL verify_heapam(relation => c.oid)
   WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace`;
 
-/** @param postgres `run` of its present server; a failover may change the server */
+/** @param postgres `run` must go to the present primary, because a failover may change it */
 export function postgresDatabase({ url, run, close }: Pick<OwnPostgres, "url" | "run" | "close">): Database {
   return {
     url,

@@ -144,7 +144,7 @@ async function storeAbusers({ database, server }: World): Promise<Abuser[]> {
   return abusers;
 }
 
-/** Starts a receiver of webhooks. The returned function pays one after another and waits for each webhook. */
+/** Starts a receiver of webhooks. `measure` sends one payout after another and waits for the webhook of each. */
 async function startPayer({ caller, violate }: World) {
   const arrivals = new Map<string, () => void>();
   const receiver = await serve(async (request, response) => {
@@ -180,6 +180,7 @@ export const runNeighbours = (options: RunOptions & { rounds: number }): Promise
       const { server, caller } = world;
       const payer = await startPayer(world);
       const clients = fork(import.meta.filename);
+      /** Sends an order and waits until it is followed. Without one, waits until the clients have started. */
       const order = async (next?: Order) => {
         if (next) clients.send(next);
         await once(clients, "message");

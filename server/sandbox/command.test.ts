@@ -103,9 +103,18 @@ test.concurrent("a sandbox that is killed leaves no process of its command", asy
   expect(await ended).toMatchObject({ ended: "SIGKILL" });
 });
 
-test.concurrent("ends with its command if its parent is killed", async () => {
-  const args = ["-c", '"$0" "$@"; true', process.execPath, cli, "sandbox", "--", ...STUBBORN];
-  const { child, until, ended } = start("sh", args);
+const IN_SHELL = ["sh", "-c", '"$0" "$@"; true'];
+const IN_NPM = [
+  "node",
+  "-e",
+  `require("child_process").spawn("sh", process.argv.slice(1), { stdio: "inherit" })`,
+  "--",
+];
+test.concurrent.each([
+  ["shell", IN_SHELL],
+  ["program with a shell in between", [...IN_NPM, ...IN_SHELL.slice(1)]],
+])("ends with its command if it was started by a %s that is killed", async (_, [program, ...args]) => {
+  const { child, until, ended } = start(program!, [...args, process.execPath, cli, "sandbox", "--", ...STUBBORN]);
   await until(/ready/);
   child.kill("SIGKILL");
   expect(await ended).toMatchObject({ ended: "SIGKILL" });

@@ -1,5 +1,6 @@
 // `disbursement-checkout sandbox`: a sandbox in memory, for the tests of a program in any language.
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { isatty } from "node:tty";
 import { parseArgs } from "node:util";
@@ -28,7 +29,7 @@ const isWindows = process.platform === "win32";
  * @throws UsageError or ConfigError if the arguments or SETTLE_DELAY_MS are invalid
  */
 export async function runSandbox(args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<number> {
-  const parent = process.ppid;
+  const lineage = readLineage();
   const { own, command } = split(args);
   if (own.includes("--help") || own.includes("-h")) return (printer.log(usageOf("", SYNTAX, "sandbox")), 0);
   const { input } = parseCommand("", SYNTAX, ["sandbox", ...own]);
@@ -47,7 +48,7 @@ export async function runSandbox(args: readonly string[], env: NodeJS.ProcessEnv
     await server.stop();
     return 0;
   }
-  const { code, signal, error } = await run(command, { ...env, ...values }, parent).finally(server.stop);
+  const { code, signal, error } = await run(command, { ...env, ...values }, lineage).finally(server.stop);
   if (error !== undefined) printer.error(printable(error));
   if (!signal) return code;
   // Callers, such as a shell after Ctrl-C, distinguish a signal from an exit code.
@@ -72,7 +73,7 @@ interface Ended {
 }
 
 /** Runs the command and passes signals on. It ends with this process, and with the parent, however these are ended. */
-async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, parent: number): Promise<Ended> {
+async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: string): Promise<Ended> {
   // In a terminal, Ctrl-C reaches the command without us. Elsewhere it leads a group of processes, so that a signal also
   // reaches what the command has started.
   const hasTerminal = isatty(0);
@@ -86,24 +87,26 @@ async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, parent: nu
     }
   };
   for (const signal of SIGNALS) process.on(signal, pass);
-  const child = spawn(file!, args, { env, stdio: "inherit", detached: leadsGroup });
-  const ended = once(child, "exit").then(
-    ([code, signal]): Ended => ({ code: code ?? 1, signal }),
-    (error: NodeJS.ErrnoException) => whyNotStarted(file!, error),
-  );
-  target = child.pid && (leadsGroup ? -child.pid : child.pid);
-  const guard = target === undefined || isWindows ? undefined : startGuard(target);
   const watch = setInterval(() => {
-    if (isRunning(parent)) return;
+    if (readLineage() === lineage) return;
     clearInterval(watch);
     pass("SIGTERM");
     setTimeout(() => process.kill(process.pid, "SIGKILL"), GRACE_MS).unref();
   }, LOOK_FOR_PARENT_EVERY_MS);
-  const outcome = await ended;
-  clearInterval(watch);
-  guard?.kill("SIGKILL");
-  for (const signal of SIGNALS) process.off(signal, pass);
-  return outcome;
+  try {
+    const child = spawn(file!, args, { env, stdio: "inherit", detached: leadsGroup });
+    const ended = once(child, "exit");
+    target = child.pid && (leadsGroup ? -child.pid : child.pid);
+    const guard = target === undefined || isWindows ? undefined : startGuard(target);
+    const [code, signal] = await ended;
+    guard?.kill("SIGKILL");
+    return { code: code ?? 1, signal };
+  } catch (error) {
+    return whyNotStarted(file!, error as NodeJS.ErrnoException);
+  } finally {
+    clearInterval(watch);
+    for (const signal of SIGNALS) process.off(signal, pass);
+  }
 }
 
 function whyNotStarted(file: string, { code, message }: NodeJS.ErrnoException): Ended {
@@ -121,11 +124,29 @@ function startGuard(target: number) {
   return guard;
 }
 
-function isRunning(parent: number): boolean {
-  if (process.ppid !== parent) return false;
-  // On Windows the id of the parent does not change.
+/**
+ * Names what must not change while the command runs: the parent, and the parent's parent if the parent is a shell that npm or
+ * make has started for this one command, since it outlives them. Only Linux shows that.
+ */
+function readLineage(): string {
+  const { ppid } = process;
+  const isShell = /^[^\0]*sh\0-\w*c\0/.test(textOf(`/proc/${ppid}/cmdline`));
+  const grandparent = isShell ? /^PPid:.*$/m.exec(textOf(`/proc/${ppid}/status`)) : "";
+  return `${ppid} ${grandparent} ${!isWindows || isRunning(ppid)}`;
+}
+
+function textOf(file: string): string {
   try {
-    return !isWindows || process.kill(parent, 0);
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** On Windows the id of the parent does not change when the parent ends. */
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }

@@ -80,10 +80,10 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
   }
 
   return {
-    merchant: async (name?: string): Promise<Identity> => ({
-      baseUrl,
-      ...(await send<Omit<Identity, "baseUrl">>("POST", "/sandbox/merchants", { name })),
-    }),
+    async merchant(name?: string): Promise<Identity> {
+      const made = await send<Schemas["MerchantCreated"]>("POST", "/sandbox/merchants", { name });
+      return { id: made.id, baseUrl, apiKey: made.apiKey, webhookSecret: made.webhookSecret };
+    },
     removeMerchant: (other: string) => send("DELETE", `/sandbox/merchants/${other}`),
     async advance(duration: Duration) {
       const parts = Object.entries(duration) as [string, number][];

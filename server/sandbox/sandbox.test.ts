@@ -2,16 +2,22 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { createClient } from "../../client/index.ts";
 import { verifyWebhook } from "../../client/webhooks/webhooks.ts";
 import { aPayout } from "../testing/http.ts";
 import { startReceiver } from "../testing/receiver.ts";
 import { startSandbox, type Sandbox } from "./index.ts";
 
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox();
+});
+afterAll(() => sandbox.stop());
+
 let merchant: Sandbox;
 beforeEach(async () => {
-  merchant = await startSandbox();
+  merchant = await sandbox.merchant();
 });
 afterEach(() => merchant.stop());
 
@@ -101,6 +107,22 @@ test("finishes payouts and checkouts by either reference", async () => {
   expect(await merchant.finish("order-1", "cancelled")).toMatchObject({ status: "cancelled" });
   expect(await merchant.finish(payout!.reference, "success")).toMatchObject({ merchantsReference: "DSB-mine" });
   await expect(merchant.finish("DSB-mine", "success")).rejects.toThrow("already ended");
+});
+
+test("shares nothing between merchants and sandboxes", async () => {
+  await using other = await startSandbox();
+  const second = await merchant.merchant("Kofi Goods");
+  expect(new Set([merchant, second, other].map(({ apiKey }) => apiKey)).size).toBe(3);
+  await pay("a");
+  await pay("b", second);
+  await merchant.advance({ days: 1 });
+  expect(await Promise.all([merchant, second, other].map(async (each) => (await each.payouts()).length))).toEqual([
+    1, 1, 0,
+  ]);
+  expect(await second.payouts()).toMatchObject([{ status: "pending", merchant: { name: "Kofi Goods" } }]);
+  await second.stop();
+  await second.stop();
+  await expect(second.payouts()).rejects.toThrow(/key/);
 });
 
 test("says what is wrong with a call", async () => {

@@ -20,7 +20,7 @@ const path = "/v1/disbursements";
 
 type Parameter = { name: string; $ref?: string };
 const { parameters } = openapi.components as unknown as { parameters: Record<string, Parameter> };
-const listed = new Set(
+const listParameters = new Set(
   (openapi.paths[path]["get"] as unknown as { parameters: Parameter[] }).parameters.map(
     ({ name, $ref }) => name ?? parameters[$ref!.split("/").at(-1)!]!.name,
   ),
@@ -37,8 +37,8 @@ export function readRequest(request: Request, key: string): ReadRequest {
   else if (sentKey !== key) faults.push("x-api-key is not the given key");
   if (target.includes(key)) faults.push("the URL contains the key");
   const read = { ...rest, key: sentKey, text: bytes.toString("utf8"), faults };
-  /** Returns what a function reads; undefined if it cannot be read. */
-  const valid = <T>(work: () => T): T | undefined => {
+  /** Returns what a function reads. If the function throws, notes the fault and returns undefined. */
+  const readOrFault = <T>(work: () => T): T | undefined => {
     try {
       return work();
     } catch (error) {
@@ -48,14 +48,14 @@ export function readRequest(request: Request, key: string): ReadRequest {
   };
   const { pathname, searchParams } = new URL(target, "http://service");
   if (method === "POST" && pathname === path) {
-    return { ...read, kind: "create", body: valid(() => readBody(request, "DisbursementRequest")) };
+    return { ...read, kind: "create", body: readOrFault(() => readBody(request, "DisbursementRequest")) };
   }
   if (method === "GET" && pathname === path) {
-    const unknown = [...searchParams.keys()].filter((name) => !listed.has(name));
+    const unknown = [...searchParams.keys()].filter((name) => !listParameters.has(name));
     faults.push(...unknown.map((name) => `the list has no parameter ${name}`));
     return { ...read, kind: "list", reference: searchParams.get("merchantsReference") ?? undefined };
   }
   const [, segment] = /^\/v1\/disbursements\/([^/]+)$/.exec(pathname) ?? [];
   if (method !== "GET" || segment === undefined) return { ...read, kind: "other" };
-  return { ...read, kind: "read", reference: valid(() => decodeURIComponent(segment)) };
+  return { ...read, kind: "read", reference: readOrFault(() => decodeURIComponent(segment)) };
 }
