@@ -7,6 +7,7 @@ export const controls = {
   clock: "POST /sandbox/clock/advance",
   time: "GET /sandbox/clock",
   "finish-payout": "POST /sandbox/disbursements/{reference}/finish",
+  load: "POST /sandbox/payments",
   finish: "POST /sandbox/checkouts/{reference}/finish",
   events: "GET /sandbox/events",
   deliveries: "GET /sandbox/deliveries",

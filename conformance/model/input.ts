@@ -7,7 +7,7 @@ import type { Call } from "./messages.ts";
 import { Problem, type Field } from "./problem.ts";
 
 type Schemas = components["schemas"];
-const maxBytes = 16_384;
+const usualBytes = 16_384;
 
 const isTimestamp = (text: string) => !Number.isNaN(Date.parse(text)) && new Date(text).toISOString() === text;
 const ajv = new Ajv2020({
@@ -64,7 +64,11 @@ function check(validate: ValidateFunction, value: unknown): void {
 }
 
 /** Reads a body that must match the schema of this name. */
-export function readBody<Name extends keyof Schemas>({ headers, body }: Call, name: Name): Schemas[Name] {
+export function readBody<Name extends keyof Schemas>(
+  { headers, body }: Call,
+  name: Name,
+  maxBytes = usualBytes,
+): Schemas[Name] {
   if (body.byteLength > maxBytes) {
     throw new Problem("content_too_large", `The body must not exceed ${maxBytes} bytes.`);
   }

@@ -12,6 +12,7 @@ export type Checkout = Schemas["Checkout"];
 export type Payment = Disbursement | Checkout;
 type Event = Schemas["SandboxEvent"];
 type Entry = Schemas["StatementEntry"];
+type ToLoad = Schemas["DisbursementToLoad"] | Schemas["CheckoutToLoad"];
 
 const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const newReference = (prefix: string) =>
@@ -53,6 +54,9 @@ function forcedOutcome(digits: string, delayMs: number): Outcome | undefined {
 /** Returns a share of an amount, in thousandths, rounded half up. */
 const share = (amount: number, thousandths: bigint) => Number((BigInt(amount) * thousandths + 500n) / 1000n);
 
+const byTime = (a: { createdAt: string }, b: { createdAt: string }) =>
+  Date.parse(a.createdAt) - Date.parse(b.createdAt);
+
 /** The records of one kind, in the order of their creation. */
 export class Ledger<Kind extends Payment> {
   readonly records: Kind[] = [];
@@ -70,6 +74,10 @@ export class Ledger<Kind extends Payment> {
     if (!record) return;
     this.#byMerchantsReference.delete(from);
     this.#byMerchantsReference.set(to, Object.assign(record, { merchantsReference: to }));
+  }
+  /** Orders the records by their creation, after records of the past were added. */
+  sort(): void {
+    this.records.sort(byTime);
   }
   find(reference: string): Kind | undefined {
     return this.#byReference.get(reference);
@@ -96,6 +104,15 @@ class Balances {
     balance.available += entry.amount;
     balance.reserved += reserved;
     this.entries.push({ ...entry, balance: balance.available });
+  }
+  /** Orders the statement by time, after entries of the past were added, and computes its balances again. */
+  sort(): void {
+    this.entries.sort(byTime);
+    const sums = new Map<string, number>();
+    for (const entry of this.entries) {
+      entry.balance = (sums.get(entry.currency) ?? 0) + entry.amount;
+      sums.set(entry.currency, entry.balance);
+    }
   }
   list(): Schemas["Balances"] {
     return { items: [...this.#byCurrency.values()].toSorted((a, b) => (a.currency < b.currency ? -1 : 1)) };
@@ -196,14 +213,16 @@ export class Merchant {
     return count;
   }
 
-  addDisbursement(request: Schemas["DisbursementRequest"]): Disbursement {
+  /** @param past when it was created, if that is in the past: then it does not settle */
+  addDisbursement(request: Schemas["DisbursementRequest"], past?: string): Disbursement {
     const { amount, country, currency, phoneNumber, webhookURL } = request;
     const { balances } = this.state;
     const fee = this.feeOf(amount, "disbursement");
     const { available, enforced } = balances.of(currency);
-    if (enforced && available < amount + fee) throw new Problem("insufficient_funds", "Your balance is too small.");
+    if (enforced && past === undefined && available < amount + fee)
+      throw new Problem("insufficient_funds", "Your balance is too small.");
     const record: Disbursement = {
-      ...this.#newRecord("DSB"),
+      ...this.#newRecord("DSB", past),
       customer: this.#customer(phoneNumber),
       merchantsReference: request.reference,
       status: "pending",
@@ -216,8 +235,24 @@ export class Merchant {
     this.state.disbursements.add(record);
     const { reference, createdAt } = record;
     balances.change({ kind: "reserve", reference, currency, amount: -amount - fee, createdAt }, amount + fee);
-    this.#settle(record, phoneNumber);
+    if (past === undefined) this.#settle(record, phoneNumber);
     return record;
+  }
+
+  /** Loads payments of the past. They have no events. */
+  load({ disbursements = [], checkouts = [] }: Schemas["PaymentsToLoad"]): void {
+    const { state } = this;
+    const end = (record: Payment, { status, createdAt, updatedAt = createdAt, failure = "declined" }: ToLoad) => {
+      const code = status === "failed" ? failure : undefined;
+      if (status !== "pending") this.#end(record, status, Date.parse(updatedAt), code);
+    };
+    for (const each of disbursements) end(this.addDisbursement(each, each.createdAt), each);
+    for (const each of checkouts) {
+      const record = this.addCheckout(each, each.createdAt);
+      if (each.phoneNumber !== undefined) record.customer = this.#customer(each.phoneNumber);
+      end(record, each);
+    }
+    for (const each of [state.disbursements, state.checkouts, state.balances]) each.sort();
   }
 
   /** How long a checkout waits for its payment, in ms. */
@@ -225,9 +260,9 @@ export class Merchant {
     return 30 * 60_000;
   }
 
-  addCheckout(request: Schemas["CheckoutRequest"]): Checkout {
+  addCheckout(request: Schemas["CheckoutRequest"], past?: string): Checkout {
     const { amount, country, currency, webhookURL, redirectURL } = request;
-    const begun = this.#newRecord("CHK");
+    const begun = this.#newRecord("CHK", past);
     const record: Checkout = {
       ...begun,
       merchantsReference: request.reference ?? begun.reference,
@@ -240,6 +275,7 @@ export class Merchant {
       ...(redirectURL !== undefined && { redirectURL }),
     };
     this.state.checkouts.add(record);
+    if (past !== undefined) return record;
     this.state.clock.schedule(Date.parse(record.createdAt) + this.checkoutLifetime(), (at) => {
       if (record.customer === undefined) this.finish(record, "cancelled", at);
     });
@@ -261,10 +297,7 @@ export class Merchant {
     code?: Schemas["FailureCode"],
   ): void {
     if (payment.status !== "pending") return;
-    const failure = code && { code, message: `The payment failed: ${code.replaceAll("_", " ")}.` };
-    Object.assign(payment, { status, updatedAt: iso(at), ...(failure && { failure }) });
-    const kind = payment.reference.startsWith("CHK") ? "checkout" : "disbursement";
-    this.#book(payment, kind);
+    const kind = this.#end(payment, status, at, code);
     const event: Event = {
       id: `msg_${randomUUID().replaceAll("-", "")}`,
       createdAt: iso(at),
@@ -276,6 +309,15 @@ export class Merchant {
     };
     this.state.events.push(event);
     if (payment.webhookURL !== undefined) this.state.deliveries.push(new Delivery(event, payment.webhookURL, this));
+  }
+
+  /** Gives a payment its final status, and books it. */
+  #end(payment: Payment, status: Payment["status"], at: number, code?: Schemas["FailureCode"]) {
+    const failure = code && { code, message: `The payment failed: ${code.replaceAll("_", " ")}.` };
+    Object.assign(payment, { status, updatedAt: iso(at), ...(failure && { failure }) });
+    const kind = payment.reference.startsWith("CHK") ? "checkout" : "disbursement";
+    this.#book(payment, kind);
+    return kind;
   }
 
   /** Returns what follows from an attempt to deliver a webhook. */
@@ -313,8 +355,8 @@ export class Merchant {
     );
   }
 
-  #newRecord(prefix: "DSB" | "CHK") {
-    const now = this.state.clock.now();
+  #newRecord(prefix: "DSB" | "CHK", past?: string) {
+    const now = past === undefined ? this.state.clock.now() : Date.parse(past);
     const { userId, name } = this;
     const [createdAt, updatedAt] = [iso(now), iso(now)];
     return { id: newId(now), userId, merchant: { name }, reference: newReference(prefix), createdAt, updatedAt };

@@ -111,6 +111,26 @@ function finishDisbursement({ call, merchant, id }: Asked): Schemas["Disbursemen
   return payout;
 }
 
+function loadPayments({ call, merchant }: Asked): Schemas["PaymentsLoaded"] {
+  const request = readBody(call, "PaymentsToLoad", 2 ** 20);
+  const { disbursements = [], checkouts = [] } = request;
+  const now = iso(merchant.state.clock.now());
+  for (const [kind, payments] of Object.entries({ disbursements, checkouts }))
+    for (const [index, { reference, createdAt, updatedAt = createdAt, status, failure }] of payments.entries()) {
+      const wrong = [
+        createdAt > now && "createdAt",
+        (updatedAt < createdAt || updatedAt > now) && "updatedAt",
+        failure !== undefined && status !== "failed" && "failure",
+        reference !== undefined && payments.findIndex((each) => each.reference === reference) < index && "reference",
+      ].find((field) => field !== false);
+      const path = `${kind}.${index}.${wrong}`;
+      if (wrong !== undefined) refuse([{ path, code: "enum", message: `${path} does not fit.` }]);
+      refuseDuplicate(`/v1/${kind}`, merchant.state[kind as "checkouts"].duplicateOf(reference ?? ""));
+    }
+  merchant.load(request);
+  return { disbursements: disbursements.length, checkouts: checkouts.length };
+}
+
 function finishCheckout({ call, merchant, id }: Asked): Schemas["Checkout"] {
   const { outcome } = readBody(call, "CheckoutFinish");
   const checkout = existing(merchant.state.checkouts.find(id));
@@ -210,6 +230,7 @@ const operations = (origin: Origin, merchants: Merchant[]): Record<string, Recor
   "/sandbox/deliveries": { GET: list("/sandbox/deliveries", ({ deliveries }) => deliveries.map(({ shown }) => shown)) },
   "/sandbox/deliveries/:id/replay": { POST: ({ merchant, id }) => merchant.replay(id) },
   "/sandbox/chaos": { GET: ({ merchant }) => merchant.state.chaos, PUT: setChaos },
+  "/sandbox/payments": { POST: loadPayments },
   "/sandbox/disbursements/:id/finish": { POST: finishDisbursement },
   "/sandbox/checkouts/:id/finish": { POST: finishCheckout },
   "/sandbox/merchants": { POST: (asked) => createMerchant(asked, merchants) },

@@ -15,6 +15,7 @@ import {
   finishCheckout,
   finishPayout,
   forcing,
+  load,
   moveClock,
   newMerchant,
   rotateSecond,
@@ -33,6 +34,7 @@ const operations: [control: Control, method: string, path: string][] = [
   ["deliveries", "GET", "/sandbox/deliveries"],
   ["replay", "POST", "/sandbox/deliveries/unknown/replay"],
   ["finish-payout", "POST", "/sandbox/disbursements/unknown/finish"],
+  ["load", "POST", "/sandbox/payments"],
   ["finish", "POST", "/sandbox/checkouts/unknown/finish"],
   ["secret", "GET", "/sandbox/webhook-secret"],
   ["rotate", "POST", "/sandbox/webhook-secret/rotate"],
@@ -74,6 +76,26 @@ const finishing = ["finish-payout", "forced-outcomes"] as const;
 const disturbing = [...webhooks, "clock", "chaos"] as const;
 /** More than a service's likely number of processes: each may hold one webhook back before another overtakes it. */
 const mostHeldBack = 5;
+
+/** Returns payments of the past by their status, and the times of `days` ago. */
+async function pastOf(context: Context) {
+  const now = nowIn(await readClock(context));
+  const at = (days: number) => new Date(now - days * 24 * hourMs).toISOString();
+  const past =
+    (of: typeof disbursementBody) =>
+    (status: string, changes: object = {}) => {
+      const times = { createdAt: at(3), updatedAt: at(2) };
+      return { ...of(context, { reference: context.fresh() }), status, ...times, ...changes } as Record<
+        string,
+        unknown
+      >;
+    };
+  return { at, payout: past(disbursementBody), checkout: past(checkoutBody) };
+}
+
+/** Finds a payment of the past in its list. */
+const findPast = (context: Context, kind: string, { reference }: Record<string, unknown>, before: string) =>
+  get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(textOf(reference))}&createdBefore=${before}`);
 
 /** What checks need that compare the lists of events and deliveries. */
 const logs = [...webhooks, "events", "deliveries"] as const;
@@ -296,6 +318,60 @@ export const checks: readonly Check[] = [
       same(context, id, "record and events:", actual, { status, failure, events: [event] }, [response, list]);
     }
   }),
+  judges("sandbox.load", { needs: ["load", "time"], alone: true }, async (context, id) => {
+    const { at, payout, checkout } = await pastOf(context);
+    const before = encodeURIComponent(at(1));
+    const disbursements = [payout("failed", { failure: "wallet_blocked" }), payout("success")];
+    const loaded = { disbursements, checkouts: [checkout("cancelled"), checkout("success")] };
+    expectData(
+      context,
+      id,
+      await load(context, loaded),
+      { disbursements: 2, checkouts: 2 },
+      "for payments of the past",
+    );
+    for (const [kind, payments] of Object.entries(loaded))
+      for (const payment of payments) {
+        const { status, amount, createdAt, updatedAt, failure } = payment;
+        const list = await findPast(context, kind, payment, before);
+        const [item = {}] = listed(list);
+        const code = (item["failure"] as { code?: unknown } | undefined)?.code;
+        const shown = [item["status"], item["amount"], item["createdAt"], item["updatedAt"], code];
+        same(context, id, "payment in the list:", shown, [status, amount, createdAt, updatedAt, failure], list);
+        const verify = await get(context, `/v1/${kind}/${textOf(item["reference"])}`);
+        context.judge(id, equal(dataOf(verify), item), "the same payment by verify", verify, [list, verify]);
+      }
+    const [record = {}] = listed(await findPast(context, "disbursements", disbursements[1]!, before));
+    const statement = await get(context, `/v1/statements?limit=100&to=${before}`);
+    const entries = listed(statement).filter(({ reference }) => reference === record["reference"]);
+    const spent = entries.reduce((sum, { amount }) => sum - Number(amount), 0);
+    const cost = Number(record["amount"]) + Number(record["fee"]);
+    same(context, id, "sum of a paid payout's entries at their times:", spent, cost, statement);
+  }),
+  judges(
+    ["sandbox.load-refused", "error-code.fields", "error-body.names-fields"],
+    { needs: ["load", "time"] },
+    async (context, id) => {
+      const { at, payout } = await pastOf(context);
+      const [known, fine] = [payout("success"), payout("success")];
+      expectStatus(context, id, await load(context, { disbursements: [known] }), 200, "for a payout of the past");
+      for (const [what, second, status, field] of [
+        ["a reference that exists", known, 409],
+        ["a reference that comes twice", fine, 422, "reference"],
+        ["an amount of 0", payout("success", { amount: 0 }), 422, "amount"],
+        ["a time that has not come", payout("success", { createdAt: at(-1), updatedAt: at(-1) }), 422, "createdAt"],
+        ["an end before the beginning", payout("success", { updatedAt: at(4) }), 422, "updatedAt"],
+        ["a failure of a success", payout("success", { failure: "declined" }), 422, "failure"],
+      ] as const) {
+        const response = await load(context, { disbursements: [fine, second] });
+        expectStatus(context, id, response, status, `for ${what}`);
+        if (field !== undefined) expectFields(context, response, [`disbursements.1.${field}`], `for ${what}`);
+        const list = await findPast(context, "disbursements", fine, encodeURIComponent(at(1)));
+        const isAbsent = list.status === 200 && listed(list).length === 0;
+        context.judge(id, isAbsent, `nothing loaded with ${what}`, list, [response, list]);
+      }
+    },
+  ),
   judges("sandbox.finish-payout-own", { pays: 1, needs: [...finishing, "second-key"] }, async (context, id) => {
     const { reference } = await paid(context, { phoneNumber: forcing("129") });
     const foreign = await finishPayout(context, reference, { status: "success" }, "second");
