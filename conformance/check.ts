@@ -84,7 +84,7 @@ export type Check = {
   ids: readonly string[];
   /** The worst effect on money that the check's requests may have. */
   effect: Effect;
-  /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
+  /** The largest number of payouts that the check can cause on a faulty target, without checkouts. The default is 0. */
   payouts?: number;
   /** The largest possible sum of those payouts. A check that adapts to the budget returns the amount of each payout. */
   amount?: number | ((options: CheckOptions) => readonly number[]);
@@ -117,9 +117,9 @@ export type Check = {
 
 /** What a topic states of a check. The rest follows from its requirements and from what it pays. */
 type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "alone" | "offline">> & {
-  /** See `payouts`. */
+  /** See `payouts`; checkouts do not count. */
   pays?: number;
-  /** The largest amount of each of them, or a function that returns all amounts. The default is the usual amount. */
+  /** The largest amount of each payout, or a function that returns all amounts. The default is the usual amount. */
   upTo?: number | ((options: CheckOptions) => readonly number[]);
 };
 

@@ -1,10 +1,9 @@
 // Runs tests of a merchant's program as a merchant does: from an empty folder with the packed server and client.
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { shared } from "../../scripts/testing/ask-shared.ts";
 import { installPacked, tsc, type Project } from "../../scripts/testing/packed.ts";
 
 const run = promisify(execFile);
@@ -37,10 +36,7 @@ const cjs = imports((name, from) => `const { ${name} } = require("${from}");`);
 
 let project: Project;
 beforeAll(async () => {
-  project = await installPacked("server");
-  const client = join(project.folder, "node_modules/@disbursement-checkout/client");
-  mkdirSync(client);
-  execFileSync("tar", ["-xzf", await shared("client"), "--strip-components=1", "-C", client]);
+  project = await installPacked("server", [], ["client"]);
 });
 afterAll(() => project.remove());
 
