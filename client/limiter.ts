@@ -55,7 +55,7 @@ export function createLimiter(runtime: Runtime): Limiter {
   // The requests accepted in about the last second.
   let accepted = 0;
   let acceptedAt = 0;
-  // The requests accepted since the last refusal. Right after a refusal, `accepted` is too low.
+  // The requests accepted since the last refusal. After the pause that follows a refusal, `accepted` is too low.
   let count = 0;
   let since = runtime.now();
   // The rate at the last refusal that was about the rate.
@@ -111,8 +111,8 @@ export function createLimiter(runtime: Runtime): Limiter {
         window = inFlight + queue.length > 0 ? window + 0.5 : firstWindow;
       } else {
         const pause = Math.min(retryAfter, longestPause);
-        // Requests that were in flight at a refusal are refused for the same reason as it. If such requests are refused
-        // too, the reason is the rate.
+        // Only the first refusal counts for the requests in flight at that moment. If it seemed sporadic but more of them
+        // are refused, the reason was the rate after all.
         const isFirst = entered > refusedAt;
         if (isFirst) {
           isSporadic = count >= manyAccepted && rate <= ceiling * belowCeiling;

@@ -33,7 +33,7 @@ interface Context {
   patience: number;
 }
 
-/** The policy or an earlier payment speaks against a payout. Nothing was sent. */
+/** The policy or an earlier payment forbids a payout. Nothing was sent. */
 class Refusal extends Error {
   readonly outcome: Outcome;
   constructor(refused: Outcome) {
@@ -66,7 +66,7 @@ const approval = (id: string, why: string) =>
     { paid: false },
   );
 
-/** The link in the text too, because some hosts show only the text. */
+/** Repeats the link in the text, because some hosts show only the text. */
 const sendTo = (url: string) =>
   `Send the customer to the link: ${/^https?:\/\/[!#-;=?-_a-~]{1,800}$/.test(url) ? url : quoted(url)}`;
 
@@ -161,7 +161,7 @@ export class Payments {
     status?: "pending" | "success" | "failed" | undefined;
     createdAfter?: string | undefined;
   }) {
-    // The contract has times in UTC with milliseconds only.
+    // The contract accepts only times in UTC with milliseconds.
     const createdAfter = wanted.createdAfter && new Date(wanted.createdAfter).toISOString();
     try {
       const filters = { ...wanted, createdAfter, pageSize: 10 };
@@ -271,7 +271,7 @@ export class Payments {
     );
   }
 
-  /** Adds the bounds to a plan's journal. The journal's lock is held meanwhile. */
+  /** Adds the bounds of the policy to a plan's journal, whose lock keeps other sessions from paying the plan meanwhile. */
   private guard(id: string, plan: Plan, journal: Journal): Journal {
     const { ledger } = this.context;
     return {
@@ -385,7 +385,7 @@ export class Payments {
 const isPaidBy = (plan: Plan, { amount, currency, country }: Disbursement) =>
   amount === plan.amount && currency === plan.currency && country === plan.country;
 
-/** Also after a 404: a read replica of the service may not have the record yet. */
+/** For a record that certainly exists but was not read. After a 404 too: a read replica may not have the record yet. */
 const existing = (record: "payout" | "checkout", reference: string, { message }: Error) =>
   outcome(
     "pending",
