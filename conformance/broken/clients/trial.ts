@@ -36,8 +36,8 @@ async function failuresOf(scenario: Scenario, program: Program, limits: { seed?:
 }
 
 /**
- * Returns the scenarios with these ids. Each value of a crossed row is also the id of scenarios that have only rows
- * with this value.
+ * Returns the scenarios with these ids. A value of a crossed row, such as `then-422`, names scenarios that consist of
+ * the rows with this value.
  */
 function scenariosNamed(ids: readonly string[]): Scenario[] {
   return ids.flatMap((id) => {

@@ -21,7 +21,7 @@ export type Settings = {
   timeoutMs: number;
   /** How long one start of the program may take, in ms. */
   limitMs: number;
-  /** How long the service is watched after the end of the program, in scenarios that say so, in ms. */
+  /** How long the service is watched after the end of the program, in scenarios with `watched`, in ms. */
   watchMs?: number;
   /** Ends the programs when it is aborted. The findings of an aborted scenario are meaningless. */
   ended?: AbortSignal;

@@ -62,7 +62,7 @@ export async function startService(
   const service = {
     ledger,
     calls: [] as Call[],
-    /** The paths that were requested from the foreign server. */
+    /** The method and path of each request to the foreign server. */
     foreignCalls: [] as string[],
     /** The number of the program's current start. The runner sets it. */
     start: 0,

@@ -1,5 +1,5 @@
-// Checks the sandbox operations, and that those of one merchant do not affect another (D2, D6, D12, D18, D19). A sandbox
-// may lack an operation, which is then a 404, but an operation must not fail in another way.
+// Checks the sandbox operations, and that one merchant's operations do not affect another (D2, D6, D12, D18, D19). A
+// sandbox may lack an operation, which is then a 404, but an operation must not fail in another way.
 import { judges, type Check, type Context, Prerequisite } from "../../check.ts";
 import { type Control, hasControl } from "../../run-options.ts";
 import { expectData, expectFields, expectHidden, expectStatus, same } from "../../steps/expect.ts";
@@ -76,7 +76,7 @@ const finishing = ["finish-payout", "forced-outcomes"] as const;
 
 /** What checks need that set the chaos switch and receive webhooks. */
 const disturbing = [...webhooks, "clock", "chaos"] as const;
-/** More than the processes of a service: each may hold one webhook back before another overtakes it. */
+/** More than a service's likely number of processes: each may hold one webhook back before another overtakes it. */
 const mostHeldBack = 5;
 
 /** What checks need that compare the lists of events and deliveries. */
@@ -377,15 +377,15 @@ export const checks: readonly Check[] = [
       const [own, other] = [await paid(context), await paid(context, {}, { key })];
       const record = await verifyDisbursement(context, other.reference, { key });
       same(context, id, "merchant of its payout:", dataOf(record)["merchant"], { name }, record);
-      for (const [of, with_] of [
+      for (const [payout, reader] of [
         [own, key],
         [other, "own"],
       ] as const) {
-        const request = { method: "GET", path: `/v1/disbursements/${of.reference}`, key: with_ };
-        const hidden = { secrets: [textOf(of.body["reference"])], status: 404, whom: "of the other merchant" };
+        const request = { method: "GET", path: `/v1/disbursements/${payout.reference}`, key: reader };
+        const hidden = { secrets: [textOf(payout.body["reference"])], status: 404, whom: "of the other merchant" };
         await expectHidden(context, "sandbox.merchants-own", request, hidden);
-        const list = await get(context, "/v1/disbursements?limit=100", { key: with_ });
-        const isListed = listed(list).some(({ reference }) => reference === of.reference);
+        const list = await get(context, "/v1/disbursements?limit=100", { key: reader });
+        const isListed = listed(list).some(({ reference }) => reference === payout.reference);
         const expected = "a list without the other merchant's payout";
         context.judge("sandbox.merchants-own", isPage(list) && !isListed, expected, list);
       }
