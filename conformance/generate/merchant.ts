@@ -14,8 +14,8 @@ const letters = "abcdefghijklmnopqrstuvwxyz";
 type IdStyle = { alphabet: string; length: number; most: number };
 
 /**
- * The characters of an id and their number. The last ten characters of an id are enough to distinguish it from the ids
- * of other runs. They are few, because a deployment may permit only short references.
+ * The characters of an id, their number, and the maximum length of the word before the id. References are short, because
+ * a deployment may permit only short ones. The last ten characters distinguish an id from the ids of other runs.
  */
 const idStyles: readonly [IdStyle, ...IdStyle[]] = [
   { alphabet: digits, length: 14, most: 3 },
@@ -51,7 +51,7 @@ export function referenceOf({ seed, runId }: MerchantOptions, number: number): s
 
 /**
  * The headers of programs that merchants use, in their order. A header without a value gets its value from the request,
- * or is left out. `Host` and `Connection` come last unless they are named.
+ * or is left out. `Host` and `Connection` come last unless the program lists them.
  */
 const programs: readonly [(random: Random) => Headers, ...((random: Random) => Headers)[]] = [
   (random) => ({

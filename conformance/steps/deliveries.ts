@@ -44,10 +44,7 @@ export async function logged(context: Context, reply: Responder) {
 /** An attempt as a delivery's log describes it. */
 type LoggedAttempt = Record<"number" | "httpStatus" | "responseBody" | "error" | "at", unknown>;
 
-/**
- * Lists the deliveries of a record that has only one. Returns the response, that delivery, `{}` if none is listed, and
- * its attempts.
- */
+/** Reads the only delivery of a record. Returns the response, the delivery (`{}` if none is listed) and its attempts. */
 export async function deliveryOf(context: Context, reference: string) {
   const response = await get(context, `/sandbox/deliveries?reference=${reference}`);
   const [delivery = {}] = listed(response);

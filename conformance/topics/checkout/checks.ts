@@ -33,8 +33,8 @@ const repeatId = "checkout-request.reference-unique";
 type Made = { planned: Planned; body: Body; response: TargetResponse };
 
 /**
- * Creates a checkout. If the target refuses it, it must accept a checkout with usual values and the same optional
- * fields.
+ * Creates a checkout, with a redirectURL if the planned amount is round. A target that refuses it must accept a checkout
+ * with usual values and the same optional fields.
  */
 async function create(context: Context, planned: Planned): Promise<Made> {
   const { form, digits } = planned.conditions;
@@ -72,7 +72,7 @@ async function judgeRepeat(context: Context, { planned, body, response }: Made) 
   context.judge(repeatId, ok, expected, `${describeResponse(again)}, Location: ${location}`, again);
 }
 
-/** Separators between groups of three digits, such as 1,234 and 1 234. */
+/** An optional separator between groups of three digits, as in 1,234 and 1 234. */
 const separator = "[\\s.,'’]?";
 const number = "\\d(?:[\\d\\s.,'’]*\\d)?";
 
@@ -89,7 +89,7 @@ const visibleText = (html: string) =>
 
 const grouped = (whole: number) => String(whole).replaceAll(/\B(?=(\d{3})+$)/g, separator);
 
-/** Returns a pattern for an amount as a person may see it: divided by 100 or, in core, in the lowest denomination. */
+/** Returns a pattern for an amount on a page: divided by 100 or, unless `isDivided`, in the lowest denomination. */
 function patternOf(amount: number, isDivided = false): RegExp {
   const cents = amount % 100;
   const fraction = cents === 0 ? "(?:[.,]00?)?" : `[.,]${String(cents).padStart(2, "0")}`;
@@ -103,7 +103,7 @@ const amountsOn = (text: string, currency = currencies) =>
     ([, after, before]) => String(after ?? before),
   );
 
-/** Judges a page if it shows an amount that can be recognised. Returns false if it shows none. */
+/** Judges the amount on a page. Returns false if the page shows no amount that can be recognised. */
 function judgePage(context: Context, body: Record<string, unknown>, created: TargetResponse, page: TargetResponse) {
   const amount = Number(body["amount"]);
   // A page may add the fee in the response to the amount.

@@ -14,7 +14,7 @@ import { textOf } from "../../target/values.ts";
 
 const concurrency = 20;
 
-/** The payouts that are verified while the others are created. */
+/** How many payouts are created first, and verified while the others are created. */
 const earlier = 4;
 const lengths = [10, 11, 12, 13, 14, 15];
 
@@ -83,11 +83,11 @@ const fractional = [29, 57, 115, 435, 1001, 65_537];
 /** Limits of integer types and of single precision. */
 const binary = [2 ** 24 + 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32];
 
-/** These amounts are exact in double precision, which is exact up to 2^53 - 1, but they need 16 digits. */
+/** Amounts of 16 digits that double precision, which is exact up to 2^53 - 1, can represent. */
 const of16Digits = [1_234_567_890_123_457, 2 ** 52 + 1, 2 ** 53 - 1];
 const amounts = [...fractional, 999_999, 1_234_567, ...binary, 999_999_999_999, ...of16Digits];
 
-/** Between two doubles. A program that reads numbers as doubles pays another amount. */
+/** An amount between two doubles. A program that reads numbers as doubles pays another amount. */
 const inexact = "9007199254740993";
 
 /** Returns the amounts inside the declared limit, from the smallest, whose sum is at most this share of the budget. */
@@ -168,12 +168,12 @@ export const checks = [
     const isAccepted = made.some(({ response }) => response.status === 200);
     let isPaying = true;
     const paying = payAll(bodies.slice(earlier)).finally(() => (isPaying = false));
-    // The requests that pay wait for each other before they are sent, so that a single look would come too early.
-    const looking = async () => {
+    // The creates wait for each other before they are sent, so one round of verification would end too early.
+    const verifying = async () => {
       do await judgeAll(made);
       while (isPaying && isAccepted);
     };
-    const [others] = await Promise.all([paying, looking()]);
+    const [others] = await Promise.all([paying, verifying()]);
     await judgeAll(others);
   }),
   judges(

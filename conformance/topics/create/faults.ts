@@ -28,7 +28,7 @@ import {
 
 const payments = (change: (fields: Fields) => Fields) => requests("createDisbursement", change);
 
-/** Makes payouts, but responds as if they were refused. A plain refusal would be a limit of the service. */
+/** Makes payouts, but responds as if they were refused. A refusal without a payout would count as a limit. */
 const pretends = (fits: (fields: Fields) => boolean): How =>
   responses("createDisbursement", (reply, call) => (isAccepted(reply) && fits(sent(call)) ? refusal(422) : reply));
 const withAmount = (change: (amount: number) => unknown) => (record: Fields) => ({

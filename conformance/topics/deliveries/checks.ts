@@ -51,7 +51,7 @@ export const checks: readonly Check[] = [
     const received = await arrived(context, box, 2);
     same(context, judged, "webhook-ids", received.map(idOf), [id, id]);
     const waiting = await logged(context, (response, attempt) => {
-      // Without this wait the next attempt could be made before the replay.
+      // Without this Retry-After, the next attempt could be made before the replay.
       if (attempt < 2) response.writeHead(503, { "retry-after": "3600" }).end();
       else response.writeHead(204).end();
     });

@@ -1,5 +1,5 @@
-// Judges the whole run before the verdict: lets time pass, reads every record again, uses every
-// reference again, and compares webhooks and checkouts with their records (§2.1 to §2.3, §4.3, §6, §7, D11, D15).
+// Judges the whole run before the verdict: lets time pass, reads every record again, uses every reference again, and
+// compares webhooks and checkouts with their records (§2.1 to §2.3, §4.3, §6, §7, D11, D15).
 import { judges, type Context } from "../../check.ts";
 import type { Facts } from "../../history/facts.ts";
 import { type Contradiction, type Fields, type History, isFinal, sentAt } from "../../history/history.ts";
@@ -45,7 +45,7 @@ const agedRuns = new WeakSet<Facts>();
 /** How far the sandbox time moves: longer than caches and sessions usually live. */
 const movedSeconds = 2 * 3600;
 
-/** Returns what is known of these payouts. */
+/** Returns the histories of these payouts. */
 const historiesOf = ({ facts }: Context, made: readonly Made[]) =>
   made.flatMap(
     ({ response }) => facts.histories.find("own", "disbursement", textOf(dataOf(response)["reference"])) ?? [],
@@ -117,12 +117,12 @@ async function useOtherSpelling(context: Context, { conditions, body, response }
 
 /** How long to wait for a status that a notification has announced. */
 const graceMs = 8000;
-const all = ({ receiver }: Context) => receiver?.all ?? [];
+const allReceived = ({ receiver }: Context) => receiver?.all ?? [];
 
 /** Judges that every final record of this kind with a mailbox was notified. */
 async function judgeSent(context: Context, id: RequirementId, kind: "disbursement" | "checkout") {
   const { readAfterWriteMs, replicas = readAfterWriteMs !== undefined } = context.limits.all;
-  const state = () => notNotified(context.facts, all(context), kind, replicas);
+  const state = () => notNotified(context.facts, allReceived(context), kind, replicas);
   await eventually(context, () => state().lost.length === 0, patienceOf(context));
   const { due, lost } = state();
   if (due === 0) {
@@ -147,7 +147,7 @@ const namedEnds: [status: string, pattern: RegExp][] = [
 async function judgeEnds(context: Context) {
   const id = "life.ends-as-notified";
   const ends = () =>
-    lastEnds(statements(context.facts, all(context))).filter(({ owner }) => owner.kind === "disbursement");
+    lastEnds(statements(context.facts, allReceived(context))).filter(({ owner }) => owner.kind === "disbursement");
   const open = () => ends().filter(({ history }) => !isFinal(history.statuses.at(-1)?.status));
   const isClosed = async () => {
     await lookAt(
@@ -188,7 +188,7 @@ async function judgeEnds(context: Context) {
 function judgeAmounts(context: Context) {
   const id = "webhook.amount";
   const byBox = Map.groupBy(context.facts.records, ({ mailbox }) => mailbox);
-  const made = all(context).flatMap(({ box, json }) => {
+  const made = allReceived(context).flatMap(({ box, json }) => {
     const [owner, ...others] = byBox.get(box) ?? [];
     const stated = leavesOf(json).flatMap(([name, leaf]) => (/^amount$/i.test(name) && leaf !== null ? [leaf] : []));
     return owner && others.length === 0 && stated.length > 0 ? [{ owner, stated }] : [];
@@ -225,7 +225,7 @@ const addressed = ["life.webhooks-addressed", "webhook.only-with-address"] as co
 const ofReceived = ["life.webhooks-true", ...addressed, "webhook.amount"] as const;
 
 /** Judges that no address received notifications of another record or of a refused request. */
-function judgeAddressed(context: Context, received: ReturnType<typeof all>, named: number) {
+function judgeAddressed(context: Context, received: ReturnType<typeof allReceived>, named: number) {
   const strays = misdirected(context.facts, received);
   for (const id of addressed)
     if (id === "webhook.only-with-address" && named === 0 && strays.length === 0)
@@ -340,7 +340,7 @@ export const checks = [
     await lookAtOpen(context);
     await judgeSent(context, id, "disbursement");
     await judgeEnds(context);
-    const received = all(context);
+    const received = allReceived(context);
     if (received.length === 0) {
       for (const each of ofReceived) context.couldNotRun(each, "no webhook was received");
       return;
@@ -363,7 +363,7 @@ export const checks = [
   judges(["life.events-agree", "life.checkout-events-sent"], closingWithReceiver, async (context, id) => {
     await lookAtOpen(context);
     await judgeSent(context, "life.checkout-events-sent", "checkout");
-    const received = all(context);
+    const received = allReceived(context);
     if (received.length === 0) return context.couldNotRun(id, "no webhook was received");
     const faults = received.flatMap((notification) => {
       const { actual, read } = eventFault(context, notification) ?? {};

@@ -30,7 +30,7 @@ function bitsIn(reference: string): number {
 /** How many references of each kind are compared. */
 const compared = 8;
 
-/** How many of the 80 random bits so few references show at least. */
+/** So few references cannot show all of their 80 random bits. They must show this many. */
 const leastShown = 75;
 
 /** True if the references are numbers, and each is larger than the last by the same step. */
@@ -43,8 +43,8 @@ function areCounted(references: readonly string[]): boolean {
 }
 
 /**
- * Returns the bits of a reference that earlier references do not tell. Counters and times change the last of their
- * characters only. A random character has at least three values in eight references, and differs from every other.
+ * Returns how many bits of a reference cannot be guessed from earlier ones. Counters and times change only their last
+ * characters. A random character has at least three values in eight references, and differs from every other.
  */
 export function unknownBits(references: readonly string[]): number {
   const rests = references.map((reference) => reference.slice(3));
@@ -57,7 +57,7 @@ export function unknownBits(references: readonly string[]): number {
 
 const isServed = ({ limits }: Context, reference: string) => exceeded(limits.all, { reference }) === undefined;
 
-/** Returns an unused whole number of 16 digits. The part is as unique as a fresh reference. */
+/** Returns an unused whole number of 16 digits. It is derived from a fresh reference. */
 const unusedDigits = (context: Context): string =>
   `1${BigInt(`0x${createHash("sha256").update(context.fresh()).digest("hex")}`)}`.slice(0, 16);
 
@@ -71,7 +71,7 @@ async function payFamilies(
 ) {
   for (const [difference, family] of families) {
     const all = family(context.fresh(), unusedDigits(context)).filter((reference) => isServed(context, reference));
-    // A family needs at least two references, which can be confused.
+    // A single reference cannot be confused with another.
     for (const reference of all.length > 1 ? all : []) {
       const response = await pay(context, { ...disbursementBody(context), reference });
       judge(response, { merchantsReference: reference }, `for each of several references that differ ${difference}`);

@@ -45,7 +45,7 @@ const twoFaults: [what: string, status: number, more: More, over?: Record<string
   ["a text/plain body that is not JSON", 415, { body: "not json", headers: plain }],
 ];
 
-/** Values of which each breaks a rule, and the status for all of them. */
+/** Sets of values that each break a rule, and the status for the set. */
 const severalFaults: [status: number, over: Record<string, unknown>][] = [
   [400, { amount: undefined, currency: undefined }],
   [400, { amount: "100", country: 12 }],
@@ -109,7 +109,7 @@ const bodies: [string, string | Buffer, Record<string, string>][] = [
   ["a header of 6,000 characters", "{}", { ...json, "x-long": "x".repeat(6000) }],
 ];
 
-/** What a HEAD request has in common with its GET request, and the body. */
+/** What the response to HEAD has in common with the response to GET, and the body. */
 const formOf = ({ status, headers, text }: TargetResponse) => ({ status, type: headers["content-type"], text });
 
 export const checks: readonly Check[] = [

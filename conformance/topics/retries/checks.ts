@@ -41,7 +41,7 @@ const needs = [...timed, "deliveries"] as const;
 /** The longest delay of a settlement that the suite waits for. */
 const longestDelayMs = 10_000;
 
-/** The worker of a busy target may be late by this time. */
+/** A busy target may settle a payout late by this much. */
 const toleranceMs = 5000;
 
 /** How long a slow receiver takes, less than the shortest interval between two attempts. */

@@ -35,7 +35,7 @@ async function* notified(context: Context, phoneNumber: string) {
   return { ...made, box, data, seen: [made.data.status, ...seen], isTold: isTold || seen.length > 1 };
 }
 
-/** The flags that name a recipient whose payouts end in a status, and what the caller then provides. */
+/** For each status, the default recipient in `assumed`, and what the caller can provide instead. */
 const recipients = {
   success: ["recipient", "a recipient to whom payouts succeed (--recipient)", "--recipient PHONE"],
   failed: ["failing-recipient", "a recipient to whom payouts fail (--failing-recipient)", "--failing-recipient PHONE"],
