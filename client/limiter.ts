@@ -26,8 +26,8 @@ const firstGrowth = 4;
 const leastGrowth = 0.001;
 // After the n-th accepted request since a refusal, the growth is at least this much times n.
 const acceleration = 1e-5;
-// A refusal is sporadic, and not about the rate, if the rate is below this share of the rate at the last refusal about
-// the rate, and this many requests were accepted since the last refusal.
+// A refusal is sporadic, and not about the rate, if the rate is below this share of `ceiling`, and if at least
+// `manyAccepted` requests were accepted since the last refusal.
 const belowCeiling = 0.99;
 const manyAccepted = 40;
 // A 429 holds back the other calls of the client for at most so long, in ms. A mistaken `Retry-After` would stop them

@@ -143,7 +143,7 @@ export class Payments {
     try {
       found = await client.disbursements.find(id);
     } catch (error) {
-      if (!(error instanceof NotFoundError)) return unread(error);
+      if (!(error instanceof NotFoundError)) return couldNotRead(error);
     }
     const planned = plans.read(id);
     if (found && planned && !isPaidBy(planned, found)) {
@@ -173,7 +173,7 @@ export class Payments {
         payouts,
       });
     } catch (error) {
-      return unread(error);
+      return couldNotRead(error);
     }
   }
 
@@ -205,9 +205,9 @@ export class Payments {
 
   async getCheckout(reference: string, url?: string): Promise<Outcome> {
     const { outcome: end, data, error } = await this.context.client.checkouts.verify(reference).result();
-    if (!data && this.context.ledger.hasCreated(reference)) return existing("checkout", reference, error);
+    if (!data && this.context.ledger.hasCreated(reference)) return existsButUnread("checkout", reference, error);
     if (end === "missing") return outcome("refused", `No checkout has this reference.`);
-    if (!data) return unread(error);
+    if (!data) return couldNotRead(error);
     const link = url && data.status === "pending" ? ` ${sendTo(url)}` : "";
     const text = `The checkout ${data.reference} over ${inBothUnits(data.amount, data.currency)} is ${data.status}.${link}`;
     return outcome(resultOf(data.status), text, { checkout: checkoutOf(data, url) });
@@ -352,8 +352,8 @@ export class Payments {
   ): Promise<Outcome> {
     const { outcome: end, data, error } = await this.context.client.disbursements.verify(reference).result();
     if (data) return this.describe(data, id);
-    if (exists) return existing("payout", reference, error);
-    return end === "missing" ? outcome("refused", "No payout has this reference.") : unread(error);
+    if (exists) return existsButUnread("payout", reference, error);
+    return end === "missing" ? outcome("refused", "No payout has this reference.") : couldNotRead(error);
   }
 
   /**
@@ -386,14 +386,14 @@ const isPaidBy = (plan: Plan, { amount, currency, country }: Disbursement) =>
   amount === plan.amount && currency === plan.currency && country === plan.country;
 
 /** For a record that certainly exists but was not read. After a 404 too: a read replica may not have the record yet. */
-const existing = (record: "payout" | "checkout", reference: string, { message }: Error) =>
+const existsButUnread = (record: "payout" | "checkout", reference: string, { message }: Error) =>
   outcome(
     "pending",
     `The ${record} ${fromOutside(reference).data} was created from here, and its status could not be read just now. ` +
       `Call get_${record} later. Do not ${record === "payout" ? "pay" : "create it"} again. ${quoted(message)}`,
   );
 
-const unread = (error: unknown) =>
+const couldNotRead = (error: unknown) =>
   outcome(
     "unknown",
     `The service could not be read, which says nothing about any payment. Pay nothing because of it; read again later. ${quoted((error as Error).message)}`,
