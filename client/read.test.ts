@@ -187,7 +187,7 @@ describe("waitFor", () => {
     expect(delays).toEqual([1000, 2000, 4000]);
   });
 
-  test("takes no status for final that a later version adds, whatever it means for checkouts", async () => {
+  test("waits on after a status that is not final for payouts, such as a later version's or a checkout's", async () => {
     const { result, sent } = await waitFor([ended("reversed"), ended("cancelled"), ended("failed")]);
     expect(result).toMatchObject(found("failed"));
     expect(sent).toHaveLength(3);

@@ -404,6 +404,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sandbox/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Load payments of the past (extension)
+         * @description Loads disbursements and checkouts with their status and times, up to 1,000 of each, for tests of screens and
+         *     reports. All are loaded or none. Afterwards they are in lists, balances and statements as if they had happened then;
+         *     statement entries of later payments get new balances. A loaded record has the usual fee. Its phone number forces
+         *     nothing, and no limit or balance refuses it. It has no event and no webhook, but one that is still `pending` ends
+         *     like others, by `finish` or on its payment page, and then has both. It neither settles nor expires by itself.
+         */
+        post: operations["loadPayments"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sandbox/disbursements/{reference}/finish": {
         parameters: {
             query?: never;
@@ -1077,6 +1101,69 @@ export interface components {
             statusCode: number;
             data: components["schemas"]["Chaos"];
         };
+        /** @description Payments of the past. */
+        PaymentsToLoad: {
+            disbursements?: components["schemas"]["DisbursementToLoad"][];
+            checkouts?: components["schemas"]["CheckoutToLoad"][];
+        };
+        /** @description A disbursement as its creation has it, with what became of it. */
+        DisbursementToLoad: {
+            reference: components["schemas"]["MerchantReference"];
+            amount: components["schemas"]["Amount"];
+            phoneNumber: components["schemas"]["PhoneNumber"];
+            country: components["schemas"]["Country"];
+            currency: components["schemas"]["Currency"];
+            webhookURL?: components["schemas"]["WebURL"];
+            /** @enum {string} */
+            status: "pending" | "success" | "failed";
+            /** @description Why it failed, only with the status `failed`. By default `declined`. */
+            failure?: components["schemas"]["FailureCode"];
+            /**
+             * Format: date-time
+             * @description When the disbursement was created, not after the merchant's sandbox time.
+             */
+            createdAt: string;
+            /** @description When it got its status, from `createdAt` on and not after the sandbox time. By default `createdAt`. */
+            updatedAt?: components["schemas"]["Timestamp"];
+        };
+        /** @description A checkout as its creation has it, with what became of it. */
+        CheckoutToLoad: {
+            /** @description By default the reference that the service generates. */
+            reference?: components["schemas"]["MerchantReference"];
+            amount: components["schemas"]["Amount"];
+            /** @description The number that the payer entered, if any. */
+            phoneNumber?: components["schemas"]["PhoneNumber"];
+            country: components["schemas"]["Country"];
+            currency: components["schemas"]["Currency"];
+            webhookURL?: components["schemas"]["WebURL"];
+            redirectURL?: components["schemas"]["WebURL"];
+            /**
+             * @default en
+             * @enum {string}
+             */
+            locale?: "en" | "fr";
+            /** @enum {string} */
+            status: "pending" | "success" | "failed" | "cancelled";
+            /** @description Why it failed, only with the status `failed`. By default `declined`. */
+            failure?: components["schemas"]["FailureCode"];
+            /**
+             * Format: date-time
+             * @description When the checkout was created, not after the merchant's sandbox time.
+             */
+            createdAt: string;
+            /** @description When it got its status, from `createdAt` on and not after the sandbox time. By default `createdAt`. */
+            updatedAt?: components["schemas"]["Timestamp"];
+        };
+        PaymentsLoaded: {
+            /** @description How many disbursements were loaded. */
+            disbursements: number;
+            /** @description How many checkouts were loaded. */
+            checkouts: number;
+        };
+        PaymentsLoadedEnvelope: {
+            statusCode: number;
+            data: components["schemas"]["PaymentsLoaded"];
+        };
         DisbursementFinish: {
             /**
              * @description The disbursement's final status.
@@ -1290,6 +1377,21 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
+        /** @description A `reference` of the request belongs to a record of the merchant. `Location` points to it. Nothing was loaded. */
+        PaymentExists: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Path of the existing record on the base URL's host.
+                 * @example /v1/disbursements/DSB7Q2M9X4T1VK8R3WZ0HA6N
+                 */
+                Location: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorResponse"];
+            };
+        };
         /** @description The disbursement's status is already final, or it waits for a person's approval. There is no `Location`. */
         DisbursementNotPending: {
             headers: {
@@ -1320,7 +1422,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description **Extension.** The body is larger than 16 KiB. */
+        /** @description **Extension.** The body is larger than 16 KiB, or 1 MiB for `POST /sandbox/payments`. */
         ContentTooLarge: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2095,6 +2197,41 @@ export interface operations {
             404: components["responses"]["NotFound"];
             405: components["responses"]["MethodNotAllowed"];
             409: components["responses"]["DeliveryInFlight"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+        };
+    };
+    loadPayments: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PaymentsToLoad"];
+            };
+        };
+        responses: {
+            /** @description How many records were loaded. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentsLoadedEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            405: components["responses"]["MethodNotAllowed"];
+            409: components["responses"]["PaymentExists"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
         };

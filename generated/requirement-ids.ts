@@ -264,6 +264,8 @@ export type RequirementId =
   | "sandbox.pages"
   | "sandbox.cursors"
   | "sandbox.finish"
+  | "sandbox.load"
+  | "sandbox.load-refused"
   | "sandbox.finish-own"
   | "sandbox.finish-payout"
   | "sandbox.finish-payout-own"

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { withPort, type Config } from "./config.ts";
 import { createChaosSwitch } from "./domain/outcomes.ts";
+import { createLoadPayments } from "./domain/loading.ts";
 import { createCheckouts, createDisbursements } from "./domain/payments.ts";
 import { within, type Clock } from "./domain/clock.ts";
 import type { Ids, Random } from "./domain/ids.ts";
@@ -9,6 +10,7 @@ import type { Rails } from "./domain/rails.ts";
 import type { Storage } from "./domain/storage.ts";
 import type { Telemetry } from "./domain/telemetry.ts";
 import { createApp } from "./http/app.ts";
+import { readText } from "./http/contract-input.ts";
 import { listen } from "./http/http-server.ts";
 import { railWebhookPath } from "./http/rail-webhooks.ts";
 import type { Metrics } from "./observability/metrics.ts";
@@ -143,6 +145,7 @@ export function createService(options: Options) {
   const given = { settleDelayMs, fees, balances, routeOf: rails?.routeOf };
   const making = { ...given, storage: limited, clock, ids, stopping, settle, wake, handOver };
   const [disbursements, checkouts] = [createDisbursements(making), createCheckouts(making)];
+  const loadPayments = createLoadPayments(making);
   const replay = createReplay(common, deliveries);
 
   return {
@@ -164,6 +167,9 @@ export function createService(options: Options) {
       chaos,
       disbursements,
       checkouts,
+      loadPayments,
+      loadText: (merchant, json, actor) =>
+        loadPayments(merchant, readText("/sandbox/payments", json) as Parameters<typeof loadPayments>[1], actor),
       replay,
       advanceClock,
     }),

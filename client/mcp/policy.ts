@@ -34,7 +34,7 @@ export function readOwnFile(path: string): string {
     throw new UsageError(`Cannot read ${path}: ${(error as NodeJS.ErrnoException).code}.`);
   }
   try {
-    // Windows has no such rights.
+    // Windows has no such file modes.
     if (process.platform !== "win32" && fstatSync(file).mode & 0o077) {
       throw new UsageError(`Other users of this machine have access to ${path}. As its owner, run: chmod 600 ${path}`);
     }

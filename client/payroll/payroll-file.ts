@@ -186,7 +186,7 @@ export function readPayroll(text: string, amounts: Amounts = "lowest"): PayrollF
         amounts,
       );
       faults.forEach(report);
-      // References that differ in their Unicode form only look the same.
+      // References that differ only in their Unicode normalisation look the same.
       const looks = request.reference.normalize();
       const earlier = looks && lineOf.get(looks);
       if (earlier) report(`the reference is also on line ${earlier}: give each payment a reference of its own`);

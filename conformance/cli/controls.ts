@@ -8,7 +8,7 @@ import type { Target } from "../target/target.ts";
  * Controls that need a body. A target refuses an empty body here. A POST to another control would act, so no POST is
  * sent there.
  */
-const withBody = new Set<Control>(["clock", "finish-payout", "finish"]);
+const withBody = new Set<Control>(["clock", "finish-payout", "load", "finish"]);
 
 /** Returns true if the response is an envelope with data. Whether the data is right is for a check to judge. */
 const isEnvelope = ({ status, json }: TargetResponse) => {

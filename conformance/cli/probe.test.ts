@@ -146,6 +146,7 @@ test.each<[string, Record<string, Reply>, Reply, string[]]>([
   ["a clock that moves, and nothing else", { [clock]: [400] }, [404], ["clock"]],
   ["a clock and finish", { [clock]: [400], "POST /sandbox/checkouts/*/finish": [422] }, [404], ["clock", "finish"]],
   ["finish of payouts", { "POST /sandbox/disbursements/*/finish": [422] }, [404], ["finish-payout"]],
+  ["payments of the past", { "POST /sandbox/payments": [400] }, [404], ["load"]],
   ["a clock that accepts anything", { [clock]: [200] }, [404], ["clock"]],
   ["a control that only a GET shows", { "GET /sandbox/reset": [405] }, [404], ["reset"]],
   ["a refused key", { [clock]: [403] }, [404], []],

@@ -6,7 +6,7 @@ import { combinationsIn, covering, pairsOf, type Row } from "./covering.ts";
 import { createRandom, shuffled } from "./random.ts";
 import { serialisations, type Serialisation } from "./serialisations.ts";
 
-/** A target may refuse a payout with an `optional` value, unless the value is also the usual value. */
+/** A target may refuse a payout with an `optional` value. */
 export type Value = {
   what: string;
   optional?: true;
@@ -29,7 +29,7 @@ type Repeat = Value & { changes: "none" | "amount" | "phoneNumber" | "country" |
 type Sender = Value & { end?: (fresh: string) => string; headers?: (fresh: string) => Record<string, string> };
 type Moment = Value & { at: "once" | "outcome" | "end" };
 
-/** Puts unusual characters between the characters of the reference, so that no text is the same in two runs. */
+/** Puts unusual characters between the characters of the reference, so that no two runs send the same text. */
 const mixed = (what: string, characters: string, other: Reference["other"] = String): Reference => ({
   what: `with ${what}`,
   other,
@@ -160,10 +160,10 @@ const names = Object.keys(dimensions) as Name[];
 const sizes = names.map((name) => dimensions[name].length);
 const groupsOf = (...groups: Name[][]) => groups.map((group) => group.map((name) => names.indexOf(name)));
 const money = groupsOf(["place", "currency", "amount"], ["place", "number", "amount"], ["place", "currency", "number"]);
-/** Separate requirements are judged by payouts with the country's own currency and phone number. */
+/** Requirements about amounts and addresses judge only payouts with the country's own currency and phone number. */
 const home = groupsOf(["currency", "number", "amount"], ["currency", "number", "address"]);
 const rows = covering(sizes, [...money, ...home]);
-/** The number of payouts with which every combination is tried. */
+/** The number of payouts that try all combinations. */
 export const { length: rowCount } = rows;
 
 /**

@@ -12,6 +12,7 @@ export type Checkout = Schemas["Checkout"];
 export type Payment = Disbursement | Checkout;
 type Event = Schemas["SandboxEvent"];
 type Entry = Schemas["StatementEntry"];
+type ToLoad = Schemas["DisbursementToLoad"] | Schemas["CheckoutToLoad"];
 
 const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const newReference = (prefix: string) =>
@@ -23,7 +24,7 @@ function newId(now: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }
 
-/** What becomes of a payment, and how long after its creation. Without a delay it stays pending. */
+/** The final status of a payment, and the delay until then; `pending` if the payment never gets a final status. */
 export type Outcome = { status: "success" | "failed"; delayMs: number; why?: Schemas["FailureCode"] } | "pending";
 
 const failures = [
@@ -53,6 +54,9 @@ function forcedOutcome(digits: string, delayMs: number): Outcome | undefined {
 /** Returns a share of an amount, in thousandths, rounded half up. */
 const share = (amount: number, thousandths: bigint) => Number((BigInt(amount) * thousandths + 500n) / 1000n);
 
+const byTime = (a: { createdAt: string }, b: { createdAt: string }) =>
+  Date.parse(a.createdAt) - Date.parse(b.createdAt);
+
 /** The records of one kind, in the order of their creation. */
 export class Ledger<Kind extends Payment> {
   readonly records: Kind[] = [];
@@ -64,12 +68,16 @@ export class Ledger<Kind extends Payment> {
     this.#byReference.set(record.reference, record);
     this.#byMerchantsReference.set(record.merchantsReference, record);
   }
-  /** Gives the record with this merchant's reference another one. */
+  /** Changes the merchant's reference of a record. */
   rename(from: string, to: string): void {
     const record = this.duplicateOf(from);
     if (!record) return;
     this.#byMerchantsReference.delete(from);
     this.#byMerchantsReference.set(to, Object.assign(record, { merchantsReference: to }));
+  }
+  /** Orders the records by their creation, after records of the past were added. */
+  sort(): void {
+    this.records.sort(byTime);
   }
   find(reference: string): Kind | undefined {
     return this.#byReference.get(reference);
@@ -79,7 +87,7 @@ export class Ledger<Kind extends Payment> {
   }
 }
 
-/** What can be paid out in each currency, and every change of it. */
+/** The balance in each currency, and every change of it. */
 class Balances {
   readonly #byCurrency = new Map<string, Schemas["Balance"]>();
   /** The statement, oldest first. */
@@ -96,6 +104,15 @@ class Balances {
     balance.available += entry.amount;
     balance.reserved += reserved;
     this.entries.push({ ...entry, balance: balance.available });
+  }
+  /** Orders the statement by time, after entries of the past were added, and computes its balances again. */
+  sort(): void {
+    this.entries.sort(byTime);
+    const sums = new Map<string, number>();
+    for (const entry of this.entries) {
+      entry.balance = (sums.get(entry.currency) ?? 0) + entry.amount;
+      sums.set(entry.currency, entry.balance);
+    }
   }
   list(): Schemas["Balances"] {
     return { items: [...this.#byCurrency.values()].toSorted((a, b) => (a.currency < b.currency ? -1 : 1)) };
@@ -120,7 +137,7 @@ class State {
   readonly cursors = new Map<string, { list: string; before: number }>();
 }
 
-/** What a merchant's account does. Hooks may replace each of its methods. */
+/** The methods of a merchant. Hooks may replace each of them. */
 export type Changeable = {
   [Name in keyof Merchant as Merchant[Name] extends (...args: never[]) => unknown ? Name : never]: Merchant[Name];
 };
@@ -131,12 +148,12 @@ export type Hooks = {
   handle?: (call: Call, ask: Ask) => Promise<Reply | undefined>;
   /** Delivers each webhook in place of the model. */
   webhook?: (message: Message, deliver: Deliver) => Promise<Reply>;
-  /** Returns replacements for what a merchant's account does; `account` does it as the model. */
+  /** Returns replacements for methods of a merchant; `account` has the model's own methods. */
   merchant?: (account: Changeable) => Partial<Changeable>;
   settings?: {
     /** False for a live service: no /sandbox, and the phone number forces nothing. */
     sandbox?: boolean;
-    /** How long a payment stays pending that its number does not force. */
+    /** How long a payment stays pending if its phone number forces no outcome. */
     settleMs?: number;
   };
 };
@@ -196,14 +213,16 @@ export class Merchant {
     return count;
   }
 
-  addDisbursement(request: Schemas["DisbursementRequest"]): Disbursement {
+  /** @param past when it was created, if that is in the past: then it does not settle */
+  addDisbursement(request: Schemas["DisbursementRequest"], past?: string): Disbursement {
     const { amount, country, currency, phoneNumber, webhookURL } = request;
     const { balances } = this.state;
     const fee = this.feeOf(amount, "disbursement");
     const { available, enforced } = balances.of(currency);
-    if (enforced && available < amount + fee) throw new Problem("insufficient_funds", "Your balance is too small.");
+    if (enforced && past === undefined && available < amount + fee)
+      throw new Problem("insufficient_funds", "Your balance is too small.");
     const record: Disbursement = {
-      ...this.#newRecord("DSB"),
+      ...this.#newRecord("DSB", past),
       customer: this.#customer(phoneNumber),
       merchantsReference: request.reference,
       status: "pending",
@@ -216,8 +235,24 @@ export class Merchant {
     this.state.disbursements.add(record);
     const { reference, createdAt } = record;
     balances.change({ kind: "reserve", reference, currency, amount: -amount - fee, createdAt }, amount + fee);
-    this.#settle(record, phoneNumber);
+    if (past === undefined) this.#settle(record, phoneNumber);
     return record;
+  }
+
+  /** Loads payments of the past. They have no events. */
+  load({ disbursements = [], checkouts = [] }: Schemas["PaymentsToLoad"]): void {
+    const { state } = this;
+    const end = (record: Payment, { status, createdAt, updatedAt = createdAt, failure = "declined" }: ToLoad) => {
+      const code = status === "failed" ? failure : undefined;
+      if (status !== "pending") this.#end(record, status, Date.parse(updatedAt), code);
+    };
+    for (const each of disbursements) end(this.addDisbursement(each, each.createdAt), each);
+    for (const each of checkouts) {
+      const record = this.addCheckout(each, each.createdAt);
+      if (each.phoneNumber !== undefined) record.customer = this.#customer(each.phoneNumber);
+      end(record, each);
+    }
+    for (const each of [state.disbursements, state.checkouts, state.balances]) each.sort();
   }
 
   /** How long a checkout waits for its payment, in ms. */
@@ -225,12 +260,12 @@ export class Merchant {
     return 30 * 60_000;
   }
 
-  addCheckout(request: Schemas["CheckoutRequest"]): Checkout {
+  addCheckout(request: Schemas["CheckoutRequest"], past?: string): Checkout {
     const { amount, country, currency, webhookURL, redirectURL } = request;
-    const begun = this.#newRecord("CHK");
+    const base = this.#newRecord("CHK", past);
     const record: Checkout = {
-      ...begun,
-      merchantsReference: request.reference ?? begun.reference,
+      ...base,
+      merchantsReference: request.reference ?? base.reference,
       status: "pending",
       amount,
       fee: this.feeOf(amount, "checkout"),
@@ -240,6 +275,7 @@ export class Merchant {
       ...(redirectURL !== undefined && { redirectURL }),
     };
     this.state.checkouts.add(record);
+    if (past !== undefined) return record;
     this.state.clock.schedule(Date.parse(record.createdAt) + this.checkoutLifetime(), (at) => {
       if (record.customer === undefined) this.finish(record, "cancelled", at);
     });
@@ -253,7 +289,7 @@ export class Merchant {
     this.#settle(checkout, phoneNumber);
   }
 
-  /** Gives a pending payment its final status, and reports it. A final status never changes. */
+  /** Gives a pending payment its final status, and records its event. A final status never changes. */
   finish(
     payment: Payment,
     status: "success" | "failed" | "cancelled",
@@ -261,10 +297,7 @@ export class Merchant {
     code?: Schemas["FailureCode"],
   ): void {
     if (payment.status !== "pending") return;
-    const failure = code && { code, message: `The payment failed: ${code.replaceAll("_", " ")}.` };
-    Object.assign(payment, { status, updatedAt: iso(at), ...(failure && { failure }) });
-    const kind = payment.reference.startsWith("CHK") ? "checkout" : "disbursement";
-    this.#book(payment, kind);
+    const kind = this.#end(payment, status, at, code);
     const event: Event = {
       id: `msg_${randomUUID().replaceAll("-", "")}`,
       createdAt: iso(at),
@@ -276,6 +309,15 @@ export class Merchant {
     };
     this.state.events.push(event);
     if (payment.webhookURL !== undefined) this.state.deliveries.push(new Delivery(event, payment.webhookURL, this));
+  }
+
+  /** Gives a payment its final status, and books it. */
+  #end(payment: Payment, status: Payment["status"], at: number, code?: Schemas["FailureCode"]) {
+    const failure = code && { code, message: `The payment failed: ${code.replaceAll("_", " ")}.` };
+    Object.assign(payment, { status, updatedAt: iso(at), ...(failure && { failure }) });
+    const kind = payment.reference.startsWith("CHK") ? "checkout" : "disbursement";
+    this.#book(payment, kind);
+    return kind;
   }
 
   /** Returns what follows from an attempt to deliver a webhook. */
@@ -313,8 +355,8 @@ export class Merchant {
     );
   }
 
-  #newRecord(prefix: "DSB" | "CHK") {
-    const now = this.state.clock.now();
+  #newRecord(prefix: "DSB" | "CHK", past?: string) {
+    const now = past === undefined ? this.state.clock.now() : Date.parse(past);
     const { userId, name } = this;
     const [createdAt, updatedAt] = [iso(now), iso(now)];
     return { id: newId(now), userId, merchant: { name }, reference: newReference(prefix), createdAt, updatedAt };

@@ -15,7 +15,7 @@ type Asked = { call: Call; merchant: Merchant; id: string };
 /** Returns the `data` of a response, or a whole response. Undefined closes the connection without a response. */
 type Handler = (asked: Asked) => unknown;
 
-/** Where clients reach the model, which the URLs of payment pages start with. */
+/** Returns the model's own URL, with which the URLs of payment pages start. */
 type Origin = () => string;
 
 const lastTime = Date.parse("9999-01-01T00:00:00.000Z");
@@ -91,7 +91,7 @@ async function advanceClock({ call, merchant }: Asked): Promise<Schemas["Clock"]
   return clockOf(merchant);
 }
 
-/** Of the chaos switch the model does what requirements judge: it repeats and reorders webhooks. */
+/** Sets chaos. The model applies only the settings that requirements judge: it repeats and reorders webhooks. */
 function setChaos({ call, merchant: { state } }: Asked): Chaos {
   state.chaos = { ...noChaos, ...readBody(call, "ChaosSettings") };
   return state.chaos;
@@ -109,6 +109,26 @@ function finishDisbursement({ call, merchant, id }: Asked): Schemas["Disbursemen
   const forced = planned === "pending" ? undefined : planned.why;
   merchant.finish(payout, status, undefined, status === "failed" ? (failure ?? forced ?? "declined") : undefined);
   return payout;
+}
+
+function loadPayments({ call, merchant }: Asked): Schemas["PaymentsLoaded"] {
+  const request = readBody(call, "PaymentsToLoad", 2 ** 20);
+  const { disbursements = [], checkouts = [] } = request;
+  const now = iso(merchant.state.clock.now());
+  for (const [kind, payments] of Object.entries({ disbursements, checkouts }))
+    for (const [index, { reference, createdAt, updatedAt = createdAt, status, failure }] of payments.entries()) {
+      const wrong = [
+        createdAt > now && "createdAt",
+        (updatedAt < createdAt || updatedAt > now) && "updatedAt",
+        failure !== undefined && status !== "failed" && "failure",
+        reference !== undefined && payments.findIndex((each) => each.reference === reference) < index && "reference",
+      ].find((field) => field !== false);
+      const path = `${kind}.${index}.${wrong}`;
+      if (wrong !== undefined) refuse([{ path, code: "enum", message: `${path} does not fit.` }]);
+      refuseDuplicate(`/v1/${kind}`, merchant.state[kind as "checkouts"].duplicateOf(reference ?? ""));
+    }
+  merchant.load(request);
+  return { disbursements: disbursements.length, checkouts: checkouts.length };
 }
 
 function finishCheckout({ call, merchant, id }: Asked): Schemas["Checkout"] {
@@ -210,6 +230,7 @@ const operations = (origin: Origin, merchants: Merchant[]): Record<string, Recor
   "/sandbox/deliveries": { GET: list("/sandbox/deliveries", ({ deliveries }) => deliveries.map(({ shown }) => shown)) },
   "/sandbox/deliveries/:id/replay": { POST: ({ merchant, id }) => merchant.replay(id) },
   "/sandbox/chaos": { GET: ({ merchant }) => merchant.state.chaos, PUT: setChaos },
+  "/sandbox/payments": { POST: loadPayments },
   "/sandbox/disbursements/:id/finish": { POST: finishDisbursement },
   "/sandbox/checkouts/:id/finish": { POST: finishCheckout },
   "/sandbox/merchants": { POST: (asked) => createMerchant(asked, merchants) },

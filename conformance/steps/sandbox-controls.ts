@@ -61,6 +61,8 @@ export async function withChaos(context: Context, settings: object, act: () => P
   await act().finally(() => set({}));
 }
 
+export const load = (context: Context, json: object) => control(context, "payments", json);
+
 export const finishPayout = (context: Context, reference: string, json: object, key?: Key) =>
   control(context, `disbursements/${encodeURIComponent(reference)}/finish`, json, key);
 

@@ -110,6 +110,6 @@ export function createComparison(before: Contract, after: Contract) {
   };
 }
 
-/** What may come and go, by the names of the rules: `operation` because of the rule `operationRemoved`. */
+/** What can be added or removed: `operation`, because there is a rule `operationRemoved`. */
 type Kind = KindOf<RuleName>;
 type KindOf<Rule> = Rule extends `${infer K}Removed` ? K : never;

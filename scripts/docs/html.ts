@@ -31,7 +31,7 @@ export function toHtml(markdown: string, base: string): string {
     },
   });
   const html = marked.parse(markdown, { async: false });
-  // Wide tables scroll by themselves, and drawings on a phone. Scrollable elements must be reachable with the keyboard.
+  // Wide tables scroll on their own, and on a phone drawings too. Scrollable elements must be reachable with the keyboard.
   const body = html
     .replaceAll("<table>", '<div class="scroll" tabindex="0"><table>')
     .replaceAll("</table>", "</table></div>")

@@ -14,7 +14,7 @@ export interface Database {
   address: DatabaseAddress;
   /** The server of the database, if it can be disturbed. */
   postgres?: OwnPostgres;
-  /** Reads everything that is stored, and every index, and proves the books. @throws Error that says what is wrong */
+  /** Checks all rows and indexes, and that the books balance. @throws Error that says what is wrong */
   check(): Promise<void>;
   /** Deletes the database. */
   close(): Promise<void>;

@@ -57,7 +57,7 @@ const CLUSTER_FAULTS: readonly Fault[] = [
 ];
 
 interface Duration {
-  /** How often to apply all faults, or for how long to apply faults. */
+  /** How many rounds of all faults to apply, or for how many minutes to apply faults. */
   rounds?: number;
   minutes?: number;
   /** How many seconds the service may take to record a payout after a fault has ended, start included. */

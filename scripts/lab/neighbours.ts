@@ -187,7 +187,7 @@ export const runNeighbours = (options: RunOptions & { rounds: number }): Promise
       };
       try {
         await order();
-        // The first start has marked the database as a sandbox's.
+        // The first start was needed to mark the database as a sandbox's.
         await server.stop();
         const abusers = await storeAbusers(world);
         await launchAll([server]);

@@ -1,6 +1,7 @@
 import { hash, hkdfSync } from "node:crypto";
 import type { Config } from "../config.ts";
 import { checkedReason, checkedName, type Actor } from "../domain/audit.ts";
+import type { LoadPayments } from "../domain/loading.ts";
 import type { Checkouts, Disbursements } from "../domain/payments.ts";
 import type { Random } from "../domain/ids.ts";
 import { LIMITS, TERMS, type Limits, type Terms, type Written } from "../domain/limits.ts";
@@ -28,6 +29,8 @@ export interface ActionContext extends SignInContext {
   disbursements: Disbursements;
   checkouts: Checkouts;
   advanceClock: AdvanceClock;
+  /** Loads payments of the past into a sandbox, from JSON as the contract has it. @throws ServiceError */
+  loadText(merchant: Merchant, json: string, actor: Actor): ReturnType<LoadPayments>;
   rails?: Rails | undefined;
 }
 
@@ -68,6 +71,7 @@ export interface Input {
    */
   type?:
     | ("text" | "search" | "number" | "tel" | "url" | "date" | "datetime-local")
+    | ("textarea" | "file")
     | ("hidden" | "once" | "checkbox" | "select");
   placeholder?: Wording;
   /** The choices, with their texts. */

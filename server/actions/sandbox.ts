@@ -12,8 +12,10 @@ import {
   field,
   refused,
   someChaos,
+  typed,
   type ActionContext,
   type Doer,
+  type Field,
 } from "./action.ts";
 
 /** The country and currency of test payments. */
@@ -43,6 +45,15 @@ const FAILURES = Object.fromEntries(FAILURE_CODES.map((code) => [code, `failure.
 };
 /** How a payout ends: `success`, or why it fails. */
 const anOutcome = choice("outcome", { label: "outcome", options: { success: "status.success", ...FAILURES } });
+
+/** Payments of the past as JSON: a file, or a text. */
+const payments: Field<string> = {
+  inputs: {
+    file: { label: "jsonFile", type: "file", attributes: { accept: ".json,application/json" } },
+    json: { label: "orJsonText", type: "textarea", attributes: { rows: 6, spellcheck: "false" } },
+  },
+  read: (sent) => typed(sent, "file") || typed(sent, "json"),
+};
 
 const MINUTE_MS = 60_000;
 /** How far a person can move the clock at once, in minutes. */
@@ -108,6 +119,14 @@ export const sandboxActions = {
       await storage.recordAction({ actor, action: "sandbox.finish", merchantId: merchant.id, details });
     },
     leadsTo: "/m/:merchant/disbursements/:reference",
+  }),
+  "sandbox.load": action({
+    at: "/m/:merchant/sandbox/payments",
+    ...IN_SANDBOX,
+    input: { json: payments },
+    isFolded: true,
+    run: ({ context, actor, merchant }, { json }) => context.loadText(merchant, json, actor),
+    leadsTo: ({ disbursements }) => `/m/:merchant/${disbursements > 0 ? "disbursements" : "checkouts"}`,
   }),
   "sandbox.advance": action({
     at: "/m/:merchant/sandbox/advance",

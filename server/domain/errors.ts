@@ -15,6 +15,9 @@ interface Details {
   fields?: FieldError[];
 }
 
+/** How many wrong fields an error names. A body may have thousands. */
+export const MOST_NAMED = 20;
+
 /** A refused request. `message` tells the caller what to fix (D2); it never contains a secret. */
 export class ServiceError extends Error {
   override name = "ServiceError";

@@ -10,7 +10,8 @@ import { HOLD_MS, outcomeFor, planOf, REFUSED_ATTEMPTS, type ForcedOutcome } fro
 import type { Page } from "./pages.ts";
 import { routed, type Rails } from "./rails.ts";
 import { existing, failureOf, inserted, type Approval, type Checkout, type Disbursement } from "./records.ts";
-import type { Draft, Failure, FinalStatus, Insertion, Payment, PaymentKind, Plan, RecordQuery } from "./records.ts";
+import type { Draft, Failure, FinalStatus, Insertion, PastPayment } from "./records.ts";
+import type { Payment, PaymentKind, Plan, RecordQuery } from "./records.ts";
 import { sandboxTime } from "./time.ts";
 
 type Requests = Pick<components["schemas"], "DisbursementRequest" | "CheckoutRequest">;
@@ -65,6 +66,13 @@ export interface RecordStore {
   finishCheckout(reference: string, status: FinalStatus, failure?: Failure): Promise<boolean>;
   /** Cancels a checkout without a payer and writes the event. Resolves with false if it has a payer or is final. */
   cancelCheckout(reference: string): Promise<boolean>;
+  /**
+   * Stores records of the past in a sandbox, without events, and books them at their times. The statement's later entries get
+   * new balances. Stores all records or none.
+   * @throws ServiceError `duplicate_reference` with an existing record, `merchant_suspended`, or `invalid_value` if too many
+   *   entries are later
+   */
+  loadPayments(merchantId: string, records: readonly PastPayment[], actor: Actor): Promise<void>;
 }
 
 /**
@@ -75,14 +83,17 @@ export const CHECKOUT_LIFETIME_MS = 30 * 60_000;
 /** A payout that nobody approves fails after this time, in milliseconds. */
 const APPROVE_WITHIN_MS = 24 * 3_600_000;
 
-interface Context {
-  storage: RecordStore;
+export interface DraftContext {
   clock: Clock;
   ids: Ids;
+  fees: Readonly<Record<PaymentKind, FeeRule>>;
   /** Finds the rail of a live payment. Absent in a sandbox, where the outcome is simulated (D17). */
   routeOf?: Rails["routeOf"] | undefined;
+}
+
+interface Context extends DraftContext {
+  storage: RecordStore;
   settleDelayMs: number;
-  fees: Readonly<Record<PaymentKind, FeeRule>>;
   balances: Balances;
   /** Aborted when the server stops, so that responses that are held back are sent immediately. */
   stopping: AbortSignal;
@@ -108,15 +119,15 @@ type Asked = Pick<Requests["DisbursementRequest"], "amount" | "country" | "curre
   phoneNumber?: string;
 };
 
-/** The draft of a payment, with what was asked, its fee, and its rail or why it is refused. */
-function draftOf<T extends Asked>(
-  { clock, ids, fees, routeOf }: Context,
+/** The draft of a payment, with what was asked, its fee, and its rail or why it is refused. @param now in sandbox time */
+export function draftOf<T extends Asked>(
+  { clock, ids, fees, routeOf }: DraftContext,
   kind: PaymentKind,
   merchant: Merchant,
   request: T,
-  { refusal, ...origin }: Origin,
+  { refusal, ...origin }: Origin = {},
+  now = sandboxTime(merchant, clock.now()),
 ) {
-  const now = sandboxTime(merchant, clock.now());
   const reference = ids.reference(kind === "checkout" ? "CHK" : "DSB", now);
   const { reference: merchantsReference = reference, phoneNumber: _, ...given } = request;
   return {

@@ -101,6 +101,9 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
     madeBy?: AccessChain;
   } & (T extends { customer: Customer } ? { customer: Pick<Customer, "phoneNumber"> } : unknown);
 
+/** A record of the past, before the storage adds the customer's id. */
+export type PastPayment = (Omit<Disbursement, "customer"> | Omit<Checkout, "customer">) & { phoneNumber?: string };
+
 /**
  * The result of an insert. `inserted` is false if the merchant's reference was already in use (D4). In this case
  * `record` is the existing record with the reference.
@@ -133,9 +136,16 @@ export function inserted<T extends PaymentRecord>(
 ): T {
   if (refusal) throw refusal;
   if (isNew) return record;
-  const { merchantsReference, reference } = record;
+  throw duplicate(kind, record);
+}
+
+/** The error of a reference that a record has. */
+export function duplicate(
+  kind: PaymentKind,
+  { merchantsReference, reference }: Pick<PaymentRecord, "merchantsReference" | "reference">,
+): ServiceError {
   const message = `A ${kind} with reference ${merchantsReference} already exists; Location names it.`;
-  throw new ServiceError("duplicate_reference", message, { existing: { kind, reference } });
+  return new ServiceError("duplicate_reference", message, { existing: { kind, reference } });
 }
 
 /** @throws ServiceError `not_found`, also for another merchant's reference (§4.2, D6) */

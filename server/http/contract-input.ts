@@ -4,11 +4,13 @@ import type { Request, Response } from "express";
 // Only the validator of requests: the package's entry also loads what reads documents, uploads and responses.
 import { RequestValidator } from "express-openapi-validator/dist/middlewares/openapi.request.validator.js";
 import document from "../../generated/openapi.json" with { type: "json" };
-import { ServiceError, type FieldError } from "../domain/errors.ts";
+import { MOST_NAMED, ServiceError, type FieldError } from "../domain/errors.ts";
+import { parseBody } from "./json-body.ts";
 
 interface Schema {
   type?: string;
   properties?: Record<string, Schema>;
+  items?: Schema;
   oneOf?: { required?: string[] }[];
   "x-expects"?: string;
 }
@@ -21,7 +23,7 @@ interface Parameter {
 
 /** The parts of an operation of the spec that declare its input. */
 export interface InputDeclaration {
-  requestBody?: { content: { "application/json": { schema: Schema } } };
+  requestBody?: { content: { "application/json": { schema: Schema } }; "x-max-bytes"?: number };
   parameters?: Parameter[];
 }
 
@@ -36,8 +38,26 @@ function resolved(part: any): unknown {
 const inlined = <T extends object>(part: T): T =>
   JSON.parse(JSON.stringify(part, (_name, value) => resolved(value))) as T;
 
-const pick = (names: readonly string[]) => (given: object) =>
-  Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
+/** Returns a function that copies what a schema declares of a value. */
+function pickerOf({ properties, items }: Schema): (given: any) => any {
+  if (items) {
+    const pick = pickerOf(items);
+    return (given: unknown[]) => given.map(pick);
+  }
+  if (!properties) return (given) => given;
+  const pickers = new Map(Object.entries(properties).map(([name, schema]) => [name, pickerOf(schema)]));
+  return (given: object) =>
+    Object.fromEntries(
+      Object.entries(given).flatMap(([name, value]) => (pickers.has(name) ? [[name, pickers.get(name)!(value)]] : [])),
+    );
+}
+
+/** The fields of a schema, also of the objects in its lists, by their names. */
+const declaredIn = ({ properties = {} }: Schema): [name: string, schema: Schema][] =>
+  Object.entries(properties).flatMap(([name, schema]) => [
+    [name, schema] as [string, Schema],
+    ...declaredIn(schema.items ?? {}).map(([of, each]): [string, Schema] => [`${name}.${of}`, each]),
+  ]);
 
 /** What errors of an operation say. */
 interface Texts {
@@ -54,23 +74,19 @@ interface Texts {
  */
 export function inputOf(path: string, { parameters = [], requestBody }: InputDeclaration) {
   const schema = inlined({ parameters, requestBody });
-  const inQuery = schema.parameters.filter((parameter) => parameter.in === "query").map(({ name }) => name);
-  const { properties: body, oneOf = [] } = schema.requestBody?.content["application/json"].schema ?? {};
-  for (const [name, { type }] of Object.entries(body ?? {}))
-    if (type === "object" || type === "array") throw new Error(`The parts of ${name} would not be picked`);
+  const inQuery = schema.parameters.filter((parameter) => parameter.in === "query");
+  const body = schema.requestBody?.content["application/json"].schema;
+  const { oneOf = [] } = body ?? {};
   // A parameter of a path may be any text.
   const isConstrained = body !== undefined || inQuery.length > 0;
-  const declared = [
-    ...schema.parameters.map((each) => [each.name, each.schema] as const),
-    ...Object.entries(body ?? {}),
-  ];
+  const declared = [...schema.parameters.map((each) => [each.name, each.schema] as const), ...declaredIn(body ?? {})];
   const texts: Texts = {
     expected: new Map(declared.map(([name, of]) => [name, of["x-expects"]])),
     alternatives: oneOf.flatMap(({ required = [] }) => required),
   };
   return {
-    query: pick(inQuery),
-    body: body ? pick(Object.keys(body)) : () => undefined,
+    query: pickerOf({ properties: Object.fromEntries(inQuery.map((each) => [each.name, {}])) }),
+    body: body ? pickerOf(body) : () => undefined,
     /** @throws ServiceError if the request violates the contract */
     check(req: Request, res: Response): void {
       if (!isConstrained) return;
@@ -85,6 +101,15 @@ export function inputOf(path: string, { parameters = [], requestBody }: InputDec
       }
     },
   };
+}
+
+/** Reads a JSON text as the body of a POST to this path. @throws ServiceError as for a request */
+export function readText(path: keyof typeof document.paths, text: string): unknown {
+  const input = inputOf(path, (document.paths[path] as { post: InputDeclaration }).post);
+  const body = parseBody(Buffer.from(text));
+  const req = { method: "POST", originalUrl: path, headers: {}, params: {}, query: {}, body } as unknown as Request;
+  input.check(req, {} as Response);
+  return input.body(req.body);
 }
 
 // The library parses URLs with the deprecated `url.parse`. Until Node has warned once, it captures a stack trace for each
@@ -138,17 +163,27 @@ const WORDED = new Set(["pattern", "format", "minLength", "maxLength"]);
 const FORM = new Set(["required", "type", "oneOf", "encoding", "additionalProperties", "unevaluatedProperties"]);
 
 /**
- * Converts a validation error into a 400 or 422 that names every invalid field (D1, D2).
+ * Converts a validation error into a 400 or 422 that names the invalid fields (D1, D2), the first ones of many.
  * Any other error, such as a fault in the server, is returned unchanged.
  */
 function toRefusal(error: unknown, texts: Texts): unknown {
   const { errors, status } = error as { errors?: Reported[]; status?: number };
   if (status !== 400 || !errors) return error;
   const reported = errors.map((each) => toFault(each, texts));
-  const faults = reported.filter((fault) => !followsFrom(reported, fault, texts)).filter(isNew);
+  const wrongTypes = new Set(reported.filter(({ keyword }) => keyword === "type").map(({ field }) => field));
+  const hasChoice = reported.some(({ keyword }) => keyword === "oneOf");
+  const isConsequence = ({ field, keyword }: Fault) =>
+    keyword !== "type" &&
+    // Further faults of a value whose type is wrong, and missing alternatives if no alternative matches.
+    (wrongTypes.has(field) || (hasChoice && keyword === "required" && texts.alternatives.includes(field)));
+  const causes = reported.filter((fault) => !isConsequence(fault));
+  // A value that violates both a pattern and a format gets the same text twice.
+  const faults = [...Map.groupBy(causes, ({ text }) => text).values()].map(([first]) => first!);
   const code = faults.some(({ keyword }) => FORM.has(keyword)) ? "invalid_request" : "invalid_value";
-  const fields = faults.flatMap((fault) => toFields(fault, texts));
-  const message = `${faults.map(({ text }) => text).join("; ")}.`;
+  const named = faults.slice(0, MOST_NAMED);
+  const fields = named.flatMap((fault) => toFields(fault, texts));
+  const more = faults.length > named.length ? `; and ${faults.length - named.length} more faults` : "";
+  const message = `${named.map(({ text }) => text).join("; ")}${more}.`;
   return new ServiceError(code, message, { ...(fields.length > 0 && { fields }) });
 }
 
@@ -161,20 +196,9 @@ function toFault({ path, message, errorCode = "" }: Reported, { expected, altern
   if (field === "") return fault("The body must be a JSON object");
   if (keyword === "required") return fault(`${field} is required`);
   if (keyword === "encoding") return fault(`${field} must be percent-encoded`);
-  const words = WORDED.has(keyword) && expected.get(field);
+  const words = WORDED.has(keyword) && expected.get(field.replaceAll(/\.\d+(?=\.|$)/g, ""));
   return fault(words ? `${field} must be ${words}` : `${field} ${message}`);
 }
-
-/** True for further faults of a value whose type is wrong, and for missing alternatives if no alternative matches. */
-function followsFrom(all: readonly Fault[], { field, keyword }: Fault, { alternatives }: Texts): boolean {
-  if (keyword === "type") return false;
-  if (all.some((other) => other.keyword === "type" && other.field === field)) return true;
-  return keyword === "required" && alternatives.includes(field) && all.some((other) => other.keyword === "oneOf");
-}
-
-/** A value that violates both a pattern and a format gets the same text twice. */
-const isNew = ({ text }: Fault, index: number, all: Fault[]): boolean =>
-  all.findIndex((other) => other.text === text) === index;
 
 function toFields({ field, keyword, text }: Fault, { alternatives }: Texts): FieldError[] {
   // `minLength` has the code `min_length` (D2).

@@ -11,7 +11,7 @@ import { authenticate, refusalOf, type OperationId } from "./authentication.ts";
 import { inputOf, type InputDeclaration } from "./contract-input.ts";
 import { createHandlers, type HandlerContext, type Send } from "./handlers.ts";
 import { onlyFor } from "./http-error.ts";
-import { arrived, readJson, through } from "./json-body.ts";
+import { arrived, BODY_LIMIT, bodyBytes, readJson, through } from "./json-body.ts";
 import { beginOther, beginPayment, callerAt, inTime, type RequestLimit, type RequestRoom } from "./request-limit.ts";
 import { stateOf } from "./request-state.ts";
 
@@ -103,6 +103,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
   const isOfSandbox = isControl(path);
   const isPayment = !isOfSandbox && !operationId.startsWith("list");
   const input = inputOf(path, operation);
+  const readBytes = bodyBytes(requestBody?.["x-max-bytes"] ?? BODY_LIMIT);
 
   async function answer(req: Request, res: Response): Promise<void> {
     const state = stateOf(res);
@@ -112,7 +113,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
     await limitRate(context, merchant);
     if (!isOfSandbox) await disturb(context, merchant);
     const refusal = refusalOf(operationId, scopes);
-    if (requestBody) req.body = await readJson(req, res);
+    if (requestBody) req.body = await readJson(readBytes, req, res);
     await through(arrived, req, res);
     const hasWaited = await (isPayment ? beginPayment(room, merchant.id, res) : beginOther(room, merchant.id));
     // The body and the wait may take long. Meanwhile the key may have been revoked or the merchant's clock moved.

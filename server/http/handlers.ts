@@ -8,6 +8,7 @@ import { ServiceError } from "../domain/errors.ts";
 import type { Ids, Random } from "../domain/ids.ts";
 import { newSecret } from "../domain/keys.ts";
 import { readBalances, type StatementEntry } from "../domain/ledger.ts";
+import type { LoadPayments } from "../domain/loading.ts";
 import { createTestMerchant, type Merchant } from "../domain/merchants.ts";
 import { chaosOf, NO_CHAOS } from "../domain/outcomes.ts";
 import { DEFAULT_LIMIT, type Page } from "../domain/pages.ts";
@@ -53,6 +54,7 @@ export interface HandlerContext {
   clock: Clock;
   disbursements: Disbursements;
   checkouts: Checkouts;
+  loadPayments: LoadPayments;
   random: Random;
   /** Makes a delivery ready, and waits a while for its attempt. */
   replay(merchantId: string, id: string, actor: Actor): Promise<Delivery>;
@@ -96,6 +98,7 @@ export function createHandlers(context: HandlerContext): Handlers {
       await storage.reset(merchant.id, actor);
       return clockOf({ clockOffset: 0 });
     },
+    loadPayments: ({ merchant, actor, body }) => context.loadPayments(merchant, body, actor),
     finishDisbursement: async ({ merchant, path, body }) =>
       paymentView(await disbursements.finish(merchant, path.reference, body.status, body.failure), merchant.name),
     finishCheckout: async ({ merchant, path, body }) =>

@@ -3,8 +3,8 @@ import type { Request, RequestHandler, Response } from "express";
 import { parse } from "lossless-json";
 import { ServiceError } from "../domain/errors.ts";
 
-/** The largest body, in bytes (D15). */
-const BODY_LIMIT = 16_384;
+/** The largest body, in bytes (D15), of operations without a limit of their own in the contract. */
+export const BODY_LIMIT = 16_384;
 
 /** Resolves when the middleware calls the next one; rejects with the error that it passes on. */
 export const through = (middleware: RequestHandler, req: Request, res: Response): Promise<void> =>
@@ -12,11 +12,12 @@ export const through = (middleware: RequestHandler, req: Request, res: Response)
     void middleware(req, res, (error?: unknown) => (error ? reject(error as Error) : resolve()));
   });
 
-/** Express middleware that puts the bytes of a body of any Content-Type in `req.body`. @param limit in bytes */
+/**
+ * Express middleware that puts the bytes of a body in `req.body`. Any Content-Type is read, so that the checks below decide
+ * the error message. @param limit in bytes
+ */
 export const bodyBytes = (limit: number): RequestHandler => express.raw({ type: () => true, limit });
 
-// Any Content-Type is read, so that the checks below decide the error message.
-const readBytes = bodyBytes(BODY_LIMIT);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
@@ -30,8 +31,8 @@ export const arrived: RequestHandler = (req, _res, next) => {
   req.resume();
 };
 
-/** Reads a JSON body. @throws ServiceError in the order 413, 415, 400 (D1) */
-export async function readJson(req: Request, res: Response): Promise<unknown> {
+/** Reads a JSON body. @param readBytes made by `bodyBytes` @throws ServiceError in the order 413, 415, 400 (D1) */
+export async function readJson(readBytes: RequestHandler, req: Request, res: Response): Promise<unknown> {
   await through(readBytes, req, res);
   if (!Buffer.isBuffer(req.body) || req.body.length === 0) {
     throw new ServiceError("invalid_request", "The request body is missing. Send a JSON object.");
@@ -53,7 +54,7 @@ function requireJson(contentType: string | undefined): void {
  * (D15).
  * @throws ServiceError `invalid_request`
  */
-function parseBody(bytes: Uint8Array): unknown {
+export function parseBody(bytes: Uint8Array): unknown {
   try {
     return parse(utf8.decode(bytes), undefined, { parseNumber, onDuplicateKey });
   } catch (error) {

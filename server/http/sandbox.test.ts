@@ -172,6 +172,75 @@ describe("merchants for tests (D112)", () => {
   });
 });
 
+describe("payments of the past (D112)", () => {
+  const load = (body: object) => post("/sandbox/payments", body);
+  const MAY = { createdAt: "2026-05-01T08:00:00.000Z", updatedAt: "2026-05-01T08:00:02.000Z" };
+  const inMay = (changes: object = {}) => ({ ...aPayout(), status: "success", ...MAY, ...changes });
+  const place = { amount: 20_000, country: "CI", currency: "XOF" };
+
+  test("look as if they had happened then, without events; pending ones wait to be finished", async () => {
+    await payout({ phoneNumber: number("001"), amount: 10_000 });
+    const failed = inMay({
+      reference: "may-2",
+      status: "failed",
+      failure: "wallet_blocked",
+      phoneNumber: number("001"),
+    });
+    const order = { ...place, reference: "order-1", status: "success", phoneNumber: number("473"), ...MAY };
+    const waiting = { ...place, status: "pending", createdAt: "2026-04-01T08:00:00.000Z", note: "undeclared" };
+    const { body } = await load({
+      disbursements: [failed, inMay({ reference: "may-1" })],
+      checkouts: [order, waiting],
+    });
+    expect(body.data).toEqual({ disbursements: 2, checkouts: 2 });
+    await advance(40 * 86_400);
+    const [, first, second] = (await get("/v1/disbursements")).items;
+    expect(first).toMatchObject({ merchantsReference: "may-1", status: "success", fee: 100, ...MAY });
+    expect(second).toMatchObject({ status: "failed", failure: { code: "wallet_blocked" }, ...MAY });
+    const orders = (await get("/v1/checkouts")).items;
+    expect(orders).toMatchObject([{ ...MAY, customer: { phoneNumber: number("473") } }, { status: "pending" }]);
+    expect(orders[1]).not.toHaveProperty("note");
+    const statement = (await get("/v1/statements?to=2026-06-01T00:00:00.000Z")).items;
+    const kinds = ["credit", "capture", "release", "reserve", "reserve"];
+    expect(statement.map(({ kind }: { kind: string }) => kind)).toEqual(kinds);
+    expect((await get("/v1/balances")).items).toMatchObject([{ available: -1_160, reserved: 0 }]);
+    expect((await get("/sandbox/events")).items).toHaveLength(1);
+    await post(`/sandbox/checkouts/${orders[1].reference}/finish`, { outcome: "cancelled" });
+    expect((await get("/sandbox/events")).items).toMatchObject([{ reference: orders[1].reference }, {}]);
+  });
+
+  test("are loaded all or not at all: errors name the first wrong fields, or the record that exists", async () => {
+    const known = inMay();
+    const later = "2026-11-20T09:30:00.001Z";
+    const rows: [object, number, path: string | undefined, says: string][] = [
+      [inMay({ amount: "1" }), 400, "amount", "disbursements.1.amount must be integer"],
+      [inMay({ phoneNumber: "07" }), 422, "phoneNumber", "phoneNumber must be 10 to 15 digits"],
+      [inMay({ createdAt: "1999-12-31T00:00:00.000Z" }), 422, "createdAt", "from the year 2000 on"],
+      [inMay({ createdAt: later, updatedAt: later }), 422, "createdAt", "later than 2026-11-20T09:30:00.000Z"],
+      [inMay({ updatedAt: later }), 422, "updatedAt", "the merchant's sandbox time"],
+      [inMay({ updatedAt: "2026-04-30T00:00:00.000Z" }), 422, "updatedAt", "not be earlier than createdAt"],
+      [inMay({ failure: "declined" }), 422, "failure", "unless the status is failed"],
+      [known, 422, "reference", "differ from the references before it"],
+      [inMay({ note: "x".repeat(2 ** 20) }), 413, undefined, "must not exceed 1048576 bytes"],
+    ];
+    for (const [row, status, path, says] of rows) {
+      const refused = await load({ disbursements: [known, row] });
+      expect.soft([refused.status, refused.body.fields?.[0].path.slice(16)], says).toEqual([status, path]);
+      expect.soft(refused.body.message).toContain(says);
+    }
+    const many = (count: number, row: () => object) => load({ disbursements: Array.from({ length: count }, row) });
+    expect((await many(1_001, inMay)).status).toBe(422);
+    const { fields, message } = (await many(1_000, () => ({}))).body;
+    expect([fields.length, message]).toEqual([20, expect.stringMatching(/; and 6980 more faults\.$/)]);
+    expect(await recorded()).toEqual([]);
+    expect((await many(1_000, inMay)).status).toBe(200);
+    expect((await load({ disbursements: [known] })).status).toBe(200);
+    const [{ reference }] = (await get(`/v1/disbursements?merchantsReference=${known.reference}`)).items;
+    const { status, headers } = await load({ disbursements: [inMay(), known] });
+    expect([status, headers.location]).toEqual([409, `/v1/disbursements/${reference}`]);
+  });
+});
+
 describe("the chaos switch (D17)", () => {
   const set = (settings: Partial<Chaos>) => server.request("PUT", "/sandbox/chaos", { body: settings });
 

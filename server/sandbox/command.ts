@@ -87,24 +87,26 @@ async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: s
     }
   };
   for (const signal of SIGNALS) process.on(signal, pass);
-  const child = spawn(file!, args, { env, stdio: "inherit", detached: leadsGroup });
-  const ended = once(child, "exit").then(
-    ([code, signal]): Ended => ({ code: code ?? 1, signal }),
-    (error: NodeJS.ErrnoException) => whyNotStarted(file!, error),
-  );
-  target = child.pid && (leadsGroup ? -child.pid : child.pid);
-  const guard = target === undefined || isWindows ? undefined : startGuard(target);
   const watch = setInterval(() => {
     if (readLineage() === lineage) return;
     clearInterval(watch);
     pass("SIGTERM");
     setTimeout(() => process.kill(process.pid, "SIGKILL"), GRACE_MS).unref();
   }, LOOK_FOR_PARENT_EVERY_MS);
-  const outcome = await ended;
-  clearInterval(watch);
-  guard?.kill("SIGKILL");
-  for (const signal of SIGNALS) process.off(signal, pass);
-  return outcome;
+  try {
+    const child = spawn(file!, args, { env, stdio: "inherit", detached: leadsGroup });
+    const ended = once(child, "exit");
+    target = child.pid && (leadsGroup ? -child.pid : child.pid);
+    const guard = target === undefined || isWindows ? undefined : startGuard(target);
+    const [code, signal] = await ended;
+    guard?.kill("SIGKILL");
+    return { code: code ?? 1, signal };
+  } catch (error) {
+    return whyNotStarted(file!, error as NodeJS.ErrnoException);
+  } finally {
+    clearInterval(watch);
+    for (const signal of SIGNALS) process.off(signal, pass);
+  }
 }
 
 function whyNotStarted(file: string, { code, message }: NodeJS.ErrnoException): Ended {

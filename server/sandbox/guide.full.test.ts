@@ -1,11 +1,10 @@
 // Runs the files and commands of the guide "Your tests", from a folder in which the packages are installed.
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readFileSync, symlinkSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { readConfig } from "../config.ts";
-import { shared } from "../../scripts/testing/ask-shared.ts";
 import { installPacked, type Project } from "../../scripts/testing/packed.ts";
 import { blocksOf } from "../../scripts/testing/reader.ts";
 
@@ -13,11 +12,8 @@ const blocks = blocksOf(readFileSync(join(import.meta.dirname, "../docs/your-tes
 
 let project: Project;
 beforeAll(async () => {
-  project = await installPacked("server", ["vitest"]);
-  const client = join(project.folder, "node_modules/@disbursement-checkout/client");
-  mkdirSync(client);
+  project = await installPacked("server", ["vitest"], ["client"]);
   symlinkSync("../vitest/vitest.mjs", project.bin("vitest"));
-  execFileSync("tar", ["-xzf", await shared("client"), "--strip-components=1", "-C", client]);
 });
 afterAll(() => project.remove());
 

@@ -64,6 +64,13 @@ export const actions = {
   "sandbox.checkout": ["Create a test checkout", "Créer un encaissement de test"],
   "sandbox.finish": ["Finish the disbursement now", "Terminer le décaissement"],
   outcome: ["Outcome", "Issue"],
+  "sandbox.load": ["Load payments of the past", "Charger des paiements passés"],
+  "sandbox.load.hint": [
+    "JSON as POST /sandbox/payments takes it, up to 1 MiB. All payments are loaded or none, without webhooks.",
+    "Du JSON comme pour POST /sandbox/payments, 1 Mio au plus. Tous les paiements sont chargés, ou aucun, sans webhooks.",
+  ],
+  jsonFile: ["JSON file", "Fichier JSON"],
+  orJsonText: ["Or its text", "Ou son texte"],
   "sandbox.advance": ["Move the sandbox’s clock", "Avancer l’horloge du bac à sable"],
   "sandbox.balance": ["Set a balance", "Fixer un solde"],
   "sandbox.chaos": ["Change the chaos switch", "Modifier les perturbations"],

@@ -13,7 +13,7 @@ import { InProgress, laneOf } from "../domain/in-progress.ts";
 import { signingAt } from "../domain/keys.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
-import { nextStep, verdictOf } from "../webhooks/schedule.ts";
+import { nextStep } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions, type Underway } from "./queue-worker.ts";
 
@@ -63,8 +63,8 @@ async function makeAttempt(
   const { current, previous } = signingAt(at, secrets);
   const message = { url, id, secrets: [current, ...previous.map(({ secret }) => secret)], body };
   // While one webhook of a lane is held back, others pass, so that they overtake it.
-  const isHeldBack =
-    attempts.length === 0 && !recovered.has(lane) && chaos.strikes(merchant, "reorderedWebhooksPercent");
+  const mayBeHeldBack = attempts.length === 0 && !recovered.has(lane);
+  const isHeldBack = mayBeHeldBack && chaos.strikes(merchant, "reorderedWebhooksPercent");
   if (isHeldBack) recovered.add(lane);
   const isLost = !isHeldBack && chaos.strikes(merchant, "lostWebhooksPercent");
   // What the chaos switch holds back or loses is not sent (D17).
@@ -76,10 +76,8 @@ async function makeAttempt(
   if ((stopping.aborted || entry.hasLapsed) && httpStatus === undefined) return;
   const outcome = nextStep(step + 1, at, { ...result, retryAfter }, chance);
   const isDelivered = outcome.status === "delivered";
-  const isRepeated =
-    isDelivered &&
-    !attempts.some((attempt) => verdictOf(attempt.httpStatus) === "delivered") &&
-    chaos.strikes(merchant, "repeatedWebhooksPercent");
+  const isFirstSuccess = isDelivered && attempts.every(({ error }) => error !== undefined);
+  const isRepeated = isFirstSuccess && chaos.strikes(merchant, "repeatedWebhooksPercent");
   const next: NextStep = isRepeated ? { status: "pending", step: 0, nextAttemptAt: at + latencyMs } : outcome;
   const retries = isDelivered && (step > 0 || recovered.has(lane)) ? READY_WITH_SUCCESS : 0;
   // The delivery may have been claimed again meanwhile. Nothing is recorded if the claim has ended.

@@ -16,7 +16,7 @@ export type Scenario = {
   /** The ids of the requirements that the scenario judges. */
   ids: readonly string[];
   needs?: readonly Need[];
-  /** The types of events without which the scenario says nothing. It is left out if the receiver does not get them. */
+  /** The scenario is left out if the receiver does not get all of these types of events. */
   events?: readonly string[];
   run(context: Context): Promise<void>;
 };

@@ -18,10 +18,7 @@ const probesPerRead = 2;
 
 /** A function that makes a valid request without a key, and values that only its owner may see. */
 type Opened = { request: () => TargetRequest; secrets?: string[] };
-/**
- * The requirement that a target violates if it accepts a kind of probe, the requests, and the number of payouts before
- * them.
- */
+/** The requirement that an accepted probe of each kind violates, the requests, and the payouts that `open` creates. */
 type Operation = [
   ids: Record<Probe["kind"], RequirementId>,
   open: (context: Context) => Opened | Promise<Opened>,
@@ -70,7 +67,7 @@ export const checks: readonly Check[] = operations.map(([ids, open, cost = {}]) 
     const { request, secrets } = await open(context);
     const send = (probe: Probe) => sendProbe(context, ids[probe.kind], probe, request(), secrets);
     const [missing, unknown, ...others] = probesOf(context);
-    // A target that accepts these probes accepts most of the other probes too, and each probe may pay.
+    // Stop here if the target accepts these probes: it would accept most others too, and each may pay.
     for (const probe of [missing!, unknown!]) {
       const response = await send(probe);
       given(!is2xx(response), `no 2xx ${probe.what}`, response);

@@ -1,14 +1,25 @@
 // Sandboxes with faults in the /sandbox operations (D17, D18).
-
 import { also, forEach, type Faults } from "../../broken/fault.ts";
 import { data, handles, ignoresQuery, items, opens, refuses, requests, responses } from "../../broken/changes.ts";
-import { hasNoKey, isOf, isOfSecond, keyOf, lastPart, withKey, type Fields } from "../../broken/calls.ts";
+import {
+  hasNoKey,
+  isOf,
+  isOfSecond,
+  keyOf,
+  lastPart,
+  sent,
+  withFields,
+  withKey,
+  type Fields,
+} from "../../broken/calls.ts";
 import { untilAdvance } from "../../broken/memory.ts";
 import { dataOf, isAccepted, refusal, success, withStatus } from "../../broken/replies.ts";
 import { changesOutcome } from "../../broken/webhooks.ts";
 
 const advance = "advanceClock";
 const finish = "finishDisbursement";
+const load = "loadPayments";
+const payouts = ({ disbursements = [] }: Fields) => disbursements as Fields[];
 const deliveries = (change: (delivery: Fields) => Fields) => items("listDeliveries", (all) => all.map(change));
 const attempts = (change: (attempt: Fields) => Fields) =>
   deliveries((delivery) => ({ ...delivery, attempts: (delivery["attempts"] as Fields[]).map(change) }));
@@ -96,6 +107,22 @@ export const faults: Faults = {
       return refusal(404);
     }),
   ]),
+  "sandbox.load: A loaded payout has the time of its end as that of its creation.": requests(load, (fields) => ({
+    ...fields,
+    disbursements: payouts(fields).map((payout) => ({ ...payout, createdAt: payout["updatedAt"] })),
+  })),
+  "sandbox.load: A loaded payout is not in the statement.": items("listStatements", (entries) =>
+    entries.filter(({ createdAt }) => Date.now() - Date.parse(String(createdAt)) < 86_400_000),
+  ),
+  "sandbox.load-refused: What is right in a refused load is loaded.": handles(async (call, ask) => {
+    const reply = await ask(call);
+    if (isOf(call, load) && reply && !isAccepted(reply))
+      await ask(withFields(call, { disbursements: payouts(sent(call)).slice(0, 1) }));
+    return reply;
+  }),
+  "sandbox.load-refused: A load ignores what it cannot load.": responses(load, (reply) =>
+    [409, 422].includes(reply.status) ? success({ disbursements: 0, checkouts: 0 }) : reply,
+  ),
   ...forEach(["repeat", "reorder"], (does) => [
     `sandbox.${does}s: The chaos switch does not ${does} webhooks.`,
     requests("setChaos", (settings) => ({ ...settings, [`${does}edWebhooksPercent`]: 0 })),

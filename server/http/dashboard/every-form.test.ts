@@ -7,7 +7,7 @@ import { openSqlite } from "../../storage/sqlite/index.ts";
 import { filledDashboard, not, PARAMETERS, says, trail, type FilledDashboard } from "../../testing/dashboard.ts";
 import { newLink, send, signedIn, visit } from "../../testing/dashboard-visitor.ts";
 import { failingStorage, type FailingStorage, type Failure } from "../../testing/failing-storage.ts";
-import { startServer } from "../../testing/server.ts";
+import { aPayout, startServer } from "../../testing/server.ts";
 
 const sandbox = await filledDashboard();
 const live = await filledDashboard({ isLive: true });
@@ -43,6 +43,7 @@ const sessionOf =
     return { session: team.find(({ name }) => name === wanted)!.id };
   };
 const LATER = "2026-11-20T11:30:00.000Z";
+const IN_MAY = { status: "success", createdAt: "2026-05-01T08:00:00.000Z" };
 const M = "/m/:merchant";
 const SETTINGS = `${M}/settings`;
 const SANDBOX = `${M}/sandbox`;
@@ -80,6 +81,12 @@ const FORMS: Record<string, Form> = {
   [`${SANDBOX}/disbursements`]: [{ phoneNumber: "2250700000473", amount: "500" }, {}, "Due: success"],
   [`${SANDBOX}/checkouts`]: [{ amount: "500" }, {}, "Due: cancelled"],
   [`${M}/payments/:reference/finish`]: [{ outcome: "wallet_blocked" }, { outcome: "wallet_blocked" }, "failed", 409],
+  [`${SANDBOX}/payments`]: [
+    { json: JSON.stringify({ disbursements: [{ ...aPayout({ reference: "loaded" }), ...IN_MAY }] }) },
+    { disbursements: "1", checkouts: "0" },
+    "loaded",
+    409,
+  ],
   [`${SANDBOX}/advance`]: [{ by: "", to: LATER }, { to: LATER }, "+2 hours"],
   [`${SANDBOX}/chaos`]: [{ repeatedWebhooksPercent: "9" }, { repeatedWebhooksPercent: "9" }, "Chaos is on."],
   [`${SANDBOX}/reset`]: [{}, {}, "It is 2026-11-20 09:30:00"],

@@ -23,7 +23,9 @@ export function inputOf({ t }: Words, name: string, input: Input, value: string 
   const control =
     type === "select"
       ? markup`<select${attributes(common)}>${choices}</select>`
-      : markup`<input${attributes({ ...common, type, ...more, value: value ?? more.value, placeholder })}>`;
+      : type === "textarea"
+        ? markup`<textarea${attributes({ ...common, ...more, placeholder })}>${value}</textarea>`
+        : markup`<input${attributes({ ...common, type, ...more, value: value ?? more.value, placeholder })}>`;
   return markup`<label${attributes({ class: classes("field", named) })}>${says}${control}</label>`;
 }
 
@@ -70,7 +72,12 @@ export function form(view: View, name: ActionName, options: FormOptions = {}): H
   });
   const hintId: string = `${name}.hint`;
   const hint = isTextId(hintId) && soft(t({ say: hintId }));
-  const how = { class: options.class ?? (isFolded && "stack"), method: leadsOn ? "get" : "post" };
+  const hasFile = Object.values(input).some((each) => Object.values(each.inputs).some(({ type }) => type === "file"));
+  const how = {
+    class: options.class ?? (isFolded && "stack"),
+    method: leadsOn ? "get" : "post",
+    enctype: hasFile && "multipart/form-data",
+  };
   const content = markup`<form${attributes({ ...how, action: pathOf(view, name, options.params) })}>
     ${!leadsOn && tokenOf(view.visit.csrf)}${replaces && inputOf(view, "replaces", { type: "hidden" }, digestOf(values))}${isFolded && hint}${inputs}${!isFolded && hint}
     <button${attributes({ class: style })}>${about === undefined ? t(name) : markup`<span>${t(name)} ${about}</span>`}${leadsOn && "…"}</button>

@@ -61,6 +61,7 @@ export const sandboxPage: Page = {
     const clock = form(view, "sandbox.advance", { values: { by: USUAL_STEP }, class: "inline" });
     return markup`<h1>${t("sandbox")}</h1>
 <div class="columns">${!merchant.state && tests}</div>
+${!merchant.state && formCard(view, "sandbox.load")}
 ${section("clock", t("clock"), [markup`<p>${t("timeOfMerchant", { time })}</p>`, clock], true)}
 ${formCard(view, "sandbox.chaos", { values: chaosDetails(merchant.chaos) })}
 ${formCard(view, "sandbox.reset", { about: bdi(merchant.name) })}`;

@@ -1,6 +1,6 @@
 import type { Request, Response } from "express";
 import type { Logger } from "pino";
-import { areaOf, checked, pathFor, typed, type Input } from "../../actions/action.ts";
+import { areaOf, checked, pathFor, typed, type ActionContext, type Input } from "../../actions/action.ts";
 import { actionOf, type ActionName } from "../../actions/index.ts";
 import { listOf } from "../../actions/payments.ts";
 import type { Actor } from "../../domain/audit.ts";
@@ -25,7 +25,7 @@ import { stated, stateOf, type Visit } from "../request-state.ts";
 import { bdi, Html, htmlOf, link, markup, tag, type Part } from "./html.ts";
 
 /** The dependencies of the dashboard's pages. */
-export interface DashboardContext extends HandlerContext {
+export interface DashboardContext extends HandlerContext, Pick<ActionContext, "loadText"> {
   log: Logger;
   /** What carries the money of a live service; absent in a sandbox. */
   rails?: Rails | undefined;

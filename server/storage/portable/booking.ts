@@ -110,15 +110,23 @@ export function toBooks({ rows }: QueryResult) {
       account.at = Math.max(account.at, added.at);
       entries.push({ ...added, at: account.at, number: account.entries, balance: String(account.available) });
     },
-    /** Returns the statements that store the accounts and the added entries. */
-    queries(): Query[] {
+    /** Takes back an entry, with all that are later in its account, so that they can be added after earlier ones. */
+    takeBack(taken: Entry): void {
+      const account = accountOf(taken);
+      account.available -= taken.available;
+      account.reserved -= taken.reserved;
+      account.entries -= 1;
+      account.at = 0;
+    },
+    /** Returns the statements that store the accounts and the added entries. @param again for entries that are stored */
+    queries(again = ""): Query[] {
       const values = [...accounts.values()].map((account) => ({
         ...account,
         available: String(account.available),
         reserved: String(account.reserved),
         enforced: Number(account.enforced),
       }));
-      return [insertRows("entries", entries), { text: STORE, rows: given("accounts", values) }];
+      return [insertRows("entries", entries, again), { text: STORE, rows: given("accounts", values) }];
     },
   };
 }

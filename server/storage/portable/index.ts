@@ -9,6 +9,7 @@ import { handovers } from "./handovers.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { insertions } from "./inserting.ts";
 import { ledgerStore } from "./ledger.ts";
+import { loading } from "./loading.ts";
 import { merchants } from "./merchants.ts";
 import { noting } from "./noting.ts";
 import { payments } from "./payments.ts";
@@ -26,6 +27,7 @@ export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | 
     ...payments(executor),
     ...clocks(executor),
     ...insertions(executor),
+    ...loading(executor),
     ...settler(executor),
     ...deliveryQueue(executor),
     ...backlog(executor),

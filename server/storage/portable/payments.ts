@@ -126,7 +126,9 @@ const lockPending = (table: string) => `SELECT * FROM ${table}
 const LOCK_CHECKOUT = lockPending("checkouts");
 const LOCK_DISBURSEMENT = lockPending("disbursements");
 
-export function payments(executor: Executor): Omit<RecordStore, "insertDisbursement" | "insertCheckout"> {
+export function payments(
+  executor: Executor,
+): Omit<RecordStore, "insertDisbursement" | "insertCheckout" | "loadPayments"> {
   const { read, readAll, write } = executor;
 
   /** Changes a checkout. Resolves with false if none that is pending has this reference, or `change` returns nothing. */

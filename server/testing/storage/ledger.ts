@@ -1,11 +1,17 @@
 import { expect, test } from "vitest";
 import * as fc from "fast-check";
 import type { Actor } from "../../domain/audit.ts";
-import type { Disbursement, Draft } from "../../domain/records.ts";
+import type { Disbursement, Draft, PastPayment } from "../../domain/records.ts";
 import type { StatementEntry } from "../../domain/ledger.ts";
-import { ACTOR, ADA, aDisbursement, concurrently, MINUTE, nextId, pagesOf, type Current } from "./fixtures.ts";
+import { aCheckout, ACTOR, ADA, aDisbursement, aFinalDisbursement, concurrently, DAY, MINUTE } from "./fixtures.ts";
+import { nextId, pagesOf, type Current } from "./fixtures.ts";
 
 const adjustment = (amount: number, currency = "XOF") => ({ id: nextId(), currency, amount, reason: "Paid in" });
+/** The times of a record of the past, and its number. */
+const pastTimes = (now: number, days: number) => {
+  const createdAt = now - days * DAY;
+  return { createdAt, updatedAt: createdAt + MINUTE, phoneNumber: "2257038102473" };
+};
 type End = "success" | "failed";
 /** A payout and its fee. */
 const PAYOUT = { amount: 1_000, fee: 10 };
@@ -81,6 +87,43 @@ export function ledgerTests(current: Current): void {
     ]);
     expect([await read({ from }), await read({ to: from })]).toEqual([later, entries]);
     await expect(storage.listStatement({ merchantId: id, limit: 2, cursor: "x" })).rejects.toThrow("cursor");
+  });
+
+  test("books records of the past at their times, before later entries, or nothing of them (D112)", async () => {
+    const past = (days: number, status: Disbursement["status"], changes = {}) => {
+      return {
+        ...aFinalDisbursement(id, { ...PAYOUT, status, ...changes }),
+        ...pastTimes(current.now(), days),
+      } as PastPayment;
+    };
+    const load = (...records: PastPayment[]) => storage.loadPayments(id, records, ACTOR);
+    const order = {
+      ...aCheckout(id, { ...PAYOUT, status: "success" }),
+      ...pastTimes(current.now(), 4),
+      due: undefined,
+    } as PastPayment;
+    await topUp(5_000);
+    await pay();
+    const paid = past(3, "success");
+    await load(paid, past(2, "failed"), order);
+    await load(past(5, "pending"), past(1, "success", { currency: "NGN" }));
+    await settleAll();
+    const state = async () => [await statement(), await balance(), await storage.searchPayments({ text, limit: 9 })];
+    const text = order.merchantsReference;
+    const entries = await statement();
+    expect(runningBalances(entries)).toEqual([]);
+    const at = entries.map(({ createdAt }) => createdAt);
+    expect(at).toEqual(at.toSorted((a, b) => b - a));
+    const ofPaid = entries.filter(({ reference }) => reference === paid.reference);
+    expect(ofPaid.map(({ createdAt }) => createdAt)).toEqual([paid.updatedAt, paid.createdAt]);
+    expect(await balance()).toEqual([5_000 - 3 * 1_010 + 990, 2_020]);
+    const before = await state();
+    const existing = { kind: "checkout", reference: order.reference };
+    await expect(load(past(1, "success"), { ...order, reference: "CHK-other" })).rejects.toMatchObject({
+      code: "duplicate_reference",
+      details: { existing },
+    });
+    expect(await state()).toEqual(before);
   });
 
   test("sets a balance of a sandbox, which it then enforces for one currency until a reset", async () => {
