@@ -57,7 +57,7 @@ export const paysAgain =
 
 const payoutReference = (call: Call) => disbursementIn(call)?.["reference"];
 
-/** Refuses a request with 409 if an earlier accepted request with the same name has another owner. */
+/** Refuses a request with 409 if an accepted request with the same name (`nameOf`) had another owner (`ownerOf`). */
 export const refusesNamesakes =
   (nameOf: (call: Call) => unknown, ownerOf: (call: Call) => unknown): How =>
   () => {
