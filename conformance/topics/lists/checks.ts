@@ -182,8 +182,8 @@ export const checks: readonly Check[] = [
     }
     for (const status of ["pending", "success", "failed", "cancelled"]) {
       const reference = context.fresh();
-      const made = await started(context, { reference });
-      if (status !== "pending") await finishCheckout(context, made.reference, status);
+      const checkout = await started(context, { reference });
+      if (status !== "pending") await finishCheckout(context, checkout.reference, status);
       await expectListed("checkouts", reference, status);
     }
   }),

@@ -367,12 +367,12 @@ export const checks: readonly Check[] = [
     { pays: 2, needs: ["merchants"], leaves: "A merchant that the run has created stays, closed and without records." },
     async (context, id) => {
       const name = "Kofi & Söhne";
-      const made = await newMerchant(context, name);
-      const { key } = made;
-      same(context, id, "name of the new merchant:", made.data["name"], name, made.response);
+      const merchant = await newMerchant(context, name);
+      const { key } = merchant;
+      same(context, id, "name of the new merchant:", merchant.data["name"], name, merchant.response);
       if (hasControl(context.options, "secret")) {
         const secret = await get(context, "/sandbox/webhook-secret", { key });
-        same(context, id, "its webhook secret:", dataOf(secret)["secret"], made.data["webhookSecret"], secret);
+        same(context, id, "its webhook secret:", dataOf(secret)["secret"], merchant.data["webhookSecret"], secret);
       }
       const [own, other] = [await paid(context), await paid(context, {}, { key })];
       const record = await verifyDisbursement(context, other.reference, { key });
@@ -390,7 +390,7 @@ export const checks: readonly Check[] = [
         context.judge("sandbox.merchants-own", isPage(list) && !isListed, expected, list);
       }
       const expectDeletion = async (by: typeof key | "own", status: number, when: string) => {
-        const response = await deleteMerchant(context, made.id, by);
+        const response = await deleteMerchant(context, merchant.id, by);
         expectStatus(context, "sandbox.merchants-delete", response, status, `for deleting a merchant ${when}`);
       };
       await expectDeletion(key, 404, "that another merchant created");
