@@ -83,8 +83,8 @@ table("at its first request", { isReached: false, retry: { tries: 1 } }, [
     refused(name, { status: Number(status), requestId: "req_1" }),
     "create",
   ]),
-  ["a bare 429, as whoever limits the rate passes nothing on", [respond(429)], refused("RateLimitError")],
-  ["422 without a code, as of core", [respond(422, { statusCode: 422, error: "x" })], refused("ValidationError")],
+  ["a bare 429, because a rate limiter passes nothing on", [respond(429)], refused("RateLimitError")],
+  ["422 of core, without a code", [respond(422, { statusCode: 422, error: "x" })], refused("ValidationError")],
   // Only the service's own body proves that it refused: a gateway may have passed the request on.
   ["a bare 401", [respond(401)], unknown("AuthenticationError"), "create"],
   ["a bare 403", [respond(403)], unknown("UnexpectedAnswerError"), "create"],
@@ -134,7 +134,7 @@ table("with retries", { retry: { tries: 8 } }, [
   ["no attempt reached the service", times(8, connectionRefused), refused("ConnectionError")],
   ["every attempt was limited", times(8, () => refusal(429)), refused("RateLimitError")],
   [
-    "no certificate is tried again",
+    "an untrusted certificate ends the call",
     [respond(500), failed({ code: "CERT_HAS_EXPIRED" }), list()],
     unknown("ConnectionError"),
   ],
@@ -287,7 +287,7 @@ describe("the record behind a 409 after an ambiguous attempt", () => {
     ["in the list, if Location is of another reference", lostThen(here, ofOther, list(record)), existed],
     ["in the list, if it cannot be read", lostThen(here, refusal(401), list(record)), existed],
     ["in the list, if Location names no record", lostThen("/", list(record)), existed],
-    // In place of the list: that does not mean that there is none.
+    // The page replaces the list, so it does not prove that there is no record.
     ["after a page with 404", lostThen(undefined, page(404), list(record)), existed],
   ]);
 
@@ -384,7 +384,7 @@ describe("a record that lacks a field, or has it in another form", () => {
 });
 
 describe("a signal", () => {
-  /** Creates the payout with a signal that is aborted while it waits for a response, or in the delay after this one. */
+  /** Creates the payout with a signal that is aborted while it waits for a response, or in the delay after `first`. */
   async function abort(first?: Step) {
     const controller = new AbortController();
     const wait: Step = () => {

@@ -22,7 +22,7 @@ interface Program {
   entries: PlannedEntry[];
   /** False for a program that calls `create`, which the README allows for requests that are certainly new. */
   runsAgain?: false;
-  /** What the program prints about a payment that exists, and about a payment that certainly does not exist. */
+  /** What the program prints about a payment that exists, that certainly does not exist, or that may exist. */
   says: { exists: RegExp; missing: RegExp; unknown: RegExp };
 }
 
@@ -141,15 +141,15 @@ test.concurrent.for(cases)(
     for (const output of outputs) {
       const lines = output.trim().split("\n");
       for (const { reference, amount, phoneNumber } of entries) {
-        const own = service.ledger.payouts.filter(
+        const paid = service.ledger.payouts.filter(
           ({ record }) => record.customer.phoneNumber === phoneNumber && record.amount === amount,
         );
-        expect(own.length).toBeLessThanOrEqual(1);
+        expect(paid.length).toBeLessThanOrEqual(1);
         // Of several entries, each line begins with a reference.
         const said = entries.length === 1 ? output : lines.find((line) => line.startsWith(reference));
-        const truth = own.length > 0 ? says.exists : says.missing;
+        const truth = paid.length > 0 ? says.exists : says.missing;
         const isTrue = [truth, says.unknown].some((pattern) => new RegExp(pattern, "m").test(said ?? ""));
-        expect(isTrue ? "" : `${what}; ${own.length} payouts; said:\n${output}`).toBe("");
+        expect(isTrue ? "" : `${what}; ${paid.length} payouts; said:\n${output}`).toBe("");
       }
     }
   },

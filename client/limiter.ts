@@ -26,11 +26,11 @@ const firstGrowth = 4;
 const leastGrowth = 0.001;
 // After the n-th accepted request since a refusal, the growth is at least this much times n.
 const acceleration = 1e-5;
-// A refusal is sporadic, and not about the rate, if the rate is below this share of the rate at the last refusal about
-// the rate, and this many requests were accepted since the last refusal.
+// A refusal is sporadic, and not about the rate, if the rate is below this share of `ceiling`, and if at least
+// `manyAccepted` requests were accepted since the last refusal.
 const belowCeiling = 0.99;
 const manyAccepted = 40;
-// A 429 holds back the other calls of the client for at most so long, in ms. A mistaken `Retry-After` would stop them
+// A 429 holds back the other calls of the client for at most this time, in ms. A mistaken `Retry-After` would stop them
 // for days.
 const longestPause = 30_000;
 // If a timer fires late, the following requests make up for at most this much of the delay, in ms.
@@ -55,7 +55,7 @@ export function createLimiter(runtime: Runtime): Limiter {
   // The requests accepted in about the last second.
   let accepted = 0;
   let acceptedAt = 0;
-  // The requests accepted since the last refusal. Right after a refusal, `accepted` is too low.
+  // The requests accepted since the last refusal. After the pause that follows a refusal, `accepted` is too low.
   let count = 0;
   let since = runtime.now();
   // The rate at the last refusal that was about the rate.
@@ -111,8 +111,8 @@ export function createLimiter(runtime: Runtime): Limiter {
         window = inFlight + queue.length > 0 ? window + 0.5 : firstWindow;
       } else {
         const pause = Math.min(retryAfter, longestPause);
-        // Requests that were in flight at a refusal are refused for the same reason as it. If such requests are refused
-        // too, the reason is the rate.
+        // Only the first refusal counts for the requests in flight at that moment. If it seemed sporadic but more of them
+        // are refused, the reason was the rate after all.
         const isFirst = entered > refusedAt;
         if (isFirst) {
           isSporadic = count >= manyAccepted && rate <= ceiling * belowCeiling;

@@ -72,7 +72,7 @@ export function phone(text: string, country: string): string {
   const [, code, trunkPrefix, lengths] = entry as unknown as [string, string, string, string];
   const rest = text.replace(/^\s*(\+|00)/, "");
   const digits = rest.replaceAll(/[\s().-]/g, "");
-  // Without + or 00, the national number may come first, or after the prefix of national calls.
+  // Without + or 00, the text may begin with the calling code, the national number or the trunk prefix.
   const leads = rest === text ? [code, "", trunkPrefix] : [code];
   const readings = leads.flatMap((lead) => {
     const number = digits.slice(lead.length);

@@ -187,7 +187,7 @@ describe("waitFor", () => {
     expect(delays).toEqual([1000, 2000, 4000]);
   });
 
-  test("takes no status for final that a later version adds, whatever it means for checkouts", async () => {
+  test("waits on after a status that is not final for payouts, such as a later version's or a checkout's", async () => {
     const { result, sent } = await waitFor([ended("reversed"), ended("cancelled"), ended("failed")]);
     expect(result).toMatchObject(found("failed"));
     expect(sent).toHaveLength(3);
@@ -286,7 +286,7 @@ describe("a signal", () => {
     expect([error.name, error.cause, error.last]).toEqual(["AbortedError", "enough", record]);
   });
 
-  test("gets no listeners of its own, of which Node 20 reports more than ten as a leak", async () => {
+  test("gets no listeners: Node 20 reports more than ten on one signal as a leak", async () => {
     const [ofClient, ofCall] = [new AbortController().signal, new AbortController().signal];
     const listeners = [ofClient, ofCall].map((signal) => vi.spyOn(signal, "addEventListener"));
     const { client, time } = scriptedClient([noResponse, noResponse], { signal: ofClient, retry: { tries: 1 } });

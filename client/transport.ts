@@ -21,7 +21,7 @@ export interface Message {
   reference?: string | undefined;
 }
 
-/** A response that was read completely. `body` is parsed JSON, or of a response that is no success perhaps a text. */
+/** A response that was read completely. `body` is parsed JSON; that of an unsuccessful response may be text instead. */
 export interface Reply {
   body: unknown;
   response: Response;
@@ -48,8 +48,8 @@ export type Transport = (
 
 /**
  * What every request has. Following a redirect could send the key to another host, and turns a POST into a GET; the mode
- * is not "error", because Workers do not support that mode. Next.js 14 caches reads for ever without `no-store`, and older
- * Workers refuse the field, which their requests lack.
+ * is not "error", because Workers do not support that mode. Next.js 14 caches reads for ever without `no-store`. Older
+ * Workers refuse the field `cache`; their `Request` lacks it.
  */
 const always = (baseUrl: string) => ({
   baseUrl,

@@ -32,7 +32,7 @@ const address = () => `http://127.0.0.1:${(server.address() as AddressInfo).port
 const connect = (options: object = {}) =>
   createClient({ baseUrl: address(), apiKey: key, retry: { tries: 1 }, ...options });
 
-test.each([true, false])("no cache answers a read: the runtime knows the field of requests: %s", async (isKnown) => {
+test.each([true, false])("a read bypasses caches if requests have the field `cache`: %s", async (isKnown) => {
   // As in older Workers, which refuse the field.
   if (!isKnown) vi.stubGlobal("Request", { prototype: {} });
   const inits: unknown[] = [];
@@ -65,7 +65,7 @@ describe("the plain openapi-fetch client", () => {
   const read = (options: object) =>
     connect(options).raw.GET("/v1/disbursements/{reference}", { params: { path: { reference: "DSB1" } } });
 
-  test("sends the key, asks no cache, and follows no redirect", async () => {
+  test("sends the key, bypasses caches, and follows no redirect", async () => {
     listener = (_, response) => response.writeHead(307, { location: "/caught" }).end();
     const fetch = vi.fn<typeof globalThis.fetch>(globalThis.fetch);
     expect((await read({ apiKey: async () => key, fetch })).response.status).toBe(307);

@@ -75,7 +75,7 @@ describe("a run that cannot start exits with 2, shows no secret and creates noth
 
 /** A sandbox with all its controls. */
 const sandbox: How = () => ({ settings: { sandbox: true, settleMs: 2000 } });
-/** Accepts any country and currency of a checkout, which only a `should` refuses. */
+/** Accepts checkouts with any country and currency, although a requirement of level `should` has them refused. */
 const lenient = joined(
   texts("createCheckout", "country", (country) => (country.length === 2 ? "CI" : country)),
   texts("createCheckout", "currency", () => "XOF"),
@@ -149,7 +149,7 @@ describe("what a run does to money", () => {
   test.each([
     ["none", "a sound sandbox", "extended", sandbox],
     ["reject", "a sound sandbox", "extended", sandbox],
-    ["reject", "a sandbox that accepts what only a should refuses", "core", joined(sandbox, lenient)],
+    ["reject", "a sandbox that violates only a should", "core", joined(sandbox, lenient)],
   ])("--effects %s creates nothing on %s", async (effects, _, profile, how) => {
     const target = await start({ environment: "sandbox", how });
     const { code, report } = await runCertify(target, ["--profile", profile, "--effects", effects]);

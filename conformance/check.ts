@@ -15,8 +15,8 @@ import { usualAmount } from "./generate/plan.ts";
 
 /**
  * Something that a check needs from the target or the caller. If a run does not provide it, the check is not
- * applicable. A sandbox control is named by itself; "forced-outcomes" are the phone numbers that force an outcome
- * (D17).
+ * applicable. A `Control` is an operation of the sandbox; "forced-outcomes" are the phone numbers that force an
+ * outcome (D17).
  */
 export type Need =
   | Control
@@ -34,7 +34,7 @@ export type Evidence = TargetResponse | readonly TargetResponse[];
 export type Context = {
   target: Target;
   options: CheckOptions;
-  /** Returns the key of the first merchant, altered by one of `alteredKeys` or to place it elsewhere. */
+  /** Returns what `change` makes of the first merchant's key, such as one of `alteredKeys`. */
   keyAs(change: (key: string) => string): string;
   /** The limits of the target that were declared or found so far. */
   limits: Limits;
@@ -50,8 +50,8 @@ export type Context = {
   responses: readonly TargetResponse[];
   /**
    * Records a finding about each of these requirements and returns `ok`. The check continues even if `ok` is false.
-   * @param found what the target did: a response, a text, or a list of faults, which counts only if `ok` is false
-   * @param evidence the responses that show the finding. The default is the found response, or all of the check
+   * @param found what the target did: a response, a text, or a list of faults, which is reported only if `ok` is false
+   * @param evidence the responses that show the finding. The default is `found`, or else all responses of the check
    */
   judge(
     ids: RequirementId | readonly RequirementId[],
@@ -62,7 +62,7 @@ export type Context = {
   ): boolean;
   /** Records behaviour that the interface leaves open. Equal behaviour must give equal values. */
   observe(id: RequirementId, name: string, value: unknown): void;
-  /** Records that a requirement is not applicable. `code` says whether the target or `--effects` is the reason. */
+  /** Records that a requirement is not applicable. `code` names the reason, `provide` what the caller can add. */
   notApplicable(id: RequirementId, why: string, code?: "target" | "effects" | "caller", provide?: string): void;
   /** Records that this run could not judge the requirement, for a reason outside the suite. */
   couldNotRun(id: RequirementId, why: string): void;
@@ -84,7 +84,7 @@ export type Check = {
   ids: readonly string[];
   /** The worst effect on money that the check's requests may have. */
   effect: Effect;
-  /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
+  /** The largest number of payouts that the check can cause on a faulty target, without checkouts. The default is 0. */
   payouts?: number;
   /** The largest possible sum of those payouts. A check that adapts to the budget returns the amount of each payout. */
   amount?: number | ((options: CheckOptions) => readonly number[]);
@@ -97,7 +97,7 @@ export type Check = {
   /**
    * `limits`: the check finds the limits of the target. It runs before all others, in every run that creates payouts
    * and whose budget covers it.
-   * `opening`: the check runs right after that, because later checks need records that have aged.
+   * `opening`: the check runs right after the search for limits, because later checks need records that have aged.
    * `closing`: the check runs after all others, because it judges what they caused. Closing checks run in the order of
    * their list, all others in a random order that the run's seed determines.
    */
@@ -117,9 +117,9 @@ export type Check = {
 
 /** What a topic states of a check. The rest follows from its requirements and from what it pays. */
 type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "alone" | "offline">> & {
-  /** See `payouts`. */
+  /** See `Check.payouts`; checkouts do not count. */
   pays?: number;
-  /** The largest amount of each of them, or a function that returns all amounts. The default is the usual amount. */
+  /** The largest amount of each payout, or a function that returns all amounts. The default is the usual amount. */
   upTo?: number | ((options: CheckOptions) => readonly number[]);
 };
 
@@ -129,8 +129,8 @@ const requirements = new Map(catalogue.map((requirement) => [requirement.id, req
 export const titleOf = (id: string) => requirements.get(id)!.text.split(/\.(?:\s|$)/)[0]!;
 
 /**
- * Defines a check of one or more requirements. Its effect is the least that one of them permits. A check needs a name only
- * to tell it from another check whose first requirement is the same.
+ * Defines a check of one or more requirements. Its effect is the least of their effects. A check needs a name only to
+ * tell it from another check whose first requirement is the same.
  */
 export function judges(
   judged: RequirementId | readonly RequirementId[],
@@ -181,7 +181,7 @@ export function overspent(check: Check, paid: { payouts: number; total: number }
 export class Prerequisite extends Error {
   readonly expected: string;
   readonly actual: string;
-  /** The responses that show it. */
+  /** The responses that show `actual`. */
   readonly evidence: readonly TargetResponse[];
   constructor(expected: string, actual: string, evidence: readonly TargetResponse[] = []) {
     super(`${expected}; instead: ${actual}`);
@@ -193,7 +193,7 @@ export class Prerequisite extends Error {
 
 /**
  * Thrown by a check if a payout did not settle in time, or if requests that must race did not race. The requirements that
- * the check has not judged then could not be judged. The message says what would help.
+ * the check has not judged get the verdict `could-not-run`. The message says what would help.
  */
 export class CouldNotJudge extends Error {}
 

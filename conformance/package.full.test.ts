@@ -41,7 +41,7 @@ test("tells an old Node what it lacks, before anything is sent", async () => {
   expect(output).toMatch(/^certify needs Node 22\.12 or later\. This is Node 20\.20\.0, and nothing was sent\. /);
 });
 
-test("has another digest once a file of it is edited", async () => {
+test("has another digest if one of its files is edited", async () => {
   const dist = join(project.installed, "dist/conformance");
   const { suiteSha256 } = (await import(join(dist, "certificate/hashes.js"))) as { suiteSha256(): string };
   const before = suiteSha256();

@@ -50,20 +50,20 @@ const textsOf = (traffic: Traffic, field: string) =>
     .filter((value) => typeof value !== "object")
     .map(String);
 
-/** Headers that every program may send, with values that belong to no program, and headers of a browser. */
+/** Headers of a browser, and headers that any program may send, with values that identify no program. */
 const ofEveryone =
   /^(host|content-length|transfer-encoding|x-api-key|authorization|cookie): |^(connection: keep-alive|accept: \*\/\*|accept: application\/json|content-type: application\/json.*|accept-encoding: [a-z, ]+|accept-language: \*|expect: 100-continue|upgrade-insecure-requests: 1|accept: text\/html,.*)$/;
 
-/** Returns every five characters in a row of the texts, once per text. Beginnings that all merchants have must be gone. */
+/** Returns every substring of five characters, once per text. The caller removes beginnings that all merchants share. */
 const piecesOf = (texts: readonly string[]) =>
   distinct(texts).flatMap((text) =>
     distinct(Array.from({ length: Math.max(0, text.length - 4) }, (_, start) => text.slice(start, start + 5))),
   );
 
-/** Values of which two runs share none, and how often a value must occur in each run to be a habit. */
+/** Values that two runs must not share. A value counts only if it occurs at least `least` times in each run. */
 const values: Record<string, [least: number, read: (traffic: Traffic) => string[]]> = {
   references: [6, (traffic) => piecesOf(textsOf(traffic, "reference"))],
-  // Addresses within addresses are ordinary.
+  // Many merchants put URLs into the query of a URL, so the beginning of such a URL is left out.
   addresses: [
     3,
     (traffic) =>

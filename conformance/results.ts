@@ -79,11 +79,11 @@ export type CheckResult = {
   expected: string;
   actual: string;
   exchanges: Exchange[];
-  /** The id of the one exchange that shows the failure; undefined if several exchanges or a webhook show it. */
+  /** The id of the only exchange that shows the failure; undefined if several exchanges or a webhook show it. */
   shownBy?: number;
   /**
-   * The id of the exchange with which the target first contradicted the requirement: the last one, if it takes several.
-   * Undefined if the check did not fail, or if no exchange shows it.
+   * The id of the exchange that first contradicted the requirement. If only several exchanges together contradict it, the
+   * id of the last of them. Undefined if the check did not fail, or if no exchange shows it.
    */
   contradictedBy?: number;
   /** The number of exchanges that were omitted to keep the report readable. */
@@ -149,11 +149,11 @@ export type Conditions = {
   headers: string[];
   /** The most requests per second (`--rate`); null without a limit. */
   rate: number | null;
-  /** How long the run waits at most, in milliseconds: for a response, for a payout to be final, before its last checks. */
+  /** The longest waits, in milliseconds: for a response, for a payout to be final, and before the last checks. */
   waits: { responseMs: number; settleMs?: number; lingerMs?: number };
   /** The environment that `/healthz` reports, or null, and the sandbox operations that the target does not have. */
   sandbox: { environment: "sandbox" | "live" | null; missing: string[] };
-  /** How many large amounts were not tried, because the budget did not cover them. */
+  /** The number of large amounts that were not tried, because the budget did not cover them. */
   untriedAmounts: number;
   /** The types of events that a receiver gets (`--events`); null if it gets all, and for other targets. */
   events: string[] | null;
@@ -178,11 +178,11 @@ export type Report = {
   observed: Observation[];
   /** The limits of the target that the caller declared (`--declare`); undefined without the flag. */
   declared?: Declaration;
-  /** Why a declared limit is not what the target limits. The run has then failed, and ended before its checks. */
+  /** How a declared limit differs from the target's limit. The run has then failed, and ended before its checks. */
   falseDeclaration?: string;
   /** Limits of the target that the run found. It refused other values cleanly. Undefined if the run found no limits. */
   foundLimits?: Declaration;
-  /** What the caller did not provide. If a must is among these requirements, the run passes at most partially. */
+  /** What the caller did not provide. If a must needs it, the run passes at most partially. */
   notProvided: NotProvided[];
   /**
    * `payouts` and `total` are what the run used, `largestAmount` its largest payout. `maxPayouts` and `maxTotal` are the
@@ -203,7 +203,7 @@ export type Report = {
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
   /**
    * The SHA-256 hash, in hexadecimal, of the file with the recorded exchanges, from which `certify rejudge` computes this
-   * report again. Undefined for a merchant's program, and if a key is too ordinary to be hidden in a recording.
+   * report again. Undefined for a merchant's program, and if a key is too common a text to be redacted.
    */
   exchangesSha256?: string;
   /** What is out of date in the list of known failures (`--baseline`). The run has then failed. */

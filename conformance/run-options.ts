@@ -42,9 +42,9 @@ export type RunOptions = {
   /** The maximum sum of all payouts, in the lowest denomination; `Infinity` for no limit. */
   maxTotal: number;
   timeoutMs: number;
-  /** How long a response may take that moves the sandbox's clock; by default a minute. */
+  /** The timeout of requests that move the sandbox's clock; by default a minute. */
   clockTimeoutMs?: number;
-  /** How long the run waits for a payout to settle, from its creation. */
+  /** The longest time from a payout's creation that the run waits for it to settle. */
   settleTimeoutMs: number;
   /** The least age of the first payouts at the closing checks, in seconds. */
   linger: number;
@@ -75,11 +75,11 @@ export type RunOptions = {
   environment?: "sandbox" | "live";
   /** The sandbox controls that the target was found to have. */
   controls: readonly Control[];
-  /** The recipients that the caller did not name: the run uses this project's (D17), or others with the same effect. */
+  /** The recipients that the caller did not name. The run uses the numbers of D17, or others with the same effect. */
   assumed: readonly ("recipient" | "failing-recipient")[];
 };
 
-/** The settings that checks see: without the keys, so that a check cannot send a form of a key that reports do not hide. */
+/** The settings that checks see. Without the key, no check can send it in a form that reports do not redact. */
 export type CheckOptions = Omit<RunOptions, "key" | "headers">;
 
 /** Returns true if the target was found to have a control. */

@@ -33,7 +33,7 @@ async function flattened() {
   return closed({ ...rest, components: { securitySchemes } });
 }
 
-/** Closes the lists of values that are open for readers: replaces `anyOf` a list and any string by the list. */
+/** Closes open lists of values: replaces `anyOf` a list and any string by the list. Keywords beside `anyOf` win. */
 const closed = (document: unknown): unknown =>
   JSON.parse(JSON.stringify(document), (_, value: { anyOf?: object[] } | null) => {
     const { anyOf, ...rest } = value ?? {};

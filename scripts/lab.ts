@@ -46,7 +46,7 @@ const EXPERIMENTS: Record<string, Experiment> = {
     { minutes: 10, recovery: 10 },
     runCluster,
   ),
-  // A server waits for a statement for less than six seconds.
+  // The freeze outlasts every statement: a server waits for one for less than six seconds.
   failover: experiment("a PostgreSQL primary: killed, and its standby promoted", {}, (options) =>
     runFailover({ ...options, loadMs: 10_000, frozenMs: 6_000, backMs: 10_000 }),
   ),

@@ -13,7 +13,7 @@ interface Plan {
   type(name: "MOBILE"): { possibleLengths(): number[] } | undefined;
 }
 
-/** Returns the module, with the lengths that the contract allows: per country `CI225:10`, or `NG234p0:10` with the prefix of national calls. */
+/** Returns the module. Per country it has `CI225:10`, or `NG234p0:10` with the trunk prefix `0`. */
 export function phonesModule(): string {
   const plans = new Metadata(metadata);
   const countries = getCountries(metadata).flatMap((country) => {
@@ -26,8 +26,8 @@ export function phonesModule(): string {
     return usable.length > 0 ? `${country}${code}${prefix ? `p${prefix}` : ""}:${usable.join("/")}` : [];
   });
   return `/**
- * The mobile numbers of each country: calling code, prefix of national calls after \`p\`, lengths without both if the
- * contract allows them. From the metadata of libphonenumber.
+ * For each country: calling code, trunk prefix after \`p\` if there is one, and after the colon the lengths of a mobile
+ * number without both, as far as the contract allows them. From the metadata of libphonenumber.
  */
 export const phones =
   "${countries.join(" ")}";

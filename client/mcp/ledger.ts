@@ -1,5 +1,5 @@
 // The append-only log of the tools: what was reserved, paid and approved, and every call, one JSON object per line. All
-// sessions that share the journal's folder share the log. Its order decides between them, so no lock is needed.
+// sessions that share the journal's folder share the log. The order of its lines decides, so no lock is needed.
 import { closeSync, constants, fdatasyncSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 
 /** A payout that is about to be sent, with the bounds that held then, so that a later policy does not change the past. */
@@ -88,7 +88,7 @@ export class Ledger {
     return created.some((each) => (each.payout ?? each.reference) === reference);
   }
 
-  /** The sum of a currency on the present day (UTC). */
+  /** The sum of today's reserved and paid payouts in a currency. The day is in UTC. */
   spentToday(currency: string): number {
     this.refresh();
     return this.sum(this.dayOf(this.now()), currency);

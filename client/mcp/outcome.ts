@@ -1,4 +1,4 @@
-// What every tool returns. A failure is a result too: an error would invite a program to try again.
+// What every tool returns. A failure is a result too: programs retry after an error.
 import { z } from "zod";
 import { format } from "../money.ts";
 import type { Checkout, Disbursement } from "../types.ts";

@@ -33,7 +33,7 @@ interface Context {
   patience: number;
 }
 
-/** The policy or an earlier payment speaks against a payout. Nothing was sent. */
+/** The policy or an earlier payment forbids a payout. Nothing was sent. */
 class Refusal extends Error {
   readonly outcome: Outcome;
   constructor(refused: Outcome) {
@@ -66,7 +66,7 @@ const approval = (id: string, why: string) =>
     { paid: false },
   );
 
-/** The link in the text too, because some hosts show only the text. */
+/** Repeats the link in the text, because some hosts show only the text. */
 const sendTo = (url: string) =>
   `Send the customer to the link: ${/^https?:\/\/[!#-;=?-_a-~]{1,800}$/.test(url) ? url : quoted(url)}`;
 
@@ -143,7 +143,7 @@ export class Payments {
     try {
       found = await client.disbursements.find(id);
     } catch (error) {
-      if (!(error instanceof NotFoundError)) return unread(error);
+      if (!(error instanceof NotFoundError)) return couldNotRead(error);
     }
     const planned = plans.read(id);
     if (found && planned && !isPaidBy(planned, found)) {
@@ -161,7 +161,7 @@ export class Payments {
     status?: "pending" | "success" | "failed" | undefined;
     createdAfter?: string | undefined;
   }) {
-    // The contract has times in UTC with milliseconds only.
+    // The contract accepts only times in UTC with milliseconds.
     const createdAfter = wanted.createdAfter && new Date(wanted.createdAfter).toISOString();
     try {
       const filters = { ...wanted, createdAfter, pageSize: 10 };
@@ -173,7 +173,7 @@ export class Payments {
         payouts,
       });
     } catch (error) {
-      return unread(error);
+      return couldNotRead(error);
     }
   }
 
@@ -205,9 +205,9 @@ export class Payments {
 
   async getCheckout(reference: string, url?: string): Promise<Outcome> {
     const { outcome: end, data, error } = await this.context.client.checkouts.verify(reference).result();
-    if (!data && this.context.ledger.hasCreated(reference)) return existing("checkout", reference, error);
+    if (!data && this.context.ledger.hasCreated(reference)) return existsButUnread("checkout", reference, error);
     if (end === "missing") return outcome("refused", `No checkout has this reference.`);
-    if (!data) return unread(error);
+    if (!data) return couldNotRead(error);
     const link = url && data.status === "pending" ? ` ${sendTo(url)}` : "";
     const text = `The checkout ${data.reference} over ${inBothUnits(data.amount, data.currency)} is ${data.status}.${link}`;
     return outcome(resultOf(data.status), text, { checkout: checkoutOf(data, url) });
@@ -271,7 +271,7 @@ export class Payments {
     );
   }
 
-  /** Adds the bounds to a plan's journal. The journal's lock is held meanwhile. */
+  /** Adds the bounds of the policy to a plan's journal, whose lock keeps other sessions from paying the plan meanwhile. */
   private guard(id: string, plan: Plan, journal: Journal): Journal {
     const { ledger } = this.context;
     return {
@@ -352,8 +352,8 @@ export class Payments {
   ): Promise<Outcome> {
     const { outcome: end, data, error } = await this.context.client.disbursements.verify(reference).result();
     if (data) return this.describe(data, id);
-    if (exists) return existing("payout", reference, error);
-    return end === "missing" ? outcome("refused", "No payout has this reference.") : unread(error);
+    if (exists) return existsButUnread("payout", reference, error);
+    return end === "missing" ? outcome("refused", "No payout has this reference.") : couldNotRead(error);
   }
 
   /**
@@ -385,15 +385,15 @@ export class Payments {
 const isPaidBy = (plan: Plan, { amount, currency, country }: Disbursement) =>
   amount === plan.amount && currency === plan.currency && country === plan.country;
 
-/** Also after a 404: a read replica of the service may not have the record yet. */
-const existing = (record: "payout" | "checkout", reference: string, { message }: Error) =>
+/** For a record that certainly exists but was not read. After a 404 too: a read replica may not have the record yet. */
+const existsButUnread = (record: "payout" | "checkout", reference: string, { message }: Error) =>
   outcome(
     "pending",
     `The ${record} ${fromOutside(reference).data} was created from here, and its status could not be read just now. ` +
       `Call get_${record} later. Do not ${record === "payout" ? "pay" : "create it"} again. ${quoted(message)}`,
   );
 
-const unread = (error: unknown) =>
+const couldNotRead = (error: unknown) =>
   outcome(
     "unknown",
     `The service could not be read, which says nothing about any payment. Pay nothing because of it; read again later. ${quoted((error as Error).message)}`,

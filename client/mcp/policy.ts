@@ -20,7 +20,7 @@ const schema = z.strictObject({
   ),
   /** If given, only these phone numbers are paid. */
   recipients: z.array(z.string().regex(/^\d{10,15}$/)).optional(),
-  /** A person approves a payout if a payout with the same recipient and amount was made within so many hours before. */
+  /** A person approves a payout if a payout with the same recipient and amount was made within this number of hours. */
   repetitionHours: z.number().nonnegative().optional(),
 });
 export type Policy = z.infer<typeof schema>;
@@ -34,7 +34,7 @@ export function readOwnFile(path: string): string {
     throw new UsageError(`Cannot read ${path}: ${(error as NodeJS.ErrnoException).code}.`);
   }
   try {
-    // Windows has no such rights.
+    // Windows has no such file modes.
     if (process.platform !== "win32" && fstatSync(file).mode & 0o077) {
       throw new UsageError(`Other users of this machine have access to ${path}. As its owner, run: chmod 600 ${path}`);
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The entry of the command. Unlike the files that it imports, it also runs on a Node that is too old, to say so before
+// The entry of the command. It also runs on a Node that is too old for the files that it imports, and says so before
 // anything is paid.
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 

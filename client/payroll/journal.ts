@@ -115,8 +115,8 @@ function summaryOf(payout: JournaledPayout): JournaledPayout {
 }
 
 /**
- * Writes a bigint, for which `JSON.stringify` would throw and end the run, as text. The request refuses such an amount
- * later, which fails only its own entry.
+ * Writes a bigint, for which `JSON.stringify` would throw and end the run, as text. The create refuses such an amount
+ * later, and then only that entry fails.
  */
 const writable = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
 

@@ -32,8 +32,7 @@ export interface Journal {
    * Called before the first request for a payout. Must resolve only when the request is stored durably.
    *
    * Resolves with what an earlier run stored about the reference, or with undefined. Must reject if the stored payout
-   * has another amount, recipient, country or currency, or is of another service: a payroll that was tried in the sandbox
-   * is not paid.
+   * has another amount, recipient, country or currency, or is of another service: a payout in the sandbox pays nobody.
    *
    * @param service The client's `baseUrl`.
    */
@@ -210,9 +209,9 @@ async function* pay(
       // Without a reference, create refuses the request.
       const isValid = isText(reference);
       const isRepeated = isValid && references.size === references.add(reference).size;
-      const book = isValid && !isRepeated ? journal : undefined;
-      // With a journal, undefined proves that no earlier run has paid this. Without one, any earlier run may have.
-      const known = await book?.before(request, baseUrl);
+      const entryJournal = isValid && !isRepeated ? journal : undefined;
+      // With a journal, undefined proves that no earlier run has paid this entry. Without a journal, any run may have.
+      const known = await entryJournal?.before(request, baseUrl);
       const payout = known?.payout;
       const result = isRepeated
         ? repeated(reference)
@@ -223,7 +222,7 @@ async function* pay(
       // The client's own signal ends the run too.
       const aborted = [error, error?.cause].find((cause) => cause instanceof AbortedError);
       if (aborted) fail(aborted);
-      if (!payout && outcome !== "unknown") await book?.after(request, result.data).catch(fail);
+      if (!payout && outcome !== "unknown") await entryJournal?.after(request, result.data).catch(fail);
       progress.done++;
       progress[outcome]++;
       notify(async () => onProgress({ ...progress }));

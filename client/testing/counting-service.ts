@@ -22,10 +22,7 @@ export const payoutOf = ({ reference, amount, phoneNumber }: DisbursementRequest
   customer: { ...record.customer, phoneNumber },
 });
 
-/**
- * What happens to the create of a reference: `process` lets the service process it, and `later` when everything else has
- * ended.
- */
+/** What happens to the create of a reference. `process` processes it now; `later` queues it until `settle` is called. */
 export type Fault = (process: () => Response, later: () => void, reference: string) => Response | Promise<Response>;
 
 export const nothing: Fault = (process) => process();
@@ -101,7 +98,7 @@ export function countingService(payouts: Payout[] = []) {
     const found = payouts.find(({ reference }) => pathname.endsWith(`/${reference}`));
     return found ? state.view.read(found) : refusal(404);
   };
-  /** Answers a client that the test does not make itself. */
+  /** Serves a client that the test does not create itself. */
   const fetch: Fetch = async (url, { method = "GET", body } = {}) =>
     handle({ method, url: String(url), body: typeof body === "string" ? JSON.parse(body) : undefined });
   const connect = () => scriptedClient(Array(400).fill(handle), { retry: { tries: 2, totalTime: 60_000 } });

@@ -1,5 +1,5 @@
-// Banks in other languages that pay twice in a race: a bank looks for a reference, and remembers the reference a few
-// milliseconds later. Without such a window the same bank is sound. In the self-test, all windows are tried with each seed.
+// Banks in other languages that pay twice in a race: a bank checks that a reference is new, and stores it only a few
+// milliseconds later. Without this window the bank is sound. The self-test tries all windows with each seed.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -5,7 +5,7 @@ import type { Call, World } from "./fault.ts";
 
 export type Fields = Record<string, unknown>;
 
-/** The operations of the interface document. */
+/** The operations that the interface document describes. */
 export const described: readonly Operation[] = ["createDisbursement", "verifyDisbursement", "createCheckout"];
 
 /** The operations that create payments. */
@@ -31,7 +31,7 @@ export function fieldsOf(text: string | Buffer): Fields | undefined {
   }
 }
 
-/** Returns the fields of a request, or none. */
+/** Returns the fields of a request; an empty object if its body is not a JSON object. */
 export const sent = ({ body }: Call): Fields => fieldsOf(body) ?? {};
 
 /** Returns the fields of a request that creates a disbursement; undefined for any other request. */
@@ -47,13 +47,13 @@ export const isText = (value: unknown): value is string => typeof value === "str
 export const without = (fields: Fields, ...names: string[]): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 
-/** Returns the name of the field that the contract does not know; undefined if there is none. */
+/** Returns the name of the undocumented field that a check has added; undefined if there is none. */
 export const extraIn = (fields: Fields) => Object.keys(fields).find((name) => name.endsWith("Extra"));
 
-/** Moves a time of a record, in milliseconds. */
+/** Returns a record's time, moved by some milliseconds. */
 export const shifted = (time: unknown, ms: number): string => new Date(Date.parse(String(time)) + ms).toISOString();
 
-/** Returns a function that exchanges its argument with that of another call within these milliseconds. */
+/** Returns a function that swaps the arguments of two calls within `ms`. A call without a partner gets its own back. */
 export const exchangesWithin = <T>(ms: number, { sleep }: World) => {
   let waiting: { own: T; resolve: (other: T) => void } | undefined;
   return async (own: T): Promise<T> => {

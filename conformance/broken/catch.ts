@@ -74,8 +74,8 @@ export type SoleCatch = Fault & Required<Pick<Fault, "onlyBy">>;
 
 /**
  * Runs all checks of the profile against a server. Returns the requirements that failed, and the suite's own errors.
- * No check takes as long as the age from which the server treats a record as old. Therefore only the checks at the end
- * of the run, which linger for longer, find old records.
+ * A record is old after 30 seconds, longer than any check takes. Only the checks that linger at the end of the run see
+ * old records.
  */
 export async function findKillers({ how, onlyBy: { profile } }: SoleCatch): Promise<string[]> {
   const report = await runTrial(startBroken(how, 30_000), ["--profile", profile, "--linger", "35"]);
@@ -84,7 +84,7 @@ export async function findKillers({ how, onlyBy: { profile } }: SoleCatch): Prom
 
 type Deployment = Partial<SoundServer> & { start?: () => Promise<Running> };
 
-/** Runs checks of a profile against a server. The caller provides everything that the checks need. */
+/** Runs checks of a profile against a server, with every option that a check may need. */
 export async function runAgainst(
   { how, start = () => startBroken(how), args = [], declared }: Deployment,
   profile: Profile,

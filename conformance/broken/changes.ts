@@ -1,4 +1,4 @@
-// Faults without a memory: they change requests and responses.
+// Building blocks for faults that keep no state: they change requests and responses.
 import { isUtf8 } from "node:buffer";
 import { fieldsOf, isOf, isPage, isText, sent, withFields, withKey, type Fields, type Operations } from "./calls.ts";
 import type { Ask, Call, How, Reply, World } from "./fault.ts";

@@ -1,5 +1,5 @@
-// Servers whose fault the contract's schemas can say: a response or an event that lacks a field or has it with another
-// type, and a request that is accepted although one of its fields is missing, of another type or out of its bounds.
+// Faults derived from the contract's schemas: a response or an event in which a field is missing or has another type,
+// and a request that is accepted although a field is missing, has another type or is out of its bounds.
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { openapi, type Schema } from "../contract/contract.ts";
 import { accepts, data } from "./changes.ts";
@@ -15,10 +15,10 @@ const resolved = (schema: Schema = {}): Schema => {
   return oneOf ? resolved(oneOf[0]) : schema;
 };
 
-/** Optional fields that every record of the suite shows, if it was given them. */
+/** Optional fields that the suite sends, so that the record must show them. */
 const given = new Set(["webhookURL", "redirectURL"]);
 
-/** Returns the paths of all fields that a response must have. Where a path leads through a list, it means each entry. */
+/** Returns the paths of all fields that a response must have. A path through a list stands for each item. */
 function fieldsOf(schema: Schema, depth = 0): string[] {
   const { properties = {}, required = [], items } = resolved(schema);
   if (items) return fieldsOf(items, depth);
@@ -41,7 +41,7 @@ function replaced(within: unknown, path: string, change: (value: unknown) => unk
 }
 const ofAnotherType = (value: unknown) => (typeof value === "string" ? 7 : JSON.stringify(value));
 
-/** The responses, each with the requirement about its shape, and the requirement whose checks provoke it. */
+/** For each response, the requirements about its shape, whose checks provoke it, and about a missing `given` field. */
 const responses: [
   operation: Operation,
   schema: string,
@@ -76,7 +76,7 @@ const ofEvents: Faults = forEach(resolved(schemas["Disbursement"]).required ?? [
   changesRecord((record) => without(record, field)),
 ]);
 
-/** A value that each field of a request may have; an optional field may be left out. */
+/** A valid value of each required field of a request. An optional field is left out instead. */
 const valid: Record<string, () => unknown> = {
   reference: () => crypto.randomUUID(),
   amount: () => 1,
@@ -87,7 +87,7 @@ const valid: Record<string, () => unknown> = {
 const typeOf = (value: unknown) =>
   value === null ? "null" : Array.isArray(value) ? "array" : Number.isInteger(value) ? "integer" : typeof value;
 
-/** The ways in which a value breaks each keyword of its schema. */
+/** For each keyword, the test for values that break it; undefined if the schema does not use the keyword. */
 const keywords: Record<string, (schema: Schema, isRequired: boolean) => ((value: unknown) => boolean) | undefined> = {
   required: (_, isRequired) => (isRequired ? (value) => value === undefined : undefined),
   type:
@@ -103,11 +103,11 @@ const keywords: Record<string, (schema: Schema, isRequired: boolean) => ((value:
   format: ({ format }) => (format === "uri" ? (value) => typeof value === "string" && !URL.canParse(value) : undefined),
 };
 
-/** The requirement about a keyword of a field. A field or keyword without an entry has a requirement of its own topic. */
+/** `idFor` returns the requirement about a keyword of a field; undefined if a topic has its own fault for it. */
 const requests: [
   operation: Operation,
   schema: string,
-  judges: (field: string, keyword: string) => string | undefined,
+  idFor: (field: string, keyword: string) => string | undefined,
 ][] = [
   [
     "createDisbursement",
@@ -130,12 +130,12 @@ const requests: [
   ],
 ];
 
-const ofRequests = requests.flatMap(([operation, schema, judges]) => {
+const ofRequests = requests.flatMap(([operation, schema, idFor]) => {
   const { properties = {}, required = [] } = resolved(schemas[schema]);
   return Object.entries(properties).flatMap(([field, property]) =>
     Object.entries(keywords).flatMap(([keyword, broken]): Faults[] => {
       const isInvalid = broken(resolved(property), required.includes(field));
-      const id = judges(field, keyword);
+      const id = idFor(field, keyword);
       if (!isInvalid || id === undefined) return [];
       const accepted: How = accepts(operation, field, isInvalid, valid[field] ?? (() => undefined));
       return [{ [`${id}: ${operation} accepts any ${field} that breaks "${keyword}".`]: accepted }];

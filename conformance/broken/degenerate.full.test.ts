@@ -1,5 +1,5 @@
-// A requirement must not pass if the event that its check watches for could not happen. Each server here lacks what
-// some requirements need, and these requirements must not pass.
+// A requirement must not pass for lack of evidence. Each server here never does what some requirements judge, and these
+// requirements must not pass.
 import { expect, test } from "vitest";
 import { data, refuses } from "./changes.ts";
 import { lists } from "./calls.ts";

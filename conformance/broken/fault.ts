@@ -35,17 +35,17 @@ export type Fault = {
 };
 
 /**
- * Returns the changes that a fault makes to a server. It is called once for each server, so each has its own state. A
- * fault with state of its own may return what a building block returns.
+ * Returns the changes that a fault makes to a server. It is called once for each server, so each has its own state.
+ * It may return the result of a building block, which is also a `How`.
  */
 export type How = (world: World) => Hooks | How;
 
 export function hooksOf(how: How, world: World): Hooks {
-  const made = how(world);
-  return typeof made === "function" ? hooksOf(made, world) : made;
+  const result = how(world);
+  return typeof result === "function" ? hooksOf(result, world) : result;
 }
 
-/** Combines servers: requests and webhooks pass through the first, then through the next. */
+/** Combines faults: requests and webhooks pass through the first, then through the next. */
 export const joined =
   (...hows: readonly How[]): How =>
   (world) =>
@@ -67,11 +67,11 @@ export const joined =
         };
       });
 
-/** What a topic declares of a fault, besides the requirement and the defect under which it stands. */
+/** What a topic declares of a fault, in addition to the fault's name. */
 type Declared = Pick<Fault, "how" | "through" | "onlyBy"> & { also?: readonly RequirementId[]; isAlone?: true };
 type Ids = RequirementId | readonly RequirementId[];
 
-/** The faults of a topic, each named after the requirement and by a sentence that describes the defect. */
+/** The faults of a topic, by name: the violated requirement, and a sentence that describes the defect. */
 export type Faults = { readonly [Name in `${RequirementId}: ${string}`]: How | Declared };
 
 const declared = (fault: How | Declared): Declared => (typeof fault === "function" ? { how: fault } : fault);
@@ -84,14 +84,14 @@ export const through = (id: RequirementId, fault: How | Declared): Declared => (
 
 /**
  * Declares that only these requirements catch a fault.
- * @param profile `extended` if the interface does not state the violated requirement
+ * @param profile the profile in which all checks run; `extended` if a requirement is not in core
  */
 export const caughtOnlyBy = (ids: Ids, fault: How | Declared, profile: Profile = "core"): Declared => ({
   ...declared(fault),
   onlyBy: { ids: [ids].flat(), profile },
 });
 
-/** Declares that only the requirement under which a fault stands catches it. The interface states this requirement. */
+/** Declares that of the core requirements, only the one in a fault's name catches the fault. */
 export const alone = (fault: How | Declared): Declared => ({ ...declared(fault), isAlone: true });
 
 /** Declares that the checks of this requirement provoke all these faults (see `Fault.through`). */

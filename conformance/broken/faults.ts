@@ -3,5 +3,5 @@ import { modulesOf } from "../topics/index.ts";
 import { contractFaults } from "./contract-faults.ts";
 import { listed, type Fault, type Faults } from "./fault.ts";
 
-const byTopic = (await modulesOf<{ faults: Faults }>("faults")).map(({ faults: own }) => own);
+const byTopic = (await modulesOf<{ faults: Faults }>("faults")).map((topic) => topic.faults);
 export const faults: readonly Fault[] = [...byTopic, ...contractFaults].flatMap(listed);

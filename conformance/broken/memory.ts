@@ -1,4 +1,4 @@
-// Faults that remember earlier requests, and faults that act on refused requests.
+// Building blocks for faults that remember earlier requests, or act on refused requests.
 import {
   asJson,
   disbursementIn,
@@ -22,8 +22,8 @@ import { dataOf, isAccepted, isError, refusal, withData } from "./replies.ts";
 type First = { fields: Fields; call: Call; at: number; isUnderWay: boolean };
 
 /**
- * Pays a repeated reference if `when` returns true. Responses and webhooks have the reference of the request, so that
- * only the second payment is wrong.
+ * Pays a repeated reference if `when` returns true. The sound server gets another reference, which is changed back in
+ * responses and webhooks, so that only the second payment is wrong.
  */
 export const paysAgain =
   (when: (fields: Fields, first: First, call: Call) => boolean, operation: Operations = "createDisbursement"): How =>
@@ -57,7 +57,7 @@ export const paysAgain =
 
 const payoutReference = (call: Call) => disbursementIn(call)?.["reference"];
 
-/** Refuses a request with 409 if an earlier accepted request with the same name has another owner. */
+/** Refuses a request with 409 if an accepted request with the same name (`nameOf`) had another owner (`ownerOf`). */
 export const refusesNamesakes =
   (nameOf: (call: Call) => unknown, ownerOf: (call: Call) => unknown): How =>
   () => {
@@ -71,11 +71,11 @@ export const refusesNamesakes =
       return reply;
     });
   };
-/** Refuses a reference with 409 if another reference of the merchant has the same key. */
-export const confuses = (key: (reference: string) => string): How =>
+/** Refuses a reference with 409 if it is equal to another reference of the merchant when both are normalised. */
+export const confuses = (normalise: (reference: string) => string): How =>
   refusesNamesakes((call) => {
     const reference = payoutReference(call);
-    return isText(reference) ? `${keyOf(call)} ${key(reference)}` : undefined;
+    return isText(reference) ? `${keyOf(call)} ${normalise(reference)}` : undefined;
   }, payoutReference);
 
 /** Shows changed fields in records. `changeOf` returns the fields that a request changes, and the record's reference. */
@@ -98,7 +98,7 @@ export const changesRecords =
     });
   };
 
-/** Returns true for a record that was first seen at least `oldAge` ago. */
+/** Returns a function that returns true for a reference that was first seen more than `oldAge` ago. */
 export const ageing = ({ oldAge }: World) => {
   const born = new Map<unknown, number>();
   return (reference: unknown) => {
@@ -108,7 +108,7 @@ export const ageing = ({ oldAge }: World) => {
   };
 };
 
-/** Returns 404 for each new record for a time. */
+/** Returns 404 for each record in its first `ms` milliseconds. */
 export const readsLate =
   (ms: number): How =>
   () => {

@@ -1,4 +1,4 @@
-// Tries a broken program of each requirement, and the sound ones; in the self-test, all broken programs.
+// Tries a broken program for each requirement, and sound programs. The self-test tries all broken programs.
 import { expect, test } from "vitest";
 import { scenarios } from "../programs/client/scenarios.ts";
 import { brokenClients } from "./clients/broken.ts";
@@ -16,7 +16,7 @@ const clients = brokenClients.filter(
 // If other tests run at the same time, a client that repeats at once is as slow as a client that waits.
 const isHasty = ({ breaks }: (typeof clients)[number]) => breaks === "client.backs-off";
 
-test.each(clients.filter(isHasty))("the client $id is caught by $breaks, alone", async (client) => {
+test.each(clients.filter(isHasty))("the client $id, run alone, is caught by $breaks", async (client) => {
   expect([...(await breaches(client))]).toContain(client.breaks);
 });
 

@@ -1,4 +1,4 @@
-// Every requirement for merchants' programs is judged and broken. `programs.full.test.ts` tries a program for each.
+// Every requirement for merchants' programs has a scenario and a broken program. `programs.full.test.ts` tries more.
 import { expect, test } from "vitest";
 import { requirementsOf } from "../contract/requirements.ts";
 import { createValidators } from "../contract/validate.ts";

@@ -1,4 +1,4 @@
-// What `npm run certify:self-test` tries and `npm run test:all` only samples.
+// The settings of the tests of the suite: `npm run certify:self-test` tries all servers, `npm run test:all` a sample.
 const { SELF_TEST, SEEDS = "1" } = process.env;
 
 /** True in the self-test, which tries every server. */

@@ -71,11 +71,11 @@ function beyondPerSecond(most: number) {
   };
 }
 
-/** A live server whose payouts take so long. */
+/** A live server whose payouts settle after `ms` milliseconds. */
 const liveAfter =
   (ms: number): How =>
   () => ({ settings: { sandbox: false, settleMs: ms } });
-/** A live server that sends each webhook after a time. */
+/** A live server that sends each webhook `ms` milliseconds late. */
 const notifiesAfter =
   (ms: number): How =>
   () => ({
@@ -118,13 +118,13 @@ function ofOneCountry({ phoneNumber, country, currency }: Payout): boolean {
 
 const isLowerCase = (value: unknown, length: number) =>
   isText(value) && value.length === length && /^[a-z]+$/.test(value);
-const more = (fields: Fields): Fields => ({
+const extended = (fields: Fields): Fields => ({
   redirectURL: [],
   ...fields,
   extra: { nested: [1, null, "x"] },
   note: null,
 });
-/** Sound servers with limits. What they declare stands in `declared`; a run must find the other limits. */
+/** Sound servers with limits. A run must find the limits that a server does not declare. */
 export const limitedServers: readonly SoundServer[] = listed({
   "Amounts above 123,456 are refused with 400.": limitsBoth(
     ({ amount }) => amount > 123_456,
@@ -235,7 +235,7 @@ const otherServers = listed({
   "Every response has undocumented fields.": responses("every", (reply) => {
     const body = fieldsOf(reply.text);
     return body
-      ? withBody(reply, more("data" in body ? { ...body, data: more(body["data"] as Fields) } : body))
+      ? withBody(reply, extended("data" in body ? { ...body, data: extended(body["data"] as Fields) } : body))
       : reply;
   }),
   "A webhookURL that the merchant did not give is null.": records((record) => ({ webhookURL: null, ...record })),

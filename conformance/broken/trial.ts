@@ -58,7 +58,7 @@ export async function runTrial(
     const reports: CheckReport[] = [];
     try {
       const watched = session.watchAll(watches);
-      // What concerns every response is then judged not only at the end, but after each check.
+      // Judge requirements about every response after each check too, so that `enough` can end the run.
       const isWatching = only?.some((id) => watched.ids.includes(id)) ?? false;
       for await (const { report } of session.runAll(checksOf({ only, through }, watched.ids, options))) {
         reports.push(report);

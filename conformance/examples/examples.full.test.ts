@@ -9,7 +9,7 @@ import { reservePort } from "../target/reserve-port.ts";
 import { reportIn, startCertify } from "../testing/command-line.ts";
 import { examples, isMissing, withCommand } from "./examples.ts";
 
-/** The webhook secrets of the examples. They need not be kept secret. */
+/** The webhook secrets of the examples. They protect nothing. */
 const secrets = {
   WEBHOOK_SECRET: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDE=",
   WEBHOOK_SECRET_OLD: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDI=",
@@ -20,7 +20,7 @@ const scenarios = {
   clients: "sent-twice,exists,crossed-1",
   receivers: "valid-checkout-completed,at-once,outage,restarted,other-methods",
 };
-/** What the programs that fail must fail in these scenarios. */
+/** The requirement that each faulty program must fail in these scenarios. */
 const shown: Readonly<Record<string, string>> = {
   "clients/naive.mjs": "client.pays-once",
   "clients/ordinary.py": "client.refused-is-true",

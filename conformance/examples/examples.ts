@@ -48,7 +48,7 @@ export const toolchains = {
 } satisfies Record<string, Toolchain>;
 
 export type Example = {
-  /** The path of the program, seen from this folder. */
+  /** The path of the program, relative to this folder. */
   file: string;
   toolchain: Toolchain;
   /** The requirements that it fails; none if it is certified. */
@@ -99,7 +99,7 @@ export function isMissing({ toolchain: { probe } }: Pick<Example, "toolchain">):
   return spawnSync(program, args).status !== 0;
 }
 
-/** Calls `use` with the shell command that starts an example. Builds the program before, if its language needs that. */
+/** Calls `use` with the shell command that starts an example. Builds the program first if its language is compiled. */
 export async function withCommand<T>(
   { file, toolchain }: Pick<Example, "file" | "toolchain">,
   use: (command: string) => Promise<T>,

@@ -2,7 +2,7 @@
 
 /** Values that a lookup in a plain JavaScript object finds, or that stand for a missing key. */
 export const words = ["", "constructor", "__proto__", "toString", "hasOwnProperty", "null", "undefined"];
-/** Values that a query or a pattern may take for every key. */
+/** Values that a query or a pattern may match with every key. */
 export const wildcards = ["*", "%", "' OR '1'='1", "true"];
 
 const isUpper = (key: string) => key === key.toUpperCase();
@@ -68,5 +68,5 @@ export const trusted: Record<string, string>[] = [
   { "user-agent": "kube-probe/1.30" },
 ];
 
-/** The Content-Types of requests that a filter for JSON may pass on without a look. `{}`: none. */
+/** Content-Types of requests that a filter may not inspect, because it expects JSON. `{}`: no Content-Type. */
 export const otherTypes: Record<string, string>[] = [{ "content-type": "text/plain" }, {}];

@@ -53,10 +53,10 @@ export const pairOf = (phoneNumber: unknown): Pair =>
 
 export type Recipient = Pick<RunOptions, "recipient" | "assumed">;
 
-/** Last digits that force an outcome in a sandbox (D17), or may: equal digits, round numbers and statuses of errors. */
+/** Last digits that force an outcome in a sandbox (D17), or look as if: equal digits, round numbers, HTTP errors. */
 const meaningful = /^(00.|089|129|40[0-9]|42[29]|50[0-4]|60[0-9]|.00|(.)\2\2)$/;
 
-/** Returns the last three digits of the recipient or, if the caller named no recipient, three without a meaning. */
+/** Returns the recipient's last three digits or, if the caller named no recipient, three that are not `meaningful`. */
 function lastDigits({ recipient, assumed }: Recipient, random: Random): string {
   if (!assumed.includes("recipient")) return recipient.slice(-3);
   const last = String(random(0, 999)).padStart(3, "0");
@@ -79,7 +79,7 @@ export const payeeIn = (pair: Pair, recipient: Recipient, random: Random): Payee
   currency: pair.currency,
 });
 
-/** The first digits of a number that stands for all that end in the same three digits. */
+/** The first digits of a placeholder: `varied` replaces it by a number with the same last three digits. */
 export const forcedStart = "2250000000";
 
 /** Returns another number that forces the same outcome. A number that forces none is returned as it is. */

@@ -14,13 +14,13 @@ const indices = (count: number) => Array.from({ length: count }, (_, index) => i
  * group. There are at most 255 dimensions of 256 values, so that three values fit into an exact number.
  */
 function combination(row: readonly (number | undefined)[], group: Group): number | undefined {
-  let name = 0;
+  let code = 0;
   for (const dimension of group) {
     const value = row[dimension];
     if (value === undefined) return undefined;
-    name = name * 2 ** 16 + dimension * 2 ** 8 + value + 1;
+    code = code * 2 ** 16 + dimension * 2 ** 8 + value + 1;
   }
-  return name;
+  return code;
 }
 
 export const pairsOf = (dimensions: number): Group[] =>
@@ -36,7 +36,7 @@ const partialRows = (sizes: readonly number[], group: Group) =>
     [sizes.map(() => undefined)],
   );
 
-/** Returns the value of a dimension that gives a partial row the most combinations which are still open. */
+/** Returns the value of a dimension that adds the most `open` combinations to a partial row. */
 function bestValue(
   row: readonly (number | undefined)[],
   dimension: number,

@@ -6,7 +6,7 @@ import { combinationsIn, covering, pairsOf, type Row } from "./covering.ts";
 import { createRandom, shuffled } from "./random.ts";
 import { serialisations, type Serialisation } from "./serialisations.ts";
 
-/** A target may refuse a payout with an `optional` value, unless the value is also the usual value. */
+/** A target may refuse a payout with an `optional` value. */
 export type Value = {
   what: string;
   optional?: true;
@@ -19,7 +19,7 @@ type Origin = Value & { foreign: boolean };
 type Amount = Value & { least: number; most: number };
 /** Merchants pay round amounts, which a service may handle in another unit. */
 type Digits = Value & { round: boolean };
-/** `other` returns another spelling of a reference, or the same if it has none. */
+/** `spell` makes a reference of an unused text. `other` returns another spelling of it, or the same if it has none. */
 type Reference = Value & { spell: (fresh: string) => string; other: (reference: string) => string };
 type Address = Value & { write?: (address: string) => string };
 type Form = Value & Partial<Serialisation>;
@@ -27,9 +27,10 @@ type Form = Value & Partial<Serialisation>;
 type Repeat = Value & { changes: "none" | "amount" | "phoneNumber" | "country" | "currency" | "webhookURL" | "all" };
 /** How the repeat reaches the service. `end` is added to its path. `fresh` is an unused text. */
 type Sender = Value & { end?: (fresh: string) => string; headers?: (fresh: string) => Record<string, string> };
+/** When the reference is used again: directly after the create, after its outcome, or at the end of the run. */
 type Moment = Value & { at: "once" | "outcome" | "end" };
 
-/** Puts unusual characters between the characters of the reference, so that no text is the same in two runs. */
+/** Puts unusual characters between the characters of the reference, so that no two runs send the same text. */
 const mixed = (what: string, characters: string, other: Reference["other"] = String): Reference => ({
   what: `with ${what}`,
   other,
@@ -160,10 +161,10 @@ const names = Object.keys(dimensions) as Name[];
 const sizes = names.map((name) => dimensions[name].length);
 const groupsOf = (...groups: Name[][]) => groups.map((group) => group.map((name) => names.indexOf(name)));
 const money = groupsOf(["place", "currency", "amount"], ["place", "number", "amount"], ["place", "currency", "number"]);
-/** Separate requirements are judged by payouts with the country's own currency and phone number. */
+/** Requirements about amounts and addresses judge only payouts with the country's own currency and phone number. */
 const home = groupsOf(["currency", "number", "amount"], ["currency", "number", "address"]);
 const rows = covering(sizes, [...money, ...home]);
-/** The number of payouts with which every combination is tried. */
+/** The number of payouts that try all combinations. */
 export const { length: rowCount } = rows;
 
 /**

@@ -14,8 +14,8 @@ const letters = "abcdefghijklmnopqrstuvwxyz";
 type IdStyle = { alphabet: string; length: number; most: number };
 
 /**
- * The characters of an id and their number. The last ten characters of an id are enough to distinguish it from the ids
- * of other runs. They are few, because a deployment may permit only short references.
+ * The characters of an id, their number, and the maximum length of the word before the id. References are short, because
+ * a deployment may permit only short ones. The last ten characters distinguish an id from the ids of other runs.
  */
 const idStyles: readonly [IdStyle, ...IdStyle[]] = [
   { alphabet: digits, length: 14, most: 3 },
@@ -51,7 +51,7 @@ export function referenceOf({ seed, runId }: MerchantOptions, number: number): s
 
 /**
  * The headers of programs that merchants use, in their order. A header without a value gets its value from the request,
- * or is left out. `Host` and `Connection` come last unless they are named.
+ * or is left out. `Host` and `Connection` come last unless the program lists them.
  */
 const programs: readonly [(random: Random) => Headers, ...((random: Random) => Headers)[]] = [
   (random) => ({
@@ -131,7 +131,7 @@ export function createMerchant(options: MerchantOptions) {
   const origin = pick(random, ["from", "shop", "source", "s"]);
   const program = pick(random, programs)(random);
   const customers = createRandom(seed, "customers");
-  const made: string[] = [];
+  const issued: string[] = [];
   let mailboxes = 0;
   return {
     name,
@@ -140,16 +140,16 @@ export function createMerchant(options: MerchantOptions) {
     /** Well-formed keys that no merchant has. */
     keys: ["a", "b"].map((which) => derived(`key ${which} ${runId}`, letters + digits, 32)) as [string, string],
     fresh(): string {
-      const reference = referenceOf(options, made.length + 1);
-      made.push(reference);
+      const reference = referenceOf(options, issued.length + 1);
+      issued.push(reference);
       return reference;
     },
     /** Returns the reference of this run that a text contains, in any case, and its number; undefined without a reference. */
     referenceIn(text: string): { reference: string; number: number } | undefined {
       if (text === "") return undefined;
       const lower = text.toLowerCase();
-      const index = made.findLastIndex((own) => lower.includes(own));
-      return index < 0 ? undefined : { reference: made[index]!, number: index + 1 };
+      const index = issued.findLastIndex((own) => lower.includes(own));
+      return index < 0 ? undefined : { reference: issued[index]!, number: index + 1 };
     },
     /** Returns the path of a new mailbox for webhooks. Its last segment is unique. */
     mailbox: () => `${folder}/${derived(`mailbox ${runId} ${(mailboxes += 1)}`, letters + digits, 12)}`,

@@ -70,7 +70,7 @@ function numbers({ minimum, maximum }: Schema): [string, unknown][] {
   ]);
 }
 
-/** Returns the text with a length next to the lengths that a pattern permits. */
+/** Returns the text one character shorter and one longer than a pattern permits. */
 function lengths({ pattern }: Schema, text: string): [string, unknown][] {
   const [, least, most = least] = /\{(\d+)(?:,(\d+))?\}\$$/.exec(String(pattern)) ?? [];
   if (least === undefined) return [];
@@ -109,7 +109,7 @@ function casesOf(schema: Schema, valid: unknown, host: string): [string, unknown
   return [...ofEveryType, ...converted(valid), ...text, ...more];
 }
 
-/** Each request omits one field of a valid request, or has another value for it, which may be invalid. */
+/** Returns requests that each omit one field of a valid request, or have another value for it, which may be valid. */
 export function mutations(schema: Schema, valid: Record<string, unknown>, host: string): Mutation[] {
   return Object.entries(schema.properties ?? {}).flatMap(([field, property]) => {
     const { [field]: _, ...without } = valid;

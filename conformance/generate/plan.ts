@@ -1,5 +1,5 @@
-// Plans the payouts of a run: an amount, a country and a recipient's country for each of the model's conditions, without
-// the values that the run cannot try.
+// Plans the payouts of a run: chooses amounts, countries, currencies and phone numbers for the conditions of inputs.ts.
+// Replaces the values that the run cannot try.
 import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
 import { commonPairs, dollars, otherPairs, type Pair } from "./countries.ts";
 import { conditionsOf, usual, valuesOf, type Conditions, type Name } from "./inputs.ts";
@@ -14,6 +14,7 @@ export type Planned = {
   conditions: Conditions;
   amount: number;
   pair: Pair;
+  /** The pairs whose currency and phone number are used, if the conditions ask for those of another country. */
   currency: Pair;
   number: Pair;
   /** The values that are not tried, each with the reason. */
@@ -35,22 +36,23 @@ function obstacle(options: CheckOptions, { ending, amount }: Conditions, name: N
     : undefined;
 }
 
+/** Replaces values by the usual ones, and records why. `reasonOf` returns undefined for a dimension to keep. */
 export function without<Kind extends Planned>(planned: Kind, reasonOf: (name: Name) => string | undefined): Kind {
   const untried = { ...planned.untried };
-  const left: Name[] = [];
+  const replaced: Name[] = [];
   for (const [name, { what }] of valuesOf(planned.conditions)) {
     const why = reasonOf(name);
     if (why === undefined) continue;
     untried[what] = why;
-    left.push(name);
+    replaced.push(name);
   }
-  return { ...planned, untried, conditions: usual(planned.conditions, left) };
+  return { ...planned, untried, conditions: usual(planned.conditions, replaced) };
 }
 
 export function planOf(options: CheckOptions): Planned[] {
   const random = createRandom(options.seed, "amounts");
   const turns = new Map<string, number>();
-  /** Returns one value after the other for the same purpose. */
+  /** Returns the next of these values each time it is called for the same purpose. */
   function inTurn<Each>(purpose: string, all: readonly Each[]): Each {
     const turn = turns.get(purpose) ?? 0;
     turns.set(purpose, turn + 1);
@@ -69,7 +71,7 @@ export function planOf(options: CheckOptions): Planned[] {
     const rounds = roundAmounts.filter((amount) => amount >= least && amount <= most);
     if (possible.conditions.digits.round && rounds.length > 0)
       return { ...possible, amount: inTurn(`round from ${least}`, rounds) };
-    // Numbers of every length between the two are about equally likely.
+    // The distribution is logarithmic, so that small and large amounts are equally likely.
     return { ...possible, amount: Math.min(most, Math.floor(least * (most / least) ** (random(0, 999) / 1000))) };
   });
 }

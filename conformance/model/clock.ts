@@ -1,6 +1,6 @@
 // A merchant's sandbox clock, and the tasks that are due on it.
 
-/** Something to do at a time on the sandbox clock. It is given the time at which it was due. */
+/** Something to do at a time on the sandbox clock. `run` gets the time at which the task was due. */
 export type Task = { at: number; run: (at: number) => void | Promise<void> };
 
 const maxTimer = 2 ** 31 - 1;

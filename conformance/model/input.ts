@@ -7,7 +7,7 @@ import type { Call } from "./messages.ts";
 import { Problem, type Field } from "./problem.ts";
 
 type Schemas = components["schemas"];
-const usualBytes = 16_384;
+const defaultMaxBytes = 16_384;
 
 const isTimestamp = (text: string) => !Number.isNaN(Date.parse(text)) && new Date(text).toISOString() === text;
 const ajv = new Ajv2020({
@@ -33,7 +33,7 @@ const codeOf = (keyword: string) =>
   keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Field["code"];
 const malformed = new Set<Field["code"]>(["required", "one_of", "type", "encoding"]);
 
-/** Returns the field errors: one per field, the most basic rule first. */
+/** Returns one error per field, for the first rule that it breaks. Of requests, only ClockAdvance has a oneOf. */
 function fieldsOf(errors: readonly ErrorObject[]): Field[] {
   const choice = errors.find(({ keyword }) => keyword === "oneOf");
   const fields = new Map<string, Field>();
@@ -67,7 +67,7 @@ function check(validate: ValidateFunction, value: unknown): void {
 export function readBody<Name extends keyof Schemas>(
   { headers, body }: Call,
   name: Name,
-  maxBytes = usualBytes,
+  maxBytes = defaultMaxBytes,
 ): Schemas[Name] {
   if (body.byteLength > maxBytes) {
     throw new Problem("content_too_large", `The body must not exceed ${maxBytes} bytes.`);

@@ -24,7 +24,7 @@ function newId(now: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }
 
-/** What becomes of a payment, and how long after its creation. Without a delay it stays pending. */
+/** The final status of a payment, and the delay until then; `pending` if the payment never gets a final status. */
 export type Outcome = { status: "success" | "failed"; delayMs: number; why?: Schemas["FailureCode"] } | "pending";
 
 const failures = [
@@ -68,7 +68,7 @@ export class Ledger<Kind extends Payment> {
     this.#byReference.set(record.reference, record);
     this.#byMerchantsReference.set(record.merchantsReference, record);
   }
-  /** Gives the record with this merchant's reference another one. */
+  /** Changes the merchant's reference of a record. */
   rename(from: string, to: string): void {
     const record = this.duplicateOf(from);
     if (!record) return;
@@ -87,7 +87,7 @@ export class Ledger<Kind extends Payment> {
   }
 }
 
-/** What can be paid out in each currency, and every change of it. */
+/** The balance in each currency, and every change of it. */
 class Balances {
   readonly #byCurrency = new Map<string, Schemas["Balance"]>();
   /** The statement, oldest first. */
@@ -137,7 +137,7 @@ class State {
   readonly cursors = new Map<string, { list: string; before: number }>();
 }
 
-/** What a merchant's account does. Hooks may replace each of its methods. */
+/** The methods of a merchant. Hooks may replace each of them. */
 export type Changeable = {
   [Name in keyof Merchant as Merchant[Name] extends (...args: never[]) => unknown ? Name : never]: Merchant[Name];
 };
@@ -148,12 +148,12 @@ export type Hooks = {
   handle?: (call: Call, ask: Ask) => Promise<Reply | undefined>;
   /** Delivers each webhook in place of the model. */
   webhook?: (message: Message, deliver: Deliver) => Promise<Reply>;
-  /** Returns replacements for what a merchant's account does; `account` does it as the model. */
+  /** Returns replacements for methods of a merchant; `account` has the model's own methods. */
   merchant?: (account: Changeable) => Partial<Changeable>;
   settings?: {
     /** False for a live service: no /sandbox, and the phone number forces nothing. */
     sandbox?: boolean;
-    /** How long a payment stays pending that its number does not force. */
+    /** How long a payment stays pending if its phone number forces no outcome. */
     settleMs?: number;
   };
 };
@@ -262,10 +262,10 @@ export class Merchant {
 
   addCheckout(request: Schemas["CheckoutRequest"], past?: string): Checkout {
     const { amount, country, currency, webhookURL, redirectURL } = request;
-    const begun = this.#newRecord("CHK", past);
+    const base = this.#newRecord("CHK", past);
     const record: Checkout = {
-      ...begun,
-      merchantsReference: request.reference ?? begun.reference,
+      ...base,
+      merchantsReference: request.reference ?? base.reference,
       status: "pending",
       amount,
       fee: this.feeOf(amount, "checkout"),
@@ -289,7 +289,7 @@ export class Merchant {
     this.#settle(checkout, phoneNumber);
   }
 
-  /** Gives a pending payment its final status, and reports it. A final status never changes. */
+  /** Gives a pending payment its final status, and records its event. A final status never changes. */
   finish(
     payment: Payment,
     status: "success" | "failed" | "cancelled",

@@ -82,7 +82,7 @@ export async function startModel(hooks: Hooks = {}, [first, second] = [newKey(),
   const respond = createService(all, hooks, () => server.url);
   const ask: Ask = async (call) => {
     const reply = await respond(call);
-    // A service that stores what it records takes a moment, in which further requests arrive.
+    // A real service takes a moment to store a record, and further requests arrive meanwhile.
     await sleep(1);
     return reply;
   };

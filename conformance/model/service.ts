@@ -15,7 +15,7 @@ type Asked = { call: Call; merchant: Merchant; id: string };
 /** Returns the `data` of a response, or a whole response. Undefined closes the connection without a response. */
 type Handler = (asked: Asked) => unknown;
 
-/** Where clients reach the model, which the URLs of payment pages start with. */
+/** Returns the model's own URL, with which the URLs of payment pages start. */
 type Origin = () => string;
 
 const lastTime = Date.parse("9999-01-01T00:00:00.000Z");
@@ -91,7 +91,7 @@ async function advanceClock({ call, merchant }: Asked): Promise<Schemas["Clock"]
   return clockOf(merchant);
 }
 
-/** Of the chaos switch the model does what requirements judge: it repeats and reorders webhooks. */
+/** Sets chaos. The model applies only the settings that requirements judge: it repeats and reorders webhooks. */
 function setChaos({ call, merchant: { state } }: Asked): Chaos {
   state.chaos = { ...noChaos, ...readBody(call, "ChaosSettings") };
   return state.chaos;

@@ -21,7 +21,7 @@ export const iso = (time: number) => new Date(time).toISOString();
 export type Chaos = Schemas["Chaos"];
 const { properties: settings } = document.components.schemas.Chaos;
 export const noChaos = Object.fromEntries(Object.keys(settings).map((name) => [name, 0])) as unknown as Chaos;
-/** Returns true for this share of calls. */
+/** Returns true at random, in this percentage of calls. */
 const strikes = (percent: number) => Math.random() * 100 < percent;
 
 type Previous = { secret: string; until: number };
@@ -106,7 +106,7 @@ export class Delivery {
   readonly #clock: Clock;
   #next: Task | undefined;
   #isBusy = false;
-  /** Failed attempts since the schedule was started or restarted. */
+  /** The attempts since the schedule was started or restarted that failed, or that chaos repeats. */
   failures = 0;
 
   constructor(event: Schemas["SandboxEvent"], url: string, merchant: Sender) {
@@ -126,7 +126,7 @@ export class Delivery {
     await this.#attempt(this.#clock.now());
   }
 
-  /** Attempts a delivery that was held back now. */
+  /** Makes the next attempt of a delivery that was held back due now. */
   hurry(): void {
     this.#merchant.state.heldBack = undefined;
     this.#clock.cancel(this.#next);

@@ -5,7 +5,7 @@ import { createInterruption, makeFolder, publish } from "../cli/reporting.ts";
 import type { Report, Side } from "../results.ts";
 import type { Described } from "./run.ts";
 
-/** The options of every side. */
+/** The options that `certify client` and `certify receiver` have in common. */
 export const sideOptions = (side: Side) =>
   ({
     scenario: {
@@ -30,7 +30,7 @@ export const sideOptions = (side: Side) =>
   }) as const satisfies Options;
 
 /**
- * Returns the options of every side from their values.
+ * Reads the options that both commands have in common.
  * @param scenarios all scenarios of the command
  * @param newSeed returns the seed to use if `--seed` was not given
  * @param faults what is wrong with the other options
@@ -63,7 +63,7 @@ export function sideOptionsOf(
 
 /**
  * Judges a merchant's program, writes the report's files, prints the report, and returns the exit code of the command.
- * @param judge ends early when its signal is aborted, as the user's interruption does
+ * @param judge must end early when its signal is aborted, which the user's interruption does
  * @throws CannotRun if the report cannot be written
  */
 export async function runSide(

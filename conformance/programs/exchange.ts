@@ -1,4 +1,4 @@
-// Shows a request of a run, and what became of it, as reports do.
+// Builds the exchange of a report from a request and its outcome, without secrets.
 import { shortened } from "../report/visible.ts";
 import type { Exchange } from "../results.ts";
 import { redactHeaders, type Redact } from "../target/redact.ts";

@@ -1,4 +1,4 @@
-// Starts shell commands, each in a process group of its own, so that what it starts can be ended with it.
+// Starts shell commands, each in its own process group, so that ending a command also ends the processes it started.
 import { spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ export function startGroup(command: string, variables: NodeJS.ProcessEnv, input 
       if (output[name].length < longestOutput) output[name] += text;
     });
   }
-  // A program that does not read its input closes it.
+  // Writing fails if the program ends without reading its input.
   child.stdin.on("error", () => undefined).end(input);
   const ended = new Promise<Ended>((resolve) => {
     child.on("error", ({ message }) => resolve({ code: null, ...output, stderr: message }));

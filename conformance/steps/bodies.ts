@@ -30,8 +30,8 @@ export function disbursementBody(context: Context, over: Body = {}): Body {
 }
 
 /**
- * Returns a valid checkout. Amount, country and currency vary, inside the target's limits. `over` replaces fields as they
- * are, and a value of undefined in it removes the field.
+ * Returns a valid checkout. Amount, country and currency vary, inside the target's limits. `over` replaces fields,
+ * whatever the limits are. A value of undefined in `over` removes the field.
  */
 export function checkoutBody(context: Context, over: Body = {}): Body {
   const { options, random, limits } = context;
@@ -61,13 +61,13 @@ export const someAddress = (context: Context): string => {
   return `${receiver?.openMailbox().url ?? `https://${siteOf(context)}/${mailbox()}`}?${query}`;
 };
 
-/** Returns a request's body that is this text, declared as JSON. */
+/** Returns the part of a request that sends this text as its body, declared as JSON. */
 export const asJson = (body: string | Buffer) => ({
   json: undefined,
   body,
   headers: { "content-type": "application/json" },
 });
 
-/** Returns a body as JSON text in which the amount is exactly this literal. */
+/** Returns the part of a request that sends the body as JSON text, in which the amount is exactly this literal. */
 export const withAmount = (body: Record<string, unknown>, literal: string) =>
   asJson(JSON.stringify({ ...body, amount: 0 }).replace('"amount":0', () => `"amount":${literal}`));

@@ -36,18 +36,15 @@ export async function delivered(context: Context, reply: Responder, key: Key = "
 
 /** Like `delivered`. Also gives the target the time to log the attempt, which it does after the receiver's response. */
 export async function logged(context: Context, reply: Responder) {
-  const made = await delivered(context, reply);
+  const delivery = await delivered(context, reply);
   await advance(context, 1);
-  return made;
+  return delivery;
 }
 
 /** An attempt as a delivery's log describes it. */
 type LoggedAttempt = Record<"number" | "httpStatus" | "responseBody" | "error" | "at", unknown>;
 
-/**
- * Lists the deliveries of a record that has only one. Returns the response, that delivery, `{}` if none is listed, and
- * its attempts.
- */
+/** Reads the only delivery of a record. Returns the response, the delivery (`{}` if none is listed) and its attempts. */
 export async function deliveryOf(context: Context, reference: string) {
   const response = await get(context, `/sandbox/deliveries?reference=${reference}`);
   const [delivery = {}] = listed(response);

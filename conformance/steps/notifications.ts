@@ -21,6 +21,7 @@ import type { RequirementId } from "../../generated/requirement-ids.ts";
 const leastPatienceMs = 8000;
 const shortPatienceMs = 500;
 const pollMs = 50;
+/** The receivers that have received nothing by the end of a wait. */
 const silent = new WeakSet<Receiver>();
 
 /** Returns how long to wait for a notification that is due. */
@@ -51,20 +52,20 @@ export async function arrived(context: Context, box: Box, count = 1, patienceMs 
 
 /** How long the search for limits waits for a notification. */
 const searchMs = 60_000;
-/** A delay is found as a multiple of this, and with half as much again, so that equal targets give equal reports. */
+/** The measured delay is raised by half, then to a multiple of this, so that equal targets give equal reports. */
 const granularitySeconds = 10;
 
 /**
- * Finds how long after a payout is final its notification comes, if it takes longer than checks wait by default. Adds
- * the delay to the limits.
+ * Measures the time from the end of a payout to its notification. If it is more than half of what checks wait by
+ * default, adds a longer wait to the limits.
  */
 export async function findDelay(context: Context): Promise<void> {
   const { limits, options, receiver } = context;
   if (!receiver || limits.declared.notificationSeconds !== undefined) return;
   const box = mailbox(context);
-  const made = await pay(context, disbursementBody(context, { phoneNumber: options.recipient, webhookURL: box.url }));
-  const { reference } = dataOf(made);
-  if (!isAccepted(made) || typeof reference !== "string" || !(await isFinal(context, reference))) return;
+  const paid = await pay(context, disbursementBody(context, { phoneNumber: options.recipient, webhookURL: box.url }));
+  const { reference } = dataOf(paid);
+  if (!isAccepted(paid) || typeof reference !== "string" || !(await isFinal(context, reference))) return;
   const start = context.now().getTime();
   const [notification] = await arrived(context, box, 1, searchMs);
   const seconds = notification ? (notification.at.getTime() - start) / 1000 : 0;
@@ -174,9 +175,7 @@ export const expectNotification = (
 /** Fields that usually hold an event's name, in the order in which they are searched. */
 const nameFields = ["event", "eventType", "event_type", "eventName", "event_name", "type", "name"];
 
-/**
- * Returns the event's name from the first such field of the body that is a string, or else of the object `body.event`.
- */
+/** Returns the first of these fields of the body that is a string; if none is, searches the object `body.event`. */
 export function eventName(body: unknown): string | undefined {
   if (typeof body !== "object" || body === null) return undefined;
   const fields = body as Record<string, unknown>;

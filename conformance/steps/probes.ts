@@ -21,7 +21,7 @@ const withHeaders = (headers: TargetRequest["headers"]) => (request: TargetReque
   ...request,
   headers: { ...request.headers, ...headers },
 });
-/** Writes the body as a text with these headers. */
+/** Writes the body as a text of at least this length, with these headers. */
 const written =
   (headers: Record<string, string>, length = 0) =>
   ({ json, ...request }: TargetRequest) =>
@@ -80,7 +80,7 @@ export function probesOf(context: Context): Probe[] {
 }
 
 /**
- * Sends a probe. Expects no record, and 401: for a way around authentication any refusal.
+ * Sends a probe. Expects no record, and 401; for the kind `around`, any status but 2xx.
  * @param request the valid request, without a key
  * @param secrets values of the record that the owner's request shows
  */

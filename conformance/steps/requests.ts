@@ -4,7 +4,7 @@ import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import { cursorOf, dataOf } from "./responses.ts";
 
-/** What a request has in addition. A method or a path replaces that of its operation. */
+/** Fields to add to a request. They replace those of its operation, such as the method or the path. */
 export type More = Partial<TargetRequest>;
 
 export const get = (context: Context, path: string, more: More = {}): Promise<TargetResponse> =>

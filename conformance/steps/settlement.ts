@@ -11,6 +11,7 @@ import { advance } from "./sandbox-controls.ts";
  */
 const shortPatienceMs = 500;
 const longestPauseMs = 2000;
+/** The runs in which a payout did not settle in time. */
 const slow = new WeakSet<Target["ledger"]>();
 
 /** Returns the time of a payout's creation in milliseconds; undefined if the run did not create it. */
@@ -21,7 +22,7 @@ const startOf = ({ target }: Context, reference: string) => {
 
 /**
  * Polls a disbursement until its status is final or the time is up. In a sandbox, it advances the clock once. The time
- * counts from the creation, so that a run waits for payouts that were created together at the same time.
+ * counts from the creation, so that payouts created together have one wait.
  * @returns the last record, and the distinct statuses in the order in which they were seen
  */
 async function poll(context: Context, reference: string) {
@@ -57,8 +58,8 @@ export async function settled(context: Context, reference: string) {
 }
 
 /**
- * Like `settled`, but on a target whose clock moves it returns a pending record instead of throwing. The payout should
- * have settled by then, so the check can judge the record.
+ * Like `settled`, but if the target's clock can be moved, returns a pending record instead of throwing. The payout
+ * should have settled by then, so the check can judge the record.
  */
 export async function settledByClock(context: Context, reference: string) {
   return hasControl(context.options, "clock") ? poll(context, reference) : settled(context, reference);

@@ -133,7 +133,7 @@ const notJudged = (id: string, code: "target" | "caller", text: string) =>
   requirement(id, "not-applicable", { reason: { code, text } });
 const paid = { kind: "disbursement", at: "2026-11-20T10:00:00.000Z", amount: 10_000, currency: "XOF" } as const;
 
-/** A run with everything that a report says. */
+/** A report with every kind of content. */
 export const busyReport = sampleReport(
   [
     requirement("auth.key", "pass"),
@@ -168,7 +168,7 @@ const chosen = new Set([
   "startedAt",
   "finishedAt",
 ]);
-/** Fields of which the target names the parts, too. */
+/** Fields whose keys may come from the target, too. */
 const named = new Set(["requestHeaders", "responseHeaders"]);
 /** A run in which each text that may come from the target is hostile. */
 export const hostileReport: Report = {

@@ -1,4 +1,4 @@
-// A target whose HTTP client is a function, with a clock that only waits move.
+// A target whose HTTP client is a function, and whose clock moves only when the target waits.
 import type { HttpClient } from "../target/http.ts";
 import { createBudget } from "../target/ledger.ts";
 import { createRedactor } from "../target/redact.ts";
@@ -16,7 +16,7 @@ export function scriptedTarget(
   send: HttpClient["send"],
   { maxPayouts = 500, maxTotal = 2 ** 60, hidden = [[], []], deps, ...options }: Settings = {},
 ) {
-  /** The waits, in milliseconds, which are the time that has passed. */
+  /** The waits so far, in milliseconds. Their sum is the time that has passed. */
   const waits: number[] = [];
   const clock = {
     now: () => new Date(waits.reduce((sum, wait) => sum + wait, 0)),

@@ -1,4 +1,4 @@
-// Runs single checks against targets that pay late, send nothing, need a person or fail, in the time of the test.
+// Runs single checks against targets that pay late, send nothing, need a person or fail, on a simulated clock.
 import { describe, expect, test } from "vitest";
 import { createSession } from "../run/session.ts";
 import type { RunOptions } from "../run-options.ts";
@@ -126,8 +126,8 @@ describe("a person who finishes checkouts", () => {
   });
 
   test.each([
-    ["what is not notified fails", "yes", { notifies: false }, "fail", undefined],
-    ["what is skipped is not judged", "skipped", {}, undefined, "caller"],
+    ["an outcome without a notification fails", "yes", { notifies: false }, "fail", undefined],
+    ["a skipped task is not judged", "skipped", {}, undefined, "caller"],
     ["without a person nothing is judged", undefined, {}, undefined, "target"],
     ["is not asked for what a control can do", "yes", { options: { controls: ["finish"] } }, undefined, "caller"],
   ] as const)("%s", async (_, reply, more, verdict, code) => {

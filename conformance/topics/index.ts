@@ -10,7 +10,7 @@ const topics = readdirSync(here)
   .filter((name) => !name.includes("."))
   .toSorted();
 
-/** Imports the file of this name of each topic that has one, by the topics' names. */
+/** Imports the file of this name from each topic that has one, in the order of the topics' names. */
 export const modulesOf = <T>(name: "checks" | "faults"): Promise<T[]> =>
   Promise.all(
     topics.flatMap((topic) => {
@@ -19,5 +19,5 @@ export const modulesOf = <T>(name: "checks" | "faults"): Promise<T[]> =>
     }),
   );
 
-/** The checks of all topics. Closing checks run in this order, and those that send no requests come last. */
+/** The checks of all topics. Closing checks run in this order, those with `offline` last. */
 export const checks: readonly Check[] = (await modulesOf<{ checks: Check[] }>("checks")).flatMap((each) => each.checks);

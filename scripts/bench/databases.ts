@@ -24,8 +24,8 @@ const ids = createIds(randomBytes);
 const AT_ONCE = 10_000;
 
 /**
- * A payout to one of 100,000 recipients. The merchant's references and the phone numbers are random; the service's
- * references have the time, a millisecond apart until now.
+ * A payout to one of 100,000 recipients. The merchant's references are random. The service's references contain the time
+ * of the payout: one payout per millisecond, the last one now.
  */
 function payoutOf(index: number, count: number, merchant: string) {
   const at = Date.now() - count + index;

@@ -84,9 +84,9 @@ export function median(rounds: readonly Measured[]): Measured {
   return { perSecond: of("perSecond"), cpuPerRequest: of("cpuPerRequest"), p50: of("p50"), p99: of("p99") };
 }
 
-/** The median of the ratios within each round. */
-export const medianRatio = (ones: readonly Measured[], others: readonly Measured[], figure: keyof Measured): number =>
-  middle(ones.map((one, round) => one[figure] / others[round]![figure]));
+/** Divides a figure by that of the base in each round. Returns the median of these ratios. */
+export const medianRatio = (rounds: readonly Measured[], base: readonly Measured[], figure: keyof Measured): number =>
+  middle(rounds.map((measured, round) => measured[figure] / base[round]![figure]));
 
 /** The number of one of 100,000 recipients. The sandbox forces no outcome for numbers that end in 473 (D17). */
 const phoneNumber = () => `22507${String(randomInt(100_000)).padStart(5, "0")}473`;

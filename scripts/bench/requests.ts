@@ -30,10 +30,10 @@ for (let round = 0; round <= ROUNDS; round += 1) {
   for (const { target, reference, ...measured } of round % 2 === 0 ? subjects : subjects.toReversed()) {
     const requests = target === prism.target ? REQUESTS.prism : REQUESTS.fast;
     const create = await load(target, requests, payout());
-    const look = await load(target, requests, verify(reference));
+    const verified = await load(target, requests, verify(reference));
     if (round === 0) continue; // The warm-up.
     measured.create.push(create);
-    measured.verify.push(look);
+    measured.verify.push(verified);
   }
 }
 await Promise.all(subjects.map(({ target }) => target.stop()));

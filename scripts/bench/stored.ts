@@ -54,20 +54,20 @@ async function measure(storage: string, create: () => Promise<StoredDatabase>) {
       subject.written += written;
     }
   }
-  const of = subjects.map(({ stored, ...subject }) => ({ of: `${storage}, ${stored}`, ...subject }));
+  const rows = subjects.map(({ stored, ...subject }) => ({ label: `${storage}, ${stored}`, ...subject }));
   console.table(
-    of.map(({ of: creates, creates: measured, written }) => ({
-      creates,
+    rows.map(({ label, creates: measured, written }) => ({
+      creates: label,
       ...columns(median(measured!)),
       "KiB written": Number((written / 1_024 / (ROUNDS * REQUESTS)).toFixed(1)),
-      "ratio per s": Number(medianRatio(measured!, of[0]!.creates!, "perSecond").toFixed(2)),
-      "ratio p99": Number(medianRatio(measured!, of[0]!.creates!, "p99").toFixed(2)),
+      "ratio per s": Number(medianRatio(measured!, rows[0]!.creates!, "perSecond").toFixed(2)),
+      "ratio p99": Number(medianRatio(measured!, rows[0]!.creates!, "p99").toFixed(2)),
       "per s in each round": measured!.map(({ perSecond }) => perSecond.toFixed(0)).join(" "),
     })),
   );
   console.table(
-    of.map(({ of: verifies, verifies: measured, server, rest }) => ({
-      verifies,
+    rows.map(({ label, verifies: measured, server, rest }) => ({
+      verifies: label,
       ...columns(median(measured!)),
       "ready ms": Math.round(server.readyMs),
       "MB at rest": Math.round(rest),

@@ -11,7 +11,7 @@ const PER_SECOND = 200;
 const SECONDS = 10;
 const AS_FAST_AS_POSSIBLE = 20_000;
 const CREATES_PER_SECOND = 100;
-/** Shorter than the wait before the first retry, because a retry that succeeds shows the server that the receiver is back. */
+/** Shorter than the delay before the first retry, whose success tells the server that the receiver is back. */
 const SECONDS_BEFORE = 3;
 
 const { values } = parseArgs({ options: { waiting: { type: "string", default: "60000" } } });

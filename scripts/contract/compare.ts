@@ -72,7 +72,7 @@ export function compareContracts(before: Contract, after: Contract): Change[] {
       keywords({ ...TEXTS, ...ofOperations })(old[path] ?? {}, young[path] ?? {}, { where: path, writer });
   }
 
-  /** Reports what the comparison of the operations does not cover: names of types, keys, and unused components. */
+  /** Reports what the comparison of the operations does not cover: names of types, API keys, and unused components. */
   function components(old: Node = {}, young: Node = {}) {
     for (const group of namesOf(old, young)) {
       for (const name of namesOf(old[group], young[group])) {
@@ -121,7 +121,7 @@ const memberOf = (contract: Contract, value: Node) => ({ required: resolve(contr
 function parametersOf(contract: Contract, parameters: Node[] = []): Members {
   const named = parameters.map((parameter) => {
     const { name, in: location } = resolve(contract, parameter);
-    // Names of headers are the same in capital letters.
+    // Header names are case-insensitive.
     return [`${location} ${location === "header" ? name.toLowerCase() : name}`, memberOf(contract, parameter)];
   });
   return Object.fromEntries(named);

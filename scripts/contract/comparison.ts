@@ -50,7 +50,7 @@ export function createComparison(before: Contract, after: Contract) {
     changes,
     report,
 
-    /** True if a component was compared as such. */
+    /** True if a component was compared at its own place. */
     hasCompared: (component: string) => compared.has(`merchant ${component}`) || compared.has(`service ${component}`),
 
     /**
@@ -110,6 +110,6 @@ export function createComparison(before: Contract, after: Contract) {
   };
 }
 
-/** What may come and go, by the names of the rules: `operation` because of the rule `operationRemoved`. */
+/** What can be added or removed: `operation`, because there is a rule `operationRemoved`. */
 type Kind = KindOf<RuleName>;
 type KindOf<Rule> = Rule extends `${infer K}Removed` ? K : never;

@@ -15,7 +15,7 @@ const TYPES = ["null", "boolean", "object", "array", "number", "string", "intege
 
 /** Returns the function that compares the values that two schemas accept. */
 export function schemaComparison({ before, after, report, keywords, each, members, resolved }: Comparison): Compare {
-  /** Compares schemas; `true` accepts every value, and so does no schema; `false` accepts none. */
+  /** Compares schemas. `true`, or no schema, accepts every value; `false` accepts no value. */
   const schema: Compare = (old = true, young = true, place) => {
     if (old === young) return;
     if (old === false || young === false) return report(old === false ? "wider" : "narrower", place);

@@ -33,7 +33,7 @@ export const RULES = {
   incomparable: always("values may have become valid or invalid", "unclear"),
   // Readers expect enums to grow.
   valueAdded: always("a value was added to the list", "compatible"),
-  // `anyOf` a list and any string says in the contract what readers expect anyway.
+  // An open list (`anyOf` a list and any string) only states what readers expect anyway.
   listOpened: always("values outside the list may be added later", "compatible"),
   listClosed: rule("values outside the list are no longer valid", "breaking", "compatible"),
   branchAdded: rule("more values are valid", "compatible", "breaking"),

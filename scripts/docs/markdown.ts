@@ -28,7 +28,7 @@ const TABLES = {
 const withTables = (text: string, tableOf: (name: keyof typeof TABLES) => string) =>
   text.replaceAll(/^\[?Table: (\w+)\b.*$/gm, (_, name: keyof typeof TABLES) => tableOf(name));
 
-/** This note stands below the title, unless the server is a sandbox. */
+/** Stands below the title of a page that needs a sandbox. Only live servers show it. */
 const NOTE = `
 
 <!-- live -->

@@ -75,7 +75,7 @@ async function payWithAgents({ server, network, key, folder, fileWith, violate }
         const call = await connect(running[place]!.url);
         while (made < calls) {
           const index = random.below(recipients);
-          // Some agents describe the same payment with another wording after a while.
+          // Some agents word the purpose of the same payment differently.
           const purpose = random.next() < 0.2 ? `the invoice with number ${index}` : `invoice ${index}`;
           made += 3;
           const { plan } = await call("prepare_payout", { ...wanted[index], purpose });
@@ -107,7 +107,7 @@ async function payWithAgents({ server, network, key, folder, fileWith, violate }
   try {
     await Promise.all([...Array.from({ length: sessions }, (_, index) => use(index % processes)), killAgain()]);
     await Promise.all(running.map(({ child }) => stop(child)));
-    // Without faults, the same plans end every doubt.
+    // Without faults, paying the same plans again resolves every unknown outcome.
     network.heal();
     const last = await start();
     running.splice(0, processes, last);

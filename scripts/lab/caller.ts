@@ -8,7 +8,7 @@ interface CallOptions extends RequestOptions {
 }
 
 interface CallerOptions {
-  /** The processes, which get requests in turn. */
+  /** The ports of the processes, which get requests in turn. */
   ports: readonly number[];
   key: string;
   /** False for a live service. */
@@ -38,7 +38,7 @@ export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, vi
     return undefined;
   }
 
-  /** An error of a connection has a code; an error of the check by the contract has no code. */
+  /** A connection error has a code. An error without a code says that the response violates the contract. */
   function lost(error: NodeJS.ErrnoException): undefined {
     if (error.code === undefined && error.message !== "aborted") violate(error.message);
   }

@@ -23,7 +23,7 @@ const KILL: Fault = {
 const CUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = 'disbursement-checkout' AND random() < 0.5`;
 
-/** A fault of the database server. Webhooks are slow meanwhile, so that some are in progress. */
+/** A fault of the database server. The receiver is slow meanwhile, so that webhooks are in progress. */
 const databaseFault = (name: string, disturb: (postgres: OwnPostgres) => Promise<unknown>): Fault => ({
   name,
   async run({ receiver, database }) {
@@ -57,7 +57,7 @@ const CLUSTER_FAULTS: readonly Fault[] = [
 ];
 
 interface Duration {
-  /** How often to apply all faults, or for how long to apply faults. */
+  /** How many rounds of all faults to apply, or for how many minutes to apply faults. */
   rounds?: number;
   minutes?: number;
   /** How many seconds the service may take to record a payout after a fault has ended, start included. */

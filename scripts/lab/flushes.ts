@@ -23,7 +23,7 @@ export const runFlushes = (options: RunOptions & { creates: number }) =>
     withWorld({ ...options, database: "sqlite", violate }, async ({ server, caller, fileWith }) => {
       const { creates, print } = options;
       const trace = fileWith("trace", "");
-      // SQLite and the responses are the work of the main thread.
+      // Only the main thread is traced: it writes to SQLite and sends the responses.
       const args = ["-p", String(server.pid()), "-y", "-s", String(BYTES_SHOWN), "-e", `trace=${CALLS}`, "-o", trace];
       const tracer = spawn("strace", args, { stdio: ["ignore", "ignore", "pipe"] });
       const ended = once(tracer, "close").catch(() => undefined);
@@ -50,7 +50,7 @@ async function isAttached(tracer: ChildProcess): Promise<boolean> {
   return Promise.race([said, missing.then(() => false)]);
 }
 
-/** Follows the calls in their order. */
+/** Checks, call by call, that a payout is flushed before it is acknowledged. */
 function judge(calls: readonly string[], violate: Violate) {
   let [responses, flushes] = [0, 0];
   /** The bytes that were written to the log since the last flush, and before the last flush. */

@@ -7,7 +7,7 @@ import { inParallel, judged, withWorld, type RunOptions, type Violate, type Worl
 
 const PROCESSES: Record<Storage, number> = { postgres: 4, sqlite: 1 };
 const CALLERS = 64;
-/** They come after equal numbers of responses, so that a slow machine has as many kills as a fast machine. */
+/** The kills come after equal numbers of responses, so that a slow machine has as many kills as a fast machine. */
 const KILLS_IN_A_RACE = 3;
 /** A payout of 100 costs 101: the fee is one per cent. */
 const [AMOUNT, COST] = [100, 101];
@@ -18,8 +18,8 @@ interface FundsOptions extends RunOptions {
 }
 
 /**
- * Sends payouts from 64 callers to all processes, which are killed meanwhile. A balance, and then a key's limit of a
- * day, permits exactly half of the payouts. A caller repeats a request that got no response. Returns the violations.
+ * Sends payouts from 64 callers to all processes, which are killed meanwhile. First a balance, then a key's daily
+ * limit, permits exactly half of the payouts. A caller repeats a request that got no response. Returns the violations.
  */
 export const runFunds = (options: FundsOptions): Promise<string[]> =>
   judged(options, (violate) => {
@@ -77,7 +77,7 @@ async function raceForFunds(world: World, { payouts, seed, print }: FundsOptions
   await race("a balance", "funds", "insufficient_funds");
   await topUp(payouts * COST);
   const [, key] = / id: (\S+),/.exec(await command("keys", "list"))!;
-  // A race that runs over midnight has two days, and is repeated.
+  // A race that crosses midnight gets the limits of two days, so it is repeated.
   for (let day = -1, round = 0; day !== new Date().getUTCDate(); round += 1) {
     day = new Date().getUTCDate();
     await command("keys", "limit", key!, "--per-day", `XOF:${half * AMOUNT}`);

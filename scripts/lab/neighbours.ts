@@ -180,14 +180,14 @@ export const runNeighbours = (options: RunOptions & { rounds: number }): Promise
       const { server, caller } = world;
       const payer = await startPayer(world);
       const clients = fork(import.meta.filename);
-      /** Sends an order and waits until it is followed. Without one, waits until the clients have started. */
+      /** Sends an order and waits until it is followed. Without an order, waits until the clients have started. */
       const order = async (next?: Order) => {
         if (next) clients.send(next);
         await once(clients, "message");
       };
       try {
         await order();
-        // The first start has marked the database as a sandbox's.
+        // The first start was needed to mark the database as a sandbox's.
         await server.stop();
         const abusers = await storeAbusers(world);
         await launchAll([server]);

@@ -27,9 +27,9 @@ interface Options {
 export const FINAL = "2257038102001";
 /** Ordinary numbers, and some that make the server fail, drop the connection after recording, or refuse at first (D17). */
 const NUMBERS = ["102473", "102473", "102473", "102473", "102001", "102002", "102089", "102503", "102504"];
-/** Nothing was recorded: the storage cannot be written, or too many of the merchant's requests are in progress. */
+/** Nothing was recorded: 503 if the storage cannot be written, 429 if the merchant has too many requests in progress. */
 const BUSY = new Set([503, 429]);
-/** A request whose result is unknown is repeated for this long after the last fault. */
+/** A request is repeated for at most this long, until its result is known. */
 const GIVE_UP_MS = 60_000;
 
 export function createPayments({ caller, random, receivers, violate }: Options) {
@@ -62,15 +62,15 @@ export function createPayments({ caller, random, receivers, violate }: Options) 
     const reference = `pay-${all.length}`;
     const request = { reference, amount: 1 + random.below(1_000_000), webhookURL: random.pick(receivers) };
     const phoneNumber = path === "/v1/disbursements" ? { phoneNumber: `2257038${random.pick(NUMBERS)}` } : {};
-    const made: Payment = { path, request: { ...request, ...phoneNumber } };
-    all.push(made);
-    const response = await untilKnown(path, { ...made.request, country: "CI", currency: "XOF" });
-    if (!response) return made;
+    const payment: Payment = { path, request: { ...request, ...phoneNumber } };
+    all.push(payment);
+    const response = await untilKnown(path, { ...payment.request, country: "CI", currency: "XOF" });
+    if (!response) return payment;
     acknowledged += 1;
-    made.acknowledged =
+    payment.acknowledged =
       response.status === 200 ? response.body.data.reference : response.headers.location!.split("/").at(-1)!;
-    latest[random.below(100)] = made;
-    return made;
+    latest[random.below(100)] = payment;
+    return payment;
   }
 
   return {
@@ -83,18 +83,18 @@ export function createPayments({ caller, random, receivers, violate }: Options) 
     payout: () => create("/v1/disbursements"),
     /** Creates a checkout and ends it. */
     async checkout() {
-      const made = await create("/v1/checkouts");
-      if (!made.acknowledged) return;
+      const payment = await create("/v1/checkouts");
+      if (!payment.acknowledged) return;
       const outcome = random.pick(["success", "failed", "cancelled"] as const);
-      if (await untilKnown(`/sandbox/checkouts/${made.acknowledged}/finish`, { outcome })) made.outcome = outcome;
+      if (await untilKnown(`/sandbox/checkouts/${payment.acknowledged}/finish`, { outcome })) payment.outcome = outcome;
     },
     /** Verifies one of the latest acknowledged payments. */
     async verify() {
-      const made = latest[random.below(latest.length || 1)];
-      if (!made) return;
+      const payment = latest[random.below(latest.length || 1)];
+      if (!payment) return;
       // The checkout may be ended while the response is on its way.
-      const known = { ...made };
-      const path = `${made.path}/${made.acknowledged}`;
+      const known = { ...payment };
+      const path = `${payment.path}/${payment.acknowledged}`;
       const response = await caller.send("GET", path);
       if (response?.status === 200) return compare(known, response.body.data, violate);
       if (response && response.status < 500 && !BUSY.has(response.status))

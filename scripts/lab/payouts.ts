@@ -50,28 +50,28 @@ const isOf = (record: Disbursement, { request }: Payout) =>
 /** Classifies the client's report and checks it against the records. */
 function checkReport(payout: Payout, records: Disbursement[]): { reported: string; isTrue: boolean } {
   const [record] = records;
-  const mine = record !== undefined && records.length === 1 && isOf(record, payout);
-  const none = payout.reusesReference ? !mine : records.length === 0;
+  const isPaid = record !== undefined && records.length === 1 && isOf(record, payout);
+  const isUnpaid = payout.reusesReference ? !isPaid : records.length === 0;
   if ("payout" in payout.reported) {
     const { reference, recovered } = payout.reported.payout;
-    return { reported: recovered ? "recovered" : "created", isTrue: mine && record.reference === reference };
+    return { reported: recovered ? "recovered" : "created", isTrue: isPaid && record.reference === reference };
   }
   const { error } = payout.reported;
   if (error instanceof OutcomeUnknownError) {
     // A payout whose number is empty or ends with 500 is never recorded, so no 409 can resolve its outcome.
     const { phoneNumber } = payout.request;
     const why = phoneNumber === "" ? ", refused later" : phoneNumber.endsWith("500") ? ", ending 500" : "";
-    return { reported: `unknown${why}`, isTrue: !mine || !why };
+    return { reported: `unknown${why}`, isTrue: !isPaid || !why };
   }
   if (error instanceof DuplicateReferenceError) {
     const { existing, matches } = error;
     if (!existing) return { reported: "duplicate without its record", isTrue: records.length === 1 };
-    const isTrue = records.length === 1 && record!.reference === existing.reference && matches === mine;
+    const isTrue = records.length === 1 && record!.reference === existing.reference && matches === isPaid;
     return { reported: matches ? "duplicate, its own record" : "duplicate, another record", isTrue };
   }
   if (error instanceof ValidationError)
-    return { reported: "refused", isTrue: none && payout.request.phoneNumber === "" };
-  return { reported: `${(error as Error).name}`, isTrue: none };
+    return { reported: "refused", isTrue: isUnpaid && payout.request.phoneNumber === "" };
+  return { reported: `${(error as Error).name}`, isTrue: isUnpaid };
 }
 
 /** Moves the system clock back and forth by up to an hour. Returns a function that restores it. */

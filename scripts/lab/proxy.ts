@@ -21,7 +21,7 @@ interface Exchange {
   pause(): Promise<unknown>;
   /** A random number from 0 to 1. */
   chance: number;
-  /** A random reply that is not the service's, as of a gateway. */
+  /** A random reply that is not the service's, but for example a gateway's. */
   page: Reply;
 }
 

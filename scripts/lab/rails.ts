@@ -132,9 +132,10 @@ async function untilEnded({ payments, database, violate }: World) {
     for (;;) {
       const figures = await storage.readHandoverFigures();
       const open = figures.reduce((sum, { waiting, accepted }) => sum + waiting + accepted, 0);
-      for (const { rail, conflicts } of open === 0 ? figures : [])
-        if (conflicts > 0) violate(`${conflicts} conflicts with ${rail}`);
-      if (open === 0) return;
+      if (open === 0) {
+        for (const { rail, conflicts } of figures) if (conflicts > 0) violate(`${conflicts} conflicts with ${rail}`);
+        return;
+      }
       if (performance.now() > until) return violate(`${open} payments are still open: ${JSON.stringify(figures)}`);
       for (const reference of references) {
         const handover = await storage.findHandover(reference);

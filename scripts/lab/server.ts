@@ -44,7 +44,7 @@ export async function prepareServer({ env: given, exitCodes = [0], violate }: Op
   const command = ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, MAIN];
   let child: ChildProcess | undefined;
   let ended: Promise<unknown>;
-  /** True if the process may end. */
+  /** True while the process is expected to end. */
   let isEnding = false;
 
   function launch() {

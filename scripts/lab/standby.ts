@@ -78,7 +78,7 @@ const statement = (url: string, sql: string) =>
 
 /** Sends a signal to a server, and to the processes that it has started. */
 function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-  // While it is stopped, the server starts no others.
+  // A stopped server starts no further processes.
   process.kill(pid!, "SIGSTOP");
   spawnSync("pkill", ["--signal", signal, "-P", String(pid)]);
   process.kill(pid!, signal);

@@ -13,7 +13,7 @@ const KEY = "a-key-for-the-lab";
 
 /** What every experiment needs. */
 export interface RunOptions {
-  /** Selects everything that is random. */
+  /** The seed of everything that is random. */
   seed: number;
   /** How long any response may take, in milliseconds. */
   deadlineMs: number;
@@ -53,7 +53,7 @@ export interface World {
   receivers: readonly Receiver[];
   /** The network to the service. */
   network: Proxy;
-  /** A folder that the end of the world deletes. */
+  /** A folder that is deleted at the end. */
   folder: string;
   /** Writes a file into the folder, that only its owner may read. Returns its path. */
   fileWith(name: string, text: string): string;
@@ -65,12 +65,12 @@ export interface Fault {
   name: string;
   /** True if creates must succeed while the fault lasts. */
   harmless?: boolean;
-  /** Applies the fault and ends it. A process that it starts again need not listen yet. Returns its numbers, for people. */
+  /** Applies the fault and ends it. A process that it starts again need not listen yet. Returns a summary for people. */
   run(world: World, random: SeededRandom): Promise<string>;
 }
 
 interface WorldOptions extends RunOptions, Pick<Parameters<typeof prepareServer>[0], "exitCodes"> {
-  /** An empty database, or the storage of a new one. The end of the world deletes it. */
+  /** An empty database, or the storage of a new one. It is deleted at the end. */
   database: Database | Storage;
   /** The number of processes. */
   processes?: number;

@@ -53,7 +53,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = mkdtempSync(join(tmpdir(), "shared by tests "));
   let postgres: ChildProcess | undefined;
   let browser: BrowserServer | undefined;
-  const made = new Map<string, Promise<string>>();
+  const resources = new Map<string, Promise<string>>();
 
   async function make(name: string): Promise<string> {
     if (name === "browser") {
@@ -69,8 +69,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   const server = createServer(async ({ url }, response) => {
     const name = url!.slice(1);
-    const result = made.get(name) ?? make(name);
-    made.set(name, result);
+    const result = resources.get(name) ?? make(name);
+    resources.set(name, result);
     try {
       response.end(await result);
     } catch (error) {

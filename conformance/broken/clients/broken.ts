@@ -21,7 +21,7 @@ import type { Program } from "./host.ts";
 
 type BrokenClient = {
   id: string;
-  /** The requirement that must fail; a should must warn. */
+  /** The requirement that must fail, or warn if its level is `should`. */
   breaks: string;
   /** At least one of these scenarios must catch the fault. */
   scenarios: string[];
@@ -67,7 +67,7 @@ const status =
   (reply: Reply | undefined) =>
     statuses.includes(reply?.status ?? 0);
 
-/** Takes a response that `when` selects for a proof that no earlier request recorded the entry. */
+/** Treats a response that `when` selects as proof that no earlier request recorded the entry. */
 const endsDoubt = (requirement: string, scenarios: string, when: (reply: Reply | undefined, job: Job) => boolean) =>
   breaks(requirement, scenarios, {
     onReply(job, reply) {
@@ -99,7 +99,7 @@ const reports = (requirement: string, scenarios: string, actual: Outcome, report
 
 type Judge = (job: Job, found: Found) => Outcome | undefined;
 
-/** Resolves a 409 by the record that it finds. `judge` may return nothing, and the good client then decides. */
+/** Judges a 409 by the record that the client finds. If `judge` returns undefined, the good client decides. */
 const resolving =
   (judge: Judge): Client["resolve"] =>
   async (job, location) => {
@@ -300,7 +300,7 @@ const faults: Readonly<Record<string, Fault>> = {
   }),
   ...forEach(["foreign", "protocol-relative", "userinfo"], "goes-where-told-{}", () =>
     breaks("key-stays", "location-{}", {
-      // Fetch refuses userinfo.
+      // Fetch refuses a URL with userinfo, so it is removed.
       pathTo: (_job, location) => location?.replace("127.0.0.1@", ""),
     }),
   ),

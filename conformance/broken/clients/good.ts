@@ -15,7 +15,7 @@ export type Found = {
 
 type Body = { statusCode?: unknown; error?: unknown; code?: unknown; data?: Found & { items?: Found[] } };
 
-/** A response that was read to its end. `body` is undefined if it is no JSON. */
+/** A response that was read to its end. `body` is undefined if it is not JSON. */
 export type Reply = { status: number; headers: Headers; text: string; body: Body | null | undefined };
 
 /** What the response to an attempt, or a missing response, means for the entry. */

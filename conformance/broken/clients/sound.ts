@@ -30,7 +30,7 @@ const changes: Readonly<Record<string, Partial<Client>>> = {
   "looks-before-it-pays": {
     async payOne(job) {
       const found = await good.look(job);
-      // A later list without the record would prove nothing.
+      // A list that lags behind may lack the record. The create is still safe: a duplicate gets 409.
       if (!found || found === "none") return good.payOne(job);
       return good.isSame(job, found) ? (outcomeOf(found.status) ?? "unknown") : "refused";
     },

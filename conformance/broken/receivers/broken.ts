@@ -37,7 +37,7 @@ const onEvents = (requirements: string, matches: (name: string) => boolean, stat
     handle: async (event) => (matches(event.parsed.event) ? { status } : sound.handle(event)),
   });
 
-/** Returns the values of a header that may be doubled. */
+/** Returns the values of a header that may occur twice. */
 const valuesOf = ({ rawHeaders }: IncomingMessage, name: string) =>
   rawHeaders.filter((_, index) => rawHeaders[index - 1]?.toLowerCase() === name && index % 2 === 1);
 
@@ -82,7 +82,7 @@ const unlessSeen = (work: Handle): Partial<Pieces> => ({
   handle: async (event) => (event.world.durable.seen.has(event.key) ? received() : work(event)),
 });
 
-/** Handles an event if `isKnown` does not recognise it, with a memory of its own. */
+/** Books each event that `isKnown`, which has its own memory, does not recognise. */
 const remembering = (isKnown: (event: Authentic) => boolean): Partial<Pieces> => ({
   async handle(event) {
     if (!isKnown(event)) book(event);

@@ -32,7 +32,7 @@ export type World = {
   pause(ms: number): Promise<void>;
 };
 
-/** The sound receiver with other pieces. */
+/** The sound receiver with some pieces replaced. */
 export type Variant = {
   id: string;
   /** The ids of the requirements that it violates; an empty array for a sound receiver. */
@@ -41,7 +41,7 @@ export type Variant = {
   limits?: Partial<Limits>;
 };
 
-const largest = 1024 * 1024;
+const largestBody = 1024 * 1024;
 
 export const isEqual = (a: string, b: string) =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
@@ -69,12 +69,12 @@ export class Pieces {
     let size = 0;
     // The connection must stay open for the response.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      if ((size += chunk.length) > largest) return undefined;
+      if ((size += chunk.length) > largestBody) return undefined;
       chunks.push(chunk);
     }
     return Buffer.concat(chunks);
   }
-  /** Responds to a request as soon as its headers have arrived, instead of handling it. */
+  /** Returns the response to a request that is refused before its body is read; undefined to handle the request. */
   admits({ method }: IncomingMessage, _world: World): Reply | undefined {
     return method === "POST" ? undefined : { status: 405, headers: { allow: "POST" } };
   }
@@ -97,7 +97,7 @@ export class Pieces {
   }
   /** Returns the MACs that a value of `webhook-signature` offers. */
   offered(signature: string): string[] {
-    return signature.split(" ").flatMap((one) => (one.startsWith("v1,") ? [one.slice(3)] : []));
+    return signature.split(" ").flatMap((text) => (text.startsWith("v1,") ? [text.slice(3)] : []));
   }
   /** Compares an offered MAC with the expected MAC, both in base64. */
   matches(offered: string, expected: string): boolean {
@@ -108,7 +108,7 @@ export class Pieces {
     const { pieces } = world;
     if (!pieces.isComplete(stamp) || !pieces.isFresh(Date.now() / 1000 - Number(stamp.timestamp))) return false;
     const expected = expectedMacs(request);
-    return pieces.offered(stamp.signature).some((one) => expected.some((mac) => pieces.matches(one, mac)));
+    return pieces.offered(stamp.signature).some((offered) => expected.some((mac) => pieces.matches(offered, mac)));
   }
   parse(body: Buffer): Parsed | undefined {
     try {

@@ -25,7 +25,7 @@ async function claiming(event: Authentic) {
   return soundPieces.handle(event);
 }
 
-/** Keeps an event durably, acknowledges it and handles it afterwards. */
+/** Stores an event durably, acknowledges it and handles it afterwards. */
 async function queueing(event: Authentic) {
   const { world, key } = event;
   if (world.durable.seen.has(key)) return received();

@@ -9,7 +9,7 @@ const secrets = [
 ] as const;
 /** The limits are short, because longer limits would not change the findings. */
 const limits: Limits = { timeoutMs: 10_000, settleMs: 5000, pieceMs: 20, repeatMs: 400 };
-const lostAfterMs = 700;
+const brokenSettleMs = 700;
 
 export type Trial = {
   /** The violated requirements that no scenario reported; for a sound receiver, every requirement that was reported. */
@@ -26,7 +26,7 @@ export async function tryVariant({ violates, pieces, limits: own }: Variant, see
     const { errors, requirements, verdict } = await runReceiver({
       subject: receiver.subject,
       secrets,
-      limits: { ...limits, ...(isSound ? {} : { settleMs: lostAfterMs }), ...own },
+      limits: { ...limits, ...(isSound ? {} : { settleMs: brokenSettleMs }), ...own },
       seed,
       runId: "trial",
       ...(isSound ? {} : { only: [...violates] }),

@@ -20,8 +20,8 @@ const client = createClient({
   timeout,
   retry: { totalTime: 6 * timeout, minDelay: timeout / 20, maxDelay: timeout / 2 },
 });
-// Reach the service before anything is paid: until the service has responded once, the client takes a strange page for
-// a wrong address and does not retry.
+// Wait for the service before paying: until it has responded once, the client treats an unexpected page as a sign of a
+// wrong address and does not retry.
 const isReached = async () => (await client.disbursements.verify("none").result()).outcome === "missing";
 const patience = performance.now() + 2 * timeout;
 while (!(await isReached()) && performance.now() < patience) await sleep(timeout / 20);

@@ -1,5 +1,5 @@
-// What happens to a request: what the service does, and what the client receives, intact, or damaged or replaced as by a bad
-// network and foreign programs.
+// What happens to a request: whether the service processes it, and what the client receives: the response as sent,
+// damaged by a bad network, or replaced by a gateway.
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pick, type Random } from "../../generate/random.ts";
@@ -62,13 +62,13 @@ export type Delivery = {
   fill: (text: string) => string;
 };
 
-/** The most that a client can have received; without a status if the response ended before it. */
+/** The most that a client can have received. There is no status if the client received no complete head. */
 export type Sent = { status?: number; headers?: Reply["headers"]; body?: string; failure?: string };
 
 const mostBytes = 32 * 1024 * 1024;
 const chunk = Buffer.alloc(64 * 1024, " ");
 
-/** Writes bytes past the HTTP server, and closes the connection when they are sent. */
+/** Writes text directly to the socket, because the HTTP server would correct it, and closes the connection. */
 function writeRaw({ response }: Delivery, text: string, failure: string): Sent {
   const socket: Socket = response.socket!;
   socket.write(text, () => socket.destroy());

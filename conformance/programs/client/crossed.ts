@@ -1,5 +1,5 @@
 // Scenarios that combine what can happen to an entry: how the first response is lost (a kill is one way), whether the
-// next create is postponed, how later creates are refused, and what the program finds when it asks for the record.
+// next create is put off, how later creates are refused, and what the program finds when it asks for the record.
 // Faults of clients show when two of these conditions meet, so every pair of values occurs. A row of values is an
 // entry, and a scenario has many such entries.
 import { covering } from "../../generate/covering.ts";
@@ -58,7 +58,7 @@ const losses: Readonly<Record<string, Answer>> = {
   "redirect-307-near": redirect(307, "/elsewhere"),
 };
 
-/** How the service responds to the create after the loss. It says that nothing was recorded, by this create alone. */
+/** The response to the create after the loss. It proves only that this create, not an earlier one, recorded nothing. */
 const pauses: Readonly<Record<string, Answer | undefined>> = {
   "no-pause": undefined,
   "then-429": serviceError(429, "rate_limited"),
@@ -101,7 +101,7 @@ const locations: Readonly<Record<string, string | null>> = {
   "location-somebody": "/v1/disbursements/{first}",
   "location-long": `/v1/disbursements/${"x".repeat(6000)}`,
 };
-const leading = new Set(Object.keys(locations).slice(0, 3));
+const leadingToPayout = new Set(Object.keys(locations).slice(0, 3));
 
 type Reads = Pick<Story, "reads" | "lists">;
 const both = (...answers: Answer[]): Reads => ({ reads: answers, lists: answers });
@@ -154,7 +154,7 @@ function rowsOf(dimensions: Dimensions): Row[] {
 const rows = [...rowsOf(refused), ...rowsOf(accepted)];
 
 const isKilled = ({ loss }: Row) => loss.startsWith("killed");
-/** The losses that precede a kill, by turns. */
+/** The losses that the rows with `killed-in-retry` take in turn. */
 const survived = Object.keys(losses).filter((name) => !name.startsWith("killed"));
 
 function entryOf(row: Row, index: number, turn: number): PlannedEntry {
@@ -162,7 +162,7 @@ function entryOf(row: Row, index: number, turn: number): PlannedEntry {
   const { fate = "success", exists, process = "now" } = records[record]!;
   const status = refusals[refusal];
   const loss = name === "killed-in-retry" ? survived[turn % survived.length]! : name;
-  // An error such as these could be the service's own.
+  // A sound program may take such an error for a final refusal by the service, and stop.
   const mayStop = status !== undefined || loss.endsWith("-framework");
   const answer = pauses[pause];
   // The program is killed when the second create arrives, and does not see the response to that create.
@@ -173,7 +173,7 @@ function entryOf(row: Row, index: number, turn: number): PlannedEntry {
     ...(status === undefined ? {} : { afterwards: never(serviceError(status, "refused")) }),
     location: locations[location]!,
     ...reads[reading],
-    mayBeUnknown: mayStop || record === "added" || !leading.has(location),
+    mayBeUnknown: mayStop || record === "added" || !leadingToPayout.has(location),
     mayGiveUp: mayStop,
   };
   return entry(index, fate, { story, ...(exists ? { exists } : {}) });
@@ -183,10 +183,10 @@ const killOf = ({ loss }: Row, entryIndex: number): Start => ({
   kill: { entryIndex, ...(loss === "killed" ? { on: "recorded", create: 1 } : { on: "received", create: 2 }) },
 });
 
-/** A program is started once more for each entry with a kill. */
+/** The most entries of a scenario: few with kills, because each kill starts the program once more. */
 const most = { killed: 6, running: 24 };
 
-/** Returns scenarios with rows of the arrays. Rows with the same loss get into different scenarios. */
+/** Distributes rows over scenarios, so that rows with the same loss get into different scenarios. */
 function scenariosOf(id: string, chosen: readonly Row[]): Scenario[] {
   const groups = Map.groupBy(chosen, (row) => `${isKilled(row) ? "killed" : "running"} ${row.listing}`);
   const parts = [...groups].flatMap(([name, members]) => {

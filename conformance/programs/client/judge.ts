@@ -54,10 +54,7 @@ const about = (text: string, ...planned: readonly ({ reference: string } | undef
 const failsIfUnknown: ReadonlySet<string> = new Set(["client.finds-out", "client.loses-nothing"]);
 
 const mostRequests = 40;
-/**
- * A client that waits between its attempts sends fewer requests than this for an entry while the service fails for a
- * second.
- */
+/** A client that waits between its attempts sends at most this many creates for an entry within a second. */
 const mostInASecond = 9;
 /** A client may give up if it is asked to wait longer than this. */
 const longestWaitMs = 5000;
@@ -75,7 +72,7 @@ const paymentsOf = ({ service }: Trial, planned: PlannedEntry): Payout[] =>
 
 const overdueOf = ({ runs }: Trial) => runs.filter(({ stopped }) => stopped === "overdue");
 
-/** Judges the reports of one outcome. `isWrong` says of which payouts it must not be reported. */
+/** Judges the reports of one outcome. `isWrong` returns true if the outcome must not be reported of the payout. */
 const claims = (
   outcome: Outcome,
   expected: string,
@@ -299,7 +296,7 @@ const judges: Readonly<Record<string, Judge>> = {
   },
 };
 
-/** The exchanges of a report have no real time, so that a repeated run has the same. */
+/** Exchanges show the time since the scenario began, counted from this date. */
 const began = Date.UTC(2026, 0, 1);
 
 /** Returns a request of the client as a report shows it. */

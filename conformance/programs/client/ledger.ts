@@ -48,7 +48,7 @@ export class Ledger {
     }
   }
 
-  /** Returns the entry that has a reference, or is sent with it. */
+  /** Returns the entry that the program sent with a reference, or else the entry that has the reference. */
   entryNamed(reference: string | undefined): PlannedEntry | undefined {
     const sent = this.#entries.find((each) => this.#sentAs.get(each) === reference);
     return sent ?? this.#entries.find((each) => each.reference === reference);
@@ -104,7 +104,7 @@ export class Ledger {
     else if (entry?.fate === "settles") this.#account.finish(record, "success");
   }
 
-  // Nothing is sent to an address that the program gives.
+  // `webhookURL` is left out, because the suite sends nothing to an address that the program gives.
   #record(
     { webhookURL: _webhookURL, ...request }: Request,
     entry?: PlannedEntry,

@@ -28,16 +28,13 @@ const refusing = (status: number): Start => ({ creates: never(serviceError(statu
 /** Every response of a start is lost, and what it sent is recorded. */
 const blackout: Start = { creates: lost, reads: "drop" };
 
-/**
- * Scenarios in which a refusal comes in another call than the loss: it proves nothing about what was sent before. Nothing
- * shows the payouts, so what was recorded in doubt stays unknown.
- */
+/** Scenarios in which a response to a later start proves nothing about what an earlier start sent. */
 const refusedLater: readonly Scenario[] = [
   started(
     "killed-then-429",
     "The program is killed when its second payout is recorded, and then every create gets 429",
     [{ kill: { on: "recorded", create: 2 } }, refusing(429)],
-    // Few, because a client that pays one after the other waits for each after a 429.
+    // Few entries, because a client that pays one after the other waits after each 429.
     { entries: two, lists: "none", mayBeUnknown: 100, mayGiveUp: true },
   ),
   started(

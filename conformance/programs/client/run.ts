@@ -21,7 +21,7 @@ export type Settings = {
   timeoutMs: number;
   /** How long one start of the program may take, in ms. */
   limitMs: number;
-  /** How long the service is watched after the end of the program, in scenarios that say so, in ms. */
+  /** How long the service is watched after the end of the program, in scenarios with `watched`, in ms. */
   watchMs?: number;
   /** Ends the programs when it is aborted. The findings of an aborted scenario are meaningless. */
   ended?: AbortSignal;
@@ -35,7 +35,7 @@ const latestKillMs = 250;
 /** The entries of a scenario that has none of its own. */
 const defaultEntries = entries("success", "failed", "pending", "settles");
 
-/** Returns the hook of the service that kills the program at the moment that a scenario names. */
+/** Returns the service's `onCreate`, which kills the program at the moment that a scenario names. */
 function killer(
   { on, create, entryIndex, later }: Kill,
   { calls }: HostileService,

@@ -63,9 +63,9 @@ const sometimes = ["client.no-redirect", "client.key-stays", "client.waits-as-to
 
 /** Returns the ids of the requirements that a scenario judges. */
 export const idsOf = ({ mayGiveUp, judges = [] }: Scenario): string[] => {
-  const left = new Set<string>(sometimes.filter((id) => !judges.includes(id)));
-  if (mayGiveUp) left.add("client.loses-nothing");
-  return requirementsOf("client").flatMap(({ id }) => (left.has(id) ? [] : id));
+  const omitted = new Set<string>(sometimes.filter((id) => !judges.includes(id)));
+  if (mayGiveUp) omitted.add("client.loses-nothing");
+  return requirementsOf("client").flatMap(({ id }) => (omitted.has(id) ? [] : id));
 };
 
 export const scenario = (id: string, name: string, rest: Omit<Scenario, "id" | "name"> = {}): Scenario => ({

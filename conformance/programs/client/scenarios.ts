@@ -1,5 +1,5 @@
-// All scenarios of `certify client`, and among them those in which requests fail for longer, never end, or fail at random,
-// those about strange responses that are true, and those about unusual entries.
+// All scenarios of `certify client`. This file defines those in which requests fail for long or at random or never end,
+// those with unusual but true responses, and those with unusual entries.
 import { lost, never, serviceError, type Answer } from "./answers.ts";
 import { crossed } from "./crossed.ts";
 import { entries, entry, type Entry, type PlannedEntry } from "./entries.ts";
@@ -99,7 +99,7 @@ const strange: Scenario[] = [
       entries: [
         entry(0, "success", { exists: {} }),
         entry(1, "failed", { exists: {} }),
-        // As of last month.
+        // Last month's payout had the same reference.
         entry(2, "success", { exists: { amount: 149_993 } }),
         // The same national number in another country.
         entry(3, "failed", { exists: { phoneNumber: entry(3, "failed").phoneNumber.replace(/^225/, "233") } }),

@@ -17,8 +17,8 @@ function receiverUrl(value: string): string {
 /** Reads types of events, each a name or a product followed by `.*`. */
 function events(value: string): string[] {
   return names(value).flatMap((pattern) => {
-    const start = pattern.endsWith(".*") ? pattern.slice(0, -1) : undefined;
-    const meant = eventNames.filter((name) => name === pattern || (start !== undefined && name.startsWith(start)));
+    const prefix = pattern.endsWith(".*") ? pattern.slice(0, -1) : undefined;
+    const meant = eventNames.filter((name) => name === pattern || (prefix !== undefined && name.startsWith(prefix)));
     if (meant.length > 0) return meant;
     const known = eventNames.join(", ");
     throw new CannotRun(`no event of the contract is ${JSON.stringify(pattern)}. Its events: ${known}`);

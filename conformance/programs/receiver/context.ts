@@ -160,7 +160,7 @@ export class Context {
     const [product, result] = name.split(".") as [string, string];
     const isOf = (each: string) => each.startsWith(`${product}.`);
     const known = () => events.find((each) => each.endsWith(result)) ?? events[0]!;
-    // An unknown type stays unknown.
+    // An unknown type stays unknown, but is of a product whose events the receiver gets.
     const unknown = () => (events.some(isOf) || !eventNames.some(isOf) ? name : events[0]!.replace(/[^.]+$/, result));
     const received = events.includes(name) ? name : eventNames.includes(name) ? known() : unknown();
     return this.#newEvent(received, changes);
@@ -228,8 +228,8 @@ export class Context {
     const body = bodyOf(event);
     const stamp = this.stamp(event, body);
     const { headers = (given) => given, ...altered } = change({ context: this, event, body, ...stamp });
-    const made = headers(headersOf({ type: "application/json", ...stamp, ...altered }));
-    return this.#send({ method: "POST", ...altered, headers: made, body: Buffer.from(altered.body ?? body) });
+    const changed = headers(headersOf({ type: "application/json", ...stamp, ...altered }));
+    return this.#send({ method: "POST", ...altered, headers: changed, body: Buffer.from(altered.body ?? body) });
   }
 
   /** Sends an event as the service does: signs it for each attempt, and retries unless the response is final. */
@@ -283,7 +283,7 @@ export class Context {
     this.judge(ok, expected, describe(sent), [sent]);
   }
 
-  /** Judges that a response says something of an event: a 2xx or a 4xx status. */
+  /** Judges that a response accepts or refuses an event, with a 2xx or a 4xx status. */
   judgeNoFault(sent: Sent): void {
     this.judgeStatus(sent, isSuccess(sent) || isRefusal(sent), "a 2xx or a 4xx response");
   }

@@ -40,7 +40,7 @@ const kills = 10;
 
 /** How many copies of an event arrive at once. */
 const copies = 8;
-/** The time between a look and an insertion is short, so one race may miss it. */
+/** More than one, because a receiver's window between look-up and insertion is short, and a race may miss it. */
 const races = 5;
 
 /**
@@ -143,7 +143,7 @@ const killed = (id: string, name: string, size: number, most: number, moment: Mo
     const end = performance.now() + burstsMs;
     for (let count = 0; count < most && (count < kills || performance.now() < end); count += 1) {
       const handled = sendEvents();
-      // The moments are spread over the time.
+      // Spread the kills evenly over the time that handling takes.
       await moment(handled, times, ((count % kills) + context.random(0, 99) / 100) / kills);
       await context.restart();
       await retry(handled);

@@ -3,8 +3,8 @@ import type { Altered, Change, Context, Genuine } from "./context.ts";
 import type { Stamp } from "./webhook.ts";
 
 /**
- * What a scenario needs from the caller, see `Subject`. `old-secret` is a second secret that the receiver accepts,
- * `parallel` that it reads several requests at a time.
+ * What a scenario needs: `restart` and `outage` of the `Subject`, `old-secret` for a second secret that the receiver
+ * accepts, and `parallel` for a receiver that reads several requests at a time.
  */
 export type Need = "restart" | "outage" | "old-secret" | "parallel";
 
@@ -16,7 +16,7 @@ export type Scenario = {
   /** The ids of the requirements that the scenario judges. */
   ids: readonly string[];
   needs?: readonly Need[];
-  /** The types of events without which the scenario says nothing. It is left out if the receiver does not get them. */
+  /** The scenario is left out if the receiver does not get all of these types of events. */
   events?: readonly string[];
   run(context: Context): Promise<void>;
 };

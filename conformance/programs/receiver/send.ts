@@ -6,7 +6,7 @@ export type Header = readonly [name: string, value: string];
 
 /** How a request is held up. */
 export type Hold = {
-  /** Sends only this many bytes of the body before; by default all. */
+  /** The number of bytes of the body that are sent before the wait; by default all. */
   at?: number;
   /** Called when the bytes are sent. When it resolves, the rest is sent, or the connection is closed. */
   until: () => Promise<unknown>;

@@ -65,7 +65,7 @@ const altered = (text: string) => {
   return `${text.slice(0, middle)}${text[middle] === "A" ? "B" : "A"}${text.slice(middle + 1)}`;
 };
 
-/** Changes a byte of the MAC. */
+/** Changes the byte of the MAC at an index, which is negative and counts from the end. */
 const withByte = (signature: string, index: number) => {
   const mac = Buffer.from(signature.slice(3), "base64");
   mac.writeUInt8(mac.at(index)! ^ 1, mac.length + index);
@@ -97,7 +97,7 @@ function withChangedStatus({ context }: Genuine) {
 }
 
 /** One scenario for each entry of a table. */
-const each = <T>(table: Record<string, T>, scenarioOf: (what: string, value: T, number: number) => Scenario) =>
+const forEntries = <T>(table: Record<string, T>, scenarioOf: (what: string, value: T, number: number) => Scenario) =>
   Object.entries(table).map(([what, value], index) => scenarioOf(what, value, index + 1));
 
 export const signatureScenarios: Scenario[] = [
@@ -107,7 +107,7 @@ export const signatureScenarios: Scenario[] = [
     "An event whose signature is missing, empty or a bare version",
     [undefined, "", "v1,", "v1", ",", "v1, v1,", "null", "undefined"].map((signature) => () => ({ signature })),
   ),
-  ...each(foreignKeys, (what, key, number) =>
+  ...forEntries(foreignKeys, (what, key, number) =>
     refused("forged-refused", `forged-${number}`, `An event signed with ${what}`, [
       ({ id, timestamp, body }) => ({ signature: `v1,${macOf(key, id, timestamp, body)}` }),
     ]),
@@ -121,12 +121,12 @@ export const signatureScenarios: Scenario[] = [
     withBody((body) => body.subarray(0, body.length - 20)),
     withBody((body) => `${body.subarray(0, -1).toString()},"test":true}`),
   ]),
-  ...each({ ...encodings, ...droppedBytes }, (what, encode, number) =>
+  ...forEntries({ ...encodings, ...droppedBytes }, (what, encode, number) =>
     refused("bytes-covered", `re-encoded-${number}`, `A genuine event that was re-encoded on its way as ${what}`, [
       withBody(encode),
     ]),
   ),
-  ...each(encodings, (what, encode, number) =>
+  ...forEntries(encodings, (what, encode, number) =>
     accepted("bytes-covered", `encoding-${number}`, `A genuine event that the service encodes as ${what}`, [
       (genuine) => resigned(genuine, encode(genuine.body)),
     ]),
@@ -155,7 +155,7 @@ export const signatureScenarios: Scenario[] = [
     "Genuine events from a clock that is a minute off",
     [-minute, minute].map(signedAt),
   ),
-  ...each(broken, (what, change, number) =>
+  ...forEntries(broken, (what, change, number) =>
     refused("whole-signature", `part-of-signature-${number}`, `An event whose signature was changed: ${what}`, [
       withSignature(change),
     ]),

@@ -33,7 +33,7 @@ export type Subject = {
 
 const largestList = 16 * 1024 * 1024;
 const probeTimeoutMs = 10_000;
-const wanted =
+const effectsForm =
   'a JSON array such as [{"id": "msg_1", "reference": "DSB1", "merchantsReference": "order-1", "amount": 100}]';
 
 function isEffect(value: unknown): value is Effect {
@@ -46,9 +46,9 @@ function parseEffects(source: string, text: string): Effect[] {
     const parsed: unknown = JSON.parse(text);
     if (Array.isArray(parsed) && parsed.every(isEffect)) return parsed;
   } catch {
-    // It is refused like other texts.
+    // A text that is not JSON is refused below.
   }
-  throw new CannotRun(`${source} must give ${wanted}: one entry for each effect, each with the event's id.`);
+  throw new CannotRun(`${source} must give ${effectsForm}: one entry for each effect, each with the event's id.`);
 }
 
 /** Returns a probe that asks a URL. */
@@ -56,9 +56,9 @@ export function effectsFromUrl(url: string): Subject["effects"] {
   return async () => {
     const source = "--effects-url";
     try {
-      // A redirect could lead the suite to a service that only this machine reaches.
       const signal = AbortSignal.timeout(probeTimeoutMs);
-      // The receiver may close an idle connection at the moment when the suite uses it again.
+      // A redirect could lead the suite to a service that only this machine reaches. A connection is not used again,
+      // because the receiver may be closing it.
       const options = { signal, redirect: "manual", headers: { connection: "close" } } as const;
       const response = await fetch(url, options);
       if (response.status >= 300 && response.status <= 399)
@@ -128,7 +128,7 @@ async function stop(started: Started | undefined, name: NodeJS.Signals) {
   await started?.ended;
 }
 
-/** Waits until the condition holds. @throws CannotRun if the command ends before, or the time is over */
+/** Waits for a condition. @throws CannotRun with a text that begins with `what` if the command ends or takes too long */
 async function until({ output, isRunning }: Started, holds: () => Promise<boolean>, what: string) {
   const end = performance.now() + startMs;
   while (!(await holds())) {

@@ -73,7 +73,7 @@ async function openAll(context: Context, created: TargetResponse, sent: readonly
 const statesSuccess = ({ body }: Notification) =>
   /"(?:[^"]*[._-])?(?:success|successful|succeeded|completed|paid|captured)"/i.test(body);
 
-/** The checkout whose link was opened. `provable` is true if the target notifies a success. */
+/** The checkout whose link was opened. `provable` is true if the target was seen to notify a success. */
 const opened = new WeakMap<Receiver, { box: Box; created: TargetResponse; provable: boolean }>();
 
 function judgeUnpaid(context: Context) {
@@ -304,7 +304,7 @@ export const checks = [
     }
   }),
   judges("access.exact-filter", { pays: 1 }, async (context, id) => {
-    // No reference of another check is the start of this one.
+    // With a suffix, so that the shortened reference is not one that another check uses.
     const fresh = `${context.fresh()}-ex`;
     await paid(context, { reference: fresh });
     await started(context, { reference: fresh });

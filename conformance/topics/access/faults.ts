@@ -1,5 +1,5 @@
 // Servers that show a record to others after its owner has read it, or by a part of its reference (§4.2, §5), and
-// servers on which a request that only reads pays, uses a reference up or changes a record.
+// servers on which a read request pays, uses a reference up or changes a record.
 import { unescape } from "node:querystring";
 import { alone, also, caughtOnlyBy, type Faults, type How, type Reply } from "../../broken/fault.ts";
 import { caches, changesRecords, payFrom, reserves } from "../../broken/memory.ts";
@@ -7,10 +7,10 @@ import { dataOf, isAccepted } from "../../broken/replies.ts";
 import { forwards, handles, responses } from "../../broken/changes.ts";
 import { hasNoKey, isOf, keyOf, lastPart, lists, pathOf, textIn } from "../../broken/calls.ts";
 
-/** Returns true if the key in a request stands for a reference: the requested one and a known one. */
+/** Returns true if the server takes the requested reference `asked` for a known reference. */
 type Match = (asked: string, reference: string) => boolean;
 
-/** Finds a disbursement whose reference matches, if the sound server does not know the requested reference. */
+/** If the requested reference is unknown, returns a disbursement whose reference matches it. */
 const finds =
   (match: Match): How =>
   () => {

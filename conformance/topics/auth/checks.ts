@@ -18,24 +18,21 @@ const probesPerRead = 2;
 
 /** A function that makes a valid request without a key, and values that only its owner may see. */
 type Opened = { request: () => TargetRequest; secrets?: string[] };
-/**
- * The requirement that a target violates if it accepts a kind of probe, the requests, and the number of payouts before
- * them.
- */
+/** The requirement that an accepted probe of each kind violates, the requests, and the payouts that `open` creates. */
 type Operation = [
   ids: Record<Probe["kind"], RequirementId>,
   open: (context: Context) => Opened | Promise<Opened>,
   cost?: { pays?: number; name?: string },
 ];
 
-const stated = (missing: RequirementId, unknown: RequirementId): Operation[0] => ({
+const byKind = (missing: RequirementId, unknown: RequirementId): Operation[0] => ({
   missing,
   unknown,
   altered: "auth.whole-key-compared",
   misplaced: "auth.key-only-in-header",
   around: "auth.no-way-around",
 });
-const all = (id: RequirementId) => ({ missing: id, unknown: id, altered: id, misplaced: id, around: id });
+const always = (id: RequirementId) => ({ missing: id, unknown: id, altered: id, misplaced: id, around: id });
 
 const creating = (path: string, bodyOf: (context: Context) => unknown) => (context: Context) => ({
   request: () => ({ method: "POST", path, effect: "must-be-rejected", json: bodyOf(context) }) as const,
@@ -45,14 +42,14 @@ const reading = (pathOf: (context: Context) => string) => (context: Context) => 
 });
 
 const operations: Operation[] = [
-  [stated("auth.create-needs-key", "auth.create-refuses-wrong-key"), creating("/v1/disbursements", disbursementBody)],
+  [byKind("auth.create-needs-key", "auth.create-refuses-wrong-key"), creating("/v1/disbursements", disbursementBody)],
   [
-    stated("auth.verify-needs-key", "auth.verify-refuses-wrong-key"),
+    byKind("auth.verify-needs-key", "auth.verify-refuses-wrong-key"),
     reading((context) => `/v1/disbursements/${context.fresh()}`),
   ],
-  [stated("auth.checkout-needs-key", "auth.checkout-refuses-wrong-key"), creating("/v1/checkouts", checkoutBody)],
+  [byKind("auth.checkout-needs-key", "auth.checkout-refuses-wrong-key"), creating("/v1/checkouts", checkoutBody)],
   [
-    all("auth.record-hidden-without-key"),
+    always("auth.record-hidden-without-key"),
     async (context) => {
       const { reference, body } = await paid(context);
       const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
@@ -60,9 +57,9 @@ const operations: Operation[] = [
     },
     { pays: 1 },
   ],
-  [all("checkout-record.needs-key"), reading(({ target }) => `/v1/checkouts/${target.merchant.unknown}`)],
-  [all("lists.needs-key"), reading(() => "/v1/disbursements")],
-  [all("lists.needs-key"), reading(() => "/v1/checkouts"), { name: "Listing checkouts needs a key" }],
+  [always("checkout-record.needs-key"), reading(({ target }) => `/v1/checkouts/${target.merchant.unknown}`)],
+  [always("lists.needs-key"), reading(() => "/v1/disbursements")],
+  [always("lists.needs-key"), reading(() => "/v1/checkouts"), { name: "Listing checkouts needs a key" }],
 ];
 
 export const checks: readonly Check[] = operations.map(([ids, open, cost = {}]) =>
@@ -70,7 +67,7 @@ export const checks: readonly Check[] = operations.map(([ids, open, cost = {}]) 
     const { request, secrets } = await open(context);
     const send = (probe: Probe) => sendProbe(context, ids[probe.kind], probe, request(), secrets);
     const [missing, unknown, ...others] = probesOf(context);
-    // A target that accepts these probes accepts most of the other probes too, and each probe may pay.
+    // Stop here if the target accepts these probes: it would accept most others too, and each may pay.
     for (const probe of [missing!, unknown!]) {
       const response = await send(probe);
       given(!is2xx(response), `no 2xx ${probe.what}`, response);

@@ -21,7 +21,7 @@ const equalities: [what: string, equals: Parameters<typeof compares>[0]][] = [
 const finds = (place: (call: Call, key: string) => boolean): How =>
   opens("every", (call, { key }) => hasNoKey(call) && place(call, key));
 
-/** Returns the request for which a server takes a request that it then does not authenticate; undefined for others. */
+/** Returns the request that the server serves without authentication in place of this one; undefined for none. */
 type WayAround = (call: Call) => Call | undefined;
 const pathIf =
   (

@@ -12,7 +12,7 @@ const CURRENCIES = { sums: "XTS", refused: "XUA" };
 const inCurrency = <T extends Record<string, unknown>>(items: readonly T[], currency: unknown) =>
   items.filter((item) => item["currency"] === currency);
 
-/** Sets a balance, which the target then enforces. Undefined if the target cannot. */
+/** Sets a balance, which the target enforces by default. Returns undefined if the target has no such operation. */
 async function setBalance(context: Context, currency: unknown, available: number, enforced = true) {
   const json = { currency, available, enforced };
   const response = await context.target.send({ method: "PUT", path: "/sandbox/balance", effect: "moves-money", json });
@@ -30,11 +30,11 @@ export const checks: readonly Check[] = [
     const newest = entries[0]?.["balance"];
     const isSame = newest !== undefined && newest === account?.["available"];
     context.judge(id, isSame, `a newest balance of ${textOf(account?.["available"])}, as GET /v1/balances`, statement);
-    const sums = entries.every(({ amount, balance }, index) => {
+    const isConsistent = entries.every(({ amount, balance }, index) => {
       const older = entries[index + 1]?.["balance"];
       return older === undefined || balance === numberOf(older) + numberOf(amount);
     });
-    context.judge(id, sums, "each balance equal to the older balance plus the amount", statement);
+    context.judge(id, isConsistent, "each balance equal to the older balance plus the amount", statement);
     for (const { reference, data } of [first, second]) {
       const cost = data.status === "failed" ? 0 : data.amount + data.fee;
       const own = entries.filter((entry) => entry["reference"] === reference);

@@ -38,9 +38,9 @@ export const checks: readonly Check[] = [
       [204, "delivered"],
       [410, "ended"],
     ] as const) {
-      const made = await logged(context, respondWith(response));
-      await expectDelivery(context, id, made, [response], status);
-      const other = await get(context, `/sandbox/deliveries?reference=${made.reference}&status=pending`);
+      const delivery = await logged(context, respondWith(response));
+      await expectDelivery(context, id, delivery, [response], status);
+      const other = await get(context, `/sandbox/deliveries?reference=${delivery.reference}&status=pending`);
       const isEmpty = isPage(other) && listed(other).length === 0;
       context.judge(id, isEmpty, "no delivery of the record with status pending", other);
     }
@@ -51,7 +51,7 @@ export const checks: readonly Check[] = [
     const received = await arrived(context, box, 2);
     same(context, judged, "webhook-ids", received.map(idOf), [id, id]);
     const waiting = await logged(context, (response, attempt) => {
-      // Without this wait the next attempt could be made before the replay.
+      // Without this Retry-After, the next attempt could be made before the replay.
       if (attempt < 2) response.writeHead(503, { "retry-after": "3600" }).end();
       else response.writeHead(204).end();
     });

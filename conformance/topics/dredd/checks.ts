@@ -49,9 +49,9 @@ const rows: readonly [operation: string, status: number, id: RequirementId][] = 
 const requirements = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
 
 /**
- * Returns a predicate for the statuses that `core` accepts in place of the documented status; undefined if it accepts
- * no other status. For an invalid disbursement 400 and 422 are interchangeable. For a checkout any 2xx replaces a 2xx
- * and any 4xx replaces a 4xx, except for 401.
+ * Returns a predicate for the statuses that `core` accepts in place of the documented status; undefined if `core`
+ * accepts no other status. For an invalid disbursement 400 and 422 are interchangeable. For a checkout any 2xx replaces
+ * a 2xx and any 4xx replaces a 4xx, except for 401.
  */
 function alike(operation: string, status: number): ((actual: number) => boolean) | undefined {
   if (operation === checkouts && status !== 401) {
@@ -99,8 +99,8 @@ const isSent = (sent: Readonly<Record<string, unknown>>, reference: unknown) =>
 
 type Row = (typeof rows)[number];
 
-async function judge(those: readonly Row[], context: Context) {
-  const all = those.filter(([, , id]) => inProfile(requirements.get(id)!, context.options.profile));
+async function judge(group: readonly Row[], context: Context) {
+  const all = group.filter(([, , id]) => inProfile(requirements.get(id)!, context.options.profile));
   const met = all.flatMap((row) => {
     const transaction = repeated(context, row);
     if (transaction) return [{ row, transaction }];
@@ -122,23 +122,23 @@ async function judge(those: readonly Row[], context: Context) {
 
 function titleOf([operation, status]: Row): string {
   if (status >= 500) return "create requests in a sandbox";
-  // The check that meets a 413 pays.
+  // Only a check that may pay can meet a 413.
   if (status === 200 || status === 409 || status === 413) return "create requests";
   return operation.startsWith("GET") ? "read requests" : "invalid requests";
 }
 
 const isPaid = ([operation, status]: Row) => operation === disbursements && status !== 413;
 
-export const checks: readonly Check[] = [...Map.groupBy(rows, titleOf)].map(([title, own]) => {
+export const checks: readonly Check[] = [...Map.groupBy(rows, titleOf)].map(([title, group]) => {
   return judges(
-    [...new Set(own.map(([, , id]) => id))],
+    [...new Set(group.map(([, , id]) => id))],
     {
-      // A run selects checks by their effects and needs.
+      // The rows are grouped by title, because a run selects a check by its effect and needs.
       name: `Dredd: responses to ${title} are as documented`,
       phase: "closing",
-      pays: title.startsWith("create") ? own.filter(isPaid).length : 0,
+      pays: title.startsWith("create") ? group.filter(isPaid).length : 0,
       needs: title.endsWith("sandbox") ? ["forced-outcomes"] : [],
     },
-    (context) => judge(own, context),
+    (context) => judge(group, context),
   );
 });

@@ -20,7 +20,7 @@ import type { RequirementId } from "../../../generated/requirement-ids.ts";
 const concurrency = 20;
 const racers = 12;
 
-/** The times between the requests of each race. A server may be vulnerable only for a while after a request. */
+/** The milliseconds between the requests of each race. A server may be vulnerable only for a while after a request. */
 const gaps = [0, 0, 0, 2, 5];
 
 const invalid: [string, Record<string, unknown>][] = [
@@ -41,7 +41,7 @@ const someTogether = 5;
 const changing = { status: undefined, failure: undefined, updatedAt: undefined };
 const unchanging = (record: Record<string, unknown>) => ({ ...record, ...changing });
 
-/** Judges that a response is a 409 with a valid Location, and requests that address. Returns undefined if it is not. */
+/** Judges that a response is a 409 with a valid Location, and requests that address. Otherwise returns undefined. */
 async function followLocation(context: Context, refused: TargetResponse, id: RequirementId) {
   const { location } = refused.headers;
   const expected = "409 with Location: /v1/disbursements/{service reference}";
@@ -86,7 +86,7 @@ export const checks = [
         const bodies = different.map((body, index) => ({ ...body, reference, ...addressOf(boxes[index]) }));
         const responses = await atOnce(context, bodies, { gapMs });
         const winner = responses.findIndex(({ status }) => status === 200);
-        const found = responses.map((response, index) => {
+        const areExpected = responses.map((response, index) => {
           if (isRefused(response))
             watchAddress(context, "a reference that another request won", boxes[index], response);
           const statuses = index === winner || winner < 0 ? 200 : others;
@@ -95,7 +95,7 @@ export const checks = [
         if (winner < 0)
           throw new Prerequisite("200 for one of the requests", describeResponse(responses[0]!), responses);
         last = { body: bodies[winner]!, response: responses[winner]!, box: boxes[winner] };
-        if (found.includes(false)) break;
+        if (areExpected.includes(false)) break;
         await judgeRecord(context, id, last.body, last.response);
       }
       const { body, response, box } = last!;

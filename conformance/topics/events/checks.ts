@@ -44,7 +44,7 @@ function judgeHeaders(context: Context, notification: Notification) {
 const notifiedOfPayout = async (context: Context, key?: Key, over?: Body) =>
   (await delivered(context, respondWith(204), key, over)).notification;
 
-/** Ends of references. They lead to bodies whose bytes programs often change before they verify the signature. */
+/** Ends of references. Programs often change the bytes of such a body before they compute its signature. */
 const awkwardEnds = ["é", "世界", "💸", "</script>&amp;", String.raw`\"/`];
 const needs = [...webhooks, "clock"] as const;
 

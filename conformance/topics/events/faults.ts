@@ -1,6 +1,5 @@
 // Servers whose events are false, late or repeated (§6, D11).
 import type { Faults } from "../../broken/fault.ts";
-
 import { changesBody, changesRecord, delivers, setsHeader, signed, withWebhookHeaders } from "../../broken/webhooks.ts";
 
 const renames = (from: string, to: string) =>

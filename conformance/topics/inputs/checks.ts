@@ -30,16 +30,17 @@ export type Made = Planned & { body: Body; response: TargetResponse };
 
 /** The runs whose target has accepted a payout to the number of --failing-recipient. */
 const servesFailing = new WeakSet<Facts>();
-const opened = new WeakMap<Facts, { made: readonly Made[]; settledAt?: Date }>();
+/** The payouts that each run created under the conditions of the model. */
+const modelPayouts = new WeakMap<Facts, { made: readonly Made[]; settledAt?: Date }>();
 
 /** Returns the payouts that the target accepted under the conditions of the model. */
 export const madeIn = ({ facts }: Context): readonly Made[] =>
-  opened.get(facts)?.made.filter(({ response }) => response.status === 200) ?? [];
+  modelPayouts.get(facts)?.made.filter(({ response }) => response.status === 200) ?? [];
 
-/** Returns the time since when these payouts should have settled; undefined if the run made none. */
-export const settledAt = ({ facts }: Context) => opened.get(facts)?.settledAt;
+/** Returns the time by which these payouts should have settled; undefined if the run made none. */
+export const settledAt = ({ facts }: Context) => modelPayouts.get(facts)?.settledAt;
 
-/** The largest cost of the repetitions: all repetitions that are in transit when the target pays one of them. */
+/** The largest cost of `repeatAll`: a target that pays one repetition may pay all that are in transit with it. */
 export const repeatCost = {
   payouts: concurrency,
   amounts(options: CheckOptions): number[] {
@@ -58,10 +59,10 @@ export function fieldsOf(context: Context, planned: Planned): Body {
     conditions.number.foreign ? planned.number : pair,
   ];
   const recipient = ending.fails ? options.failingRecipient! : options.recipient;
-  const likeIt = { recipient, assumed: ending.fails ? [] : options.assumed };
+  const like = { recipient, assumed: ending.fails ? [] : options.assumed };
   const payee = allowsMadeUpNumbers(options)
     ? {
-        phoneNumber: fieldsFor(number, likeIt, random).phoneNumber,
+        phoneNumber: fieldsFor(number, like, random).phoneNumber,
         country: pair.country,
         currency: currency.currency,
       }
@@ -80,7 +81,7 @@ const fields: Partial<Record<Name, string>> = {
   reference: "reference",
 };
 
-/** Returns true for a value that the target may refuse. */
+/** Returns true if the target may refuse the value. It must serve a currency that is also the country's own. */
 const isOptional = ({ conditions, pair, currency }: Planned, name: Name) =>
   conditions[name].optional === true && !(name === "currency" && currency.currency === pair.currency);
 
@@ -89,7 +90,7 @@ export function send(context: Context, form: Partial<Conditions["form"]>, body: 
   return how(context, undefined, { ...written, ...more, headers: { ...headers, ...more.headers } });
 }
 
-/** Returns what a request has in addition because of its sender. */
+/** Returns the headers and the path that a sender gives to a request. */
 const moreOf = (context: Context, { headers, end }: Conditions["sender"]): More => ({
   ...(headers ? { headers: headers(context.fresh()) } : {}),
   ...(end ? { path: `/v1/disbursements${end(context.fresh())}` } : {}),
@@ -110,9 +111,9 @@ async function create(context: Context, planned: Planned): Promise<Made> {
   // accepted.
   const mayRefuse = (name: Name) =>
     name === "ending" ? fails && !servesFailing.has(context.facts) : isOptional(tried, name);
-  const usualOne = without(tried, (name) => (mayRefuse(name) ? "refused" : undefined));
+  const replacement = without(tried, (name) => (mayRefuse(name) ? "refused" : undefined));
   const hasOptional = valuesOf(tried.conditions).some(([name]) => mayRefuse(name));
-  if (hasOptional && wasRefused) return create(context, usualOne);
+  if (hasOptional && wasRefused) return create(context, replacement);
   await judgeRecord(context, ["create.generated-valid-accepted", "records.as-requested"], body, response);
   const { amount, reference: merchantsReference } = body;
   expectData(context, "create.amount-echoed", response, { amount }, "as sent");
@@ -173,15 +174,15 @@ function changeOf(context: Context, { body, conditions }: Made): { over: Body; s
   return { over, statuses: mayRefuse ? [409, 400, 422] : [409] };
 }
 
-/** Uses the references again whose payouts have this moment in their conditions. Ends when the target pays again. */
+/** Reuses the reference of each payout whose conditions have this moment. Ends when the target pays again. */
 export async function repeatAll(
   context: Context,
   at: Conditions["moment"]["at"],
   ids: readonly RequirementId[] = repeated,
 ) {
   const due = madeIn(context).filter(({ conditions }) => conditions.moment.at === at);
-  const [any] = opened.get(context.facts)?.made ?? [];
-  if (any) given(due.length > 0, "200 for a payout whose reference is used again", any.response);
+  const [sample] = modelPayouts.get(context.facts)?.made ?? [];
+  if (sample) given(due.length > 0, "200 for a payout whose reference is used again", sample.response);
   else for (const id of ids) context.couldNotRun(id, "no payouts were created under the conditions of the model");
   let isPaid = false;
   await several(due, concurrency, async (each) => {
@@ -307,7 +308,7 @@ export const checks = [
     },
     async (context) => {
       const made = await several(planOf(context.options), createsAtOnce, (planned) => create(context, planned));
-      opened.set(context.facts, { made });
+      modelPayouts.set(context.facts, { made });
       judgeValues(context, made);
       observeCoverage(context, made);
       judgeReferences(context, made);
@@ -323,7 +324,7 @@ export const checks = [
         await moveClock(context, { seconds: 60 });
         await lookAtOpen(context);
       }
-      opened.set(context.facts, { made, settledAt: context.now() });
+      modelPayouts.set(context.facts, { made, settledAt: context.now() });
     },
   ),
   judges(

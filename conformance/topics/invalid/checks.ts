@@ -82,8 +82,8 @@ function invalidRequests(
     const faults = context.validator(schema)(body);
     const found = { ...each, body, kind: kindOf(faults) };
     // A real recipient might keep what a faulty target pays.
-    const isDear = each.field === "amount" && largestIn(body["amount"]) > usualAmount && !allowsMadeUpNumbers(options);
-    return faults.length === 0 || isDear ? [] : [{ ...found, isStated: isStated(found) }];
+    const isRisk = each.field === "amount" && largestIn(body["amount"]) > usualAmount && !allowsMadeUpNumbers(options);
+    return faults.length === 0 || isRisk ? [] : [{ ...found, isStated: isStated(found) }];
   });
 }
 
@@ -113,9 +113,9 @@ const invalidCheckouts = (context: Context) =>
   );
 
 /**
- * Judges that each request is refused. The statuses of D1 are judged for their own requirements if `isSeparate`;
- * otherwise the extended profile judges them for the requirement of the request. Returns the status by field, for the
- * first request of each field.
+ * Judges that each request is refused. If `isSeparate`, also judges its status for a requirement of D1 (`strict`).
+ * Otherwise the extended profile demands that status for the requirement of the request. Returns the status by field,
+ * for the first request of each field.
  */
 async function refuseAll(
   context: Context,
@@ -178,8 +178,8 @@ function decidedRule({ field }: Invalid): RequirementId {
 export const checks = [
   ...payoutRules.map((rule) =>
     judges([rule.id, strict[rule.kind].id, "create.split-400-422"], {}, async (context) => {
-      const own = invalidPayouts(context).filter((each) => breaks(rule, each) && !each.isRandom);
-      const statuses = await refuseAll(context, true, () => rule.id, own, payInvalid);
+      const breaking = invalidPayouts(context).filter((each) => breaks(rule, each) && !each.isRandom);
+      const statuses = await refuseAll(context, true, () => rule.id, breaking, payInvalid);
       context.observe("create.split-400-422", `${rule.kind} of ${rule.field}`, statuses[rule.field!]);
     }),
   ),
@@ -203,8 +203,8 @@ export const checks = [
   }),
   ...checkoutRules.map((rule) =>
     judges([rule.id, strict[rule.kind].id, ...(rule.field ? [] : [errorStatuses])], {}, async (context) => {
-      const own = invalidCheckouts(context).filter((each) => breaks(rule, each));
-      const statuses = await refuseAll(context, true, () => rule.id, own, startInvalidCheckout);
+      const breaking = invalidCheckouts(context).filter((each) => breaks(rule, each));
+      const statuses = await refuseAll(context, true, () => rule.id, breaking, startInvalidCheckout);
       if (!rule.field) context.observe(errorStatuses, "status by field", statuses);
     }),
   ),
@@ -217,7 +217,7 @@ export const checks = [
     },
   ),
   judges("checkout.patterns", {}, async (context, id) => {
-    // The interface does not say that these are refused, so a sound target may create checkouts.
+    // The interface does not forbid these values, so a sound target may create checkouts.
     for (const over of [
       ...["ci", "C1"].map((country) => ({ country })),
       ...["xof", "XO", "XOFF"].map((currency) => ({ currency })),

@@ -17,7 +17,7 @@ import {
   rewrites,
 } from "../../broken/webhooks.ts";
 
-/** Changes records that could have been changed for a while. `change` returns its argument if there is no change. */
+/** Changes a record two seconds after it could first be changed. `change` returns its argument for other records. */
 const whenOld =
   (change: (record: Fields) => Fields, operation: Operations = "verifyDisbursement"): How =>
   (world) => {
@@ -49,7 +49,7 @@ const falsifies = (change: (record: Fields) => Fields) => changesRecord(change, 
 
 const onlyFacts: RequirementId[] = ["life.facts-kept", "life.payouts-apart", "life.references-used"];
 
-/** The checks of this requirement pay amounts and references of every kind, to every kind of address. */
+/** The checks of records.as-requested provoke these faults with amounts, references and addresses of every kind. */
 const ofPayouts = provokedBy("records.as-requested", {
   ...forEach(["amount", "fee", "currency", "userId", "customer"], (field) => [
     `life.facts-kept: The ${field} of a payout changes two seconds later.`,
@@ -140,7 +140,7 @@ const ofPayouts = provokedBy("records.as-requested", {
   ),
 });
 
-/** The check of this requirement finishes checkouts, which are read again at the end. */
+/** The check of checkout.optional-fields finishes checkouts, which are read again at the end. */
 const ofCheckouts = provokedBy("checkout.optional-fields", {
   "life.checkout-events-sent: Every second webhook of a checkout is lost.": () => {
     const isSecond = everyNth(2);
@@ -156,10 +156,10 @@ const ofCheckouts = provokedBy("checkout.optional-fields", {
       "webhook.checkout-outcome",
     ],
     () => {
-      const made: Fields[] = [];
+      const checkouts: Fields[] = [];
       return data("createCheckout", (checkout) => {
-        made.push(checkout);
-        const { url, reference, merchantsReference } = (made.length % 3 === 0 && made.at(-2)) || checkout;
+        checkouts.push(checkout);
+        const { url, reference, merchantsReference } = (checkouts.length % 3 === 0 && checkouts.at(-2)) || checkout;
         return { ...checkout, url, reference, merchantsReference };
       });
     },

@@ -96,7 +96,7 @@ export const checks: readonly Check[] = [
     "limits.added",
     {
       phase: "limits",
-      // One more payout shows when its notification comes.
+      // `findDelay` creates one more payout.
       pays: mostPayouts + 1,
       upTo: (options) => [
         largestTried(options),

@@ -30,7 +30,7 @@ function bitsIn(reference: string): number {
 /** How many references of each kind are compared. */
 const compared = 8;
 
-/** How many of the 80 random bits so few references show at least. */
+/** So few references cannot show all of their 80 random bits. They must show this many. */
 const leastShown = 75;
 
 /** True if the references are numbers, and each is larger than the last by the same step. */
@@ -43,8 +43,8 @@ function areCounted(references: readonly string[]): boolean {
 }
 
 /**
- * Returns the bits of a reference that earlier references do not tell. Counters and times change the last of their
- * characters only. A random character has at least three values in eight references, and differs from every other.
+ * Returns how many bits of a reference cannot be guessed from earlier ones. Counters and times change only their last
+ * characters. A random character has at least three values in eight references, and differs from every other.
  */
 export function unknownBits(references: readonly string[]): number {
   const rests = references.map((reference) => reference.slice(3));
@@ -57,7 +57,7 @@ export function unknownBits(references: readonly string[]): number {
 
 const isServed = ({ limits }: Context, reference: string) => exceeded(limits.all, { reference }) === undefined;
 
-/** Returns an unused whole number of 16 digits. The part is as unique as a fresh reference. */
+/** Returns an unused whole number of 16 digits. It is derived from a fresh reference. */
 const unusedDigits = (context: Context): string =>
   `1${BigInt(`0x${createHash("sha256").update(context.fresh()).digest("hex")}`)}`.slice(0, 16);
 
@@ -71,7 +71,7 @@ async function payFamilies(
 ) {
   for (const [difference, family] of families) {
     const all = family(context.fresh(), unusedDigits(context)).filter((reference) => isServed(context, reference));
-    // A family needs at least two references, which can be confused.
+    // A single reference cannot be confused with another.
     for (const reference of all.length > 1 ? all : []) {
       const response = await pay(context, { ...disbursementBody(context), reference });
       judge(response, { merchantsReference: reference }, `for each of several references that differ ${difference}`);
@@ -81,11 +81,11 @@ async function payFamilies(
 
 export const checks = [
   judges(["references.form", "references.record-ids"], { pays: 1 }, async (context, id) => {
-    const made = [
+    const records = [
       ["DSB", "disbursements", (await paid(context)).reference],
       ["CHK", "checkouts", textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"])],
     ] as const;
-    for (const [prefix, kind, reference] of made) {
+    for (const [prefix, kind, reference] of records) {
       const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
       context.judge(id, ok, `${prefix} followed by enough characters for 80 random bits`, reference);
       const response = await get(context, `/v1/${kind}/${reference}`);
@@ -94,12 +94,12 @@ export const checks = [
     }
   }),
   judges("references.unguessable", { pays: compared, alone: true }, async (context, id) => {
-    const made = { payouts: [] as string[], checkouts: [] as string[] };
+    const samples = { payouts: [] as string[], checkouts: [] as string[] };
     for (let count = 0; count < compared; count += 1) {
-      made.payouts.push((await paid(context)).reference);
-      made.checkouts.push(textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]));
+      samples.payouts.push((await paid(context)).reference);
+      samples.checkouts.push(textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]));
     }
-    for (const [kind, references] of Object.entries(made)) {
+    for (const [kind, references] of Object.entries(samples)) {
       const bits = Math.round(unknownBits(references));
       const expected = `80 random bits in each reference of ${kind}, of which ${compared} references show ${leastShown}`;
       context.judge(id, bits >= leastShown, expected, [`${bits} bits: ${references.join(", ")}`]);

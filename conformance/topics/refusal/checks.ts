@@ -45,7 +45,7 @@ const twoFaults: [what: string, status: number, more: More, over?: Record<string
   ["a text/plain body that is not JSON", 415, { body: "not json", headers: plain }],
 ];
 
-/** Values of which each breaks a rule, and the status for all of them. */
+/** Sets of values that each break a rule, and the status for the set. */
 const severalFaults: [status: number, over: Record<string, unknown>][] = [
   [400, { amount: undefined, currency: undefined }],
   [400, { amount: "100", country: 12 }],
@@ -109,7 +109,7 @@ const bodies: [string, string | Buffer, Record<string, string>][] = [
   ["a header of 6,000 characters", "{}", { ...json, "x-long": "x".repeat(6000) }],
 ];
 
-/** What a HEAD request has in common with its GET request, and the body. */
+/** What the response to HEAD has in common with the response to GET, and the body. */
 const formOf = ({ status, headers, text }: TargetResponse) => ({ status, type: headers["content-type"], text });
 
 export const checks: readonly Check[] = [
@@ -173,10 +173,10 @@ export const checks: readonly Check[] = [
     const seen = new Set(["", chosen]);
     for (const more of [{}, {}, { headers: { "x-request-id": chosen } }]) {
       const response = await get(context, path, more);
-      const own = String(response.headers["x-request-id"] ?? "");
+      const requestId = String(response.headers["x-request-id"] ?? "");
       const expected = "an x-request-id that the service made for this request alone";
-      context.judge(id, !seen.has(own), expected, own || "none", response);
-      seen.add(own);
+      context.judge(id, !seen.has(requestId), expected, requestId || "none", response);
+      seen.add(requestId);
     }
   }),
   judges("versioning.paths", {}, async (context, id) => {

@@ -24,7 +24,7 @@ import type { RequirementId } from "../../../generated/requirement-ids.ts";
 /** A request that the target refuses: how it differs from a valid request with this body. */
 export type Refusable = readonly [what: string, change: (body: Body, context: Context) => Partial<TargetRequest>];
 
-/** Sends a valid request that a change makes one to refuse. */
+/** Sends a valid request with a change for which the target must refuse it. */
 const sendChanged = (context: Context, kind: "disbursements" | "checkouts", body: Body, [, change]: Refusable) =>
   context.target.send({
     method: "POST",
@@ -35,8 +35,8 @@ const sendChanged = (context: Context, kind: "disbursements" | "checkouts", body
   });
 
 /**
- * Amounts of refused requests are larger by at most this value than all valid amounts, so that a record shows whether
- * the refused request was paid.
+ * Requests to be refused have larger amounts than valid requests, by at most this value, so that a record shows whether
+ * a refused request was paid.
  */
 const largestExcess = 500;
 const refusedAmount = ({ random }: Context) => usualAmount + random(1, largestExcess);
@@ -64,7 +64,7 @@ export const addressOf = (box: Box | undefined) => (box ? { webhookURL: box.url 
 
 /**
  * Judges that no webhook was sent to the address of any request that the target has refused so far.
- * @param isLast true at the end of the run. Before this time, webhooks may still arrive
+ * @param isLast true at the end of the run. Before the end, webhooks may still arrive
  */
 function judgeAddresses(context: Context, isLast = false) {
   const id = noWebhook;
@@ -311,7 +311,7 @@ export const checks = [
       }
     };
     await judgeListed(0);
-    // As soon as there are records with this reference, the lists show them.
+    // These records show that the lists would have shown the refused requests.
     await paid(context, { reference });
     await started(context, { reference });
     await judgeListed(1);
@@ -345,21 +345,21 @@ export const checks = [
   }),
 
   judges([unchanged, noWebhook], { pays: 5, upTo: usualAmount + 9 }, async function* (context, id) {
-    const made = await paid(context, addressOf(context.receiver?.openMailbox()));
+    const existing = await paid(context, addressOf(context.receiver?.openMailbox()));
     yield;
-    let { data: record } = await settled(context, made.reference);
-    for (const attempt of attempts(context, made.reference)) {
+    let { data: record } = await settled(context, existing.reference);
+    for (const attempt of attempts(context, existing.reference)) {
       const box = context.receiver?.openMailbox();
-      const over = { reference: made.body["reference"], amount: usualAmount + 9, ...addressOf(box) };
+      const over = { reference: existing.body["reference"], amount: usualAmount + 9, ...addressOf(box) };
       const response = await sendChanged(context, "disbursements", disbursementBody(context, over), attempt);
       if (!isRefused(response)) continue;
       watchAddress(context, attempt[0], box, response);
-      const after = await verified(context, made.reference);
+      const after = await verified(context, existing.reference);
       const what = `after a refused request with ${attempt[0]}, the record`;
       sameRecord(context, id, what, [record, after.data], [response, after.response]);
       record = after.data;
     }
-    await settled(context, made.reference);
+    await settled(context, existing.reference);
     judgeAddresses(context);
   }),
 ];

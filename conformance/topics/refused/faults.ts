@@ -1,5 +1,4 @@
-// Servers that refuse a request, but pay it, use its reference up, send a webhook, change a record or remember it (§5 to
-// §7).
+// Servers that refuse a request, but pay it, use its reference up, send a webhook, change a record or list it (§5 to §7).
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 import { also, caughtOnlyBy, type Call, type Faults } from "../../broken/fault.ts";
 import { afterRefusal, changesRecords, notify, payFrom, reserves, type Fits } from "../../broken/memory.ts";

@@ -1,5 +1,4 @@
 // Sandboxes with faults in the /sandbox operations (D17, D18).
-
 import { also, forEach, type Faults } from "../../broken/fault.ts";
 import { data, handles, ignoresQuery, items, opens, refuses, requests, responses } from "../../broken/changes.ts";
 import {
