@@ -384,7 +384,7 @@ describe("a record that lacks a field, or has it in another form", () => {
 });
 
 describe("a signal", () => {
-  /** Creates the payout with a signal that is aborted while it waits for a response, or in the delay after this one. */
+  /** Creates the payout with a signal that is aborted while it waits for a response, or in the delay after `first`. */
   async function abort(first?: Step) {
     const controller = new AbortController();
     const wait: Step = () => {

@@ -30,7 +30,7 @@ const acceleration = 1e-5;
 // `manyAccepted` requests were accepted since the last refusal.
 const belowCeiling = 0.99;
 const manyAccepted = 40;
-// A 429 holds back the other calls of the client for at most so long, in ms. A mistaken `Retry-After` would stop them
+// A 429 holds back the other calls of the client for at most this time, in ms. A mistaken `Retry-After` would stop them
 // for days.
 const longestPause = 30_000;
 // If a timer fires late, the following requests make up for at most this much of the delay, in ms.

@@ -139,8 +139,8 @@ export function resolveOptions<S extends Settings>(options: CallOptions | undefi
   const settings = complete(options, base);
   try {
     settings.headers = { ...base.headers, ...Object.fromEntries(new Headers(settings.headers)) };
-    // A call is aborted by its own signal and by the client's, and has a signal of its own: Node 20 warns about more than
-    // ten listeners of one signal.
+    // A call is aborted by its own signal and by the client's. Each call gets a new signal, because Node 20 warns about
+    // more than ten listeners of one signal.
     const { signal } = settings;
     if (signal) settings.signal = AbortSignal.any([signal, base.signal ?? signal]);
   } catch {

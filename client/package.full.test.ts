@@ -231,7 +231,7 @@ describe("the README", () => {
   });
 });
 
-/** Starts the command as npx does. `signal` is sent when it has reported so many payments as done. */
+/** Starts the command as npx does. `signal` is sent when it has reported `after` payments as done. */
 async function runCommand(args: string[], signal?: { name: NodeJS.Signals; after: number }) {
   const all = ["payroll.csv", "--api-key-file", "key", "--base-url", server.url, ...args];
   const { API_KEY: _, ...env } = process.env;

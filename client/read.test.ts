@@ -286,7 +286,7 @@ describe("a signal", () => {
     expect([error.name, error.cause, error.last]).toEqual(["AbortedError", "enough", record]);
   });
 
-  test("gets no listeners of its own, of which Node 20 reports more than ten as a leak", async () => {
+  test("gets no listeners: Node 20 reports more than ten on one signal as a leak", async () => {
     const [ofClient, ofCall] = [new AbortController().signal, new AbortController().signal];
     const listeners = [ofClient, ofCall].map((signal) => vi.spyOn(signal, "addEventListener"));
     const { client, time } = scriptedClient([noResponse, noResponse], { signal: ofClient, retry: { tries: 1 } });

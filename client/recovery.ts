@@ -33,7 +33,7 @@ interface Finding {
  *
  * Throws OutcomeUnknownError if an attempt may have been recorded and nothing later proved what happened. A refusal
  * proves nothing: the payout of the first attempt can be the reason for refusing the second, for example by using up the
- * balance. Likewise, an earlier create of this client can be the reason for refusing this one; `memory` knows of it.
+ * balance. Likewise, an earlier create of this client can be the reason for refusing this create; `memory` knows of it.
  *
  * @param inDoubt True if the request may have been sent before, so that a refusal proves nothing.
  * @param memory What the client remembers of the references of this kind of record.

@@ -19,7 +19,7 @@ const lastAttemptShare = 0.05;
 const absenceLimit = 10_000;
 
 // The longest `Retry-After` that a call waits for, in ms. A longer one ends the call, even if the call has time left: a
-// mistaken one, of a proxy for example, would silence a long call for days. The error says when to retry.
+// mistaken header, of a proxy for example, would silence a long call for days. The error says when to retry.
 const longestWait = 60_000;
 
 /**

@@ -20,7 +20,7 @@ const schema = z.strictObject({
   ),
   /** If given, only these phone numbers are paid. */
   recipients: z.array(z.string().regex(/^\d{10,15}$/)).optional(),
-  /** A person approves a payout if a payout with the same recipient and amount was made within so many hours before. */
+  /** A person approves a payout if a payout with the same recipient and amount was made within this number of hours. */
   repetitionHours: z.number().nonnegative().optional(),
 });
 export type Policy = z.infer<typeof schema>;

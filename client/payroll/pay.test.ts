@@ -30,7 +30,7 @@ const at = (name: string) => join(folder, name);
 
 interface Conditions {
   environment?: Partial<typeof env>;
-  /** The command is stopped, as by a signal, when so many payments are sent. */
+  /** The command is stopped, as by a signal, after it has sent this number of payments. */
   stopAfter?: number;
 }
 

@@ -105,7 +105,7 @@ function faultOf(cell: string): string | undefined {
 /** @throws UsageError if units are ambiguous or have more decimals than the currency */
 function amountOf(text: string, currency: string, amounts: Amounts): number {
   if (amounts === "lowest") return /^\d+$/.test(text) ? Number(text) : NaN;
-  // An unknown currency is a fault of its own: here its amount may have two decimals, which is the most.
+  // An unknown currency is reported separately. Its amount may have two decimals, the most that any currency has.
   return money(text, currencies.has(currency) ? currency : "NGN");
 }
 

@@ -210,7 +210,7 @@ async function* pay(
       const isValid = isText(reference);
       const isRepeated = isValid && references.size === references.add(reference).size;
       const entryJournal = isValid && !isRepeated ? journal : undefined;
-      // With a journal, undefined proves that no earlier run has paid this. Without one, any earlier run may have.
+      // With a journal, undefined proves that no earlier run has paid this entry. Without a journal, any run may have.
       const known = await entryJournal?.before(request, baseUrl);
       const payout = known?.payout;
       const result = isRepeated

@@ -5,7 +5,7 @@ import type { Call, World } from "./fault.ts";
 
 export type Fields = Record<string, unknown>;
 
-/** The operations of the interface document. */
+/** The operations that the interface document describes. */
 export const described: readonly Operation[] = ["createDisbursement", "verifyDisbursement", "createCheckout"];
 
 /** The operations that create payments. */

@@ -84,7 +84,7 @@ export const through = (id: RequirementId, fault: How | Declared): Declared => (
 
 /**
  * Declares that only these requirements catch a fault.
- * @param profile `extended` if the interface does not state the violated requirement
+ * @param profile the profile in which all checks run; `extended` if a requirement is not in core
  */
 export const caughtOnlyBy = (ids: Ids, fault: How | Declared, profile: Profile = "core"): Declared => ({
   ...declared(fault),

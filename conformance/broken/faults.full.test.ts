@@ -54,6 +54,6 @@ describe.runIf(triesAll).concurrent("only the checks written for a class of defe
   test.each(classes)("$id", async (fault) => {
     const killers = await findKillers(fault);
     expect(killers).not.toEqual([]);
-    expect(killers.filter((id) => !fault.onlyBy.ids.some((own) => own === id))).toEqual([]);
+    expect(killers.filter((id) => !fault.onlyBy.ids.some((expected) => expected === id))).toEqual([]);
   });
 });

@@ -22,8 +22,8 @@ import { dataOf, isAccepted, isError, refusal, withData } from "./replies.ts";
 type First = { fields: Fields; call: Call; at: number; isUnderWay: boolean };
 
 /**
- * Pays a repeated reference if `when` returns true. Responses and webhooks have the reference of the request, so that
- * only the second payment is wrong.
+ * Pays a repeated reference if `when` returns true. The sound server gets another reference, which is changed back in
+ * responses and webhooks, so that only the second payment is wrong.
  */
 export const paysAgain =
   (when: (fields: Fields, first: First, call: Call) => boolean, operation: Operations = "createDisbursement"): How =>
@@ -57,7 +57,7 @@ export const paysAgain =
 
 const payoutReference = (call: Call) => disbursementIn(call)?.["reference"];
 
-/** Refuses a request with 409 if an earlier accepted request with the same name has another owner. */
+/** Refuses a request with 409 if an accepted request with the same name (`nameOf`) had another owner (`ownerOf`). */
 export const refusesNamesakes =
   (nameOf: (call: Call) => unknown, ownerOf: (call: Call) => unknown): How =>
   () => {

@@ -19,15 +19,15 @@ export function startBroken(how: How = () => ({}), oldAge = 2000) {
   return startModel(hooksOf(how, { key, secondKey, sleep: (ms) => sleep(ms), oldAge }), [key, secondKey]);
 }
 
-const clock = { ...createSystemClock(), advance: () => undefined, set: () => undefined };
+const realClock = { ...createSystemClock(), advance: () => undefined, set: () => undefined };
 
 /**
- * Starts the reference server on a free port, with two merchants.
+ * Starts the reference server on a free port, in real time, with two merchants.
  * @param storage by default an empty one in memory
  */
 export async function startReference(storage?: Storage): Promise<Running> {
   const env = { LOG_LEVEL: "silent", WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
-  const server = await startServer({ env, clock, ...(storage && { openStorage: () => storage }) });
+  const server = await startServer({ env, clock: realClock, ...(storage && { openStorage: () => storage }) });
   server.config.publicUrl = server.url;
   const second = await server.addMerchant("Bola Foods");
   return { url: server.url, key: server.key, secondKey: second.key, stop: server.close };

@@ -19,7 +19,7 @@ type Origin = Value & { foreign: boolean };
 type Amount = Value & { least: number; most: number };
 /** Merchants pay round amounts, which a service may handle in another unit. */
 type Digits = Value & { round: boolean };
-/** `other` returns another spelling of a reference, or the same if it has none. */
+/** `spell` makes a reference of an unused text. `other` returns another spelling of it, or the same if it has none. */
 type Reference = Value & { spell: (fresh: string) => string; other: (reference: string) => string };
 type Address = Value & { write?: (address: string) => string };
 type Form = Value & Partial<Serialisation>;
@@ -27,6 +27,7 @@ type Form = Value & Partial<Serialisation>;
 type Repeat = Value & { changes: "none" | "amount" | "phoneNumber" | "country" | "currency" | "webhookURL" | "all" };
 /** How the repeat reaches the service. `end` is added to its path. `fresh` is an unused text. */
 type Sender = Value & { end?: (fresh: string) => string; headers?: (fresh: string) => Record<string, string> };
+/** When the reference is used again: directly after the create, after its outcome, or at the end of the run. */
 type Moment = Value & { at: "once" | "outcome" | "end" };
 
 /** Puts unusual characters between the characters of the reference, so that no two runs send the same text. */

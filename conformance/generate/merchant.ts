@@ -131,7 +131,7 @@ export function createMerchant(options: MerchantOptions) {
   const origin = pick(random, ["from", "shop", "source", "s"]);
   const program = pick(random, programs)(random);
   const customers = createRandom(seed, "customers");
-  const made: string[] = [];
+  const issued: string[] = [];
   let mailboxes = 0;
   return {
     name,
@@ -140,16 +140,16 @@ export function createMerchant(options: MerchantOptions) {
     /** Well-formed keys that no merchant has. */
     keys: ["a", "b"].map((which) => derived(`key ${which} ${runId}`, letters + digits, 32)) as [string, string],
     fresh(): string {
-      const reference = referenceOf(options, made.length + 1);
-      made.push(reference);
+      const reference = referenceOf(options, issued.length + 1);
+      issued.push(reference);
       return reference;
     },
     /** Returns the reference of this run that a text contains, in any case, and its number; undefined without a reference. */
     referenceIn(text: string): { reference: string; number: number } | undefined {
       if (text === "") return undefined;
       const lower = text.toLowerCase();
-      const index = made.findLastIndex((own) => lower.includes(own));
-      return index < 0 ? undefined : { reference: made[index]!, number: index + 1 };
+      const index = issued.findLastIndex((own) => lower.includes(own));
+      return index < 0 ? undefined : { reference: issued[index]!, number: index + 1 };
     },
     /** Returns the path of a new mailbox for webhooks. Its last segment is unique. */
     mailbox: () => `${folder}/${derived(`mailbox ${runId} ${(mailboxes += 1)}`, letters + digits, 12)}`,

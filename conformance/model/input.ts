@@ -33,7 +33,7 @@ const codeOf = (keyword: string) =>
   keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Field["code"];
 const malformed = new Set<Field["code"]>(["required", "one_of", "type", "encoding"]);
 
-/** Returns the field errors: one per field, for the first rule that the field breaks. */
+/** Returns one error per field, for the first rule that it breaks. Of requests, only ClockAdvance has a oneOf. */
 function fieldsOf(errors: readonly ErrorObject[]): Field[] {
   const choice = errors.find(({ keyword }) => keyword === "oneOf");
   const fields = new Map<string, Field>();

@@ -262,10 +262,10 @@ export class Merchant {
 
   addCheckout(request: Schemas["CheckoutRequest"], past?: string): Checkout {
     const { amount, country, currency, webhookURL, redirectURL } = request;
-    const begun = this.#newRecord("CHK", past);
+    const base = this.#newRecord("CHK", past);
     const record: Checkout = {
-      ...begun,
-      merchantsReference: request.reference ?? begun.reference,
+      ...base,
+      merchantsReference: request.reference ?? base.reference,
       status: "pending",
       amount,
       fee: this.feeOf(amount, "checkout"),

@@ -36,9 +36,9 @@ export async function delivered(context: Context, reply: Responder, key: Key = "
 
 /** Like `delivered`. Also gives the target the time to log the attempt, which it does after the receiver's response. */
 export async function logged(context: Context, reply: Responder) {
-  const made = await delivered(context, reply);
+  const delivery = await delivered(context, reply);
   await advance(context, 1);
-  return made;
+  return delivery;
 }
 
 /** An attempt as a delivery's log describes it. */

@@ -63,9 +63,9 @@ export async function findDelay(context: Context): Promise<void> {
   const { limits, options, receiver } = context;
   if (!receiver || limits.declared.notificationSeconds !== undefined) return;
   const box = mailbox(context);
-  const made = await pay(context, disbursementBody(context, { phoneNumber: options.recipient, webhookURL: box.url }));
-  const { reference } = dataOf(made);
-  if (!isAccepted(made) || typeof reference !== "string" || !(await isFinal(context, reference))) return;
+  const paid = await pay(context, disbursementBody(context, { phoneNumber: options.recipient, webhookURL: box.url }));
+  const { reference } = dataOf(paid);
+  if (!isAccepted(paid) || typeof reference !== "string" || !(await isFinal(context, reference))) return;
   const start = context.now().getTime();
   const [notification] = await arrived(context, box, 1, searchMs);
   const seconds = notification ? (notification.at.getTime() - start) / 1000 : 0;

@@ -60,7 +60,7 @@ export interface Arrival {
 export const newArrivals = async ({ url }: Target): Promise<Arrival[]> =>
   (await (await fetch(url)).json()) as Arrival[];
 
-/** Waits until so many webhooks have arrived at the receiver. @throws Error if none arrives for a minute */
+/** Waits until `count` webhooks have arrived at the receiver. @throws Error if no webhook arrives for a minute */
 export async function arrivals(receiver: Target, count: number): Promise<Arrival[]> {
   const all: Arrival[] = [];
   for (let idle = 0; all.length < count; await sleep(50)) {

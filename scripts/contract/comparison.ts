@@ -50,7 +50,7 @@ export function createComparison(before: Contract, after: Contract) {
     changes,
     report,
 
-    /** True if a component was compared as such. */
+    /** True if a component was compared at its own place. */
     hasCompared: (component: string) => compared.has(`merchant ${component}`) || compared.has(`service ${component}`),
 
     /**

@@ -42,7 +42,7 @@ export function toHtml(markdown: string, base: string): string {
 const contents = (headings: string[]) =>
   `<details class="contents">\n  <summary>On this page</summary>\n  <ul>\n${headings.join("")}  </ul>\n</details>\n`;
 
-/** A drawing as a part of a page, whose style sheet gives it light or dark colours. The file has colours of its own. */
+/** A drawing as a part of a page, without the file's colours: the page's style sheet gives it light or dark colours. */
 function pictureOf(href: string, label: string): string {
   const file = new URL(`../../server/docs/pictures/${href.split("/").at(-1)}`, import.meta.url);
   return readFileSync(file, "utf8")

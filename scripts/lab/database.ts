@@ -8,7 +8,7 @@ import type { DatabaseAddress } from "../../server/storage/open.ts";
 import type { Checked } from "../../server/storage/status.ts";
 import { startOwnPostgres, type OwnPostgres } from "../../server/testing/own-postgres.ts";
 
-/** An empty database of its own for an experiment. */
+/** A database that only one experiment uses, empty at first. */
 export interface Database {
   url: string;
   address: DatabaseAddress;
@@ -50,7 +50,7 @@ const CHECK_INDEXES = `SELECT bt_index_check(index => i.indexrelid, heapallindex
 const CHECK_TABLES = `SELECT * FROM pg_class c CROSS JOIN LATERAL verify_heapam(relation => c.oid)
   WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace`;
 
-/** @param postgres `run` must go to the present primary, because a failover may change it */
+/** @param postgres `run` must go to the current primary, because a failover may change it */
 export function postgresDatabase({ url, run, close }: Pick<OwnPostgres, "url" | "run" | "close">): Database {
   return {
     url,

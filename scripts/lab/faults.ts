@@ -23,7 +23,7 @@ const KILL: Fault = {
 const CUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = 'disbursement-checkout' AND random() < 0.5`;
 
-/** A fault of the database server. Webhooks are slow meanwhile, so that some are in progress. */
+/** A fault of the database server. The receiver is slow meanwhile, so that webhooks are in progress. */
 const databaseFault = (name: string, disturb: (postgres: OwnPostgres) => Promise<unknown>): Fault => ({
   name,
   async run({ receiver, database }) {

@@ -180,7 +180,7 @@ export const runNeighbours = (options: RunOptions & { rounds: number }): Promise
       const { server, caller } = world;
       const payer = await startPayer(world);
       const clients = fork(import.meta.filename);
-      /** Sends an order and waits until it is followed. Without one, waits until the clients have started. */
+      /** Sends an order and waits until it is followed. Without an order, waits until the clients have started. */
       const order = async (next?: Order) => {
         if (next) clients.send(next);
         await once(clients, "message");

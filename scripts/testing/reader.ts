@@ -51,7 +51,7 @@ const PATIENCE = { timeout: 120_000 };
  */
 const LONGEST_COMMAND_MS = 120_000;
 
-/** Commands that run until they are stopped, and the port of each. If it is in use, they end with a message instead. */
+/** Commands that run until they are stopped, and the port of each. If the port is in use, they print a message and end. */
 const LASTING = [
   { command: /npm start/, port: "server" },
   { command: /receiver/, port: "receiver" },

@@ -16,8 +16,8 @@ const limitMs = 120_000;
 
 const isWithoutEnd = (scenario: Scenario) => /"(silence|drip|endless)"/.test(JSON.stringify(scenario));
 
-/** The time after which a client that does not end is killed. */
-const impatientMs = 3000;
+/** The limit for clients whose fault is that they do not end. */
+const endlessLimitMs = 3000;
 
 /** Runs a scenario against a client and returns what failed, or could not be judged. */
 async function failuresOf(scenario: Scenario, program: Program, limits: { seed?: number; limitMs?: number } = {}) {
@@ -54,7 +54,7 @@ export async function breaches({
   breaks,
   scenarios: ids,
 }: (typeof brokenClients)[number]): Promise<Set<string>> {
-  const limits = breaks === "client.bounded-time" ? { limitMs: impatientMs } : {};
+  const limits = breaks === "client.bounded-time" ? { limitMs: endlessLimitMs } : {};
   const all = await Promise.all(scenariosNamed(ids).map((scenario) => failuresOf(scenario, program, limits)));
   return new Set(all.flat().map(({ id }) => id));
 }

@@ -154,7 +154,7 @@ function rowsOf(dimensions: Dimensions): Row[] {
 const rows = [...rowsOf(refused), ...rowsOf(accepted)];
 
 const isKilled = ({ loss }: Row) => loss.startsWith("killed");
-/** The losses that precede a kill, by turns. */
+/** The losses that the rows with `killed-in-retry` take in turn. */
 const survived = Object.keys(losses).filter((name) => !name.startsWith("killed"));
 
 function entryOf(row: Row, index: number, turn: number): PlannedEntry {

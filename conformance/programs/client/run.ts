@@ -35,7 +35,7 @@ const latestKillMs = 250;
 /** The entries of a scenario that has none of its own. */
 const defaultEntries = entries("success", "failed", "pending", "settles");
 
-/** Returns the hook of the service that kills the program at the moment that a scenario names. */
+/** Returns the service's `onCreate`, which kills the program at the moment that a scenario names. */
 function killer(
   { on, create, entryIndex, later }: Kill,
   { calls }: HostileService,

@@ -66,7 +66,7 @@ export async function startService(
     foreignCalls: [] as string[],
     /** The number of the program's current start. The runner sets it. */
     start: 0,
-    /** What happens in this start. */
+    /** What happens in this start, instead of what the scenario says. */
     during: {} as Pick<Start, "creates" | "reads">,
     /** Called at moments of the creates. The service waits for it. */
     onCreate: async (_moment: Kill["on"], _count: CreateCount): Promise<void> => undefined,
@@ -81,7 +81,7 @@ export async function startService(
   const used = new WeakSet<Socket>();
   const counts = new Map<string, number>();
   let creates = 0;
-  let fault: unknown;
+  let suiteError: unknown;
 
   /** Counts the requests of one kind for one payout, from 0. */
   function nth(name: string): number {
@@ -219,7 +219,7 @@ export async function startService(
         call.sent = { failure: "the kept connection was closed when it was used again" };
       } else await respond(given, request, response, call);
     } catch (error) {
-      fault ??= error;
+      suiteError ??= error;
       response.destroy();
     }
   });
@@ -227,7 +227,7 @@ export async function startService(
     url: server.url,
     async close() {
       await Promise.all([server.stop(), foreign.stop()]);
-      if (fault !== undefined) throw fault;
+      if (suiteError !== undefined) throw suiteError;
     },
   });
 }

@@ -160,7 +160,7 @@ export class Context {
     const [product, result] = name.split(".") as [string, string];
     const isOf = (each: string) => each.startsWith(`${product}.`);
     const known = () => events.find((each) => each.endsWith(result)) ?? events[0]!;
-    // An unknown type stays unknown.
+    // An unknown type stays unknown, but is of a product whose events the receiver gets.
     const unknown = () => (events.some(isOf) || !eventNames.some(isOf) ? name : events[0]!.replace(/[^.]+$/, result));
     const received = events.includes(name) ? name : eventNames.includes(name) ? known() : unknown();
     return this.#newEvent(received, changes);

@@ -15,12 +15,12 @@ async function judgeValues(context: Context, changes: Partial<Data>) {
   const sent = await context.post(event);
   const [effect] = await context.judgeOutcome(event, sent, "accepted");
   if (!effect) return;
-  const [stated, absent] = [true, false].map((is) => fields.filter((field) => (effect[field] !== undefined) === is));
-  for (const field of stated!) {
+  const stated = fields.filter((field) => effect[field] !== undefined);
+  for (const field of stated) {
     const [expected, actual] = [event.data[field], effect[field]].map((value) => JSON.stringify(value));
     context.judge(expected === actual, `${field} ${expected}`, `${field} ${actual}`, [sent]);
   }
-  const names = absent!.join(", ");
+  const names = fields.filter((field) => !stated.includes(field)).join(", ");
   if (names === "") return;
   const [text, provide] = [`the effects do not state ${names}`, `${names} in each effect`];
   context.notApplicable["receiver.exact-values"] = { code: "caller", text, provide };

@@ -76,7 +76,7 @@ test("an effect that comes after the response is found at the end of the run", a
   const pieces: Partial<Pieces> = {
     async handle(event) {
       const reply = await soundPieces.handle(event);
-      // The second effect comes with the next event.
+      // The second effect of each event comes with the next event.
       const last = event.world.durable.queue.splice(0, 1, event)[0];
       if (last) book(last);
       return reply;

@@ -3,8 +3,8 @@ import type { Altered, Change, Context, Genuine } from "./context.ts";
 import type { Stamp } from "./webhook.ts";
 
 /**
- * What a scenario needs from the caller, see `Subject`. `old-secret` is a second secret that the receiver accepts,
- * `parallel` that it reads several requests at a time.
+ * What a scenario needs: `restart` and `outage` of the `Subject`, `old-secret` for a second secret that the receiver
+ * accepts, and `parallel` for a receiver that reads several requests at a time.
  */
 export type Need = "restart" | "outage" | "old-secret" | "parallel";
 

@@ -128,7 +128,7 @@ async function stop(started: Started | undefined, name: NodeJS.Signals) {
   await started?.ended;
 }
 
-/** Waits until the condition holds. @throws CannotRun if the command ends before, or the time is over */
+/** Waits for a condition. @throws CannotRun with a text that begins with `what` if the command ends or takes too long */
 async function until({ output, isRunning }: Started, holds: () => Promise<boolean>, what: string) {
   const end = performance.now() + startMs;
   while (!(await holds())) {

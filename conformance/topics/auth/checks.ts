@@ -25,14 +25,14 @@ type Operation = [
   cost?: { pays?: number; name?: string },
 ];
 
-const stated = (missing: RequirementId, unknown: RequirementId): Operation[0] => ({
+const byKind = (missing: RequirementId, unknown: RequirementId): Operation[0] => ({
   missing,
   unknown,
   altered: "auth.whole-key-compared",
   misplaced: "auth.key-only-in-header",
   around: "auth.no-way-around",
 });
-const all = (id: RequirementId) => ({ missing: id, unknown: id, altered: id, misplaced: id, around: id });
+const always = (id: RequirementId) => ({ missing: id, unknown: id, altered: id, misplaced: id, around: id });
 
 const creating = (path: string, bodyOf: (context: Context) => unknown) => (context: Context) => ({
   request: () => ({ method: "POST", path, effect: "must-be-rejected", json: bodyOf(context) }) as const,
@@ -42,14 +42,14 @@ const reading = (pathOf: (context: Context) => string) => (context: Context) => 
 });
 
 const operations: Operation[] = [
-  [stated("auth.create-needs-key", "auth.create-refuses-wrong-key"), creating("/v1/disbursements", disbursementBody)],
+  [byKind("auth.create-needs-key", "auth.create-refuses-wrong-key"), creating("/v1/disbursements", disbursementBody)],
   [
-    stated("auth.verify-needs-key", "auth.verify-refuses-wrong-key"),
+    byKind("auth.verify-needs-key", "auth.verify-refuses-wrong-key"),
     reading((context) => `/v1/disbursements/${context.fresh()}`),
   ],
-  [stated("auth.checkout-needs-key", "auth.checkout-refuses-wrong-key"), creating("/v1/checkouts", checkoutBody)],
+  [byKind("auth.checkout-needs-key", "auth.checkout-refuses-wrong-key"), creating("/v1/checkouts", checkoutBody)],
   [
-    all("auth.record-hidden-without-key"),
+    always("auth.record-hidden-without-key"),
     async (context) => {
       const { reference, body } = await paid(context);
       const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
@@ -57,9 +57,9 @@ const operations: Operation[] = [
     },
     { pays: 1 },
   ],
-  [all("checkout-record.needs-key"), reading(({ target }) => `/v1/checkouts/${target.merchant.unknown}`)],
-  [all("lists.needs-key"), reading(() => "/v1/disbursements")],
-  [all("lists.needs-key"), reading(() => "/v1/checkouts"), { name: "Listing checkouts needs a key" }],
+  [always("checkout-record.needs-key"), reading(({ target }) => `/v1/checkouts/${target.merchant.unknown}`)],
+  [always("lists.needs-key"), reading(() => "/v1/disbursements")],
+  [always("lists.needs-key"), reading(() => "/v1/checkouts"), { name: "Listing checkouts needs a key" }],
 ];
 
 export const checks: readonly Check[] = operations.map(([ids, open, cost = {}]) =>

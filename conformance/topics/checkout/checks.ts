@@ -111,8 +111,8 @@ function judgePage(context: Context, body: Record<string, unknown>, created: Tar
   const patterns = [0, ...fees].map((fee) => patternOf(amount + fee));
   const text = visibleText(page.text);
   const shown = amountsOn(text);
-  const own = amountsOn(text, signs[textOf(body["currency"])]);
-  const right = (shown.length > 0 ? own : [text]).some((one) => patterns.some((pattern) => pattern.test(one)));
+  const inCurrency = amountsOn(text, signs[textOf(body["currency"])]);
+  const right = (shown.length > 0 ? inCurrency : [text]).some((one) => patterns.some((pattern) => pattern.test(one)));
   if (!right && shown.length === 0) return false;
   const expected = `${(amount / 100).toFixed(2)} ${textOf(body["currency"])} on the page`;
   const actual = right ? "as expected" : shown.join(", ");
@@ -122,7 +122,7 @@ function judgePage(context: Context, body: Record<string, unknown>, created: Tar
 
 /** Creates a checkout for each common country, with different amounts. */
 async function startAll(context: Context) {
-  const made = [];
+  const checkouts = [];
   const { options, limits, random } = context;
   const { largestAmount = Infinity, largestCheckout = Infinity, largestByCurrency = {} } = limits.all;
   for (const { country, currency } of new Set([pairOf(options.recipient), ...commonPairs])) {
@@ -134,11 +134,11 @@ async function startAll(context: Context) {
     const created = await startCheckout(context, body);
     const { status = 0 } = created;
     const link = linkOf(created);
-    if (status < 300 && link !== undefined) made.push({ body, created, link });
-    else if (made.length === 0)
+    if (status < 300 && link !== undefined) checkouts.push({ body, created, link });
+    else if (checkouts.length === 0)
       throw new Prerequisite("a 2xx with a link for a checkout", describeResponse(created), [created]);
   }
-  return made;
+  return checkouts;
 }
 
 const maxPages = 10;
@@ -222,8 +222,8 @@ export const checks = [
     const body = checkoutBody(context);
     const first = await accepted(context, body);
     const second = referencesOf(await accepted(context, body));
-    const own = referencesOf(first).filter((text) => !second.includes(text));
-    context.judge(id, own.length > 0, "a reference that differs from the other checkout's reference", first);
+    const distinct = referencesOf(first).filter((text) => !second.includes(text));
+    context.judge(id, distinct.length > 0, "a reference that differs from the other checkout's reference", first);
   }),
   judges("checkout.malformed-refused", {}, async (context, id) => {
     for (const [what, body] of [...bodiesOf(checkoutBody(context)), ["an empty object", "{}"] as const])
@@ -238,9 +238,9 @@ export const checks = [
   }),
 
   judges([acceptedId, recordId, repeatId], { phase: "opening" }, async (context) => {
-    const made = await several(planOf(context.options), concurrency, (planned) => create(context, planned));
-    const all = made.filter(({ response }) => is2xx(response) && linkOf(response) !== undefined);
-    given(all.length > 0, "a 2xx with a link for a checkout", made[0]!.response);
+    const created = await several(planOf(context.options), concurrency, (planned) => create(context, planned));
+    const all = created.filter(({ response }) => is2xx(response) && linkOf(response) !== undefined);
+    given(all.length > 0, "a 2xx with a link for a checkout", created[0]!.response);
     context.judge(acceptedId, true, "2xx", `2xx for ${all.length} checkouts`, all[0]!.response);
     await several([...all.entries()], concurrency, async ([index, each]) => {
       const outcome = outcomes[index % outcomes.length];
@@ -252,14 +252,14 @@ export const checks = [
   }),
 
   judges(["checkout.links-differ", "checkout.page-amount"], {}, async (context, id) => {
-    const made = await startAll(context);
-    const links = made.map(({ link }) => link);
+    const checkouts = await startAll(context);
+    const links = checkouts.map(({ link }) => link);
     const differ = new Set(links).size === links.length;
     context.judge(id, differ, "a different link for each checkout", links.join(", "));
     let recognised = false;
     // The pages are opened in reverse order, so that the check notices a page that always shows the latest or the
     // first checkout.
-    for (const { body, created, link } of made.toReversed()) {
+    for (const { body, created, link } of checkouts.toReversed()) {
       if (judgePage(context, body, created, await follow(context, link))) recognised = true;
     }
     if (!recognised) context.notApplicable("checkout.page-amount", "the page shows no amount that can be recognised");
@@ -270,12 +270,12 @@ export const checks = [
       { country: "KE", currency: "KES" },
     ]) {
       const body = checkoutBody(context, { amount: 123_456_789, ...payee });
-      const made = await startCheckout(context, body);
-      const page = await context.target.openLink(pageLink(made));
+      const created = await startCheckout(context, body);
+      const page = await context.target.openLink(pageLink(created));
       const amount = Number(body["amount"]);
       const isShown = patternOf(amount, true).test(visibleText(page.text));
       const expected = `${(amount / 100).toFixed(2)} ${payee.currency} on the page`;
-      context.judge(id, isShown, expected, ["not shown"], [made, page]);
+      context.judge(id, isShown, expected, ["not shown"], [created, page]);
     }
   }),
   judges("checkout-request.shown-as-text", {}, async (context, id) => {
@@ -309,15 +309,15 @@ export const checks = [
   }),
   judges("redirect.parameters", { needs: ["finish"] }, async (context, id) => {
     for (const outcome of ["success", "failed", "cancelled"]) {
-      const own = context.fresh();
+      const fresh = context.fresh();
       const redirectURL = `https://${siteOf(context)}/orders/1?step=done&status=forged&a=1&a=2#top`;
-      const made = await started(context, { redirectURL, reference: own });
-      const link = pageLink(made.response, [redirectURL]);
-      await finishCheckout(context, made.reference, outcome);
+      const checkout = await started(context, { redirectURL, reference: fresh });
+      const link = pageLink(checkout.response, [redirectURL]);
+      await finishCheckout(context, checkout.reference, outcome);
       const { response, address } = await returnToMerchant(context, link);
       const query = address?.searchParams;
       const parameters = [query?.getAll("reference"), query?.getAll("merchantsReference"), query?.getAll("status")];
-      const set = JSON.stringify(parameters) === JSON.stringify([[made.reference], [own], [outcome]]);
+      const set = JSON.stringify(parameters) === JSON.stringify([[checkout.reference], [fresh], [outcome]]);
       const kept =
         query?.get("step") === "done" && query.getAll("a").join() === "1,2" && address?.pathname === "/orders/1";
       const expected = `303 to redirectURL with its query kept, and reference, merchantsReference and status ${outcome} once each`;

@@ -162,15 +162,15 @@ export const checks = [
     const bodies = differentBodies(context, earlier + concurrency);
     const payAll = async (some: readonly Body[]) =>
       (await atOnce(context, some)).map((response, index) => ({ body: some[index]!, response }));
-    const judgeAll = (made: Awaited<ReturnType<typeof payAll>>) =>
-      Promise.all(made.map(({ body, response }) => judgeRecord(context, id, body, response)));
-    const made = await payAll(bodies.slice(0, earlier));
-    const isAccepted = made.some(({ response }) => response.status === 200);
+    const judgeAll = (payouts: Awaited<ReturnType<typeof payAll>>) =>
+      Promise.all(payouts.map(({ body, response }) => judgeRecord(context, id, body, response)));
+    const first = await payAll(bodies.slice(0, earlier));
+    const isAccepted = first.some(({ response }) => response.status === 200);
     let isPaying = true;
     const paying = payAll(bodies.slice(earlier)).finally(() => (isPaying = false));
     // The creates wait for each other before they are sent, so one round of verification would end too early.
     const verifying = async () => {
-      do await judgeAll(made);
+      do await judgeAll(first);
       while (isPaying && isAccepted);
     };
     const [others] = await Promise.all([paying, verifying()]);
@@ -185,10 +185,10 @@ export const checks = [
       for (const length of lengths) {
         const payees = payeesOf(length, context);
         const served = payees.filter((payee) => exceeded(context.limits.all, payee) === undefined);
-        const made = await firstAccepted(context, served);
+        const payout = await firstAccepted(context, served);
         const when = `for a phone number of ${length} digits`;
-        if (!made) unserved.push(...payees);
-        else if (expectStatus(context, id, made.response, 200, when)) accepted.push(made);
+        if (!payout) unserved.push(...payees);
+        else if (expectStatus(context, id, payout.response, 200, when)) accepted.push(payout);
       }
       for (const payee of unserved) permitted(context, id, payee);
       // The pattern allows a leading zero, but no international number has a leading zero, so the target may refuse the
@@ -216,9 +216,9 @@ export const checks = [
       const known = ["pending", "success", "failed"].includes(status as string);
       context.judge("create.status-known", known, "status pending, success or failed", response);
       const found = await verifyDisbursement(context, textOf(reference));
-      const own = { merchantsReference: body["reference"] };
+      const expected = { merchantsReference: body["reference"] };
       const when = "in the record just created";
-      expectData(context, "create.service-reference-verifies", found, own, when, [response, found]);
+      expectData(context, "create.service-reference-verifies", found, expected, when, [response, found]);
     },
   ),
   judges(["create.initial-status", "create.webhook-null", "create.extra-field"], { pays: 3 }, async (context, id) => {

@@ -160,8 +160,8 @@ export const faults: Faults = {
   ),
   "records.as-requested: A payout in another currency than the country's is made in the country's.": payments(
     (fields) => {
-      const own = commonPairs.find(({ country }) => country === fields["country"])?.currency;
-      return own && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency: own } : fields;
+      const usual = commonPairs.find(({ country }) => country === fields["country"])?.currency;
+      return usual && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency: usual } : fields;
     },
   ),
   "records.as-requested: Records of payouts to Ghana have the webhookURL without its query.": caughtOnlyBy(

@@ -38,9 +38,9 @@ export const checks: readonly Check[] = [
       [204, "delivered"],
       [410, "ended"],
     ] as const) {
-      const made = await logged(context, respondWith(response));
-      await expectDelivery(context, id, made, [response], status);
-      const other = await get(context, `/sandbox/deliveries?reference=${made.reference}&status=pending`);
+      const delivery = await logged(context, respondWith(response));
+      await expectDelivery(context, id, delivery, [response], status);
+      const other = await get(context, `/sandbox/deliveries?reference=${delivery.reference}&status=pending`);
       const isEmpty = isPage(other) && listed(other).length === 0;
       context.judge(id, isEmpty, "no delivery of the record with status pending", other);
     }

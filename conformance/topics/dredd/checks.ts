@@ -129,16 +129,16 @@ function titleOf([operation, status]: Row): string {
 
 const isPaid = ([operation, status]: Row) => operation === disbursements && status !== 413;
 
-export const checks: readonly Check[] = [...Map.groupBy(rows, titleOf)].map(([title, own]) => {
+export const checks: readonly Check[] = [...Map.groupBy(rows, titleOf)].map(([title, group]) => {
   return judges(
-    [...new Set(own.map(([, , id]) => id))],
+    [...new Set(group.map(([, , id]) => id))],
     {
       // The rows are grouped by title, because a run selects a check by its effect and needs.
       name: `Dredd: responses to ${title} are as documented`,
       phase: "closing",
-      pays: title.startsWith("create") ? own.filter(isPaid).length : 0,
+      pays: title.startsWith("create") ? group.filter(isPaid).length : 0,
       needs: title.endsWith("sandbox") ? ["forced-outcomes"] : [],
     },
-    (context) => judge(own, context),
+    (context) => judge(group, context),
   );
 });

@@ -77,11 +77,11 @@ export const faults: Faults = {
   ]),
   "create.duplicate-invalid-refused: An invalid request with a duplicate reference returns 200 and the existing record.":
     () => {
-      const made = new Map<unknown, Reply>();
+      const replies = new Map<unknown, Reply>();
       return responses("createDisbursement", (reply, call) => {
         const { reference } = sent(call);
-        if (isAccepted(reply)) made.set(reference, reply);
-        return [400, 422].includes(reply.status) ? (made.get(reference) ?? reply) : reply;
+        if (isAccepted(reply)) replies.set(reference, reply);
+        return [400, 422].includes(reply.status) ? (replies.get(reference) ?? reply) : reply;
       });
     },
   "create.duplicate-race: Uniqueness is checked before the insert without a lock, so that two concurrent creates are both paid.":

@@ -105,11 +105,11 @@ export const checks: readonly Check[] = [
     }
   }),
   judges("forced.failure-codes", { pays: Object.keys(codes).length, needs }, async function* (context, id) {
-    const made = Object.entries(codes).map(async ([suffix, code]) => {
+    const creating = Object.entries(codes).map(async ([suffix, code]) => {
       const { reference } = await paid(context, { phoneNumber: forcing(suffix) });
       return { suffix, code, reference };
     });
-    const payouts = await Promise.all(made);
+    const payouts = await Promise.all(creating);
     yield;
     for (const { suffix, code, reference } of payouts) {
       const { data } = await settledByClock(context, reference);

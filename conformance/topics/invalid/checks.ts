@@ -178,8 +178,8 @@ function decidedRule({ field }: Invalid): RequirementId {
 export const checks = [
   ...payoutRules.map((rule) =>
     judges([rule.id, strict[rule.kind].id, "create.split-400-422"], {}, async (context) => {
-      const own = invalidPayouts(context).filter((each) => breaks(rule, each) && !each.isRandom);
-      const statuses = await refuseAll(context, true, () => rule.id, own, payInvalid);
+      const breaking = invalidPayouts(context).filter((each) => breaks(rule, each) && !each.isRandom);
+      const statuses = await refuseAll(context, true, () => rule.id, breaking, payInvalid);
       context.observe("create.split-400-422", `${rule.kind} of ${rule.field}`, statuses[rule.field!]);
     }),
   ),
@@ -203,8 +203,8 @@ export const checks = [
   }),
   ...checkoutRules.map((rule) =>
     judges([rule.id, strict[rule.kind].id, ...(rule.field ? [] : [errorStatuses])], {}, async (context) => {
-      const own = invalidCheckouts(context).filter((each) => breaks(rule, each));
-      const statuses = await refuseAll(context, true, () => rule.id, own, startInvalidCheckout);
+      const breaking = invalidCheckouts(context).filter((each) => breaks(rule, each));
+      const statuses = await refuseAll(context, true, () => rule.id, breaking, startInvalidCheckout);
       if (!rule.field) context.observe(errorStatuses, "status by field", statuses);
     }),
   ),

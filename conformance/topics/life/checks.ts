@@ -46,8 +46,8 @@ const agedRuns = new WeakSet<Facts>();
 const movedSeconds = 2 * 3600;
 
 /** Returns the histories of these payouts. */
-const historiesOf = ({ facts }: Context, made: readonly Made[]) =>
-  made.flatMap(
+const historiesOf = ({ facts }: Context, payouts: readonly Made[]) =>
+  payouts.flatMap(
     ({ response }) => facts.histories.find("own", "disbursement", textOf(dataOf(response)["reference"])) ?? [],
   );
 
@@ -101,8 +101,8 @@ async function useOtherSpelling(context: Context, { conditions, body, response }
   const { what, other } = conditions.reference;
   const [own, reference] = [textOf(body["reference"]), textOf(dataOf(response)["reference"])];
   const respelled = await pay(context, { ...disbursementBody(context), reference: other(own) });
-  const made = dataOf(respelled);
-  const isDistinct = made["reference"] !== reference && made["merchantsReference"] === other(own);
+  const created = dataOf(respelled);
+  const isDistinct = created["reference"] !== reference && created["merchantsReference"] === other(own);
   const ok = respelled.status === 200 ? isDistinct : respelled.status === 409 || isRefusal(respelled);
   context.judge(id, ok, `a payout of its own or a refusal for another spelling of ${what}`, respelled);
   expectStatus(context, "life.spellings-distinct", respelled, 200, `for another spelling of ${what}`);
@@ -188,17 +188,17 @@ async function judgeEnds(context: Context) {
 function judgeAmounts(context: Context) {
   const id = "webhook.amount";
   const byBox = Map.groupBy(context.facts.records, ({ mailbox }) => mailbox);
-  const made = allReceived(context).flatMap(({ box, json }) => {
+  const webhooks = allReceived(context).flatMap(({ box, json }) => {
     const [owner, ...others] = byBox.get(box) ?? [];
     const stated = leavesOf(json).flatMap(([name, leaf]) => (/^amount$/i.test(name) && leaf !== null ? [leaf] : []));
     return owner && others.length === 0 && stated.length > 0 ? [{ owner, stated }] : [];
   });
-  if (made.length === 0) return context.notApplicable(id, "no notification with an amount was received");
-  const faults = made.flatMap(({ owner: { sent, response: evidence }, stated }) => {
+  if (webhooks.length === 0) return context.notApplicable(id, "no notification with an amount was received");
+  const faults = webhooks.flatMap(({ owner: { sent, response: evidence }, stated }) => {
     const actual = `${JSON.stringify(stated)} for an amount of ${textOf(sent["amount"])}`;
     return stated.some((leaf) => leaf === sent["amount"]) ? [] : [{ actual, evidence }];
   });
-  expectNone(context, id, "the payment's amount in its notification", faults, counted(made.length, "webhook"));
+  expectNone(context, id, "the payment's amount in its notification", faults, counted(webhooks.length, "webhook"));
 }
 
 /**
@@ -326,8 +326,8 @@ export const checks = [
           if (madeIn(context).length === 0) context.couldNotRun(each, nonePaid);
           else context.notApplicable(each, "the target accepts no reference that has another spelling");
       const seen: (readonly [string, string])[] = [];
-      for (const [made] of byKind.values()) {
-        const { way, isPaidAgain } = await useOtherSpelling(context, made!, id);
+      for (const [payout] of byKind.values()) {
+        const { way, isPaidAgain } = await useOtherSpelling(context, payout!, id);
         seen.push(way);
         if (isPaidAgain) break;
       }
@@ -346,8 +346,8 @@ export const checks = [
       return;
     }
     judgeAmounts(context);
-    const made = statements(context.facts, received);
-    const lies = falseStatements(made).map(({ statement: { owner, history }, fields }) => ({
+    const stated = statements(context.facts, received);
+    const lies = falseStatements(stated).map(({ statement: { owner, history }, fields }) => ({
       actual: `${fields.join(", ")} of ${history.reference}`,
       evidence: [owner.response, ...fields.flatMap((field) => history.facts.get(field)?.response ?? [])],
     }));
@@ -356,9 +356,9 @@ export const checks = [
       evidence: requestsBehind(context, notification),
     }));
     const truth = "life.webhooks-true";
-    if (made.length + broken.length === 0) context.notApplicable(truth, "no notification names its record");
-    else expectNone(context, truth, "the facts of the record", [...broken, ...lies], counted(made.length, "webhook"));
-    judgeAddressed(context, received, made.length);
+    if (stated.length + broken.length === 0) context.notApplicable(truth, "no notification names its record");
+    else expectNone(context, truth, "the facts of the record", [...broken, ...lies], counted(stated.length, "webhook"));
+    judgeAddressed(context, received, stated.length);
   }),
   judges(["life.events-agree", "life.checkout-events-sent"], closingWithReceiver, async (context, id) => {
     await lookAtOpen(context);
@@ -380,8 +380,8 @@ export const checks = [
       await aged(context);
       if (ofKind(context, "disbursement").some(isPending)) await moveTime(context, 60);
       await judgeKept(context, "disbursement");
-      const made = context.facts.records.filter(({ key, reference }) => key === "own" && reference !== undefined);
-      judgeApart(context, "life.payouts-apart", "service reference", made, ({ reference }) => [reference!]);
+      const payouts = context.facts.records.filter(({ key, reference }) => key === "own" && reference !== undefined);
+      judgeApart(context, "life.payouts-apart", "service reference", payouts, ({ reference }) => [reference!]);
       const read = ofKind(context, "disbursement").filter(({ merchant, record }) => merchant === "own" && record);
       judgeApart(context, "life.payouts-apart", "record id", read, ({ record }) => [textOf(record!["id"])]);
       // This judgement comes last, because it ends the check if a payout of a target without a clock is still pending.

@@ -156,10 +156,10 @@ const ofCheckouts = provokedBy("checkout.optional-fields", {
       "webhook.checkout-outcome",
     ],
     () => {
-      const made: Fields[] = [];
+      const checkouts: Fields[] = [];
       return data("createCheckout", (checkout) => {
-        made.push(checkout);
-        const { url, reference, merchantsReference } = (made.length % 3 === 0 && made.at(-2)) || checkout;
+        checkouts.push(checkout);
+        const { url, reference, merchantsReference } = (checkouts.length % 3 === 0 && checkouts.at(-2)) || checkout;
         return { ...checkout, url, reference, merchantsReference };
       });
     },

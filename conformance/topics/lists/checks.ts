@@ -101,7 +101,7 @@ export const checks: readonly Check[] = [
     }
   }),
   judges("lists.pages", { pays: rounds * (1 + simultaneous), needs }, async (context, id) => {
-    // In most runs, earlier checks have created such records.
+    // In most runs, earlier checks have created several records in one millisecond.
     let found = await coinciding(context);
     for (let round = 0; (found?.same.length ?? 0) < 2 && round < rounds; round += 1) {
       await make(context, "disbursements");
@@ -182,8 +182,8 @@ export const checks: readonly Check[] = [
     }
     for (const status of ["pending", "success", "failed", "cancelled"]) {
       const reference = context.fresh();
-      const made = await started(context, { reference });
-      if (status !== "pending") await finishCheckout(context, made.reference, status);
+      const checkout = await started(context, { reference });
+      if (status !== "pending") await finishCheckout(context, checkout.reference, status);
       await expectListed("checkouts", reference, status);
     }
   }),

@@ -81,11 +81,11 @@ async function payFamilies(
 
 export const checks = [
   judges(["references.form", "references.record-ids"], { pays: 1 }, async (context, id) => {
-    const made = [
+    const records = [
       ["DSB", "disbursements", (await paid(context)).reference],
       ["CHK", "checkouts", textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"])],
     ] as const;
-    for (const [prefix, kind, reference] of made) {
+    for (const [prefix, kind, reference] of records) {
       const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
       context.judge(id, ok, `${prefix} followed by enough characters for 80 random bits`, reference);
       const response = await get(context, `/v1/${kind}/${reference}`);
@@ -94,12 +94,12 @@ export const checks = [
     }
   }),
   judges("references.unguessable", { pays: compared, alone: true }, async (context, id) => {
-    const made = { payouts: [] as string[], checkouts: [] as string[] };
+    const samples = { payouts: [] as string[], checkouts: [] as string[] };
     for (let count = 0; count < compared; count += 1) {
-      made.payouts.push((await paid(context)).reference);
-      made.checkouts.push(textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]));
+      samples.payouts.push((await paid(context)).reference);
+      samples.checkouts.push(textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]));
     }
-    for (const [kind, references] of Object.entries(made)) {
+    for (const [kind, references] of Object.entries(samples)) {
       const bits = Math.round(unknownBits(references));
       const expected = `80 random bits in each reference of ${kind}, of which ${compared} references show ${leastShown}`;
       context.judge(id, bits >= leastShown, expected, [`${bits} bits: ${references.join(", ")}`]);

@@ -173,10 +173,10 @@ export const checks: readonly Check[] = [
     const seen = new Set(["", chosen]);
     for (const more of [{}, {}, { headers: { "x-request-id": chosen } }]) {
       const response = await get(context, path, more);
-      const own = String(response.headers["x-request-id"] ?? "");
+      const requestId = String(response.headers["x-request-id"] ?? "");
       const expected = "an x-request-id that the service made for this request alone";
-      context.judge(id, !seen.has(own), expected, own || "none", response);
-      seen.add(own);
+      context.judge(id, !seen.has(requestId), expected, requestId || "none", response);
+      seen.add(requestId);
     }
   }),
   judges("versioning.paths", {}, async (context, id) => {

@@ -345,21 +345,21 @@ export const checks = [
   }),
 
   judges([unchanged, noWebhook], { pays: 5, upTo: usualAmount + 9 }, async function* (context, id) {
-    const made = await paid(context, addressOf(context.receiver?.openMailbox()));
+    const existing = await paid(context, addressOf(context.receiver?.openMailbox()));
     yield;
-    let { data: record } = await settled(context, made.reference);
-    for (const attempt of attempts(context, made.reference)) {
+    let { data: record } = await settled(context, existing.reference);
+    for (const attempt of attempts(context, existing.reference)) {
       const box = context.receiver?.openMailbox();
-      const over = { reference: made.body["reference"], amount: usualAmount + 9, ...addressOf(box) };
+      const over = { reference: existing.body["reference"], amount: usualAmount + 9, ...addressOf(box) };
       const response = await sendChanged(context, "disbursements", disbursementBody(context, over), attempt);
       if (!isRefused(response)) continue;
       watchAddress(context, attempt[0], box, response);
-      const after = await verified(context, made.reference);
+      const after = await verified(context, existing.reference);
       const what = `after a refused request with ${attempt[0]}, the record`;
       sameRecord(context, id, what, [record, after.data], [response, after.response]);
       record = after.data;
     }
-    await settled(context, made.reference);
+    await settled(context, existing.reference);
     judgeAddresses(context);
   }),
 ];

@@ -74,10 +74,10 @@ export const checks: readonly Check[] = [
     context.judge("retries.after-failure", alike && box.received.length === 3, expected, actual);
   }),
   judges("retries.schedule", { pays: 1, needs }, async (context, id) => {
-    const made = await delivered(context, respondWith(500));
+    const retried = await delivered(context, respondWith(500));
     await advance(context, 10 * 86_400);
     const tenFailures = Array.from({ length: 10 }, () => 500);
-    const { response, attempts } = await expectDelivery(context, id, made, tenFailures, "exhausted");
+    const { response, attempts } = await expectDelivery(context, id, retried, tenFailures, "exhausted");
     const faults = misplaced(attempts);
     context.judge(id, faults.length === 0, "each interval within 20 % of the schedule", faults, response);
   }),
@@ -124,12 +124,12 @@ export const checks: readonly Check[] = [
   judges("retries.any-2xx", { pays: 4, needs }, async (context, id) => {
     // Without Retry-After, 429 and 503 are failures like any other failure.
     const statuses = [300, 404, 429, 503, 299];
-    const made = await delivered(context, respondWith([...statuses, 500]));
+    const retried = await delivered(context, respondWith([...statuses, 500]));
     const others = [];
     for (const status of [200, 201, 202]) others.push({ status, ...(await delivered(context, respondWith(status))) });
     await advance(context, 86_400);
     for (const { status, box } of others) expectAttempts(context, id, box, 1, `with response ${status}`);
-    const { response, delivery, attempts } = await expectDelivery(context, id, made, statuses, "delivered");
+    const { response, delivery, attempts } = await expectDelivery(context, id, retried, statuses, "delivered");
     const actual = { numbers: attempts.map(({ number }) => number), next: delivery["nextAttemptAt"] ?? "none" };
     same(context, id, "its attempts:", actual, { numbers: [1, 2, 3, 4, 5], next: "none" }, response);
   }),
@@ -178,12 +178,12 @@ export const checks: readonly Check[] = [
     expectAttempts(context, "retries.slow-receiver", slow, 1, `with a response after ${slowMs / 1000} s`);
   }),
   judges(["retries.no-response", "sandbox.attempts"], { pays: 1, needs }, async (context, id) => {
-    const made = await delivered(context, (response, attempt) => {
+    const retried = await delivered(context, (response, attempt) => {
       if (attempt < 3) response.destroy();
       else response.writeHead(204).end();
     });
     await advance(context, 600);
-    const { response, attempts } = await expectDelivery(context, id, made, ["none", "none", 204], "delivered");
+    const { response, attempts } = await expectDelivery(context, id, retried, ["none", "none", 204], "delivered");
     const actual = attempts.map(({ error = "none" }) => (error === "none" || error === "" ? error : typeof error));
     same(context, "sandbox.attempts", "reasons of the attempts:", actual, ["string", "string", "none"], response);
   }),

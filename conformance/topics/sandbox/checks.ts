@@ -43,6 +43,8 @@ const operations: [control: Control, method: string, path: string][] = [
   ["merchants", "DELETE", "/sandbox/merchants/unknown"],
 ];
 
+type Fields = Record<string, unknown>;
+
 const invalidAdvances: [advance: Record<string, unknown>, status: number, fields: string[]][] = [
   [{}, 400, ["seconds", "to"]],
   [{ seconds: 1, to: "2030-01-01T00:00:00.000Z" }, 400, ["seconds", "to"]],
@@ -76,26 +78,6 @@ const finishing = ["finish-payout", "forced-outcomes"] as const;
 const disturbing = [...webhooks, "clock", "chaos"] as const;
 /** More than a service's likely number of processes: each may hold one webhook back before another overtakes it. */
 const mostHeldBack = 5;
-
-/** Returns payments of the past by their status, and the times of `days` ago. */
-async function pastOf(context: Context) {
-  const now = nowIn(await readClock(context));
-  const at = (days: number) => new Date(now - days * 24 * hourMs).toISOString();
-  const past =
-    (of: typeof disbursementBody) =>
-    (status: string, changes: object = {}) => {
-      const times = { createdAt: at(3), updatedAt: at(2) };
-      return { ...of(context, { reference: context.fresh() }), status, ...times, ...changes } as Record<
-        string,
-        unknown
-      >;
-    };
-  return { at, payout: past(disbursementBody), checkout: past(checkoutBody) };
-}
-
-/** Finds a payment of the past in its list. */
-const findPast = (context: Context, kind: string, { reference }: Record<string, unknown>, before: string) =>
-  get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(textOf(reference))}&createdBefore=${before}`);
 
 /** What checks need that compare the lists of events and deliveries. */
 const logs = [...webhooks, "events", "deliveries"] as const;
@@ -318,57 +300,58 @@ export const checks: readonly Check[] = [
       same(context, id, "record and events:", actual, { status, failure, events: [event] }, [response, list]);
     }
   }),
-  judges("sandbox.load", { needs: ["load", "time"], alone: true }, async (context, id) => {
-    const { at, payout, checkout } = await pastOf(context);
-    const before = encodeURIComponent(at(1));
-    const disbursements = [payout("failed", { failure: "wallet_blocked" }), payout("success")];
-    const loaded = { disbursements, checkouts: [checkout("cancelled"), checkout("success")] };
-    expectData(
-      context,
-      id,
-      await load(context, loaded),
-      { disbursements: 2, checkouts: 2 },
-      "for payments of the past",
-    );
-    for (const [kind, payments] of Object.entries(loaded))
-      for (const payment of payments) {
-        const { status, amount, createdAt, updatedAt, failure } = payment;
-        const list = await findPast(context, kind, payment, before);
-        const [item = {}] = listed(list);
-        const code = (item["failure"] as { code?: unknown } | undefined)?.code;
-        const shown = [item["status"], item["amount"], item["createdAt"], item["updatedAt"], code];
-        same(context, id, "payment in the list:", shown, [status, amount, createdAt, updatedAt, failure], list);
-        const verify = await get(context, `/v1/${kind}/${textOf(item["reference"])}`);
-        context.judge(id, equal(dataOf(verify), item), "the same payment by verify", verify, [list, verify]);
-      }
-    const [record = {}] = listed(await findPast(context, "disbursements", disbursements[1]!, before));
-    const statement = await get(context, `/v1/statements?limit=100&to=${before}`);
-    const entries = listed(statement).filter(({ reference }) => reference === record["reference"]);
-    const spent = entries.reduce((sum, { amount }) => sum - Number(amount), 0);
-    const cost = Number(record["amount"]) + Number(record["fee"]);
-    same(context, id, "sum of a paid payout's entries at their times:", spent, cost, statement);
-  }),
   judges(
-    ["sandbox.load-refused", "error-code.fields", "error-body.names-fields"],
-    { needs: ["load", "time"] },
+    ["sandbox.load", "sandbox.load-refused", "error-code.fields", "error-body.names-fields"],
+    { needs: ["load", "time"], alone: true },
     async (context, id) => {
-      const { at, payout } = await pastOf(context);
-      const [known, fine] = [payout("success"), payout("success")];
-      expectStatus(context, id, await load(context, { disbursements: [known] }), 200, "for a payout of the past");
+      // Long ago, so that few other entries of the statement have these times.
+      const past = nowIn(await readClock(context)) - 70_000 * hourMs;
+      const at = (ms: number) => new Date(past + ms).toISOString();
+      const times = { createdAt: at(0), updatedAt: at(1_000) };
+      const payout = (more: object): Fields => ({ ...disbursementBody(context), status: "success", ...times, ...more });
+      const checkout = (status: string) => ({
+        ...checkoutBody(context, { reference: context.fresh() }),
+        status,
+        ...times,
+      });
+      const before = encodeURIComponent(at(2_000));
+      const find = (kind: string, { reference }: Fields) =>
+        get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(textOf(reference))}&createdBefore=${before}`);
+      const [known, fine] = [payout({}), payout({})];
+      const disbursements = [payout({ status: "failed", failure: "wallet_blocked" }), known];
+      const loaded = { disbursements, checkouts: [checkout("cancelled"), checkout("success")] };
+      expectStatus(context, id, await load(context, loaded), 200, "for payments of the past");
+      let record: Fields = {};
+      for (const [kind, payments] of Object.entries(loaded).toReversed())
+        for (const payment of payments as Fields[]) {
+          const list = await find(kind, payment);
+          record = listed(list)[0] ?? {};
+          const { code } = (record["failure"] ?? {}) as Fields;
+          const shown = ["status", "amount", "createdAt", "updatedAt"];
+          const [actual, expected] = [record, payment].map((each) => shown.map((name) => each[name]));
+          same(context, id, "payment:", [...actual!, code], [...expected!, payment["failure"]], list);
+          const verify = await get(context, `/v1/${kind}/${textOf(record["reference"])}`);
+          context.judge(id, equal(dataOf(verify), record), "the same payment by verify", verify, [list, verify]);
+        }
+      const statement = await get(context, `/v1/statements?limit=100&to=${before}`);
+      const entries = listed(statement).filter(({ reference }) => reference === record["reference"]);
+      const spent = entries.reduce((sum, { amount }) => sum - Number(amount), 0);
+      const cost = Number(record["amount"]) + Number(record["fee"]);
+      same(context, id, "sum of a paid payout's entries at their times:", spent, cost, statement);
       for (const [what, second, status, field] of [
         ["a reference that exists", known, 409],
         ["a reference that comes twice", fine, 422, "reference"],
-        ["an amount of 0", payout("success", { amount: 0 }), 422, "amount"],
-        ["a time that has not come", payout("success", { createdAt: at(-1), updatedAt: at(-1) }), 422, "createdAt"],
-        ["an end before the beginning", payout("success", { updatedAt: at(4) }), 422, "updatedAt"],
-        ["a failure of a success", payout("success", { failure: "declined" }), 422, "failure"],
+        ["an amount of 0", payout({ amount: 0 }), 422, "amount"],
+        ["a time that has not come", payout({ createdAt: at(1e12), updatedAt: at(1e12) }), 422, "createdAt"],
+        ["an end before the beginning", payout({ updatedAt: at(-1) }), 422, "updatedAt"],
+        ["a failure of a success", payout({ failure: "declined" }), 422, "failure"],
       ] as const) {
         const response = await load(context, { disbursements: [fine, second] });
-        expectStatus(context, id, response, status, `for ${what}`);
+        expectStatus(context, "sandbox.load-refused", response, status, `for ${what}`);
         if (field !== undefined) expectFields(context, response, [`disbursements.1.${field}`], `for ${what}`);
-        const list = await findPast(context, "disbursements", fine, encodeURIComponent(at(1)));
+        const list = await find("disbursements", fine);
         const isAbsent = list.status === 200 && listed(list).length === 0;
-        context.judge(id, isAbsent, `nothing loaded with ${what}`, list, [response, list]);
+        context.judge("sandbox.load-refused", isAbsent, `nothing loaded with ${what}`, list, [response, list]);
       }
     },
   ),
@@ -384,12 +367,12 @@ export const checks: readonly Check[] = [
     { pays: 2, needs: ["merchants"], leaves: "A merchant that the run has created stays, closed and without records." },
     async (context, id) => {
       const name = "Kofi & Söhne";
-      const made = await newMerchant(context, name);
-      const { key } = made;
-      same(context, id, "name of the new merchant:", made.data["name"], name, made.response);
+      const merchant = await newMerchant(context, name);
+      const { key } = merchant;
+      same(context, id, "name of the new merchant:", merchant.data["name"], name, merchant.response);
       if (hasControl(context.options, "secret")) {
         const secret = await get(context, "/sandbox/webhook-secret", { key });
-        same(context, id, "its webhook secret:", dataOf(secret)["secret"], made.data["webhookSecret"], secret);
+        same(context, id, "its webhook secret:", dataOf(secret)["secret"], merchant.data["webhookSecret"], secret);
       }
       const [own, other] = [await paid(context), await paid(context, {}, { key })];
       const record = await verifyDisbursement(context, other.reference, { key });
@@ -407,7 +390,7 @@ export const checks: readonly Check[] = [
         context.judge("sandbox.merchants-own", isPage(list) && !isListed, expected, list);
       }
       const expectDeletion = async (by: typeof key | "own", status: number, when: string) => {
-        const response = await deleteMerchant(context, made.id, by);
+        const response = await deleteMerchant(context, merchant.id, by);
         expectStatus(context, "sandbox.merchants-delete", response, status, `for deleting a merchant ${when}`);
       };
       await expectDeletion(key, 404, "that another merchant created");

@@ -24,15 +24,15 @@ const statusWords: [status: string, words: RegExp][] = [
 /** Creates a payout with a mailbox as its webhookURL and waits until its status is final. */
 async function* notified(context: Context, phoneNumber: string) {
   const box = mailbox(context);
-  const made = await paid(context, { phoneNumber, webhookURL: box.url });
+  const payout = await paid(context, { phoneNumber, webhookURL: box.url });
   yield;
   const hasClock = hasControl(context.options, "clock");
   // A merchant who relies on notifications does not verify a payout before its notification. After the notification,
   // the payout may still be pending.
   if (hasClock) await advance(context, 60);
   const isTold = !hasClock || (await arrived(context, box)).length > 0;
-  const { data, seen } = await settled(context, made.reference);
-  return { ...made, box, data, seen: [made.data.status, ...seen], isTold: isTold || seen.length > 1 };
+  const { data, seen } = await settled(context, payout.reference);
+  return { ...payout, box, data, seen: [payout.data.status, ...seen], isTold: isTold || seen.length > 1 };
 }
 
 /** For each status, the default recipient in `assumed`, and what the caller can provide instead. */

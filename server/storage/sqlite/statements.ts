@@ -76,7 +76,7 @@ export function statementRunner(
   };
 }
 
-/** False before Node 22.19, which takes a numbered parameter for one with a name. */
+/** False before Node 22.20, which takes a numbered parameter for one with a name. */
 function takesNumbers(db: DatabaseSync): boolean {
   try {
     return db.prepare("SELECT ?1").get(1) !== undefined;
