@@ -36,7 +36,7 @@ export const schemaFile = fileURLToPath(new URL("certify.schema.json", import.me
 
 type Property = { description: string; minimum?: number };
 const schema = JSON.parse(readFileSync(schemaFile, "utf8")) as { properties: Record<keyof Declaration, Property> };
-/** Compiles a schema when it is first used, because most runs have no declaration. */
+/** Compiles the schema only when a declaration is validated: most runs have none. */
 const ajv = new Ajv2020({ allErrors: true });
 
 export const fieldNames = Object.keys(schema.properties);

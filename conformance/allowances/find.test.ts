@@ -103,7 +103,7 @@ test("a target whose limit moves costs no more than the largest number of payout
   expect(target.budget.payouts).toBeLessThanOrEqual(mostPayouts);
 });
 
-test("a declared limit of the number of payouts is proved by a payout more", async () => {
+test("a declared velocity is proved by one payout more than it permits", async () => {
   const declared: Declaration = { velocity: [{ payouts: 3, seconds: 1, per: "merchant" }] };
   const { target, received } = await find(() => false, { declared });
   expect(target.ledger.stopped).toMatch(/velocity: .*the target accepts 4 payouts at once/);

@@ -30,14 +30,14 @@ type Deps = {
   limits: Limits;
   fresh: () => string;
   largest: number;
-  /** True if the budget covers that amount in every currency. */
+  /** True if the budget covers `largest` in every currency. */
   reachesCurrencies?: boolean;
   /** Returns a new http address for webhooks, so that webhooks do not go to an unknown host. */
   address?: () => string;
   sleep: (ms: number) => Promise<void>;
 };
 
-/** The number of records that are read immediately after their create. */
+/** How many records are read immediately after their create, to find how soon a record can be read. */
 const mostReads = 5;
 
 /** The largest number of payouts that the search for all limits needs. */

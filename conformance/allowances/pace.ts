@@ -10,7 +10,7 @@ type Slot = { end: number };
 export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Clock) {
   const slots = new Map<string, Slot[]>();
 
-  /** Waits for a free slot of a rule, unless the request is meant to exceed the rule, and takes the slot. */
+  /** Takes a slot of a rule, if need be after a wait. Returns a function that starts its period, for the response. */
   async function take(
     { payouts, seconds }: Velocity,
     name: string,
@@ -40,15 +40,15 @@ export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Cl
     // A target may count a payout before it looks for a reason to refuse it.
     if (method !== "POST" || path !== "/v1/disbursements" || !(pays || effect === "must-be-rejected"))
       return send(request);
-    const free: (() => void)[] = [];
+    const releases: (() => void)[] = [];
     for (const [index, rule] of rules().entries()) {
       const whom = rule.per === "recipient" ? textOf(fieldsOf(request)["phoneNumber"]) : "merchant";
-      free.push(await take(rule, `${index} ${whom}`, { exceeds: exceedsVelocity, pays }));
+      releases.push(await take(rule, `${index} ${whom}`, { exceeds: exceedsVelocity, pays }));
     }
     try {
       return await send(request);
     } finally {
-      for (const release of free) release();
+      for (const release of releases) release();
     }
   };
 }

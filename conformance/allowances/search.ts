@@ -21,7 +21,7 @@ export type Search = {
   safe: boolean;
   /** The largest amount to try. All payouts above the ordinary amount together have at most twice this sum. */
   largest: number;
-  /** True if the budget covers that amount once more in every currency. */
+  /** True if the budget covers `largest` once more in every currency. */
   reachesCurrencies: boolean;
 };
 
@@ -106,7 +106,7 @@ const inOtherCurrencies = ({ payees, recipient }: Search): Payee[] => {
   return [...byCurrency.values()];
 };
 
-/** Returns payouts with these amounts, or as much more, in their currencies. */
+/** Returns a payout for each amount, by currency, with `more` added. Amounts beyond the budget are left out. */
 export const inCurrencies = (search: Search, amounts: Record<string, number>, more: number): Fields[] =>
   inOtherCurrencies(search).flatMap((payee) => {
     const amount = amounts[payee.currency];
@@ -126,16 +126,16 @@ export async function largestByCurrency(search: Search, known: Declaration) {
   return Object.keys(found).length > 0 ? found : undefined;
 }
 
-/** Returns a test whether a text has only characters of the class, such as `a-z0-9`; without a class, any text has. */
+/** Returns a test whether a text has only characters of a class such as `a-z0-9`. Without a class, any text passes. */
 export function madeOf(characters?: string): (text: string) => boolean {
   const allowed = characters === undefined ? /^/ : new RegExp(`^[${characters}]*$`, "u");
   return (text) => allowed.test(text);
 }
 
-const own = ({ ordinary }: Search) => textOf(ordinary()["reference"]);
+const freshReference = ({ ordinary }: Search) => textOf(ordinary()["reference"]);
 
 export function ofLength(search: Search, length: number, end = ""): string {
-  const reference = own(search) + end;
+  const reference = freshReference(search) + end;
   return reference.padEnd(length, reference);
 }
 
@@ -143,9 +143,9 @@ export function ofLength(search: Search, length: number, end = ""): string {
 export const acceptsOrdinary = (search: Search) =>
   search.attempt({ reference: ofLength(search, ordinaryLength, "-Aa") });
 
-/** Returns a fresh reference after these characters; only the end of the reference if the whole is too long. */
+/** Returns these characters followed by a fresh reference, or by only its end if the whole is too long. */
 export function spelled(search: Search, text: string, longest = ordinaryLength): string {
-  const reference = own(search);
+  const reference = freshReference(search);
   const whole = `${text}-${reference}`;
   if ([...whole].length <= longest) return whole;
   return text + reference.slice(-Math.max(10, ordinaryLength - [...text].length));
@@ -153,11 +153,11 @@ export function spelled(search: Search, text: string, longest = ordinaryLength):
 
 /** Returns an ordinary reference between two signs. */
 export const between = (search: Search, first: string, last = first): string =>
-  `${first}${own(search).slice(-12)}${last}`;
+  `${first}${freshReference(search).slice(-12)}${last}`;
 
 /**
  * Returns the ranges of the characters that the target accepts in references; undefined if it accepts all.
- * @param together references that show that it accepts all
+ * @param together references that together contain every kind; if all are accepted, no kind is tried alone
  */
 async function acceptedRanges<Kind extends { range: string }>(
   search: Search,
@@ -199,7 +199,7 @@ export const widest = ({ referenceCharacters: characters }: Declaration): string
 
 /** Returns a reference of this many bytes, with as many of this character as possible. */
 export function ofBytes(search: Search, bytes: number, character: string): string {
-  const tail = `-${own(search).slice(-10)}`;
+  const tail = `-${freshReference(search).slice(-10)}`;
   const size = Buffer.byteLength(character);
   const left = bytes - tail.length - 1;
   return `a${"b".repeat(Math.max(0, left % size))}${character.repeat(Math.max(0, Math.floor(left / size)))}${tail}`;
@@ -241,7 +241,7 @@ export async function places(
 const changed = (phoneNumber: string, kept: number) =>
   phoneNumber.slice(0, kept) + phoneNumber.slice(kept).replaceAll(/\d/g, (digit) => String((Number(digit) + 5) % 10));
 
-/** Returns every phone number that a search derives from a recipient's number, whose own number comes last. */
+/** Returns every phone number that a search derives from a recipient's number, and this number last. */
 export const numbersLike = (recipient: string): string[] =>
   Array.from({ length: recipient.length + 1 }, (_, kept) => changed(recipient, kept));
 

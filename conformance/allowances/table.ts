@@ -16,7 +16,7 @@ type Proof<Value> = {
   isOfCheckouts?: true;
   /** Says why there was nothing to try, if `find` sends nothing because the target has no such limit. */
   needless?: string;
-  /** Set if this needs payouts to made-up phone numbers. */
+  /** Set if the proof needs payouts to made-up phone numbers. */
   needsSafety?: true;
   /** Returns the limit that the target has; undefined if it has none. `known` has the limits found before. */
   find: (search: Search, known: Declaration) => Promise<Value | undefined>;
@@ -40,7 +40,7 @@ type Sized = Omit<Proof<number>, "find" | "inside" | "beyond"> &
     isSmallest?: true;
     /** The size of the value in a request; no number if the limit does not concern the request. */
     size: (fields: Fields) => unknown;
-    beyond: (limit: number) => string;
+    exceeds: (limit: number) => string;
     /** False if a value at the edge may be refused for another reason. */
     provesEdge?: boolean;
     /** Returns a payout with a value of this size; undefined if there is none, or if the budget does not cover it. */
@@ -70,7 +70,7 @@ function shared({ phoneNumber }: Fields, recipient: string): number {
 }
 
 /** The entry of a limit that is the largest, or smallest, size of a value. */
-function sized({ phrase, example, size, beyond, of, range, acceptsUsual, isSmallest, ...more }: Sized): Limit<number> {
+function sized({ phrase, example, size, exceeds, of, range, acceptsUsual, isSmallest, ...more }: Sized): Limit<number> {
   const { provesEdge = true, ...proof } = more;
   const step = isSmallest ? -1 : 1;
   const payouts = (limit: number, search: Search, known: Declaration = {}) =>
@@ -80,7 +80,7 @@ function sized({ phrase, example, size, beyond, of, range, acceptsUsual, isSmall
     example,
     exceeded(limit, fields) {
       const value = size(fields);
-      return typeof value === "number" && (value - limit) * step > 0 ? beyond(limit) : undefined;
+      return typeof value === "number" && (value - limit) * step > 0 ? exceeds(limit) : undefined;
     },
     proof: {
       async find(search, known) {
@@ -144,7 +144,7 @@ export const table: Table = {
     phrase: (amount) => `amounts up to ${amount}`,
     example: 1_000_000,
     size: ({ amount }) => amount,
-    beyond: (most) => `amounts above ${most}`,
+    exceeds: (most) => `amounts above ${most}`,
     label: amountLabel,
     find: find.largestAmount,
     of: (amount, { largest }) => (amount <= largest ? { amount } : undefined),
@@ -155,7 +155,7 @@ export const table: Table = {
     isSmallest: true,
     // The interface demands that an amount of 1 is accepted, so no limit excuses the refusal of this amount.
     size: ({ amount }) => (Number(amount) > 1 ? amount : undefined),
-    beyond: (least) => `amounts below ${least}`,
+    exceeds: (least) => `amounts below ${least}`,
     label: amountLabel,
     // An ordinary amount is up to 99 above a round number. The target accepted that number before the search.
     range: ({ ordinary }) => [Math.floor(Number(ordinary()["amount"]) / 100) * 100, 1],
@@ -165,7 +165,7 @@ export const table: Table = {
     phrase: (amount) => `checkouts of amounts up to ${amount}`,
     example: 500_000,
     size: (fields) => (isCheckout(fields) ? fields["amount"] : undefined),
-    beyond: (most) => `checkouts of amounts above ${most}`,
+    exceeds: (most) => `checkouts of amounts above ${most}`,
     label: amountLabel,
     // Checkouts cost nothing, so the budget does not bound the search.
     range: (_, { largestAmount = Number.MAX_SAFE_INTEGER }) => [find.ordinaryAmount, largestAmount],
@@ -176,7 +176,7 @@ export const table: Table = {
     phrase: (length) => `references of at most ${length} characters`,
     example: 20,
     size: ({ reference }) => (typeof reference === "string" ? [...reference].length : undefined),
-    beyond: (most) => `references of more than ${most} characters`,
+    exceeds: (most) => `references of more than ${most} characters`,
     label: ({ reference }) => `a reference of ${[...textOf(reference)].length} characters`,
     range: () => [find.ordinaryLength, find.longestTried],
     acceptsUsual: find.acceptsOrdinary,
@@ -193,7 +193,7 @@ export const table: Table = {
     phrase: (bytes) => `references of at most ${bytes} bytes`,
     example: 40,
     size: ({ reference }) => (typeof reference === "string" ? Buffer.byteLength(reference) : undefined),
-    beyond: (most) => `references of more than ${most} bytes`,
+    exceeds: (most) => `references of more than ${most} bytes`,
     label: ({ reference }) => `a reference of ${Buffer.byteLength(textOf(reference))} bytes`,
     needless: "Not tried, because the target accepts no character that has several bytes.",
     range: (_, known) => {
@@ -303,14 +303,14 @@ const entries = Object.entries(table) as [keyof Declaration, Limit<unknown>][];
 export const provable = entries.flatMap(([field, { proof }]) => (proof ? [{ field, ...proof }] : []));
 
 /** Returns a text for each limit that is set, in the order of the table. */
-const each = (limits: Declaration, text: (limit: Limit<unknown>, value: unknown) => string | undefined) =>
+const texts = (limits: Declaration, text: (limit: Limit<unknown>, value: unknown) => string | undefined) =>
   entries.flatMap(([field, limit]) => (limits[field] === undefined ? [] : (text(limit, limits[field]) ?? [])));
 
-export const limitPhrases = (limits: Declaration = {}): string[] => each(limits, ({ phrase }, value) => phrase(value));
+export const limitPhrases = (limits: Declaration = {}): string[] => texts(limits, ({ phrase }, value) => phrase(value));
 
 /** Returns the limit that a request's values exceed, in words, such as "amounts above 1000000". */
 export const exceeded = (limits: Declaration, fields: Fields): string | undefined =>
-  each(limits, (limit, value) => limit.exceeded?.(value, fields))[0];
+  texts(limits, (limit, value) => limit.exceeded?.(value, fields))[0];
 
 /** What the run found out about a field: its value if there is a limit, and the requests that prove it. */
 export type Finding = { value?: unknown; text: string };

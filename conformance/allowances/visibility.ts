@@ -12,7 +12,7 @@ const granularityMs = 500;
 
 export type Visibility = ReturnType<typeof createVisibility>;
 
-/** A record, by the path at which it is read. */
+/** A created record. `status` is the last one that a response stated. */
 type Seen = { changedAt: number; isRead: boolean; status?: unknown };
 
 const collections = new Set(["/v1/disbursements", "/v1/checkouts"]);
@@ -21,7 +21,7 @@ const isOwnRead = ({ method, key = "own" }: TargetRequest) => method === "GET" &
 
 /** Returns functions that the target calls around each request. */
 export function createVisibility(limits: Limits, now: () => Date) {
-  const records = new Map<string, Seen>();
+  const recordsByPath = new Map<string, Seen>();
   let lastCreate = -Infinity;
   /** Set if a record never appeared. The run then waits for no other record, because the target loses records. */
   let lost = false;
@@ -42,10 +42,11 @@ export function createVisibility(limits: Limits, now: () => Date) {
   }
 
   return {
+    /** Returns how long to wait before the request is sent, in milliseconds. */
     before(request: TargetRequest): number {
       if (!isOwnRead(request)) return 0;
       const { readAfterWriteMs = 0, replicas = false } = limits.all;
-      const record = records.get(request.path);
+      const record = recordsByPath.get(request.path);
       const isList = collections.has(pathOf(request));
       const since = record && (replicas || !record.isRead) ? record.changedAt : isList ? lastCreate : -Infinity;
       return Math.max(0, readAfterWriteMs + since - now().getTime());
@@ -53,10 +54,10 @@ export function createVisibility(limits: Limits, now: () => Date) {
     /** Returns how long to wait before the request is repeated, or why to stop; undefined to accept the response. */
     again(response: TargetResponse, repeats: number): number | string | undefined {
       const { request, status } = response;
-      const record = isOwnRead(request) ? records.get(request.path) : undefined;
+      const record = isOwnRead(request) ? recordsByPath.get(request.path) : undefined;
       if (!record) return undefined;
       const { status: stated } = dataOf(response);
-      const isNew = status === 200 && record.status !== undefined && record.status !== stated;
+      const hasChanged = status === 200 && record.status !== undefined && record.status !== stated;
       if (!record.isRead) {
         const isMissing = status === 404 && !lost;
         if (isMissing && ageOf(record) < longestMs) return stepMs;
@@ -65,7 +66,7 @@ export function createVisibility(limits: Limits, now: () => Date) {
         if (isMissing) lost = true;
         else if (status === 200 && repeats > 0) return late(record);
       }
-      if (isNew) record.changedAt = now().getTime();
+      if (hasChanged) record.changedAt = now().getTime();
       if (status === 200) record.status = stated;
       return undefined;
     },
@@ -75,7 +76,7 @@ export function createVisibility(limits: Limits, now: () => Date) {
       lastCreate = now().getTime();
       const { reference, status: stated } = dataOf(response);
       const record = { changedAt: lastCreate, isRead: false, status: stated };
-      records.set(`${request.path}/${encodeURIComponent(textOf(reference))}`, record);
+      recordsByPath.set(`${request.path}/${encodeURIComponent(textOf(reference))}`, record);
     },
   };
 }

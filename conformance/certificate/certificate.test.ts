@@ -132,7 +132,7 @@ test("nothing weakens a usual run, and a client has no sandbox and a shorter tim
   expect(weakenedBy(sound({ ...client, ...under({ waits: { responseMs: 2001 } }) }))).toHaveLength(1);
 });
 
-/** Everything that a careful reader expects. */
+/** The options of a reader who checks everything. */
 const careful =
   `--target https://sandbox.example/ --profile core --contract ${"ab".repeat(32)} ` +
   `--max-age 12h --challenge ${challenge} --require full`;
@@ -148,7 +148,7 @@ async function verified(jws: string, { report, time = now }: { report?: string; 
   return text;
 }
 
-test("a certificate that is all that its reader expects is valid", async () => {
+test("a certificate that meets every expectation of its reader is valid", async () => {
   const report = JSON.stringify(sound());
   expect(await verified(await signed(), { report })).toMatch(/^VALID [^]*\(matches the given report\)\n$/);
   const contract = ["--contract", openapiFile, "--max-age", "90m"].join(" ");
@@ -162,9 +162,9 @@ test("says what a certificate states, what weakened the run, and what was not ch
   expect(text).toMatch(/^VALID {2}c.jws\nTarget +https:\/\/sandbox.example\nScope +core · effects money/);
   expect(text).toMatch(/^Weakened by headers were added to every request: x-pilot$/m);
   expect(text).toMatch(/^Weakened by webhook.failed \(§4.1\) was not judged: The target has no payment page/m);
-  const [, open = ""] = text.split("Not checked. Each option would check the statement after it:\n");
+  const [, unchecked = ""] = text.split("Not checked. Each option would check the statement after it:\n");
   const options = ["--report", "--profile", "--contract", "--max-age", "--challenge", "--require"];
-  expect(open.match(/(?<=^ {2})--\S+/gm)).toEqual(options);
+  expect(unchecked.match(/(?<=^ {2})--\S+/gm)).toEqual(options);
 });
 
 test.each<[string, Partial<Report>, RegExp]>([
@@ -189,7 +189,7 @@ test.each<[string, Partial<Report>, RegExp]>([
 
 const decoded = (part = "") => JSON.parse(Buffer.from(part, "base64url").toString()) as Record<string, unknown>;
 
-/** Returns a certificate with the statements of another one. */
+/** Returns a certificate whose claims are those of another, so that its signature does not match. */
 async function edited(): Promise<string> {
   const [head, , signature] = (await signed()).split(".");
   const [, payload] = (await signed(sound({ baseUrl: "https://a.example" }))).split(".");

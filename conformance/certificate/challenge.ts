@@ -6,15 +6,13 @@ import { sha256 } from "./hashes.ts";
 
 const digest = (purpose: string, challenge: string) => sha256(`${purpose}\n${challenge}`);
 
-/** Returns the seed of a run with this challenge. */
+/** Returns the seed of a run with this challenge. It has 31 bits, as many as `--seed` accepts. */
 export const seedOf = (challenge: string): number => Number.parseInt(digest("seed", challenge).slice(0, 8), 16) >>> 1;
 
-/**
- * Returns the text of 10 hexadecimal digits from which, together with the seed, the references of such a run are made.
- */
+/** Returns the run id of such a run: 10 hexadecimal digits. Its references are derived from the seed and the run id. */
 export const runIdOf = (challenge: string): string => digest("references", challenge).slice(0, 10);
 
-/** How many of the first references of a run are compared. Some of them are not references of payouts. */
+/** How many of the first references of a run may prove the challenge. Some of them are not references of payouts. */
 const compared = 20;
 
 /** Returns the first merchant's references of a run with this challenge. */
@@ -25,7 +23,7 @@ export const referencesOf = (challenge: string): string[] =>
 
 /** Returns the payout of the report whose reference was derived from the challenge; undefined if there is none. */
 export function payoutOf(challenge: string, { created }: Pick<Report, "created">) {
-  // A target may permit capital letters only.
+  // Ignore case, because a target may permit capital letters only.
   const derived = new Set(referencesOf(challenge).map((reference) => reference.toLowerCase()));
   return created.find(({ merchantsReference = "" }) => derived.has(merchantsReference.toLowerCase()));
 }

@@ -19,7 +19,7 @@ export const resultsSha256 = ({ requirements }: Pick<Report, "requirements">): s
   );
 
 const code = /\.(ts|js|eta|css)$/;
-/** Folders and files that judge no target: the proof of the suite, examples, tests, and how the package is built. */
+/** Folders and files that judge no target: the suite's broken servers, examples, tests, and the build of the package. */
 const notJudging = /^(broken|examples|vectors)\/|(^|\/)(node_modules|dist|testing)\/|\.test\.ts$|^(pack\.ts|bin\.js)$/;
 
 const root = join(import.meta.dirname, "..");

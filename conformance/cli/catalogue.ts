@@ -25,7 +25,7 @@ const listOptions = {
   profile: { value: profiles.join("|"), meaning: "the profile", initial: "extended", read: oneOf(...profiles) },
 } as const satisfies Options;
 
-/** Lists the requirements of a profile, grouped by the first part of their ids. */
+/** Lists the requirements of a profile, grouped by topic. */
 export function list(args: readonly string[]): CommandResult {
   const { values, faults } = readFlags(args, listOptions);
   refuse(faults);
@@ -33,8 +33,8 @@ export function list(args: readonly string[]): CommandResult {
   const listed = requirementsOf(profile);
   const width = Math.max(...listed.map(({ id }) => id.length)) + 2;
   const groups = [...Map.groupBy(listed, topicOf)].map(([name, members]) => {
-    const rows = members.flatMap(({ id, level, profile: from, effect, text }) => [
-      `  ${id.padEnd(width)}${level.padEnd(9)}${from.padEnd(10)}${effect}`,
+    const rows = members.flatMap(({ id, level, profile: origin, effect, text }) => [
+      `  ${id.padEnd(width)}${level.padEnd(9)}${origin.padEnd(10)}${effect}`,
       ...wrapped(text, 90).map((line) => `      ${line}`),
     ]);
     return [`${name} (${members.length})`, ...rows].join("\n");
@@ -59,7 +59,7 @@ function checkLines(check: Check): string[] {
   ];
 }
 
-/** If there are more scenarios, only their ids are listed. */
+/** If a requirement has more scenarios, only their ids are listed. */
 const mostScenarios = 12;
 
 /** Renders how a requirement for merchants' programs is checked, and how to check only this requirement. */
@@ -75,7 +75,7 @@ function sideLines(side: Side, id: string): string[] {
 
 const idList = (items: readonly { id: string }[]) => items.map(({ id }) => id).join(", ");
 
-/** Describes the scenarios with an id: what each does, what it judges, and how to run only it. */
+/** Describes each scenario with this id: what it does, what it judges, and how to run only it. */
 function scenarioLines(id: string): string[] {
   return sides.flatMap((side) => {
     const { run, scenarios } = guides[side];
@@ -97,13 +97,13 @@ function scenarioLines(id: string): string[] {
 function serviceLines({ id, profile, effect }: Requirement): string[] {
   const judging = checks.filter((check) => check.ids.includes(id));
   const isWatched = watches.some((watch) => watch.id === id);
-  const wider = profile === "extended" ? " --profile extended" : "";
+  const profileFlag = profile === "extended" ? " --profile extended" : "";
   return [
     ...field("effect", effects[effect]),
     ...judging.flatMap(checkLines),
     ...(isWatched ? field("check", "Every response of the run is judged.") : []),
     "",
-    ...field("run", `npx --no -- certify --base-url URL --only ${id}${wider} --effects ${allowing[effect]}`),
+    ...field("run", `npx --no -- certify --base-url URL --only ${id}${profileFlag} --effects ${allowing[effect]}`),
   ];
 }
 

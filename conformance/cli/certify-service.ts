@@ -75,7 +75,7 @@ export async function runChecks(given: CertifyOptions, options: RunOptions, outp
   return { results, now: outside.now() };
 }
 
-/** Returns the file of the recorded exchanges; undefined if a key is too ordinary to be hidden in it. */
+/** Returns the content of the exchanges file; undefined if a key is too ordinary to hide in it. */
 export function exchangesOf(recording: ReturnType<typeof createRecording>, given: CertifyOptions, results: Report) {
   if (!areUnusual(given)) return undefined;
   const { reporting, tls: _, ...kept } = given;

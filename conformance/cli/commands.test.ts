@@ -49,9 +49,9 @@ describe("list and explain", () => {
   });
 
   test("explain says for every requirement how it is checked, with a command that the suite accepts", async () => {
-    for (const { id, text: promise } of catalogue) {
+    for (const { id, text: requirementText } of catalogue) {
       const { text } = await run("explain", id);
-      expect(text.replaceAll(/\s+/g, " ")).toContain(promise.replaceAll(/\s+/g, " "));
+      expect(text.replaceAll(/\s+/g, " ")).toContain(requirementText.replaceAll(/\s+/g, " "));
       expect(text).toMatch(/^source {4}\S[^]*^check {5}\S/m);
       const command = /^run {7}npx --no -- certify (.*(\n {10}.*)*)/m.exec(text)?.[1]?.split(/\s+/) ?? [];
       const args = command.map((word) => (word === "URL" ? "https://pay.example" : word));
@@ -69,13 +69,13 @@ describe("list and explain", () => {
 test("keygen writes a private key that only its owner can read, and never overwrites", async () => {
   expect(await run("keygen", at("key"))).toMatchObject({ exitCode: 0 });
   expect(statSync(at("key")).mode & 0o777).toBe(0o600);
-  const [secret, open] = [readFileSync(at("key"), "utf8"), readFileSync(at("key.pub"), "utf8")];
-  expect(secret).toMatch(/^-----BEGIN PRIVATE KEY-----/);
-  expect(open).toMatch(/^-----BEGIN PUBLIC KEY-----/);
+  const [privateKey, publicKey] = [readFileSync(at("key"), "utf8"), readFileSync(at("key.pub"), "utf8")];
+  expect(privateKey).toMatch(/^-----BEGIN PRIVATE KEY-----/);
+  expect(publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----/);
   await expect(run("keygen", at("key"))).rejects.toThrow("already exists");
   rmSync(at("key"));
   await expect(run("keygen", at("key"))).rejects.toThrow("key.pub already exists");
-  expect(readFileSync(at("key.pub"), "utf8")).toBe(open);
+  expect(readFileSync(at("key.pub"), "utf8")).toBe(publicKey);
 });
 
 const passes = sampleReport([requirement("a", "pass")]);

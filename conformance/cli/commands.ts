@@ -10,7 +10,7 @@ import { verify, verifyOptions } from "./verify.ts";
 export type Surroundings = { env: NodeJS.ProcessEnv; now: Date; newSeed: () => number };
 
 type Command = {
-  /** The arguments, as the line of usage shows them. */
+  /** The arguments, as the usage line shows them. */
   usage: string;
   meaning: string;
   /** Returns what --help says about the command's own options. */
@@ -21,8 +21,8 @@ type Command = {
 /** The time limit of `certify doctor`, including the start of the process. */
 const examinationMs = 9500;
 
-/** Reads a command line without options. */
-function filesIn(args: readonly string[], count: number, noun?: string): string[] {
+/** Returns the arguments of a command that has no options. */
+function argumentsIn(args: readonly string[], count: number, noun?: string): string[] {
   const { positionals, faults } = readFlags(args, {}, count, noun);
   refuse(faults);
   return positionals;
@@ -83,13 +83,13 @@ export const commands: Readonly<Record<string, Command>> = {
     usage: "ID",
     meaning:
       "what a requirement says, how it is checked, and how to check only it; the same for a scenario of a client or receiver",
-    run: async (args) => (await import("./catalogue.ts")).explain(filesIn(args, 1, "id")[0]!),
+    run: async (args) => (await import("./catalogue.ts")).explain(argumentsIn(args, 1, "id")[0]!),
   },
   keygen: {
     usage: "FILE",
     meaning: "create a signing key in FILE (mode 0600) and its public key in FILE.pub",
     async run(args) {
-      const [file = ""] = filesIn(args, 1);
+      const [file = ""] = argumentsIn(args, 1);
       writeKeyPair(file);
       const text =
         `Private key: ${file}. Keep it secret, and sign with \`certify --sign ${file}\`.\n` +
@@ -106,13 +106,13 @@ export const commands: Readonly<Record<string, Command>> = {
   rejudge: {
     usage: "FOLDER",
     meaning: "judge the run of a report again, offline, from its exchanges.jsonl.gz",
-    run: async (args) => (await import("./rejudge.ts")).rejudge(filesIn(args, 1, "folder")[0]!),
+    run: async (args) => (await import("./rejudge.ts")).rejudge(argumentsIn(args, 1, "folder")[0]!),
   },
   diff: {
     usage: "A.json B.json",
     meaning: "compare two reports",
     async run(args) {
-      const [a, b] = filesIn(args, 2).map(readReport);
+      const [a, b] = argumentsIn(args, 2).map(readReport);
       const { differences, text } = compareReports(a!, b!);
       return { exitCode: differences === 0 ? 0 : 1, text };
     },
@@ -126,13 +126,13 @@ export function commandOf(name: string | undefined): Command | undefined {
   throw new OptionsError(`There is no command ${JSON.stringify(name)}.${didYouMean(name, Object.keys(commands))}`);
 }
 
-/** Returns the line of usage of a command, or of a run. */
+/** Returns the usage line of a command; without a name, that of a run. */
 export const usageOf = (name: string | undefined) =>
   name !== undefined && Object.hasOwn(commands, name)
     ? `Usage: certify ${name} ${commands[name]!.usage}`
     : "Usage: certify --base-url URL [options]";
 
-/** Returns what `--help` prints after this command, or after none. */
+/** Returns the text of `--help` for a command; without a name, for a run. */
 export async function fullHelp(name: string | undefined): Promise<string> {
   if (name !== undefined && Object.hasOwn(commands, name)) {
     const { meaning, details } = commands[name]!;

@@ -5,8 +5,8 @@ import { isAccepted, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 
 /**
- * Controls that need a body. A target refuses an empty body here. A POST to another control would act, so no POST is
- * sent there.
+ * Controls that need fields in the body, so that a target refuses a POST of `{}`. The other controls would act on it, so
+ * they are sent no POST.
  */
 const withBody = new Set<Control>(["clock", "finish-payout", "load", "finish"]);
 
@@ -31,29 +31,29 @@ export async function findControls(
 ): Promise<{ controls: Control[]; sandboxTime?: Date }> {
   const { merchant } = target;
   /** A path that no target has. A control must respond differently. */
-  const nowhere = `/sandbox/${merchant.unknown}/${merchant.name}`;
+  const unknownPath = `/sandbox/${merchant.unknown}/${merchant.name}`;
   const get = (path: string) => target.send({ method: "GET", path });
   const post = (path: string) =>
     effects === "none" ? undefined : target.send({ method: "POST", path, json: {}, effect: "must-be-rejected" });
-  const [unknown, refused] = await Promise.all([get(nowhere), post(nowhere)]);
+  const [unknownGet, unknownPost] = await Promise.all([get(unknownPath), post(unknownPath)]);
 
-  let stated: unknown;
+  let statedTime: unknown;
   async function has(control: Control): Promise<boolean> {
     const [method, template = ""] = controls[control].split(" ");
     const path = template.replace(/\{\w+\}/, merchant.unknown);
     if (method === "GET") {
       const response = await get(path);
-      if (control === "time") stated = (response.json as { data?: { now?: unknown } } | undefined)?.data?.now;
+      if (control === "time") statedTime = (response.json as { data?: { now?: unknown } } | undefined)?.data?.now;
       return isEnvelope(response);
     }
     const response = withBody.has(control) ? await post(path) : undefined;
-    if (response && response.status !== refused?.status && handles(response)) return true;
-    return (await get(path)).status === 405 && unknown.status !== 405;
+    if (response && response.status !== unknownPost?.status && handles(response)) return true;
+    return (await get(path)).status === 405 && unknownGet.status !== 405;
   }
   const random = createRandom(target.options.seed, "controls");
-  const answers = shuffled(allControls, random).map(async (control) => [control, await has(control)] as const);
-  const found = new Map(await Promise.all(answers));
-  const sandboxTime = new Date(typeof stated === "string" ? stated : Number.NaN);
+  const searches = shuffled(allControls, random).map(async (control) => [control, await has(control)] as const);
+  const found = new Map(await Promise.all(searches));
+  const sandboxTime = new Date(typeof statedTime === "string" ? statedTime : Number.NaN);
   return {
     controls: allControls.filter((control) => found.get(control)),
     ...(!Number.isNaN(sandboxTime.getTime()) && { sandboxTime }),

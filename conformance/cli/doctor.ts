@@ -17,15 +17,15 @@ import { examineTarget, fix, ok, type Point } from "./examination.ts";
 import type { CertifyOptions } from "./options.ts";
 import { runOptions } from "./probe.ts";
 
-/** The longest time limit of a request. */
+/** The time limit of a request, even if --timeout is longer. */
 const longestMs = 2500;
 const mostSkewMs = 30_000;
-// Measured in complete runs of both profiles. Many of a check's requests are sent at once.
+// Measured in complete runs of both profiles. Requests that are sent at once share a round trip.
 const requestsPerCheck = 32;
-const turnsPerCheck = { core: 14, extended: 20 };
-/** The time for a check that does not depend on the network. */
-const ownMs = 100;
-/** How much faster a run is whose checks run side by side. */
+const roundTripsPerCheck = { core: 14, extended: 20 };
+/** The time for a check, without the network. */
+const localMs = 100;
+/** How much faster a run is if its checks run in parallel. */
 const speedup = 4;
 const startSeconds = 3;
 
@@ -94,9 +94,9 @@ export function estimatedSeconds(
 ): number {
   const { profile, effects, linger, only, rate = Infinity } = options;
   const pays = effects === "money";
-  const eachMs = (turnsPerCheck[profile] * latencyMs + ownMs) / (pays && profile === "core" ? speedup : 1);
+  const eachMs = (roundTripsPerCheck[profile] * latencyMs + localMs) / (pays && profile === "core" ? speedup : 1);
   const busy = (checks * Math.max(eachMs, (requestsPerCheck * 1000) / rate)) / 1000;
-  // The last checks wait until the first payouts are old, and then take a while.
+  // The last checks wait until the first payouts are `linger` seconds old, and then take about 5 s.
   return startSeconds + Math.ceil(Math.max(busy, pays && only === undefined ? linger + 5 : 0));
 }
 
@@ -134,7 +134,7 @@ async function examine(given: CertifyOptions, target: Target, note: (point: Poin
   note(ok("sandbox", `${kind}; ${names}`));
   const run = runOptions(given, { environment, controls });
   note(await examineWebhooks(run));
-  // The first request also established the connection.
+  // Omit the first response time, because it includes establishing the connection.
   note(examineRun(run, given, Math.min(...times.slice(1))));
 }
 

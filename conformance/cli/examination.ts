@@ -29,10 +29,10 @@ function speaksTls({ hostname, port }: URL): Promise<boolean> {
   });
 }
 
-/** Returns the reason why a response shows that the service is not reached at all. */
+/** Returns the reason why the service is not reached; undefined if the response may be the service's. */
 async function addressObstacle(baseUrl: string, { status, text, exchange }: TargetResponse) {
-  const isOdd = status === undefined || (status === 400 && /HTTPS (port|server)|TLS/i.test(text));
-  if (isOdd && baseUrl.startsWith("http:") && (await speaksTls(new URL(baseUrl))))
+  const mayNeedTls = status === undefined || (status === 400 && /HTTPS (port|server)|TLS/i.test(text));
+  if (mayNeedTls && baseUrl.startsWith("http:") && (await speaksTls(new URL(baseUrl))))
     return `The server speaks TLS, not plain http: use ${baseUrl.replace(/^http:/, "https:")}.`;
   if (status === undefined) return `No response: ${exchange.failure}.`;
   if (looksDead({ request: { method: "GET", path: "" }, status }))
@@ -59,14 +59,14 @@ function bodyOf({ text, request }: TargetResponse): string {
  */
 async function hasNoEndpoint(target: Target, response: TargetResponse): Promise<boolean> {
   const { path } = response.request;
-  const isSame = async (other: string, key: "own" | "none") => {
+  const getsSame404 = async (other: string, key: "own" | "none") => {
     const reply = await target.send({ method: "GET", path: other, key });
     return reply.status === 404 && bodyOf(reply) === bodyOf(response);
   };
-  return (await isSame(path.replace("disbursements", target.merchant.name), "own")) && isSame(path, "none");
+  return (await getsSame404(path.replace("disbursements", target.merchant.name), "own")) && getsSame404(path, "none");
 }
 
-/** Returns the reason why the base URL is not the service's. */
+/** Returns the reason why the base URL is not the service's; undefined if it may be. */
 async function pathObstacle(target: Target, response: TargetResponse): Promise<string | undefined> {
   const { baseUrl } = target.options;
   const { status = 0, headers } = response;
@@ -94,7 +94,7 @@ function environmentOf({ status, json }: TargetResponse): RunOptions["environmen
 
 const withoutPrefix = (secret: string) => secret.replace(/^whsec_/, "");
 
-/** A sandbox returns the secret with which it signs webhooks. Says if it differs, without either secret. */
+/** Compares WEBHOOK_SECRET with the secret that a sandbox returns. The point shows neither secret. */
 function examineSecret(given: string, response: TargetResponse): Point {
   const { secret } = dataOf(response);
   const name = "secret";

@@ -1,5 +1,5 @@
-// Tables of options. A table makes the parser of a command, its --help, its table in the guide, and the command that
-// repeats a run.
+// Tables of options. A command's parser, its --help, its table in the guide, and the command that repeats a run are all
+// derived from its table.
 import { parseArgs } from "node:util";
 import { distance } from "fastest-levenshtein";
 import { wrapped } from "../report/visible.ts";
@@ -19,7 +19,7 @@ export type Option = {
   required?: string;
   /** True if the option may be given more than once. */
   many?: true;
-  /** Returns what the value means. Throws `CannotRun`, a `SyntaxError` or an error of a file; by default the value is a text. */
+  /** Parses the value, by default as a text. Throws `CannotRun`, a `SyntaxError` or an error of the file system. */
   read?: (value: string) => unknown;
   /**
    * Returns the shell word that gives the value to a command that repeats the run; by default the value itself. `false`
@@ -30,13 +30,13 @@ export type Option = {
 
 export type Options = Readonly<Record<string, Option>>;
 
-type Meaning<O> = O extends { read: (value: string) => infer T } ? T : string;
+type Parsed<O> = O extends { read: (value: string) => infer T } ? T : string;
 type Value<O> = O extends { value: string }
   ? O extends { many: true }
-    ? Meaning<O>[] | undefined
+    ? Parsed<O>[] | undefined
     : O extends { initial: string } | { required: string }
-      ? Meaning<O>
-      : Meaning<O> | undefined
+      ? Parsed<O>
+      : Parsed<O> | undefined
   : boolean;
 
 /** The values of the options of a table. */
@@ -50,7 +50,7 @@ export const isFileError = (error: unknown): error is Error => error instanceof 
 
 /**
  * Returns a question that names at most three names that a mistyped word may mean, with a leading space; "" if no name
- * is near.
+ * is similar.
  */
 export function didYouMean(word: string, known: readonly string[]): string {
   const wanted = word.toLowerCase();
@@ -63,7 +63,7 @@ export function didYouMean(word: string, known: readonly string[]): string {
   return similar.length === 0 ? "" : ` Did you mean ${similar.map(({ name }) => name).join(" or ")}?`;
 }
 
-/** What a command prints at its end. */
+/** The exit code of a command, and the text that it prints at its end. */
 export type CommandResult = { exitCode: 0 | 1 | 2; text: string };
 
 /** What was given for the options of a table, before it is read. */
@@ -96,14 +96,14 @@ function parse(args: readonly string[], options: Options, allowPositionals: bool
  * @param count the number of arguments that are not options
  * @param noun what these arguments are
  * @returns the values, and what is wrong with them. An invalid value is undefined, so the caller must throw the faults
- * @throws OptionsError if there is no table of these options
+ * @throws OptionsError if an option is unknown or lacks its value, or if the number of arguments is wrong
  */
 export function readFlags<T extends Options>(args: readonly string[], options: T, count = 0, noun = "file") {
   const { given, positionals } = parse(args, options, count > 0);
   if (positionals.length !== count)
     throw new OptionsError(`Expected ${counted(count, noun)}, received ${positionals.length}.`);
   const faults: string[] = [];
-  function meaningOf(name: string, { read }: Option, value: string): unknown {
+  function parsed(name: string, { read }: Option, value: string): unknown {
     try {
       return read ? read(value) : value;
     } catch (error) {
@@ -116,8 +116,8 @@ export function readFlags<T extends Options>(args: readonly string[], options: T
     const value = given[name] ?? option.initial;
     if (option.value === undefined) return [name, value === true];
     if (value === undefined && option.required !== undefined) faults.push(`--${name} is missing: ${option.required}`);
-    if (Array.isArray(value)) return [name, value.map((each) => meaningOf(name, option, String(each)))];
-    return [name, typeof value === "string" ? meaningOf(name, option, value) : undefined];
+    if (Array.isArray(value)) return [name, value.map((each) => parsed(name, option, String(each)))];
+    return [name, typeof value === "string" ? parsed(name, option, value) : undefined];
   });
   return { values: Object.fromEntries(values) as Values<T>, given, positionals, faults };
 }
@@ -127,7 +127,7 @@ export function refuse(faults: readonly string[]): void {
   if (faults.length > 0) throw new OptionsError(faults.join("\n"));
 }
 
-/** Returns the options, as shell words, that a command needs to repeat a run with what was given. */
+/** Returns the options, as shell words, of a command that repeats a run with the given options. */
 export function repeatWords(options: Options, given: Given): string[] {
   return Object.entries(options).flatMap(([name, { initial, repeat = quoted }]) => {
     if (repeat === false) return [];
@@ -140,7 +140,7 @@ export function repeatWords(options: Options, given: Given): string[] {
 
 /** Returns an option with its placeholder, such as "--base-url URL". */
 export const labelOf = (name: string, { value }: Option) => `--${name}${value === undefined ? "" : ` ${value}`}`;
-const withoutMarks = (text: string) => text.replaceAll("`", "");
+const withoutBackticks = (text: string) => text.replaceAll("`", "");
 const defaultOf = ({ initial, otherwise }: Option) =>
   otherwise ?? (initial === undefined ? undefined : `\`${initial}\``);
 
@@ -153,7 +153,7 @@ export function helpOf(options: Options): string {
     const label = `  ${labelOf(name, option)}`;
     const initial = defaultOf(option);
     const text = initial === undefined ? option.meaning : `${option.meaning} (default: ${initial})`;
-    const [first = "", ...rest] = wrapped(withoutMarks(text), textWidth);
+    const [first = "", ...rest] = wrapped(withoutBackticks(text), textWidth);
     const start = label.length < labelWidth ? [label.padEnd(labelWidth) + first] : [label, indented(first)];
     return [...start, ...rest.map(indented)];
   });

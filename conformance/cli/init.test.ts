@@ -56,7 +56,7 @@ function commentsOn(text: string, field: string): string {
   return section.replaceAll("\n# ", " ");
 }
 
-test("declares the limits of a target as --declare accepts them, and says of each other field why it is open", async () => {
+test("declares the limits of a target as --declare accepts them, and says of each other field why it is not declared", async () => {
   const { url } = await targetThat(({ amount, reference, country, phoneNumber }) => {
     const isLimited = Number(amount) > 123_456 || [...String(reference)].length > 35 || country === "KE";
     return isLimited || /^225(?!0700)/.test(String(phoneNumber)) ? refusal(422) : undefined;

@@ -18,14 +18,14 @@ import { OptionsError, readFlags, type Options } from "./flags.ts";
 import { optionsOf, serviceOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 
-/** A declaration is what `init` writes. */
+// `init` writes a declaration, so it accepts none.
 const { declare: _, ...runOptions } = serviceOptions;
 const initOptions = {
   ...runOptions,
   output: { value: "FILE", meaning: "file to write", initial: "./certify.yaml" },
 } as const satisfies Options;
 
-/** Finds the limits of the target with payouts. */
+/** Finds the limits of the target by creating payouts. */
 async function askTarget(options: RunOptions) {
   const { target, limits, close } = openTarget({ ...options, declared: undefined });
   try {

@@ -8,12 +8,12 @@ const url = ["--base-url", "https://pay.example/api/"];
 const read = (args: string[], env: Record<string, string> = { API_KEY: "key-of-the-tests" }) =>
   readOptions(args, env, () => 7);
 
-test("never spend more by default than the guide says", () => {
+test("the default options spend no more than the guide says", () => {
   const money = { effects: undefined, recipient: "2257038102473", maxPayouts: 500, maxTotal: undefined, yes: false };
   expect(read(url)).toMatchObject({ baseUrl: "https://pay.example/api", ...money, seed: 7, key: "key-of-the-tests" });
 });
 
-test("are read from the command line", () => {
+test("options are read from the command line", () => {
   const args =
     "--profile extended --effects reject --only auth.create-needs-key --only errors.shape,verify.found --max-payouts 3 " +
     "--rate 5 --seed 0 --webhook-listen [::1]:8080 --webhook-url https://hooks.example/x/ --settle-timeout 7";

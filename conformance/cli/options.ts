@@ -71,11 +71,11 @@ const seconds = (least: number) => (value: string) => whole(least, 86_400)(value
 const amount = whole(0, Number.MAX_SAFE_INTEGER);
 const text = (file: string) => readFileSync(file, "utf8");
 
-/** The variables from which a repeated command reads the phone numbers of real people. */
+/** Renders a published number as it is, and a number that may be a person's as a variable of the environment. */
 const unlessPublished = (variable: string) => (value: string) =>
   Object.values(defaultRecipients).includes(value) ? quoted(value) : `"\${${variable}:?}"`;
 
-/** The options about the seed of every kind of run. */
+/** The options of every kind of run that determine its seed. */
 export const seedOptions = {
   seed: {
     value: "N",
@@ -93,10 +93,10 @@ export const seedOptions = {
   },
 } as const satisfies Options;
 
-/** The ids of all requirements, whichever a run judges. */
+/** The ids of all requirements, including those that a run does not judge. */
 const everyId = [catalogue, ...Object.values(sideCatalogues)].flat().map(({ id }) => id);
 
-/** The options about the report of every kind of run. */
+/** The options of every kind of run for its report. */
 export const reportOptions = {
   report: { value: "DIR", meaning: "directory for the report", initial: "./certify-report", repeat: false },
   baseline: {
@@ -312,7 +312,7 @@ function secretIn(name: string, value: string | undefined, faults: string[]): st
 function curlFlags({ ca, cert, key }: Pick<ServiceValues, "ca" | "cert" | "key">): string[] {
   return [
     ...(ca === undefined ? [] : ["--cacert", quoted(ca)]),
-    // After a colon, curl expects the password of the certificate.
+    // Escape colons, because after a colon curl expects the password of the certificate.
     ...(cert === undefined ? [] : ["--cert", quoted(cert.replaceAll(":", String.raw`\:`))]),
     ...(key === undefined ? [] : ["--key", quoted(key)]),
   ];

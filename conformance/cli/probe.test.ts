@@ -107,7 +107,7 @@ test("a live service is not asked for a sandbox, nor for a record without the ke
   ]);
 });
 
-/** Measured in complete runs. */
+/** Each last number was measured in a complete run. */
 test.each([
   [3, "core", "none", 1, 6],
   [87, "core", "money", 150, 67],
@@ -155,7 +155,7 @@ test.each<[string, Record<string, Reply>, Reply, string[]]>([
   ["405 for every path", {}, [405], []],
   ["readings", { "GET /sandbox/clock": [200, '{"data":{"now":"2026-01-01"}}'] }, [404], ["time"]],
   ["lists", { "GET /sandbox/events": [200, '{"data":{"items":[]}}'] }, [404], ["events"]],
-])("finds the controls of a target with %s, and sends nothing that acts", async (_, table, otherwise, expected) => {
+])("finds the controls of a target with %s, and triggers none of them", async (_, table, otherwise, expected) => {
   const { url, seen } = await serving((path, { method }) => {
     if (!path.startsWith("/sandbox/")) return [path.startsWith("/v1/") ? 401 : 404];
     const known = path.replace(/(disbursements|checkouts)\/[^/]+/, "$1/*");

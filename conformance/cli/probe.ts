@@ -16,7 +16,7 @@ export const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+
 
 const doctorHint = "To examine the connection step by step, run certify doctor with the same options.";
 
-/** Sends requests that cannot create anything. @throws CannotRun if the target cannot be reached */
+/** Asks the target without a budget, so that nothing is created. @throws CannotRun if the target cannot be reached */
 async function ask<T>(
   options: CertifyOptions,
   settings: { effects: "none" | "reject"; isImpatient?: boolean },
@@ -49,7 +49,7 @@ const onLoopback = ({ baseUrl }: CertifyOptions) => isLoopback(new URL(baseUrl).
 const effectsFor = (options: CertifyOptions, environment: Found["environment"]) =>
   options.effects ?? (onLoopback(options) && environment === "sandbox" ? "money" : "none");
 
-/** Returns how long a payout may stay pending: as long as declared, at least 90 s, or less if the clock moves. */
+/** Returns how long a payout may stay pending: as long as declared, at least 90 s; only 10 s if the clock can move. */
 const defaultSettleTimeoutMs = ({ declared }: CertifyOptions, { controls }: Found) =>
   controls.includes("clock") ? 10_000 : Math.max(90_000, (declared?.settlementSeconds ?? 0) * 1000);
 
@@ -57,23 +57,23 @@ const defaultSettleTimeoutMs = ({ declared }: CertifyOptions, { controls }: Foun
 export function runOptions(options: CertifyOptions, found: Found): RunOptions {
   const loopback = onLoopback(options);
   // Without a /healthz, a clock that moves shows a sandbox. On loopback its payouts reach nobody.
-  const forced = found.environment === "sandbox" || (loopback && found.controls.includes("clock"));
+  const isSandbox = found.environment === "sandbox" || (loopback && found.controls.includes("clock"));
   const { reporting: _, yes: __, throughPrism: ___, ...rest } = options;
   const random = createRandom(options.seed, "recipients");
   // A service could recognise the suite by a number that is the same in every run.
-  const isFree = (loopback || found.environment === "sandbox") && options.declared?.numberRanges === undefined;
-  const assumed = (phone: string, known: Recipient["assumed"]) =>
-    isFree ? payeeIn(pairOf(phone), { recipient: phone, assumed: known }, random).phoneNumber : phone;
+  const mayMakeUp = (loopback || found.environment === "sandbox") && options.declared?.numberRanges === undefined;
+  const madeUp = (phone: string, known: Recipient["assumed"]) =>
+    mayMakeUp ? payeeIn(pairOf(phone), { recipient: phone, assumed: known }, random).phoneNumber : phone;
   return {
     ...rest,
     ...found,
-    recipient: options.assumed.includes("recipient") ? assumed(options.recipient, ["recipient"]) : options.recipient,
+    recipient: options.assumed.includes("recipient") ? madeUp(options.recipient, ["recipient"]) : options.recipient,
     effects: effectsFor(options, found.environment),
     settleTimeoutMs: options.settleTimeoutMs ?? defaultSettleTimeoutMs(options, found),
-    // Nothing moves on a sandbox on loopback, so the largest amounts can be tried there.
-    maxTotal: options.maxTotal ?? (loopback && forced ? Infinity : defaultMaxTotal),
+    // No money moves on a sandbox on loopback, so the largest amounts can be tried there.
+    maxTotal: options.maxTotal ?? (loopback && isSandbox ? Infinity : defaultMaxTotal),
     failingRecipient:
-      options.failingRecipient ?? (forced ? assumed(defaultRecipients.failingRecipient, []) : undefined),
+      options.failingRecipient ?? (isSandbox ? madeUp(defaultRecipients.failingRecipient, []) : undefined),
     assumed: [...options.assumed, ...(options.failingRecipient === undefined ? ["failing-recipient" as const] : [])],
     webhookListen: options.webhookListen ?? (loopback ? { host: "127.0.0.1", port: 0 } : undefined),
     loopback,

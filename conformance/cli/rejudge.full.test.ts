@@ -25,7 +25,7 @@ function record({ url, key, secondKey }: Omit<Running, "stop">, name: string, ..
   return startCertify(all, { env: { API_KEY: key, API_KEY_2: secondKey } }).ended;
 }
 
-/** Makes a process end as soon as it connects to anything but itself, where Dredd has a server. */
+/** Ends the process if it connects to the target or to another machine. It may connect to its own server for Dredd. */
 const offline = `
   const { Socket } = require("node:net");
   const { connect } = Socket.prototype;
@@ -87,7 +87,7 @@ function find(lines: readonly Line[], is: (line: Line) => boolean): Line {
   return all[Math.floor(all.length / 2)]!;
 }
 
-/** Edits that change what the suite would have found. They are seen even if every digest is made again. */
+/** Edits that change what the suite would have found. They are detected even if every digest is recomputed. */
 const edits: Record<string, Edit> = {
   "a refusal that becomes a success": (lines) =>
     void (resultOf(find(lines, (line) => resultOf(line).status === 422)).status = 200),
@@ -113,7 +113,7 @@ const edits: Record<string, Edit> = {
   "the seed": ([first]) => void ((first!["options"] as Line)["seed"] = 4711),
 };
 
-/** Edits of texts on which no verdict depends. The digest reveals these edits. */
+/** Edits texts on which no verdict depends, so that only the digest reveals it. */
 const unused: Edit = (lines) => {
   resultOf(find(lines, reads)).headers["x-powered-by"] = "care";
   webhookIn(find(lines, isWebhook)).headers["user-agent"] = "another";
@@ -136,7 +136,7 @@ const changed = (edit: Edit) => (content: Buffer) => {
   return gzipSync((edit(lines) ?? lines).map((line) => `${JSON.stringify(line)}\n`).join(""), { level: 9 });
 };
 
-/** Copies a run with an edited recording, and makes every digest of the recording again. */
+/** Copies a run with an edited recording, and recomputes every digest of the recording. */
 async function edited(edit: Edit): Promise<string> {
   const copy = await withFile("some", exchangesFile, changed(edit));
   const digest = sha256(await readFile(join(copy, exchangesFile)));
@@ -145,7 +145,7 @@ async function edited(edit: Edit): Promise<string> {
   return copy;
 }
 
-const texts =
+const replaced =
   (pattern: RegExp | string, text: string) =>
   (content: Buffer): string =>
     content.toString().replace(pattern, text);
@@ -163,13 +163,13 @@ describe("a report disagrees after an edit of", { timeout: 90_000 }, () => {
     [
       "some",
       "report.json",
-      texts(/("id": "auth.create-needs-key"[^]*?"verdict": )"pass"/, '$1"warn"'),
+      replaced(/("id": "auth.create-needs-key"[^]*?"verdict": )"pass"/, '$1"warn"'),
       /requirements auth.create-needs-key verdict is "warn", but the exchanges give "pass"/,
     ],
-    ["some", "report.json", texts(/("finishedAt": "20)\d\d/, "$101"), /finishedAt is .* but the exchanges give/],
-    ["some", "report.json", texts('"status": 401', '"status": 403'), /status is 403, but the exchanges give 401/],
-    ["some", "report.json", texts(/\n$/, " \n"), /report.json differs from what the exchanges give/],
-    ["some", "junit.xml", texts('failures="0"', 'failures="1"'), /junit.xml differs from/],
+    ["some", "report.json", replaced(/("finishedAt": "20)\d\d/, "$101"), /finishedAt is .* but the exchanges give/],
+    ["some", "report.json", replaced('"status": 401', '"status": 403'), /status is 403, but the exchanges give 401/],
+    ["some", "report.json", replaced(/\n$/, " \n"), /report.json differs from what the exchanges give/],
+    ["some", "junit.xml", replaced('failures="0"', 'failures="1"'), /junit.xml differs from/],
   ])("the run %s: %s", async (run, name, change, message) => {
     expect(await rejudge(await withFile(run, name, change))).toEqual({
       exitCode: 1,

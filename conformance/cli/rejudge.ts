@@ -16,7 +16,7 @@ import { exchangesFile, renderReports } from "./reporting.ts";
 
 const mostShown = 10;
 
-/** Repeats the run of a tape, and renders its report. */
+/** Repeats a recorded run, and renders its report. */
 async function judgedAgain({ start, lines }: Tape, exchangesSha256: string) {
   const given: CertifyOptions = { ...start.options, reporting: { report: "" } };
   const silent = { write: () => undefined };
@@ -39,13 +39,13 @@ const entriesOf = (value: Record<string, unknown>) =>
   );
 
 /** Names the places in which two JSON values differ. */
-function differencesOf(told: unknown, found: unknown, place = "report.json:"): string[] {
-  if (isObject(told) && isObject(found)) {
-    const [ofTold, ofFound] = [entriesOf(told), entriesOf(found)];
-    const names = new Set([...ofTold.keys(), ...ofFound.keys()]);
-    return [...names].flatMap((name) => differencesOf(ofTold.get(name), ofFound.get(name), `${place} ${name}`));
+function differencesOf(reported: unknown, recomputed: unknown, place = "report.json:"): string[] {
+  if (isObject(reported) && isObject(recomputed)) {
+    const [a, b] = [entriesOf(reported), entriesOf(recomputed)];
+    const names = new Set([...a.keys(), ...b.keys()]);
+    return [...names].flatMap((name) => differencesOf(a.get(name), b.get(name), `${place} ${name}`));
   }
-  return told === found ? [] : [`${place} is ${shown(told)}, but the exchanges give ${shown(found)}`];
+  return reported === recomputed ? [] : [`${place} is ${shown(reported)}, but the exchanges give ${shown(recomputed)}`];
 }
 
 /** Compares the certificate in the folder, if there is one, with the files beside it. Its signature is not verified. */
@@ -64,12 +64,12 @@ function certificateDifferences(folder: string, json: Buffer, exchanges: Buffer)
   }
 }
 
-/** Names the files that are not what the exchanges give, without report.json if its differences are named. */
-function filesThatDiffer(folder: string, contents: Record<string, string>, isNamed: boolean): string[] {
+/** Names the files that differ from what the exchanges give; omits report.json if its differences are listed. */
+function filesThatDiffer(folder: string, contents: Record<string, string>, isListed: boolean): string[] {
   return Object.entries(contents).flatMap(([name, content]) => {
     const file = join(folder, name);
-    // A file may be missing.
-    if ((name === "report.json" && isNamed) || !existsSync(file)) return [];
+    // A missing file is no difference.
+    if ((name === "report.json" && isListed) || !existsSync(file)) return [];
     return readFileSync(file, "utf8") === content ? [] : [`${name} differs from what the exchanges give`];
   });
 }

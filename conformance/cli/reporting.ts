@@ -27,7 +27,7 @@ export function makeFolder({ report: folder }: Reporting): void {
   }
 }
 
-/** The name of the file with everything that the run learned from outside. */
+/** The name of the file with everything that the run received from outside, such as responses, webhooks and times. */
 export const exchangesFile = "exchanges.jsonl.gz";
 
 /** Applies the baseline, and renders report.html, report.json, junit.xml and summary.md. */

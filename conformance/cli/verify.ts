@@ -1,5 +1,5 @@
 // Implements `certify verify`, which works without a network. A signature proves only who made the statements of a
-// certificate, so a reader says what it must state.
+// certificate. Its reader gives what it must state as options.
 import { readFileSync } from "node:fs";
 import type { KeyObject } from "node:crypto";
 import { basename } from "node:path";
@@ -56,7 +56,7 @@ type Expected = Values<typeof verifyOptions>;
 /** Thrown for a certificate that is invalid, or not as expected. */
 class Invalid extends Error {}
 
-const day = (seconds: unknown) => new Date(Number(seconds) * 1000).toISOString();
+const isoTime = (seconds: unknown) => new Date(Number(seconds) * 1000).toISOString();
 
 /** Explains an error of `jwtVerify` to the person who received the certificate. */
 async function reasonFor(error: unknown, jws: string, key: KeyObject): Promise<string> {
@@ -68,11 +68,11 @@ async function reasonFor(error: unknown, jws: string, key: KeyObject): Promise<s
       ? "It was changed after it was signed: the signature does not match its content."
       : `It was signed with a different key: ${named ?? "unnamed"} instead of ${given}.`;
   }
-  if (error instanceof errors.JWTExpired) return `It expired on ${day(error.payload.exp)}.`;
+  if (error instanceof errors.JWTExpired) return `It expired on ${isoTime(error.payload.exp)}.`;
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.claim === "typ") return "It is a signed token, but not a conformance certificate.";
     return error.claim === "nbf" && error.reason === "check_failed"
-      ? `It is not valid before ${day(error.payload.nbf)}.`
+      ? `It is not valid before ${isoTime(error.payload.nbf)}.`
       : `It is not a conformance certificate: "${error.claim}" is missing or invalid.`;
   }
   if (error instanceof errors.JOSEError) return "It is not a certificate: it is not a readable signed token.";
@@ -148,7 +148,7 @@ function requireReport({ hashes, profile }: Certificate, report: Buffer, challen
 }
 
 /** Renders what a certificate states, and the options that would have checked more. */
-function statement(certificate: Certificate, open: readonly Comparison[], isCompared: boolean): string[] {
+function statement(certificate: Certificate, unchecked: readonly Comparison[], isCompared: boolean): string[] {
   const { counts, hashes, weakenedBy, profile } = certificate;
   const lines: [label: string, text: string][] = [
     ["Target", certificate.sub],
@@ -156,7 +156,7 @@ function statement(certificate: Certificate, open: readonly Comparison[], isComp
     ["Profile", profile],
     ["Effects", isSide(profile) ? "none" : `${certificate.effects} (${effects[certificate.effects]})`],
     ["Run", `${certificate.startedAt} to ${certificate.finishedAt}`],
-    ["Valid", `${day(certificate.nbf)} to ${day(certificate.exp)}`],
+    ["Valid", `${isoTime(certificate.nbf)} to ${isoTime(certificate.exp)}`],
     ["Results", `${counts.pass} passed, ${counts.warn} warnings, ${counts.observed} observed, none failed`],
     ...weakenedBy.map((text): [string, string] => ["Weakened by", text]),
     ["Seed", seedText(certificate)],
@@ -164,12 +164,12 @@ function statement(certificate: Certificate, open: readonly Comparison[], isComp
     ["Suite", `${certificate.suiteVersion} ${hashes.suite}`],
     ["Report", `${hashes.report}${isCompared ? " (matches the given report)" : ""}`],
   ];
-  const unchecked = open.map(
+  const rows = unchecked.map(
     ({ option, stated }) => `  ${labelOf(option, verifyOptions[option]).padEnd(24)}${oneLine(stated)}`,
   );
   return [
     ...lines.map(([label, value]) => `${label.padEnd(12)}${oneLine(value)}`),
-    ...(open.length === 0 ? [] : ["", "Not checked. Each option would check the statement after it:", ...unchecked]),
+    ...(unchecked.length === 0 ? [] : ["", "Not checked. Each option would check the statement after it:", ...rows]),
   ];
 }
 
@@ -194,9 +194,9 @@ export async function verify(args: readonly string[], now: Date): Promise<Comman
       throw new Invalid(reasons.join("\n"));
     }
     if (report) requireReport(certificate, report, values.challenge);
-    const open = comparisons.filter(({ expected }) => expected === undefined);
-    if (!report) open.unshift({ option: "report", stated: "the report was not compared", ok: false });
-    const lines = statement(certificate, open, report !== undefined);
+    const unchecked = comparisons.filter(({ expected }) => expected === undefined);
+    if (!report) unchecked.unshift({ option: "report", stated: "the report was not compared", ok: false });
+    const lines = statement(certificate, unchecked, report !== undefined);
     return { exitCode: 0, text: `VALID  ${basename(file)}\n${lines.join("\n")}\n` };
   } catch (error) {
     if (!(error instanceof Invalid)) throw error;

@@ -13,7 +13,7 @@ import { inlined } from "./validate.ts";
 const byId = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 
-// A run does not check the schemas again: that would take longer than to load the suite.
+// A run does not check the schemas, because that takes longer than loading the suite.
 describe("schemas", () => {
   const faultsOf = (schema: object) => {
     void ajv.validateSchema(schema);
@@ -67,7 +67,7 @@ describe("requirements", () => {
     "errors.checkout-shape": "checkout.malformed-refused",
   };
   test.each(catalogue.filter(({ effect, level }) => effect === "must-be-rejected" && level !== "must"))(
-    "$id, which is not a must, sends requests that a must refuses",
+    "$id, which is not a must, sends only requests that a service must refuse according to a must",
     ({ id }) => {
       expect(byId.get(alsoRefused[id] ?? "")).toMatchObject({ level: "must", effect: "must-be-rejected" });
     },

@@ -6,17 +6,18 @@ import { fileURLToPath } from "node:url";
 import type { paths } from "../../generated/openapi.ts";
 import type { Side } from "../results.ts";
 
-const above = new URL("../../", import.meta.url);
-const read = (path: string) => readFileSync(new URL(path, above), "utf8");
+const root = new URL("../../", import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, root), "utf8");
 
 /** The path of the bundled OpenAPI document. */
-export const openapiFile = fileURLToPath(new URL("generated/openapi.json", above));
+export const openapiFile = fileURLToPath(new URL("generated/openapi.json", root));
 
 /** The text of the bundled OpenAPI document. */
 export const contractText = readFileSync(openapiFile, "utf8");
 
 type Operation = { operationId: string; responses: Record<string, { $ref?: string; content?: Content }> } & Marks;
 type Content = Record<string, { schema?: Schema }>;
+/** Where a rule comes from: the interface document, or a decision of this project. */
 type Marks = { "x-interface"?: string; "x-decision"?: string };
 export type Schema = Marks & {
   $ref?: string;
@@ -29,8 +30,8 @@ export type Schema = Marks & {
 };
 
 /**
- * The bundled OpenAPI document. In responses it has lists of values as `anyOf` the list or any string, because clients must
- * read values of later versions. A service is judged by this version, so the lists are closed here.
+ * The bundled OpenAPI document. Values in responses have the schema `anyOf: [known values, any string]`, because clients
+ * must read values of later versions. A service is judged by this version, so only the known values are valid here.
  */
 export const openapi = JSON.parse(contractText, (_, value: { anyOf?: object[] } | null) => {
   const { anyOf, ...rest } = value ?? {};
@@ -55,8 +56,8 @@ export const catalogueText = (side?: Side) => read(catalogueFile(side));
 
 /** Reads the version of the conformance package. */
 export const suiteVersion = (): string => {
-  const source = new URL("conformance/package.json", above);
-  const text = readFileSync(existsSync(source) ? source : new URL("../package.json", above), "utf8");
+  const source = new URL("conformance/package.json", root);
+  const text = readFileSync(existsSync(source) ? source : new URL("../package.json", root), "utf8");
   return (JSON.parse(text) as { version: string }).version;
 };
 

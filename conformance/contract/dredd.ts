@@ -21,7 +21,7 @@ export type Transaction = {
 export type DreddResult = { ok: boolean; message: string; response?: TargetResponse };
 
 type Test = { origin: { resourceName: string }; message: string };
-/** The parts of Dredd that the suite uses: it has no types. */
+/** Types of the parts of Dredd that the suite uses, because Dredd has no types. */
 type Dredd = new (configuration: {
   endpoint: string;
   apiDescriptions: { location: string; content: string }[];
@@ -47,7 +47,7 @@ export function requireDredd(): void {
   }
 }
 
-/** Describes transactions for Dredd. A path begins with the number of its transaction. */
+/** Describes transactions for Dredd. The name and the path of a resource are the index of its transaction. */
 const blueprint = (transactions: readonly Transaction[]) => ["FORMAT: 1A", ...transactions.map(resource)].join("\n\n");
 
 function resource({ request, status, schema }: Transaction, index: number): string {
@@ -79,11 +79,11 @@ export async function runDredd(target: Target, transactions: readonly Transactio
   await once(server, "listening");
 
   const emitter = new EventEmitter();
-  const note = (ok: boolean, test: Test, message: string) =>
+  const setResult = (ok: boolean, test: Test, message: string) =>
     Object.assign(results[Number(test.origin.resourceName)]!, { ok, message: message.trim() });
-  emitter.on("test pass", (test: Test) => note(true, test, "as documented"));
-  emitter.on("test fail", (test: Test) => note(false, test, test.message));
-  emitter.on("test error", (error: Error, test: Test) => note(false, test, error.message));
+  emitter.on("test pass", (test: Test) => setResult(true, test, "as documented"));
+  emitter.on("test fail", (test: Test) => setResult(false, test, test.message));
+  emitter.on("test error", (error: Error, test: Test) => setResult(false, test, error.message));
   // Dredd's dependencies use deprecated Node APIs, for which Node would print warnings among the results.
   process.removeAllListeners("warning");
   (require("dredd/build/reporters/reporterOutputLogger.js") as Output).default.transports.console.silent = true;

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => mock.stop());
 
 test("fails every requirement that needs state when run against a mock", async () => {
-  // Other checks send paths such as `/v1/disbursements/%`, at which the mock's process ends. The timeout is short,
+  // Other checks send paths that crash the mock, such as `/v1/disbursements/%`. The timeout is short,
   // because the mock never responds to a request whose body is not JSON.
   const args = ["--effects", "money", "--timeout", "2000", "--only", stateful.join(",")];
   const { code, report } = await runCertify({ url: mock.url, key }, args);

@@ -5,7 +5,8 @@ import formats from "ajv-formats";
 import { openapi, type Schema } from "./contract.ts";
 import type { Profile } from "../results.ts";
 
-const isOurs = (schema: Schema) => schema["x-decision"] !== undefined && schema["x-interface"] === undefined;
+/** Returns true if only a decision of this project, not the interface, defines this schema. */
+const isOnlyDecided = (schema: Schema) => schema["x-decision"] !== undefined && schema["x-interface"] === undefined;
 
 /**
  * Returns what the interface states about a value whose schema a decision narrows (§8): its type and, for an amount,
@@ -24,7 +25,7 @@ function withoutDecision(schema: Schema, name: string): Schema {
  * a decision narrows is reduced as in `withoutDecision`. Optional fields may also be null.
  */
 function statedByInterface(schema: Schema, schemaName = ""): Schema {
-  if (isOurs(schema)) return {};
+  if (isOnlyDecided(schema)) return {};
   if (schema.$ref) return { $ref: schema.$ref };
   const result: Schema = schema["x-decision"] === undefined ? { ...schema } : withoutDecision(schema, schemaName);
   if (schema.items) result.items = statedByInterface(schema.items);
@@ -36,7 +37,7 @@ function statedByInterface(schema: Schema, schemaName = ""): Schema {
       return [name, required.includes(name) ? stated : { anyOf: [stated, { type: "null" }] }];
     }),
   );
-  result.required = required.filter((name) => !isOurs(schema.properties?.[name] ?? {}));
+  result.required = required.filter((name) => !isOnlyDecided(schema.properties?.[name] ?? {}));
   return result;
 }
 
@@ -74,7 +75,7 @@ function linesOf(validate: ValidateFunction): string[] {
 
 const compiled = new Map<Profile, (schema: string) => Validator>();
 
-/** Returns a function that returns this profile's validator of the schema with the given name. */
+/** Returns this profile's validators, as a function of the name of a schema. */
 export function createValidators(profile: Profile): (schema: string) => Validator {
   // Compiling takes longer than most checks, and the self-test has a session for each of its servers.
   const known = compiled.get(profile) ?? compile(schemasOf(profile));
@@ -82,7 +83,7 @@ export function createValidators(profile: Profile): (schema: string) => Validato
   return known;
 }
 
-/** Returns a function that returns the validator of one of these schemas, by its name. */
+/** Returns the validators of these schemas, as a function of the name of a schema. */
 export function compile(schemas: Record<string, Schema>): (schema: string) => Validator {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   // The package's types do not match its default export under ESM, so cast it.

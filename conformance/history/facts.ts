@@ -14,7 +14,7 @@ import {
 } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 
-/** A request to create something, with its response. */
+/** A create, or another write that was refused, with its response. */
 export type Attempt = {
   kind: "disbursement" | "checkout";
   /** The fields of the request's JSON body; `{}` if the body is not a JSON object. */
@@ -55,8 +55,8 @@ const writes = ({ method, path }: TargetRequest) =>
   method !== "GET" && method !== "HEAD" && /disbursement|checkout/i.test(path) && !path.startsWith("/sandbox/");
 
 /**
- * True if the request can be sent again as it is. A forced outcome has a status of 500 or more. A request that a
- * balance or a limit has refused is left out: it may be accepted later.
+ * True if the same request would get the same status again. A status of 500 or more is plain only if it was forced. A
+ * payout that a balance or a limit may have refused is not plain: it may be accepted later.
  */
 function isPlain({ request, status = 0 }: TargetResponse): boolean {
   const { body, headers = {}, key = "own", forced = false, effect } = request;
@@ -67,7 +67,7 @@ function isPlain({ request, status = 0 }: TargetResponse): boolean {
   return !Buffer.isBuffer(body) && others.length === 0 && hasOwnKey && forced === status >= 500 && !mayChange;
 }
 
-/** Starts to remember what the target does from now on. */
+/** Records what the target does from now on. */
 export function collectFacts(target: Target, receiver: Receiver | undefined, now: () => Date): Facts {
   const records: Attempt[] = [];
   const refusals: Attempt[] = [];

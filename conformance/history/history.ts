@@ -19,7 +19,7 @@ export type History = {
   statuses: { status: string; at: number; response: TargetResponse }[];
   /** The last response that stated that the record is not final; undefined if no response stated that. */
   open?: TargetResponse;
-  /** The latest record that verify returned; undefined if it has not returned a record yet. */
+  /** The latest record that verify or a list returned, and its response; undefined if there is none yet. */
   record?: Fields;
   read?: TargetResponse;
 };
@@ -98,7 +98,7 @@ function factsSent({ request }: TargetResponse): Fields {
 
 const lastSegment = ({ request }: TargetResponse) => decoded(request.path.split("?")[0]?.split("/").at(-1) ?? "");
 
-/** Returns true for a GET as every client sends it. A sound target may refuse a request with a query or a body. */
+/** Returns true for a GET as every client sends it. A sound target may refuse a query, extra headers or a body. */
 const isUsual = ({ path, headers, json, body }: TargetRequest) =>
   !path.includes("?") && headers === undefined && json === undefined && body === undefined;
 

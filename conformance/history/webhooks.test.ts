@@ -89,7 +89,7 @@ describe("a record is not notified", () => {
   });
 
   const two = [{ mailbox: "a" }, { mailbox: "b", number: "2" }];
-  test("if webhooks of such records name them, and its own names none", () => {
+  test("if other webhooks name their records, and the webhook at its address names none", () => {
     expect(due(two, ["a", about("1")], ["b", { paid: true }])).toEqual([2, 1]);
     expect(due(two, ["a", { paid: true }], ["b", { paid: true }])).toEqual([2, 0]);
   });

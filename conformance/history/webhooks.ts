@@ -59,7 +59,7 @@ function attributed(facts: Facts, notifications: readonly Notification[]) {
     notification,
     owners: created.filter(({ mailbox }) => mailbox === notification.box),
     refused: facts.refusals.filter(({ mailbox }) => mailbox === notification.box),
-    /** For each text that identifies something, all that it identifies. */
+    /** For each text that identifies creates, these creates. */
     named: strings(notification.json).flatMap(([, text]) => {
       const known = byText.get(text)?.map(({ attempt }) => attempt);
       return known ? [known] : [];
@@ -98,6 +98,7 @@ export function misdirected(facts: Facts, notifications: readonly Notification[]
 /** A webhook's statements about one record. */
 export type Statement = { notification: Notification; owner: Attempt; history: History; fields: Fields };
 
+/** Returns the create whose record an object describes; undefined if that is not clear. */
 function subject(object: Fields, owners: readonly Attempt[]): Attempt | undefined {
   const values = Object.values(object);
   const named = owners.filter((owner) => identities(owner).some((text) => values.includes(text)));
@@ -200,8 +201,8 @@ function unannounced(ends: readonly End[], about: readonly Notification[]): End[
 
 /**
  * Returns the final statuses of records of a kind that have a mailbox, and which of these statuses no webhook
- * announced. A webhook that names no record counts for any record with its address, unless webhooks of this target name
- * such records.
+ * announced. A webhook that names no record counts for any record with its address, unless other webhooks of this
+ * target about the same final status name their records.
  * @param mayBeStale true if a response may be older than an earlier response, so that a status may seem to return
  */
 export function notNotified(

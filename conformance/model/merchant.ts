@@ -75,10 +75,6 @@ export class Ledger<Kind extends Payment> {
     this.#byMerchantsReference.delete(from);
     this.#byMerchantsReference.set(to, Object.assign(record, { merchantsReference: to }));
   }
-  /** Orders the records by their creation, after records of the past were added. */
-  sort(): void {
-    this.records.sort(byTime);
-  }
   find(reference: string): Kind | undefined {
     return this.#byReference.get(reference);
   }
@@ -252,7 +248,9 @@ export class Merchant {
       if (each.phoneNumber !== undefined) record.customer = this.#customer(each.phoneNumber);
       end(record, each);
     }
-    for (const each of [state.disbursements, state.checkouts, state.balances]) each.sort();
+    state.disbursements.records.sort(byTime);
+    state.checkouts.records.sort(byTime);
+    state.balances.sort();
   }
 
   /** How long a checkout waits for its payment, in ms. */

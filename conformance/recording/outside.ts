@@ -27,14 +27,14 @@ export type Outside = {
 };
 
 /**
- * Returns the network, clock and terminal of this machine. `close` closes everything that would keep the process alive:
- * after an interruption, checks still wait for responses and times, which then never come.
+ * Returns the network, clock and terminal of this machine. `close` closes everything that would keep the process alive.
+ * Checks that still wait after an interruption then wait for ever.
  */
 export function thisMachine(interrupted: AbortSignal = new AbortController().signal) {
   const closing = new AbortController();
   const opened: (() => unknown)[] = [];
-  /** Waits for what is opened, and remembers how it is closed. */
-  async function kept<T>(opening: Promise<T>, end: (open: T) => unknown): Promise<T> {
+  /** Remembers how to close what is opened. */
+  async function tracked<T>(opening: Promise<T>, end: (open: T) => unknown): Promise<T> {
     const open = await opening;
     if (closing.signal.aborted) await end(open);
     else opened.push(() => end(open));
@@ -55,9 +55,9 @@ export function thisMachine(interrupted: AbortSignal = new AbortController().sig
       };
     },
     lookup: systemLookup,
-    listen: (address, receive) => kept(listenOnHost(address, receive), (listener) => listener.close()),
+    listen: (address, receive) => tracked(listenOnHost(address, receive), (listener) => listener.close()),
     prompt: (text, timeoutMs) => promptOnTerminal(text, timeoutMs, closing.signal),
-    startPrism: (target) => kept(startPrism(target), (prism) => prism.stop()),
+    startPrism: (target) => tracked(startPrism(target), (prism) => prism.stop()),
     notice: (text) => complain(`\n${text[0]!.toUpperCase()}${text.slice(1)}`),
     interrupted,
   };

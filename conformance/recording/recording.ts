@@ -14,7 +14,7 @@ type End<T> = { result?: T; error?: string };
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-/** Leaves out how a listener or Prism is ended. */
+/** Returns the part of a listener or of Prism that can be recorded: not how to end it. */
 const addressOf = ({ url }: { url: string }) => ({ url });
 
 function responseOf(result: HttpResponse | HttpFailure, standIns: StandIns): RecordedResponse {
@@ -39,7 +39,7 @@ export function createRecording(inner: Outside) {
 
   /**
    * Lets the run learn something. One turn of the event loop separates two events, so that everything which follows
-   * from the first event happens before the second event, also in a repetition.
+   * from the first event happens before the second event, also in a replay.
    */
   function deliver(learn: () => void) {
     waiting.push(learn);
@@ -55,6 +55,7 @@ export function createRecording(inner: Outside) {
     setImmediate(next);
   }
 
+  /** Does what the run asks of the outside, and records its end. `shown` selects what of the result is recorded. */
   function ask<T>(
     asked: Asked | ((describe: Describer) => Asked),
     work: () => Promise<T>,
@@ -105,7 +106,7 @@ export function createRecording(inner: Outside) {
         send(request) {
           const { beforeLastByte, body } = request;
           const op = ops + 1;
-          const announced =
+          const recordedBeforeLastByte =
             beforeLastByte &&
             (() =>
               new Promise<void>((resolve, reject) => {
@@ -115,7 +116,7 @@ export function createRecording(inner: Outside) {
                 });
               }));
           async function send() {
-            const result = await client.send({ ...request, beforeLastByte: announced });
+            const result = await client.send({ ...request, beforeLastByte: recordedBeforeLastByte });
             if ("body" in result) bodies.push({ response: result.body.toString("utf8") });
             return result;
           }

@@ -55,7 +55,7 @@ export function createReplay(lines: readonly Line[], options: SecretOptions) {
     failed.reject(new Disagreement(what));
   }
 
-  /** Returns the recorded result as soon as the repetition of the run has come to it. */
+  /** Resolves with the recorded result, or rejects with the recorded error, when the replay reaches it. */
   function ask<T>(asked: Asked, resultFrom: (result: unknown) => T, beforeLastByte?: () => Promise<void>): Promise<T> {
     const op = (ops += 1);
     const before = recorded.get(op);
@@ -70,9 +70,9 @@ export function createReplay(lines: readonly Line[], options: SecretOptions) {
     });
   }
 
-  /** Waits until the run has come so far. It may compute, or load a library, for some turns first. */
-  async function until(isSo: () => boolean) {
-    for (let turns = 0; turns < mostTurns && !isSo() && !hasEnded && !hasDisagreed; turns += 1) await turn();
+  /** Waits until the condition holds. The run may compute, or load a library, for some turns first. */
+  async function until(isMet: () => boolean) {
+    for (let turns = 0; turns < mostTurns && !isMet() && !hasEnded && !hasDisagreed; turns += 1) await turn();
   }
 
   /** Waits until the run has asked for something. Returns undefined if it never does. */
@@ -83,7 +83,7 @@ export function createReplay(lines: readonly Line[], options: SecretOptions) {
     return found;
   }
 
-  /** Waits until the run has read the clock as often as it had when it learned something. */
+  /** Waits until the run has read the clock as often as the recorded run had before its next event. */
   async function waitForReads(count: number) {
     await until(() => read >= count);
     if (read < count) disagree(lessTime);

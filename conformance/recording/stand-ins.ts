@@ -53,7 +53,7 @@ export function createStandIns<Options extends SecretOptions>(
     return result.slice(0, length);
   }
 
-  /** Keeps what checks look at: the length, whether there are letters, their case, and an A at the end. */
+  /** Returns the stand-in of a key, with what checks look at: the length, the letters' case, and an A at the end. */
   function keyFor(key: string): string {
     const isUpper = key === key.toUpperCase();
     const [letters, others] = isUpper ? [capitals, capitals + digits] : [small, small + digits];
@@ -88,17 +88,17 @@ export function createStandIns<Options extends SecretOptions>(
       return all.map((each, index) => [each, others[index]!] as const);
     }),
   );
-  const shown = new Set(numbers.values());
-  const known = new Set<string>(given === undefined ? [] : [given]);
-  const sent = new Set<string>();
+  const replaced = new Set(numbers.values());
+  const signers = new Set<string>(given === undefined ? [] : [given]);
+  const sentNumbers = new Set<string>();
 
-  /** Returns a text of the target's with stand-ins. */
+  /** Replaces secrets and phone numbers in a text of the target by their stand-ins. */
   function text(original: string): string {
     let result = original;
     for (const [number, other] of numbers) result = result.replaceAll(number, other);
     // Other numbers may belong to other people.
     result = result.replaceAll(phoneField, (_, before: string, number: string) => {
-      const isOwn = sent.has(number) || shown.has(number) || number.length < 4;
+      const isOwn = sentNumbers.has(number) || replaced.has(number) || number.length < 4;
       return before + (isOwn ? number : derived(number, number.length - 3, digits) + number.slice(-3));
     });
     result = result.replaceAll(webhookSecret, secretFor);
@@ -131,8 +131,8 @@ export function createStandIns<Options extends SecretOptions>(
     },
     /** Must be called with the body of every request and response before the other functions are called. */
     learn({ request = "", response = "" }: { request?: string; response?: string }) {
-      for (const [, , number = ""] of request.matchAll(phoneField)) sent.add(number);
-      for (const [secret] of response.matchAll(webhookSecret)) known.add(secret);
+      for (const [, , number = ""] of request.matchAll(phoneField)) sentNumbers.add(number);
+      for (const [secret] of response.matchAll(webhookSecret)) signers.add(secret);
     },
     text,
     headers: headersOf,
@@ -144,7 +144,7 @@ export function createStandIns<Options extends SecretOptions>(
       const again = String(signatures)
         .split(" ")
         .map((signature) => {
-          const signer = [...known].find((secret) => signatureOf({ headers: all, body }, secret) === signature);
+          const signer = [...signers].find((secret) => signatureOf({ headers: all, body }, secret) === signature);
           if (signer !== undefined) return signatureOf({ headers: rest, body: changed }, secretFor(signer));
           const [version = "", mac] = signature.split(",");
           return mac === undefined ? text(version) : `${text(version)},${derived(mac, mac.length, anyCharacter)}`;

@@ -97,11 +97,11 @@ export function applyBaseline(report: Report, baseline: readonly KnownFailure[],
     return { ...adjusted, baselineProblems: problems, verdict: "failed", summary };
   }
   if (known === 0) return report;
-  const also = `${counted(known, "known failure")} tolerated for now.`;
-  if (report.falseDeclaration !== undefined) return { ...adjusted, summary: `${report.summary} ${also}` };
+  const suffix = `${counted(known, "known failure")} tolerated for now.`;
+  if (report.falseDeclaration !== undefined) return { ...adjusted, summary: `${report.summary} ${suffix}` };
   if (counts.fail > 0)
-    return { ...adjusted, verdict: "failed", summary: `${counted(counts.fail, "requirement")} failed; ${also}` };
+    return { ...adjusted, verdict: "failed", summary: `${counted(counts.fail, "requirement")} failed; ${suffix}` };
   if (report.errors.length > 0 || counts["could-not-run"] > 0)
-    return { ...adjusted, verdict: "error", summary: `Part of the run could not be judged; ${also}` };
-  return { ...adjusted, verdict: "passed-partially", summary: `Nothing else failed; ${also}` };
+    return { ...adjusted, verdict: "error", summary: `Part of the run could not be judged; ${suffix}` };
+  return { ...adjusted, verdict: "passed-partially", summary: `Nothing else failed; ${suffix}` };
 }

@@ -6,7 +6,7 @@ import { causesOf } from "./causes.ts";
 let requests = 1000;
 type Over = Partial<RequirementResult> & { expected?: string; actual?: string };
 
-/** Returns a failed requirement that one exchange shows, and which the exchange contradicts. */
+/** Returns a failed requirement with the one exchange that shows its failure. */
 function failed(id: string, response: Partial<Exchange>, { expected = "200", actual = "", ...over }: Over = {}) {
   const shown = exchange({ id: (requests += 1), ...response });
   const at = { shownBy: shown.id, contradictedBy: shown.id };
@@ -54,7 +54,7 @@ test.each<[string, RequirementResult[], string[][]]>([
     [["a", "c"], ["b"]],
   ],
   [
-    "the cause that was met first comes first, after it other musts, what could not be judged, and shoulds",
+    "failed musts come first, in the order of their requests, then what could not be judged, then shoulds",
     [
       failed("should", { id: 1, status: 400 }, { level: "should" }),
       requirement("open", "could-not-run", { checks: [check({ verdict: "could-not-run", actual: "b" })] }),

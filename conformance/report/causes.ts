@@ -11,9 +11,7 @@ export type Failure = {
 /** What one or several failures have in common, in words. The most urgent failure comes first. */
 export type Cause = { title: string; failures: Failure[] };
 
-/**
- * Returns true if a reader has to act on the requirement. A reader need not act on a requirement that was not judged for a reason that concerns the whole run.
- */
+/** Returns true if a reader has to act on the requirement. If only a stopped run cut it off, there is nothing to do. */
 export const needsAttention = ({ verdict, checks, knownFailure, reason }: RequirementResult) =>
   verdict === "fail" ||
   (verdict === "warn" && !knownFailure) ||
@@ -57,24 +55,24 @@ function evidenceOf({ requirement: { id }, check }: Failure): Evidence {
 const isUnprotected = ({ expected, exchange, status }: Evidence) =>
   exchange !== undefined && /^401\b/.test(expected) && status > 0 && status < 500 && status !== 401 && status !== 429;
 
-const lostBy = (text: RegExp) => (evidence: Evidence) =>
+const lacksResponse = (text: RegExp) => (evidence: Evidence) =>
   evidence.exchange !== undefined && evidence.status === 0 && text.test(evidence.exchange.failure ?? "");
-const refuses = (ids: RegExp) => (evidence: Evidence) => ids.test(evidence.id) && evidence.wasAccepted;
+const wronglyAccepted = (ids: RegExp) => (evidence: Evidence) => ids.test(evidence.id) && evidence.wasAccepted;
 
-/** Explanations of failures. The first whose condition is true holds. */
+/** Explanations of failures. The first whose condition is true applies. */
 const explanations: [when: (evidence: Evidence) => boolean, explanation: string][] = [
   [
     (evidence) =>
       isUnprotected(evidence) ||
-      refuses(/^(auth|lists\.needs-key|sandbox\.needs-key|checkout-record\.needs-key)/)(evidence),
+      wronglyAccepted(/^(auth|lists\.needs-key|sandbox\.needs-key|checkout-record\.needs-key)/)(evidence),
     "This route is outside the middleware that checks the key, or the key is not compared as a whole.",
   ],
   [
-    lostBy(/no complete response/),
+    lacksResponse(/no complete response/),
     "The target did not respond within --timeout. A handler may wait for something that never happens, such as a lock or another service.",
   ],
   [
-    lostBy(/closed without/),
+    lacksResponse(/closed without/),
     "The process or a proxy closed the connection. A crash in the handler does this; see the target's log.",
   ],
   [
@@ -88,7 +86,7 @@ const explanations: [when: (evidence: Evidence) => boolean, explanation: string]
     "The reference is looked up first and inserted later. Concurrent requests all find nothing. Only a unique constraint in the database prevents this.",
   ],
   [
-    refuses(/^create\.duplicate-refused/),
+    wronglyAccepted(/^create\.duplicate-refused/),
     "There is no unique constraint on merchant and reference, or it covers more fields, such as amount, phone number or country.",
   ],
   [
@@ -109,11 +107,11 @@ const explanations: [when: (evidence: Evidence) => boolean, explanation: string]
     "The value reaches code or a database column that cannot take it. Validate the body before using it.",
   ],
   [
-    refuses(/-type$|\.types$|wrong-type/),
+    wronglyAccepted(/-type$|\.types$|wrong-type/),
     "The validator or the language converts the value to the expected type instead of rejecting it.",
   ],
   [
-    refuses(/-pattern$|\.patterns$/),
+    wronglyAccepted(/-pattern$|\.patterns$/),
     "The pattern is missing or not anchored at both ends, or a newline at the end slips through.",
   ],
 ];
@@ -173,10 +171,10 @@ const urgencyOf = ({ level, verdict }: RequirementResult) => (level !== "must" ?
 const placeOf = ({ contradictedBy = Number.MAX_SAFE_INTEGER }: CheckResult) => contradictedBy;
 
 /** Puts the most urgent failures first, and equally urgent ones in the order in which the target's requests showed them. */
-const inOrder = (a: Failure, b: Failure) =>
+const byUrgency = (a: Failure, b: Failure) =>
   urgencyOf(a.requirement) - urgencyOf(b.requirement) || placeOf(a.check) - placeOf(b.check);
 
-/** Returns the check that shows a requirement's failure: the first failed check that has the requirement's verdict. */
+/** Returns the check that shows a requirement's failure: the earliest one that has the requirement's verdict. */
 const shownCheck = ({ checks, verdict }: RequirementResult) =>
   checks.filter((check) => check.verdict === verdict).toSorted((a, b) => placeOf(a) - placeOf(b))[0] ?? checks[0];
 
@@ -205,9 +203,9 @@ export function causesOf({ requirements }: Pick<Report, "requirements">): Cause[
     const check = shownCheck(requirement);
     return check ? [{ requirement, check }] : [];
   });
-  const groups = Map.groupBy(found.toSorted(inOrder), (failure) => symptomOf(failure).key);
+  const groups = Map.groupBy(found.toSorted(byUrgency), (failure) => symptomOf(failure).key);
   return [...groups.values()]
-    .toSorted((a, b) => inOrder(a[0]!, b[0]!) || b.length - a.length)
+    .toSorted((a, b) => byUrgency(a[0]!, b[0]!) || b.length - a.length)
     .map((members) => {
       const failures = members.toSorted((a, b) => Number(isOutage(b)) - Number(isOutage(a)));
       const { symptom } = symptomOf(failures[0]!);

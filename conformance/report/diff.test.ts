@@ -56,14 +56,14 @@ Differences where the interface leaves the behaviour open
   expect(compareReports(a, hostileReport).text.replaceAll("\n", "")).not.toMatch(/\p{Control}|\p{Surrogate}|\u202e/u);
 });
 
-const left = (id: string, code: "effects" | "only") =>
+const leftOut = (id: string, code: "effects" | "only") =>
   requirement(id, "not-applicable", { reason: { code, text: "left out" } });
-const core = sampleReport([requirement("create.echo", "pass"), left("create.accepted", "effects")]);
+const core = sampleReport([requirement("create.echo", "pass"), leftOut("create.accepted", "effects")]);
 const extended = sampleReport(
   ["create.echo", "create.accepted", "forced.001-success", "fees.shown"].map((id) => requirement(id, "pass")),
   { profile: "extended", observed: [{ requirement: "fees.shown", name: "fee", value: 3 }] },
 );
-const chosen = sampleReport([requirement("create.echo", "pass"), left("webhook.failed", "only")], { only: ["a"] });
+const chosen = sampleReport([requirement("create.echo", "pass"), leftOut("webhook.failed", "only")], { only: ["a"] });
 
 test.each<[string, Report, string]>([
   ["profile", extended, "Not compared: 3 requirements that only one of the two runs"],

@@ -13,7 +13,7 @@ const settings: [text: string, of: (report: Report) => string][] = [
   ["The suite versions differ", ({ suiteVersion }) => suiteVersion],
 ];
 
-/** The verdicts or the observed values of a run, by a name. Long observations are split into single values. */
+/** The verdicts or the observations of a run, by name. An observation with several values is split into them. */
 type Values = Map<string, { requirement: string; value: string }>;
 
 const verdictsIn = ({ requirements }: Report): Values =>

@@ -142,7 +142,7 @@ test("a report keeps the exchange that shows a failure, and a part of the others
 });
 
 /** Returns the attributes and the text of each element that an XPath expression selects in junit.xml. */
-function found(report: Report, path: string): Record<string, string>[] {
+function elementsAt(report: Report, path: string): Record<string, string>[] {
   using document = XmlDocument.fromString(renderJunit(report));
   return document.find(path).map((node) => {
     const attributes = node instanceof XmlElement ? node.attrs.map(({ name, value }) => [name, value]) : [];
@@ -162,11 +162,11 @@ test("junit.xml has a suite for each topic, with an element for each verdict and
   const results = verdicts.map((verdict) => requirement(`auth.${verdict}`, verdict));
   const report = sampleReport([...results, requirement("lists.c", "pass")]);
   const totals = { tests: "6", failures: "1", errors: "1", skipped: "1", time: "18.500" };
-  expect(found(report, "/testsuites")).toMatchObject([totals]);
-  expect(found(report, "//testsuite")).toMatchObject([{ name: "auth", tests: "5" }, { name: "lists" }]);
+  expect(elementsAt(report, "/testsuites")).toMatchObject([totals]);
+  expect(elementsAt(report, "//testsuite")).toMatchObject([{ name: "auth", tests: "5" }, { name: "lists" }]);
   for (const verdict of verdicts)
-    expect(found(report, `//testcase[@classname="auth.${verdict}"]/${elements[verdict]}`)).toHaveLength(1);
-  expect(found(report, '//testcase[@classname="lists.c"]/*')).toEqual([]);
+    expect(elementsAt(report, `//testcase[@classname="auth.${verdict}"]/${elements[verdict]}`)).toHaveLength(1);
+  expect(elementsAt(report, '//testcase[@classname="lists.c"]/*')).toEqual([]);
 });
 
 test("what a target sent is text in every form", () => {
@@ -174,8 +174,8 @@ test("what a target sent is text in every form", () => {
   for (const text of [terminal, summary, junit])
     expect(text!.replaceAll("\n", "")).not.toMatch(/[\p{Control}\p{Surrogate}\u202a-\u202e]/u);
   expect(summary!.replace(/```sh\n[^]*?\n```/, "")).not.toMatch(/(?<!\\)<script|(?<!\\)&amp;/);
-  expect(found(hostileReport, "//script | //img")).toEqual([]);
-  expect(found(hostileReport, "//failure[1]")[0]?.["text"]).toContain("&amp;]]>\\u{1b}[2J");
+  expect(elementsAt(hostileReport, "//script | //img")).toEqual([]);
+  expect(elementsAt(hostileReport, "//failure[1]")[0]?.["text"]).toContain("&amp;]]>\\u{1b}[2J");
 });
 
 test.each([

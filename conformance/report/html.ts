@@ -66,6 +66,6 @@ export function renderHtml(report: Report): string {
     repeatOf,
     repeatCommand,
   });
-  // The indentation of the templates is a twentieth of a long report. What the target sent never starts with a tag.
+  // Indentation is a twentieth of a long report. Text of the target stays unchanged, because its `<` is escaped.
   return page.replace(/\n\s+</g, "\n<");
 }

@@ -35,9 +35,8 @@ export const withoutExcess = (report: Report): Report => ({
 });
 
 /**
- * Renders report.json: the results, and what the other files derive from the results. This is the counts by level, the
- * sums paid by currency, and the causes of failures in the order in which to fix them. For each failed check it is also
- * the command that repeats the check.
+ * Renders report.json: the results, and what the other files derive from them. These are the counts by level, the sums
+ * paid by currency, the causes of failures in the order in which to fix them, and the commands that repeat checks.
  */
 export function renderJson(report: Report): string {
   const requirements = report.requirements.map((requirement) => ({

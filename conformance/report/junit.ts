@@ -27,7 +27,7 @@ const elements: Partial<Record<Verdict, Element>> = {
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
 
-/** Renders the text of a failure: the requirement, what was expected and received, why it matters, and its repetition. */
+/** Renders the text of a failure: the requirement, what was expected and received, why it matters, how to repeat it. */
 function evidence(report: Report, requirement: RequirementResult, check: CheckResult): string {
   return [
     `Requirement: ${requirement.text} (${words.sourceOf(requirement)}, ${words.levels[requirement.level]})`,
@@ -64,18 +64,18 @@ function casesOf(report: Report, requirement: RequirementResult, cause?: Cause):
   return [{ name: text, className: id, element: elements[verdict] ?? "skipped", message, text }];
 }
 
-const problem = (name: string, element: Element) => (text: string) => {
+const problemCase = (name: string, element: Element) => (text: string) => {
   return { name, className: "certify", element, message: text, text };
 };
 
 /** Returns the test cases that fail because of the run itself. */
 const problemCases = ({ errors, falseDeclaration, baselineProblems = [] }: Report): TestCase[] => [
-  ...errors.map(problem("The suite runs without errors", "error")),
-  ...baselineProblems.map(problem("The list of known failures is up to date", "failure")),
-  ...[falseDeclaration ?? []].flat().map(problem("The declared limits are those of the target", "failure")),
+  ...errors.map(problemCase("The suite runs without errors", "error")),
+  ...baselineProblems.map(problemCase("The list of known failures is up to date", "failure")),
+  ...[falseDeclaration ?? []].flat().map(problemCase("The declared limits are those of the target", "failure")),
 ];
 
-/** Returns what a suite and the whole report state about their test cases. */
+/** Counts test cases, for the attributes of a suite and of the whole report. */
 function totalsOf(cases: readonly TestCase[]) {
   const count = (element: Element) => cases.filter((each) => each.element === element).length;
   return { tests: cases.length, failures: count("failure"), errors: count("error"), skipped: count("skipped") };

@@ -1,4 +1,4 @@
-// Finds the one command that repeats a failure.
+// Makes the commands that repeat a run, its failures, or a single check.
 import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
 import { quoted } from "../target/shell.ts";
 import { raceCommand } from "../target/recorder.ts";
@@ -40,6 +40,7 @@ export function repeatFailures(report: Report): string {
  */
 export function repeatOf(report: Report, { id }: Pick<RequirementResult, "id">, check: CheckResult): string {
   const { selectFlags = [], exchanges } = check;
+  // A shell comment instead of a command says why no command repeats the request.
   const curl = shownBy(check)?.curl ?? "#";
   const hasRace = exchanges.some((exchange) => exchange.curl === raceCommand);
   if (selectFlags.length === 0 && !curl.startsWith("#") && !hasRace) return curl;

@@ -24,7 +24,7 @@ function badge(report: Report): string {
   return `![conformance: ${message}](https://img.shields.io/badge/${path})`;
 }
 
-/** Renders the summary of a run in Markdown, for the page of a job of a CI system and for a README. */
+/** Renders the summary of a run in Markdown, for the page of a CI job and for a README. */
 export function renderSummary(report: Report): string {
   const causes = causesOf(report).map(({ title, failures }) => {
     const [first] = failures;

@@ -83,7 +83,7 @@ function causeLines(report: Report, { title, failures }: Cause, paint: Paint): s
   ];
 }
 
-/** Renders the requirements that were not judged, grouped by a reason that says all about each. */
+/** Renders the requirements of which no check ran, or whose checks were stopped, grouped by reason. */
 function notJudgedLines({ requirements, summary }: Report): string[] {
   const unstarted = requirements.filter(
     ({ reason, checks }) => reason && (checks.length === 0 || reason.code === "stopped"),
@@ -101,13 +101,13 @@ function notJudgedLines({ requirements, summary }: Report): string[] {
  */
 function allCauseLines(report: Report, paint: Paint, isShort: boolean): string[] {
   const lines: string[] = [];
-  const left: string[] = [];
+  const omitted: string[] = [];
   for (const cause of causesOf(report)) {
     const next = causeLines(report, cause, paint);
-    if (!isShort || (left.length === 0 && lines.length + next.length <= mostCauseLines)) lines.push(...next);
-    else left.push(...cause.failures.map(({ requirement }) => requirement.id));
+    if (!isShort || (omitted.length === 0 && lines.length + next.length <= mostCauseLines)) lines.push(...next);
+    else omitted.push(...cause.failures.map(({ requirement }) => requirement.id));
   }
-  return [...lines, ...(left.length > 0 ? [`Also (see report.html): ${listed(left)}`, ""] : [])];
+  return [...lines, ...(omitted.length > 0 ? [`Also (see report.html): ${listed(omitted)}`, ""] : [])];
 }
 
 const judgement = (faults: readonly string[]) => faults.join(", ") || "valid";

@@ -32,7 +32,7 @@ export function shortened(text: string, length: number): string {
 export const wrapped = (text: string, width: number): readonly string[] =>
   text.match(new RegExp(String.raw`\S.{0,${width - 1}}(?=\s|$)|\S+`, "gu")) ?? [];
 
-// What the suite prints may contain texts of the target or of a program under test, which a terminal must not obey.
+// Printed texts may come from the target or a program under test. A terminal must not obey their escape sequences.
 /* oxlint-disable no-console */
 
 /** Prints to stdout, with escape sequences as text. */

@@ -77,7 +77,7 @@ export function duration(milliseconds: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days ${hours % 24} h`;
 }
 
-/** Says from what the inputs of a run were made. */
+/** Renders the seed of a run, and the challenge from which it was derived. */
 export const seedText = ({ seed, challenge }: { seed: number; challenge?: string | null }) =>
   challenge == null ? String(seed) : `${seed}, derived from the challenge ${challenge}`;
 

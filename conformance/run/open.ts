@@ -1,4 +1,4 @@
-// Creates targets and sessions.
+// Creates the target and the session of a run from its options.
 import { thisMachine, type Outside } from "../recording/outside.ts";
 import { createBudget } from "../target/ledger.ts";
 import { createLimits } from "../allowances/limits.ts";

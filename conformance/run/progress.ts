@@ -17,7 +17,7 @@ const marks = {
   "could-not-run": "not run",
 };
 
-/** A longer list of requirements is left out. */
+/** A line names its requirements only if there are at most this many. */
 const mostIds = 8;
 
 /** Renders the expected time. Rounded up: finishing early is better than late. */
@@ -29,10 +29,10 @@ function timeLeft(ms: number): string {
 /**
  * Creates functions that show when a check starts, when it finishes, and when the run ends.
  * @param total the number of checks in the run
- * @param mostLines on an output that is not a terminal, only failures get a line, and no more than these
+ * @param mostLines limits other outputs than a terminal: only checks that need attention get a line, up to this number
  */
 export function createProgress(output: Output, total: number, mostLines?: number, now = Date.now) {
-  const live = output.isTTY === true;
+  const isTerminal = output.isTTY === true;
   const startedAt = now();
   const created: CreatedRecord[] = [];
   let done = 0;
@@ -40,7 +40,7 @@ export function createProgress(output: Output, total: number, mostLines?: number
   let lines = 0;
   let stopped = false;
   const clear = () => {
-    if (live) output.write("\r\u001B[2K");
+    if (isTerminal) output.write("\r\u001B[2K");
   };
   /** Renders the counts, with the sums last, because they may be long in a run with many currencies. */
   function counts(name: string): string {
@@ -56,7 +56,7 @@ export function createProgress(output: Output, total: number, mostLines?: number
   }
   return {
     started(name: string) {
-      if (!live) return;
+      if (!isTerminal) return;
       clear();
       output.write(counts(name).slice(0, (output.columns || 80) - 1));
     },
@@ -74,9 +74,9 @@ export function createProgress(output: Output, total: number, mostLines?: number
       created.push(...records);
       const needsAttention = verdict !== "pass" && verdict !== "observed" && verdict !== "not-applicable";
       // On a terminal, only the checks that need attention get a line that stays.
-      if (!needsAttention && (live || mostLines !== undefined)) return;
+      if (!needsAttention && (isTerminal || mostLines !== undefined)) return;
       lines += 1;
-      if (!live && lines > (mostLines ?? Infinity)) return;
+      if (!isTerminal && lines > (mostLines ?? Infinity)) return;
       const ids = Object.keys(results).filter((id) => results[id]?.verdict === verdict);
       const which = ids.length > 0 && ids.length <= mostIds ? `  [${ids.join(", ")}]` : "";
       output.write(`${marks[verdict].padEnd(10)}${oneLine(name)}${which}\n`);

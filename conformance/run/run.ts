@@ -49,7 +49,7 @@ export async function run(options: RunOptions, output: Output, outside: Outside)
   const stopped = new Promise<void>((resolve) => {
     interrupted.addEventListener("abort", () => resolve(), { once: true });
   });
-  // After an interruption, do not wait for the current check: its next response may be far away.
+  // After an interruption, do not wait for the current check: its next response may take long.
   await Promise.race([execute(options, output, reports, outside).catch(suiteFailed), stopped]);
   process.off("unhandledRejection", suiteFailed);
   if (interrupted.aborted) errors.push("The run was interrupted.");

@@ -14,9 +14,9 @@ export function selectedRequirements(options: Pick<RunOptions, "profile" | "only
 }
 
 /**
- * Returns a sort key: the check that finds limits comes first, then the opening checks, because a run waits until
- * their records are old; then the harmless checks, and the closing checks last: first those that send requests, then those that judge what all others caused. The rest of the key is a number from the seed and the check's name, so that the order does not
- * depend on which checks are selected.
+ * Returns a sort key. The check that finds limits comes first, then the opening checks, whose records must be old
+ * later, then the others by their effect. Closing checks come last, the offline ones after those that send requests.
+ * The second number depends only on the seed and the name, so that selecting other checks does not change the order.
  */
 function placeOf({ name, effect, phase, offline }: Check, seed: number): readonly [number, number] {
   if (phase === "limits") return [-1, 0];
@@ -38,10 +38,9 @@ function judgedAtTheEnd(checks: readonly Check[]): Set<string> {
 }
 
 /**
- * Returns the checks that judge a selected requirement and that `--effects` allows, in the order in which they run, and
- * the check that finds limits if one of them creates payouts. If
- * `--only` names a requirement that is judged on every response or only at the end, it returns all checks of the
- * profile that `--effects` allows.
+ * Returns the checks that judge a selected requirement and that `--effects` allows, in the order in which they run. If
+ * one of them creates payouts, the check that finds limits comes first. If `--only` names a requirement that is judged
+ * on every response or only at the end, all checks of the profile that `--effects` allows are returned.
  * @param watched the ids of the requirements that are judged on every response
  */
 export function selectedChecks(

@@ -79,7 +79,7 @@ test.each<[string, (context: Context) => unknown, string[], error?: RegExp, over
 test.each([
   ["safe-numbers", "target", { environment: "live" }],
   ["second-key", "caller", {}],
-] as const)("a check that needs %s does not run without it, for lack of the %s's support", async (need, code, over) => {
+] as const)("a check that needs %s does not run without it, and the reason names the %s", async (need, code, over) => {
   const report = await session(over).runCheck(check(() => undefined, { needs: [need] }));
   expect([report.notApplicable[must]?.code, report.results]).toEqual([code, {}]);
 });
@@ -139,18 +139,18 @@ const pays = (name: string, count: number, over: Partial<Check> = {}) =>
   );
 
 test.each<[string, Check[], Partial<RunOptions>, maxPayouts: number, most: number]>([
-  ["without needs", [pays("a", 2), pays("b", 3), pays("c", 1, { needs: ["failing-recipient"] })], {}, 9, 3],
-  ["but none that measures a race", [pays("a", 1, { alone: true }), pays("b", 1)], {}, 9, 1],
-  ["but none of a phase", [pays("a", 1, { phase: "opening" }), pays("b", 1), pays("c", 1)], {}, 9, 2],
-  ["but none that the budget does not cover together", [pays("a", 2), pays("b", 2, { needs: ["clock"] })], {}, 3, 1],
+  ["if harmless", [pays("a", 2), pays("b", 3), pays("c", 1, { needs: ["failing-recipient"] })], {}, 9, 3],
+  ["but not one that measures a race", [pays("a", 1, { alone: true }), pays("b", 1)], {}, 9, 1],
+  ["but not one of a phase", [pays("a", 1, { phase: "opening" }), pays("b", 1), pays("c", 1)], {}, 9, 2],
+  ["but not if the budget does not cover them together", [pays("a", 2), pays("b", 2, { needs: ["clock"] })], {}, 3, 1],
   [
-    "but none that waits for a person",
+    "but not one that waits for a person",
     [pays("a", 1, { needs: ["finish-or-person"] }), pays("b", 1)],
     { interactive: true },
     9,
     1,
   ],
-])("side by side run checks %s", async (_, checks, over, maxPayouts, expected) => {
+])("checks run side by side, %s", async (_, checks, over, maxPayouts, expected) => {
   let [inTransit, most] = [0, 0];
   const counting: HttpClient["send"] = async (request) => {
     most = Math.max(most, (inTransit += 1));

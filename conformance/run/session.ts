@@ -32,7 +32,7 @@ type Shared = Clock & {
   dredd: Record<string, boolean>;
 };
 
-/** Returns why a failure does not count; undefined if it counts. A limit changes nothing about the extended profile. */
+/** Returns the unknown limit that may explain a failure, which then does not count. Only profile core has such. */
 const openLimit = (
   { selected, limits, options }: Shared,
   id: string,
@@ -126,7 +126,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     return { check, notes, account, steps, isDone: false, durationMs: 0 };
   }
 
-  /** Runs a check to its end, or only until it starts to wait. Its errors are recorded. */
+  /** Runs a check to its end, or only until it starts to wait. Its errors are recorded in the attempt. */
   async function proceed(attempt: Attempt, toEnd: boolean): Promise<void> {
     const { check, notes } = attempt;
     const start = deps.now().getTime();
@@ -179,22 +179,22 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       secondOpinion,
       stopped: target.ledger.stopped,
     };
-    // Requests are kept for the whole run. They must not keep every exchange of their check.
+    // The facts keep requests, which refer to this account, for the whole run. Let go of the exchanges.
     account.exchanges = [];
     return redactReport(report, target.redact);
   }
 
-  /** Runs checks, side by side where they do not disturb each other, and yields their reports. Calls `announce` with what starts. */
+  /** Runs checks, side by side where possible, and yields their reports. Calls `announce` with the name of each. */
   async function* runAll(checks: readonly Check[], announce: (name: string) => void = () => undefined) {
-    let isStarted = hasControl(options, "clock");
+    let waitsBegun = hasControl(options, "clock"); // With a sandbox clock, no check has to wait.
     const run = (check: Check) => {
       announce(check.name);
       return runCheck(check);
     };
     for (let left = checks; left.length > 0;) {
       const next = new Set(nextOf(left, options, target.budget));
-      if (!isStarted && [...next].some(({ effect, phase }) => effect === "moves-money" && phase === undefined)) {
-        isStarted = true;
+      if (!waitsBegun && [...next].some(({ effect, phase }) => effect === "moves-money" && phase === undefined)) {
+        waitsBegun = true;
         announce("Payouts that later checks wait for");
         for (const waiting of left.filter(waits)) {
           const attempt = newAttempt(waiting);

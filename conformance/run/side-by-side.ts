@@ -11,14 +11,14 @@ const lanes = 16;
 /** The needs that do not change the merchant's time or settings. */
 const harmless = new Set<Need>(["receiver", "failing-recipient", "safe-numbers", "forced-outcomes"]);
 
-/** Returns true if the check and others of its kind may run at the same time. A person does one thing at a time. */
+/** Returns true if checks for which this is true may run at the same time. A person does one thing at a time. */
 const mayShare = ({ phase, alone, needs = [] }: Check, { interactive }: RunOptions) =>
   phase === undefined &&
   !alone &&
   needs.every((need) => harmless.has(need) || (need === "finish-or-person" && !interactive));
 
 /**
- * Returns the checks that run next: those of the same phase that may run side by side, otherwise the first one. If a
+ * Returns the checks that run next: all that may run side by side, or only the first one. If a
  * target must refuse what a run sends (`--effects reject`), the first accepted request ends the run, so that nothing else
  * may be in transit. The extended profile judges time, lists and settings of the merchant, which belong to one check at a
  * time.
@@ -40,7 +40,7 @@ export async function* inLanes<T>(checks: readonly Check[], run: (check: Check) 
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const { promise, resolve } = results.get(next)!;
       resolve(run(next));
-      // The caller may not have come to this result yet, or never come to it.
+      // The caller may await this result later or never, so handle its rejection here.
       await promise.catch(() => undefined);
     }
   }

@@ -161,7 +161,6 @@ export function buildReport(run: FinishedRun): Report {
   const last = checks.at(-1);
   const created = checks.flatMap((check) => check.created);
   const harness = checks.flatMap((check) => (check.error === undefined ? [] : `error in the suite: ${check.error}`));
-  // Why a declared limit is false; undefined if no declared limit was found to be false.
   const falseDeclaration = checks.find((check) => check.falseDeclaration !== undefined)?.falseDeclaration;
   const stopped = falseDeclaration === undefined ? stoppedBy(run) : undefined;
   const errors = [...(stopped === undefined ? [] : [stopped]), ...run.errors, ...harness];
@@ -217,7 +216,7 @@ export function conditionsOf(options: RunOptions): Conditions {
   };
 }
 
-/** Returns the conditions of a run that judges a merchant's side, whose service is the suite itself. */
+/** Returns the conditions of a run that judges a merchant's program, for which the suite plays the service. */
 export const sideConditions = (waits: Conditions["waits"], events?: readonly string[]): Conditions => ({
   headers: [],
   rate: null,

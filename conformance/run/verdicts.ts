@@ -46,7 +46,7 @@ export type CheckReport = {
   stopped?: string;
 };
 
-const checkRuns = "the check runs to its end";
+const expectedRun = "the check runs to its end";
 const mostExchanges = 20;
 const mostFindings = 5;
 
@@ -62,7 +62,7 @@ const joined = (texts: readonly string[]) => {
   return unique.slice(0, mostFindings).join("; ") + (more > 0 ? `; and ${more} more` : "");
 };
 
-/** Returns the exchange that shows the first failed finding: its only one, or the one whose response it describes. */
+/** Returns the exchange that shows the first failed finding: its only one, or the one whose response it quotes. */
 function shownBy([first]: readonly Finding[], all: readonly Exchange[]): { shownBy?: number } {
   if (!first) return {};
   const exchanges = first.exchanges ?? all;
@@ -73,18 +73,18 @@ function shownBy([first]: readonly Finding[], all: readonly Exchange[]): { shown
   return shown ? { shownBy: shown.id } : {};
 }
 
-/** Returns the exchange that completes the evidence of a finding; undefined if the finding has no evidence. */
-const completing = ({ exchanges = [] }: Finding): Exchange | undefined =>
+/** Returns the last exchange of a finding's evidence; undefined if the finding has no evidence. */
+const lastExchange = ({ exchanges = [] }: Finding): Exchange | undefined =>
   exchanges.toSorted((a, b) => a.id - b.id).at(-1);
 
-const placeOf = (finding: Finding) => completing(finding)?.id ?? Infinity;
+const placeOf = (finding: Finding) => lastExchange(finding)?.id ?? Infinity;
 
 type Result = Omit<CheckResult, "name" | "durationMs">;
 
 function judged({ level }: Requirement, findings: readonly Finding[], all: readonly Exchange[]): Result {
   const failed = findings.filter((finding) => !finding.ok).toSorted((a, b) => placeOf(a) - placeOf(b));
   const shown = failed.length > 0 ? failed : findings;
-  const first = failed[0] && completing(failed[0]);
+  const first = failed[0] && lastExchange(failed[0]);
   return {
     verdict: failed.length === 0 ? "pass" : level === "should" ? "warn" : "fail",
     expected: joined(shown.map((finding) => finding.expected)),
@@ -96,6 +96,7 @@ function judged({ level }: Requirement, findings: readonly Finding[], all: reado
   };
 }
 
+/** The result of a check that threw. `harness` describes an error in the suite. */
 type Early = { verdict: Verdict; expected: string; actual: string; harness?: string };
 
 /** Returns the verdict for the requirements that a check had not judged when it threw. */
@@ -104,7 +105,7 @@ function verdictOfError(error: unknown): Early {
   const verdict = "could-not-run";
   const actual = error instanceof Error ? error.message : String(error);
   if ([RunStopped, BudgetExceeded, CouldNotJudge].some((known) => error instanceof known))
-    return { verdict, expected: checkRuns, actual };
+    return { verdict, expected: expectedRun, actual };
   const harness = error instanceof Error ? (error.stack ?? actual) : actual;
   return { verdict, expected: "the suite works", actual: `error in the suite: ${actual}`, harness };
 }
@@ -159,7 +160,7 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
     // A failure stays, whatever the check says afterwards.
     if (findings.some(({ ok }) => !ok)) return judged(requirement, findings, exchanges);
     if (run.notApplicable[id]) return undefined;
-    if (notRun !== undefined) return { verdict: "could-not-run", expected: checkRuns, actual: notRun, exchanges: [] };
+    if (notRun !== undefined) return { verdict: "could-not-run", expected: expectedRun, actual: notRun, exchanges: [] };
     if (findings.length > 0 && incomplete === undefined) return judged(requirement, findings, exchanges);
     if (observed.length > 0) {
       const actual = observed.map(({ name, value }) => `${name}: ${JSON.stringify(value)}`).join("; ");

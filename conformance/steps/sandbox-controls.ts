@@ -21,13 +21,8 @@ export async function newMerchant(context: Context, name: string) {
 }
 
 /** Deletes a merchant. Returns the response, whatever it is. */
-export const deleteMerchant = (context: Context, id: string, key: TargetRequest["key"] = "own") =>
-  context.target.send({
-    method: "DELETE",
-    path: `/sandbox/merchants/${encodeURIComponent(id)}`,
-    effect: "moves-money",
-    key,
-  });
+export const deleteMerchant = (context: Context, id: string, key: TargetRequest["key"]) =>
+  control(context, `merchants/${encodeURIComponent(id)}`, undefined, key, "DELETE");
 
 /**
  * The time limit is long, because the target responds to an advance only after it has processed everything that fell
@@ -35,10 +30,16 @@ export const deleteMerchant = (context: Context, id: string, key: TargetRequest[
  */
 const longestMoveMs = 60_000;
 
-/** Sends a POST request to a control of the sandbox. */
-export function control(context: Context, path: string, json?: unknown, key: Key = "own") {
+/** Sends a request to a control of the sandbox. */
+export function control(
+  context: Context,
+  path: string,
+  json?: unknown,
+  key: TargetRequest["key"] = "own",
+  method = "POST",
+) {
   const { clockTimeoutMs: timeoutMs = longestMoveMs } = context.options;
-  return context.target.send({ method: "POST", path: `/sandbox/${path}`, effect: "moves-money", key, json, timeoutMs });
+  return context.target.send({ method, path: `/sandbox/${path}`, effect: "moves-money", key, json, timeoutMs });
 }
 
 /** Advances a merchant's sandbox time, by a number of seconds or to a time. Returns the response, whatever it is. */
@@ -54,8 +55,7 @@ export async function advance(context: Context, seconds: number): Promise<Target
 
 /** Sets the chaos switch for the time of an action. Throws `Prerequisite` if the target refuses. */
 export async function withChaos(context: Context, settings: object, act: () => Promise<void>): Promise<void> {
-  const request = { method: "PUT", path: "/sandbox/chaos", effect: "moves-money" } as const;
-  const set = (json: object) => context.target.send({ ...request, json });
+  const set = (json: object) => control(context, "chaos", json, "own", "PUT");
   const response = await set(settings);
   given(response.status === 200, "200 for setting the chaos switch", response);
   await act().finally(() => set({}));

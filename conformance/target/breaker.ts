@@ -8,9 +8,7 @@ const patienceMs = 3000;
 const pauseMs = 500;
 const probeMs = 5000;
 
-/**
- * A gateway sends these statuses if it cannot reach the service behind it. A service that is shutting down sends 503.
- */
+/** A gateway sends these statuses if it cannot reach its service. A service that is shutting down sends 503. */
 const gatewayStatuses = new Set([502, 503, 504]);
 
 /**
@@ -20,7 +18,7 @@ const gatewayStatuses = new Set([502, 503, 504]);
 export const looksDead = ({ request, status }: Pick<TargetResponse, "request" | "status">) =>
   !request.forced && (status === undefined || gatewayStatuses.has(status));
 
-/** The request that shows whether the target is alive. It creates nothing. An unknown reference follows the path. */
+/** The request that shows whether the target is alive. The caller appends an unknown reference to the path. */
 export const probeRequest: TargetRequest = { method: "GET", path: "/v1/disbursements/" };
 
 /**

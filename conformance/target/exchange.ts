@@ -29,7 +29,7 @@ export type TargetRequest = {
   timeoutMs?: number;
   /** Set if the request forces an outcome of the sandbox (D17). A 5xx or a missing response is then not a fault. */
   forced?: boolean;
-  /** Set if the request is to exceed the declared velocity, and does not wait for it. */
+  /** Set if the request is meant to exceed the declared velocity, so that it is not delayed. */
   exceedsVelocity?: boolean;
   together?: Together;
   /** The account to which the request is charged, and which gets its exchange. */
@@ -52,7 +52,7 @@ export type TargetResponse = {
 
 export const isAccepted = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
 
-/** The statuses with which a service refuses a request, as the client reads them: it recorded nothing. */
+/** The statuses that mean that a service refused a request and recorded nothing. The client reads them so too. */
 const refusals = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422, 429]);
 
 export const isRefused = ({ status = 0 }: Pick<TargetResponse, "status">) => refusals.has(status);

@@ -2,7 +2,7 @@
 
 type NetworkError = NodeJS.ErrnoException & { cert?: { subjectaltname?: string; subject?: { CN?: string } } };
 
-/** What is wrong with a connection, and whether it was established. */
+/** What is wrong with a connection. `unreachable` is true if the connection was not established. */
 export type Described = { failure: string; unreachable: boolean };
 
 const unknownCa = () =>
@@ -21,7 +21,7 @@ const noRoute = (host: string) => `there is no route to ${host}. Check the netwo
 export const hostOf = ({ hostname, port, protocol }: URL) =>
   `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
 
-/** What each error code means. The connection was not established. */
+/** What each error code means. With all of them, the connection was not established. */
 const meanings: Record<string, (host: string, error: NetworkError) => string> = {
   ECONNREFUSED: (host) =>
     `nothing listens on ${host} (connection refused). Start the service, or correct the host and port`,

@@ -1,5 +1,5 @@
-// Decides to which other origins a link or redirect of the target may lead. The target chooses the links, and this
-// machine may reach services that the target must not make the suite open.
+// Decides to which other origins a link or redirect of the target may lead. The target chooses the links, and could
+// otherwise make the suite open internal services that this machine can reach.
 import { lookup as dnsLookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 import type { HttpFailure, HttpResponse } from "./http.ts";
@@ -18,7 +18,7 @@ function rangesOf(list: string): BlockList {
   return ranges;
 }
 
-/** Ranges that are not public, by the special-purpose registries of IANA; the last address is Azure's platform services. */
+/** Ranges that are not public: IANA's special-purpose address registries, and last Azure's platform service. */
 const special = rangesOf(
   "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 " +
     "192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20 " +
@@ -36,8 +36,8 @@ const hostWithoutBrackets = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/
 export type Opening = { address?: string } | { refusal: string };
 
 /**
- * Returns the address to connect to for a link, or why it is not opened. A link to the target's own host is opened. A
- * target on loopback may lead to other ports of loopback, and any target to public addresses.
+ * Returns the address to connect to for a link, or why it is not opened. A link to the target's own host is opened
+ * without a fixed address. A target on loopback may also lead to loopback addresses, and any target to public ones.
  */
 export async function openingOf(link: URL, base: URL, lookup: Lookup): Promise<Opening> {
   const scheme = link.protocol;
@@ -63,7 +63,7 @@ export async function openingOf(link: URL, base: URL, lookup: Lookup): Promise<O
 
 /**
  * Returns the parts of a page of another origin that the suite keeps: the status, where it leads, and what a person
- * sees. The page may contain somebody's secrets. Cookies, scripts, comments and the values of forms are removed.
+ * sees. The page may contain somebody's secrets, so cookies, scripts, comments and the values of forms are removed.
  */
 export function publicPart(result: HttpResponse | HttpFailure): HttpResponse | HttpFailure {
   if ("failure" in result) return result;

@@ -84,7 +84,7 @@ test.each<[string, ServerOptions, TlsFiles, host: string, seen: string]>([
   ["a self-signed certificate is trusted with --ca", selfSigned, { ca: selfSigned.cert }, "localhost", "nobody"],
   ["a certificate of the CA is trusted with --ca", signed, { ca: ca.cert }, "localhost", "nobody"],
   ["the target sees the client certificate", mutual, identified, "127.0.0.1", "the client"],
-  ["another host does not see it", mutual, identified, "localhost", "nobody"],
+  ["another host does not see the client certificate", mutual, identified, "localhost", "nobody"],
 ])("%s", async (_, server, tls, host, text) => {
   const port = await secure({ ...server, rejectUnauthorized: false });
   expect(await client(`https://${host}:${port}`, tls, `https://127.0.0.1:${port}`)()).toEqual({ status: 200, text });

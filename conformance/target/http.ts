@@ -25,10 +25,11 @@ export type HttpFailure = {
 const idleMs = 1000;
 
 const tickMs = 100;
+const largestResponse = 4 * 1024 * 1024;
 
 /**
- * Calls `end` when the time is over. Returns a function that prevents that. Time in which this process did not run
- * counts as one tick: if the machine is that busy, a target on it had no chance to respond either.
+ * Calls `end` after `limitMs`. Returns a function that cancels the call. A pause of this process counts as one tick,
+ * however long it is: if the machine is that busy, a target on it had no chance to respond either.
  */
 function deadline(limitMs: number, end: () => void): () => void {
   let leftMs = limitMs;
@@ -42,13 +43,12 @@ function deadline(limitMs: number, end: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** Closes idle connections whose time is over. On a busy machine their timers may be late. */
+/** Closes connections that were idle for longer than `idleMs`. On a busy machine the agent's timers may be late. */
 function closeIdle({ freeSockets }: HttpAgent, freedAt: WeakMap<object, number>) {
   const oldest = performance.now() - idleMs;
   for (const socket of Object.values(freeSockets).flat())
     if (socket && (freedAt.get(socket) ?? 0) < oldest) socket.destroy();
 }
-const largestResponse = 4 * 1024 * 1024;
 
 const decoders = new Map<string, typeof gunzipSync>([
   ["gzip", gunzipSync],
@@ -56,7 +56,7 @@ const decoders = new Map<string, typeof gunzipSync>([
   ["br", brotliDecompressSync],
 ]);
 
-/** Returns the decompressed body: the headers of common clients ask for compression. */
+/** Returns the decompressed body. The suite sends the headers of common clients, which ask for compression. */
 function decoded(body: Buffer, encoding: string | undefined): Buffer {
   const decode = decoders.get(encoding?.toLowerCase() ?? "");
   return decode && body.length > 0 ? decode(body, { maxOutputLength: largestResponse }) : body;
@@ -73,7 +73,7 @@ export type HttpClient = {
     timeoutMs: number;
     /** True for a page of another origin, of which only the public part is kept (foreign.ts). */
     isForeign?: true;
-    /** The address to connect to, if it was decided before. Otherwise the name is resolved. */
+    /** The address to connect to, if the caller has checked it. Otherwise the name is resolved. */
     address?: string | undefined;
     /** Called when all bytes of the request but the last are sent. The last byte waits for the result. */
     beforeLastByte?: (() => Promise<void>) | undefined;
@@ -106,8 +106,8 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
   let isClosed = false;
   return {
     async send({ origin, path, method, headers, body, timeoutMs, address, beforeLastByte }) {
-      // Connections that the target has closed must be noticed before one of them is used again, also after a time in
-      // which this process was blocked: timers and the network come before the second turn.
+      // Let Node notice which connections the target has closed before it reuses one, even if this process was blocked:
+      // timers and sockets are processed before the second turn.
       await turn();
       await turn();
       return new Promise((resolve) => {
@@ -127,8 +127,8 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
           cancel();
           resolve(result);
         };
-        let first: { continued?: true } = {};
-        if (!request.hasHeader("expect")) request.on("continue", () => (first = { continued: true }));
+        let interim: { continued?: true } = {};
+        if (!request.hasHeader("expect")) request.on("continue", () => (interim = { continued: true }));
         request.on("error", (error) => settle(describeError(error, origin)));
         // After a 101 there is neither a response nor an error.
         request.on("upgrade", (_, socket) => {
@@ -149,7 +149,7 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
             const { statusCode: status = 0, headers: received } = response;
             try {
               const content = decoded(Buffer.concat(chunks), received["content-encoding"]);
-              settle({ status, headers: received, body: content, ...first });
+              settle({ status, headers: received, body: content, ...interim });
             } catch (error) {
               settle(describeError(error as Error, origin));
             }

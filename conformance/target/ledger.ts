@@ -43,7 +43,7 @@ export function createBudget(maxPayouts: number, maxTotal: number) {
       const used = `${payouts} of ${maxPayouts} payouts and ${total} of ${maxTotal} are used`;
       throw new BudgetExceeded(`a payout of ${amount} exceeds the budget: ${used}`);
     },
-    /** Charges a payout, even one that the target made by mistake and that exceeds a limit, or refunds it with -1. */
+    /** Charges a payout, even one that the target made by mistake and that exceeds a limit. The count -1 refunds it. */
     charge(amount: number, count: 1 | -1) {
       payouts += count;
       total += count * amount;
@@ -114,7 +114,7 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
   let stopped: string | undefined;
   let acceptedWrongly = false;
 
-  /** Charges the payout of a request to the run and to the account of the request, or refunds it with -1. */
+  /** Charges the payout of a request to the run and to the account of the request. The count -1 refunds it. */
   function charge({ account, ...request }: TargetRequest, count: 1 | -1) {
     const amount = amountOf(request);
     budget.charge(amount, count);

@@ -10,7 +10,7 @@ test.each([
   ["n where nothing is asked, then s", ["n", "s"], "skipped"],
   ["n to a question", ["n"], "no", "Did it lead back?"],
   ["nothing", [undefined], "skipped"],
-])("a person who types %s, and is not asked again after nothing", async (_, lines, expected, question?: string) => {
+])("a person who types %s; one who types nothing is not asked again", async (_, lines, expected, question?: string) => {
   const shown: string[] = [];
   const left = [...lines];
   const person = createPerson(async (text) => (shown.push(text), left.shift()));

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline/promises";
 import { oneLine } from "../report/visible.ts";
 
 export type Task = {
-  /** The link to the payment page. It is the target's, so it is untrusted. */
+  /** The link to the payment page. It comes from the target, so it is untrusted. */
   link: string;
   /** What to do on the page, as an imperative sentence. */
   what: string;
@@ -17,7 +17,7 @@ export type Prompt = (text: string, timeoutMs: number) => Promise<string | undef
 
 const timeLimitMs = 300_000;
 
-/** Creates a person. After a task without a response, all further tasks are skipped. */
+/** Returns a function that asks the person. After a task without a response, all further tasks are skipped. */
 export function createPerson(prompt: Prompt): Person {
   let gone = false;
   return async ({ link, what, question }) => {

@@ -41,7 +41,7 @@ export type Receiver = {
   close(): Promise<void>;
 };
 
-const largest = 1024 * 1024;
+const largestBody = 1024 * 1024;
 
 /** Returns the last segment of a URL's path, which names the mailbox. The path may end with a slash. */
 const nameIn = (url: string) =>
@@ -57,7 +57,7 @@ export const listenOnHost: Listen = async ({ host, port }, receive) => {
     let size = 0;
     request.on("data", (chunk: Buffer) => {
       size += chunk.length;
-      if (size > largest) request.destroy();
+      if (size > largestBody) request.destroy();
       else chunks.push(chunk);
     });
     request.on("error", () => response.destroy());

@@ -12,7 +12,7 @@ const longestBody = 4096;
 const shorten = (text: string) =>
   text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
-/** Returns the merchant's reference in the body of a POST, or its text in what is no JSON; "" without one. */
+/** Returns the reference in a POST's body; in a body that is not JSON, the text of its field; "" if there is none. */
 function referenceIn({ method }: TargetRequest, text: string): string {
   if (method !== "POST") return "";
   try {
@@ -22,7 +22,7 @@ function referenceIn({ method }: TargetRequest, text: string): string {
   }
 }
 
-/** Returns a replacement for a reference, of the same length, that differs from second to second. */
+/** Replaces a reference by a shell expression of the same length whose value changes every second. */
 function newReference({ reference, number }: { reference: string; number: number }, body: string): Substitute {
   const spellings = [reference, reference.toUpperCase()].flatMap((text) => [text, escaped(text)]);
   return {
@@ -41,7 +41,7 @@ export type RecorderOptions = {
   merchant: Merchant;
   key: string;
   secondKey?: string;
-  /** The phone numbers of real people, by the name of the shell variable for repetitions. */
+  /** The phone numbers of real people, by the name of the shell variable that replaces them in commands. */
   people?: Readonly<Record<string, string>>;
   /** The names of request headers whose values are redacted, in addition to the default headers. */
   secretHeaders: readonly string[];
@@ -64,7 +64,7 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
     secretHeaders.map((name) => [name.toLowerCase(), `\${${headerVariable(name)}:?}`]),
   );
 
-  /** Hides parts of the key, which a redactor leaves as they are where they may be ordinary numbers. */
+  /** Masks headers that contain a part of the key. The redactor keeps parts that may be ordinary numbers. */
   const withoutParts = (headers: CurlRequest["headers"]) =>
     Object.fromEntries(
       Object.entries(headers).map(([name, value]) => {
@@ -108,8 +108,8 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
   return {
     begin: (sent: Sent): Exchange => begin(sent.request, shownOf(sent)),
     /**
-     * Records a request to another origin. A report shows no path, header or body of it: they are not the target's, and
-     * may be somebody's secrets.
+     * Records a request to another origin. A report shows none of its path, headers and body: they are not the
+     * target's, and may contain somebody's secrets.
      */
     beginForeign: (request: TargetRequest, { origin }: URL): Exchange =>
       begin(request, {

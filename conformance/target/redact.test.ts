@@ -8,7 +8,7 @@ import { startSoundTarget } from "../testing/sound-target.ts";
 import { hiddenIn, createRedactor, redactHeaders } from "./redact.ts";
 
 const key = "sk_live_4F9aXk2Lm/Q7pZ+8vR1t";
-/** What a target could return of a key, by name. */
+/** The forms in which a target could return a key, by name. */
 const forms: Record<string, string> = {
   "as it is": key,
   "in Basic form, as the user": btoa(`${key}:`),
@@ -82,7 +82,7 @@ describe("a run against a target that returns the key", () => {
     await target.stop();
   });
 
-  test.each(Object.entries(forms))("writes it in no file, and does not print it: %s", (_, form) => {
+  test.each(Object.entries(forms))("writes the key in no file, and does not print it: %s", (_, form) => {
     const files = ["report.json", "report.html", "junit.xml", "exchanges.jsonl.gz"];
     expect(Object.keys(texts)).toEqual(expect.arrayContaining(files));
     expect(texts["report.json"]).toContain("[redacted]");

@@ -41,14 +41,14 @@ const encodings: ((secret: string) => string)[] = [
       .slice(1, -1)
       .replaceAll("/", String.raw`\/`),
 ];
-/** Base64 of a secret, without the last group, in which more text may follow, as in Basic authentication. */
+/** Base64 of a secret, as in Basic authentication, without the last group: it may also encode text that follows. */
 const base64Of = (secret: string) =>
   Buffer.from(secret.slice(0, secret.length - (secret.length % 3))).toString("base64");
 const LAST_GROUP = "[A-Za-z0-9+/=]{0,4}";
 
-/** Shorter numbers are ordinary: timestamps, phone numbers. */
+/** Numbers with fewer digits are ordinary, such as timestamps and phone numbers. */
 const shortestNumber = 14;
-/** A shorter part of a key may be an amount, which JSON represents exactly. */
+/** A part of a key with fewer digits may be an amount: JSON represents such numbers exactly. */
 const shortestPartOfNumber = 17;
 
 /** Returns true if a text may occur in a run by chance: a short text, a short number, or a word of the contract. */
@@ -70,8 +70,8 @@ export function secretsRemover(secrets: readonly string[]): (text: string) => st
 /**
  * Creates a function that redacts secrets wherever they occur, and masks the numbers in `phones`. In `phoneNumber` fields
  * it masks every number that the suite did not send, because the target may return the numbers of other people. Numbers
- * that the suite made up stay readable, because masking the number would change the request. It hides the key of a new
- * merchant from the text on that has it as `apiKey`.
+ * that the suite made up stay readable, because masking the number would change the request. Once a text contains a
+ * new merchant's `apiKey`, the function hides that key in this and all later texts.
  * @param secrets API keys, webhook secrets and values of `--header`
  * @param phones phone numbers of real people
  */
@@ -117,8 +117,8 @@ const quoting = new Set(
 );
 
 /**
- * Returns a report with the parts redacted that may quote the target: texts, and below such a field the names of other
- * fields too. Exchanges are redacted before.
+ * Redacts the fields of a report that may quote the target: their texts, and the names of the fields inside them.
+ * Exchanges are already redacted.
  */
 export function redactReport<T>(report: T, redact: Redact): T {
   function within(value: unknown, quotes: boolean): unknown {

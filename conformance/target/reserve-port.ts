@@ -2,15 +2,15 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { connect } from "node:net";
 
-/** The operating system gives programs that ask for any port one from 32,768 on, so these ports stay free. */
+/** The operating system assigns ports from 32,768 on to programs that ask for any free port, so never these. */
 const FIRST = 10_000;
 const COUNT = 22_000;
 
 let next = process.pid % COUNT;
 
 /**
- * Reserves a TCP port of this machine for a program that cannot choose its own, or on which nothing is to listen. The UDP
- * port of the same number is held until this process ends, so every other process that reserves ports gets another one.
+ * Reserves a TCP port of this machine for a program that cannot ask for a free one, or for a test of a closed port. The
+ * UDP port of the same number is held until this process ends, so other processes that reserve ports get another one.
  */
 export async function reservePort(): Promise<number> {
   for (;;) {

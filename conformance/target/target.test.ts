@@ -16,7 +16,7 @@ const usual = reply(200, '{"statusCode":200,"data":{"reference":"S1","merchantsR
 const lost: HttpFailure = { failure: "the connection was closed without a response", unreachable: false };
 
 let sent: Sent[] = [];
-/** The responses in turn, of which the last is repeated; without any, the usual one. */
+/** The responses, in order. The last one is repeated. If there are none, every response is `usual`. */
 let replies: (HttpResponse | HttpFailure)[] = [];
 let waits: number[] = [];
 beforeEach(() => void ([sent, replies] = [[], []]));
@@ -64,7 +64,7 @@ describe("the rate", () => {
   const limitedWords = "429 \\(too many requests\\)";
   test.each([
     ["requests more than two minutes", "3600", `${limitedWords} and Retry-After: 3600: .*--rate`, 0],
-    ["is all that comes for two minutes", "10", `${limitedWords} for two minutes`, 12],
+    ["is the only response for two minutes", "10", `${limitedWords} for two minutes`, 12],
   ])("stops the run if a 429 %s, and says once that it waits", async (_, seconds, why, times) => {
     replies = [reply(429, "", { "retry-after": seconds })];
     const notices: string[] = [];
@@ -110,7 +110,7 @@ describe("money", () => {
   test.each([
     [0, [400, 401, 403, 404, 405, 409, 413, 415, 422]],
     [1, [302, 408, 410, 500, 501]],
-  ])("%i of the payouts stay charged that got one of %j", async (charged, statuses) => {
+  ])("%i payouts stay charged after a response with one of the statuses %j", async (charged, statuses) => {
     for (const status of statuses) {
       const one = target();
       [sent, replies] = [[], [reply(status)]];
@@ -164,7 +164,7 @@ describe("a link", () => {
   });
 });
 
-test("the record of an exchange has no key, secret, header of the caller's or person's number, but made-up numbers", async () => {
+test("an exchange shows no key, secret, value of --header or person's number, but shows made-up numbers", async () => {
   const customers = ["2250707070707", "233201234567", "233209999999"].map((phoneNumber) => ({ phoneNumber }));
   replies = [reply(200, JSON.stringify({ key: "the-key-1", customers }), { "x-echo": "the-key-1" })];
   const one = target({ headers: { "x-token": "very-private" } });
@@ -183,7 +183,7 @@ test("the record of an exchange has no key, secret, header of the caller's or pe
 describe("a target", () => {
   const probe = `GET /pay/v1/disbursements/${createMerchant(options).unknown}`;
 
-  test("that closes every connection stops the run at the first such request", async () => {
+  test("that closes every connection stops the run at the first lost request", async () => {
     const one = target();
     const heard: (number | undefined)[] = [];
     one.onResponse(({ status }) => heard.push(status));
@@ -202,7 +202,7 @@ describe("a target", () => {
     ["fails one request", [lost, reply(404), reply(200)], 2],
     ["restarts within the patience", [lost, lost, reply(502), reply(404), reply(200)], 4],
     ["responds 500", [reply(500), reply(200)], 1],
-  ])("that %s continues, and the failure counts", async (_, given, requests) => {
+  ])("that %s does not stop the run, and its failure is returned", async (_, given, requests) => {
     replies = given;
     const one = target();
     const first = given[0]!;
@@ -211,7 +211,7 @@ describe("a target", () => {
     expect((await one.send(get)).status).toBe(200);
   });
 
-  test("that dies during a payout leaves it in the list of records, as uncertain", async () => {
+  test("that dies during a payout leaves the payout in the list of records, as uncertain", async () => {
     replies = [lost];
     const one = target();
     await expect(one.send({ ...payout, json: body(5) })).rejects.toThrow("stopped responding at request 1");

@@ -22,9 +22,9 @@ export type TargetOptions = MerchantOptions &
     RunOptions,
     "baseUrl" | "effects" | "key" | "secondKey" | "headers" | "curlFlags" | "rate" | "timeoutMs" | "prismUrl"
   > & {
-    /** The phone numbers of real people to whom the run pays, by the name of the shell variable for repetitions. */
+    /** The phone numbers of real people to whom the run pays, by the name of the shell variable in commands. */
     people?: Record<string, string>;
-    /** True if a failure is returned without a probe whether the target is alive. */
+    /** True if nothing probes a target after a failure. An unreachable target then stops the run at once. */
     isImpatient?: boolean;
   };
 
@@ -42,7 +42,7 @@ export type TargetDeps = Clock & {
 
 const longestWaitMs = 120_000;
 const longestPauseMs = 5000;
-/** A person is told of waits from this length on. */
+/** Shorter waits are not worth a notice. */
 const noticedWaitMs = 5000;
 
 function bodyOf(request: TargetRequest): Buffer | undefined {
@@ -81,7 +81,7 @@ function responseOf(request: TargetRequest, exchange: Exchange, result: HttpResp
   return { request, exchange, ...head, text, json: parsedJson(text) };
 }
 
-function createPace(rate: number | undefined, { now, sleep }: TargetDeps) {
+function createRateLimiter(rate: number | undefined, { now, sleep }: TargetDeps) {
   let nextSlot = 0;
   return async () => {
     if (!rate) return;
@@ -113,7 +113,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     secretHeaders: Object.keys(options.headers),
   });
   const listeners: ((response: TargetResponse) => void)[] = [];
-  const pace = createPace(options.rate, deps);
+  const waitForSlot = createRateLimiter(options.rate, deps);
   const { isImpatient = false } = options;
   const breaker = createBreaker(options.timeoutMs, probe, deps);
   let isNoticed = false;
@@ -125,7 +125,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
 
   /** Sends the harmless request of the breaker. It is not recorded, because it is no evidence about a requirement. */
   async function probe(timeoutMs: number): Promise<number | undefined> {
-    await pace();
+    await waitForSlot();
     const headers = merchant.headers(headersOf(probeRequest, options, undefined));
     const { method } = probeRequest;
     const path = probeRequest.path + merchant.unknown;
@@ -133,7 +133,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     return "failure" in result ? undefined : result.status;
   }
 
-  /** Returns the error that stops the run, if the response is the first response of a dead target. */
+  /** Stops the run if the response shows that the target has died, and returns the error to throw. */
   async function deathBy({ request, exchange, status }: TargetResponse) {
     if (isImpatient || !looksDead({ request, status }) || (await breaker.isAlive())) return undefined;
     const what = status === undefined ? exchange.failure : `status ${status}`;
@@ -146,7 +146,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     { origin, path }: Destination,
     { together, isPage = false }: { together?: Together | undefined; isPage?: boolean } = {},
   ): Promise<TargetResponse> {
-    await pace();
+    await waitForSlot();
     await together?.start(request);
     const body = bodyOf(request);
     const own = headersOf(request, options, body);
@@ -169,7 +169,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
 
   /** Requests a page of another origin, to which neither the key nor `--header` is sent. */
   async function openForeign(request: TargetRequest, url: URL): Promise<TargetResponse> {
-    await pace();
+    await waitForSlot();
     const { method, path } = request;
     const exchange = recorder.beginForeign(request, url);
     const opening = await openingOf(url, base, deps.lookup ?? systemLookup);
@@ -183,7 +183,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     return responseOf(request, exchange, result);
   }
 
-  /** Waits as long as a 429 requests. Returns how long the request has waited in all, two minutes at most. */
+  /** Waits as long as a 429 demands. Returns the total wait of the request; stops the run beyond two minutes. */
   async function waitAfter429(response: TargetResponse, { method, path }: TargetRequest, waited: number) {
     const wait = retryAfterMs(response.headers["retry-after"], now());
     const total = waited + wait;
@@ -270,7 +270,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       if (ledger.stopped || isImpatient || (await breaker.isAlive())) return;
       throw stopDead("while a check waited for it");
     },
-    /** Waits as long as a 429 of this run requested, so that the target limits the following requests less. */
+    /** Waits for the longest Retry-After of the run, or 5 s, so that the target limits the following requests less. */
     async pause(): Promise<void> {
       if (longestRetryMs > 0) await deps.sleep(Math.min(longestRetryMs, longestPauseMs));
     },

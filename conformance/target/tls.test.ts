@@ -29,25 +29,25 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test.each<[string, Record<string, string>, faults: string[], read?: object]>([
-  ["nothing without the options", {}, []],
+  ["returns nothing without the options", {}, []],
   [
-    "all certificates of a file, and the key of the first one",
+    "reads all certificates of a file, and the key of the first one",
     { ca: "chain.pem", cert: "chain.pem", key: "own.key" },
     [],
     { ca: own.cert + other.cert, cert: own.cert + other.cert, key: own.key },
   ],
-  ["no missing file", { ca: "nothing.pem" }, ["--ca: cannot read"]],
-  ["no private key as certificate", { ca: "own.key" }, ["must contain certificates (-----BEGIN"]],
-  ["no certificate without its key", { cert: "own.pem" }, ["--cert needs --key"]],
-  ["no key without its certificate", { key: "own.key" }, ["--key needs --cert"]],
+  ["refuses a missing file", { ca: "nothing.pem" }, ["--ca: cannot read"]],
+  ["refuses a private key as certificate", { ca: "own.key" }, ["must contain certificates (-----BEGIN"]],
+  ["refuses a certificate without its key", { cert: "own.pem" }, ["--cert needs --key"]],
+  ["refuses a key without its certificate", { key: "own.key" }, ["--key needs --cert"]],
   [
-    "no key of another certificate",
+    "refuses the key of another certificate",
     { cert: "own.pem", key: "other.key" },
     ["--key does not belong to the certificate"],
   ],
-  ["no encrypted key", { cert: "own.pem", key: "encrypted.key" }, ["must contain an unencrypted private key"]],
-  ["no expired client certificate", { cert: "expired.pem", key: "expired.key" }, ["--cert expired on 2"]],
-])("readTls accepts %s", (_, given, expected, result) => {
+  ["refuses an encrypted key", { cert: "own.pem", key: "encrypted.key" }, ["must contain an unencrypted private key"]],
+  ["refuses an expired client certificate", { cert: "expired.pem", key: "expired.key" }, ["--cert expired on 2"]],
+])("readTls %s", (_, given, expected, result) => {
   const faults: string[] = [];
   const paths = Object.fromEntries(Object.entries(given).map(([flag, name]) => [flag, join(folder, name)]));
   const read = readTls(paths, new Date(), faults);

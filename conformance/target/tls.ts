@@ -4,14 +4,14 @@ import { readFileSync } from "node:fs";
 import * as tls from "node:tls";
 
 export type TlsFiles = {
-  /** Certificates to trust, in addition to the usual certificates. */
+  /** Certificates to trust, in addition to the default ones. */
   ca?: string;
   /** The client's certificate, with its chain. It is set if and only if `key` is. */
   cert?: string;
   key?: string;
 };
 
-/** Reads a file and its content. Adds what is wrong with them to `faults`. */
+/** Reads and parses a file. Adds what is wrong with it to `faults`. */
 function read<T>(flag: string, file: string, faults: string[], parse: (text: string) => T): T | undefined {
   let text: string;
   try {

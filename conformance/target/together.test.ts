@@ -10,7 +10,7 @@ const size = 8;
 
 /**
  * Races payouts against a server that responds when it has received all of them.
- * @param refusals the number of requests, the first ones, that get a 429
+ * @param refusals how many requests, from the first on, get a 429
  */
 async function race(refusals = 0) {
   const all = Promise.withResolvers<void>();

@@ -37,7 +37,7 @@ export function createTogether(size: number, gapMs: number, sleep: (ms: number) 
       await finish.wait(request);
       if (gapMs > 0) await sleep(place * gapMs);
     },
-    /** Records that a request ended. It took no part if its last byte was not sent, or if it must be repeated. */
+    /** Records that a request ended. It did not race if its last byte was not sent, or if it must be repeated. */
     end(request: object, isRepeated = false) {
       if (!finish.isOpen || isRepeated) finish.waiting.delete(request);
       ended.add(request);

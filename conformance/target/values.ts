@@ -10,10 +10,10 @@ export const textOf = (value: unknown): string =>
 export const numberOf = (value: unknown): number =>
   typeof value === "string" || typeof value === "number" ? Number(value) : Number.NaN;
 
-/** Returns true if two JSON values are the same. The order of an object's fields does not matter, and 0 is -0. */
+/** Returns true if two JSON values are the same. The order of an object's fields does not matter, and 0 equals -0. */
 export const equal = (a: unknown, b: unknown): boolean => a === b || isDeepStrictEqual(a, b);
 
-/** Returns a part of a path as it is meant. Text with an invalid percent-encoding stays as it is. */
+/** Decodes the percent-encoding in a part of a path. Text with an invalid encoding stays as it is. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

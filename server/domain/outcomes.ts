@@ -1,3 +1,4 @@
+import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
 import type { Written } from "./limits.ts";
 import { failureOf, type FailureCode, type FinalStatus, type Plan } from "./records.ts";
@@ -60,21 +61,13 @@ export const planOf = ({ status, failure, at }: ForcedOutcome, settleDelayMs: nu
 /** What the chaos switch of a merchant's sandbox does (D17). */
 export type Chaos = components["schemas"]["Chaos"];
 
-const upTo = (most: number): Written<number> => ({
-  example: "0",
-  read: (text) => (/^\d{1,5}$/.test(text) && Number(text) <= most ? Number(text) : undefined),
-  write: String,
-});
-
 /** Its settings as people write them, with the contract's largest values. */
-export const CHAOS: Readonly<Record<keyof Chaos, Written<number>>> = {
-  latencyMs: upTo(10_000),
-  failedRequestsPercent: upTo(100),
-  lostResponsesPercent: upTo(100),
-  lostWebhooksPercent: upTo(100),
-  repeatedWebhooksPercent: upTo(100),
-  reorderedWebhooksPercent: upTo(100),
-};
+export const CHAOS = Object.fromEntries(
+  Object.entries(document.components.schemas.Chaos.properties).map(([name, { maximum }]): [string, Written<number>] => {
+    const read = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= maximum ? Number(text) : undefined);
+    return [name, { example: "0", read, write: String }];
+  }),
+) as Readonly<Record<keyof Chaos, Written<number>>>;
 export const NO_CHAOS = Object.fromEntries(Object.keys(CHAOS).map((name) => [name, 0])) as unknown as Chaos;
 
 /** Returns what is stored of the settings of a chaos switch: nothing if they disturb nothing. */

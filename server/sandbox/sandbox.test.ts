@@ -52,13 +52,16 @@ test("keeps a payout pending until its test moves the time or ends it", async ()
   await expect(merchant.webhook("disbursement.completed", { timeout: 0 })).rejects.toThrow("no payout is pending");
 });
 
-test("loses one response, and the payout exists", async () => {
+test("loses one response of this merchant, and the payout exists", async () => {
   await merchant.lose("create");
   const { baseUrl, apiKey } = merchant;
   const headers = { "x-api-key": apiKey, "content-type": "application/json" };
-  const create = (reference: string) =>
-    fetch(`${baseUrl}/v1/disbursements`, { method: "POST", headers, body: JSON.stringify(aPayout({ reference })) });
-  expect((await fetch(`${baseUrl}/v1/disbursements`, { headers })).status).toBe(200);
+  const create = (reference: string, amount = 100) => {
+    const body = JSON.stringify(aPayout({ reference, amount }));
+    return fetch(`${baseUrl}/v1/disbursements`, { method: "POST", headers, body });
+  };
+  await pay("other merchant", sandbox);
+  expect((await create("refused", 0)).status).toBe(422);
   await expect(create("lost")).rejects.toThrow("fetch failed");
   expect((await create("lost")).status).toBe(409);
   expect((await create("found")).status).toBe(200);

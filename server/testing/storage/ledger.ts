@@ -7,11 +7,12 @@ import { aCheckout, ACTOR, ADA, aDisbursement, aFinalDisbursement, concurrently,
 import { nextId, pagesOf, type Current } from "./fixtures.ts";
 
 const adjustment = (amount: number, currency = "XOF") => ({ id: nextId(), currency, amount, reason: "Paid in" });
-/** The times of a record of the past, and its number. */
-const pastTimes = (now: number, days: number) => {
+/** A record of a past day, with the payer's or the recipient's number. */
+function daysBefore(now: number, days: number, record: object): PastPayment {
   const createdAt = now - days * DAY;
-  return { createdAt, updatedAt: createdAt + MINUTE, phoneNumber: "2257038102473" };
-};
+  const times = { createdAt, updatedAt: createdAt + MINUTE };
+  return { ...record, ...times, due: undefined, phoneNumber: "2257038102473" } as unknown as PastPayment;
+}
 type End = "success" | "failed";
 /** A payout and its fee. */
 const PAYOUT = { amount: 1_000, fee: 10 };
@@ -90,18 +91,10 @@ export function ledgerTests(current: Current): void {
   });
 
   test("books records of the past at their times, before later entries, or nothing of them (D112)", async () => {
-    const past = (days: number, status: Disbursement["status"], changes = {}) => {
-      return {
-        ...aFinalDisbursement(id, { ...PAYOUT, status, ...changes }),
-        ...pastTimes(current.now(), days),
-      } as PastPayment;
-    };
+    const past = (days: number, status: Disbursement["status"], changes = {}) =>
+      daysBefore(current.now(), days, aFinalDisbursement(id, { ...PAYOUT, status, ...changes }));
     const load = (...records: PastPayment[]) => storage.loadPayments(id, records, ACTOR);
-    const order = {
-      ...aCheckout(id, { ...PAYOUT, status: "success" }),
-      ...pastTimes(current.now(), 4),
-      due: undefined,
-    } as PastPayment;
+    const order = daysBefore(current.now(), 4, aCheckout(id, { ...PAYOUT, status: "success" }));
     await topUp(5_000);
     await pay();
     const paid = past(3, "success");
@@ -112,8 +105,8 @@ export function ledgerTests(current: Current): void {
     const text = order.merchantsReference;
     const entries = await statement();
     expect(runningBalances(entries)).toEqual([]);
-    const at = entries.map(({ createdAt }) => createdAt);
-    expect(at).toEqual(at.toSorted((a, b) => b - a));
+    const times = entries.map(({ createdAt }) => createdAt);
+    expect(times).toEqual(times.toSorted((a, b) => b - a));
     const ofPaid = entries.filter(({ reference }) => reference === paid.reference);
     expect(ofPaid.map(({ createdAt }) => createdAt)).toEqual([paid.updatedAt, paid.createdAt]);
     expect(await balance()).toEqual([5_000 - 3 * 1_010 + 990, 2_020]);
