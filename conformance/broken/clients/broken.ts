@@ -51,7 +51,7 @@ const forEach = <T extends string | number>(values: readonly T[], id: string, fa
     }),
   );
 
-/** Reads responses that `when` selects in its own way, and others as the good client does. */
+/** Reads responses that `when` selects as `reading`, and others as the good client does. */
 const readsAs = (
   requirement: string,
   scenarios: string,
@@ -294,7 +294,7 @@ const faults: Readonly<Record<string, Fault>> = {
       return reply?.status === 200 ? dataOf(reply) : undefined;
     },
   }),
-  "asks-once": breaks("finds-out", "killed-third-recorded started-elsewhere", {
+  "resolves-only-in-doubt": breaks("finds-out", "killed-third-recorded started-elsewhere", {
     resolve: async (job, location) => (job.isInDoubt ? good.resolve(job, location) : "unknown"),
     remembered: () => undefined,
   }),
