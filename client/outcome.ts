@@ -46,8 +46,8 @@ const refusalErrors: Record<number, ErrorClass> = {
   429: RateLimitError,
 };
 
-// A gateway in front of the service refuses requests with these statuses too. Its error body may have the fields of the
-// interface's §7, as in Fastify and Hapi, but no lower-case code. So only that proves that the service refused a create.
+// A gateway in front of the service refuses creates with these statuses too. Its error body may have the fields of the
+// interface's §7, as in Fastify and Hapi, but no lower-case code. So only that proves a refusal by the service.
 const ofGateways = /^4(0[1345]|1[35])$/;
 const codeOfService = /^[a-z]+(_[a-z]+)*$/;
 
