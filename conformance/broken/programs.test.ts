@@ -30,8 +30,8 @@ const clients = new Set([
   "new-reference-on-retry",
   "amount-as-float",
   "loss-is-failed",
-  "success-is-paid-calm",
-  "goes-where-told-foreign",
+  "200-is-paid",
+  "goes-where-told",
 ]);
 
 test.concurrent.each(brokenClients.filter(({ id }) => clients.has(id)))(

@@ -3,7 +3,6 @@
 import type { Declaration } from "../allowances/declaration.ts";
 import type { Check } from "../check.ts";
 import { checks, watches } from "../topics/index.ts";
-import { conditionsOf } from "../run/tree.ts";
 import { openSession } from "../run/open.ts";
 import { readOptions } from "../cli/options.ts";
 import type { RunOptions } from "../run-options.ts";
@@ -11,7 +10,7 @@ import type { CheckReport } from "../run/verdicts.ts";
 import { probe } from "../cli/probe.ts";
 import type { Report } from "../results.ts";
 import { inOrder, selectedChecks } from "../run/selection.ts";
-import { buildReport } from "../run/tree.ts";
+import { buildReport, conditionsOf } from "../run/tree.ts";
 import type { Running } from "./server.ts";
 
 const seed = 20_261_120;

@@ -27,14 +27,18 @@ const strikes = (percent: number) => Math.random() * 100 < percent;
 type Previous = { secret: string; until: number };
 const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 
+type Body = string | Uint8Array;
+
+/** Returns the key of a secret: the bytes that follow `whsec_` as base64. */
+export const keyOf = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+
+/** Returns the base64 HMAC-SHA256 of `id.timestamp.body`, without the version that precedes it in a signature. */
+export const macOf = (key: Uint8Array, id: string, timestamp: number | string, body: Body): string =>
+  createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
+
 /** Returns the signature of a webhook by each of these secrets. */
-export function signatureOf(secrets: readonly string[], id: string, timestamp: number | string, body: string): string {
-  const sign = (secret: string) =>
-    createHmac("sha256", Buffer.from(secret.slice("whsec_".length), "base64"))
-      .update(`${id}.${timestamp}.${body}`)
-      .digest("base64");
-  return secrets.map((secret) => `v1,${sign(secret)}`).join(" ");
-}
+export const signatureOf = (secrets: readonly string[], id: string, timestamp: number | string, body: Body): string =>
+  secrets.map((secret) => `v1,${macOf(keyOf(secret), id, timestamp, body)}`).join(" ");
 
 /** A merchant's webhook secret, and the replaced secrets that still sign. */
 export class Secrets {

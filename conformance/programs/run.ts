@@ -12,9 +12,8 @@ import {
   type RequirementResult,
   type Side,
 } from "../results.ts";
-import { sideConditions } from "../run/tree.ts";
 import { createProgress, type Output } from "../run/progress.ts";
-import { buildReport } from "../run/tree.ts";
+import { buildReport, sideConditions } from "../run/tree.ts";
 import { conclude, type CheckReport, type Finding } from "../run/verdicts.ts";
 
 /** What every scenario has. */

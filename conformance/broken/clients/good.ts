@@ -33,8 +33,6 @@ export type Job = {
   entry: Entry;
   /** True if an earlier request or start may have recorded the entry. */
   isInDoubt: boolean;
-  /** Why the last request has no response. */
-  error?: unknown;
 };
 
 const outcomes: Record<string, Outcome> = { success: "paid", failed: "failed", pending: "pending" };
@@ -51,7 +49,7 @@ export const outcomeOf = (status: unknown): Outcome | undefined =>
 export const isFromService = ({ status, body }: Reply) => body?.statusCode === status && typeof body.error === "string";
 
 /** Returns true if the error has a code, which the errors of a gateway lack. */
-export const hasCode = (reply: Reply) => typeof reply.body?.code === "string";
+const hasCode = (reply: Reply) => typeof reply.body?.code === "string";
 
 export const dataOf = (reply: Reply | undefined) => reply?.body?.data;
 
@@ -116,8 +114,7 @@ export class Client {
       });
       const text = await textOf(response);
       return { status: response.status, headers: response.headers, text, body: parsed(text) };
-    } catch (error) {
-      job.error = error;
+    } catch {
       return undefined;
     }
   }

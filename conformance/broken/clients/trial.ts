@@ -12,7 +12,6 @@ import { inProcess, type Program } from "./host.ts";
 const timeoutMs = 10_000;
 /** The time limit for scenarios in which responses are missing or never end. */
 const shortTimeoutMs = 4000;
-const limitMs = 120_000;
 
 const isWithoutEnd = (scenario: Scenario) => /"(silence|drip|endless)"/.test(JSON.stringify(scenario));
 
@@ -20,14 +19,13 @@ const isWithoutEnd = (scenario: Scenario) => /"(silence|drip|endless)"/.test(JSO
 const endlessLimitMs = 3000;
 
 /** Runs a scenario against a client and returns what failed, or could not be judged. */
-async function failuresOf(scenario: Scenario, program: Program, limits: { seed?: number; limitMs?: number } = {}) {
+async function failuresOf(scenario: Scenario, program: Program, limitMs = 120_000) {
   const run = await runScenario(scenario, {
     launch: inProcess(program),
     seed: 1,
     timeoutMs: isWithoutEnd(scenario) ? shortTimeoutMs : timeoutMs,
     limitMs,
     watchMs: 1000,
-    ...limits,
   });
   const { results } = scenarioReport("client", { ...scenario, ids: idsOf(scenario) }, run);
   return Object.entries(results)
@@ -54,19 +52,16 @@ export async function breaches({
   breaks,
   scenarios: ids,
 }: (typeof brokenClients)[number]): Promise<Set<string>> {
-  const limits = breaks === "client.bounded-time" ? { limitMs: endlessLimitMs } : {};
-  const all = await Promise.all(scenariosNamed(ids).map((scenario) => failuresOf(scenario, program, limits)));
+  const limitMs = breaks === "client.bounded-time" ? endlessLimitMs : undefined;
+  const all = await Promise.all(scenariosNamed(ids).map((scenario) => failuresOf(scenario, program, limitMs)));
   return new Set(all.flat().map(({ id }) => id));
 }
 
-/**
- * Returns the alarms that a client raises in scenarios.
- * @param seed the seed of random faults and moments
- */
-export async function alarms(program: Program, chosen: readonly Scenario[], seed = 1): Promise<string[]> {
+/** Returns the alarms that a client raises in scenarios. */
+export async function alarms(program: Program, chosen: readonly Scenario[]): Promise<string[]> {
   const tried = Readable.from(chosen).flatMap(
     async (scenario: Scenario) => {
-      const failures = await failuresOf(scenario, program, { seed });
+      const failures = await failuresOf(scenario, program);
       return failures.map(({ id, actual }) => `${scenario.id}: ${id}: ${actual}`);
     },
     { concurrency: 16 },

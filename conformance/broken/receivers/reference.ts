@@ -4,8 +4,9 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { keyOf, macOf } from "../../model/webhooks.ts";
 import type { Limits } from "../../programs/receiver/context.ts";
-import { eventNames, keyOf, macOf, type Data, type Stamp } from "../../programs/receiver/webhook.ts";
+import { eventNames, type Data, type Stamp } from "../../programs/receiver/webhook.ts";
 import type { Effect, Subject } from "../../programs/receiver/subject.ts";
 
 export type Parsed = { event: string; data: Data };

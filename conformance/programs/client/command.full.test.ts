@@ -3,12 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
-import { good, programOf } from "../../broken/clients/good.ts";
+import { programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
 import { launcher, type Ended, type Launch } from "../process-group.ts";
 import { entries } from "./entries.ts";
-import { renderTerminal } from "../../report/terminal.ts";
 import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
 
@@ -74,20 +73,6 @@ async function weather(seed: number): Promise<string[]> {
 }
 
 describe("a run", () => {
-  test("names each failed scenario, and repeats these alone", async () => {
-    const wrong = inProcess(programOf({ report: (job) => good.report(job, "paid") }));
-    const lines: string[] = [];
-    const output = { write: (line: string) => lines.push(line) };
-    const report = await judgeClient(options("--scenario", "calm,exists,nothing"), wrong, output, never);
-    expect(lines.join("")).toMatch(
-      /^Some response bodies never end: .*\n(.*\n)*FAIL {6}calm: Every request is answered/,
-    );
-    const text = renderTerminal(report, { color: false });
-    expect(text).toContain("Re-run these: npx --no -- certify client --only client.paid-is-true --seed 4");
-    expect(text).toMatch(/ --command good --scenario (calm,exists|exists,calm)\n/);
-    expect(() => options("--jobs", "0")).toThrow("--jobs: must be a whole number from 1");
-  });
-
   test("shows the requests of a scenario without the key and the phone numbers", async () => {
     const { exchanges = [] } = await runScenario(scenario("exists"), { ...options(), launch: inProcess(programOf()) });
     const text = JSON.stringify(exchanges);

@@ -1,6 +1,7 @@
 // What a run gives to its scenarios: events, requests that are recorded, and judgements.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRandom, type Random } from "../../generate/random.ts";
+import { keyOf, macOf, signatureOf } from "../../model/webhooks.ts";
 import { CannotRun, type Exchange, type NotJudged } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
 import { createRedactor } from "../../target/redact.ts";
@@ -17,17 +18,7 @@ import {
   type WebhookRequest,
 } from "./send.ts";
 import type { Effect, Subject } from "./subject.ts";
-import {
-  bodyOf,
-  createEvents,
-  eventNames,
-  keyOf,
-  macOf,
-  signatureOf,
-  type Data,
-  type Event,
-  type Stamp,
-} from "./webhook.ts";
+import { bodyOf, createEvents, eventNames, type Data, type Event, type Stamp } from "./webhook.ts";
 
 export type Limits = {
   /** How long a response may take, in milliseconds. */
@@ -176,7 +167,7 @@ export class Context {
     body: Buffer,
     { id = event.id, timestamp = secondsIn(0), secret = this.secrets[0]! } = {},
   ): Stamp {
-    return { id, timestamp, signature: signatureOf(secret, id, timestamp, body) };
+    return { id, timestamp, signature: signatureOf([secret], id, timestamp, body) };
   }
 
   /** Sends a request and records it. Ends the run if the receiver stopped responding. */

@@ -1,9 +1,8 @@
 import { afterEach, expect, test } from "vitest";
-import { book, soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
+import { soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
 import { brokenReceivers } from "../../broken/receivers/broken.ts";
 import { listen } from "../../model/server.ts";
 import { renderJson } from "../../report/json.ts";
-import { repeatOf } from "../../report/repeat.ts";
 import { exitCodeOf, type Report } from "../../results.ts";
 import { runReceiver, type ReceiverRun } from "./run.ts";
 import { effectsFromCommand, type Subject } from "./subject.ts";
@@ -58,35 +57,13 @@ test("a receiver of one product that reads one request at a time is certified fo
 test("a wrong amount fails although other values are not stated, and again alone with the same values", async () => {
   const { url, effects } = await receiverWith();
   const amounts = async () => (await effects()).map(({ id, amount = 0 }) => ({ id, amount: amount % 1000 }));
-  const only = ["receiver.exact-values"];
-  const reports = [await run({ url, effects: amounts }, { only, runId: "first", repeatFlags: ["--url", url] })];
-  const [first] = reports.map((report) => resultOf(report, only[0]!));
-  const check = first!.checks.find(({ verdict }) => verdict === "fail")!;
-  const scenario = "limits-of-amounts";
-  expect(repeatOf(reports[0]!, first!, check)).toBe(
-    `npx --no -- certify receiver --only ${only[0]} --seed 1 --url ${url} --scenario ${scenario}`,
-  );
-  const again = await run({ url, effects: amounts }, { only, scenarios: [scenario], runId: "second" });
-  const repeated = resultOf(again, only[0]!).checks.find(({ name }) => name === check.name)!;
-  const valuesIn = ({ expected }: typeof check) => expected.match(/amount \d+/g);
-  expect([repeated.verdict, valuesIn(repeated)]).toEqual(["fail", valuesIn(check)]);
-});
-
-test("an effect that comes after the response is found at the end of the run", async () => {
-  const pieces: Partial<Pieces> = {
-    async handle(event) {
-      const reply = await soundPieces.handle(event);
-      // The second effect of each event comes with the next event.
-      const last = event.world.durable.queue.splice(0, 1, event)[0];
-      if (last) book(last);
-      return reply;
-    },
-  };
-  const report = await run(await receiverWith(pieces), {
-    scenarios: ["valid-checkout-completed", "valid-checkout-failed"],
-  });
-  const failed = resultOf(report, "receiver.takes-effect").checks.filter(({ verdict }) => verdict === "fail");
-  expect(failed.map(({ name }) => name)).toEqual(["The effects at the end of the run"]);
+  const failedCheck = (report: Report) =>
+    resultOf(report, "receiver.exact-values").checks.find(({ verdict }) => verdict === "fail")!;
+  const first = failedCheck(await run({ url, effects: amounts }, { only: ["receiver.exact-values"], runId: "first" }));
+  const alone = { scenarios: ["limits-of-amounts"], runId: "second" };
+  const again = failedCheck(await run({ url, effects: amounts }, alone));
+  const valuesIn = ({ expected }: typeof first) => expected.match(/amount \d+/g);
+  expect([again.name, valuesIn(again)]).toEqual([first.name, valuesIn(first)]);
 });
 
 test("a receiver that does not respond, or a probe that fails, ends the run with an error", async () => {

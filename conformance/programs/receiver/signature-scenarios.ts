@@ -1,8 +1,9 @@
 // Events that are forged, altered or stale, and genuine events with unusual signatures.
+import { keyOf, macOf } from "../../model/webhooks.ts";
 import { secondsIn, type Altered, type Change, type Genuine } from "./context.ts";
 import { accepted, refused, resigned, signing, type Scenario, scenario } from "./scenario.ts";
 import { describe } from "./send.ts";
-import { bodyOf, keyOf, macOf, type Event } from "./webhook.ts";
+import { bodyOf, type Event } from "./webhook.ts";
 
 const minute = 60;
 /**

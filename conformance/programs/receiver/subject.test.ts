@@ -53,11 +53,6 @@ test.each<readonly [what: string, open: () => Promise<string>, message: string]>
   await expect(effectsFromUrl(await open())()).rejects.toThrow(message);
 });
 
-test("a probe says that a command fails, with what it printed", async () => {
-  const failing = effectsFromCommand("echo no database >&2; exit 3", process.env);
-  await expect(failing()).rejects.toThrow("--effects-command failed: no database");
-});
-
 test("a receiver is killed only when it listens no longer, and can start again", async () => {
   const url = await freeUrl();
   // Outlives its process group for a moment, as the socket of a killed process does on a busy machine.

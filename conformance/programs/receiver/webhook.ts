@@ -1,5 +1,5 @@
 // Makes and signs the events that a run sends. They follow the contract and name payments that do not exist.
-import { createHash, createHmac } from "node:crypto";
+import { createHash } from "node:crypto";
 import { openapi } from "../../contract/contract.ts";
 import type { Random } from "../../generate/random.ts";
 
@@ -58,17 +58,3 @@ export const bodyOf = ({ event, data }: Pick<Event, "event" | "data">): Buffer =
 
 /** The three headers that authenticate an event. */
 export type Stamp = { id: string; timestamp: string; signature: string };
-
-/** Returns the key of a secret: the bytes that follow `whsec_` as base64. */
-export const keyOf = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64");
-
-/**
- * Returns the base64 HMAC-SHA256 of `id.timestamp.body`, without the version that precedes it in `webhook-signature`.
- * @param timestamp the text of `webhook-timestamp`
- */
-export const macOf = (key: Uint8Array, id: string, timestamp: string, body: Uint8Array): string =>
-  createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
-
-/** Returns the value of `webhook-signature` for one secret (D12). */
-export const signatureOf = (secret: string, id: string, timestamp: string, body: Uint8Array): string =>
-  `v1,${macOf(keyOf(secret), id, timestamp, body)}`;

@@ -57,15 +57,15 @@ const readSecret = (context: Context, key: Key = "own") => get(context, "/sandbo
 /** How long to wait for actions that a target takes only after its response to an advance. */
 const afterMoveMs = 500;
 
-/** What checks need that finish payouts. */
+/** Needs of checks that finish payouts. */
 const finishing = ["finish-payout", "forced-outcomes"] as const;
 
-/** What checks need that set the chaos switch and receive webhooks. */
+/** Needs of checks that set the chaos switch and receive webhooks. */
 const disturbing = [...webhooks, "clock", "chaos"] as const;
 /** More than a service's likely number of processes: each may hold one webhook back before another overtakes it. */
 const mostHeldBack = 5;
 
-/** What checks need that compare the lists of events and deliveries. */
+/** Needs of checks that compare the lists of events and deliveries. */
 const logs = [...webhooks, "events", "deliveries"] as const;
 
 export const checks: readonly Check[] = [
