@@ -43,7 +43,7 @@ export abstract class ClientError extends Error implements ErrorDetails {
   }
 }
 
-/** A class whose instances have one of several types, so that `instanceof` narrows to all of them. */
+/** A class whose instances have one of several types, so that `instanceof` narrows to their union. */
 export interface ErrorClass<E extends ClientError> {
   new (message: string, details?: ErrorDetails): E;
   readonly prototype: E;

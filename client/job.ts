@@ -52,8 +52,8 @@ export interface Job extends Message {
   /** True if the response has the requested data. */
   matches(data: Data | undefined): boolean;
   /**
-   * If set, the request is repeated until this function returns true for the data. A missing record may appear
-   * meanwhile.
+   * If set, the request is repeated until this function returns true for the data. Until then, a 404 is retried too,
+   * because the record may not be readable yet.
    */
   until?: ((data: Data) => boolean) | undefined;
 }

@@ -46,8 +46,8 @@ const refusalErrors: Record<number, ErrorClass> = {
   429: RateLimitError,
 };
 
-// A gateway in front of the service refuses requests with these statuses too. Its error body may have the fields of §7,
-// as in Fastify and Hapi, but no code in lower case. So only the code proves that the service refused a create.
+// A gateway in front of the service refuses creates with these statuses too. Its error body may have the fields of the
+// interface's §7, as in Fastify and Hapi, but no lower-case code. So only that proves a refusal by the service.
 const ofGateways = /^4(0[1345]|1[35])$/;
 const codeOfService = /^[a-z]+(_[a-z]+)*$/;
 
@@ -69,8 +69,8 @@ interface Failure {
 }
 
 /** True if no connection could be made, so that no request was sent. */
-const isOfConnecting = ({ syscall, errors }: Failure): boolean =>
-  syscall === "connect" || !!errors?.every(isOfConnecting);
+const isConnectFailure = ({ syscall, errors }: Failure): boolean =>
+  syscall === "connect" || !!errors?.every(isConnectFailure);
 
 /** The outcome of an attempt that failed before a response was read completely. */
 export function outcomeOfFailure(
@@ -90,7 +90,7 @@ export function outcomeOfFailure(
   if (!sent) return { error: new UsageError(`The request cannot be sent: ${reason}.`) };
   return {
     error: new ConnectionError(`Connection to ${baseUrl} failed: ${reason}.`),
-    ambiguous: !notConnected.test(reasonCode) && !isOfConnecting(cause ?? {}),
+    ambiguous: !notConnected.test(reasonCode) && !isConnectFailure(cause ?? {}),
     retry: !notTrusted.test(reasonCode),
   };
 }
@@ -119,8 +119,8 @@ export function outcomeOfReply(
     return { response, requestId, data: data!, retry: !!job.until && !job.until(data!) };
   }
   const body = redactData(received, withoutSecrets) as Body | null;
-  // The error body of §7 is from the service, except perhaps with a status of `ofGateways`. A 429 without that body is
-  // also a refusal, because a rate limiter does not forward the requests it refuses.
+  // The error body of the interface's §7 is from the service, except perhaps with a status of `ofGateways`. A 429
+  // without it is also a refusal, because a rate limiter does not forward the requests it refuses.
   const hasBody = isText(body?.error) && body.statusCode === status;
   const code = body?.code;
   const isFromService =
@@ -134,8 +134,8 @@ export function outcomeOfReply(
   const wait = String(headers.get("retry-after"));
   const now = context.runtime.date();
   const retryAfter = Math.max(0, Number(wait) * 1000 || Date.parse(wait) - now || 0) || undefined;
-  // Without a delay, or with one beyond every date, `until` is null.
-  const until = new Date(now + retryAfter!).toJSON();
+  // Without a delay, or with one that ends later than Date can hold, `retryAt` is null.
+  const retryAt = new Date(now + retryAfter!).toJSON();
   const why = hasNoList
     ? ": the service has no list"
     : isFromService
@@ -145,7 +145,7 @@ export function outcomeOfReply(
     response,
     requestId,
     error: new (RefusalError ?? OtherError)(
-      [`Received ${status}${why}.`, serverMessage, until && `Retry after ${until}.`].filter(isText).join(" "),
+      [`Received ${status}${why}.`, serverMessage, retryAt && `Retry after ${retryAt}.`].filter(isText).join(" "),
       {
         status,
         requestId,

@@ -102,7 +102,7 @@ function toJob(kind: Kind, body: CreateRequest, isGenerated: boolean): Job {
   };
 }
 
-/** Returns the record of a create that failed, if it exists and was wanted. Throws the failure otherwise. */
+/** Returns the matching record. Throws if there is none, or a 409 proves it another call's and `ifExists` is unset. */
 async function recover(
   context: Context,
   kind: Kind,

@@ -86,7 +86,7 @@ export type ReadFailure =
   | UsageError;
 
 /** A record that a create returns. */
-type Existing = { recovered: boolean; status: unknown };
+type Returned = { recovered: boolean; status: unknown };
 
 /**
  * How a create ended:
@@ -95,7 +95,7 @@ type Existing = { recovered: boolean; status: unknown };
  * - `refused`: this payment is certainly not recorded; `error` says why;
  * - `unknown`: the record may or may not exist; call `error.resume()` later.
  */
-type CreateResult<Created extends Existing> =
+type CreateResult<Created extends Returned> =
   | Success<"created", Extract<Created, { recovered: false }>>
   | Success<"existed", Extract<Created, { recovered: true }>>
   | Failure<"refused", Refusal>
@@ -177,8 +177,8 @@ export function toCall(toFailure: (error: ClientError) => Failed, run: () => Pro
       },
     );
   const withResponse = () => {
-    // The caller handles a failure of `received`, so that of `promise` must not count as unhandled. This happens only
-    // here: a call of which nobody handles any promise must not fail silently, and an unhandled rejection ends Node.
+    // If `received` rejects, `promise` rejects as well: mark only `promise` as handled, and only here. The failure of a
+    // call that nobody awaits must still be an unhandled rejection, which ends Node.
     promise.catch(ignore);
     return received;
   };

@@ -25,7 +25,7 @@ type Entry =
   | Reservation
   /** The payout exists. */
   | { paid: string; payout: string }
-  /** No money moved: the service refused the payout or the checkout, or the payout failed. */
+  /** Releases what the id reserved. No money moved: the payout or the checkout was refused, or the payout failed. */
   | { free: string }
   /** A person approved the plan. */
   | { approve: string }

@@ -277,7 +277,7 @@ describe("on disk", () => {
       writeFileSync(path, `${line}\n`, { flag: "a" });
       await says(
         before("a"),
-        /:3 is damaged\. Restore the file from a copy, or run .* in doubt\. With a new journal, .* nothing was paid\.$/,
+        /:3 is damaged\. Restore the file from a copy, or run .* in doubt\. Do not start a new journal: .* unpaid\.$/,
       );
       expect(lines()).toContain(line);
     },

@@ -190,7 +190,7 @@ function readLine(content: Content, text: string, place: string) {
   } catch {
     throw new UsageError(
       `${place} is damaged. Restore the file from a copy, or run the payroll without a journal, which treats every ` +
-        "entry as in doubt. With a new journal, refusals of paid entries would seem to prove that nothing was paid.",
+        "entry as in doubt. Do not start a new journal: entries already paid could be reported as unpaid.",
     );
   }
 }

@@ -146,9 +146,9 @@ class Report {
       const isTemporary = isUnknown || temporary.has(error.name);
       this.inARow = isTemporary ? this.inARow + 1 : 0;
       this.isOpen ||= isTemporary;
-      // The reason of an unknown outcome names no reference, so that equal reasons are equal texts.
-      const reason = isUnknown && error.cause instanceof ClientError ? error.cause : error;
-      return `${isUnknown ? "perhaps paid" : "not paid"}: ${reason.message}`;
+      // If the outcome is unknown, use the cause: its message has no reference, so `summarise` can group equal ones.
+      const { message } = isUnknown && error.cause instanceof ClientError ? error.cause : error;
+      return `${isUnknown ? "perhaps paid" : "not paid"}: ${message}`;
     }
     this.inARow = 0;
     const isNew = outcome === "created" && !fromJournal;

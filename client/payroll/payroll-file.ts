@@ -105,7 +105,7 @@ function faultOf(cell: string): string | undefined {
 /** @throws UsageError if units are ambiguous or have more decimals than the currency */
 function amountOf(text: string, currency: string, amounts: Amounts): number {
   if (amounts === "lowest") return /^\d+$/.test(text) ? Number(text) : NaN;
-  // An unknown currency is reported separately. Its amount may have two decimals, the most that any currency has.
+  // NGN stands in for an unknown currency, which is reported separately: two decimals are the most (100 = one unit).
   return money(text, currencies.has(currency) ? currency : "NGN");
 }
 
@@ -158,7 +158,7 @@ function readPayment(
 
 /**
  * Reads a CSV file whose first row names its columns, in any order and case. Other columns and empty rows are ignored.
- * Space at the edge of a cell is reported and not removed, so that a reference is the same with quotes and without.
+ * Space at a cell's edge is reported, not trimmed: trimming only unquoted cells would let quotes change references.
  */
 export function readPayroll(text: string, amounts: Amounts = "lowest"): PayrollFile {
   const separator = separatorOf(/\S.*/.exec(text)?.[0] ?? "");

@@ -13,7 +13,7 @@ import type { DisbursementCreated, DisbursementRequest } from "../types.ts";
 
 /** A payout as a journal keeps it. */
 export interface JournaledPayout extends DisbursementCreated {
-  /** True if the payout existed when it was sent: then its outcome is `existed` in later runs too. */
+  /** True if the payout existed before this request, or a response was lost: it stays `existed` in later runs. */
   recovered?: boolean | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface Progress {
   /** Payouts that this payroll created, in this run or in an earlier run of its journal. */
   created: number;
   /**
-   * Payouts that existed when they were sent: a response was lost, or another run created them. If no response was
+   * Payouts that were found, not created: a response was lost, or another run created them. If no response was
    * lost, the input may have the entries of last month.
    */
   existed: number;

@@ -28,7 +28,7 @@ async function find(refuses: Refuses, { declared, safe = true, maxPayouts = 500 
   let count = 0;
   const fresh = () => `c0123456789-${(count += 1)}`;
   const run = { recipient: "2257038102473", assumed: [], seed: 1, loopback: safe } as unknown as RunOptions;
-  const deps = { target, limits, fresh, largest: 1e8, sleep };
+  const deps = { target, limits, fresh, maxAmountTried: 1e8, sleep };
   const outcome = await findLimits(run, deps).catch((error: unknown) => error as Error);
   return { limits, outcome, target, received };
 }

@@ -29,8 +29,8 @@ type Deps = {
   target: Target;
   limits: Limits;
   fresh: () => string;
-  largest: number;
-  /** True if the budget covers `largest` in every currency. */
+  maxAmountTried: number;
+  /** True if the budget covers `maxAmountTried` in every currency. */
   reachesCurrencies?: boolean;
   /** Returns a new http address for webhooks, so that webhooks do not go to an unknown host. */
   address?: () => string;
@@ -54,13 +54,13 @@ function line({ label, isOfCheckouts }: Limit, { fields, response }: Attempt, re
 const throttledText =
   "Not tried, because the target refused an ordinary payout after it had accepted others. It probably limits the number of payouts: see velocity.";
 
-/** The most payouts that a check sends at once. A rule that permits as many does not change the races. */
+/** The most payouts that a check sends at once. Velocity rules permitting this many leave races unchanged. */
 export const largestRace = 24;
 
 /** Returns functions that make an ordinary payout with other values, and that remember the attempts. */
 async function createTrials(
   options: CheckOptions,
-  { target, limits, fresh, largest, reachesCurrencies = false, address = () => plainAddress, sleep }: Deps,
+  { target, limits, fresh, maxAmountTried, reachesCurrencies = false, address = () => plainAddress, sleep }: Deps,
 ) {
   let { recipient } = options;
   const random = createRandom(options.seed, "limits");
@@ -136,14 +136,14 @@ async function createTrials(
   };
   const payees = shuffled(allPairs, random).map((pair) => fieldsFor(pair, options, random));
   /**
-   * Returns true if the refusal of a request recorded nothing, because its reference can be used with ordinary values.
+   * Returns true if the refusal of a request recorded nothing, as shown by paying ordinary values with its reference.
    * @throws Throttled if the refusals may have another reason, because an ordinary payout is refused now too
    */
   async function recordedNothing({ fields }: Attempt): Promise<boolean> {
     const again = await pay({ ...ordinary(), reference: fields["reference"] });
     if (isAccepted(again)) return true;
     if (!isAccepted(await usual())) throw new Throttled();
-    // If the reference itself is the reason, the same refusal shows that the first request did not use it up.
+    // The reference itself may be the reason. Refused cleanly again, not with 409, it is still unused.
     return isCleanRefusal(again);
   }
 
@@ -156,7 +156,7 @@ async function createTrials(
       recipient,
       payees,
       safe: allowsMadeUpNumbers(options),
-      largest,
+      maxAmountTried,
       reachesCurrencies,
       async attempt(over, withCheckout = false) {
         const name = JSON.stringify([over, limit.isOfCheckouts]);
@@ -218,7 +218,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
   }
 
   async function tryLimit(limit: Limit): Promise<Finding> {
-    const { field, note = "", needless, needsSafety } = limit;
+    const { field, note = "", whyNotTried, needsSafety } = limit;
     if (throttled !== undefined) return { text: throttledText };
     const { search, attempts, whyUnproved, whyFalse } = trials.trialOf(limit);
     if (needsSafety && !search.safe)
@@ -238,9 +238,9 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
       if (flaw !== undefined) throw disproved(field, declared, flaw, attempts.at(-1)?.response.status !== undefined);
       return { value: declared, text: isTried ? "Declared and proved." : "Declared, not tried." };
     }
-    if (!isTried && needless === undefined) return { text: "Not tried, because --max-total is too small." };
-    limits.search(field);
-    if (!isTried) return { text: needless! };
+    if (!isTried && whyNotTried === undefined) return { text: "Not tried, because --max-total is too small." };
+    limits.markSearched(field);
+    if (!isTried) return { text: whyNotTried! };
     if (flaw !== undefined) return { text: `Not declared, because ${flaw}.` };
     if (found === undefined) {
       const isFree = attempts.some(isPaid);

@@ -41,7 +41,7 @@ const patterns: Record<string, RegExp> = {
 };
 const isValid = (name: string, value: unknown) => typeof value === "string" && (patterns[name]?.test(value) ?? false);
 
-const onlyValid = (home: Fields, fields: Fields): Fields =>
+const homeWhereValid = (home: Fields, fields: Fields): Fields =>
   Object.fromEntries(Object.entries(home).filter(([name]) => isValid(name, fields[name])));
 
 /**
@@ -53,7 +53,7 @@ const onlyValid = (home: Fields, fields: Fields): Fields =>
 export function fitted(limits: Declaration, fields: Fields, home: Fields, own: readonly unknown[] = []): Fields {
   const { reference, country, currency, phoneNumber } = fields;
   const payee = { country, currency, ...(own.includes(phoneNumber) ? {} : { phoneNumber }) };
-  const placed = { ...fields, ...(exceeded(limits, payee) === undefined ? {} : onlyValid(home, fields)) };
+  const placed = { ...fields, ...(exceeded(limits, payee) === undefined ? {} : homeWhereValid(home, fields)) };
   return {
     ...placed,
     ...(typeof reference === "string" ? { reference: fittedReference(limits, reference) } : {}),

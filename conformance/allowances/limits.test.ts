@@ -12,7 +12,7 @@ type Create = { json?: object; over?: object; request?: object; known?: (keyof t
 /** Returns what a target that refuses this create may limit, if only the limits in `known` were searched for. */
 function unknown({ json, over, request, known = [] }: Create) {
   const limits = createLimits();
-  for (const field of known) limits.search(field);
+  for (const field of known) limits.markSearched(field);
   const create = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json: { ...own, ...json } };
   const response = { status: 422, json: refusal, exchange: {}, request: { ...create, ...request }, ...over };
   return unknownLimit(limits, recipient, [response as unknown as TargetResponse]);

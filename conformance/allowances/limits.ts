@@ -36,13 +36,13 @@ export function createLimits(declared: Declaration = {}) {
     },
     disprove: (why: string) => (disproof ??= why),
     /** Records that the limit of a field was searched for. It is found then, or does not exist. */
-    search: (field: keyof Declaration) => void searched.add(field),
+    markSearched: (field: keyof Declaration) => void searched.add(field),
     /** Returns true if the limit of a field is declared, found, or does not exist. */
     isKnown: (field: keyof Declaration) => searched.has(field),
   };
 }
 
-/** Returns true for a refusal in the shape of §7 that says that a value of the request is not accepted. */
+/** Returns true for a refusal in the shape of the interface's §7 that says that a value in the request is refused. */
 export function isCleanRefusal({ status = 0, json, request }: TargetResponse): boolean {
   const checkout = request.path === "/v1/checkouts";
   const refused = checkout
@@ -84,7 +84,7 @@ function narrowest(recipient: string): Declaration {
 
 /**
  * Returns why the target may have refused one of these requests, and the line to add to certify.yaml; undefined if each
- * refusal counts. A refusal counts if it is not a proper response, or if the run knows all limits that may be its
+ * refusal can be judged a failure, because it is not a proper response, or the run knows all limits that may be its
  * reason.
  */
 export function unknownLimit(limits: Limits, recipient: string, evidence: readonly TargetResponse[]) {

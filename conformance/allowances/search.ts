@@ -20,8 +20,8 @@ export type Search = {
   /** True if made-up phone numbers and several large amounts do no harm. */
   safe: boolean;
   /** The largest amount to try. All payouts above the ordinary amount together have at most twice this sum. */
-  largest: number;
-  /** True if the budget covers `largest` once more in every currency. */
+  maxAmountTried: number;
+  /** True if the budget covers `maxAmountTried` once more in every currency. */
   reachesCurrencies: boolean;
 };
 
@@ -84,16 +84,16 @@ async function largestRound(refused: number, accepts: (amount: number) => Promis
 }
 
 /** Returns the largest amount that the target accepts. It is exact if the budget suffices. */
-export async function largestAmount({ attempt, safe, largest }: Search): Promise<number | undefined> {
+export async function largestAmount({ attempt, safe, maxAmountTried: most }: Search): Promise<number | undefined> {
   let spent = 0;
   const accepts = async (amount: number) => {
-    if (spent + amount > largest) return false;
+    if (spent + amount > most) return false;
     const ok = await attempt({ amount });
     if (ok) spent += amount;
     return ok;
   };
-  if (largest <= ordinaryAmount || (await accepts(largest))) return undefined;
-  const round = await largestRound(largest, accepts);
+  if (most <= ordinaryAmount || (await accepts(most))) return undefined;
+  const round = await largestRound(most, accepts);
   // Limits are usually round numbers, so that one refused request proves where the limit is.
   if (!round || !safe || !(await accepts(round.amount + 1))) return round?.amount;
   return bisect(round.amount + 1, round.refused, accepts);
@@ -110,12 +110,12 @@ const inOtherCurrencies = ({ payees, recipient }: Search): Payee[] => {
 export const inCurrencies = (search: Search, amounts: Record<string, number>, more: number): Fields[] =>
   inOtherCurrencies(search).flatMap((payee) => {
     const amount = amounts[payee.currency];
-    return amount === undefined || amount + more > search.largest ? [] : [{ ...payee, amount: amount + more }];
+    return amount === undefined || amount + more > search.maxAmountTried ? [] : [{ ...payee, amount: amount + more }];
   });
 
 /** Returns the largest amounts in other currencies than the recipient's, where they are smaller. */
 export async function largestByCurrency(search: Search, known: Declaration) {
-  const most = Math.min(known.largestAmount ?? Infinity, search.largest);
+  const most = Math.min(known.largestAmount ?? Infinity, search.maxAmountTried);
   const found: Record<string, number> = {};
   for (const payee of search.reachesCurrencies && most > ordinaryAmount ? inOtherCurrencies(search) : []) {
     const accepts = (amount: number) => search.attempt({ ...payee, amount });

@@ -15,7 +15,7 @@ type Proof<Value> = {
   /** Set if checkouts prove the limit, and not payouts. */
   isOfCheckouts?: true;
   /** Says why there was nothing to try, if `find` sends nothing because the target has no such limit. */
-  needless?: string;
+  whyNotTried?: string;
   /** Set if the proof needs payouts to made-up phone numbers. */
   needsSafety?: true;
   /** Returns the limit that the target has; undefined if it has none. `known` has the limits found before. */
@@ -147,7 +147,7 @@ export const table: Table = {
     exceeds: (most) => `amounts above ${most}`,
     label: amountLabel,
     find: find.largestAmount,
-    of: (amount, { largest }) => (amount <= largest ? { amount } : undefined),
+    of: (amount, { maxAmountTried: most }) => (amount <= most ? { amount } : undefined),
   }),
   smallestAmount: sized({
     phrase: (amount) => `amounts from ${amount}`,
@@ -159,7 +159,7 @@ export const table: Table = {
     label: amountLabel,
     // An ordinary amount is up to 99 above a round number. The target accepted that number before the search.
     range: ({ ordinary }) => [Math.floor(Number(ordinary()["amount"]) / 100) * 100, 1],
-    of: (amount, { largest }) => (amount >= 1 && amount <= largest ? { amount } : undefined),
+    of: (amount, { maxAmountTried: most }) => (amount >= 1 && amount <= most ? { amount } : undefined),
   }),
   largestCheckout: sized({
     phrase: (amount) => `checkouts of amounts up to ${amount}`,
@@ -195,7 +195,7 @@ export const table: Table = {
     size: ({ reference }) => (typeof reference === "string" ? Buffer.byteLength(reference) : undefined),
     exceeds: (most) => `references of more than ${most} bytes`,
     label: ({ reference }) => `a reference of ${Buffer.byteLength(textOf(reference))} bytes`,
-    needless: "Not tried, because the target accepts no character that has several bytes.",
+    whyNotTried: "Not tried, because the target accepts no character that has several bytes.",
     range: (_, known) => {
       const { longestReference: longest = find.longestTried } = known;
       // `ofBytes` puts 12 characters of one byte around the others.

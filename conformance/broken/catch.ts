@@ -1,6 +1,6 @@
 // Determines whether the suite catches a broken server, and certifies a sound one. A broken server is caught if each
 // requirement that it violates gets the verdict for a violation at its level: `fail` for `must`, `warn` for `should`, and
-// another observation for `observe`.
+// an observation that differs from the sound server's for `observe`.
 import { catalogue } from "../contract/requirements.ts";
 import type { Profile, Report, Requirement, Verdict } from "../results.ts";
 import type { CheckReport } from "../run/verdicts.ts";
@@ -69,15 +69,15 @@ export async function tryFault(
   return result;
 }
 
-/** A fault that only some requirements catch. */
-export type SoleCatch = Fault & Required<Pick<Fault, "onlyBy">>;
+/** A fault that no other requirements may catch than those in `onlyBy`. */
+export type OnlyCaughtBy = Fault & Required<Pick<Fault, "onlyBy">>;
 
 /**
  * Runs all checks of the profile against a server. Returns the requirements that failed, and the suite's own errors.
  * A record is old after 30 seconds, longer than any check takes. Only the checks that linger at the end of the run see
  * old records.
  */
-export async function findKillers({ how, onlyBy: { profile } }: SoleCatch): Promise<string[]> {
+export async function findCatching({ how, onlyBy: { profile } }: OnlyCaughtBy): Promise<string[]> {
   const report = await runTrial(startBroken(how, 30_000), ["--profile", profile, "--linger", "35"]);
   return [...report.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id), ...report.errors];
 }
@@ -114,7 +114,7 @@ export async function trySound(server: Deployment, profile: Profile, tolerated: 
   return { verdict, alarms: [...alarms, ...errors] };
 }
 
-/** Puts a sound deployment in front of a server with several faults. Returns the violated requirements that it hides. */
+/** Joins faults to a sound deployment. Returns violations left unreported; `caller` reports a missing option. */
 export async function hiddenBy(
   server: SoundServer,
   faults: readonly Pick<Fault, "how" | "violates">[],
@@ -124,8 +124,8 @@ export async function hiddenBy(
   const report = await runAgainst({ ...server, how }, "core", { only: ids, enough: allFailed(ids) });
   return report.requirements
     .filter(({ id, verdict, reason }) => {
-      const isShown = ["fail", "could-not-run"].includes(verdict) || reason?.code === "caller";
-      return ids.includes(id) && !isShown;
+      const isReported = ["fail", "could-not-run"].includes(verdict) || reason?.code === "caller";
+      return ids.includes(id) && !isReported;
     })
     .map(({ id, verdict }) => `${id}: ${verdict}`);
 }

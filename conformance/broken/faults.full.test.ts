@@ -1,7 +1,7 @@
 // Tries one broken server for each requirement of core and for every eighth of extended; in the self-test, all of them.
 import { beforeAll, describe, expect, test } from "vitest";
 import { catalogue } from "../contract/requirements.ts";
-import { findKillers, observeSound, tryFault, type Baseline, type SoleCatch } from "./catch.ts";
+import { findCatching, observeSound, tryFault, type Baseline, type OnlyCaughtBy } from "./catch.ts";
 import { faults } from "./faults.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { seeds, triesAll } from "./self-test.ts";
@@ -41,12 +41,12 @@ describe.concurrent("reports no fault where there is none", () => {
   });
 });
 
-const classes = faults.filter((fault): fault is SoleCatch => fault.onlyBy !== undefined);
+const classes = faults.filter((fault): fault is OnlyCaughtBy => fault.onlyBy !== undefined);
 
 describe.runIf(triesAll).concurrent("only the checks written for a class of defects catch it", () => {
   test.each(classes)("$id", async (fault) => {
-    const killers = await findKillers(fault);
-    expect(killers).not.toEqual([]);
-    expect(killers.filter((id) => !fault.onlyBy.ids.some((expected) => expected === id))).toEqual([]);
+    const catching = await findCatching(fault);
+    expect(catching).not.toEqual([]);
+    expect(catching.filter((id) => !fault.onlyBy.ids.some((expected) => expected === id))).toEqual([]);
   });
 });

@@ -31,7 +31,7 @@ async function askTarget(options: RunOptions) {
   try {
     const { fresh } = target.merchant;
     const deps = { target, limits, fresh, sleep: (ms: number) => sleep(ms) };
-    const { findings } = await findLimits(options, { ...deps, largest: largestTried(options) });
+    const { findings } = await findLimits(options, { ...deps, maxAmountTried: largestTried(options) });
     const { payouts, total } = target.budget;
     return { findings, summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)` };
   } catch (error) {

@@ -28,7 +28,7 @@ const silent = new WeakSet<Receiver>();
 export const patienceOf = ({ limits }: Context): number =>
   Math.max(leastPatienceMs, (limits.all.notificationSeconds ?? 0) * 1000);
 
-/** What checks need that judge the webhook of a payout with a forced outcome. */
+/** Needs of checks that judge the webhook of a payout with a forced outcome. */
 export const webhooks = ["receiver", "forced-outcomes"] as const;
 
 export type Box = ReturnType<Receiver["openMailbox"]>;

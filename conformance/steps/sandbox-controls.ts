@@ -1,7 +1,7 @@
 // Uses the sandbox controls (D17, D18) for the checks that need them.
 import { given, type Context } from "../check.ts";
 import { forcedStart } from "../generate/countries.ts";
-import { dataOf, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 
 /**
  * Returns a phone number that ends in `suffix`, and so forces an outcome (D17). A disbursement gets a similar number.
@@ -10,19 +10,6 @@ export const forcing = (suffix: string) => `${forcedStart}${suffix}`;
 
 /** The merchant whose key a request has. */
 export type Key = "own" | "second";
-
-/** Creates a merchant, which its check deletes. Throws `Prerequisite` if the target does not. */
-export async function newMerchant(context: Context, name: string) {
-  const response = await control(context, "merchants", { name });
-  const { id, apiKey, ...data } = dataOf(response);
-  const isMade = response.status === 200 && typeof id === "string" && typeof apiKey === "string";
-  given(isMade, "200 with id and apiKey for a new merchant", response);
-  return { id, key: { value: apiKey }, data, response };
-}
-
-/** Deletes a merchant. Returns the response, whatever it is. */
-export const deleteMerchant = (context: Context, id: string, key: TargetRequest["key"]) =>
-  control(context, `merchants/${encodeURIComponent(id)}`, undefined, key, "DELETE");
 
 /**
  * The time limit is long, because the target responds to an advance only after it has processed everything that fell
@@ -60,8 +47,6 @@ export async function withChaos(context: Context, settings: object, act: () => P
   given(response.status === 200, "200 for setting the chaos switch", response);
   await act().finally(() => set({}));
 }
-
-export const load = (context: Context, json: object) => control(context, "payments", json);
 
 export const finishPayout = (context: Context, reference: string, json: object, key?: Key) =>
   control(context, `disbursements/${encodeURIComponent(reference)}/finish`, json, key);

@@ -22,7 +22,7 @@ const steps = (check: string, end: string) => `
   await sandbox.finish("salary-1", "failed", { failure: "wallet_blocked" });
   const { body, headers } = await sandbox.webhook("disbursement.failed");
   const { event } = await verifyWebhook(body, headers, webhookSecret);
-  ${check}(event.data.failure.code, "wallet_blocked");`;
+  ${check}(event.data.failure?.code, "wallet_blocked");`;
 const esm = `
 import { createClient } from "@disbursement-checkout/client";
 import { verifyWebhook } from "@disbursement-checkout/client/webhooks";
@@ -47,10 +47,7 @@ test("pays", async (t) => {${steps("assert.equal", "t.after(sandbox.stop);")}\n}
 });
 
 test("has types for ES modules and CommonJS", async () => {
-  const content = `${esm}\nexport async function pays(expect: (a: unknown, b: unknown) => void) {${steps("expect", "").replace("failure.code", "failure?.code")}
-  // @ts-expect-error No such event.
-  await sandbox.webhook("disbursement.cancelled");
-  const sent = await sandbox.webhook("checkout.failed", { to: baseUrl });\n  expect(sent.response.status, 200);\n}\n`;
+  const content = `${esm}\nexport async function pays(same: (a: unknown, b: unknown) => void) {${steps("same", "")}\n}\n`;
   project.write("pays.mts", content);
   project.write("pays.cts", content);
   const args = [tsc, "--noEmit", "--strict", "--target", "es2022", "--module", "node20", "pays.mts", "pays.cts"];

@@ -40,7 +40,7 @@ const breaks = (requirement: string, scenarios: string, change: Partial<Client>)
   program: programOf(change),
 });
 
-/** Reads responses that `when` selects in its own way, and others as the good client does. */
+/** Reads responses that `when` selects as `reading`, and others as the good client does. */
 const readsAs = (
   requirement: string,
   scenarios: string,
@@ -245,7 +245,7 @@ const faults: Readonly<Record<string, Fault>> = {
       return reply?.status === 200 ? dataOf(reply) : undefined;
     },
   }),
-  "asks-once": breaks("finds-out", "killed-third-recorded started-elsewhere", {
+  "resolves-only-in-doubt": breaks("finds-out", "killed-third-recorded started-elsewhere", {
     resolve: async (job, location) => (job.isInDoubt ? good.resolve(job, location) : "unknown"),
     remembered: () => undefined,
   }),

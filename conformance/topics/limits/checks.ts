@@ -109,7 +109,7 @@ export const checks: readonly Check[] = [
       try {
         const { throttled, unproved } = await findLimits(options, {
           ...context,
-          largest: largestTried(options),
+          maxAmountTried: largestTried(options),
           reachesCurrencies: reachesCurrencies(options),
           address: () => someAddress(context).replace(/^https:/, "http:"),
         });

@@ -128,6 +128,10 @@ export const faults: Faults = {
     events.filter((event) => !JSON.stringify(event).includes('129"')),
   ),
   "sandbox.merchants: The name of a new merchant is ignored.": requests("createMerchant", () => ({})),
+  "sandbox.merchants: A new merchant is shown another merchant's webhook secret.": opens(
+    "readWebhookSecret",
+    (call, world) => !isOfSecond(call, world),
+  ),
   "sandbox.merchants-own: A new merchant lists the payouts of its creator.": opens(
     "listDisbursements",
     (call, world) => !isOfSecond(call, world),
