@@ -87,7 +87,11 @@ export const checks: readonly Check[] = [
     await expectSteps(context, id, box, [30, 2]);
     expectAttempts(context, id, elsewhere, 0, "at the redirect target");
   }),
-  nextAttempt("retries.gone-ends", [() => respondWith(410), [2 * 86_400, 1]]),
+  judges("retries.gone-ends", { pays: 1, needs }, async (context, id) => {
+    const payout = await delivered(context, respondWith(410));
+    await advance(context, 2 * 86_400);
+    await expectDelivery(context, id, payout, [410], "ended");
+  }),
   nextAttempt(
     "retries.retry-after",
     [retryAfter(429, 600), [400, 1], [400, 2]],
