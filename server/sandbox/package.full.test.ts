@@ -7,7 +7,6 @@ import { installPacked, tsc, type Project } from "../../scripts/testing/packed.t
 
 const run = promisify(execFile);
 const runtimes = join(import.meta.dirname, "../../scripts/runtimes/node_modules");
-const NODES = { "Node 24": process.execPath, "Node 22.13": join(runtimes, "node/bin/node") };
 
 /** A payout whose response is lost, its failure and its webhook. */
 const steps = (check: string, end: string) => `
@@ -35,13 +34,17 @@ beforeAll(async () => {
 });
 afterAll(() => project.remove());
 
-test.each(Object.entries(NODES))("runs with node:test on %s", async (_, node) => {
+test("runs with node:test on the oldest Node", async () => {
   const content = `import assert from "node:assert/strict";\nimport { test } from "node:test";\n${esm}
 test("pays", async (t) => {${steps("assert.equal", "t.after(sandbox.stop);")}\n});\n`;
   project.write("pays.test.mjs", content);
-  const { stdout, stderr } = await run(node, ["--test", "--test-reporter=tap", "pays.test.mjs"], {
-    cwd: project.folder,
-  });
+  const { stdout, stderr } = await run(
+    join(runtimes, "node/bin/node"),
+    ["--test", "--test-reporter=tap", "pays.test.mjs"],
+    {
+      cwd: project.folder,
+    },
+  );
   expect(stdout).toMatch(/^# pass 1$/m);
   expect(stderr).toBe("");
 });

@@ -63,13 +63,6 @@ export const faults: Faults = {
     opens(operation, hasNoKey),
   ]),
   "sandbox.reads: Reading the webhook secret fails with 500.": responses("readWebhookSecret", () => refusal(500)),
-  "sandbox.events: Events are listed oldest first.": () => {
-    const all: Fields[] = [];
-    return items("listEvents", (events, { path }) => {
-      if (path.includes("reference=")) all.unshift(...events);
-      return path.includes("limit=1") ? all.slice(-1) : events;
-    });
-  },
   ...forEach(["reference", "cursor", "limit"], (name) => [
     `sandbox.events: The parameter ${name} of events is ignored.`,
     ignoresQuery(name),

@@ -158,21 +158,19 @@ describe("the log of requests", () => {
 
 test("the page of a pending payout of a sandbox finishes it, and no other page does", async () => {
   const own = await openDashboard();
-  const pending = (await own.server.createPayout()).body.data.reference as string;
+  const payout = async () => (await own.server.createPayout()).body.data.reference as string;
+  const finish = (reference: string, outcome: string) =>
+    own.kofi.post(`${own.area}/payments/${reference}/finish`, { outcome });
+  const pending = await payout();
   const page = `${own.area}/disbursements/${pending}`;
   const button = "Finish the disbursement now";
   await says(own.kofi.get(page), 200, button, "The wallet may not take part.");
-  const form = `${own.area}/payments/${pending}/finish`;
-  expect(await done(own.kofi.post(form, { outcome: "success" }))).toBe(page);
+  expect(await done(finish(pending, "success"))).toBe(page);
   await says(own.kofi.get(page), 200, "success", { not: button });
-  await says(own.kofi.post(form, { outcome: "declined" }), 409, "The payout has ended already.");
+  await says(finish(pending, "declined"), 409, "The payout has ended already.");
   await own.server.storage.setMerchantLimits(own.id, { approvalFrom: { XOF: 1 } }, "command ada@host");
-  const waiting = (await own.server.createPayout()).body.data.reference as string;
+  const waiting = await payout();
   await says(own.kofi.get(`${own.area}/disbursements/${waiting}`), 200, "Waits for", { not: button });
-  await says(
-    own.kofi.post(`${own.area}/payments/${waiting}/finish`, { outcome: "success" }),
-    409,
-    "waits for approval",
-  );
+  await says(finish(waiting, "success"), 409, "waits for approval");
   await own.close();
 });
