@@ -1422,7 +1422,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description **Extension.** The body is larger than 16 KiB, or 1 MiB for `POST /sandbox/payments`. */
+        /** @description **Extension.** The body is larger than 16 KiB, or 1 MiB for records loaded into a sandbox. */
         ContentTooLarge: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];

@@ -86,8 +86,8 @@ test("a suspended merchant can create nothing, and does everything else, until i
     if (status === 403) refused.push([each.operation, body.code, body.message]);
   }
   const message = "The operator of the service has suspended this merchant. Nothing was recorded.";
-  const creates = ["createDisbursement", "createCheckout"].map((name) => [name, "merchant_suspended", message]);
-  expect(refused).toEqual(creates);
+  const creates = ["createDisbursement", "createCheckout", "createMerchant", "loadPayments"];
+  expect(refused).toEqual(creates.map((name) => [name, "merchant_suspended", message]));
   expect((await server.request("GET", PATHS.payout, { key })).body.data.items).toEqual([]);
   await server.storage.setMerchantState(merchant.id, undefined, ACTOR);
   expect((await server.createPayout({}, { key })).status).toBe(200);

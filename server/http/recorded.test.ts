@@ -39,6 +39,9 @@ const REQUESTS: Record<string, () => Sent | Promise<Sent>> = {
     path: { reference: (await server.createCheckout()).body.data.reference },
     body: { outcome: "success" },
   }),
+  loadPayments: () => ({
+    body: { disbursements: [{ ...aPayout(), status: "success", createdAt: "2026-01-01T00:00:00.000Z" }] },
+  }),
   createMerchant: () => ({ body: {} }),
   deleteMerchant: async () => ({
     path: { id: (await server.request("POST", "/sandbox/merchants", { body: {} })).body.data.id },

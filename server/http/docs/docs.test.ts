@@ -59,6 +59,12 @@ test("every page, text and file is sent, also compressed, and not again while it
   }
 });
 
+const OTHER_SITES = [
+  "https://www.standardwebhooks.com",
+  "https://modelcontextprotocol.io",
+  "https://testcontainers.com",
+];
+
 describe("pages", () => {
   test("every link leads to a page or a heading that exists", async () => {
     const { server, get, text } = await start();
@@ -71,7 +77,7 @@ describe("pages", () => {
       for (const [, href] of (await text(path)).matchAll(/(?:href|src)="([^"]+)"/g)) {
         const url = new URL(href!, server.url + path);
         if (url.origin !== server.url) {
-          expect.soft(["https://www.standardwebhooks.com", "https://modelcontextprotocol.io"]).toContain(href);
+          expect.soft(OTHER_SITES).toContain(href);
           continue;
         }
         const known = ids.get(url.pathname);
