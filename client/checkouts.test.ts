@@ -41,7 +41,7 @@ test("a generated reference is the same in every attempt, so that at most one ch
   expect(sent.slice(0, 2).map(({ body }) => body)).toEqual([0, 1].map(() => ({ ...anonymous, reference: generated })));
 });
 
-test("a service that does not know merchants' references may create a checkout without one", async () => {
+test("a checkout is created, too, if the service ignores the generated reference and returns its own", async () => {
   const { result } = await create([ok({ ...checkoutCreated, merchantsReference: "CHK1" })], anonymous);
   expect(result).toMatchObject({ outcome: "created", data: { url: checkoutCreated.url } });
 });

@@ -1,5 +1,5 @@
-// What a create of a payout says, by what it received. It never says anything false: only a proof that nothing was
-// recorded is a refusal, and everything else that is not a record is unknown.
+// The outcome of a create of a payout, by the responses received. It is never false: only a proof that nothing was
+// recorded makes it `refused`, and without a record or such a proof it is `unknown`.
 import { describe, expect, test } from "vitest";
 import type { ClientOptions, CreateOptions, DuplicateReferenceError } from "./index.ts";
 import {
@@ -84,7 +84,7 @@ table("at its first request", { isReached: false, retry: { tries: 1 } }, [
     "create",
   ]),
   ["a bare 429, because a rate limiter passes nothing on", [respond(429)], refused("RateLimitError")],
-  ["422 of core, without a code", [respond(422, { statusCode: 422, error: "x" })], refused("ValidationError")],
+  ["422 without a code (profile core)", [respond(422, { statusCode: 422, error: "x" })], refused("ValidationError")],
   // Only the service's own body proves that it refused: a gateway may have passed the request on.
   ["a bare 401", [respond(401)], unknown("AuthenticationError"), "create"],
   ["a bare 403", [respond(403)], unknown("UnexpectedAnswerError"), "create"],
@@ -183,12 +183,12 @@ describe("a client that has never reached the service", () => {
   });
 });
 
-table("a 409 at the first attempt", {}, [
-  ["carries the record that matches", [duplicate(here), ok(record)], existed, "create read"],
-  ["carries another record", [duplicate(here), ok(another)], isAnother, "create read"],
+table("a 409 before any ambiguous attempt", {}, [
+  ["its Location leads to a record that matches", [duplicate(here), ok(record)], existed, "create read"],
+  ["its Location leads to another record", [duplicate(here), ok(another)], isAnother, "create read"],
   ["after a 429", [refusal(429), duplicate(here), ok(record)], existed],
   ["after a refused connection", [connectionRefused(), duplicate(here), ok(record)], existed],
-  ["carries the record of the list", [duplicate(), list(record)], existed, "create list"],
+  ["without Location, the list has the record", [duplicate(), list(record)], existed, "create list"],
   ["without a code", [respond(409, { statusCode: 409, error: "x" }, { location: here }), ok(another)], isAnother],
 ]);
 
@@ -287,7 +287,7 @@ describe("the record behind a 409 after an ambiguous attempt", () => {
     ["in the list, if Location is of another reference", lostThen(here, ofOther, list(record)), existed],
     ["in the list, if it cannot be read", lostThen(here, refusal(401), list(record)), existed],
     ["in the list, if Location names no record", lostThen("/", list(record)), existed],
-    // The page replaces the list, so it does not prove that there is no record.
+    // A gateway's page instead of the list does not prove that there is no record.
     ["after a page with 404", lostThen(undefined, page(404), list(record)), existed],
   ]);
 
@@ -329,11 +329,11 @@ describe("the record behind a 409 after an ambiguous attempt", () => {
     },
   );
 
-  const missing = { ...record, merchantsReference: "payroll-2" };
+  const unrelated = { ...record, merchantsReference: "payroll-2" };
   test.each([
     ["401", [refusal(401), list(), list()], "AuthenticationError"],
     ["404", [refusal(404), refusal(404), list(), list()], "NotFoundError"],
-    ["another reference of the merchant", [ok(missing), list(), list()], "TimeoutError"],
+    ["another reference of the merchant", [ok(unrelated), list(), list()], "TimeoutError"],
     ["another record", times(2, () => ok({ ...record, reference: "DSB2" })), "UnexpectedAnswerError"],
     ["a list that never has it", [list(), list()], "TimeoutError"],
   ])("leaves the outcome unknown, and the causes say why: %s", async (what, steps, name) => {
@@ -344,7 +344,7 @@ describe("the record behind a 409 after an ambiguous attempt", () => {
   });
 
   test.each([404, 405])(
-    "has a service without lists (%i), which is asked once, and the error says so",
+    "stays unknown without lists (%i): one list is requested, and the error says so",
     async (status) => {
       const noList = respond(status, { statusCode: status, error: "Not Found" });
       const { error, sent } = await create([duplicate(), noList]);

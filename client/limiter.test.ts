@@ -118,7 +118,7 @@ describe("Retry-After", () => {
     expect(sent[1]!.at - started).toBe(30_000);
   });
 
-  test("is obeyed before the rate: a shorter one of another request does not end it", async () => {
+  test("is obeyed in full, even if another response has a shorter one", async () => {
     const verdicts = [10, 1];
     const { time, pay, sent } = limitedClient(() => verdicts.shift() ?? true);
     await time.run(payAll(pay, 2));
@@ -184,7 +184,7 @@ async function throughput(policy: Policy, seconds: number) {
 
 describe("429s that are not about the rate", () => {
   test.each([
-    ["cost little, and not more and more", 60, 0, 280],
+    ["slow the client only a little, in every period", 60, 0, 280],
     ["do not bring the client to a standstill", 50, 1, 100],
   ])("%s, if one request in %i is refused", async (_, share, seconds, least) => {
     let count = 0;

@@ -37,7 +37,7 @@ describe("options", () => {
     ["a timeout beyond the maximum", { timeout: 1e9 + 1 }, /timeout must be from 1/],
     ["an unknown retry option", { retry: { maxTries: 3 } }, /No option "maxTries"\. Use: tries/],
     ["an unknown logLevel", { logLevel: "loud" }, /^logLevel must be off, warn or debug\.$/],
-    ["a signal that is not one", { signal: {} }, /signal an AbortSignal\.$/],
+    ["a signal that is not one", { signal: {} }, /signal must be an AbortSignal\.$/],
     ["a header name with a space", { headers: { "a b": "c" } }, /headers must be/],
     ["a header value with a line break", { headers: { a: "secret\nb" } }, /headers must be/],
   ];
@@ -101,7 +101,7 @@ describe("options", () => {
     expect([sent, time.waiting]).toEqual([[], 0]);
   });
 
-  test("call a custom fetch without a receiver, as browsers require", async () => {
+  test("call a custom fetch with `this` undefined, as browsers require", async () => {
     async function fetch(this: unknown) {
       expect(this).toBeUndefined();
       return ok(record);

@@ -145,7 +145,7 @@ export function resolveOptions<S extends Settings>(options: CallOptions | undefi
     if (signal) settings.signal = AbortSignal.any([signal, base.signal ?? signal]);
   } catch {
     // The cause is dropped because its message contains the header value, which may be a secret.
-    throw new UsageError("headers must be valid, and signal an AbortSignal.");
+    throw new UsageError("headers must be valid, and signal must be an AbortSignal.");
   }
   settings.retry = complete(settings.retry, base.retry);
   return settings;

@@ -1,6 +1,6 @@
 import type { Declaration } from "./allowances/declaration.ts";
 import type { EffectsAllowed, Profile } from "./results.ts";
-import type { TlsFiles } from "./target/tls.ts";
+import type { TlsCertificates } from "./target/tls.ts";
 
 /** The sandbox operations (D18) that checks may use. `clock` moves the merchant's time, `time` reads it. */
 export const controls = {
@@ -52,7 +52,7 @@ export type RunOptions = {
   rate?: number;
   headers: Record<string, string>;
   /** The certificates to trust, and the client certificate (`--ca`, `--cert`, `--key`). */
-  tls?: TlsFiles;
+  tls?: TlsCertificates;
   /** True if a person on the terminal finishes checkouts (`--interactive`). */
   interactive?: boolean;
   seed: number;

@@ -17,7 +17,7 @@ export interface Reservation {
   dayLimit?: number | undefined;
   /** True if a person must approve this payout. */
   needsApproval: boolean;
-  /** How long after an equal payment a person must approve this payout. */
+  /** For this many hours after an equal payment, a person must approve this payout. */
   repetitionHours: number;
 }
 

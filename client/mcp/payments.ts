@@ -109,7 +109,7 @@ export class Payments {
     };
     if (known && (known.state !== "free" || known.payout)) {
       const text = `This plan was already ${known.payout ? "paid" : "sent"}: ${id}. `;
-      return { ...outcome("pending", `${text}Call get_payout with it. A call of pay pays nothing again.`), ...shown };
+      return { ...outcome("pending", `${text}Call get_payout with it. No call of pay pays it twice.`), ...shown };
     }
     try {
       this.check(plan);
@@ -220,10 +220,10 @@ export class Payments {
       .lines()
       .flatMap((line) => ("call" in line && line.plan === id ? `${line.at} ${line.call}: ${line.result}` : []));
     const rules: Record<Outcome["result"], string> = {
-      pending: "Wait for a final status with get_payout. A call of pay with the same plan pays nothing twice.",
+      pending: "Once it is sent, wait for a final status with get_payout. No call of pay pays it twice.",
       success: "The recipient has the money. Do nothing more.",
       failed: "The plan is used up.",
-      refused: "Nothing was paid. Fix the reason; the same plan may be paid later.",
+      refused: "Nothing was paid, and this plan cannot be paid as it is.",
       needs_approval: "Nothing was paid. Wait for a person.",
       unknown: unknownText(id),
     };

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { UsageError } from "../errors.ts";
 
-/** What a payment is: two plans with the same values here are the same plan. */
+/** The fields that plans of payouts and of checkouts share. The id of a plan depends on all of them. */
 export const paymentFields = {
   amount: z
     .int()

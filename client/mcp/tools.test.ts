@@ -229,7 +229,7 @@ test("an unknown outcome lets no other plan pay, and is resolved by the same pla
   expect(await paid()).toBe(1);
 });
 
-test("a payment whose process was killed before its log knew the payout is settled by a repetition", async () => {
+test("pay and get_payout resolve a plan whose process was killed before it logged the payout", async () => {
   for (const repeat of ["pay", "get_payout"]) {
     const changes = { amount: repeat === "pay" ? 1 : 2 };
     const call = await connect();

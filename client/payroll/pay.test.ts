@@ -287,7 +287,7 @@ describe("with --yes", () => {
     expect(code).toBe(1);
     expect(errors).toMatch(/^line 3, salary-2: not paid: .*For a reason\./);
     expect(printed).toContain("2 created, 0 paid before, 0 failed, 1 refused");
-    // Corrected, and run again: what the journal has is not sent again.
+    // Corrected, and run again without the journal: the service has two payouts, which have failed.
     useService();
     const [first, third] = service.payouts;
     first!.status = "failed";
@@ -322,12 +322,12 @@ describe("with --yes", () => {
     expect(references()).toEqual(["salary-1", "salary-2"]);
   });
 
-  test("stops if 20 payments in a row do not reach the service", async () => {
+  test("stops if 20 payments in a row get no usable response", async () => {
     useGateway();
     const { code, errors, printed } = await pay([header, ...bonuses(60)], ["--yes"]);
     expect(code).toBe(3);
     expect(errors.split("\n")).toEqual([
-      "Stopped: 20 payments in a row did not reach the service. The payments in progress are finished first.",
+      "Stopped: 20 payments in a row got no usable response. The payments in progress are finished first.",
       expect.stringMatching(/^lines 2-\d+ \(\d+ lines\): perhaps paid: Received 200 without/),
     ]);
     expect(printed).toMatch(/[1-9]\d* not tried/);

@@ -208,7 +208,7 @@ async function pay({ baseUrl, apiKey, journal }: Task, rows: Row[], terminal: Te
       if (text) problems.push({ line, reference: request.reference, text });
       const { cause = result.error } = result.error ?? {};
       if (cause instanceof AuthenticationError) stop("the API key is refused");
-      if (report.isHopeless) stop(`${mostInARow} payments in a row did not reach the service`);
+      if (report.isHopeless) stop(`${mostInARow} payments in a row got no usable response`);
     }
   } catch (thrown) {
     failure = thrown;

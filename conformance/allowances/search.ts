@@ -183,7 +183,7 @@ export async function referenceCharacters(search: Search, known: Declaration): P
   return ranges && `${ranges}-`;
 }
 
-/** Returns the characters with which references may begin and end, if only other characters are permitted there. */
+/** Returns the characters with which references may begin and end, if the target refuses some characters there. */
 export async function referenceEnds(search: Search, known: Declaration): Promise<string | undefined> {
   const isAllowed = madeOf(known.referenceCharacters);
   const tried = signs.filter(({ sign }) => isAllowed(sign));

@@ -28,7 +28,7 @@ type Repeat = Value & { changes: "none" | "amount" | "phoneNumber" | "country" |
 /** How the repeat reaches the service. `end` is added to its path. `fresh` is an unused text. */
 type Sender = Value & { end?: (fresh: string) => string; headers?: (fresh: string) => Record<string, string> };
 /** When the reference is used again: directly after the create, after its outcome, or at the end of the run. */
-type Moment = Value & { at: "once" | "outcome" | "end" };
+type Moment = Value & { at: "immediately" | "outcome" | "end" };
 
 /** Puts unusual characters between the characters of the reference, so that no two runs send the same text. */
 const mixed = (what: string, characters: string, other: Reference["other"] = String): Reference => ({
@@ -145,7 +145,7 @@ const dimensions = {
     { what: "with a slash after its path", optional: true, end: () => "/" },
   ] as Sender[],
   moment: [
-    { what: "immediately", at: "once" },
+    { what: "immediately", at: "immediately" },
     { what: "after its outcome", at: "outcome" },
     { what: "at the end of the run", at: "end" },
   ] as Moment[],

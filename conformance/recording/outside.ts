@@ -7,7 +7,7 @@ import { publicPart, systemLookup, type Lookup } from "../target/foreign.ts";
 import { createHttpClient, type HttpClient } from "../target/http.ts";
 import { promptOnTerminal, type Prompt } from "../target/person.ts";
 import { listenOnHost, type Listen } from "../target/receiver.ts";
-import type { TlsFiles } from "../target/tls.ts";
+import type { TlsCertificates } from "../target/tls.ts";
 
 const never = () => new Promise<never>(() => undefined);
 
@@ -15,7 +15,7 @@ export type Outside = {
   now(): Date;
   sleep(ms: number): Promise<void>;
   /** @param origin the target's origin, to which the client certificate is shown */
-  connect(origin: string, tls?: TlsFiles): HttpClient;
+  connect(origin: string, tls?: TlsCertificates): HttpClient;
   /** Resolves the hosts of links to other origins. */
   lookup: Lookup;
   listen: Listen;

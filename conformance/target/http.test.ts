@@ -5,7 +5,7 @@ import type { TLSSocket } from "node:tls";
 import { afterEach, expect, test, vi } from "vitest";
 import { makeCertificate } from "../testing/certificates.ts";
 import { createHttpClient } from "./http.ts";
-import type { TlsFiles } from "./tls.ts";
+import type { TlsCertificates } from "./tls.ts";
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -28,7 +28,7 @@ const secure = (options: ServerOptions) =>
   );
 
 /** Returns a function that sends a request with one client. */
-function client(url: string, tls?: TlsFiles, identity = new URL(url).origin, timeoutMs = 5000) {
+function client(url: string, tls?: TlsCertificates, identity = new URL(url).origin, timeoutMs = 5000) {
   const http = createHttpClient(tls, identity);
   closing.push(() => http.close());
   return async () => {
@@ -46,7 +46,7 @@ const elsewhere = await makeCertificate({ name: "other", hosts: ["pay.example"] 
 const mutual = { ...signed, ca: ca.cert, requestCert: true };
 const identified = { ca: ca.cert, cert: own.cert, key: own.key };
 
-test.each<[string, ServerOptions, TlsFiles, RegExp]>([
+test.each<[string, ServerOptions, TlsCertificates, RegExp]>([
   ["a self-signed certificate", selfSigned, {}, /self-signed, and this machine does not trust it.*--ca server\.pem/],
   ["an unknown CA", signed, {}, /signed by a CA that this machine does not know.*--ca FILE/],
   [
@@ -80,7 +80,7 @@ test("a response that switches to another protocol ends the request", async () =
   expect(await client(`http://127.0.0.1:${port}`)()).toMatchObject({ failure: expect.stringContaining("switched") });
 });
 
-test.each<[string, ServerOptions, TlsFiles, host: string, seen: string]>([
+test.each<[string, ServerOptions, TlsCertificates, host: string, seen: string]>([
   ["a self-signed certificate is trusted with --ca", selfSigned, { ca: selfSigned.cert }, "localhost", "nobody"],
   ["a certificate of the CA is trusted with --ca", signed, { ca: ca.cert }, "localhost", "nobody"],
   ["the target sees the client certificate", mutual, identified, "127.0.0.1", "the client"],

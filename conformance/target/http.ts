@@ -4,12 +4,13 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { isIP, type LookupFunction } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { describeError } from "./failures.ts";
-import { tlsContext, type TlsFiles } from "./tls.ts";
+import { tlsContext, type TlsCertificates } from "./tls.ts";
 
 export type HttpResponse = {
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer;
+  /** Set if a 100 Continue came first, for which the request did not ask. */
   continued?: true;
 };
 export type HttpFailure = {
@@ -18,10 +19,7 @@ export type HttpFailure = {
   unreachable: boolean;
 };
 
-/**
- * The time for which an idle connection is kept. It is shorter than the keep-alive timeouts of servers. A server could
- * otherwise close a connection at the moment when a request reuses it.
- */
+/** Shorter than the keep-alive of servers: a server could close an idle connection just when a request reuses it. */
 const idleMs = 1000;
 
 const tickMs = 100;
@@ -92,7 +90,7 @@ const pinned =
   };
 
 /** @param identity the only origin to which the client certificate of `tls` is shown */
-export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpClient {
+export function createHttpClient(tls: TlsCertificates = {}, identity?: string): HttpClient {
   const keepAlive = { keepAlive: true, timeout: idleMs };
   const http = new HttpAgent(keepAlive);
   const identified = new HttpsAgent({ ...keepAlive, secureContext: tlsContext(tls) });

@@ -55,7 +55,7 @@ describe("the redactor", () => {
     expect(redact("x-api-key: key-of-a-new-merchant")).toBe("x-api-key: [redacted]");
   });
 
-  test("masks the numbers that reveal a person's number", () => {
+  test("masks a person's number and the numbers that the suite derives from it", () => {
     const redact = redactorOf({ recipient: "2250712345678" });
     expect(redact("2250712345678 2250712345123 2250267890123")).toBe("**********678 **********123 **********123");
   });

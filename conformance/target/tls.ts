@@ -3,8 +3,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import * as tls from "node:tls";
 
-export type TlsFiles = {
-  /** Certificates to trust, in addition to the default ones. */
+export type TlsCertificates = {
+  /** Certificates to trust, in addition to the default ones. All fields are PEM texts. */
   ca?: string;
   /** The client's certificate, with its chain. It is set if and only if `key` is. */
   cert?: string;
@@ -42,7 +42,7 @@ export function readTls(
   files: { ca?: string; cert?: string; key?: string },
   now: Date,
   faults: string[],
-): TlsFiles | undefined {
+): TlsCertificates | undefined {
   if ((files.cert === undefined) !== (files.key === undefined)) {
     const [given, missing] = files.cert === undefined ? ["key", "cert"] : ["cert", "key"];
     faults.push(`--${given} needs --${missing}: a client certificate consists of both files`);
@@ -63,7 +63,7 @@ export function readTls(
  */
 const trusted = () => (tls.getCACertificates as typeof tls.getCACertificates | undefined)?.() ?? tls.rootCertificates;
 
-export function tlsContext({ ca, cert, key }: TlsFiles): tls.SecureContext | undefined {
+export function tlsContext({ ca, cert, key }: TlsCertificates): tls.SecureContext | undefined {
   if (ca === undefined && cert === undefined) return undefined;
   return tls.createSecureContext({ ...(ca === undefined ? {} : { ca: [...trusted(), ca] }), cert, key });
 }

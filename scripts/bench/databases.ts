@@ -20,7 +20,7 @@ export interface StoredDatabase {
 }
 
 const ids = createIds(randomBytes);
-/** Rows that are stored with one statement. */
+/** How many rows are made at a time. PostgreSQL stores them with one statement. */
 const AT_ONCE = 10_000;
 
 /**
@@ -46,7 +46,7 @@ function payoutOf(index: number, count: number, merchant: string) {
   };
 }
 
-/** The payouts in groups that are stored at once. */
+/** The payouts in groups of `AT_ONCE`. */
 function* payoutsOf(count: number, merchant: string) {
   for (let first = 0; first < count; first += AT_ONCE)
     yield Array.from({ length: Math.min(AT_ONCE, count - first) }, (_, index) =>

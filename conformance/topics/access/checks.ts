@@ -93,7 +93,7 @@ function judgeUnpaid(context: Context) {
 
 const overrides = { "x-http-method-override": "POST", "x-method-override": "POST", "x-http-method": "POST" };
 
-const withBody = (method: string, path = "/v1/disbursements", headers: Record<string, string> = {}): Refusable => [
+const createAs = (method: string, path = "/v1/disbursements", headers: Record<string, string> = {}): Refusable => [
   `${method} ${path} ${Object.keys(headers).join(", ")}`.trim(),
   () => ({ method, path, headers }),
 ];
@@ -109,9 +109,9 @@ const inQuery = (method: string): Refusable => [
 ];
 
 const reads: Refusable[] = [
-  ...["GET", "HEAD", "OPTIONS"].map((method) => withBody(method)),
-  withBody("GET", "/v1/disbursements", overrides),
-  withBody("GET", "/v1/disbursements?_method=POST"),
+  ...["GET", "HEAD", "OPTIONS"].map((method) => createAs(method)),
+  createAs("GET", "/v1/disbursements", overrides),
+  createAs("GET", "/v1/disbursements?_method=POST"),
   ...["GET", "HEAD"].map(inQuery),
 ];
 

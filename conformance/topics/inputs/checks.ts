@@ -54,7 +54,7 @@ export function fieldsOf(context: Context, planned: Planned): Body {
   const { options, random } = context;
   const { conditions, pair, amount } = planned;
   const { reference, address, ending } = conditions;
-  const [currency, number] = [
+  const [currencyPair, numberPair] = [
     conditions.currency.foreign ? planned.currency : pair,
     conditions.number.foreign ? planned.number : pair,
   ];
@@ -62,9 +62,9 @@ export function fieldsOf(context: Context, planned: Planned): Body {
   const like = { recipient, assumed: ending.fails ? [] : options.assumed };
   const payee = allowsMadeUpNumbers(options)
     ? {
-        phoneNumber: fieldsFor(number, like, random).phoneNumber,
+        phoneNumber: fieldsFor(numberPair, like, random).phoneNumber,
         country: pair.country,
-        currency: currency.currency,
+        currency: currencyPair.currency,
       }
     : homeOf(recipient);
   const webhookURL = address.write?.(someAddress(context));
@@ -137,6 +137,7 @@ function judgeValues(context: Context, made: readonly Made[]) {
   for (const pair of places) {
     const { options, random } = context;
     const id = pair === dollars ? "create.usd-accepted" : "create.pairs-accepted";
+    // Without made-up numbers, or if a limit excludes the pair, the requirement is not applicable.
     if (allowsMadeUpNumbers(options)) permitted(context, id, fieldsFor(pair, options, random));
     else context.notApplicable(id, "only the recipient's own country is paid");
   }
@@ -236,9 +237,7 @@ const mostApart = 600_000;
 const timeOf = async (context: Context, { headers: { date = "" } }: TargetResponse) =>
   Date.parse(hasControl(context.options, "time") ? textOf(dataOf(await get(context, "/sandbox/clock"))["now"]) : date);
 
-/**
- * Judges that records of all countries state the same time, which is the time of the target, because times are in UTC.
- */
+/** Judges that records of all countries state the same time, the time of the target, because times are in UTC. */
 async function judgeTimes(context: Context, made: readonly Made[]) {
   const accepted = made.filter(({ response }) => response.status === 200);
   const firsts = [...Map.groupBy(accepted, ({ body }) => body["country"]).values()].map(([first]) => first!.response);
@@ -265,7 +264,7 @@ async function judgeFailures(context: Context, made: readonly Made[]) {
   const id = "forced.089-fails-later";
   const failing = made.filter((each) => each.conditions.ending.fails && each.response.status === 200);
   if (environment !== "sandbox" || !failingRecipient.endsWith("089") || failing.length === 0)
-    return context.notApplicable(id, "no payout of the table goes to a number that forces a failure");
+    return context.notApplicable(id, "the model's payouts include none to a number that forces a failure");
   for (const { response } of failing) {
     same(context, id, "at first, status", dataOf(response)["status"], "pending", response);
     const { data } = await settledByClock(context, textOf(dataOf(response)["reference"]));
@@ -314,7 +313,7 @@ export const checks = [
       judgeReferences(context, made);
       await judgeTimes(context, made);
       await judgeUnknown(context);
-      await repeatAll(context, "once");
+      await repeatAll(context, "immediately");
       if (context.options.profile === "extended") {
         await judgeListed(context, made);
         await judgeFailures(context, made);
@@ -337,7 +336,7 @@ export const checks = [
     async function* (context) {
       yield;
       const due = madeIn(context).filter(({ conditions }) => conditions.moment.at === "outcome");
-      // The first payout moves the clock of a sandbox, and so settles all payouts.
+      // In a sandbox, the wait for the first payout moves the clock, which settles all payouts.
       for (const some of [due.slice(0, 1), due.slice(1)])
         await several(some, concurrency, ({ response }) => settled(context, textOf(dataOf(response)["reference"])));
       await repeatAll(context, "outcome");

@@ -113,9 +113,9 @@ const invalidCheckouts = (context: Context) =>
   );
 
 /**
- * Judges that each request is refused. If `isSeparate`, also judges its status for a requirement of D1 (`strict`).
- * Otherwise the extended profile demands that status for the requirement of the request. Returns the status by field,
- * for the first request of each field.
+ * Judges that each request is refused, for the requirement that `idOf` returns. The exact status is judged for its own
+ * requirement (`strict`) if `isSeparate`; otherwise it is part of the requirement of `idOf`, in the extended profile.
+ * Returns the status of each field's first request, by field.
  */
 async function refuseAll(
   context: Context,
