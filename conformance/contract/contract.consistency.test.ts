@@ -7,6 +7,7 @@ import { faults } from "../broken/faults.ts";
 import { sides } from "../results.ts";
 import { checks, watches } from "../topics/index.ts";
 import { openapi } from "./contract.ts";
+import { exampleOf } from "./examples.ts";
 import { catalogue, sideCatalogues } from "./requirements.ts";
 import { inlined } from "./validate.ts";
 
@@ -41,14 +42,18 @@ describe("requirements", () => {
       decision: text,
       text,
       matters: text,
+      fix: text,
       level: { enum: ["must", "should", "observe"] },
       profile: { enum: ["core", "extended", ...sides] },
       effect: { enum: ["none", "must-be-rejected", "moves-money"] },
     },
     required: ["id", "level", "profile", "effect", "text"],
     oneOf: [{ required: ["section"] }, { required: ["decision"] }],
-    // A must says why it matters.
-    anyOf: [{ required: ["matters"] }, { properties: { level: { enum: ["should", "observe"] } } }],
+    // A must says why it matters. What can be violated says how to repair it.
+    allOf: [
+      { anyOf: [{ required: ["matters"] }, { properties: { level: { enum: ["should", "observe"] } } }] },
+      { anyOf: [{ required: ["fix"] }, { properties: { level: { const: "observe" } } }] },
+    ],
     additionalProperties: false,
   });
 
@@ -78,6 +83,13 @@ describe("requirements", () => {
   test.each(catalogue)("$id has a check, and a broken server that violates it", ({ id }) => {
     expect([judged.has(id), broken.has(id)]).toEqual([true, true]);
   });
+
+  test.each(catalogue.filter(({ level }) => level !== "observe"))(
+    "$id has an example, which `node scripts/examples.ts $id` records",
+    ({ id }) => {
+      expect(exampleOf(id)).toMatchObject({ fault: expect.any(String), expected: expect.any(String) });
+    },
+  );
 
   test("checks have unique names", () => {
     expect(new Set(checks.map((check) => check.name)).size).toBe(checks.length);
