@@ -7,7 +7,6 @@ import { faults } from "../broken/faults.ts";
 import { sides } from "../results.ts";
 import { checks, watches } from "../topics/index.ts";
 import { openapi } from "./contract.ts";
-import { exampleOf } from "./examples.ts";
 import { catalogue, sideCatalogues } from "./requirements.ts";
 import { inlined } from "./validate.ts";
 
@@ -83,13 +82,6 @@ describe("requirements", () => {
   test.each(catalogue)("$id has a check, and a broken server that violates it", ({ id }) => {
     expect([judged.has(id), broken.has(id)]).toEqual([true, true]);
   });
-
-  test.each(catalogue.filter(({ level }) => level !== "observe"))(
-    "$id has an example, which `node scripts/examples.ts $id` records",
-    ({ id }) => {
-      expect(exampleOf(id)).toMatchObject({ fault: expect.any(String), expected: expect.any(String) });
-    },
-  );
 
   test("checks have unique names", () => {
     expect(new Set(checks.map((check) => check.name)).size).toBe(checks.length);
