@@ -51,7 +51,10 @@ function costOf({ payouts = 0, amount = 0, effect }: Check): string {
 
 /** Renders a check: its name, what it costs at worst, what it needs, and what it leaves behind. */
 function checkLines(check: Check): string[] {
-  const required = check.needs?.map((need) => needs[need].what) ?? [];
+  const required = [
+    ...(check.existing ? ["a payout that exists (--payout REFERENCE)"] : []),
+    ...(check.needs?.map((need) => needs[need].what) ?? []),
+  ];
   return [
     ...field("check", `${check.name}: ${costOf(check)}`),
     ...(required.length > 0 ? field("", `Needs ${required.join("; ")}.`) : []),

@@ -107,6 +107,15 @@ function examineSecret(given: string, response: TargetResponse): Point {
   );
 }
 
+/** Says whether the payout in `--payout` can be read. A reference that was mistyped is no fault of the service. */
+function examinePayout(payout: string, response: TargetResponse): Point {
+  if (dataOf(response)["reference"] === payout) return ok("payout", `${payout} can be read`);
+  const text = `--payout: GET /v1/disbursements/${payout} returns ${response.status ?? "no response"}`;
+  const advice =
+    "Give the reference that the service returned (data.reference), not your own, of a payout of this key.";
+  return fix("payout", `${text} and not its record. ${advice}`);
+}
+
 /**
  * Examines address, base path, keys and secret. Ends early if a point makes the rest meaningless.
  * @param note is called with each point
@@ -114,7 +123,7 @@ function examineSecret(given: string, response: TargetResponse): Point {
  * environment that the target reports; undefined if the service was not reached
  */
 export async function examineTarget(
-  { baseUrl, secondKey, webhookSecret }: CertifyOptions,
+  { baseUrl, payout, secondKey, webhookSecret }: CertifyOptions,
   target: Target,
   note: (point: Point) => void,
 ) {
@@ -130,6 +139,10 @@ export async function examineTarget(
   const advice = "Set a valid key in API_KEY or --api-key-file.";
   const rejected = `${baseUrl} rejects the key with ${response.status}. ${advice}`;
   note(isAccepted ? ok("API_KEY", "accepted") : fix("API_KEY", rejected));
+  if (payout !== undefined && isAccepted)
+    note(
+      examinePayout(payout, await target.send({ ...lookup, path: `/v1/disbursements/${encodeURIComponent(payout)}` })),
+    );
   const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
   const second = secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
   const name = "API_KEY_2";

@@ -1,7 +1,7 @@
 // Creates and retrieves the records on which checks build.
 import type { components } from "../../generated/openapi.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
-import { given, type Context } from "../check.ts";
+import { given, judges, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { type Body, checkoutBody, disbursementBody } from "./bodies.ts";
 import { type More, pay, startCheckout, verifyDisbursement } from "./requests.ts";
@@ -31,6 +31,32 @@ export async function verified(context: Context, reference: string) {
   given(isFound, "200 with the record of an existing disbursement", response);
   return { response, data: dataOf(response) as unknown as Disbursement };
 }
+
+/** A payout whose record a check reads, and values that only its owner may see. */
+export type Payout = { reference: string; merchantsReference: string; secrets: string[] };
+
+export async function newPayout(context: Context): Promise<Payout> {
+  const { reference, body } = await paid(context);
+  const merchantsReference = textOf(body["reference"]);
+  return { reference, merchantsReference, secrets: [merchantsReference] };
+}
+
+/** Retrieves the payout in `--payout`. Values that another response may have by chance are not among its secrets. */
+export async function existingPayout(context: Context): Promise<Payout & { data: Disbursement; read: TargetResponse }> {
+  const { data, response: read } = await verified(context, context.options.payout!);
+  const { id, reference, merchantsReference } = data;
+  const secrets = [id, merchantsReference].filter((value) => /^[\w-]{8,}$/.test(value));
+  return { data, read, reference, merchantsReference, secrets };
+}
+
+/** Defines a check of a new payout, and the same check of the payout in `--payout`. */
+export const newAndExisting = (
+  ids: RequirementId | readonly RequirementId[],
+  run: (context: Context, id: RequirementId, payout: Payout) => Promise<void>,
+): Check[] => [
+  judges(ids, { pays: 1 }, async (context, id) => run(context, id, await newPayout(context))),
+  judges(ids, { existing: true }, async (context, id) => run(context, id, await existingPayout(context))),
+];
 
 /**
  * Creates a checkout that a check builds on. Throws `Prerequisite` unless the response is a 200 with `data.reference`.
