@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
 import { causesOf, firstRequest, needsAttention } from "./causes.ts";
-import { repeatCommand, repeatOf } from "./repeat.ts";
-import { lenientConditions, paidOf, scopeLine, tallyPhrases } from "./scope.ts";
+import { repeatCommand, repeatLabel, repeatOf } from "./repeat.ts";
+import { lenientConditions, paidOf, scopeLine, tallyPhrases, trafficLine } from "./scope.ts";
 import { render } from "./templates.ts";
 import * as words from "./words.ts";
 
@@ -41,7 +41,7 @@ export function renderHtml(report: Report): string {
   const texts = new Map(report.requirements.map(({ id, text }) => [id, text]));
   const page = render("report", {
     report,
-    words,
+    words: report.watched ? { ...words, verdicts: words.watchedVerdicts } : words,
     isSide: isSide(report.profile),
     about: words.profiles[report.profile],
     scope: scopeLine(report),
@@ -64,6 +64,8 @@ export function renderHtml(report: Report): string {
     duration: words.duration,
     moment,
     repeatOf,
+    repeatLabel,
+    trafficLine,
     repeatCommand,
   });
   // Indentation is a twentieth of a long report. Text of the target stays unchanged, because its `<` is escaped.

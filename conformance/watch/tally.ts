@@ -1,0 +1,123 @@
+// Counts for each requirement the cases in which it held, and keeps the first contradictions, redacted.
+import { hash, randomBytes } from "node:crypto";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
+import type { Contradiction, Evidence, WatchedRequirement } from "./result.ts";
+import { isKnown, isObject } from "./calls.ts";
+import { parsedJson } from "../target/values.ts";
+import type { Exchange, Seen, Webhook } from "./traffic.ts";
+
+/** Of further contradictions of a requirement only the number is kept. */
+const mostShown = 10;
+const longestText = 300;
+
+/** Returns a function that returns the hash of a text with the run's salt, in hexadecimal. */
+export function createHash(salt = randomBytes(16).toString("hex")) {
+  return (text: string) => hash("sha256", `${salt} ${text}`);
+}
+
+export type Hash = ReturnType<typeof createHash>;
+
+const sentFields = "reference amount phoneNumber country currency webhookURL redirectURL event".split(" ");
+const statedFields = (
+  "id userId reference merchantsReference amount fee phoneNumber country currency status createdAt updatedAt " +
+  "webhookURL redirectURL customer.id customer.phoneNumber customer.name merchant.name failure.code"
+).split(" ");
+const errorFields = ["statusCode", "error", "code"];
+const filters = new Set("reference merchantsReference status createdAfter createdBefore limit".split(" "));
+
+export const valueAt = (value: unknown, path: string): unknown =>
+  path.split(".").reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
+
+export const isPersonal = (field: string) => /phoneNumber$|customer\.name$/.test(field);
+
+export function createTally(isJudged: (id: string) => boolean, hashOf: Hash) {
+  const all = new Map<RequirementId, WatchedRequirement>();
+  const mark = (value: unknown) => `#${hashOf(JSON.stringify(value) ?? "").slice(0, 6)}`;
+  /** Hides what may be a phone number, also in a reference or an address. */
+  const withoutNumbers = (text: string) => text.replaceAll(/\d{10,15}/g, mark);
+
+  function shownValue(field: string, value: unknown): unknown {
+    if (value === undefined || value === null || typeof value === "number" || typeof value === "boolean") {
+      return isPersonal(field) && typeof value === "number" ? mark(value) : value;
+    }
+    if (isPersonal(field)) return mark(value);
+    const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+    const shown = field.endsWith("URL") ? text.split("?")[0]! : text;
+    return withoutNumbers(shown.slice(0, longestText));
+  }
+
+  function shownFields(body: unknown, fields: readonly string[], prefix = ""): Record<string, unknown> {
+    const found = fields.flatMap((field) => {
+      const value = valueAt(body, `${prefix}${field}`);
+      return value === undefined ? [] : [[`${prefix}${field}`, shownValue(field, value)] as const];
+    });
+    return Object.fromEntries(found);
+  }
+
+  function shownPath(path: string): string {
+    const [before = "", query] = path.split("?");
+    if (query === undefined) return withoutNumbers(before);
+    const parameters = query.split("&").map((parameter) => {
+      const [name = ""] = parameter.split("=");
+      return filters.has(name) ? withoutNumbers(parameter) : `${name}=…`;
+    });
+    return `${withoutNumbers(before)}?${parameters.join("&")}`;
+  }
+
+  const ofExchange = ({ sentAt, endedAt, method, path, body, response }: Exchange): Evidence => ({
+    kind: "exchange",
+    at: new Date(sentAt).toISOString(),
+    durationMs: endedAt - sentAt,
+    method,
+    path: shownPath(path),
+    ...(isKnown(body) && body !== "" ? { sent: shownFields(parsedJson(body), sentFields) } : {}),
+    ...(response ? { status: response.status, ...received(response.body) } : {}),
+  });
+  const received = (body: Exchange["body"]) => {
+    if (!isKnown(body) || body === "") return {};
+    const value = parsedJson(body);
+    return { received: { ...shownFields(value, errorFields), ...shownFields(value, statedFields, "data.") } };
+  };
+  const ofWebhook = ({ sentAt, path, body, status }: Webhook): Evidence => ({
+    kind: "webhook",
+    at: new Date(sentAt).toISOString(),
+    method: "POST",
+    path: shownPath(path),
+    ...(isKnown(body)
+      ? {
+          sent: {
+            ...shownFields(parsedJson(body), sentFields),
+            ...shownFields(parsedJson(body), statedFields, "data."),
+          },
+        }
+      : {}),
+    ...(status === undefined ? {} : { status }),
+  });
+
+  const entry = (id: RequirementId) => {
+    const known = all.get(id) ?? { id, held: 0, contradictions: { count: 0, shown: [] } };
+    all.set(id, known);
+    return known;
+  };
+
+  return {
+    get: (id: RequirementId) => entry(id),
+    /** Returns an exchange or webhook as evidence, redacted. */
+    evidence: (seen: Seen): Evidence => (seen.kind === "exchange" ? ofExchange(seen) : ofWebhook(seen)),
+    /** Returns a value of a field as reports may show it. */
+    shown: (field: string, value: unknown) => JSON.stringify(shownValue(field, value)) ?? "nothing",
+    held(id: RequirementId) {
+      if (isJudged(id)) entry(id).held += 1;
+    },
+    contradicted(id: RequirementId, found: () => Contradiction) {
+      if (!isJudged(id)) return;
+      const { contradictions } = entry(id);
+      contradictions.count += 1;
+      if (contradictions.shown.length >= mostShown) return;
+      const { expected, actual, evidence } = found();
+      contradictions.shown.push({ expected, actual: withoutNumbers(actual.slice(0, 2 * longestText)), evidence });
+    },
+  };
+}
+
+export type Tally = ReturnType<typeof createTally>;
