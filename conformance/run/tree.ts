@@ -2,10 +2,10 @@
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { permits } from "../target/ledger.ts";
 import { reachOf } from "../topics/create/checks.ts";
+import { judgedByReads, lackOf } from "./reads.ts";
 import type { CheckReport } from "./verdicts.ts";
 import { allControls, controls, hasControl, type RunOptions } from "../run-options.ts";
 import { counted } from "../report/words.ts";
-import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import {
   worstOf,
@@ -45,24 +45,12 @@ function namedReason(id: string, { checks }: FinishedRun): NotJudged | undefined
     .toSorted((a, b) => weights.indexOf(a.code) - weights.indexOf(b.code) || a.text.localeCompare(b.text))[0];
 }
 
-/** The requirements that checks of the payout in `--payout` judge in full, whatever `--effects` allows. */
-const judgedByReads = new Set<string>([
-  "auth.record-hidden-without-key",
-  "verify.found",
-  "verify.record-shape",
-  "verify.status-known",
-  "verify.timestamps",
-  "verify.updated-not-before-created",
-  "reads.verify-changes-nothing",
-  "access.whole-reference",
-] satisfies RequirementId[]);
-
 /** Returns why no check judged the requirement; undefined if the run ended before its checks. */
 function whyNotJudged({ id, effect }: Requirement, run: FinishedRun): NotJudged | undefined {
-  const { effects } = run.options;
+  const { options } = run;
   const named = namedReason(id, run);
   if (named) return named;
-  return permits(effects, effect) ? undefined : { code: "effects", text: `needs more than --effects ${effects}` };
+  return permits(options.effects, effect) ? undefined : { code: "effects", text: lackOf(options, id) };
 }
 
 /** Returns the verdict on a requirement, and the reason if it was not judged, or not in full. */

@@ -43,8 +43,9 @@ export async function newPayout(context: Context): Promise<Payout> {
 
 /** Retrieves the payout in `--payout`. Values that another response may have by chance are not among its secrets. */
 export async function existingPayout(context: Context): Promise<Payout & { data: Disbursement; read: TargetResponse }> {
-  const { data, response: read } = await verified(context, context.options.payout!);
-  const { id, reference, merchantsReference } = data;
+  const reference = context.options.payout!;
+  const { data, response: read } = await verified(context, reference);
+  const [id, merchantsReference] = [textOf(data.id), textOf(data.merchantsReference)] as const;
   const secrets = [id, merchantsReference].filter((value) => /^[\w-]{8,}$/.test(value));
   return { data, read, reference, merchantsReference, secrets };
 }
@@ -122,7 +123,11 @@ export async function judgeRecord(
 const lasting = ({ customer, status, ...record }: Disbursement) => {
   const { id, userId, reference, merchantsReference, amount, fee, country, currency, webhookURL, createdAt } = record;
   const facts = { id, userId, reference, merchantsReference, amount, fee, country, currency, webhookURL, createdAt };
-  return { ...facts, phoneNumber: customer.phoneNumber, ...(status === "pending" ? {} : { status }) };
+  return {
+    ...facts,
+    phoneNumber: (customer as Partial<Disbursement>["customer"])?.phoneNumber,
+    ...(status === "pending" ? {} : { status }),
+  };
 };
 
 /** Judges that a record is the same as before. */

@@ -32,6 +32,8 @@ async function make(context: Context, kind: Kind, outcome: "success" | "failed" 
 }
 
 const referencesOf = (response: TargetResponse) => listed(response).map(({ reference }) => reference);
+/** Renders milliseconds since 1970 for a query. */
+const at = (ms: number) => encodeURIComponent(new Date(ms).toISOString());
 const since = ({ createdAt }: Made) => `createdAfter=${encodeURIComponent(createdAt)}`;
 const named = ({ merchantsReference }: Made) => `merchantsReference=${encodeURIComponent(merchantsReference)}`;
 
@@ -142,15 +144,17 @@ export const checks: readonly Check[] = [
   judges(["lists.filters", "lists.newest-first"], { existing: true }, async (context, id) => {
     const { data, reference, read } = await existingPayout(context);
     const own = named(data as unknown as Made);
-    const at = encodeURIComponent(data.createdAt);
+    const time = Date.parse(data.createdAt);
+    given(!Number.isNaN(time), "a record with the time createdAt", read);
     const ended: [query: string, isListed: boolean][] = [
       [`${own}&status=${data.status}`, true],
       [`${own}&status=${data.status === "failed" ? "success" : "failed"}`, false],
     ];
     const cases: typeof ended = [
       [own, true],
-      [`${own}&createdAfter=${at}`, true],
-      [`${own}&createdBefore=${at}`, false],
+      [`${own}&createdAfter=${at(time)}`, true],
+      [`${own}&createdAfter=${at(time + 1)}`, false],
+      [`${own}&createdBefore=${at(time)}`, false],
       // A payout that is pending may end before the list is read.
       ...(data.status === "pending" ? [] : ended),
     ];
