@@ -146,7 +146,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     ...notJudgedLines(report),
     ...line("To judge the rest: ", completingCommand(report)),
     ...line(
-      watched ? "What was not judged: " : "Lenient conditions: ",
+      watched ? "Limits of this watch: " : "Lenient conditions: ",
       lenientConditions(report).join("; ") || undefined,
     ),
     tallyPhrases(report).join("; "),
