@@ -10,7 +10,7 @@ import { readPublicKey, thumbprint } from "../certificate/keys.ts";
 import { algorithm, certificateType, claimForms, type Certificate } from "../certificate/sign.ts";
 import { oneLine, visible } from "../report/visible.ts";
 import { duration, effects, seedText } from "../report/words.ts";
-import { CannotRun, isSide, profiles, type Report } from "../results.ts";
+import { isSide, profiles, type Report } from "../results.ts";
 import {
   durationMs,
   labelOf,

@@ -117,11 +117,12 @@ export function scopeLine(report: Report, most = 3): string {
 export const trafficLine = ({ merchants, from, until, ...traffic }: Watched) =>
   `${trafficText(traffic)} of ${countedMany(merchants, "merchant")} in ${duration(Date.parse(until) - Date.parse(from))}`;
 
+const cases = (counts: Record<string, number>) =>
+  Object.entries(counts).map(([what, count]) => `${grouped.format(count)} × ${what}`);
+
 /** Says what limits what watched traffic shows: what was missed or forgotten, and what the caller declared. */
 export function watchedLimits({ missed, forgotten, declared }: Watched): string[] {
   const { visibleAfterMs, notifiedWithinMs } = declared;
-  const cases = (counts: Record<string, number>) =>
-    Object.entries(counts).map(([what, count]) => `${grouped.format(count)} × ${what}`);
   return [
     ...cases(missed).map((text) => `not judged: ${text}`),
     ...cases(forgotten).map((text) => `forgotten: ${text}`),

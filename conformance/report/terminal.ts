@@ -86,13 +86,13 @@ function causeLines(report: Report, { title, failures }: Cause, paint: Paint): s
 }
 
 /** Renders the requirements of which no check ran, or whose checks were stopped, grouped by reason. */
-function notJudgedLines({ requirements, summary }: Report): string[] {
+function notJudgedLines({ requirements, summary, watched }: Report): string[] {
   const unstarted = requirements.filter(
     ({ reason, checks }) => reason && (checks.length === 0 || reason.code === "stopped"),
   );
   return [...Map.groupBy(unstarted, ({ reason }) => reason!.text)].map(
     ([why, members]) =>
-      `Not judged (${members.length}): ${listed(members.map(({ id }) => id))}\n` +
+      `Not ${watched ? "seen" : "judged"} (${members.length}): ${listed(members.map(({ id }) => id))}\n` +
       `    ${why === summary ? words.whyNotJudged.stopped : oneLine(why)}`,
   );
 }

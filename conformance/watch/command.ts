@@ -146,7 +146,7 @@ async function watchFile({ har, exchanges, target }: Given, { judge: options, ou
   try {
     const outlet = await openOutlet(settings, judge.result);
     listen();
-    const input = until(openRecording(har ?? exchanges ?? ""), interrupted);
+    const input = until(await openRecording(har ?? exchanges ?? ""), interrupted);
     let failure: Error | undefined;
     await (har === undefined ? readLines(input, judge, target) : readHar(input, judge, target)).catch(
       (error: Error) => void (failure = error),
