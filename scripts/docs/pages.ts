@@ -39,6 +39,7 @@ const LOOK_UP: Listed = {
   contract: "The rules in words: amounts, retries, statuses, webhooks, limits, compatibility.",
   outcomes: "The last three digits that force each outcome in the sandbox.",
   errors: "Every error code: whether anything was recorded, and whether to retry.",
+  requirements: "What the suite judges: a page for each requirement, with an example and how to fix a violation.",
 };
 /** The files of texts that are not in `server/docs/`. */
 const FILES: Readonly<Record<string, string>> = {
