@@ -9,7 +9,8 @@ export class CannotRun extends Error {}
 
 export type Verdict = "pass" | "fail" | "warn" | "observed" | "not-applicable" | "could-not-run";
 
-export type RunVerdict = "certified" | "passed-partially" | "failed" | "error";
+/** `no-contradiction` and `contradicted` are the verdicts on watched traffic, which never certifies anything. */
+export type RunVerdict = "certified" | "passed-partially" | "failed" | "error" | "no-contradiction" | "contradicted";
 
 /** A violated `must` fails the run. A violated `should` is a warning. `observe` only records what the target does. */
 export const levels = ["must", "should", "observe"] as const;
@@ -45,6 +46,8 @@ export type Requirement = {
   text: string;
   /** A sentence that says what a violation costs the people who rely on the service. Every must has one. */
   matters?: string;
+  /** How to repair a service or a program that violates it. Every requirement has one that is not of level `observe`. */
+  fix?: string;
 };
 
 /**
@@ -68,7 +71,7 @@ export type Exchange = {
   /**
    * A shell command that repeats the request. It reads keys from variables such as `${API_KEY}`. It lets the shell make
    * a new merchant's reference, unless an earlier request used this reference. If no command can contain the body, it
-   * is a shell comment.
+   * is a shell comment. Empty for watched traffic, which nobody should repeat.
    */
   curl: string;
 };
@@ -91,14 +94,17 @@ export type CheckResult = {
   durationMs: number;
   /** The options, as shell words, that let a run repeat this check alone. */
   selectFlags?: string[];
+  /** Set if watched traffic shows the result, and not a request of the suite. */
+  watched?: true;
 };
 
 /**
  * The reason why a requirement was not judged: `target` cannot do what the checks need, or the `caller` did not provide
- * it. A certificate is possible only if every such code is `target`.
+ * it. A certificate is possible only if every such code is `target`. Of watched traffic: the requirement was `unseen`,
+ * or is one that no traffic can show (`hidden`).
  */
 export type NotJudged = {
-  code: "effects" | "only" | "target" | "caller" | "stopped";
+  code: "effects" | "only" | "target" | "caller" | "stopped" | "unseen" | "hidden";
   text: string;
   /** With `caller`: what to add to the command line, a flag or a variable such as "API_KEY_2=KEY". */
   provide?: string;
@@ -113,7 +119,27 @@ export type RequirementResult = Requirement & {
   reason?: NotJudged;
   /** Set if the failure of the requirement is known and tolerated (`--baseline`). Its verdict is then `warn`. */
   knownFailure?: { reason: string; expires: string };
+  /** In how many cases watched traffic agreed with the requirement, and contradicted it. Undefined if it showed none. */
+  seen?: { held: number; contradicted: number };
   checks: CheckResult[];
+};
+
+/** The traffic that `certify watch` judged. */
+export type Watched = {
+  /** Where it came from, such as "https://pay.example" or "traffic.har". */
+  source: string;
+  /** The times of the first and the last exchange or webhook. */
+  from: string;
+  until: string;
+  exchanges: number;
+  webhooks: number;
+  /** The number of merchants among the callers. */
+  merchants: number;
+  /** How much could not be judged, by reason, and how much had to be forgotten, by kind, because memory is limited. */
+  missed: Record<string, number>;
+  forgotten: Record<string, number>;
+  /** What the caller declared: the time until every replica shows a change, and until a final status is notified. */
+  declared: { visibleAfterMs: number; notifiedWithinMs?: number };
 };
 
 export type CreatedRecord = {
@@ -208,6 +234,10 @@ export type Report = {
   exchangesSha256?: string;
   /** What is out of date in the list of known failures (`--baseline`). The run has then failed. */
   baselineProblems?: string[];
+  /** Set if the report is about watched traffic. It then has no budget, seed or observations. */
+  watched?: Watched;
+  /** The watched traffic that is reported together with a run (`--watched`). */
+  alsoWatched?: Watched;
   errors: string[];
 };
 
@@ -224,5 +254,5 @@ export function worstOf(verdicts: readonly Verdict[]): Verdict {
 /** Returns 0 if everything selected passed, 1 if something failed, and 2 if the suite could not do its work. */
 export function exitCodeOf(report: Report): 0 | 1 | 2 {
   if (report.counts.fail > 0 || report.falseDeclaration !== undefined || report.baselineProblems) return 1;
-  return report.verdict === "certified" || report.verdict === "passed-partially" ? 0 : 2;
+  return report.verdict === "error" ? 2 : 0;
 }

@@ -1,6 +1,6 @@
 // Turns the results of a run into files.
 import { accessSync, constants, mkdirSync } from "node:fs";
-import { rm, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../certificate/hashes.ts";
 import { signCertificate } from "../certificate/sign.ts";
@@ -44,6 +44,20 @@ export function renderReports(found: Report, baseline: readonly KnownFailure[] =
 }
 
 /**
+ * Writes files into the folder of a report. What an earlier run wrote beside them is removed, because it does not belong
+ * to this report. A reader finds each file complete, the earlier or the new one. Returns the paths of the files.
+ */
+export async function writeReports(folder: string, contents: Readonly<Record<string, string | Buffer>>) {
+  for (const name of ["certificate.jws", exchangesFile])
+    if (!(name in contents)) await rm(join(folder, name), { force: true });
+  for (const [name, content] of Object.entries(contents)) {
+    await writeFile(join(folder, `${name}.part`), content);
+    await rename(join(folder, `${name}.part`), join(folder, name));
+  }
+  return Object.keys(contents).map((name) => join(folder, name));
+}
+
+/**
  * Writes the files of `renderReports`, the recorded exchanges and, if earned, certificate.jws. Prints the report.
  * @param exchanges the content of `exchangesFile`; undefined if nothing was recorded
  * @returns the exit code of the run; 1 instead of 0 if a requested certificate was not issued
@@ -64,15 +78,9 @@ export async function publish(
     if (!(error instanceof CannotRun)) throw error;
     refusal = error.message;
   }
-  // Remove what an earlier run wrote here, because it does not belong to this report.
-  for (const name of ["certificate.jws", exchangesFile]) await rm(join(folder, name), { force: true });
-  for (const [name, content] of Object.entries(contents)) await writeFile(join(folder, name), content);
+  const written = await writeReports(folder, contents);
   process.stdout.write(`\n${renderTerminal(report, { color: process.stdout.isTTY })}\n`);
-  print(
-    `Written: ${Object.keys(contents)
-      .map((name) => join(folder, name))
-      .join(", ")}`,
-  );
+  print(`Written: ${written.join(", ")}`);
   if (refusal === undefined) return exitCodeOf(report);
   complain(refusal);
   return exitCodeOf(report) || 1;

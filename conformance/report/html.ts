@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
+import { exampleOf, pageOf } from "../contract/examples.ts";
 import { causesOf, firstRequest, needsAttention } from "./causes.ts";
-import { repeatCommand, repeatOf } from "./repeat.ts";
-import { lenientConditions, paidOf, scopeLine, tallyPhrases } from "./scope.ts";
+import { repeatCommand, repeatLabel, repeatOf } from "./repeat.ts";
+import { lenientConditions, paidOf, scopeLine, tallyPhrases, trafficLine } from "./scope.ts";
 import { render } from "./templates.ts";
 import * as words from "./words.ts";
 
@@ -41,7 +42,7 @@ export function renderHtml(report: Report): string {
   const texts = new Map(report.requirements.map(({ id, text }) => [id, text]));
   const page = render("report", {
     report,
-    words,
+    words: report.watched ? { ...words, verdicts: words.watchedVerdicts } : words,
     isSide: isSide(report.profile),
     about: words.profiles[report.profile],
     scope: scopeLine(report),
@@ -59,11 +60,15 @@ export function renderHtml(report: Report): string {
     notJudged: notJudged(report.requirements),
     took: words.duration(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
     needsAttention,
+    exampleOf,
+    pageOf,
     firstRequest,
     worstFirst,
     duration: words.duration,
     moment,
     repeatOf,
+    repeatLabel,
+    trafficLine,
     repeatCommand,
   });
   // Indentation is a twentieth of a long report. Text of the target stays unchanged, because its `<` is escaped.

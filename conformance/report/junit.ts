@@ -1,6 +1,6 @@
 import type { CheckResult, Report, RequirementResult, Verdict } from "../results.ts";
 import { causesOf, type Cause } from "./causes.ts";
-import { repeatOf } from "./repeat.ts";
+import { repeatLabel, repeatOf } from "./repeat.ts";
 import { render } from "./templates.ts";
 import { scopeLine } from "./scope.ts";
 import { oneLine } from "./visible.ts";
@@ -34,7 +34,7 @@ function evidence(report: Report, requirement: RequirementResult, check: CheckRe
     `Expected: ${check.expected}`,
     `Received: ${check.actual}`,
     ...(requirement.matters === undefined ? [] : [`Why it matters: ${requirement.matters}`]),
-    `Repeat: ${repeatOf(report, requirement, check)}`,
+    `${repeatLabel(check)}: ${repeatOf(report, requirement, check)}`,
   ].join("\n");
 }
 

@@ -16,11 +16,14 @@ export function repeatCommand(report: Report, ids?: readonly string[]): string {
 }
 
 /**
- * Returns the command that repeats the failed requirements. For a merchant's program, it repeats only the failed
- * scenarios.
+ * Returns the command that repeats the failed requirements; undefined if no check of a run failed. For a merchant's
+ * program, it repeats only the failed scenarios.
  */
-export function repeatFailures(report: Report): string {
-  const failed = report.requirements.filter(({ verdict }) => verdict === "fail");
+export function repeatFailures(report: Report): string | undefined {
+  const failed = report.requirements.filter(
+    ({ verdict, checks }) => verdict === "fail" && !checks.every(({ watched }) => watched),
+  );
+  if (failed.length === 0) return undefined;
   const command = repeatCommand(
     report,
     failed.map(({ id }) => id),
@@ -34,12 +37,16 @@ export function repeatFailures(report: Report): string {
   return name === undefined || values.includes(undefined) ? command : `${command} ${name} ${values.join(",")}`;
 }
 
+/** What the command of `repeatOf` does: it repeats, or it explains what was seen in traffic, which nobody should repeat. */
+export const repeatLabel = ({ watched }: CheckResult): "Repeat" | "Explain" => (watched ? "Explain" : "Repeat");
+
 /**
  * Returns the command that repeats what a check found about a requirement: the request, if a single request shows it,
- * else the check.
+ * else the check. For watched traffic, it is the command that says how a run checks the requirement.
  */
 export function repeatOf(report: Report, { id }: Pick<RequirementResult, "id">, check: CheckResult): string {
-  const { selectFlags = [], exchanges } = check;
+  const { selectFlags = [], exchanges, watched } = check;
+  if (watched) return `npx --no -- certify explain ${quoted(id)}`;
   // A shell comment instead of a command says why no command repeats the request.
   const curl = shownBy(check)?.curl ?? "#";
   const hasRace = exchanges.some((exchange) => exchange.curl === raceCommand);

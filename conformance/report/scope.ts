@@ -1,8 +1,15 @@
 // Counts the results of a run, and states how far its verdict reaches. All forms of a report show the same.
 import { limitPhrases } from "../allowances/table.ts";
-import { isSide, levels as levelNames, type Level, type Report, type RequirementResult } from "../results.ts";
+import {
+  isSide,
+  levels as levelNames,
+  type Level,
+  type Report,
+  type RequirementResult,
+  type Watched,
+} from "../results.ts";
 import { repeatCommand } from "./repeat.ts";
-import { counted, duration, sourceOf } from "./words.ts";
+import { counted, countedMany, duration, sourceOf, trafficText } from "./words.ts";
 
 /** The results of the requirements of one level. `total` is the sum of the other counts. */
 type Tally = {
@@ -42,18 +49,18 @@ const plurals: Record<Level, [string, string, string]> = {
 };
 
 /** Returns one phrase for each level that has requirements, such as "76 of 79 musts passed, 2 failed, 1 not judged". */
-export function tallyPhrases(report: Pick<Report, "requirements">): string[] {
+export function tallyPhrases(report: Pick<Report, "requirements" | "watched">): string[] {
   const tally = tallyOf(report);
   return levelNames
     .filter((level) => tally[level].total > 0)
     .map((level) => {
-      const [noun, passed, failed] = plurals[level];
+      const [noun, passed, failed] = report.watched ? [plurals[level][0], "held", "contradicted"] : plurals[level];
       const { total, passed: good, failed: bad, notApplicable, notJudged } = tally[level];
       return [
         `${good} of ${total} ${noun} ${passed}`,
         ...(bad > 0 ? [`${bad} ${failed}`] : []),
         ...(notApplicable > 0 ? [`${notApplicable} not applicable`] : []),
-        ...(notJudged > 0 ? [`${notJudged} not judged in full`] : []),
+        ...(notJudged > 0 ? [`${notJudged} not ${report.watched ? "seen" : "judged in full"}`] : []),
       ].join(", ");
     });
 }
@@ -70,14 +77,20 @@ export function paidOf(created: Report["created"]): { currency: string; payouts:
     .toSorted((a, b) => b.payouts - a.payouts);
 }
 
+/** Returns how many musts passed, of all musts; for watched traffic, how many it showed. */
+export function mustsPhrase(report: Pick<Report, "requirements" | "watched">): string {
+  const { total, passed, failed } = tallyOf(report).must;
+  return report.watched ? `${passed + failed} of ${total} musts seen` : `${passed} of ${total} musts`;
+}
+
 /**
  * Returns the scope as one line: "core · effects money · 76 of 79 musts · 3 not applicable: …". Requirements that were
  * not judged stay part of the total. Every place that shows a verdict shows this line too.
  * @param most the largest number of ids to name
  */
 export function scopeLine(report: Report, most = 3): string {
-  const { profile, effects, only, requirements, notProvided } = report;
-  const { total, passed } = tallyOf(report).must;
+  const { profile, effects, only, requirements, notProvided, watched, alsoWatched } = report;
+  if (watched) return [profile, "watched traffic", mustsPhrase(report), trafficLine(watched)].join(" · ");
   const ids = requirements
     .filter(({ verdict, reason }) => verdict === "not-applicable" && reason?.code === "target")
     .map(({ id }) => id);
@@ -88,10 +101,30 @@ export function scopeLine(report: Report, most = 3): string {
     ...(isSide(profile) ? [] : [`effects ${effects}`]),
     ...(only ? ["--only"] : []),
     ...(headers.length > 0 ? [`added headers: ${headers.join(", ")}`] : []),
-    `${passed} of ${total} musts`,
+    mustsPhrase(report),
     ...(ids.length > 0 ? [`${ids.length} not applicable: ${named}`] : []),
     ...(notProvided.length > 0 ? [`not provided: ${notProvided.map(({ what }) => what).join("; ")}`] : []),
+    ...(alsoWatched ? [`also watched: ${trafficLine(alsoWatched)}`] : []),
   ].join(" · ");
+}
+
+/** Describes watched traffic, such as "12,431 exchanges of 3 merchants in 2 h 10 min". */
+export const trafficLine = ({ merchants, from, until, ...traffic }: Watched) =>
+  `${trafficText(traffic)} of ${countedMany(merchants, "merchant")} in ${duration(Date.parse(until) - Date.parse(from))}`;
+
+/** Says what limits what watched traffic shows: what was missed or forgotten, and what the caller declared. */
+export function watchedLimits({ missed, forgotten, declared }: Watched): string[] {
+  const { visibleAfterMs, notifiedWithinMs } = declared;
+  const cases = (counts: Record<string, number>) =>
+    Object.entries(counts).map(([what, count]) => `${countedMany(count, "case")} of ${what}`);
+  return [
+    ...cases(missed).map((text) => `not judged: ${text}`),
+    ...cases(forgotten).map((text) => `forgotten: ${text}`),
+    ...(visibleAfterMs > 0 ? [`a read may show the older state for ${duration(visibleAfterMs)}`] : []),
+    notifiedWithinMs === undefined
+      ? "webhooks that did not come were not judged (--notified-within)"
+      : `a final status must be notified within ${duration(notifiedWithinMs)}`,
+  ];
 }
 
 /** The waits of a run without options that prolong them, in milliseconds. */
@@ -102,7 +135,8 @@ const usualWaits = {
 };
 
 /** Describes the conditions that made a run more lenient than one with the default options and a target without limits. */
-export function lenientConditions({ profile, conditions, budget, declared, foundLimits }: Report): string[] {
+export function lenientConditions({ profile, conditions, budget, declared, foundLimits, watched }: Report): string[] {
+  if (watched) return watchedLimits(watched);
   const { headers, rate, waits, sandbox, untriedAmounts, events } = conditions;
   const { responseMs, settleMs = 0 } = waits;
   const usual = isSide(profile) ? usualWaits[profile] : usualWaits.service;

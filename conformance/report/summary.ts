@@ -1,7 +1,7 @@
 import type { Report, RunVerdict } from "../results.ts";
 import { causesOf } from "./causes.ts";
 import { repeatFailures } from "./repeat.ts";
-import { scopeLine, tallyOf, tallyPhrases } from "./scope.ts";
+import { mustsPhrase, scopeLine, tallyPhrases } from "./scope.ts";
 import { oneLine, shortened } from "./visible.ts";
 import { runVerdicts, sourceOf } from "./words.ts";
 
@@ -10,6 +10,8 @@ const colours: Record<RunVerdict, string> = {
   "passed-partially": "blue",
   failed: "red",
   error: "orange",
+  "no-contradiction": "blue",
+  contradicted: "red",
 };
 
 /** Escapes a text that the target or the caller determines, so that Markdown and HTML show it as text on one line. */
@@ -18,14 +20,14 @@ const escaped = (text: string) =>
 
 /** Returns a badge as one line of Markdown, such as "conformance | core: certified, 76 of 79 musts". */
 function badge(report: Report): string {
-  const { total, passed } = tallyOf(report).must;
-  const message = `${report.profile}: ${runVerdicts[report.verdict].toLowerCase()}, ${passed} of ${total} musts`;
+  const message = `${report.profile}: ${runVerdicts[report.verdict].toLowerCase()}, ${mustsPhrase(report)}`;
   const path = `conformance-${encodeURIComponent(message)}-${colours[report.verdict]}`;
   return `![conformance: ${message}](https://img.shields.io/badge/${path})`;
 }
 
 /** Renders the summary of a run in Markdown, for the page of a CI job and for a README. */
 export function renderSummary(report: Report): string {
+  const command = repeatFailures(report);
   const causes = causesOf(report).map(({ title, failures }) => {
     const [first] = failures;
     const ids = failures.map(({ requirement }) => `\`${requirement.id}\``).join(", ");
@@ -43,7 +45,7 @@ export function renderSummary(report: Report): string {
     ...(causes.length > 0
       ? ["| cause | requirements | source | received |", "| --- | --- | --- | --- |", ...causes, ""]
       : []),
-    ...(report.counts.fail > 0 ? ["```sh", oneLine(repeatFailures(report)).replaceAll("`", "'"), "```", ""] : []),
+    ...(command === undefined ? [] : ["```sh", oneLine(command).replaceAll("`", "'"), "```", ""]),
     `${tallyPhrases(report).join("; ")}.`,
     "",
   ].join("\n");

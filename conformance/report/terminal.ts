@@ -8,7 +8,7 @@ import {
   type Verdict,
 } from "../results.ts";
 import { causesOf, firstRequest, type Cause, type Failure } from "./causes.ts";
-import { repeatFailures, repeatOf } from "./repeat.ts";
+import { repeatFailures, repeatLabel, repeatOf } from "./repeat.ts";
 import { completingCommand, lenientConditions, paidOf, scopeLine, tallyPhrases } from "./scope.ts";
 import { oneLine, shortened, visible } from "./visible.ts";
 import * as words from "./words.ts";
@@ -25,6 +25,8 @@ const runStyles: Record<RunVerdict, Style> = {
   "passed-partially": ["blue", "bold"],
   failed: ["red", "bold"],
   error: ["yellow", "bold"],
+  "no-contradiction": ["blue", "bold"],
+  contradicted: ["red", "bold"],
 };
 const marks: Partial<Record<Verdict, [string, Style]>> = {
   fail: ["✗", "red"],
@@ -66,7 +68,7 @@ function failureLines(report: Report, { requirement, check }: Failure, paint: Pa
     ...field("expected", check.expected),
     ...field("received", check.actual),
     ...field("likely", cause === text ? undefined : cause),
-    ...field("repeat", repeatOf(report, requirement, check)),
+    ...field(repeatLabel(check).toLowerCase(), repeatOf(report, requirement, check)),
   ];
 }
 
@@ -130,7 +132,7 @@ function secondOpinionLines({ secondOpinion }: Report): string[] {
  */
 export function renderTerminal(report: Report, options: { color: boolean }): string {
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
-  const { verdict, summary, errors, baselineProblems = [], counts, created, budget, profile } = report;
+  const { verdict, summary, errors, baselineProblems = [], created, budget, profile, watched } = report;
   const unintended = created.filter((record) => record.unintended).length;
   const paid = `${words.sums(paidOf(created))} in ${budget.payouts} of ${words.counted(budget.maxPayouts, "allowed payout")}`;
   return [
@@ -140,13 +142,16 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     ...baselineProblems.map((problem) => `${paint("red", "✗")} ${visible(problem)}`),
     "",
     ...allCauseLines(report, paint, isSide(profile) && !options.color),
-    ...line("Re-run these: ", counts.fail > 0 ? repeatFailures(report) : undefined),
+    ...line("Re-run these: ", repeatFailures(report)),
     ...notJudgedLines(report),
     ...line("To judge the rest: ", completingCommand(report)),
-    ...line("Lenient conditions: ", lenientConditions(report).join("; ") || undefined),
+    ...line(
+      watched ? "What was not judged: " : "Lenient conditions: ",
+      lenientConditions(report).join("; ") || undefined,
+    ),
     tallyPhrases(report).join("; "),
-    // The payouts of a merchant's program are simulated.
-    ...line("Paid ", isSide(profile) ? undefined : paid),
+    // The payouts of a merchant's program are simulated, and a watch sends none.
+    ...line("Paid ", isSide(profile) || watched ? undefined : paid),
     ...line("Dredd judged ", words.dreddText(report)),
     ...secondOpinionLines(report),
     ...(unintended > 0

@@ -16,6 +16,8 @@ export const runVerdicts: Record<RunVerdict, string> = {
   "passed-partially": "Passed in part",
   failed: "Failed",
   error: "Not completed",
+  "no-contradiction": "No contradiction",
+  contradicted: "Contradicted",
 };
 
 /** The words for verdicts. Their order is the order in which reports list the verdicts, the worst first. */
@@ -26,6 +28,14 @@ export const verdicts: Record<Verdict, string> = {
   pass: "Passed",
   observed: "Observed",
   "not-applicable": "Not judged",
+};
+
+/** The words for verdicts on watched traffic. */
+export const watchedVerdicts: Record<Verdict, string> = {
+  ...verdicts,
+  fail: "Contradicted",
+  pass: "Held",
+  "not-applicable": "Not seen",
 };
 
 export const verdictOrder = Object.keys(verdicts) as Verdict[];
@@ -51,6 +61,8 @@ export const whyNotJudged: Record<NotJudged["code"], string> = {
   effects: "Not allowed by --effects",
   only: "Not selected by --only",
   stopped: "The run ended before these checks",
+  unseen: "Never seen in this traffic",
+  hidden: "Cannot be seen in traffic",
 };
 
 /**
@@ -93,6 +105,15 @@ export function dreddText({ dredd }: Pick<Report, "dredd">): string | undefined 
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
+
+const grouped = new Intl.NumberFormat("en");
+
+/** Returns a count that may be large with its noun, such as "12,431 exchanges". */
+export const countedMany = (count: number, noun: string) => counted(count, noun).replace(/^\d+/, grouped.format(count));
+
+/** Renders how many exchanges and webhooks traffic had. */
+export const trafficText = ({ exchanges, webhooks }: { exchanges: number; webhooks: number }) =>
+  countedMany(exchanges, "exchange") + (webhooks > 0 ? ` and ${countedMany(webhooks, "webhook")}` : "");
 
 const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 

@@ -80,7 +80,7 @@ test.each<[string, CheckReport[], Parameters<typeof build>[1], errors: string[],
   ["a requirement that no check judged", [everything({ [accepted]: undefined })], {}, [], "error", /could not be/],
   ["no results", [], {}, [], "error", /./],
 ])("the verdict of a run with %s", (_, checks, over, errors, verdict, text) => {
-  const exitCode = { certified: 0, "passed-partially": 0, failed: 1, error: 2 }[verdict];
+  const exitCode = { certified: 0, "passed-partially": 0, failed: 1, error: 2 }[verdict as string];
   const report = build(checks, over, errors);
   expect(report).toMatchObject({ verdict, exitCode, summary: expect.stringMatching(text) });
   // A false declaration is no error of the suite.

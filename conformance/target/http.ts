@@ -55,7 +55,7 @@ const decoders = new Map<string, typeof gunzipSync>([
 ]);
 
 /** Returns the decompressed body. The suite sends the headers of common clients, which ask for compression. */
-function decoded(body: Buffer, encoding: string | undefined): Buffer {
+export function decoded(body: Buffer, encoding: string | undefined): Buffer {
   const decode = decoders.get(encoding?.toLowerCase() ?? "");
   return decode && body.length > 0 ? decode(body, { maxOutputLength: largestResponse }) : body;
 }

@@ -1,0 +1,189 @@
+// Forwards connections byte for byte: no retry, no change, no timeout. A judge beside it (judge-pipe.ts) is told what
+// passes, after it has passed.
+import { once } from "node:events";
+import { connect, createServer, type Socket, isIP, type AddressInfo } from "node:net";
+import * as tls from "node:tls";
+import { describeError, hostOf } from "../target/failures.ts";
+import { tlsContext, type TlsCertificates } from "../target/tls.ts";
+import { complain, print } from "../report/visible.ts";
+import { CannotRun } from "../results.ts";
+import type { JudgeSettings } from "./judge-process.ts";
+import { startJudge, type Role, type Told } from "./judge-pipe.ts";
+
+export type Address = { host: string; port: number };
+
+/** The open door of a forward. */
+export type Door = {
+  /** Where it listens. */
+  url: string;
+  /** Stops listening. Resolves when the open connections have ended by themselves. */
+  stop(): Promise<void>;
+  /** Cuts every open connection. */
+  cut(): void;
+};
+
+/** TCP notices by itself that the other side's machine is gone. */
+const keepAlive = { keepAlive: true, keepAliveInitialDelay: 60_000 };
+
+function connectTo(target: URL, certificates: TlsCertificates): { service: Socket; connected: string } {
+  const host = target.hostname.replace(/^\[(.*)\]$/, "$1");
+  const isSecure = target.protocol === "https:";
+  const options = { host, port: Number(target.port || (isSecure ? 443 : 80)), allowHalfOpen: true };
+  if (!isSecure) return { service: connect({ ...options, noDelay: true, ...keepAlive }), connected: "connect" };
+  const service = tls.connect({
+    ...options,
+    ...(isIP(host) === 0 && { servername: host }),
+    ALPNProtocols: ["http/1.1"],
+    secureContext: tlsContext(certificates),
+  });
+  service.setNoDelay(true).setKeepAlive(true, keepAlive.keepAliveInitialDelay);
+  return { service, connected: "secureConnect" };
+}
+
+/**
+ * Closes a connection as one that failed, after what was already to be written. TLS has no such way: there, the missing
+ * end shows it.
+ */
+function reset(socket: Socket): void {
+  const close = () => (socket instanceof tls.TLSSocket ? socket.destroy() : socket.resetAndDestroy());
+  if (socket.writableLength === 0 || socket.writableEnded) close();
+  else socket.write("", close);
+}
+
+/**
+ * Forwards the connections to an address.
+ * @param open is told each connection, and how to close it when it is idle
+ * @throws CannotRun if the address cannot be listened on
+ */
+export async function forwardTcp(
+  { listen, target, certificates = {} }: { listen: Address; target: URL; certificates?: TlsCertificates },
+  open: (close: () => void) => Told,
+  say: (text: string) => void,
+): Promise<Door> {
+  const callers = new Set<Socket>();
+  let isDown = false;
+
+  function failed(error: Error): void {
+    if (!isDown) say(`${describeError(error, target).failure}. Callers see closed connections meanwhile.`);
+    isDown = true;
+  }
+  function succeeded(): void {
+    if (isDown) say(`${hostOf(target)} can be reached again.`);
+    isDown = false;
+  }
+
+  const server = createServer({ allowHalfOpen: true, noDelay: true, ...keepAlive }, (caller) => {
+    const { service, connected } = connectTo(target, certificates);
+    const sides = [caller, service];
+    const told = open(() => sides.forEach((side) => side.destroySoon()));
+    let isConnected = false;
+    callers.add(caller);
+    service.once(connected, () => {
+      isConnected = true;
+      succeeded();
+    });
+    service.on("error", (error) => isConnected || failed(error));
+    caller.on("error", () => undefined);
+    // `pipe` waits for the slower side, and passes on the end of each side.
+    caller.pipe(service).on("close", (isFailure: boolean) => isFailure && reset(caller));
+    service.pipe(caller).on("close", (isFailure: boolean) => isFailure && reset(service));
+    caller.on("data", told.sent);
+    service.on("data", told.received).on("end", told.ended);
+    caller.on("close", () => {
+      callers.delete(caller);
+      told.closed();
+    });
+  });
+  server.listen(listen.port, listen.host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    throw new CannotRun(`cannot listen on ${listen.host}:${listen.port}: ${(error as Error).message}`);
+  }
+  // Without a listener, an error such as too many open files would end the process.
+  server.on("error", (error) => say(error.message));
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    url: `http://${isIP(address) === 6 ? `[${address}]` : address}:${port}`,
+    stop: () => new Promise((resolve) => server.close(() => resolve())),
+    cut: () => callers.forEach(reset),
+  };
+}
+
+export type ForwardOptions = {
+  target: string;
+  listen: Address;
+  /** Where the service sends webhooks, and the receiver to which they are forwarded. */
+  webhooks?: { to: string; listen: Address };
+  certificates?: TlsCertificates;
+};
+
+export type Forward = {
+  url: string;
+  webhooksUrl?: string;
+  /** Stops listening, finishes what is open, and lets the judge write its report. Returns the judge's exit code. */
+  stop(): Promise<number>;
+  /** Cuts what is open; called again, it ends the judge. */
+  cut(): void;
+};
+
+/**
+ * Starts to forward, with a judge in a process of its own (judge-process.ts).
+ * @throws CannotRun if an address cannot be listened on, or if the judge does not start
+ */
+export async function startForward(
+  { target, listen, webhooks, certificates }: ForwardOptions,
+  settings: JudgeSettings,
+  say: (text: string) => void = complain,
+  judgeCommand?: readonly [string, ...string[]],
+): Promise<Forward> {
+  const judge = await startJudge(settings, say, judgeCommand);
+  const door = (role: Role, from: Address, to: string) =>
+    forwardTcp(
+      { listen: from, target: new URL(to), ...(certificates && { certificates }) },
+      (close) => judge.open(role, close),
+      say,
+    );
+  const doors: Door[] = [];
+  try {
+    doors.push(await door("service", listen, target));
+    if (webhooks) doors.push(await door("webhooks", webhooks.listen, webhooks.to));
+  } catch (error) {
+    judge.kill();
+    throw error;
+  }
+  let cuts = 0;
+  return {
+    url: doors[0]!.url,
+    ...(doors[1] && { webhooksUrl: doors[1].url }),
+    async stop() {
+      const stopped = doors.map((each) => each.stop());
+      judge.drain();
+      await Promise.all(stopped);
+      return judge.end();
+    },
+    cut() {
+      cuts += 1;
+      if (cuts > 1) judge.kill();
+      else for (const each of doors) each.cut();
+    },
+  };
+}
+
+/** Forwards until SIGTERM or SIGINT. A second signal cuts what is open, a third ends the judge. Returns the exit code. */
+export async function forward(options: ForwardOptions, settings: JudgeSettings): Promise<number> {
+  const forwarding = await startForward(options, settings);
+  print(
+    `Forwarding ${forwarding.url} to ${options.target}. Ctrl-C or SIGTERM finishes what is open and writes the report.`,
+  );
+  if (options.webhooks) print(`Forwarding webhooks from ${forwarding.webhooksUrl} to ${options.webhooks.to}.`);
+  return new Promise((resolve, reject) => {
+    let signals = 0;
+    const onSignal = () => {
+      signals += 1;
+      if (signals === 1) forwarding.stop().then(resolve, reject);
+      else forwarding.cut();
+    };
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
+  });
+}

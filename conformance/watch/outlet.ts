@@ -1,0 +1,58 @@
+// Where the findings of a watch go: report files, the terminal and metrics. The process that judges has the outlet.
+import { makeFolder, renderReports, writeReports } from "../cli/reporting.ts";
+import { complain, print } from "../report/visible.ts";
+import { renderTerminal } from "../report/terminal.ts";
+import { exitCodeOf } from "../results.ts";
+import { serveMetrics } from "./metrics.ts";
+import { watchedReport, type Circumstances } from "./report.ts";
+import type { WatchResult } from "./result.ts";
+
+/** Settings of an outlet. They are JSON, so that they can be given to another process. */
+export type OutletSettings = Circumstances & {
+  /** The directory of the report (`--report`). */
+  folder: string;
+  /** Every how many milliseconds the report is written while the watch runs (`--every`); by default only at its end. */
+  everyMs?: number;
+  metrics?: { host: string; port: number };
+};
+
+/**
+ * Opens the outlet of a watch. While it is open, it serves metrics and writes the report at the given interval.
+ * `finish` writes the report for the last time, prints it, and returns the exit code: 1 if a must was contradicted, 2 if
+ * nothing was seen.
+ * @param result returns what was seen so far
+ * @throws CannotRun if the folder cannot be written, or the address of the metrics cannot be used
+ */
+export async function openOutlet(
+  { folder, everyMs, metrics, ...circumstances }: OutletSettings,
+  result: () => WatchResult,
+) {
+  makeFolder({ report: folder });
+  const server = metrics && (await serveMetrics(metrics, result));
+  if (server) print(`Metrics: ${server.url}`);
+  const render = () => renderReports(watchedReport(result(), circumstances));
+  let writing = Promise.resolve();
+  const write = () => {
+    const { report, contents } = render();
+    writing = writing
+      .then(() => writeReports(folder, contents))
+      .then(() => print(`${new Date().toISOString()}  ${report.summary}`))
+      // A report that cannot be written now may be written the next time.
+      .catch((error: Error) => complain(`The report was not written: ${error.message}`));
+  };
+  const timer = everyMs === undefined ? undefined : setInterval(write, everyMs);
+  return {
+    async finish(): Promise<0 | 1 | 2> {
+      clearInterval(timer);
+      server?.close();
+      await writing;
+      const { report, contents } = render();
+      const written = await writeReports(folder, contents);
+      process.stdout.write(`\n${renderTerminal(report, { color: process.stdout.isTTY })}\n`);
+      print(`Written: ${written.join(", ")}`);
+      return exitCodeOf(report);
+    },
+  };
+}
+
+export type Outlet = Awaited<ReturnType<typeof openOutlet>>;

@@ -1,0 +1,151 @@
+// Turns what a watch saw into a report, in the form of a run's.
+import { specSha256, suiteVersion } from "../contract/contract.ts";
+import { requirementsOf } from "../contract/requirements.ts";
+import { tallyOf } from "../report/scope.ts";
+import { counted, trafficText } from "../report/words.ts";
+import type { CheckResult, Exchange, Report, Requirement, RequirementResult, Watched } from "../results.ts";
+import type { Evidence, WatchedRequirement, WatchResult } from "./result.ts";
+
+const json = (fields: Record<string, unknown> | undefined) => fields && JSON.stringify(fields, null, 2);
+
+function exchangeOf({ kind, merchant, path, sent, received, durationMs = 0, ...rest }: Evidence, id: number): Exchange {
+  return {
+    id,
+    ...rest,
+    url: kind === "webhook" ? `${path} (webhook)` : path,
+    requestHeaders: merchant === undefined ? {} : { "(caller)": `merchant ${merchant}` },
+    requestBody: json(sent),
+    responseBody: json(received),
+    durationMs,
+    curl: "",
+  };
+}
+
+/** Numbers all exchanges of the evidence by time. An exchange that contradicts several requirements has one number. */
+function numbered(requirements: readonly WatchedRequirement[]): (evidence: Evidence) => Exchange {
+  const all = requirements.flatMap(({ contradictions }) => contradictions.shown.flatMap(({ evidence }) => evidence));
+  const inOrder = all.toSorted((a, b) => a.at.localeCompare(b.at)).map((evidence) => JSON.stringify(evidence));
+  const ids = new Map([...new Set(inOrder)].map((text, index) => [text, index + 1]));
+  return (evidence) => exchangeOf(evidence, ids.get(JSON.stringify(evidence))!);
+}
+
+/** Returns a check for each contradiction that is shown, and one for the cases in which the requirement held. */
+function checksOf(
+  { level, text }: Requirement,
+  { held, contradictions: { count, shown } }: WatchedRequirement,
+  toExchange: (evidence: Evidence) => Exchange,
+): CheckResult[] {
+  const contradicted = shown.map(({ expected, actual, evidence }, index): CheckResult => {
+    const exchanges = evidence.map(toExchange);
+    const ids = exchanges.map(({ id }) => id);
+    return {
+      name: `Contradiction ${index + 1} of ${count}`,
+      verdict: level === "must" ? "fail" : "warn",
+      expected,
+      actual,
+      exchanges,
+      ...(ids.length === 1 ? { shownBy: ids[0] } : {}),
+      ...(ids.length > 0 ? { contradictedBy: Math.max(...ids) } : {}),
+      durationMs: 0,
+      watched: true,
+    };
+  });
+  if (held === 0) return contradicted;
+  const name = `Held in ${counted(held, "case")}`;
+  return [
+    ...contradicted,
+    { name, verdict: "pass", expected: text, actual: "as expected", exchanges: [], durationMs: 0, watched: true },
+  ];
+}
+
+/** Returns what traffic shows of a requirement. `watched` is undefined for one that no traffic can show. */
+function resultOf(
+  requirement: Requirement,
+  watched: WatchedRequirement | undefined,
+  toExchange: (evidence: Evidence) => Exchange,
+): RequirementResult {
+  const { held = 0, contradictions: { count = 0 } = {} } = watched ?? {};
+  if (!watched || held + count === 0) {
+    const reason = watched
+      ? ({ code: "unseen", text: "No exchange or webhook was a case of it." } as const)
+      : ({ code: "hidden", text: "No traffic can show it. A run can judge it." } as const);
+    return { ...requirement, verdict: "not-applicable", reason, checks: [] };
+  }
+  const verdict = count === 0 ? "pass" : requirement.level === "must" ? "fail" : "warn";
+  const seen = { held, contradicted: count };
+  return { ...requirement, verdict, seen, checks: checksOf(requirement, watched, toExchange) };
+}
+
+const mostNamed = 3;
+
+/** Names requirements with the number of their contradictions. */
+function named(requirements: readonly RequirementResult[]): string {
+  const names = requirements.slice(0, mostNamed).map(({ id, seen }) => `${id} (${seen?.contradicted} ×)`);
+  return names.join(", ") + (requirements.length > mostNamed ? ` and ${requirements.length - mostNamed} more` : "");
+}
+
+/** Returns the verdict on watched traffic, and sentences that explain it. */
+function verdictOn(watched: Watched, requirements: RequirementResult[]): Pick<Report, "verdict" | "summary"> {
+  if (watched.exchanges + watched.webhooks === 0)
+    return { verdict: "error", summary: "Nothing was judged: no exchange with the service was seen." };
+  const { total, passed, failed } = tallyOf({ requirements }).must;
+  const traffic = trafficText(watched);
+  const seen = `${passed + failed} of ${total} musts were seen at work.`;
+  const warned = requirements.filter(({ verdict }) => verdict === "warn");
+  const also = warned.length > 0 ? ` Shoulds that were not met: ${named(warned)}.` : "";
+  if (failed === 0) return { verdict: "no-contradiction", summary: `No contradiction in ${traffic}; ${seen}${also}` };
+  const contradicted = requirements.filter(({ verdict }) => verdict === "fail");
+  const summary = `${counted(failed, "requirement")} contradicted in ${traffic}: ${named(contradicted)}. ${seen}${also}`;
+  return { verdict: "contradicted", summary };
+}
+
+export type Circumstances = Pick<Watched, "source" | "declared">;
+
+/** Returns the report of a watch. It says for each requirement whether it was contradicted, held, or was never seen. */
+export function watchedReport(result: WatchResult, circumstances: Circumstances): Report {
+  const { profile, exchanges, webhooks, merchants, missed, forgotten } = result;
+  const startedAt = new Date(result.from).toISOString();
+  const finishedAt = new Date(result.until).toISOString();
+  const watched = {
+    ...circumstances,
+    from: startedAt,
+    until: finishedAt,
+    exchanges,
+    webhooks,
+    merchants,
+    missed,
+    forgotten,
+  };
+  const byId = new Map(result.requirements.map((each) => [each.id as string, each]));
+  const toExchange = numbered(result.requirements);
+  const requirements = requirementsOf(profile).map((each) => resultOf(each, byId.get(each.id), toExchange));
+  const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
+  for (const { verdict } of requirements) counts[verdict] += 1;
+  return {
+    ...verdictOn(watched, requirements),
+    profile,
+    effects: "none",
+    baseUrl: circumstances.source,
+    specSha256,
+    suiteVersion: suiteVersion(),
+    startedAt,
+    finishedAt,
+    counts,
+    requirements,
+    created: [],
+    observed: [],
+    notProvided: [],
+    budget: { payouts: 0, maxPayouts: 0, total: 0, maxTotal: 0, largestAmount: 0 },
+    conditions: {
+      headers: [],
+      rate: null,
+      waits: { responseMs: 0, lingerMs: 0 },
+      sandbox: { environment: null, missing: [] },
+      untriedAmounts: 0,
+      events: null,
+    },
+    seed: 0,
+    watched,
+    errors: [],
+  };
+}
