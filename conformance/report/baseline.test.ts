@@ -52,7 +52,7 @@ test.each<[string, RequirementResult[], over: string, verdict: string, exitCode:
   ],
 ])("a known failure that %s is shown in every form", (_, requirements, over, verdict, exitCode, text) => {
   const entries = read(`[{id: create.echo, reason: Fixed in 4.2, ${over}}]`);
-  const { report, contents } = renderReports(sampleReport(requirements), entries, now);
+  const { report, contents } = renderReports(sampleReport(requirements), { baseline: entries }, now);
   expect([report.verdict, exitCodeOf(report)]).toEqual([verdict, exitCode]);
   const problem = report.baselineProblems?.[0];
   expect(problem ?? report.summary).toMatch(text);
@@ -84,7 +84,11 @@ test("a new list has the failures of a run for 30 days, and can be read once its
   expires: 2026-12-20
 `);
   const entries = read(text.replaceAll('""', "Fixed in 4.2"));
-  const { report } = renderReports(sampleReport([failing, requirement("verify.fields", "fail")]), entries, now);
+  const { report } = renderReports(
+    sampleReport([failing, requirement("verify.fields", "fail")]),
+    { baseline: entries },
+    now,
+  );
   expect([report.verdict, report.baselineProblems]).toEqual(["passed-partially", undefined]);
   expect(newBaseline(sampleReport([requirement("x", "pass")]), now)).toBeUndefined();
 });

@@ -29,6 +29,7 @@ const GUIDES: Listed = {
   rails: "What carries the money of a live server: one, several with routes, trouble, and a rail of your own.",
   client: "The typed client for TypeScript: payouts that are never paid twice, payrolls, receivers of webhooks.",
   conformance: "The suite that certifies a service, a client or a receiver of webhooks.",
+  watch: "Judge a service in production by the traffic that it has anyway.",
   "certify-a-client": "All that a program must do to be certified, and how an existing application takes part.",
   "for-maintainers": "You change the project: what to read, and what protects you.",
 };
@@ -44,6 +45,7 @@ const LOOK_UP: Listed = {
 const FILES: Readonly<Record<string, string>> = {
   client: "client/README.md",
   conformance: "conformance/README.md",
+  watch: "conformance/docs/watch.md",
   "certify-a-client": "conformance/PROTOCOL.md",
 };
 const NEED_SANDBOX =
