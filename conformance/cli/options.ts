@@ -191,6 +191,12 @@ export const serviceGroups = {
       read: names,
       repeat: false,
     },
+    payout: {
+      value: "REFERENCE",
+      meaning:
+        "the service's reference of a payout that your key made before: its record is judged by reading it, also with `--effects none`",
+      read: matching(/^[\x20-\x7e]{1,200}$/, "must be the reference that the service gave the payout, such as DSB…"),
+    },
     declare: {
       value: "FILE",
       meaning: "limits of the target that the interface leaves open (YAML, see the guide)",
@@ -347,6 +353,7 @@ export function optionsOf(
     profile: values.profile,
     effects: values.effects,
     reporting: values,
+    payout: values.payout,
     only: onlyIn(values.only, values.profile, faults),
     webhookUrl: values["webhook-url"],
     webhookListen: values["webhook-listen"],
