@@ -130,6 +130,10 @@ test("diff compares two watches, but not what only one of them saw", () => {
   expect([differences, text]).toEqual([1, expect.stringContaining("Not compared: 1 requirement")]);
 });
 
+test("diff says that a run and a watch judge in different ways", () => {
+  expect(compareReports(sampleReport([]), reportOf(held)).text).toContain("differ: a run and watched traffic.");
+});
+
 test("Prometheus reads counters by requirement and by reason", () => {
   const result = resultOf([twice, unseen], { missed: { 'a "cut"\nbody\\': 2 } });
   expect(renderMetrics(result)).toBe(`# HELP certify_watch_exchanges_total Exchanges that were seen.
