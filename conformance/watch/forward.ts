@@ -105,7 +105,8 @@ export async function forwardTcp(
   const { address, port } = server.address() as AddressInfo;
   return {
     url: `http://${isIP(address) === 6 ? `[${address}]` : address}:${port}`,
-    stop: () => new Promise((resolve) => server.close(() => resolve())),
+    // The server closes before its last connection says that it did.
+    stop: () => new Promise((resolve) => server.close(() => setImmediate(resolve))),
     cut: () => callers.forEach(reset),
   };
 }
@@ -119,12 +120,14 @@ export type ForwardOptions = {
 };
 
 export type Forward = {
-  url: string;
-  webhooksUrl?: string;
+  /** Where it listens: for callers, and for webhooks. */
+  urls: string[];
   /** Stops listening, finishes what is open, and lets the judge write its report. Returns the judge's exit code. */
   stop(): Promise<number>;
-  /** Cuts what is open; called again, it ends the judge. */
+  /** Cuts what is open. */
   cut(): void;
+  /** Ends the judge at once. */
+  kill(): void;
 };
 
 /**
@@ -132,58 +135,44 @@ export type Forward = {
  * @throws CannotRun if an address cannot be listened on, or if the judge does not start
  */
 export async function startForward(
-  { target, listen, webhooks, certificates }: ForwardOptions,
+  { target, listen, webhooks, certificates = {} }: ForwardOptions,
   settings: JudgeSettings,
   say: (text: string) => void = complain,
-  judgeCommand?: readonly [string, ...string[]],
+  judgeProgram?: string,
 ): Promise<Forward> {
-  const judge = await startJudge(settings, say, judgeCommand);
-  const door = (role: Role, from: Address, to: string) =>
-    forwardTcp(
-      { listen: from, target: new URL(to), ...(certificates && { certificates }) },
-      (close) => judge.open(role, close),
-      say,
-    );
+  const judge = await startJudge(settings, say, judgeProgram);
+  const open = (role: Role, from: Address, to: string) =>
+    forwardTcp({ listen: from, target: new URL(to), certificates }, (close) => judge.open(role, close), say);
   const doors: Door[] = [];
   try {
-    doors.push(await door("service", listen, target));
-    if (webhooks) doors.push(await door("webhooks", webhooks.listen, webhooks.to));
+    doors.push(await open("service", listen, target));
+    if (webhooks) doors.push(await open("webhooks", webhooks.listen, webhooks.to));
   } catch (error) {
+    for (const door of doors) void door.stop();
     judge.kill();
     throw error;
   }
-  let cuts = 0;
   return {
-    url: doors[0]!.url,
-    ...(doors[1] && { webhooksUrl: doors[1].url }),
+    urls: doors.map(({ url }) => url),
     async stop() {
-      const stopped = doors.map((each) => each.stop());
+      const stopped = doors.map((door) => door.stop());
       judge.drain();
       await Promise.all(stopped);
       return judge.end();
     },
-    cut() {
-      cuts += 1;
-      if (cuts > 1) judge.kill();
-      else for (const each of doors) each.cut();
-    },
+    cut: () => doors.forEach((door) => door.cut()),
+    kill: judge.kill,
   };
 }
 
 /** Forwards until SIGTERM or SIGINT. A second signal cuts what is open, a third ends the judge. Returns the exit code. */
 export async function forward(options: ForwardOptions, settings: JudgeSettings): Promise<number> {
-  const forwarding = await startForward(options, settings);
-  print(
-    `Forwarding ${forwarding.url} to ${options.target}. Ctrl-C or SIGTERM finishes what is open and writes the report.`,
-  );
-  if (options.webhooks) print(`Forwarding webhooks from ${forwarding.webhooksUrl} to ${options.webhooks.to}.`);
-  return new Promise((resolve, reject) => {
-    let signals = 0;
-    const onSignal = () => {
-      signals += 1;
-      if (signals === 1) forwarding.stop().then(resolve, reject);
-      else forwarding.cut();
-    };
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
-  });
+  const { urls, stop, cut, kill } = await startForward(options, settings);
+  const targets = [options.target, options.webhooks?.to];
+  for (const [which, url] of urls.entries()) print(`Forwarding ${url} to ${targets[which]}`);
+  print("SIGTERM or Ctrl-C finishes what is open and writes the report.");
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const steps = [() => void stop().then(resolve), cut, kill];
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => steps.shift()?.());
+  return promise;
 }
