@@ -46,6 +46,8 @@ export type Requirement = {
   text: string;
   /** A sentence that says what a violation costs the people who rely on the service. Every must has one. */
   matters?: string;
+  /** How to repair a service or a program that violates it. Every requirement has one that is not of level `observe`. */
+  fix?: string;
 };
 
 /**

@@ -1,6 +1,7 @@
 // Implements `certify list` and `certify explain`, which describe the requirements.
 import type { Check } from "../check.ts";
 import { checks, watches } from "../topics/index.ts";
+import { exampleOf, pageOf } from "../contract/examples.ts";
 import { catalogue, requirementsOf, sideCatalogues } from "../contract/requirements.ts";
 import { guides } from "../programs/guides.ts";
 import { needs } from "../run/needs.ts";
@@ -49,28 +50,34 @@ function costOf({ payouts = 0, amount = 0, effect }: Check): string {
   return payouts === 0 ? "creates no payouts" : `at most ${counted(payouts, "payout")} with a total of ${amount}`;
 }
 
-/** Renders a check: its name, what it costs at worst, what it needs, and what it leaves behind. */
-function checkLines(check: Check): string[] {
-  const required = check.needs?.map((need) => needs[need].what) ?? [];
-  return [
-    ...field("check", `${check.name}: ${costOf(check)}`),
-    ...(required.length > 0 ? field("", `Needs ${required.join("; ")}.`) : []),
-    ...(check.leaves === undefined ? [] : field("", check.leaves)),
+/** A way in which a requirement is judged: what is checked, and what this costs at worst, needs and leaves behind. */
+type Way = { what: string; notes: string[] };
+
+function wayOf(check: Check): Way {
+  const required = [
+    ...(check.existing ? ["a payout that exists (--payout REFERENCE)"] : []),
+    ...(check.needs?.map((need) => needs[need].what) ?? []),
   ];
+  return {
+    what: `${check.name}: ${costOf(check)}`,
+    notes: [
+      ...(required.length > 0 ? [`Needs ${required.join("; ")}.`] : []),
+      ...(check.leaves === undefined ? [] : [check.leaves]),
+    ],
+  };
 }
 
 /** If a requirement has more scenarios, only their ids are listed. */
 const mostScenarios = 12;
 
-/** Renders how a requirement for merchants' programs is checked, and how to check only this requirement. */
-function sideLines(side: Side, id: string): string[] {
-  const { run, scenarios } = guides[side];
+function waysOfSide(side: Side, id: string): Way[] {
+  const { scenarios } = guides[side];
   const judging = scenarios.filter(({ ids }) => ids.includes(id));
-  const lines =
+  const names =
     judging.length > mostScenarios
-      ? field("check", `In ${judging.length} of ${scenarios.length} scenarios: ${idList(judging)}`)
-      : judging.flatMap((scenario) => field("check", `${scenario.id}: ${scenario.name}`));
-  return [...lines, "", ...field("run", `${run} --only ${id}`)];
+      ? [`In ${judging.length} of ${scenarios.length} scenarios: ${idList(judging)}`]
+      : judging.map((scenario) => `${scenario.id}: ${scenario.name}`);
+  return names.map((what) => ({ what, notes: [] }));
 }
 
 const idList = (items: readonly { id: string }[]) => items.map(({ id }) => id).join(", ");
@@ -93,17 +100,32 @@ function scenarioLines(id: string): string[] {
   });
 }
 
-/** Renders how a requirement for services is checked, and how to check only it. */
-function serviceLines({ id, profile, effect }: Requirement): string[] {
-  const judging = checks.filter((check) => check.ids.includes(id));
-  const isWatched = watches.some((watch) => watch.id === id);
+/** Says how a requirement is judged, and which command judges only it. */
+export function judgingOf({ id, profile, effect }: Requirement): { ways: Way[]; run: string } {
+  if (isSide(profile)) return { ways: waysOfSide(profile, id), run: `${guides[profile].run} --only ${id}` };
+  const ways = checks.filter((check) => check.ids.includes(id)).map(wayOf);
+  if (watches.some((watch) => watch.id === id)) ways.push({ what: "Every response of the run is judged.", notes: [] });
   const profileFlag = profile === "extended" ? " --profile extended" : "";
+  const run = `npx --no -- certify --base-url URL --only ${id}${profileFlag} --effects ${allowing[effect]}`;
+  return { ways, run };
+}
+
+const message = (title: string, text?: string) =>
+  text === undefined ? [] : ["", title, ...text.split("\n").map((line) => `    ${line}`)];
+
+/** Renders what a broken server does, and what a sound one does instead. Messages keep their lines. */
+function exampleLines(id: string): string[] {
+  const example = exampleOf(id);
+  if (!example) return [];
+  const { fault, expected, actual, request, wrong, right } = example;
   return [
-    ...field("effect", effects[effect]),
-    ...judging.flatMap(checkLines),
-    ...(isWatched ? field("check", "Every response of the run is judged.") : []),
     "",
-    ...field("run", `npx --no -- certify --base-url URL --only ${id}${profileFlag} --effects ${allowing[effect]}`),
+    ...field("example", `A service that violates it: ${fault}`),
+    ...(expected === undefined ? [] : field("", `Expected: ${expected}`)),
+    ...(actual === undefined ? [] : field("", `Received: ${actual}`)),
+    ...message("Request", request),
+    ...message("Wrong response", wrong),
+    ...message("Right response", right),
   ];
 }
 
@@ -127,7 +149,8 @@ export function explain(id: string): CommandResult {
       `There is no requirement or scenario ${JSON.stringify(id)}.${didYouMean(id, names)} See certify list.`,
     );
   }
-  const { profile } = requirement;
+  const { profile, effect, matters, fix } = requirement;
+  const { ways, run } = judgingOf(requirement);
   return rendered([
     id,
     "",
@@ -136,7 +159,13 @@ export function explain(id: string): CommandResult {
     ...field("source", sourceOf(requirement)),
     ...field("level", levels[requirement.level]),
     ...field("profile", profile),
-    ...(requirement.matters === undefined ? [] : field("matters", requirement.matters)),
-    ...(isSide(profile) ? sideLines(profile, id) : serviceLines(requirement)),
+    ...(matters === undefined ? [] : field("matters", matters)),
+    ...(fix === undefined ? [] : field("fix", fix)),
+    ...(isSide(profile) ? [] : field("effect", effects[effect])),
+    ...ways.flatMap(({ what, notes }) => [what, ...notes].flatMap((text, index) => field(index ? "" : "check", text))),
+    "",
+    ...field("run", run),
+    ...field("page", `${pageOf(id)} on a reference server that runs here`),
+    ...exampleLines(id),
   ]);
 }

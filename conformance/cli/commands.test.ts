@@ -53,10 +53,18 @@ describe("list and explain", () => {
       const { text } = await run("explain", id);
       expect(text.replaceAll(/\s+/g, " ")).toContain(requirementText.replaceAll(/\s+/g, " "));
       expect(text).toMatch(/^source {4}\S[^]*^check {5}\S/m);
+      expect(text).toContain(`/docs/requirements/${id}`);
       const command = /^run {7}npx --no -- certify (.*(\n {10}.*)*)/m.exec(text)?.[1]?.split(/\s+/) ?? [];
       const args = command.map((word) => (word === "URL" ? "https://pay.example" : word));
       expect(readOptions(args, { API_KEY: "k" }, () => 1)).toMatchObject({ only: [id] });
     }
+  });
+
+  test("explain says how to fix a violation, and shows a service that violates the requirement beside a sound one", async () => {
+    const { text } = await run("explain", "auth.create-needs-key");
+    expect(text).toMatch(
+      /^fix {7}Check the key in one place[^]*^Wrong response\n {4}HTTP 200[^]*^Right response\n {4}HTTP 401/m,
+    );
   });
 
   test("explain says what the checks cost, need and leave behind", async () => {

@@ -41,14 +41,18 @@ describe("requirements", () => {
       decision: text,
       text,
       matters: text,
+      fix: text,
       level: { enum: ["must", "should", "observe"] },
       profile: { enum: ["core", "extended", ...sides] },
       effect: { enum: ["none", "must-be-rejected", "moves-money"] },
     },
     required: ["id", "level", "profile", "effect", "text"],
     oneOf: [{ required: ["section"] }, { required: ["decision"] }],
-    // A must says why it matters.
-    anyOf: [{ required: ["matters"] }, { properties: { level: { enum: ["should", "observe"] } } }],
+    // A must says why it matters. What can be violated says how to repair it.
+    allOf: [
+      { anyOf: [{ required: ["matters"] }, { properties: { level: { enum: ["should", "observe"] } } }] },
+      { anyOf: [{ required: ["fix"] }, { properties: { level: { const: "observe" } } }] },
+    ],
     additionalProperties: false,
   });
 

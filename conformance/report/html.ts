@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
+import { exampleOf, pageOf } from "../contract/examples.ts";
 import { causesOf, firstRequest, needsAttention } from "./causes.ts";
 import { repeatCommand, repeatLabel, repeatOf } from "./repeat.ts";
 import { lenientConditions, paidOf, scopeLine, tallyPhrases, trafficLine } from "./scope.ts";
@@ -59,6 +60,8 @@ export function renderHtml(report: Report): string {
     notJudged: notJudged(report.requirements),
     took: words.duration(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
     needsAttention,
+    exampleOf,
+    pageOf,
     firstRequest,
     worstFirst,
     duration: words.duration,

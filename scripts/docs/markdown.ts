@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { resolved } from "./contract.ts";
 import { pages, type Page } from "./pages.ts";
 import { referenceMarkdown } from "./reference.ts";
+import { requirementList } from "./requirements.ts";
 import { commandTable, errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts";
 
 /** The Markdown of a page, with placeholders that each server fills in. */
@@ -23,6 +24,7 @@ const TABLES = {
   balances: () => commandTable("balances"),
   rails: () => commandTable("rails"),
   db: () => commandTable("db"),
+  requirements: requirementList,
 };
 
 const withTables = (text: string, tableOf: (name: keyof typeof TABLES) => string) =>

@@ -29,6 +29,7 @@ const GUIDES: Listed = {
   rails: "What carries the money of a live server: one, several with routes, trouble, and a rail of your own.",
   client: "The typed client for TypeScript: payouts that are never paid twice, payrolls, receivers of webhooks.",
   conformance: "The suite that certifies a service, a client or a receiver of webhooks.",
+  watch: "Judge a service in production by the traffic that it has anyway.",
   "certify-a-client": "All that a program must do to be certified, and how an existing application takes part.",
   "for-maintainers": "You change the project: what to read, and what protects you.",
 };
@@ -38,11 +39,13 @@ const LOOK_UP: Listed = {
   contract: "The rules in words: amounts, retries, statuses, webhooks, limits, compatibility.",
   outcomes: "The last three digits that force each outcome in the sandbox.",
   errors: "Every error code: whether anything was recorded, and whether to retry.",
+  requirements: "What the suite judges: a page for each requirement, with an example and how to fix a violation.",
 };
 /** The files of texts that are not in `server/docs/`. */
 const FILES: Readonly<Record<string, string>> = {
   client: "client/README.md",
   conformance: "conformance/README.md",
+  watch: "conformance/docs/watch.md",
   "certify-a-client": "conformance/PROTOCOL.md",
 };
 const NEED_SANDBOX =

@@ -91,9 +91,28 @@ describe("pages", () => {
     expect(missing).toEqual([]);
   });
 
+  test("the page of a requirement says why, how to fix a violation, and shows a wrong and a right response", async () => {
+    const { text } = await start();
+    const page = (await text("/docs/requirements/auth.create-needs-key")).replaceAll("&#39;", "'");
+    expect(page).toContain("Anyone who can reach the service can pay out the merchants' money.");
+    expect(page).toMatch(/id="fix">How to fix it<\/h2>\n<p>Check the key in one place/);
+    expect(page).toMatch(/POST \/v1\/disbursements\n[^]*HTTP 200\n[^]*HTTP 401\n[^]*--only auth\.create-needs-key/);
+    expect(await text("/docs/requirements/recovery.location")).toContain("D5: Lost response to a create.");
+  });
+
   test("an unknown address gets a page with status 404", async () => {
     const { server, get } = await start();
-    for (const path of ["none", "none.md", "index", "assets/none.css", "a/b", "%zz", "/".repeat(10_000)]) {
+    for (const path of [
+      "none",
+      "none.md",
+      "index",
+      "requirements/none",
+      "requirements/constructor",
+      "assets/none.css",
+      "a/b",
+      "%zz",
+      "/".repeat(10_000),
+    ]) {
       const { status, headers, ...response } = await ask(`${server.url}/docs/${path}`, {});
       const found = [status, headers["content-type"], headers["cache-control"]];
       expect.soft(found, path).toEqual([404, "text/html; charset=utf-8", "no-store"]);
