@@ -1,91 +1,71 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
-import { generate } from "selfsigned";
 import { afterEach, expect, test } from "vitest";
-import { reservePort } from "../target/reserve-port.ts";
-import { forwardTcp, type Door } from "./forward.ts";
+import { makeCertificate } from "../testing/certificates.ts";
+import { forwardTcp } from "./forward.ts";
 import { createHttpStream } from "./http-stream.ts";
 import type { Exchange } from "./traffic.ts";
 
-const loopback = { host: "127.0.0.1", port: 0 };
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port;
-const hash = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
+const ignore = () => undefined;
+const hash = (bytes: readonly Buffer[]) => createHash("sha256").update(Buffer.concat(bytes)).digest("hex");
+const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Starts a service for raw connections. */
-async function startService(handle: (socket: Socket) => void, port = 0) {
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    socket.on("error", () => undefined);
-    handle(socket);
-  });
+/** Lets a service listen. Returns its URL. */
+async function serve(server: Server, port = 0): Promise<string> {
   server.listen(port, "127.0.0.1");
   closing.push(() => server.close());
   await once(server, "listening");
-  return server;
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Starts a forward whose traffic is read in this process. */
-async function startDoor(target: string, certificates = {}) {
+/** A service for raw connections. */
+const service = (handle: (socket: Socket) => void) =>
+  createServer({ allowHalfOpen: true }, (socket) => handle(socket.on("error", ignore)));
+
+/** Forwards to a target. What passes is read in this process. */
+async function forwardTo(target: string, certificates = {}) {
   const seen: Exchange[] = [];
   const said: string[] = [];
-  let outstanding = 0;
-  let closed = 0;
-  const closers: (() => void)[] = [];
-  const door: Door = await forwardTcp(
-    { listen: loopback, target: new URL(target), certificates },
-    (close) => {
-      closers.push(close);
-      const stream = createHttpStream(
-        (exchange) => seen.push(exchange),
-        (reason) => said.push(reason),
-      );
+  const passed = { sent: 0 };
+  const at = 0;
+  const { url, stop, cut } = await forwardTcp(
+    { listen: { host: "127.0.0.1", port: 0 }, target: new URL(target), certificates },
+    () => {
+      const stream = createHttpStream((exchange) => seen.push(exchange), ignore);
       return {
-        sent: (chunk) => {
-          outstanding += chunk.length;
-          stream.sent(chunk, 0);
-        },
-        received: (chunk) => stream.received(chunk, 0),
-        ended: () => stream.ended(0),
-        closed: () => {
-          closed += 1;
-          stream.closed(0);
-        },
+        sent: (chunk) => stream.sent(chunk, (passed.sent += chunk.length)),
+        received: (chunk) => stream.received(chunk, at),
+        ended: () => stream.ended(at),
+        closed: () => stream.closed(at),
       };
     },
     (text) => said.push(text),
   );
-  closing.push(() => {
-    door.cut();
-    return door.stop();
-  });
-  return { door, seen, said, closers, passed: () => outstanding, closedConnections: () => closed };
+  closing.push(() => cut());
+  /** Connects to the forward. */
+  async function call(): Promise<Socket> {
+    const caller = connect({ host: "127.0.0.1", port: Number(new URL(url).port), allowHalfOpen: true });
+    closing.push(() => caller.destroy());
+    await once(caller.on("error", ignore), "connect");
+    return caller;
+  }
+  return { seen, said, passed, stop, call };
 }
 
-async function call(url: string): Promise<Socket> {
-  const { hostname, port } = new URL(url);
-  const caller = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
-  closing.push(() => caller.destroy());
-  caller.on("error", () => undefined);
-  await once(caller, "connect");
-  return caller;
-}
-
-/** Reads until the other side ends. @throws if the connection is reset */
-async function readAll(socket: Socket): Promise<Buffer> {
+async function readAll(socket: Socket): Promise<Buffer[]> {
   const chunks: Buffer[] = [];
-  for await (const chunk of socket) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
+  for await (const chunk of socket.iterator({ destroyOnReturn: false })) chunks.push(chunk as Buffer);
+  return chunks;
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-
-async function write(socket: Socket, chunks: readonly Buffer[]) {
+async function writeAll(socket: Socket, chunks: readonly Buffer[]) {
   for (const chunk of chunks) {
     if (!socket.write(chunk)) await once(socket, "drain");
     await turn();
@@ -93,40 +73,41 @@ async function write(socket: Socket, chunks: readonly Buffer[]) {
   socket.end();
 }
 
-const head = "POST /p HTTP/1.1\r\nHost: x\r\n";
-const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const wasAborted = (socket: Socket) => new Promise((resolve) => socket.once("close", resolve));
+
 const split = (text: string, size: number) =>
-  Array.from({ length: Math.ceil(text.length / size) }, (_, at) =>
-    Buffer.from(text.slice(at * size, (at + 1) * size), "latin1"),
-  );
+  (text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? []).map((part) => Buffer.from(part, "latin1"));
 const megabytes = (count: number) => Array.from({ length: count }, (_, at) => Buffer.alloc(2 ** 20, at));
-const chunked = "Transfer-Encoding: chunked\r\n\r\n2;x\r\n{}\r\n0\r\nT: t\r\n\r\n";
+const get = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
+const post = "POST /p HTTP/1.1\r\nHost: x\r\n";
+const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const length = (bytes: number) => `Content-Length: ${bytes}\r\n\r\n`;
 
 const oddities: [name: string, sent: Buffer[], received: Buffer[], exchanges: number][] = [
-  ["single bytes", split(`${head}Content-Length: 2\r\n\r\n{}`, 1), split(ok, 1), 1],
-  ["pipelined requests", split("GET /a HTTP/1.1\r\nHost: x\r\n\r\n".repeat(9), 70), split(ok.repeat(9), 50), 9],
-  ["chunks, and header names in any case", split(`${head}x-ODD:  1 \r\n${chunked}`, 20), split(ok, 9), 1],
+  ["single bytes", split(`${post}${length(2)}{}`, 1), split(ok, 1), 1],
+  ["pipelined requests", split(get.repeat(9), 70), split(ok.repeat(9), 50), 9],
+  [
+    "chunks, trailers and odd spaces",
+    split(`${post}x-ODD:  1 \r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\n{}\r\n0\r\nT: t\r\n\r\n`, 20),
+    split(ok, 9),
+    1,
+  ],
   [
     "100 Continue",
-    split(`${head}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}`, 30),
+    split(`${post}Expect: 100-continue\r\n${length(2)}{}`, 30),
     split(`HTTP/1.1 100 Continue\r\n\r\n${ok}`, 12),
     1,
   ],
+  ["a response without a length", split(get, 99), split("HTTP/1.0 200 OK\r\n\r\nx", 9), 1],
   [
-    "a response without a length",
-    split(`${head}Content-Length: 0\r\n\r\n`, 99),
-    split("HTTP/1.0 200 OK\r\n\r\nx", 9),
+    "large bodies",
+    [Buffer.from(post + length(2 ** 23)), ...megabytes(8)],
+    [Buffer.from(`HTTP/1.1 200 OK\r\n${length(2 ** 22)}`), ...megabytes(4)],
     1,
   ],
   [
-    "bodies of many megabytes",
-    [Buffer.from(`${head}Content-Length: ${32 * 2 ** 20}\r\n\r\n`), ...megabytes(32)],
-    [Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${16 * 2 ** 20}\r\n\r\n`), ...megabytes(16)],
-    1,
-  ],
-  [
-    "an upgrade",
-    split(`GET / HTTP/1.1\r\nHost: x\r\nUpgrade: x\r\n\r\n`, 99),
+    "another protocol",
+    split("GET / HTTP/1.1\r\nHost: x\r\nUpgrade: x\r\n\r\n", 99),
     split("HTTP/1.1 101 S\r\n\r\n\0\xff", 20),
     1,
   ],
@@ -134,84 +115,115 @@ const oddities: [name: string, sent: Buffer[], received: Buffer[], exchanges: nu
   ["nothing", [], [], 0],
 ];
 
-test.each(oddities)(
-  "passes %s unchanged in both directions, and half-closed connections",
-  async (_name, sent, received, exchanges) => {
-    let arrived = Buffer.alloc(0);
-    const service = await startService(async (socket) => {
-      arrived = await readAll(socket);
-      // The caller has closed its side.
-      await write(socket, received);
+const { key, cert } = await makeCertificate({ name: "localhost", hosts: ["localhost"] });
+const servers = {
+  http: (handle: (socket: Socket) => void) => service(handle),
+  https: (handle: (socket: Socket) => void) => createTlsServer({ key, cert, allowHalfOpen: true }, handle),
+};
+
+const rows = Object.entries(servers).flatMap(([scheme, create]) => {
+  return oddities.map(([name, sent, received, exchanges]) => ({ scheme, create, name, sent, received, exchanges }));
+});
+
+test.each(rows)(
+  "$scheme: passes $name unchanged both ways, and the end of each side",
+  async ({ scheme, create, sent, received, exchanges }) => {
+    const arrived = Promise.withResolvers<Buffer[]>();
+    const target = create(async (socket) => {
+      // The caller has closed its side before the service writes.
+      arrived.resolve(await readAll(socket));
+      await writeAll(socket, received);
     });
-    const { door, seen } = await startDoor(`http://127.0.0.1:${portOf(service)}`);
-    const caller = await call(door.url);
-    const [response] = await Promise.all([readAll(caller), write(caller, sent)]);
-    expect(hash(arrived)).toBe(hash(Buffer.concat(sent)));
-    expect(hash(response)).toBe(hash(Buffer.concat(received)));
-    await door.stop();
+    const url = (await serve(target)).replace("http", scheme).replace("127.0.0.1", "localhost");
+    const { seen, stop, call } = await forwardTo(url, { ca: cert });
+    const caller = await call();
+    const [response] = await Promise.all([readAll(caller), writeAll(caller, sent)]);
+    expect(hash(await arrived.promise)).toBe(hash(sent));
+    expect(hash(response)).toBe(hash(received));
+    await stop();
     expect(seen).toHaveLength(exchanges);
   },
 );
 
-test("passes what is sent at once, without waiting for more", async () => {
-  const service = await startService((socket) => void socket.pipe(socket));
-  const { door } = await startDoor(`http://127.0.0.1:${portOf(service)}`);
-  const caller = await call(door.url);
+test("passes each part at once, without waiting for more", async () => {
+  const { call } = await forwardTo(await serve(service((socket) => socket.pipe(socket))));
+  const caller = await call();
   for (const text of ["G", "ET /", "\0"]) {
     caller.write(text);
     expect(String((await once(caller, "data"))[0])).toBe(text);
   }
 });
 
-test("holds a caller back that sends more than the service takes", async () => {
+test("holds a caller back that sends faster than the service reads", async () => {
   let taken = 0;
   let most = 0;
-  const all = 128 * 2 ** 20;
-  const service = await startService(async (socket) => {
-    for await (const chunk of socket) {
+  const target = service(async (socket) => {
+    for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
       taken += (chunk as Buffer).length;
-      most = Math.max(most, passed() - taken);
-      await turn();
-      await turn();
+      most = Math.max(most, passed.sent - taken);
+      for (let turns = 0; turns < 5; turns += 1) await turn();
     }
     socket.end();
   });
-  const { door, passed } = await startDoor(`http://127.0.0.1:${portOf(service)}`);
-  const caller = await call(door.url);
-  await Promise.all([readAll(caller), write(caller, megabytes(128))]);
-  expect(taken).toBe(all);
+  const { passed, call } = await forwardTo(await serve(target));
+  const caller = await call();
+  await Promise.all([readAll(caller), writeAll(caller, megabytes(32))]);
+  expect(taken).toBe(2 ** 25);
   // What the sockets of the system hold, and no more.
-  expect(most).toBeLessThan(all / 4);
+expect(most).toBeLessThan(2 ** 24);
 });
 
-test("an abort of the caller aborts the request to the service", async () => {
+test("an abort of the caller reaches the service as an abort", async () => {
   const aborted = Promise.withResolvers<unknown>();
-  const service = await startService((socket) => {
-    socket.on("error", aborted.resolve).once("data", () => caller.resetAndDestroy());
-  });
-  const { door, seen } = await startDoor(`http://127.0.0.1:${portOf(service)}`);
-  const caller = await call(door.url);
-  caller.write(`${head}Content-Length: 2\r\n\r\n{`);
+  const target = createServer((socket) =>
+    socket.on("error", aborted.resolve).once("data", () => caller.resetAndDestroy()),
+  );
+  const { seen, stop, call } = await forwardTo(await serve(target));
+  const caller = await call();
+  caller.write(`${post}${length(2)}{`);
   expect(await aborted.promise).toMatchObject({ code: "ECONNRESET" });
-  await door.stop();
-  expect(seen).toMatchObject([{ path: "/p", body: { absent: "cut" } }]);
+  await stop();
+  expect(seen).toEqual([expect.objectContaining({ path: "/p", body: { absent: "cut" } })]);
   expect(seen[0]).not.toHaveProperty("response");
 });
 
-test("an abort of the service is not a clean end for the caller, and what it sent before arrives", async () => {
-  const start = "HTTP/1.1 200 OK\r\n\r\nhalf";
-  const service = await startService((socket) => {
-    socket.once("data", () => socket.write(start));
+test("an abort of the service reaches the caller as an abort, after what was sent before", async () => {
+  const half = "HTTP/1.1 200 OK\r\n\r\nhalf";
+  const abort = Promise.withResolvers<void>();
+  const target = service((socket) => {
+    socket.once("data", () => socket.write(half));
+    void abort.promise.then(() => socket.resetAndDestroy());
   });
-  const { door, seen } = await startDoor(`http://127.0.0.1:${portOf(service)}`);
-  const caller = await call(door.url);
-  const connection = once(service, "connection");
-  caller.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-  expect(String((await once(caller, "data"))[0])).toBe(start);
-  void connection;
-  const closed = once(caller, "close");
-  for (const socket of sockets(service)) socket.resetAndDestroy();
-  expect(await closed).toEqual([true]);
-  await door.stop();
+  const { seen, stop, call } = await forwardTo(await serve(target));
+  const caller = await call();
+  caller.write(get);
+  expect(String((await once(caller, "data"))[0])).toBe(half);
+  const aborted = wasAborted(caller);
+  abort.resolve();
+  expect(await aborted).toBe(true);
+  await stop();
   expect(seen).toMatchObject([{ response: { status: 200, body: { absent: "cut" } } }]);
+});
+
+test("closes callers' connections while the target is down, says so once, and says when it is back", async () => {
+  const target = service((socket) => socket.end(ok));
+  const url = await serve(target);
+  target.close();
+  const { said, call } = await forwardTo(url);
+  for (let calls = 0; calls < 3; calls += 1) {
+    expect(await wasAborted((await call()).resume())).toBe(true);
+  }
+  const port = new URL(url).port;
+  expect(said).toEqual([
+    expect.stringMatching(`nothing listens on 127.0.0.1:${port} .* Callers see closed connections`),
+  ]);
+  await serve(target, Number(port));
+  expect(hash(await readAll(await call()))).toBe(hash([Buffer.from(ok)]));
+  expect(said).toEqual([expect.anything(), `127.0.0.1:${port} can be reached again.`]);
+});
+
+test("says which address cannot be listened on", async () => {
+  const port = Number(new URL(await serve(service(ignore))).port);
+  const taken = { listen: { host: "127.0.0.1", port }, target: new URL("http://127.0.0.1:1") };
+  await expect(forwardTcp(taken, ignore as never, ignore)).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`);
 });

@@ -7,7 +7,7 @@ import { describeError, hostOf } from "../target/failures.ts";
 import { tlsContext, type TlsCertificates } from "../target/tls.ts";
 import { complain, print } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
-import type { JudgeSettings } from "./judge-process.ts";
+import type { WatchSettings } from "./judge-process.ts";
 import { startJudge, type Role, type Told } from "./judge-pipe.ts";
 
 export type Address = { host: string; port: number };
@@ -78,18 +78,20 @@ export async function forwardTcp(
     const told = open(() => sides.forEach((side) => side.destroySoon()));
     let isConnected = false;
     callers.add(caller);
+    // `pipe` waits for the slower side, and passes on the end of each side. TLS cannot end before its handshake.
     service.once(connected, () => {
       isConnected = true;
       succeeded();
+      caller.pipe(service);
+      caller.on("data", told.sent);
     });
+    service.pipe(caller);
+    service.on("data", told.received).on("end", told.ended);
     service.on("error", (error) => isConnected || failed(error));
     caller.on("error", () => undefined);
-    // `pipe` waits for the slower side, and passes on the end of each side.
-    caller.pipe(service).on("close", (isFailure: boolean) => isFailure && reset(caller));
-    service.pipe(caller).on("close", (isFailure: boolean) => isFailure && reset(service));
-    caller.on("data", told.sent);
-    service.on("data", told.received).on("end", told.ended);
-    caller.on("close", () => {
+    service.on("close", (isFailure: boolean) => isFailure && reset(caller));
+    caller.on("close", (isFailure: boolean) => {
+      if (isFailure) reset(service);
       callers.delete(caller);
       told.closed();
     });
@@ -136,7 +138,7 @@ export type Forward = {
  */
 export async function startForward(
   { target, listen, webhooks, certificates = {} }: ForwardOptions,
-  settings: JudgeSettings,
+  settings: WatchSettings,
   say: (text: string) => void = complain,
   judgeProgram?: string,
 ): Promise<Forward> {
@@ -166,7 +168,7 @@ export async function startForward(
 }
 
 /** Forwards until SIGTERM or SIGINT. A second signal cuts what is open, a third ends the judge. Returns the exit code. */
-export async function forward(options: ForwardOptions, settings: JudgeSettings): Promise<number> {
+export async function forward(options: ForwardOptions, settings: WatchSettings): Promise<number> {
   const { urls, stop, cut, kill } = await startForward(options, settings);
   const targets = [options.target, options.webhooks?.to];
   for (const [which, url] of urls.entries()) print(`Forwarding ${url} to ${targets[which]}`);

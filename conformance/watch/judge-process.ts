@@ -1,14 +1,16 @@
 // The judge of a forward, in a process of its own. Its argument is its settings as JSON; the forwarding process tells it
 // what passes (judge-pipe.ts). It ends when that process says so or is gone, and leaves signals to it.
 import { once } from "node:events";
-import { complain, print } from "../report/visible.ts";
+import { complain } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
 import { createHttpStream, type HttpStream } from "./http-stream.ts";
 import type { Frame, Reply, Role } from "./judge-pipe.ts";
 import { createJudge, type JudgeOptions } from "./judge.ts";
+import { openOutlet, type OutletSettings } from "./outlet.ts";
 import type { Exchange, Listener } from "./traffic.ts";
 
-export type JudgeSettings = { judge: JudgeOptions };
+/** What judges, and where its findings go. Both are JSON, so that they can be given to another process. */
+export type WatchSettings = { judge: JudgeOptions; outlet: OutletSettings };
 
 const send = (reply: Reply) => void (process.connected && process.send?.(reply));
 
@@ -58,27 +60,30 @@ export function readFrames(listener: Listener): (frame: Exclude<Frame, { kind: "
   };
 }
 
-async function run({ judge: options }: JudgeSettings): Promise<number> {
+async function run({ judge: options, outlet: settings }: WatchSettings): Promise<number> {
   const judge = createJudge(options);
-  const read = readFrames(judge);
-  const ended = Promise.withResolvers<void>();
-  process.on("message", (frames: Frame[]) => {
-    for (const frame of frames) {
-      if (frame.kind === "end") ended.resolve();
-      else read(frame);
-    }
-  });
-  send({ kind: "ready" });
-  await Promise.race([ended.promise, once(process, "disconnect")]);
-  print(JSON.stringify(judge.result()));
-  judge.close();
-  return 0;
+  try {
+    const outlet = await openOutlet(settings, judge.result);
+    const read = readFrames(judge);
+    const ended = Promise.withResolvers<void>();
+    process.on("message", (frames: Frame[]) => {
+      for (const frame of frames) {
+        if (frame.kind === "end") ended.resolve();
+        else read(frame);
+      }
+    });
+    send({ kind: "ready" });
+    await Promise.race([ended.promise, once(process, "disconnect")]);
+    return await outlet.finish();
+  } finally {
+    judge.close();
+  }
 }
 
 if (process.send) {
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
   try {
-    process.exitCode = await run(JSON.parse(process.argv[2]!) as JudgeSettings);
+    process.exitCode = await run(JSON.parse(process.argv[2]!) as WatchSettings);
   } catch (error) {
     complain(error instanceof CannotRun ? error.message : error);
     process.exitCode = 2;

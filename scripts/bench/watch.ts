@@ -2,12 +2,16 @@
 // has one core with its judge; load and service have the rest. Usage: node scripts/bench/watch.ts [ROUNDS] [SECONDS]
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { mkdtempSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Pool } from "undici";
-import { forwardTcp, startForward, type ForwardOptions } from "../../conformance/watch/forward.ts";
+import { watch } from "../../conformance/watch/command.ts";
+import { forwardTcp } from "../../conformance/watch/forward.ts";
 import { middle, payout, quantile, sender, sorted } from "./load.ts";
 import { startTarget } from "./target.ts";
 
@@ -37,14 +41,11 @@ function serve(): void {
 }
 
 async function run(kind: string, target: string): Promise<void> {
-  const options: ForwardOptions = { target, listen: { host: "127.0.0.1", port: 0 } };
+  const listen = { host: "127.0.0.1", port: 0 };
   const nothing = () => undefined;
   const told = { sent: nothing, received: nothing, ended: nothing, closed: nothing };
-  const url =
-    kind === "plain"
-      ? await forwardTcp({ ...options, target: new URL(target) }, () => told, console.error)
-      : await startForward(options, { judge: { profile: "core" } });
-  console.log(url);
+  if (kind === "plain") console.log((await forwardTcp({ listen, target: new URL(target) }, () => told, nothing)).url);
+  else await watch(["--target", target, "--listen", "127.0.0.1:0", "--report", mkdtempSync(join(tmpdir(), "watch-"))]);
 }
 
 /** Sends at a constant rate, in steps of a millisecond. Returns p50 and p99 in milliseconds. */
