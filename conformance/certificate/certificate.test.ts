@@ -65,6 +65,7 @@ test("a certificate states what was judged, when and with what, and what weakene
     suiteVersion: "1.0.0",
     seed: seedOf(challenge),
     challenge,
+    watched: null,
     counts: report.counts,
     hashes: {
       spec: report.specSha256,

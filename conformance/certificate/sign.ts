@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
 import { CannotRun, isSide, type Report } from "../results.ts";
-import { scopeLine, weakenedBy } from "../report/scope.ts";
+import { scopeLine, trafficLine, weakenedBy } from "../report/scope.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
@@ -35,6 +35,8 @@ export type Certificate = {
   seed: number;
   /** The text of a partner from which the seed and the references were derived; null without `--challenge`. */
   challenge: string | null;
+  /** The watched traffic that the run was reported with: its exchanges, merchants and time, in words; null without. */
+  watched: string | null;
   counts: Report["counts"];
   hashes: { spec: string; suite: string; results: string; report: string; exchanges?: string };
 };
@@ -59,6 +61,7 @@ export const claimForms: Record<keyof Certificate, (value: unknown) => boolean> 
   suiteVersion: isText,
   seed: isNumber,
   challenge: (value) => value === null || isText(value),
+  watched: (value) => value === null || isText(value),
   counts: isObject,
   hashes: isObject,
 };
@@ -120,6 +123,7 @@ export async function signCertificate(
     suiteVersion,
     seed,
     challenge,
+    watched: report.alsoWatched ? trafficLine(report.alsoWatched) : null,
     counts,
     hashes: {
       spec: report.specSha256,

@@ -82,7 +82,13 @@ export function exchangesOf(recording: ReturnType<typeof createRecording>, given
   const ranges = [given.declared, results.foundLimits].flatMap((limits) => limits?.numberRanges ?? []);
   const { lines, options } = recording.finish(kept, ranges);
   return packed({
-    start: { format: "certify exchanges 1", suite: suiteSha256(), options, baseline: reporting.baseline },
+    start: {
+      format: "certify exchanges 1",
+      suite: suiteSha256(),
+      options,
+      baseline: reporting.baseline,
+      watched: reporting.watched,
+    },
     lines,
   });
 }

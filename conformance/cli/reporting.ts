@@ -4,6 +4,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../certificate/hashes.ts";
 import { signCertificate } from "../certificate/sign.ts";
+import { joinWatched } from "../report/watched.ts";
 import { applyBaseline, type KnownFailure } from "../report/baseline.ts";
 import { renderHtml } from "../report/html.ts";
 import { renderJson, withoutExcess } from "../report/json.ts";
@@ -30,9 +31,12 @@ export function makeFolder({ report: folder }: Reporting): void {
 /** The name of the file with everything that the run received from outside, such as responses, webhooks and times. */
 export const exchangesFile = "exchanges.jsonl.gz";
 
-/** Applies the baseline, and renders report.html, report.json, junit.xml and summary.md. */
-export function renderReports(found: Report, baseline: readonly KnownFailure[] = [], now = new Date()) {
-  const report = withoutExcess(applyBaseline(found, baseline, now));
+/** What a run is reported with: known failures, and the report of a watch. */
+export type Beside = { baseline?: readonly KnownFailure[] | undefined; watched?: Report | undefined };
+
+/** Joins the report with that of a watch, applies the baseline, and renders report.html, report.json, junit.xml and summary.md. */
+export function renderReports(found: Report, { baseline = [], watched }: Beside = {}, now = new Date()) {
+  const report = withoutExcess(applyBaseline(watched ? joinWatched(found, watched) : found, baseline, now));
   const json = renderJson(report);
   const contents: Record<string, string> = {
     "report.html": renderHtml(report),
@@ -64,12 +68,12 @@ export async function writeReports(folder: string, contents: Readonly<Record<str
  */
 export async function publish(
   found: Report,
-  { report: folder, baseline, sign }: Reporting,
+  { report: folder, sign, ...beside }: Reporting,
   now: Date,
   exchanges?: Buffer,
 ): Promise<0 | 1 | 2> {
   const recorded = exchanges && { exchangesSha256: sha256(exchanges) };
-  const { report, json, contents: texts } = renderReports({ ...found, ...recorded }, baseline, now);
+  const { report, json, contents: texts } = renderReports({ ...found, ...recorded }, beside, now);
   const contents: Record<string, string | Buffer> = { ...texts, ...(exchanges && { [exchangesFile]: exchanges }) };
   let refusal: string | undefined;
   try {

@@ -6,7 +6,7 @@ import { fieldsOf } from "../target/ledger.ts";
 import { decoded, equal, textOf } from "../target/values.ts";
 
 export type Fields = Record<string, unknown>;
-type Kind = "disbursement" | "checkout";
+export type Kind = "disbursement" | "checkout";
 type Merchant = "own" | "second";
 
 export type History = {
@@ -33,7 +33,7 @@ export type Contradiction = {
 };
 
 /** The fields of a record that never change. */
-const lasting = [
+export const lasting = [
   "id",
   "userId",
   "reference",
@@ -48,7 +48,7 @@ const lasting = [
   "merchant.name",
 ];
 /** Fields that a record may lack. If such a field is missing or null, it must stay missing or null. */
-const optional = { disbursement: ["webhookURL"], checkout: ["webhookURL", "redirectURL"] };
+export const optional = { disbursement: ["webhookURL"], checkout: ["webhookURL", "redirectURL"] };
 const finals = new Set(["success", "failed", "cancelled"]);
 
 export const isFinal = (status: unknown) => finals.has(status as string);
@@ -73,7 +73,7 @@ export type Histories = {
 };
 
 /** Returns what an operation does, and with which kind of record; undefined if it returns no records. */
-function meaningOf(operation: string): { does: string; kind: Kind } | undefined {
+export function meaningOf(operation: string): { does: string; kind: Kind } | undefined {
   const [, does, kind] = /^(create|verify|list)(Disbursement|Checkout)s?$/.exec(operation) ?? [];
   return does === undefined ? undefined : { does, kind: kind === "Checkout" ? "checkout" : "disbursement" };
 }
@@ -85,7 +85,7 @@ export function merchantOf({ request: { key = "own", headers = {} } }: TargetRes
 }
 
 /** Returns true if a request and its response represent the value without loss. */
-const isExact = (value: unknown) =>
+export const isExact = (value: unknown) =>
   typeof value === "number" ? Number.isSafeInteger(value) : typeof value === "string" && value.isWellFormed();
 
 /** Returns the facts that a valid request states about the record it creates. */
@@ -96,7 +96,8 @@ function factsSent({ request }: TargetResponse): Fields {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => isExact(value)));
 }
 
-const lastSegment = ({ request }: TargetResponse) => decoded(request.path.split("?")[0]?.split("/").at(-1) ?? "");
+export const lastSegment = ({ request }: TargetResponse) =>
+  decoded(request.path.split("?")[0]?.split("/").at(-1) ?? "");
 
 /** Returns true for a GET as every client sends it. A sound target may refuse a query, extra headers or a body. */
 const isUsual = ({ path, headers, json, body }: TargetRequest) =>

@@ -11,8 +11,17 @@ import { textOf } from "../target/values.ts";
 /** The shortest text that identifies a record. Shorter texts may occur in a payload by chance. */
 const leastLength = 8;
 /** The interface's names for the fields of a record. An object with several of them describes a record. */
-const recordFields = ["reference", "merchantsReference", "amount", "fee", "status", "currency", "country", "createdAt"];
-const leastFields = 3;
+export const recordFields = [
+  "reference",
+  "merchantsReference",
+  "amount",
+  "fee",
+  "status",
+  "currency",
+  "country",
+  "createdAt",
+];
+export const leastFields = 3;
 
 const isUrl = (text: string) => /^https?:\/\//i.test(text);
 
@@ -20,7 +29,7 @@ const isUrl = (text: string) => /^https?:\/\//i.test(text);
 const strings = (value: unknown) =>
   leavesOf(value).filter((leaf): leaf is [name: string, text: string] => typeof leaf[1] === "string");
 
-function objects(value: unknown): Fields[] {
+export function objects(value: unknown): Fields[] {
   if (typeof value !== "object" || value === null) return [];
   const inner = Object.values(value).flatMap((each) => objects(each));
   return Array.isArray(value) ? inner : [value as Fields, ...inner];
@@ -68,7 +77,7 @@ function attributed(facts: Facts, notifications: readonly Notification[]) {
 }
 
 /** Returns the path and query that a client sends for a URL. It may encode further characters. */
-const pathsOf = (url: string) =>
+export const pathsOf = (url: string) =>
   [url, URL.parse(url)?.href ?? url].map((each) => each.replace(/^\w+:\/\/[^/?]*/, "").split("#")[0]!);
 
 /**
@@ -129,7 +138,7 @@ const integer = (value: unknown) => (/^\d+$/.test(textOf(value)) ? value : undef
 const text = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 /** The fields of a payload that can be recognised, each with its fact and the form in which it may occur. */
-const comparable: [field: string, fact: string, read: (value: unknown) => unknown][] = [
+export const comparable: [field: string, fact: string, read: (value: unknown) => unknown][] = [
   ["amount", "amount", integer],
   ["fee", "fee", integer],
   ["currency", "currency", code],

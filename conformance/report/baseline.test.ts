@@ -51,7 +51,7 @@ test.each<[string, RequirementResult[], over: string, verdict: string, exitCode:
   ],
 ])("a known failure that %s is shown in every form", (_, requirements, over, verdict, exitCode, text) => {
   const entries = read(`[{id: create.echo, reason: Fixed in 4.2, ${over}}]`);
-  const { report, contents } = renderReports(sampleReport(requirements), entries, now);
+  const { report, contents } = renderReports(sampleReport(requirements), { baseline: entries }, now);
   expect([report.verdict, exitCodeOf(report)]).toEqual([verdict, exitCode]);
   const problem = report.baselineProblems?.[0];
   expect(problem ?? report.summary).toMatch(text);

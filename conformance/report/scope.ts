@@ -9,7 +9,7 @@ import {
   type Watched,
 } from "../results.ts";
 import { repeatCommand } from "./repeat.ts";
-import { counted, countedMany, duration, sourceOf, trafficText } from "./words.ts";
+import { counted, countedMany, duration, grouped, sourceOf, trafficText } from "./words.ts";
 
 /** The results of the requirements of one level. `total` is the sum of the other counts. */
 type Tally = {
@@ -42,6 +42,10 @@ export function tallyOf({ requirements }: Pick<Report, "requirements">): Record<
   return tally;
 }
 
+/** Counts the requirements that a run did not judge in full, and that traffic agreed with. */
+const onlySeen = ({ requirements }: Pick<Report, "requirements">, level: Level) =>
+  requirements.filter((each) => each.level === level && each.reason && each.seen).length;
+
 const plurals: Record<Level, [string, string, string]> = {
   must: ["musts", "passed", "failed"],
   should: ["shoulds", "passed", "not met"],
@@ -49,7 +53,7 @@ const plurals: Record<Level, [string, string, string]> = {
 };
 
 /** Returns one phrase for each level that has requirements, such as "76 of 79 musts passed, 2 failed, 1 not judged". */
-export function tallyPhrases(report: Pick<Report, "requirements" | "watched">): string[] {
+export function tallyPhrases(report: Pick<Report, "requirements" | "watched" | "alsoWatched">): string[] {
   const tally = tallyOf(report);
   return levelNames
     .filter((level) => tally[level].total > 0)
@@ -61,6 +65,7 @@ export function tallyPhrases(report: Pick<Report, "requirements" | "watched">): 
         ...(bad > 0 ? [`${bad} ${failed}`] : []),
         ...(notApplicable > 0 ? [`${notApplicable} not applicable`] : []),
         ...(notJudged > 0 ? [`${notJudged} not ${report.watched ? "seen" : "judged in full"}`] : []),
+        ...(report.alsoWatched && notJudged > 0 ? [`${onlySeen(report, level)} of these seen at work in traffic`] : []),
       ].join(", ");
     });
 }
@@ -112,11 +117,12 @@ export function scopeLine(report: Report, most = 3): string {
 export const trafficLine = ({ merchants, from, until, ...traffic }: Watched) =>
   `${trafficText(traffic)} of ${countedMany(merchants, "merchant")} in ${duration(Date.parse(until) - Date.parse(from))}`;
 
+const cases = (counts: Record<string, number>) =>
+  Object.entries(counts).map(([what, count]) => `${grouped.format(count)} × ${what}`);
+
 /** Says what limits what watched traffic shows: what was missed or forgotten, and what the caller declared. */
 export function watchedLimits({ missed, forgotten, declared }: Watched): string[] {
   const { visibleAfterMs, notifiedWithinMs } = declared;
-  const cases = (counts: Record<string, number>) =>
-    Object.entries(counts).map(([what, count]) => `${countedMany(count, "case")} of ${what}`);
   return [
     ...cases(missed).map((text) => `not judged: ${text}`),
     ...cases(forgotten).map((text) => `forgotten: ${text}`),

@@ -86,13 +86,13 @@ function causeLines(report: Report, { title, failures }: Cause, paint: Paint): s
 }
 
 /** Renders the requirements of which no check ran, or whose checks were stopped, grouped by reason. */
-function notJudgedLines({ requirements, summary }: Report): string[] {
+function notJudgedLines({ requirements, summary, watched }: Report): string[] {
   const unstarted = requirements.filter(
     ({ reason, checks }) => reason && (checks.length === 0 || reason.code === "stopped"),
   );
   return [...Map.groupBy(unstarted, ({ reason }) => reason!.text)].map(
     ([why, members]) =>
-      `Not judged (${members.length}): ${listed(members.map(({ id }) => id))}\n` +
+      `Not ${watched ? "seen" : "judged"} (${members.length}): ${listed(members.map(({ id }) => id))}\n` +
       `    ${why === summary ? words.whyNotJudged.stopped : oneLine(why)}`,
   );
 }
@@ -146,7 +146,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     ...notJudgedLines(report),
     ...line("To judge the rest: ", completingCommand(report)),
     ...line(
-      watched ? "What was not judged: " : "Lenient conditions: ",
+      watched ? "Limits of this watch: " : "Lenient conditions: ",
       lenientConditions(report).join("; ") || undefined,
     ),
     tallyPhrases(report).join("; "),

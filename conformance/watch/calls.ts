@@ -29,12 +29,6 @@ export const isKnown = (body: Body | undefined): body is string => typeof body =
 export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A gateway may serve the API below another path. */
-const withoutPrefix = (path: string) => {
-  const at = path.startsWith("/v1/") ? 0 : path.search(/\/v1\/|\/sandbox\//);
-  return at > 0 ? path.slice(at) : path;
-};
-
 /** Every HTTP client sends a host, and every server a date. A log without them has a selection of the headers. */
 const isComplete = (headers: Headers | undefined, name: string) => headers?.[name] !== undefined;
 
@@ -57,9 +51,30 @@ function effectOf(
   return isValid ? "moves-money" : "must-be-rejected";
 }
 
-export function readCall(exchange: Exchange, validator: (schema: string) => Validator): Call {
+/** Splits a path before `/v1/` or `/sandbox/`: a gateway may serve the API below another path. */
+function splitPath(path: string): [prefix: string, rest: string] {
+  const [prefix = ""] = /^(\/[\w~-]+)+(?=\/v1\/)|^(\/[\w~-]+)+(?=\/sandbox\/)/.exec(path) ?? [];
+  return [prefix, path.slice(prefix.length)];
+}
+
+/** Returns a function that reads exchanges, in the order of their arrival. */
+export function createCallReader(validator: (schema: string) => Validator) {
+  // Until a path below another one succeeds, only paths without a prefix are the API. A wrong path is not the API.
+  let prefixes: ReadonlySet<string> = new Set([""]);
+  let hasPlain = false;
+
+  return (exchange: Exchange): Call => {
+    const [prefix, rest] = splitPath(exchange.path);
+    const isAccepted = exchange.response?.status === 200 && routeOf(exchange.method, rest) !== undefined;
+    hasPlain ||= isAccepted && prefix === "";
+    if (isAccepted && !prefixes.has(prefix))
+      prefixes = new Set([...(hasPlain ? [""] : []), ...[...prefixes].filter((each) => each !== ""), prefix]);
+    return readCall(exchange, prefixes.has(prefix) ? rest : `/other${exchange.path}`, validator);
+  };
+}
+
+function readCall(exchange: Exchange, path: string, validator: (schema: string) => Validator): Call {
   const { method, headers, body, response: received } = exchange;
-  const path = withoutPrefix(exchange.path);
   const operation = routeOf(method, path)?.operation.operationId ?? "";
   const sent = isKnown(body) && body !== "" ? parsedJson(body) : undefined;
   const effect: Effect = effectOf(exchange, operation, sent, validator);

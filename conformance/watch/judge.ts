@@ -1,22 +1,37 @@
 // Judges traffic by the rules of the suite. It sends nothing, and keeps no key, phone number, name or body.
-import { inProfile, requirementsOf } from "../contract/requirements.ts";
+import { requirementsOf } from "../contract/requirements.ts";
 import type { Profile } from "../results.ts";
-import { catalogue } from "../contract/requirements.ts";
-import { readCall } from "./calls.ts";
+import { createValidators } from "../contract/validate.ts";
+import { createCallReader } from "./calls.ts";
+import { createExchangeRules, ofExchanges } from "./exchanges.ts";
+import { createMerchants } from "./merchants.ts";
+import { createRecords, type Record } from "./records.ts";
 import { createResponseRules, ofResponses } from "./responses.ts";
 import type { WatchResult } from "./result.ts";
+import { createStatements, ofStatements } from "./statements.ts";
+import { createStore } from "./store.ts";
 import { createHash, createTally } from "./tally.ts";
-import type { Exchange, Listener, Seen } from "./traffic.ts";
+import type { Listener, Seen } from "./traffic.ts";
+import { createWebhookRules, ofWebhookRules } from "./webhooks.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 export type JudgeOptions = {
   profile: Profile;
-  /** For how long after a change another replica may still return the earlier state. The default is 0. */
+  /** For how long after a change a response may still show the earlier state. The default is 2000. */
   visibleAfterMs?: number;
-  /** Within which time a final status must be notified. By default a missing webhook contradicts nothing. */
+  /**
+   * Set if the watch sees all webhooks of the addresses that it sees: within which time a final status is notified. By
+   * default a missing webhook contradicts nothing.
+   */
   notifiedWithinMs?: number;
+  /** By how much the clocks of exchanges may differ, such as those of two gateways. The default is 20. */
+  clockMs?: number;
+  /** By how much the clocks of exchanges and webhooks may differ. The default is 60000; 0 if one program saw both. */
+  webhookClockMs?: number;
   /** Where the file is that has what memory does not hold. The default is the system's folder for temporary files. */
   directory?: string;
+  /** How many records are in memory before the older half is written to the file. The default is 30000. */
+  mostInMemory?: number;
   /** The salt of hashes. The default is random, so that no two runs have the same hashes. */
   salt?: string;
 };
@@ -24,55 +39,74 @@ export type JudgeOptions = {
 export type Judge = Listener & {
   /** Returns what the traffic has shown so far. */
   result(): WatchResult;
-  /** Deletes the judge's file. */
+  /** Ends the judge and deletes its file. */
   close(): void;
 };
 
-const judgeable = new Set<RequirementId>(ofResponses);
+/** A replica may be as late without a declaration, as in a run. */
+const defaultVisibleAfterMs = 2000;
+const judgeable = new Set<RequirementId>([...ofResponses, ...ofExchanges, ...ofStatements, ...ofWebhookRules]);
 
-export function createJudge({ profile, salt }: JudgeOptions): Judge {
-  const hashOf = createHash(salt);
-  const ids = new Set(requirementsOf(profile).map(({ id }) => id));
-  const tally = createTally((id) => ids.has(id), hashOf);
-  const responses = createResponseRules(profile, tally);
+const count = (counts: Map<string, number>, name: string, more = 1) => counts.set(name, (counts.get(name) ?? 0) + more);
+
+export function createJudge(options: JudgeOptions): Judge {
+  const { profile, visibleAfterMs = defaultVisibleAfterMs, clockMs = 20, webhookClockMs = 60_000 } = options;
+  const ids = requirementsOf(profile).map(({ id }) => id as RequirementId);
+  const isOfProfile = new Set<string>(ids);
   const missed = new Map<string, number>();
+  const forgotten = new Map<string, number>();
   const seen = { from: 0, until: 0, exchange: 0, webhook: 0 };
 
-  function count({ kind, sentAt, ...rest }: Seen) {
-    seen[kind] += 1;
-    const endedAt = "endedAt" in rest ? rest.endedAt : sentAt;
-    seen.from = seen.from === 0 ? sentAt : Math.min(seen.from, sentAt);
-    seen.until = Math.max(seen.until, endedAt);
-  }
+  const hashOf = createHash(options.salt);
+  const tally = createTally((id) => isOfProfile.has(id), hashOf);
+  const store = createStore(options, (lost, why) => count(forgotten, `what payouts and checkouts were: ${why}`, lost));
+  const merchants = createMerchants(hashOf, (reason) => count(missed, reason));
+  const staleMs = visibleAfterMs + clockMs;
+  const tables = { records: store.table<Record>("records"), links: store.table<string>("links") };
+  const records = createRecords({ hashOf, merchants, ...tables, webhookClockMs });
+  const statements = createStatements({ tally, hashOf, records, staleMs, webhookClockMs });
+  const webhooks = createWebhookRules({
+    profile,
+    tally,
+    hashOf,
+    records,
+    statements,
+    webhookClockMs,
+    notifiedWithinMs: options.notifiedWithinMs,
+    forgot: (what) => count(forgotten, what),
+  });
+  const exchanges = createExchangeRules({ profile, tally, merchants, records, statements, staleMs, ...webhooks });
+  const responses = createResponseRules(profile, tally);
+  const read = createCallReader(createValidators(profile));
 
-  function seeExchange(exchange: Exchange) {
-    const call = readCall(exchange, responses.validator);
-    responses.see(call);
+  function note(each: Seen) {
+    seen[each.kind] += 1;
+    seen.from = seen.from === 0 ? each.sentAt : Math.min(seen.from, each.sentAt);
+    seen.until = Math.max(seen.until, each.kind === "exchange" ? each.endedAt : each.sentAt);
   }
 
   return {
     see(each) {
-      count(each);
-      if (each.kind === "exchange") seeExchange(each);
+      note(each);
+      webhooks.passed(seen.until);
+      if (each.kind === "webhook") return webhooks.see(each);
+      const call = read(each);
+      responses.see(call);
+      exchanges.see(call);
     },
-    missed(reason, cases = 1) {
-      missed.set(reason, (missed.get(reason) ?? 0) + cases);
-    },
-    result: () => {
-      const inOrder = catalogue.filter((each) => inProfile(each, profile)).map(({ id }) => id as RequirementId);
-      return {
-        profile,
-        from: seen.from,
-        until: seen.until,
-        exchanges: seen.exchange,
-        webhooks: seen.webhook,
-        merchants: 0,
-        missed: Object.fromEntries(missed),
-        forgotten: {},
-        requirements: inOrder.filter((id) => judgeable.has(id)).map(tally.get),
-        unjudgeable: inOrder.filter((id) => !judgeable.has(id)),
-      };
-    },
-    close() {},
+    missed: (reason, cases) => void count(missed, reason, cases),
+    result: () => ({
+      profile,
+      from: seen.from,
+      until: seen.until,
+      exchanges: seen.exchange,
+      webhooks: seen.webhook,
+      merchants: merchants.count,
+      missed: Object.fromEntries(missed),
+      forgotten: Object.fromEntries(forgotten),
+      requirements: ids.filter((id) => judgeable.has(id)).map(tally.get),
+      unjudgeable: ids.filter((id) => !judgeable.has(id)),
+    }),
+    close: store.close,
   };
 }

@@ -137,6 +137,7 @@ test("entries of a HAR are read by time, and those without a response have none"
     cached,
     entry({}, {}, { time: -1 }),
     null,
+    entry({ headers: [null] }),
   ]);
   expect(seen).toMatchObject([
     { sentAt: at, endedAt: at },

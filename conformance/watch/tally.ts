@@ -28,7 +28,7 @@ const filters = new Set("reference merchantsReference status createdAfter create
 export const valueAt = (value: unknown, path: string): unknown =>
   path.split(".").reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
 
-export const isPersonal = (field: string) => /phoneNumber$|customer\.name$/.test(field);
+export const isPersonal = (field: string) => /phoneNumber$|\bname$/i.test(field);
 
 export function createTally(isJudged: (id: string) => boolean, hashOf: Hash) {
   const all = new Map<RequirementId, WatchedRequirement>();
@@ -105,7 +105,7 @@ export function createTally(isJudged: (id: string) => boolean, hashOf: Hash) {
     /** Returns an exchange or webhook as evidence, redacted. */
     evidence: (seen: Seen): Evidence => (seen.kind === "exchange" ? ofExchange(seen) : ofWebhook(seen)),
     /** Returns a value of a field as reports may show it. */
-    shown: (field: string, value: unknown) => JSON.stringify(shownValue(field, value)) ?? "nothing",
+    shownValue,
     held(id: RequirementId) {
       if (isJudged(id)) entry(id).held += 1;
     },

@@ -1,0 +1,171 @@
+// Keeps what a watch remembers: what was used lately in memory, the rest in a file that nobody else can open.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+
+/** A table in memory and on disk. Keys are hashes in hexadecimal. Values are JSON, and may be changed until evicted. */
+export type Table<T> = {
+  get(key: string): T | undefined;
+  set(key: string, value: T): void;
+  /** Notes that the value was changed. */
+  changed(key: string): void;
+};
+
+export type StoreOptions = {
+  directory?: string | undefined;
+  /** How many entries of a table are in memory before the older half is written to the file. */
+  mostInMemory?: number;
+};
+
+type Entry<T> = { value: T; isChanged: boolean };
+
+const filterBits = 27;
+
+const placesOf = (key: string) =>
+  [0, 7, 14].map((start) => Number.parseInt(key.slice(start, start + 7), 16) & (2 ** filterBits - 1));
+
+/** Tells keys that were never written from those that may have been, so that new keys need no read. */
+function createFilter() {
+  let words: Uint32Array | undefined;
+  return {
+    add(key: string) {
+      words ??= new Uint32Array(2 ** (filterBits - 5));
+      for (const place of placesOf(key)) words[place >>> 5]! |= 1 << (place & 31);
+    },
+    mayHave: (key: string) =>
+      words !== undefined && placesOf(key).every((place) => (words![place >>> 5]! >>> (place & 31)) & 1),
+    clear: () => words?.fill(0),
+  };
+}
+
+type File = { database: DatabaseSync; written: number; close(): void };
+
+function openFile(directory: string, tables: readonly string[]): File {
+  const folder = mkdtempSync(join(directory, "certify-watch-"));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const database = new DatabaseSync(join(folder, "memory.sqlite"));
+    database.exec(
+      "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16000",
+    );
+    for (const table of tables) database.exec(`CREATE TABLE ${table} (id INTEGER PRIMARY KEY, key TEXT, value TEXT)`);
+    // The open file stays usable, and disappears with this process, however it ends.
+    if (process.platform !== "win32") remove();
+    return { database, written: 0, close: () => (database.close(), remove()) };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/** The first 52 bits of a key, which a number can represent. Rows also have their whole key. */
+const idOf = (key: string) => Number.parseInt(key.slice(0, 13), 16);
+
+/**
+ * Creates tables. A full disk makes them forget what is on it.
+ * @param forgot is called with the number of lost entries, and why
+ */
+export function createStore(
+  { directory = tmpdir(), mostInMemory = 30_000 }: StoreOptions,
+  forgot: (count: number, why: string) => void,
+) {
+  const names: string[] = [];
+  let file: File | undefined;
+  const resets: (() => void)[] = [];
+
+  function lose(count: number, error: unknown) {
+    forgot(count + (file?.written ?? 0), error instanceof Error ? error.message : String(error));
+    try {
+      file?.close();
+    } catch {
+      // The file is unlinked: it disappears anyway.
+    }
+    file = undefined;
+    for (const reset of resets) reset();
+  }
+
+  function table<T>(name: string): Table<T> {
+    names.push(name);
+    const filter = createFilter();
+    let recent = new Map<string, Entry<T>>();
+    let older = new Map<string, Entry<T>>();
+    let statements: { read: StatementSync; write: StatementSync } | undefined;
+    resets.push(() => {
+      statements = undefined;
+      filter.clear();
+    });
+
+    function write(entries: Map<string, Entry<T>>) {
+      const changed = [...entries].filter(([, { isChanged }]) => isChanged);
+      // In the order of the file, so that neighbours are written together.
+      const rows = changed.map(([key, { value }]) => ({ id: idOf(key), key, value })).toSorted((a, b) => a.id - b.id);
+      try {
+        file ??= openFile(directory, names);
+        const { database } = file;
+        statements ??= {
+          read: database.prepare(`SELECT key, value FROM ${name} WHERE id = ?`),
+          write: database.prepare(`INSERT OR REPLACE INTO ${name} VALUES (?, ?, ?)`),
+        };
+        database.exec("BEGIN");
+        for (const { id, key, value } of rows) statements.write.run(id, key, JSON.stringify(value));
+        database.exec("COMMIT");
+        for (const { key } of rows) filter.add(key);
+        file.written += rows.length;
+      } catch (error) {
+        lose(rows.length, error);
+      }
+    }
+
+    function keep(key: string, entry: Entry<T>) {
+      recent.set(key, entry);
+      if (recent.size < mostInMemory / 2) return;
+      const evicted = older;
+      older = recent;
+      recent = new Map();
+      if (evicted.size > 0) write(evicted);
+    }
+
+    function read(key: string): Entry<T> | undefined {
+      if (!statements || !filter.mayHave(key)) return undefined;
+      try {
+        const row = statements.read.get(idOf(key)) as { key: string; value: string } | undefined;
+        return row?.key === key ? { value: JSON.parse(row.value) as T, isChanged: false } : undefined;
+      } catch (error) {
+        lose(0, error);
+        return undefined;
+      }
+    }
+
+    function find(key: string): Entry<T> | undefined {
+      const latest = recent.get(key);
+      if (latest) return latest;
+      const entry = older.get(key) ?? read(key);
+      if (!entry) return undefined;
+      older.delete(key);
+      keep(key, entry);
+      return entry;
+    }
+
+    return {
+      get: (key) => find(key)?.value,
+      set: (key, value) => {
+        older.delete(key);
+        keep(key, { value, isChanged: true });
+      },
+      changed(key) {
+        const entry = find(key);
+        if (entry) entry.isChanged = true;
+      },
+    };
+  }
+
+  return {
+    table,
+    close() {
+      file?.close();
+      file = undefined;
+      for (const reset of resets) reset();
+    },
+  };
+}
