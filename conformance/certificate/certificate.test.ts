@@ -27,8 +27,9 @@ const passed = [requirement("create.echo", "pass"), requirement("phone.422", "wa
 const created: Report["created"] = [
   { kind: "disbursement", at: "2026-11-20T10:00:01Z", merchantsReference: referencesOf(challenge)[0]! },
 ];
+const unsigned = [{ requirement: "webhook.headers", name: "names", value: ["content-type"] }];
 const sound = (over: Partial<Report> = {}, results = passed) =>
-  sampleReport(results, { challenge, seed: seedOf(challenge), created, ...over });
+  sampleReport(results, { challenge, seed: seedOf(challenge), created, observed: unsigned, ...over });
 
 const signed = (report = sound(), key = privateKey, text = JSON.stringify(report)) =>
   signCertificate(report, text, { key, now });
@@ -66,6 +67,7 @@ test("a certificate states what was judged, when and with what, and what weakene
     seed: seedOf(challenge),
     challenge,
     watched: null,
+    webhooks: "not signed",
     counts: report.counts,
     hashes: {
       spec: report.specSha256,
@@ -148,6 +150,18 @@ async function verified(jws: string, { report, time = now }: { report?: string; 
   expect(exitCode).toBe(text.startsWith("VALID ") ? 0 : 1);
   return text;
 }
+
+test.each<[says: string, observed: unknown, results: Report["requirements"], over?: Partial<Report>]>([
+  ["not signed", ["content-type"], []],
+  ["with a signature in x-hub-signature, which profile core does not verify", ["x-hub-signature"], []],
+  ["signed, and the signatures verify", ["webhook-signature"], [requirement("signature.verifies", "pass")]],
+  ["none was looked at", undefined, []],
+  ["not of a service", undefined, [], client],
+])("a certificate states that webhooks were %s", async (says, names, results, over) => {
+  const observed = names === undefined ? [] : [{ requirement: "webhook.headers", name: "names", value: names }];
+  const text = await verified(await signed(sound({ observed, ...over }, [...passed, ...results])), {}, "");
+  expect(text).toMatch(new RegExp(`^Webhooks {4}${says}`, "m"));
+});
 
 test("a certificate that meets every expectation of its reader is valid", async () => {
   const report = JSON.stringify(sound());

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
 import { CannotRun, isSide, type Report } from "../results.ts";
-import { scopeLine, trafficLine, weakenedBy } from "../report/scope.ts";
+import { scopeLine, signingText, trafficLine, weakenedBy } from "../report/scope.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
@@ -37,6 +37,8 @@ export type Certificate = {
   challenge: string | null;
   /** The watched traffic that the run was reported with: its exchanges, merchants and time, in words; null without. */
   watched: string | null;
+  /** Whether the service signed its webhooks, and whether the run verified the signatures, in words. */
+  webhooks: string;
   counts: Report["counts"];
   hashes: { spec: string; suite: string; results: string; report: string; exchanges?: string };
 };
@@ -62,6 +64,7 @@ export const claimForms: Record<keyof Certificate, (value: unknown) => boolean> 
   seed: isNumber,
   challenge: (value) => value === null || isText(value),
   watched: (value) => value === null || isText(value),
+  webhooks: isText,
   counts: isObject,
   hashes: isObject,
 };
@@ -123,6 +126,7 @@ export async function signCertificate(
     suiteVersion,
     seed,
     challenge,
+    webhooks: signingText(report),
     watched: report.alsoWatched ? trafficLine(report.alsoWatched) : null,
     counts,
     hashes: {

@@ -158,6 +158,7 @@ function statement(certificate: Certificate, unchecked: readonly Comparison[], i
     ["Effects", isSide(profile) ? "none" : `${certificate.effects} (${effects[certificate.effects]})`],
     ["Run", `${certificate.startedAt} to ${certificate.finishedAt}`],
     ["Valid", `${isoTime(certificate.nbf)} to ${isoTime(certificate.exp)}`],
+    ["Webhooks", certificate.webhooks],
     ["Watched", certificate.watched ?? "no traffic"],
     ["Results", `${counts.pass} passed, ${counts.warn} warnings, ${counts.observed} observed, none failed`],
     ...weakenedBy.map((text): [string, string] => ["Weakened by", text]),

@@ -159,6 +159,19 @@ export function lenientConditions({ profile, conditions, budget, declared, found
   ];
 }
 
+/** Says whether the service signed its webhooks, and whether the run verified the signatures. */
+export function signingText({ profile, requirements, observed }: Report): string {
+  if (isSide(profile)) return "not of a service";
+  const verdict = requirements.find(({ id }) => id === "signature.verifies")?.verdict;
+  if (verdict === "pass") return "signed, and the signatures verify with the merchant's secret";
+  const names = observed.find(({ requirement }) => requirement === "webhook.headers")?.value;
+  if (!Array.isArray(names)) return "none was looked at";
+  const header = names.find((name) => /signature/i.test(String(name)));
+  return header === undefined
+    ? "not signed"
+    : `with a signature in ${header}, which profile ${profile} does not verify`;
+}
+
 /** Describes everything that weakens the verdict of a run: its lenient conditions, and the musts that it did not judge. */
 export function weakenedBy(report: Report): string[] {
   const open = report.requirements.filter(({ level, verdict }) => level === "must" && verdict === "not-applicable");

@@ -9,7 +9,7 @@ import {
 } from "../results.ts";
 import { causesOf, firstRequest, type Cause, type Failure } from "./causes.ts";
 import { repeatFailures, repeatLabel, repeatOf } from "./repeat.ts";
-import { completingCommand, lenientConditions, paidOf, scopeLine, tallyPhrases } from "./scope.ts";
+import { completingCommand, lenientConditions, paidOf, scopeLine, signingText, tallyPhrases } from "./scope.ts";
 import { oneLine, shortened, visible } from "./visible.ts";
 import * as words from "./words.ts";
 
@@ -132,7 +132,7 @@ function secondOpinionLines({ secondOpinion }: Report): string[] {
  */
 export function renderTerminal(report: Report, options: { color: boolean }): string {
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
-  const { verdict, summary, errors, baselineProblems = [], created, budget, profile, watched } = report;
+  const { verdict, summary, errors, baselineProblems = [], created, observed, budget, profile, watched } = report;
   const unintended = created.filter((record) => record.unintended).length;
   const paid = `${words.sums(paidOf(created))} in ${budget.payouts} of ${words.counted(budget.maxPayouts, "allowed payout")}`;
   return [
@@ -152,6 +152,10 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     tallyPhrases(report).join("; "),
     // The payouts of a merchant's program are simulated, and a watch sends none.
     ...line("Paid ", isSide(profile) || watched ? undefined : paid),
+    ...line(
+      "Webhooks: ",
+      observed.some(({ requirement }) => requirement === "webhook.headers") ? signingText(report) : undefined,
+    ),
     ...line("Dredd judged ", words.dreddText(report)),
     ...secondOpinionLines(report),
     ...(unintended > 0
