@@ -112,7 +112,8 @@ function settingsOf(given: Given): WatchSettings {
     ...(within === undefined ? {} : { notifiedWithinMs: within }),
   };
   return {
-    judge: { profile, ...declared },
+    // A forward sees exchanges and webhooks by one clock.
+    judge: { profile, ...declared, ...(given["webhooks-to"] === undefined ? {} : { webhookClockMs: 0 }) },
     outlet: {
       source: target ?? (file === "-" ? "standard input" : basename(file)),
       declared,
