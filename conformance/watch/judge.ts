@@ -76,7 +76,11 @@ export function createJudge(options: JudgeOptions): Judge {
     forgot: (what) => count(forgotten, what),
   });
   const exchanges = createExchangeRules({ profile, tally, merchants, records, statements, staleMs, ...webhooks });
-  const responses = createResponseRules(profile, tally);
+  const responses = createResponseRules(
+    profile,
+    tally,
+    (kind, reference) => (records.about(kind, reference)?.shownAt ?? 0) > 0,
+  );
   const read = createCallReader(createValidators(profile));
 
   function note(each: Seen) {
