@@ -17,6 +17,7 @@ import { handles, responses } from "./changes.ts";
 import type { Changeable } from "../model/merchant.ts";
 import type { Ask, Call, How, Reply, World } from "./fault.ts";
 import { dataOf, isAccepted, isError, refusal, withData } from "./replies.ts";
+import { signed } from "./webhooks.ts";
 
 /** The first accepted request with a reference. */
 type First = { fields: Fields; call: Call; at: number; isUnderWay: boolean };
@@ -122,21 +123,31 @@ export const readsLate =
   };
 
 /**
- * Gives disbursements other service references, and maps these back to the original references when a client looks them
- * up. `make` receives the number of references made so far.
+ * Gives disbursements other service references, in everything that the server says, and maps these back to the original
+ * references when a client looks them up. `make` receives the number of references made so far.
  */
 export const otherReferences =
   (make: (before: number) => string): How =>
   () => {
     const given = new Map<string, string>();
-    return handles(async (call, ask) => {
-      const inner = isOf(call, "verifyDisbursement") ? given.get(lastPart(call)) : undefined;
-      const reply = await ask(inner === undefined ? call : { ...call, path: `/v1/disbursements/${inner}` });
-      if (!reply || !isAccepted(reply) || !isOf(call, ["createDisbursement", "verifyDisbursement"])) return reply;
-      const reference = inner === undefined ? make(given.size) : lastPart(call);
-      if (inner === undefined) given.set(reference, String(dataOf(reply)["reference"]));
-      return withData(reply, { ...dataOf(reply), reference });
-    });
+    const said = (text: string) =>
+      text.replaceAll(/\bDSB[0-9A-Z]{21}\b/g, (own) => {
+        const other = given.get(own) ?? make(given.size);
+        given.set(own, other);
+        return other;
+      });
+    return {
+      async handle(call, ask) {
+        const asked = isOf(call, "verifyDisbursement") ? lastPart(call) : undefined;
+        const [own] = [...given].find(([, other]) => other === asked) ?? [];
+        const reply = await ask(own === undefined ? call : { ...call, path: `/v1/disbursements/${own}` });
+        if (!reply) return reply;
+        const location = reply.headers.location?.split("/").map((part) => encodeURIComponent(said(part)));
+        const headers = { ...reply.headers, ...(location && { location: location.join("/") }) };
+        return { ...reply, headers, text: said(reply.text) };
+      },
+      webhook: (message, deliver) => deliver(signed({ ...message, body: said(message.body) })),
+    };
   };
 
 /**

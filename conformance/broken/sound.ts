@@ -101,8 +101,11 @@ const replicas =
       if (isOf(call, "createDisbursement")) known.set(dataOf(reply)["reference"], { before: refusal(404), until });
       const record = isOf(call, "verifyDisbursement") ? known.get(lastPart(call)) : undefined;
       if (!record) return reply;
-      if (record.now && dataOf(record.now)["status"] !== dataOf(reply)["status"])
-        Object.assign(record, { before: record.now, until });
+      if (record.now && dataOf(record.now)["status"] !== dataOf(reply)["status"]) {
+        const changedAt = Date.parse(String(dataOf(reply)["updatedAt"]));
+        // A moved clock is ahead of the change.
+        Object.assign(record, { before: record.now, until: until - Math.max(0, Date.now() - changedAt) });
+      }
       record.now = reply;
       return (count += 1) % 2 === 0 && performance.now() < record.until ? record.before : reply;
     });
