@@ -68,6 +68,8 @@ function exchangeOf(pending: Pending, closedAt: number): Exchange {
   };
 }
 
+const staysCut = () => undefined;
+
 /** A request line at the start of a chunk. */
 const requestLine = /^[A-Z-]+ \S+ HTTP\/1\.[01]\r\n/;
 
@@ -204,9 +206,7 @@ export function createHttpStream(see: (exchange: Exchange) => void, missed: (rea
       read(responses.push(chunk), (event) => inResponse(event, at));
     },
     ended(at) {
-      // A response that is cut stays incomplete.
-      const stay = () => undefined;
-      if (requests && isInResponse) read(responses.end(), (event) => inResponse(event, at), stay);
+      if (requests && isInResponse) read(responses.end(), (event) => inResponse(event, at), staysCut);
     },
     closed(at) {
       for (const left of pending) see(exchangeOf(left, at));
