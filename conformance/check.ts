@@ -102,6 +102,8 @@ export type Check = {
    * their list, all others in a random order that the run's seed determines.
    */
   phase?: "limits" | "opening" | "closing";
+  /** Set if the check reads the payout in `--payout` and sends nothing but GET requests. It runs only with the option. */
+  existing?: true;
   /** Set if another check at the same time would change what this check measures. */
   alone?: true;
   /** Set if the check spends seconds waiting and leaves the merchant's time and settings alone meanwhile. */
@@ -118,7 +120,9 @@ export type Check = {
 };
 
 /** What a topic states of a check. The rest follows from its requirements and from what it pays. */
-type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "alone" | "idle" | "offline">> & {
+type Stated = Partial<
+  Pick<Check, "name" | "needs" | "leaves" | "phase" | "existing" | "alone" | "idle" | "offline">
+> & {
   /** See `Check.payouts`; checkouts do not count. */
   pays?: number;
   /** The largest amount of each payout, or a function that returns all amounts. The default is the usual amount. */
@@ -130,9 +134,12 @@ const requirements = new Map(catalogue.map((requirement) => [requirement.id, req
 /** Returns the first sentence of a requirement, which is the name of a check without a name of its own. */
 export const titleOf = (id: string) => requirements.get(id)!.text.split(/\.(?:\s|$)/)[0]!;
 
+const leastEffectOf = (ids: readonly string[]): Effect =>
+  effects.find((effect) => ids.some((id) => requirements.get(id)?.effect === effect)) ?? "none";
+
 /**
- * Defines a check of one or more requirements. Its effect is the least of their effects. A check needs a name only to
- * tell it from another check whose first requirement is the same.
+ * Defines a check of one or more requirements. Its effect is the least of their effects, or `none` for a check of an
+ * existing payout. A check needs a name only to tell it from another check whose first requirement is the same.
  */
 export function judges(
   judged: RequirementId | readonly RequirementId[],
@@ -142,9 +149,9 @@ export function judges(
   const ids = [judged].flat();
   return {
     ...rest,
-    name: name ?? titleOf(ids[0]!),
+    name: name ?? (rest.existing ? `Existing payout: ${titleOf(ids[0]!)}` : titleOf(ids[0]!)),
     ids,
-    effect: effects.find((effect) => ids.some((id) => requirements.get(id)?.effect === effect)) ?? "none",
+    effect: rest.existing ? "none" : leastEffectOf(ids),
     payouts: pays,
     amount: typeof upTo === "number" ? pays * upTo : upTo,
     run,

@@ -32,6 +32,8 @@ export type RunOptions = {
   profile: Profile;
   effects: EffectsAllowed;
   only?: string[];
+  /** The service's reference of a payout that exists, to judge it by reads (`--payout`); undefined without the option. */
+  payout?: string;
   webhookUrl?: string;
   webhookListen?: { host: string; port: number };
   /** The limits that the caller declared (`--declare`); undefined without the flag. */

@@ -6,7 +6,7 @@ import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
 import { withKnownTable } from "./docs/known.ts";
 import { docsFiles } from "./docs/files.ts";
-import { withOptionTables } from "./docs/options.ts";
+import { guidesWithOptions, withOptionTables } from "./docs/options.ts";
 import type { Document } from "./docs/tables.ts";
 import { modelsOf, type Schema } from "./models.ts";
 import { phonesModule } from "./phones.ts";
@@ -82,10 +82,10 @@ const check = process.argv.includes("--check");
 // The guides of client and suite are made from these files.
 for (const [name, complete] of [
   ["client/README.md", withKnownTable],
-  ["conformance/README.md", withOptionTables],
+  ...guidesWithOptions.map((guide) => [guide, withOptionTables] as const),
 ] as const) {
   const file = new URL(name, root);
-  const text = await complete(await readFile(file, "utf8"));
+  const text = await complete(await readFile(file, "utf8"), name);
   files[name] = text;
   if (!check) await writeFile(file, text);
 }

@@ -10,7 +10,7 @@ import { verify } from "../cli/verify.ts";
 import { openapiFile, specSha256 } from "../contract/contract.ts";
 import { hostile, requirement, sampleReport } from "../testing/sample-report.ts";
 import { weakenedBy } from "../report/scope.ts";
-import type { Conditions, Report } from "../results.ts";
+import type { Conditions, Report, Watched } from "../results.ts";
 import { referencesOf, seedOf } from "./challenge.ts";
 import { sha256, suiteSha256 } from "./hashes.ts";
 import { readPrivateKey, writeKeyPair } from "./keys.ts";
@@ -27,8 +27,9 @@ const passed = [requirement("create.echo", "pass"), requirement("phone.422", "wa
 const created: Report["created"] = [
   { kind: "disbursement", at: "2026-11-20T10:00:01Z", merchantsReference: referencesOf(challenge)[0]! },
 ];
+const unsigned = [{ requirement: "webhook.headers", name: "names", value: ["content-type"] }];
 const sound = (over: Partial<Report> = {}, results = passed) =>
-  sampleReport(results, { challenge, seed: seedOf(challenge), created, ...over });
+  sampleReport(results, { challenge, seed: seedOf(challenge), created, observed: unsigned, ...over });
 
 const signed = (report = sound(), key = privateKey, text = JSON.stringify(report)) =>
   signCertificate(report, text, { key, now });
@@ -65,6 +66,8 @@ test("a certificate states what was judged, when and with what, and what weakene
     suiteVersion: "1.0.0",
     seed: seedOf(challenge),
     challenge,
+    watched: null,
+    webhooks: "not signed",
     counts: report.counts,
     hashes: {
       spec: report.specSha256,
@@ -148,6 +151,18 @@ async function verified(jws: string, { report, time = now }: { report?: string; 
   return text;
 }
 
+test.each<[says: string, observed: unknown, results: Report["requirements"], over?: Partial<Report>]>([
+  ["not signed", ["content-type"], []],
+  ["with a signature in x-hub-signature, which profile core does not verify", ["x-hub-signature"], []],
+  ["signed, and the signatures verify", ["webhook-signature"], [requirement("signature.verifies", "pass")]],
+  ["none was looked at", undefined, []],
+  ["not of a service", undefined, [], client],
+])("a certificate states that webhooks were %s", async (says, names, results, over) => {
+  const observed = names === undefined ? [] : [{ requirement: "webhook.headers", name: "names", value: names }];
+  const text = await verified(await signed(sound({ observed, ...over }, [...passed, ...results])), {}, "");
+  expect(text).toMatch(new RegExp(`^Webhooks {4}${says}`, "m"));
+});
+
 test("a certificate that meets every expectation of its reader is valid", async () => {
   const report = JSON.stringify(sound());
   expect(await verified(await signed(), { report })).toMatch(/^VALID [^]*\(matches the given report\)\n$/);
@@ -157,9 +172,21 @@ test("a certificate that meets every expectation of its reader is valid", async 
 
 test("says what a certificate states, what weakened the run, and what was not checked", async () => {
   const results = [...passed, requirement("webhook.failed", "not-applicable")];
-  const report = sound(under({ headers: ["x-pilot"] }), results);
+  const alsoWatched: Watched = {
+    source: "https://pay.example",
+    from: "2026-11-20T08:00:00Z",
+    until: "2026-11-20T11:30:00Z",
+    exchanges: 12_431,
+    webhooks: 0,
+    merchants: 3,
+    missed: {},
+    forgotten: {},
+    declared: { visibleAfterMs: 0 },
+  };
+  const report = sound({ ...under({ headers: ["x-pilot"] }), alsoWatched }, results);
   const text = await verified(await signed(report), {}, "--target https://sandbox.example");
   expect(text).toMatch(/^VALID {2}c.jws\nTarget +https:\/\/sandbox.example\nScope +core · effects money/);
+  expect(text).toMatch(/^Watched {5}12,431 exchanges of 3 merchants in 3 h 30 min$/m);
   expect(text).toMatch(/^Weakened by headers were added to every request: x-pilot$/m);
   expect(text).toMatch(/^Weakened by webhook.failed \(§4.1\) was not judged: The target has no payment page/m);
   const [, unchecked = ""] = text.split("Not checked. Each option would check the statement after it:\n");

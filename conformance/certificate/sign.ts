@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
 import { CannotRun, isSide, type Report } from "../results.ts";
-import { scopeLine, weakenedBy } from "../report/scope.ts";
+import { scopeLine, signingText, trafficLine, weakenedBy } from "../report/scope.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
@@ -35,6 +35,10 @@ export type Certificate = {
   seed: number;
   /** The text of a partner from which the seed and the references were derived; null without `--challenge`. */
   challenge: string | null;
+  /** The watched traffic that the run was reported with: its exchanges, merchants and time, in words; null without. */
+  watched: string | null;
+  /** Whether the service signed its webhooks, and whether the run verified the signatures, in words. */
+  webhooks: string;
   counts: Report["counts"];
   hashes: { spec: string; suite: string; results: string; report: string; exchanges?: string };
 };
@@ -59,6 +63,8 @@ export const claimForms: Record<keyof Certificate, (value: unknown) => boolean> 
   suiteVersion: isText,
   seed: isNumber,
   challenge: (value) => value === null || isText(value),
+  watched: (value) => value === null || isText(value),
+  webhooks: isText,
   counts: isObject,
   hashes: isObject,
 };
@@ -120,6 +126,8 @@ export async function signCertificate(
     suiteVersion,
     seed,
     challenge,
+    webhooks: signingText(report),
+    watched: report.alsoWatched ? trafficLine(report.alsoWatched) : null,
     counts,
     hashes: {
       spec: report.specSha256,

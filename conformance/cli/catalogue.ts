@@ -54,7 +54,10 @@ function costOf({ payouts = 0, amount = 0, effect }: Check): string {
 type Way = { what: string; notes: string[] };
 
 function wayOf(check: Check): Way {
-  const required = check.needs?.map((need) => needs[need].what) ?? [];
+  const required = [
+    ...(check.existing ? ["a payout that exists (--payout REFERENCE)"] : []),
+    ...(check.needs?.map((need) => needs[need].what) ?? []),
+  ];
   return {
     what: `${check.name}: ${costOf(check)}`,
     notes: [

@@ -14,7 +14,7 @@ import { plannedChecks, run } from "../run/run.ts";
 import { areUnusual } from "../target/redact.ts";
 import { readOptions, type CertifyOptions } from "./options.ts";
 import { probe } from "./probe.ts";
-import { createInterruption, makeFolder, publish } from "./reporting.ts";
+import { createInterruption, knownFailuresIn, makeFolder, publish } from "./reporting.ts";
 
 /**
  * Certifies a service and returns the exit code.
@@ -82,7 +82,13 @@ export function exchangesOf(recording: ReturnType<typeof createRecording>, given
   const ranges = [given.declared, results.foundLimits].flatMap((limits) => limits?.numberRanges ?? []);
   const { lines, options } = recording.finish(kept, ranges);
   return packed({
-    start: { format: "certify exchanges 1", suite: suiteSha256(), options, baseline: reporting.baseline },
+    start: {
+      format: "certify exchanges 1",
+      suite: suiteSha256(),
+      options,
+      baseline: knownFailuresIn(reporting),
+      watched: reporting.watched,
+    },
     lines,
   });
 }

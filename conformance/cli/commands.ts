@@ -74,6 +74,14 @@ export const commands: Readonly<Record<string, Command>> = {
       text: "",
     }),
   },
+  watch: {
+    usage: "--target URL --listen HOST:PORT | --har FILE | --exchanges FILE [options]",
+    meaning:
+      "judge a service by the traffic that it has anyway: forwarded, or recorded by a browser, a proxy or a gateway. It " +
+      "sends nothing of its own, changes nothing and keeps nothing personal",
+    details: async () => helpOf((await import("../watch/command.ts")).watchOptions),
+    run: async (args) => ({ exitCode: await (await import("../watch/command.ts")).watch(args), text: "" }),
+  },
   list: {
     usage: "[--profile core|extended|client|receiver]",
     meaning: "list the requirements",
@@ -116,6 +124,15 @@ export const commands: Readonly<Record<string, Command>> = {
       const { differences, text } = compareReports(a!, b!);
       return { exitCode: differences === 0 ? 0 : 1, text };
     },
+  },
+  history: {
+    usage: "FOLDER",
+    meaning:
+      "show how the verdicts in the reports in FOLDER and below changed over time, and which requirements flicker",
+    run: async (args) => ({
+      exitCode: 0,
+      text: (await import("../report/history.ts")).historyOf(argumentsIn(args, 1, "folder")[0]!),
+    }),
   },
 };
 

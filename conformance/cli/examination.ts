@@ -2,7 +2,7 @@
 // GET requests. `certify` starts no run after a point that has to be fixed, and `certify doctor` shows every point.
 import { connect } from "node:tls";
 import { looksDead } from "../target/breaker.ts";
-import { dataOf, type TargetResponse } from "../target/exchange.ts";
+import { dataOf, describeResponse, isAccepted, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { CertifyOptions } from "./options.ts";
@@ -107,6 +107,16 @@ function examineSecret(given: string, response: TargetResponse): Point {
   );
 }
 
+/** Says whether the payout in `--payout` can be read. A reference that was mistyped is no fault of the service. */
+function examinePayout(payout: string, response: TargetResponse): Point {
+  const { reference } = dataOf(response);
+  const isOther = typeof reference === "string" && reference !== payout;
+  if (isAccepted(response) && !isOther) return ok("payout", `${payout} can be read`);
+  const found = isOther ? `the payout ${reference}` : describeResponse(response);
+  const advice = "Give the service's reference (data.reference), not your own, of a payout that this key made.";
+  return fix("payout", `--payout: GET /v1/disbursements/${payout} returns ${found}. ${advice}`);
+}
+
 /**
  * Examines address, base path, keys and secret. Ends early if a point makes the rest meaningless.
  * @param note is called with each point
@@ -114,7 +124,7 @@ function examineSecret(given: string, response: TargetResponse): Point {
  * environment that the target reports; undefined if the service was not reached
  */
 export async function examineTarget(
-  { baseUrl, secondKey, webhookSecret }: CertifyOptions,
+  { baseUrl, payout, secondKey, webhookSecret }: CertifyOptions,
   target: Target,
   note: (point: Point) => void,
 ) {
@@ -126,10 +136,14 @@ export async function examineTarget(
   const path = isRefused(response) ? undefined : await pathObstacle(target, response);
   if (path !== undefined) return void note(fix("base path", path));
   note(ok("base path", `${baseUrl}/v1/disbursements/… looks like the service`));
-  const isAccepted = !isRefused(response);
+  const isKnown = !isRefused(response);
   const advice = "Set a valid key in API_KEY or --api-key-file.";
   const rejected = `${baseUrl} rejects the key with ${response.status}. ${advice}`;
-  note(isAccepted ? ok("API_KEY", "accepted") : fix("API_KEY", rejected));
+  note(isKnown ? ok("API_KEY", "accepted") : fix("API_KEY", rejected));
+  if (payout !== undefined && isKnown)
+    note(
+      examinePayout(payout, await target.send({ ...lookup, path: `/v1/disbursements/${encodeURIComponent(payout)}` })),
+    );
   const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
   const second = secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
   const name = "API_KEY_2";
@@ -140,5 +154,5 @@ export async function examineTarget(
   const environment = environmentOf(health);
   if (webhookSecret !== undefined && environment !== "live")
     note(examineSecret(webhookSecret, await target.send({ method: "GET", path: "/sandbox/webhook-secret" })));
-  return { response, isAccepted, environment };
+  return { response, isAccepted: isKnown, environment };
 }

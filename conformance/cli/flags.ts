@@ -190,6 +190,15 @@ export const whole =
     throw new CannotRun(`must be a whole number from ${least} to ${most}, not ${JSON.stringify(value)}`);
   };
 
+const units = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Reads a duration such as "30d", "12h" or "90m". Returns milliseconds. */
+export function durationMs(value: string): number {
+  const [, count, unit = "d"] = /^(\d+)([mhd])?$/.exec(value) ?? [];
+  if (count === undefined) throw new CannotRun(`must look like 30d, 12h or 90m, not ${JSON.stringify(value)}`);
+  return Number(count) * units[unit as keyof typeof units];
+}
+
 /** Reads a comma-separated list. */
 export const names = (value: string): string[] =>
   value

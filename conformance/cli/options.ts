@@ -5,10 +5,11 @@ import { runIdOf, seedOf } from "../certificate/challenge.ts";
 import { readPrivateKey } from "../certificate/keys.ts";
 import { readDeclaration } from "../allowances/declaration.ts";
 import { readBaseline } from "../report/baseline.ts";
+import { readWatched } from "../report/watched.ts";
 import { inRanges } from "../allowances/table.ts";
 import { maskPhone } from "../target/redact.ts";
 import { catalogue, sideCatalogues } from "../contract/requirements.ts";
-import { CannotRun, isSide, type EffectsAllowed, type Profile, type Side } from "../results.ts";
+import { CannotRun, isSide, type EffectsAllowed, type Profile, type Report, type Side } from "../results.ts";
 import { readTls } from "../target/tls.ts";
 import { headerVariable, quoted } from "../target/shell.ts";
 import { defaultRecipients, type RunOptions } from "../run-options.ts";
@@ -61,13 +62,15 @@ function header(line: string): [name: string, value: string] {
   return [name, value];
 }
 
-function listener(value: string) {
+/** Reads an address to listen on. */
+export function listener(value: string) {
   const [, host, port] = /^\[?([^[\]]+?)\]?:(\d{1,5})$/.exec(value) ?? [];
   if (host !== undefined && Number(port) <= 65535) return { host, port: Number(port) };
   throw new CannotRun(`must look like HOST:PORT, not ${JSON.stringify(value)}`);
 }
 
-const seconds = (least: number) => (value: string) => whole(least, 86_400)(value) * 1000;
+/** Returns a reader of seconds, which returns milliseconds. */
+export const seconds = (least: number) => (value: string) => whole(least, 86_400)(value) * 1000;
 const amount = whole(0, Number.MAX_SAFE_INTEGER);
 const text = (file: string) => readFileSync(file, "utf8");
 
@@ -101,8 +104,9 @@ export const reportOptions = {
   report: { value: "DIR", meaning: "directory for the report", initial: "./certify-report", repeat: false },
   baseline: {
     value: "FILE",
-    meaning: "known failures to tolerate until they expire (YAML: id, reason, expires)",
-    read: (file: string) => readBaseline(text(file), everyId),
+    meaning:
+      "known failures to tolerate until they expire (YAML: id, reason, expires); `new` writes those of this run to ./conformance-baseline.yaml",
+    read: (file: string) => (file === "new" ? file : readBaseline(text(file), everyId)),
     repeat: false,
   },
   sign: {
@@ -113,8 +117,8 @@ export const reportOptions = {
   },
 } as const satisfies Options;
 
-/** Where the reports go, which failures are tolerated, and what signs a certificate. */
-export type Reporting = { report: string } & Partial<Values<typeof reportOptions>>;
+/** Where the reports go, what is reported together with the run, and what signs a certificate. */
+export type Reporting = { report: string; watched?: Report | undefined } & Partial<Values<typeof reportOptions>>;
 
 /** The options of a run against a service, in groups as --help shows them. */
 export const serviceGroups = {
@@ -188,6 +192,12 @@ export const serviceGroups = {
       read: names,
       repeat: false,
     },
+    payout: {
+      value: "REFERENCE",
+      meaning:
+        "the service's reference of a payout that your key made before: its record is judged by reading it, also with `--effects none`",
+      read: matching(/^[\x20-\x7e]{1,200}$/, "must be the reference that the service gave the payout, such as DSB…"),
+    },
     declare: {
       value: "FILE",
       meaning: "limits of the target that the interface leaves open (YAML, see the guide)",
@@ -195,6 +205,13 @@ export const serviceGroups = {
     },
     interactive: {
       meaning: "asks a person on the terminal to pay, fail or cancel checkouts that the suite cannot finish itself",
+    },
+    watched: {
+      value: "FILE",
+      meaning:
+        "report.json of `certify watch`: what traffic contradicted has failed, and the report says what traffic agreed with",
+      read: readWatched,
+      repeat: false,
     },
     ...seedOptions,
     "through-prism": {
@@ -337,6 +354,7 @@ export function optionsOf(
     profile: values.profile,
     effects: values.effects,
     reporting: values,
+    payout: values.payout,
     only: onlyIn(values.only, values.profile, faults),
     webhookUrl: values["webhook-url"],
     webhookListen: values["webhook-listen"],

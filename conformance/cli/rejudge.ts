@@ -23,7 +23,7 @@ async function judgedAgain({ start, lines }: Tape, exchangesSha256: string) {
   const { results, now } = await createReplay(lines, given).repeat(async (outside) =>
     runChecks(given, await probe(given, outside), silent, outside),
   );
-  return renderReports({ ...results, exchangesSha256 }, start.baseline, now);
+  return renderReports({ ...results, exchangesSha256 }, start, now);
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;

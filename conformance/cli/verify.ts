@@ -10,16 +10,17 @@ import { readPublicKey, thumbprint } from "../certificate/keys.ts";
 import { algorithm, certificateType, claimForms, type Certificate } from "../certificate/sign.ts";
 import { oneLine, visible } from "../report/visible.ts";
 import { duration, effects, seedText } from "../report/words.ts";
-import { CannotRun, isSide, profiles, type Report } from "../results.ts";
-import { labelOf, oneOf, readFlags, refuse, type CommandResult, type Options, type Values } from "./flags.ts";
-
-const units = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function durationMs(value: string): number {
-  const [, count, unit = "d"] = /^(\d+)([mhd])?$/.exec(value) ?? [];
-  if (count === undefined) throw new CannotRun(`must look like 30d, 12h or 90m, not ${JSON.stringify(value)}`);
-  return Number(count) * units[unit as keyof typeof units];
-}
+import { isSide, profiles, type Report } from "../results.ts";
+import {
+  durationMs,
+  labelOf,
+  oneOf,
+  readFlags,
+  refuse,
+  type CommandResult,
+  type Options,
+  type Values,
+} from "./flags.ts";
 
 const contractHash = (value: string) => (/^[0-9a-f]{64}$/.test(value) ? value : sha256(readFileSync(value)));
 
@@ -157,6 +158,8 @@ function statement(certificate: Certificate, unchecked: readonly Comparison[], i
     ["Effects", isSide(profile) ? "none" : `${certificate.effects} (${effects[certificate.effects]})`],
     ["Run", `${certificate.startedAt} to ${certificate.finishedAt}`],
     ["Valid", `${isoTime(certificate.nbf)} to ${isoTime(certificate.exp)}`],
+    ["Webhooks", certificate.webhooks],
+    ["Watched", certificate.watched ?? "no traffic"],
     ["Results", `${counts.pass} passed, ${counts.warn} warnings, ${counts.observed} observed, none failed`],
     ...weakenedBy.map((text): [string, string] => ["Weakened by", text]),
     ["Seed", seedText(certificate)],

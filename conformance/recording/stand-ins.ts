@@ -1,13 +1,13 @@
-// Replaces secrets and people's phone numbers in a recording. A recording must show neither secrets nor phone numbers,
-// but the checks compare them: a signature with a secret, a phone number with the number that was sent. Each secret
-// therefore has a stand-in, which is the same wherever the secret occurs. A signature that was right is made again with
-// the stand-in.
+// Replaces secrets, and people's phone numbers and names, in a recording. A recording must show none of them, but the
+// checks compare them: a signature with a secret, a phone number with the number that was sent. Each secret therefore has
+// a stand-in, which is the same wherever the secret occurs. A signature that was right is made again with the stand-in.
 import { createHmac } from "node:crypto";
 import { numbersLike } from "../allowances/search.ts";
 import { signatureOf } from "../steps/notifications.ts";
 import { pairOf } from "../generate/countries.ts";
 import { realRecipients } from "../run-options.ts";
 import {
+  customerName,
   headerSecrets,
   hiddenIn,
   newKeyField,
@@ -101,6 +101,10 @@ export function createStandIns<Options extends SecretOptions>(
       const isOwn = sentNumbers.has(number) || replaced.has(number) || number.length < 4;
       return before + (isOwn ? number : derived(number, number.length - 3, digits) + number.slice(-3));
     });
+    result = result.replaceAll(
+      customerName,
+      (_, before: string, name: string) => before + derived(name, name.length, anyCharacter),
+    );
     result = result.replaceAll(webhookSecret, secretFor);
     result = result.replaceAll(newKeyField, (_, before: string, of: string) => before + keyFor(of));
     for (const [secret, other] of longestFirst) result = result.replaceAll(secret, other);

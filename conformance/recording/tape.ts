@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { CertifyOptions } from "../cli/options.ts";
 import type { KnownFailure } from "../report/baseline.ts";
+import type { Report } from "../results.ts";
 import type { HttpClient } from "../target/http.ts";
 import type { Incoming } from "../target/receiver.ts";
 import { createRedactor, hiddenIn, redactHeaders, type SecretOptions } from "../target/redact.ts";
@@ -15,6 +16,8 @@ export type Start = {
   /** The options of the run, with stand-ins instead of secrets. */
   options: Omit<CertifyOptions, "reporting" | "tls">;
   baseline?: readonly KnownFailure[];
+  /** The report of a watch that was reported together with the run. */
+  watched?: Report;
 };
 
 /** What the run asks of the outside. Secrets in it are redacted. */

@@ -9,7 +9,7 @@ import {
   type Watched,
 } from "../results.ts";
 import { repeatCommand } from "./repeat.ts";
-import { counted, countedMany, duration, sourceOf, trafficText } from "./words.ts";
+import { counted, countedMany, duration, grouped, sourceOf, trafficText } from "./words.ts";
 
 /** The results of the requirements of one level. `total` is the sum of the other counts. */
 type Tally = {
@@ -42,6 +42,10 @@ export function tallyOf({ requirements }: Pick<Report, "requirements">): Record<
   return tally;
 }
 
+/** Counts the requirements that a run did not judge in full, and that traffic agreed with. */
+export const onlySeen = ({ requirements }: Pick<Report, "requirements">, level: Level) =>
+  requirements.filter((each) => each.level === level && each.reason && each.seen).length;
+
 const plurals: Record<Level, [string, string, string]> = {
   must: ["musts", "passed", "failed"],
   should: ["shoulds", "passed", "not met"],
@@ -61,6 +65,7 @@ export function tallyPhrases(report: Pick<Report, "requirements" | "watched">): 
         ...(bad > 0 ? [`${bad} ${failed}`] : []),
         ...(notApplicable > 0 ? [`${notApplicable} not applicable`] : []),
         ...(notJudged > 0 ? [`${notJudged} not ${report.watched ? "seen" : "judged in full"}`] : []),
+        ...(onlySeen(report, level) > 0 ? [`${onlySeen(report, level)} of these seen at work in traffic`] : []),
       ].join(", ");
     });
 }
@@ -112,11 +117,12 @@ export function scopeLine(report: Report, most = 3): string {
 export const trafficLine = ({ merchants, from, until, ...traffic }: Watched) =>
   `${trafficText(traffic)} of ${countedMany(merchants, "merchant")} in ${duration(Date.parse(until) - Date.parse(from))}`;
 
+const cases = (counts: Record<string, number>) =>
+  Object.entries(counts).map(([what, count]) => `${grouped.format(count)} × ${what}`);
+
 /** Says what limits what watched traffic shows: what was missed or forgotten, and what the caller declared. */
 export function watchedLimits({ missed, forgotten, declared }: Watched): string[] {
   const { visibleAfterMs, notifiedWithinMs } = declared;
-  const cases = (counts: Record<string, number>) =>
-    Object.entries(counts).map(([what, count]) => `${countedMany(count, "case")} of ${what}`);
   return [
     ...cases(missed).map((text) => `not judged: ${text}`),
     ...cases(forgotten).map((text) => `forgotten: ${text}`),
@@ -151,6 +157,19 @@ export function lenientConditions({ profile, conditions, budget, declared, found
     ...(events === null ? [] : [`only some types of events were sent: ${events.join(", ")}`]),
     ...(isSide(profile) ? [] : sandbox.missing.map((operation) => `the target has no ${operation}`)),
   ];
+}
+
+/** Says whether the service signed its webhooks, and whether the run verified the signatures. */
+export function signingText({ profile, requirements, observed }: Report): string {
+  if (isSide(profile)) return "not of a service";
+  const verdict = requirements.find(({ id }) => id === "signature.verifies")?.verdict;
+  if (verdict === "pass") return "signed, and the signatures verify with the merchant's secret";
+  const names = observed.find(({ requirement }) => requirement === "webhook.headers")?.value;
+  if (!Array.isArray(names)) return "none was looked at";
+  const header = names.find((name) => /signature/i.test(String(name)));
+  return header === undefined
+    ? "not signed"
+    : `with a signature in ${header}, which profile ${profile} does not verify`;
 }
 
 /** Describes everything that weakens the verdict of a run: its lenient conditions, and the musts that it did not judge. */

@@ -9,7 +9,7 @@ import {
 } from "../results.ts";
 import { causesOf, firstRequest, type Cause, type Failure } from "./causes.ts";
 import { repeatFailures, repeatLabel, repeatOf } from "./repeat.ts";
-import { completingCommand, lenientConditions, paidOf, scopeLine, tallyPhrases } from "./scope.ts";
+import { completingCommand, lenientConditions, paidOf, scopeLine, signingText, tallyPhrases } from "./scope.ts";
 import { oneLine, shortened, visible } from "./visible.ts";
 import * as words from "./words.ts";
 
@@ -86,13 +86,13 @@ function causeLines(report: Report, { title, failures }: Cause, paint: Paint): s
 }
 
 /** Renders the requirements of which no check ran, or whose checks were stopped, grouped by reason. */
-function notJudgedLines({ requirements, summary }: Report): string[] {
+function notJudgedLines({ requirements, summary, watched }: Report): string[] {
   const unstarted = requirements.filter(
     ({ reason, checks }) => reason && (checks.length === 0 || reason.code === "stopped"),
   );
   return [...Map.groupBy(unstarted, ({ reason }) => reason!.text)].map(
     ([why, members]) =>
-      `Not judged (${members.length}): ${listed(members.map(({ id }) => id))}\n` +
+      `Not ${watched ? "seen" : "judged"} (${members.length}): ${listed(members.map(({ id }) => id))}\n` +
       `    ${why === summary ? words.whyNotJudged.stopped : oneLine(why)}`,
   );
 }
@@ -132,7 +132,7 @@ function secondOpinionLines({ secondOpinion }: Report): string[] {
  */
 export function renderTerminal(report: Report, options: { color: boolean }): string {
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
-  const { verdict, summary, errors, baselineProblems = [], created, budget, profile, watched } = report;
+  const { verdict, summary, errors, baselineProblems = [], created, observed, budget, profile, watched } = report;
   const unintended = created.filter((record) => record.unintended).length;
   const paid = `${words.sums(paidOf(created))} in ${budget.payouts} of ${words.counted(budget.maxPayouts, "allowed payout")}`;
   return [
@@ -146,12 +146,16 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     ...notJudgedLines(report),
     ...line("To judge the rest: ", completingCommand(report)),
     ...line(
-      watched ? "What was not judged: " : "Lenient conditions: ",
+      watched ? "Limits of this watch: " : "Lenient conditions: ",
       lenientConditions(report).join("; ") || undefined,
     ),
     tallyPhrases(report).join("; "),
     // The payouts of a merchant's program are simulated, and a watch sends none.
     ...line("Paid ", isSide(profile) || watched ? undefined : paid),
+    ...line(
+      "Webhooks: ",
+      observed.some(({ requirement }) => requirement === "webhook.headers") ? signingText(report) : undefined,
+    ),
     ...line("Dredd judged ", words.dreddText(report)),
     ...secondOpinionLines(report),
     ...(unintended > 0

@@ -106,7 +106,8 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-const grouped = new Intl.NumberFormat("en");
+/** Renders a number that may be large. */
+export const grouped = new Intl.NumberFormat("en");
 
 /** Returns a count that may be large with its noun, such as "12,431 exchanges". */
 export const countedMany = (count: number, noun: string) => counted(count, noun).replace(/^\d+/, grouped.format(count));

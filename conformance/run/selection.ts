@@ -38,7 +38,7 @@ function judgedAtTheEnd(checks: readonly Check[]): Set<string> {
 }
 
 /**
- * Returns the checks that judge a selected requirement and that `--effects` allows, in the order in which they run. If
+ * Returns the checks that judge a selected requirement and that the options allow, in the order in which they run. If
  * one of them creates payouts, the check that finds limits comes first. If `--only` names a requirement that is judged
  * on every response or only at the end, all checks of the profile that `--effects` allows are returned.
  * @param watched the ids of the requirements that are judged on every response
@@ -46,13 +46,16 @@ function judgedAtTheEnd(checks: readonly Check[]): Set<string> {
 export function selectedChecks(
   checks: readonly Check[],
   watched: readonly string[],
-  options: Pick<RunOptions, "profile" | "only" | "effects" | "seed">,
+  options: Pick<RunOptions, "profile" | "only" | "effects" | "seed" | "payout">,
 ): Check[] {
   const needsAll = new Set([...watched, ...judgedAtTheEnd(checks)]);
   const all = options.only?.some((id) => needsAll.has(id)) ?? false;
   const ids = selectedRequirements(all ? { profile: options.profile } : options);
   const selected = checks.filter(
-    (check) => check.ids.some((id) => ids.has(id)) && permits(options.effects, check.effect),
+    ({ ids: judged, effect, existing }) =>
+      judged.some((id) => ids.has(id)) &&
+      permits(options.effects, effect) &&
+      (!existing || options.payout !== undefined),
   );
   const pays = selected.some(({ effect }) => effect === "moves-money");
   const first = checks.filter(({ phase }) => pays && phase === "limits");

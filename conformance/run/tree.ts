@@ -2,6 +2,7 @@
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { permits } from "../target/ledger.ts";
 import { reachOf } from "../topics/create/checks.ts";
+import { judgedByReads, lackOf } from "./reads.ts";
 import type { CheckReport } from "./verdicts.ts";
 import { allControls, controls, hasControl, type RunOptions } from "../run-options.ts";
 import { counted } from "../report/words.ts";
@@ -19,7 +20,7 @@ import {
 } from "../results.ts";
 
 type Settings = Pick<Report, "baseUrl" | "profile" | "effects" | "only" | "seed" | "challenge" | "repeatFlags"> &
-  Pick<RunOptions, "declared" | "maxPayouts" | "maxTotal">;
+  Pick<RunOptions, "payout" | "declared" | "maxPayouts" | "maxTotal">;
 
 export type FinishedRun = {
   options: Settings;
@@ -46,15 +47,15 @@ function namedReason(id: string, { checks }: FinishedRun): NotJudged | undefined
 
 /** Returns why no check judged the requirement; undefined if the run ended before its checks. */
 function whyNotJudged({ id, effect }: Requirement, run: FinishedRun): NotJudged | undefined {
-  const { effects } = run.options;
+  const { options } = run;
   const named = namedReason(id, run);
   if (named) return named;
-  return permits(effects, effect) ? undefined : { code: "effects", text: `needs more than --effects ${effects}` };
+  return permits(options.effects, effect) ? undefined : { code: "effects", text: lackOf(options, id) };
 }
 
 /** Returns the verdict on a requirement, and the reason if it was not judged, or not in full. */
 function verdictOn(requirement: Requirement, checks: readonly CheckResult[], run: FinishedRun) {
-  const { only, effects } = run.options;
+  const { only, effects, payout } = run.options;
   if (only?.includes(requirement.id) === false)
     return { verdict: "not-applicable", reason: { code: "only", text: "excluded by --only" } } as const;
   const stopped = stoppedBy(run);
@@ -68,7 +69,7 @@ function verdictOn(requirement: Requirement, checks: readonly CheckResult[], run
   const verdict = worstOf(checks.map((check) => check.verdict));
   if (verdict === "could-not-run" && stopped !== undefined)
     return { verdict, reason: { code: "stopped", text: stopped } } as const;
-  if (!permits(effects, requirement.effect))
+  if (!permits(effects, requirement.effect) && !(payout !== undefined && judgedByReads.has(requirement.id)))
     return { verdict, reason: { code: "effects", text: `judged only as far as --effects ${effects} allows` } } as const;
   // A check may have been left out because the caller did not provide something, and it might have failed.
   const lacking = namedReason(requirement.id, run);

@@ -31,6 +31,9 @@ export const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 /** The key of a merchant that the target creates during the run. */
 export const newKeyField = /("apiKey"\s*:\s*")([^"\\]+)/g;
 
+/** A customer's name in a record. A sandbox's names are made of the last digits of the phone number (D19). */
+export const customerName = /("customer"\s*:\s*\{[^{}]*?"name"\s*:\s*")(?!Customer \d{4}")((?:[^"\\]|\\.)+)/g;
+
 /** The ways in which a URL and JSON write a secret. */
 const encodings: ((secret: string) => string)[] = [
   (secret) => secret,
@@ -68,7 +71,7 @@ export function secretsRemover(secrets: readonly string[]): (text: string) => st
 }
 
 /**
- * Creates a function that redacts secrets wherever they occur, and masks the numbers in `phones`. In `phoneNumber` fields
+ * Creates a function that redacts secrets wherever they occur, customers' names, and masks the numbers in `phones`. In `phoneNumber` fields
  * it masks every number that the suite did not send, because the target may return the numbers of other people. Numbers
  * that the suite made up stay readable, because masking the number would change the request. Once a text contains a
  * new merchant's `apiKey`, the function hides that key in this and all later texts.
@@ -84,6 +87,7 @@ export function createRedactor(secrets: readonly string[], phones: readonly stri
       if (!known.has(key) && !isOrdinary(key)) removeSecrets = secretsRemover([...known.add(key)]);
     let result = text;
     for (const phone of phones) result = result.replaceAll(phone, maskPhone(phone));
+    result = result.replaceAll(customerName, `$1${masked}`);
     result = result.replaceAll(
       phoneField,
       (_, before: string, digits: string) => before + (madeUp.has(digits) ? digits : maskPhone(digits)),

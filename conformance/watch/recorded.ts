@@ -72,9 +72,9 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Many recorders keep Content-Encoding after they have undone it. What is coded after all is not UTF-8. */
 function textOf(bytes: Buffer, coding: string | undefined): Body {
-  for (const of of [coding, undefined]) {
+  for (const each of [coding, undefined]) {
     try {
-      return utf8.decode(decoded(bytes, of));
+      return utf8.decode(decoded(bytes, each));
     } catch {}
   }
   return { absent: "undecodable" };

@@ -44,8 +44,8 @@ function checksOf(
       expected,
       actual,
       exchanges,
-      ...(ids.length === 1 ? { shownBy: ids[0] } : {}),
-      ...(ids.length > 0 ? { contradictedBy: Math.max(...ids) } : {}),
+      // The last exchange is the one that cannot be right after the others.
+      ...(ids.length > 0 ? { shownBy: Math.max(...ids), contradictedBy: Math.max(...ids) } : {}),
       durationMs: 0,
       watched: true,
     };
@@ -118,7 +118,9 @@ export function watchedReport(result: WatchResult, circumstances: Circumstances)
   };
   const byId = new Map(result.requirements.map((each) => [each.id as string, each]));
   const toExchange = numbered(result.requirements);
-  const requirements = requirementsOf(profile).map((each) => resultOf(each, byId.get(each.id), toExchange));
+  // What the interface leaves open cannot be contradicted.
+  const demanded = requirementsOf(profile).filter(({ level }) => level !== "observe");
+  const requirements = demanded.map((each) => resultOf(each, byId.get(each.id), toExchange));
   const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
   for (const { verdict } of requirements) counts[verdict] += 1;
   return {

@@ -5,10 +5,9 @@ import { type Probe, probesOf, sendProbe } from "../../steps/probes.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { get } from "../../steps/requests.ts";
 import { is2xx } from "../../steps/responses.ts";
-import { paid } from "../../steps/records.ts";
+import { existingPayout, newPayout, type Payout } from "../../steps/records.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
 import type { TargetRequest } from "../../target/exchange.ts";
-import { textOf } from "../../target/values.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const readsAtOnce = 12;
@@ -22,7 +21,7 @@ type Opened = { request: () => TargetRequest; secrets?: string[] };
 type Operation = [
   ids: Record<Probe["kind"], RequirementId>,
   open: (context: Context) => Opened | Promise<Opened>,
-  cost?: { pays?: number; name?: string },
+  more?: { pays?: number; name?: string; existing?: true },
 ];
 
 const byKind = (missing: RequirementId, unknown: RequirementId): Operation[0] => ({
@@ -41,6 +40,11 @@ const reading = (pathOf: (context: Context) => string) => (context: Context) => 
   request: () => ({ method: "GET", path: pathOf(context) }),
 });
 
+const readingOf = ({ reference, secrets }: Payout): Opened => {
+  const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
+  return { request: () => ({ method: "GET", path }), secrets };
+};
+
 const operations: Operation[] = [
   [byKind("auth.create-needs-key", "auth.create-refuses-wrong-key"), creating("/v1/disbursements", disbursementBody)],
   [
@@ -48,22 +52,19 @@ const operations: Operation[] = [
     reading((context) => `/v1/disbursements/${context.fresh()}`),
   ],
   [byKind("auth.checkout-needs-key", "auth.checkout-refuses-wrong-key"), creating("/v1/checkouts", checkoutBody)],
+  [always("auth.record-hidden-without-key"), async (context) => readingOf(await newPayout(context)), { pays: 1 }],
   [
     always("auth.record-hidden-without-key"),
-    async (context) => {
-      const { reference, body } = await paid(context);
-      const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
-      return { request: () => ({ method: "GET", path }), secrets: [textOf(body["reference"])] };
-    },
-    { pays: 1 },
+    async (context) => readingOf(await existingPayout(context)),
+    { existing: true },
   ],
   [always("checkout-record.needs-key"), reading(({ target }) => `/v1/checkouts/${target.merchant.unknown}`)],
   [always("lists.needs-key"), reading(() => "/v1/disbursements")],
   [always("lists.needs-key"), reading(() => "/v1/checkouts"), { name: "Listing checkouts needs a key" }],
 ];
 
-export const checks: readonly Check[] = operations.map(([ids, open, cost = {}]) =>
-  judges([...new Set(Object.values(ids))], cost, async (context) => {
+export const checks: readonly Check[] = operations.map(([ids, open, more = {}]) =>
+  judges([...new Set(Object.values(ids))], more, async (context) => {
     const { request, secrets } = await open(context);
     const send = (probe: Probe) => sendProbe(context, ids[probe.kind], probe, request(), secrets);
     const [missing, unknown, ...others] = probesOf(context);

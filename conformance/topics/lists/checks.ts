@@ -4,7 +4,7 @@ import { expectFields, expectStatus, same } from "../../steps/expect.ts";
 import { atOnce, get, pages, verifyCheckout } from "../../steps/requests.ts";
 import { cursorOf, dataOf, isPage, listed } from "../../steps/responses.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
-import { paid, started } from "../../steps/records.ts";
+import { existingPayout, paid, started } from "../../steps/records.ts";
 import { advance, finishCheckout, forcing } from "../../steps/sandbox-controls.ts";
 import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
@@ -32,6 +32,8 @@ async function make(context: Context, kind: Kind, outcome: "success" | "failed" 
 }
 
 const referencesOf = (response: TargetResponse) => listed(response).map(({ reference }) => reference);
+/** Renders milliseconds since 1970 for a query. */
+const at = (ms: number) => encodeURIComponent(new Date(ms).toISOString());
 const since = ({ createdAt }: Made) => `createdAfter=${encodeURIComponent(createdAt)}`;
 const named = ({ merchantsReference }: Made) => `merchantsReference=${encodeURIComponent(merchantsReference)}`;
 
@@ -138,6 +140,33 @@ export const checks: readonly Check[] = [
         context.judge(id, ok, `${references.join() || `no ${kind}`} for ${query}`, response);
       }
     }
+  }),
+  judges(["lists.filters", "lists.newest-first"], { existing: true }, async (context, id) => {
+    const { data, reference, read } = await existingPayout(context);
+    const own = named(data as unknown as Made);
+    const time = Date.parse(data.createdAt);
+    given(!Number.isNaN(time), "a record with the time createdAt", read);
+    const ended: [query: string, isListed: boolean][] = [
+      [`${own}&status=${data.status}`, true],
+      [`${own}&status=${data.status === "failed" ? "success" : "failed"}`, false],
+    ];
+    const cases: typeof ended = [
+      [own, true],
+      [`${own}&createdAfter=${at(time)}`, true],
+      [`${own}&createdAfter=${at(time + 1)}`, false],
+      [`${own}&createdBefore=${at(time)}`, false],
+      // A payout that is pending may end before the list is read.
+      ...(data.status === "pending" ? [] : ended),
+    ];
+    for (const [query, isListed] of cases) {
+      const response = await get(context, `/v1/disbursements?${query}`);
+      const ok = isPage(response) && equal(referencesOf(response), isListed ? [reference] : []);
+      context.judge(id, ok, `${isListed ? reference : "no disbursements"} for ${query}`, response, [read, response]);
+    }
+    const newest = await get(context, "/v1/disbursements?limit=100");
+    const times = listed(newest).map(({ createdAt }) => textOf(createdAt));
+    const isOrdered = isPage(newest) && equal(times, times.toSorted().toReversed());
+    context.judge("lists.newest-first", isOrdered, "disbursements, newest first", times.join(", "), newest);
   }),
   judges("lists.cursor-422", { pays: 2, needs }, async (context, id) => {
     const expectRefused = async (path: string, cursor: string, what: string) =>

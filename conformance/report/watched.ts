@@ -1,0 +1,72 @@
+// Joins the report of a run with that of a watch (`--watched`): the run judges what it may send, traffic shows the rest.
+import { specSha256 } from "../contract/contract.ts";
+import { CannotRun, isTroubled, worstOf, type CheckResult, type Report, type RequirementResult } from "../results.ts";
+import { readReport } from "./read.ts";
+import { onlySeen, trafficLine } from "./scope.ts";
+import { counted } from "./words.ts";
+
+/**
+ * Reads the report.json of a watch.
+ * @throws CannotRun if the file is not one, or is about another contract
+ */
+export function readWatched(file: string): Report {
+  const report = readReport(file);
+  if (!report.watched) throw new CannotRun(`${file} is the report of a run: give the report.json of \`certify watch\``);
+  if (report.specSha256 !== specSha256)
+    throw new CannotRun(`${file} is about another version of the contract: watch again with this version of the suite`);
+  return report;
+}
+
+/** Returns the result of a requirement together with what traffic showed of it. */
+function joined(result: RequirementResult, traffic: RequirementResult | undefined, firstId: number): RequirementResult {
+  if (!traffic?.seen || result.reason?.code === "only") return result;
+  const { seen } = traffic;
+  const numbered = (id: number | undefined) => (id === undefined ? undefined : firstId + id);
+  const troubled = traffic.checks.filter(isTroubled).map((check): CheckResult => ({
+    ...check,
+    name: `Watched traffic: ${check.name}`,
+    exchanges: check.exchanges.map((exchange) => ({ ...exchange, id: firstId + exchange.id })),
+    shownBy: numbered(check.shownBy),
+    contradictedBy: numbered(check.contradictedBy),
+  }));
+  if (troubled.length > 0) {
+    const { reason: _, ...rest } = result;
+    const verdict = worstOf([result.verdict, ...troubled.map((check) => check.verdict)]);
+    return { ...rest, verdict, seen, checks: [...result.checks, ...troubled] };
+  }
+  if (!result.reason) return { ...result, seen };
+  const text = `${result.reason.text}; watched traffic agreed with it`;
+  return { ...result, seen, reason: { ...result.reason, text } };
+}
+
+/**
+ * Joins a run and a watch. What traffic contradicted has failed. What the run did not judge stays so, also if traffic
+ * agreed with it, because nobody knows what the traffic did not try; the report says in how many cases it agreed.
+ */
+export function joinWatched(report: Report, { watched, requirements: traffic }: Report): Report {
+  if (!watched) return report;
+  const ids = report.requirements.flatMap(({ checks }) =>
+    checks.flatMap(({ exchanges }) => exchanges.map(({ id }) => id)),
+  );
+  const firstId = ids.reduce((most, id) => Math.max(most, id), 0);
+  const byId = new Map(traffic.map((each) => [each.id, each]));
+  const requirements = report.requirements.map((each) => joined(each, byId.get(each.id), firstId));
+  const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
+  for (const { verdict } of requirements) counts[verdict] += 1;
+  const both = { ...report, requirements, counts, alsoWatched: watched };
+  const contradicted = requirements.filter(({ checks }) =>
+    checks.some((each) => each.watched && each.verdict === "fail"),
+  );
+  const seen = onlySeen(both, "must");
+  const atWork = seen > 0 ? `, which showed ${seen} of the musts at work that the run did not judge in full` : "";
+  if (contradicted.length === 0)
+    return {
+      ...both,
+      summary: `${report.summary} No contradiction in watched traffic: ${trafficLine(watched)}${atWork}.`,
+    };
+  const named = `${counted(contradicted.length, "requirement")} contradicted by watched traffic: ${contradicted
+    .slice(0, 3)
+    .map(({ id }) => id)
+    .join(", ")}${contradicted.length > 3 ? ` and ${contradicted.length - 3} more` : ""}.`;
+  return { ...both, verdict: "failed", summary: `${named} ${report.summary}` };
+}
