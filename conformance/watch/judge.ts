@@ -62,7 +62,7 @@ export function createJudge(options: JudgeOptions): Judge {
   const store = createStore(options, (lost, why) => count(forgotten, `what payouts and checkouts were: ${why}`, lost));
   const merchants = createMerchants(hashOf, (reason) => count(missed, reason));
   const staleMs = visibleAfterMs + clockMs;
-  const tables = { records: store.table<Record>("records"), links: store.table<string>("links") };
+  const tables = { records: store.table<Record>("records"), links: store.table<number>("links") };
   const records = createRecords({ hashOf, merchants, ...tables, webhookClockMs });
   const statements = createStatements({ tally, hashOf, records, staleMs, webhookClockMs });
   const webhooks = createWebhookRules({

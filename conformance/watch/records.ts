@@ -14,7 +14,7 @@ export type Source = [
 
 export type Record = {
   /** Its key in the table of records. */
-  key: string;
+  key: number;
   kind: Kind;
   /** The service's reference. */
   reference: string;
@@ -33,7 +33,7 @@ export type Record = {
   /** When the first response ended that showed the record; 0 if there was none. */
   shownAt: number;
   /** The events that were sent about it: status, webhook-id and a hash of the body. */
-  events: [status: string, id: string, body: string][];
+  events: [status: string, id: string, body: number][];
   /** Set once the final status is to be notified. */
   isDue?: true;
 };
@@ -58,7 +58,7 @@ type Deps = {
   merchants: Merchants;
   records: Table<Record>;
   /** The key of a record, by the hash of a value that no other record of its merchant may have. */
-  links: Table<string>;
+  links: Table<number>;
   webhookClockMs: number;
 };
 
@@ -70,7 +70,7 @@ export function createRecords({ hashOf, merchants, records, links, webhookClockM
   const secondKey = (kind: Kind, reference: string, merchant: number) =>
     keyOf(kind, reference, merchants.root(merchant));
 
-  function load(key: string | undefined): Record | undefined {
+  function load(key: number | undefined): Record | undefined {
     const record = key === undefined ? undefined : records.get(key);
     const isForgotten = record && record.merchant >= 0 && record.epoch !== merchants.epochOf(record.merchant);
     return isForgotten ? undefined : record;

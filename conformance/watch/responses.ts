@@ -1,7 +1,7 @@
 // Judges what a single exchange shows: the rules for every response, and requests that the contract forbids.
 import { titleOf } from "../check.ts";
 import { openapi } from "../contract/contract.ts";
-import { type Kind, lastSegment, meaningOf } from "../history/history.ts";
+import { isExact, type Kind, lastSegment, meaningOf } from "../history/history.ts";
 import { linkOf, referencesOf } from "../steps/checkouts.ts";
 import { textOf } from "../target/values.ts";
 import { createValidators } from "../contract/validate.ts";
@@ -275,18 +275,16 @@ export function createResponseRules(
     const { amount, reference } = sent;
     const isPayout = operation === "createDisbursement";
     const isValid = response!.request.effect === "moves-money";
+    const isEchoed = data["merchantsReference"] === (reference ?? data["reference"]);
     const echoes: [RequirementId, boolean][] = isPayout
       ? [
-          ["create.amount-echoed", data["amount"] === amount],
-          ["create.reference-echoed", data["merchantsReference"] === reference],
+          ["create.amount-echoed", data["amount"] === amount || !isExact(amount)],
+          ["create.reference-echoed", isEchoed || !isExact(reference)],
         ]
       : [
           ["checkout.link", linkOf(response!, Object.values(sent).map(textOf)) !== undefined],
           ["checkout.reference", referencesOf(response!).length > 0],
-          [
-            "checkout-body.echo",
-            data["amount"] === amount && data["merchantsReference"] === (reference ?? data["reference"]),
-          ],
+          ["checkout-body.echo", data["amount"] === amount && isEchoed],
         ];
     for (const [id, isOk] of isValid ? echoes : []) judge(id, isOk, call, "not so in the response");
     const type = exchange.headers["content-type"];

@@ -11,16 +11,15 @@ const mostShown = 10;
 const longestText = 300;
 
 const multipliers = [597_399_067, 2_869_860_233, 951_274_213, 2_716_044_179] as const;
-const hex = (lane: number) => (lane >>> 0).toString(16).padStart(8, "0");
 
 /**
- * Returns a function that returns 96 bits that depend on a text and the run's salt, in hexadecimal. Every exchange needs
- * several, so it is fast instead of cryptographic. They never leave this process and its file.
+ * Returns a function that returns a number of 52 bits that depends on a text and the run's salt. Every exchange needs
+ * several, so it is fast instead of cryptographic. The numbers never leave this process and its file.
  */
 export function createHash(salt = randomBytes(16).toString("hex")) {
   const [seedA, seedB, seedC, seedD] = new Uint32Array(createDigest("sha256").update(salt).digest().buffer);
   const [m, n, o, p] = multipliers;
-  return (text: string): string => {
+  return (text: string): number => {
     let [a, b, c, d] = [seedA!, seedB!, seedC!, seedD!];
     for (let index = 0; index < text.length; index += 1) {
       const code = text.charCodeAt(index);
@@ -33,7 +32,7 @@ export function createHash(salt = randomBytes(16).toString("hex")) {
     b = Math.imul(d ^ (b >>> 22), n);
     c = Math.imul(a ^ (c >>> 17), o);
     d = Math.imul(b ^ (d >>> 19), p);
-    return hex(a ^ b ^ c ^ d) + hex(b ^ a) + hex(c ^ a);
+    return ((a ^ b ^ c ^ d) >>> 0) * 2 ** 20 + ((b ^ a) >>> 12);
   };
 }
 
@@ -57,7 +56,7 @@ export function valueAt(value: unknown, path: string): unknown {
 export const isPersonal = (field: string) => /phoneNumber$|\bname$/i.test(field);
 
 /** Returns what a report shows in place of a personal value that is remembered as this hash. */
-export const markOf = (remembered: string) => `#${hash("sha256", remembered).slice(0, 6)}`;
+export const markOf = (remembered: unknown) => `#${hash("sha256", String(remembered)).slice(0, 6)}`;
 
 export function createTally(isJudged: (id: string) => boolean, hashOf: Hash) {
   const all = new Map<RequirementId, WatchedRequirement>();
