@@ -106,7 +106,10 @@ function readCall(exchange: Exchange, path: string, validator: (schema: string) 
     response,
     status: received?.status ?? 0,
     data: isObject(data) ? data : {},
-    hasAllHeaders: { request: isComplete(headers, "host"), response: isComplete(received?.headers, "date") },
+    hasAllHeaders: {
+      request: isComplete(headers, "host") || isComplete(headers, ":authority"),
+      response: isComplete(received?.headers, "date"),
+    },
   };
 }
 

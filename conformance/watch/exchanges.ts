@@ -6,7 +6,7 @@ import { type Call, type Fields, isObject } from "./calls.ts";
 import type { Merchants } from "./merchants.ts";
 import { factOf, type Record, type Records, type Source } from "./records.ts";
 import { ofLocation, type Stated, type Statements, valuesOf } from "./statements.ts";
-import type { Tally } from "./tally.ts";
+import { type Tally, valueAt } from "./tally.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 type Deps = {
@@ -55,16 +55,6 @@ function repeatIds({ response }: Call, { kind, statuses }: Record, isRace: boole
     ...(differs ? (["create.duplicate-any-field"] as const) : []),
     ...(hasFailed ? (["uniqueness.failed-counts"] as const) : []),
   ];
-}
-
-/** Returns true if a record that a caller sees is this record of another caller. */
-function isSame(record: Record, value: Fields): boolean {
-  const compared = ["id", "merchantsReference", "createdAt", "amount"].map((field) => [
-    factOf(record, field),
-    value[field],
-  ]);
-  const known = compared.filter(([fact]) => fact !== undefined);
-  return known.length > 1 && known.every(([fact, given]) => fact === given);
 }
 
 export function createExchangeRules({ profile, tally, merchants, records, statements, staleMs, shown }: Deps) {
@@ -152,6 +142,16 @@ export function createExchangeRules({ profile, tally, merchants, records, statem
       expected: `the ${what} of ${owner.reference} for no other ${owner.kind}`,
       actual: `the same ${what} for ${record.reference}`,
     }));
+  }
+
+  /** Returns true if a record that a caller sees is this record of another caller, and not only has its reference. */
+  function isSame(record: Record, value: Fields): boolean {
+    const compared = ["id", "createdAt", "merchantsReference", "amount", "customer.phoneNumber"];
+    const known = compared.filter((field) => factOf(record, field) !== undefined);
+    return (
+      known.length >= 3 &&
+      known.every((field) => factOf(record, field) === statements.remembered(field, valueAt(value, field)))
+    );
   }
 
   /** States a record that a verify or a list returned. */
@@ -271,21 +271,19 @@ export function createExchangeRules({ profile, tally, merchants, records, statem
   }
 
   /** Forgets what a sandbox deletes. */
-  function deleted({ operation, path, exchange }: Call, merchant: number) {
+  function judgeDeletion({ operation, path, exchange }: Call, merchant: number | undefined) {
     if (operation === "resetSandbox") merchants.forget(merchant, exchange.endedAt);
-    if (operation !== "deleteMerchant") return;
-    const other = merchants.withUser(path.split("/").at(-1));
-    if (other !== undefined) merchants.forget(other, exchange.endedAt);
+    if (operation === "deleteMerchant") merchants.forgetUser(path.split("/").at(-1)!, exchange.endedAt);
   }
 
   return {
     see(call: Call) {
       if (!call.response) return;
       const merchant = merchants.of(call);
-      if (merchant === undefined) return;
       const { status, operation, data, exchange } = call;
       const isAccepted = status >= 200 && status < 300;
-      if (isAccepted) deleted(call, merchant);
+      if (isAccepted) judgeDeletion(call, merchant);
+      if (merchant === undefined) return;
       const { does, kind } = meaningOf(operation) ?? {};
       if (kind === undefined || exchange.sentAt <= merchants.forgottenAt(merchant)) return;
       if (does === "create" && isAccepted) created(call, kind, merchant);

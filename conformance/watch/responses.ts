@@ -1,7 +1,7 @@
 // Judges what a single exchange shows: the rules for every response, and requests that the contract forbids.
 import { titleOf } from "../check.ts";
 import { openapi } from "../contract/contract.ts";
-import { type Kind, lastSegment, meaningOf } from "../history/history.ts";
+import { isExact, type Kind, lastSegment, meaningOf } from "../history/history.ts";
 import { linkOf, referencesOf } from "../steps/checkouts.ts";
 import { textOf } from "../target/values.ts";
 import { createValidators } from "../contract/validate.ts";
@@ -36,6 +36,12 @@ const withoutBody = new Set<RequirementId>([
   "answers.headers",
   "limits.retry-after",
 ]);
+
+const rules = watches.map((watch) => ({
+  ...watch,
+  readsHeaders: ofHeaders.has(watch.id),
+  readsBody: !withoutBody.has(watch.id),
+}));
 
 /** A gateway sends these in place of a service that is away or overloaded. */
 const ofGateways = new Set([502, 503, 504]);
@@ -132,9 +138,8 @@ export function createResponseRules(
 
   function judgeResponse({ exchange, response, hasAllHeaders, status }: Call) {
     const hasBody = isKnown(exchange.response?.body);
-    for (const { id, applies, faults } of watches) {
-      if (ofHeaders.has(id) && !hasAllHeaders.response) continue;
-      if (!withoutBody.has(id) && !hasBody) continue;
+    for (const { id, applies, faults, readsHeaders, readsBody } of rules) {
+      if ((readsHeaders && !hasAllHeaders.response) || (readsBody && !hasBody)) continue;
       if (id === "errors.no-5xx" && ofGateways.has(status)) continue;
       if (id === "create.result-as-requested" && !isKnown(exchange.body)) continue;
       if (!applies(response!)) continue;
@@ -275,18 +280,16 @@ export function createResponseRules(
     const { amount, reference } = sent;
     const isPayout = operation === "createDisbursement";
     const isValid = response!.request.effect === "moves-money";
+    const isEchoed = data["merchantsReference"] === (reference ?? data["reference"]);
     const echoes: [RequirementId, boolean][] = isPayout
       ? [
-          ["create.amount-echoed", data["amount"] === amount],
-          ["create.reference-echoed", data["merchantsReference"] === reference],
+          ["create.amount-echoed", data["amount"] === amount || !isExact(amount)],
+          ["create.reference-echoed", isEchoed || !isExact(reference)],
         ]
       : [
           ["checkout.link", linkOf(response!, Object.values(sent).map(textOf)) !== undefined],
           ["checkout.reference", referencesOf(response!).length > 0],
-          [
-            "checkout-body.echo",
-            data["amount"] === amount && data["merchantsReference"] === (reference ?? data["reference"]),
-          ],
+          ["checkout-body.echo", data["amount"] === amount && isEchoed],
         ];
     for (const [id, isOk] of isValid ? echoes : []) judge(id, isOk, call, "not so in the response");
     const type = exchange.headers["content-type"];

@@ -62,10 +62,8 @@ type Deps = {
 export type Statements = ReturnType<typeof createStatements>;
 
 export function createStatements({ tally, hashOf, records, staleMs, webhookClockMs }: Deps) {
-  const remembered = (field: string, value: unknown) =>
-    isPersonal(field) ? hashOf(JSON.stringify(value) ?? "") : value;
-  const shown = (field: string, value: unknown) =>
-    isPersonal(field) && typeof value === "string" ? markOf(value) : tally.shownValue(field, value);
+  const remembered = (field: string, value: unknown) => (isPersonal(field) ? hashOf(textOf(value)) : value);
+  const shown = (field: string, value: unknown) => (isPersonal(field) ? markOf(value) : tally.shownValue(field, value));
 
   /** Returns what a source stated about a record, as evidence. */
   function evidenceOf(record: Record, place: number): Evidence {

@@ -52,7 +52,7 @@ export function createWebhookRules(deps: Deps) {
   const validator = createValidators("extended");
   const due: Due[] = [];
   /** Hashes of the paths that received webhooks. */
-  const received = new Set<string>();
+  const received = new Set<number>();
   /** True once a webhook had the path of its record: the paths are then those of the addresses. */
   let hasOwnPaths = false;
 
