@@ -29,6 +29,7 @@ type Due = { at: number; kind: Kind; reference: string; merchant: number; status
 /** Of more open questions the oldest are forgotten. */
 const mostDue = 100_000;
 const mostEvents = 12;
+const mostPaths = 100_000;
 
 const announced = {
   disbursement: (status: string): RequirementId =>
@@ -51,14 +52,22 @@ export function createWebhookRules(deps: Deps) {
   const { profile, tally, hashOf, records, statements, notifiedWithinMs, webhookClockMs, forgot } = deps;
   const validator = createValidators("extended");
   const due: Due[] = [];
-  /** Hashes of the paths that received webhooks. */
-  const received = new Set<number>();
+  /** By the hash of each path that received webhooks: whether all of them named their records. */
+  const received = new Map<number, boolean>();
   /** True once a webhook had the path of its record: the paths are then those of the addresses. */
   let hasOwnPaths = false;
 
   function judge(id: RequirementId, webhook: Webhook, fault: string | undefined, expected: string) {
     if (fault === undefined) tally.held(id);
     else tally.contradicted(id, () => ({ expected, actual: fault, evidence: [tally.evidence(webhook)] }));
+  }
+
+  function noteReceived(path: string, isNamed: boolean) {
+    const name = hashOf(path);
+    received.set(name, isNamed && received.get(name) !== false);
+    if (received.size <= mostPaths) return;
+    received.clear();
+    forgot("addresses of webhooks: too many", mostPaths);
   }
 
   /** Judges what a single webhook shows (D11, D12). */
@@ -152,7 +161,10 @@ export function createWebhookRules(deps: Deps) {
   function judgeDue({ kind, reference, merchant, status }: Due) {
     const { record } = records.find(kind, reference, merchant);
     const url = record && factOf(record, "webhookURL");
-    if (!record || typeof url !== "string" || !pathsOf(url).some((path) => received.has(hashOf(path)))) return;
+    if (!record || typeof url !== "string") return;
+    const areNamed = pathsOf(url).flatMap((path) => received.get(hashOf(path)) ?? []);
+    // A webhook that names no record may be the one that is due.
+    if (areNamed.length === 0 || areNamed.includes(false)) return;
     const sent: RequirementId = kind === "checkout" ? "life.checkout-events-sent" : "life.webhooks-sent";
     if (record.events.some(([event]) => event === status)) return tally.held(sent);
     const place = record.statuses.find(([each]) => each === status)?.[1] ?? 0;
@@ -167,7 +179,6 @@ export function createWebhookRules(deps: Deps) {
   return {
     see(webhook: Webhook) {
       if (!isKnown(webhook.body)) return;
-      received.add(hashOf(webhook.path));
       const json = parsedJson(webhook.body);
       const claimsJson = /json/i.test(webhook.headers["content-type"] ?? "") || /^\s*\{/.test(webhook.body);
       if (json === undefined && claimsJson) judge("life.webhooks-true", webhook, "JSON that cannot be parsed", "JSON");
@@ -177,9 +188,12 @@ export function createWebhookRules(deps: Deps) {
         source: ["webhook", webhook.sentAt, webhook.sentAt, webhook.status ?? 0],
         evidence: () => tally.evidence(webhook),
       };
-      for (const object of objects(json)) {
+      const described = objects(json).flatMap((object) => {
         const record = subject(object, event);
-        if (!record) continue;
+        return record ? [{ object, record }] : [];
+      });
+      noteReceived(webhook.path, described.length > 0);
+      for (const { object, record } of described) {
         judgeAddress(webhook, record, stated);
         const { status, updatedAt } = object;
         if (profile === "extended") statements.record(record, object, stated);
