@@ -1,6 +1,7 @@
 // Makes traffic as several callers do, and returns what a watch in front of the service and of the receiver sees of it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, type DisbursementRequest } from "../../client/index.ts";
+import { without } from "../broken/calls.ts";
 import type { Running } from "../broken/server.ts";
 import { commonPairs, payeeIn } from "../generate/countries.ts";
 import { createRandom, pick, type Random } from "../generate/random.ts";
@@ -93,7 +94,9 @@ export function payoutsFor(hooks: string, random: Random, count: number): Disbur
       amount: pick(random, [100, 12_345, 1_500_000, 333, random(1, 9_000_000)]),
       ...payee,
       phoneNumber: payee.phoneNumber.slice(0, -3) + digits,
-      ...(index % 8 === 7 ? {} : { webhookURL: `${hooks}${index % 6 === 0 ? "/flaky" : "/hooks"}/${index % 3}?shop=7` }),
+      ...(index % 8 === 7
+        ? {}
+        : { webhookURL: `${hooks}${index % 6 === 0 ? "/flaky" : "/hooks"}/${index % 3}?shop=7` }),
     };
   });
 }
@@ -126,11 +129,9 @@ const inParallel = async <T>(all: readonly T[], work: (each: T, index: number) =
 
 /** Mistakes of developers, each repeated with what is right under the same reference. */
 const mistakes: ((right: DisbursementRequest) => unknown)[] = [
-  ({ amount: _, ...rest }) => rest,
-  ({ phoneNumber: _, ...rest }) => rest,
-  ({ reference: _, ...rest }) => rest,
-  ({ country: _, ...rest }) => rest,
-  ({ currency: _, ...rest }) => rest,
+  ...["amount", "phoneNumber", "reference", "country", "currency"].map(
+    (name) => (right: DisbursementRequest) => without({ ...right }, name),
+  ),
   (right) => ({ ...right, amount: String(right.amount) }),
   (right) => ({ ...right, amount: 15.5 }),
   (right) => ({ ...right, amount: 0 }),
@@ -159,7 +160,11 @@ async function makeMistakes({ direct, key, hooks }: Stage, random: Random) {
   for (const wrong of [{}, { key: "not-a-key-of-anybody" }, { headers: { authorization: `Bearer ${key}` } }]) {
     await send(url, { method: "POST", body, ...wrong });
     await send(url, wrong);
-    await send(`${direct}/v1/checkouts`, { method: "POST", body: { amount: 100, country: "CI", currency: "XOF" }, ...wrong });
+    await send(`${direct}/v1/checkouts`, {
+      method: "POST",
+      body: { amount: 100, country: "CI", currency: "XOF" },
+      ...wrong,
+    });
   }
   await send(`${direct}/v1/payouts`, { key });
   await send(url, { method: "DELETE", key });
@@ -173,7 +178,11 @@ async function checkOut({ url, direct, key, hooks }: Stage, random: Random) {
   const orders = payoutsFor(hooks, random, 8);
   const references: string[] = [];
   await inParallel(orders, async ({ phoneNumber, reference, ...rest }, index) => {
-    const order = { ...rest, ...(index < 6 ? { reference } : {}), redirectURL: `https://shop.example/thanks?order=${index}` };
+    const order = {
+      ...rest,
+      ...(index < 6 ? { reference } : {}),
+      redirectURL: `https://shop.example/thanks?order=${index}`,
+    };
     const created = await client.checkouts.create(order);
     references.push(created.reference);
     await client.checkouts.verify(created.reference).catch(ignore);
@@ -213,7 +222,10 @@ export async function makeTraffic(stage: Stage, seed: number, { payouts, finalMs
     references.push(reference);
     await client.disbursements.verify(reference);
   });
-  const ofOther = payoutsFor(hooks, random, 5).map((entry, index) => ({ ...entry, reference: entries[index]!.reference }));
+  const ofOther = payoutsFor(hooks, random, 5).map((entry, index) => ({
+    ...entry,
+    reference: entries[index]!.reference,
+  }));
   await inParallel(ofOther, async (entry) => {
     const { reference } = await other.disbursements.create(entry);
     await other.disbursements.verify(reference);

@@ -52,16 +52,25 @@ export function judged(seen: readonly Seen[], options: JudgeOptions): WatchResul
 /** Adds an exchange that shows that time has passed, so that every webhook which is due is missing. */
 export function afterAnHour(seen: readonly Seen[]): Seen[] {
   const at = Date.now() + 3_600_000;
-  return [...seen, { kind: "exchange", sentAt: at, endedAt: at, method: "GET", path: "/healthz", headers: {}, body: "" }];
+  return [
+    ...seen,
+    { kind: "exchange", sentAt: at, endedAt: at, method: "GET", path: "/healthz", headers: {}, body: "" },
+  ];
 }
 
 const levels = new Map(catalogue.map(({ id, level }) => [id as string, level]));
+
+/** Returns true if a service must or should meet the requirement. What only is observed contradicts nothing. */
+export const isDemanded = (id: string) => levels.get(id) !== "observe";
 
 /** Returns the contradictions, each with what was expected and what was seen. */
 export const alarmsOf = ({ requirements }: WatchResult, tolerated: readonly string[] = []) =>
   requirements
     .filter(({ id, contradictions }) => contradictions.count > 0 && !tolerated.includes(levels.get(id)!))
-    .map(({ id, contradictions: { shown } }) => ({ id, text: `${id}: expected ${shown[0]?.expected}, got ${shown[0]?.actual}` }));
+    .map(({ id, contradictions: { shown } }) => ({
+      id,
+      text: `${id}: expected ${shown[0]?.expected}, got ${shown[0]?.actual}`,
+    }));
 
 /** Watches a broken server. Returns whether the traffic met the fault, and the requirements that were contradicted. */
 export async function watchBroken({ how }: Pick<Fault, "how">, seed: number, size = short) {
