@@ -6,13 +6,16 @@ import { examplesFile, type Example } from "../conformance/contract/examples.ts"
 import { catalogue } from "../conformance/contract/requirements.ts";
 
 const wanted = process.argv.slice(2);
-const examples = JSON.parse(await readFile(examplesFile, "utf8").catch(() => "{}")) as Record<string, Example>;
-for (const { id, level } of catalogue) {
-  if (level === "observe" || (wanted.length > 0 && !wanted.includes(id))) continue;
-  examples[id] = await recordExample(id);
-  console.log(id, examples[id].right === undefined ? "(no response shows it)" : "");
+const violable = catalogue.filter(({ level }) => level !== "observe");
+const unknown = wanted.filter((id) => !violable.some((each) => each.id === id));
+if (unknown.length > 0) throw new Error(`No requirement that can be violated: ${unknown.join(", ")}`);
+
+const examples = JSON.parse(await readFile(examplesFile, "utf8")) as Record<string, Example>;
+for (const requirement of violable.filter(({ id }) => wanted.length === 0 || wanted.includes(id))) {
+  examples[requirement.id] = await recordExample(requirement);
+  console.log(requirement.id);
 }
-const lines = catalogue.flatMap(({ id }) =>
-  examples[id] ? `${JSON.stringify(id)}: ${JSON.stringify(examples[id])}` : [],
-);
+const lines = violable
+  .filter(({ id }) => examples[id])
+  .map(({ id }) => `${JSON.stringify(id)}: ${JSON.stringify(examples[id])}`);
 await writeFile(examplesFile, `{\n${lines.join(",\n")}\n}\n`);

@@ -125,6 +125,15 @@ export const commands: Readonly<Record<string, Command>> = {
       return { exitCode: differences === 0 ? 0 : 1, text };
     },
   },
+  history: {
+    usage: "FOLDER",
+    meaning:
+      "show how the verdicts in the reports in FOLDER and below changed over time, and which requirements flicker",
+    run: async (args) => ({
+      exitCode: 0,
+      text: (await import("../report/history.ts")).historyOf(argumentsIn(args, 1, "folder")[0]!),
+    }),
+  },
 };
 
 /** Returns the command with a name; undefined if the command line starts with an option or is empty. */

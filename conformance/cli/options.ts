@@ -104,8 +104,9 @@ export const reportOptions = {
   report: { value: "DIR", meaning: "directory for the report", initial: "./certify-report", repeat: false },
   baseline: {
     value: "FILE",
-    meaning: "known failures to tolerate until they expire (YAML: id, reason, expires)",
-    read: (file: string) => readBaseline(text(file), everyId),
+    meaning:
+      "known failures to tolerate until they expire (YAML: id, reason, expires); `new` writes those of this run to ./conformance-baseline.yaml",
+    read: (file: string) => (file === "new" ? file : readBaseline(text(file), everyId)),
     repeat: false,
   },
   sign: {

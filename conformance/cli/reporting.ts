@@ -1,11 +1,11 @@
 // Turns the results of a run into files.
-import { accessSync, constants, mkdirSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../certificate/hashes.ts";
 import { signCertificate } from "../certificate/sign.ts";
 import { joinWatched } from "../report/watched.ts";
-import { applyBaseline, type KnownFailure } from "../report/baseline.ts";
+import { applyBaseline, newBaseline, type KnownFailure } from "../report/baseline.ts";
 import { renderHtml } from "../report/html.ts";
 import { renderJson, withoutExcess } from "../report/json.ts";
 import { renderJunit } from "../report/junit.ts";
@@ -15,11 +15,22 @@ import { renderTerminal } from "../report/terminal.ts";
 import { CannotRun, exitCodeOf, type Report } from "../results.ts";
 import type { Reporting } from "./options.ts";
 
+/** Where `--baseline new` writes the failures of a run. */
+const baselineFile = "conformance-baseline.yaml";
+
+/** Returns the known failures to apply to a run. A run that writes a new list applies none. */
+export const knownFailuresIn = ({ baseline }: Reporting) => (baseline === "new" ? undefined : baseline);
+
 /**
  * Creates the directory for the files.
- * @throws CannotRun if the directory cannot be created or is not writable
+ * @throws CannotRun if the directory cannot be created or is not writable, or if a new baseline would replace another
  */
-export function makeFolder({ report: folder }: Reporting): void {
+export function makeFolder({ report: folder, baseline }: Reporting): void {
+  if (baseline === "new" && existsSync(baselineFile)) {
+    throw new CannotRun(
+      `--baseline: ${baselineFile} exists already, and a new list would replace its reasons. Use --baseline ${baselineFile}, or remove the file.`,
+    );
+  }
   try {
     mkdirSync(folder, { recursive: true });
     accessSync(folder, constants.W_OK);
@@ -66,13 +77,10 @@ export async function writeReports(folder: string, contents: Readonly<Record<str
  * @param exchanges the content of `exchangesFile`; undefined if nothing was recorded
  * @returns the exit code of the run; 1 instead of 0 if a requested certificate was not issued
  */
-export async function publish(
-  found: Report,
-  { report: folder, sign, ...beside }: Reporting,
-  now: Date,
-  exchanges?: Buffer,
-): Promise<0 | 1 | 2> {
+export async function publish(found: Report, reporting: Reporting, now: Date, exchanges?: Buffer): Promise<0 | 1 | 2> {
+  const { report: folder, baseline, sign, watched } = reporting;
   const recorded = exchanges && { exchangesSha256: sha256(exchanges) };
+  const beside = { baseline: knownFailuresIn(reporting), watched };
   const { report, json, contents: texts } = renderReports({ ...found, ...recorded }, beside, now);
   const contents: Record<string, string | Buffer> = { ...texts, ...(exchanges && { [exchangesFile]: exchanges }) };
   let refusal: string | undefined;
@@ -85,9 +93,18 @@ export async function publish(
   const written = await writeReports(folder, contents);
   process.stdout.write(`\n${renderTerminal(report, { color: process.stdout.isTTY })}\n`);
   print(`Written: ${written.join(", ")}`);
+  if (baseline === "new") print(writeBaseline(report, now));
   if (refusal === undefined) return exitCodeOf(report);
   complain(refusal);
   return exitCodeOf(report) || 1;
+}
+
+/** Writes the failures of a run as a list of known failures, and says what to do with it. */
+function writeBaseline(report: Report, now: Date): string {
+  const text = newBaseline(report, now);
+  if (text === undefined) return "Nothing failed, so no baseline was written.";
+  writeFileSync(baselineFile, text, { flag: "wx" });
+  return `Written: ${baselineFile}. Fill in each reason, then add --baseline ${baselineFile} to the command.`;
 }
 
 const signals = ["SIGINT", "SIGTERM"] as const;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { renderReports } from "../cli/reporting.ts";
 import { exitCodeOf, type RequirementResult } from "../results.ts";
 import { check, requirement, sampleReport } from "../testing/sample-report.ts";
-import { readBaseline } from "./baseline.ts";
+import { newBaseline, readBaseline } from "./baseline.ts";
 import { renderTerminal } from "./terminal.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
@@ -13,6 +13,7 @@ test.each([
   ["invalid YAML", "- id: [", /at line 1/],
   ["a mapping", "id: create.echo", /must be a list/],
   ["an unknown id", `- {id: nope, ${rest}}`, /entry 1 id: there is no such requirement/],
+  ["a reason to be filled in", `- {id: create.echo, reason: "", expires: 2026-12-31}`, /entry 1 reason: say why/],
   ["a day that does not exist", "- {id: create.echo, reason: r, expires: 2026-02-30}", /expires must be a day/],
   ["a duplicate id", `- {id: create.echo, ${rest}}\n- {id: create.echo, ${rest}}`, /create.echo: use one entry/],
   ["several problems", "- {id: create.echo, expires: 2026-12-31}\n- 7", /entry 1 .*'reason'[^]*entry 2 must be object/],
@@ -61,4 +62,33 @@ test.each<[string, RequirementResult[], over: string, verdict: string, exitCode:
     return !content.includes(problem?.slice(0, 12) ?? known);
   });
   expect(lacking.map(([name]) => name)).toEqual([]);
+});
+
+test("a new list has the failures of a run for 30 days, and can be read once its reasons are filled in", () => {
+  const text = newBaseline(
+    sampleReport([failing, requirement("verify.fields", "fail"), requirement("x", "pass")]),
+    now,
+  )!;
+  expect(text)
+    .toBe(`# Failures of https://sandbox.example on 2026-11-20. Say in each reason why the failure is tolerated until it expires.
+
+# What create.echo promises.
+- id: create.echo
+  checks: ["amount"]
+  reason: ""
+  expires: 2026-12-20
+
+# What verify.fields promises.
+- id: verify.fields
+  reason: ""
+  expires: 2026-12-20
+`);
+  const entries = read(text.replaceAll('""', "Fixed in 4.2"));
+  const { report } = renderReports(
+    sampleReport([failing, requirement("verify.fields", "fail")]),
+    { baseline: entries },
+    now,
+  );
+  expect([report.verdict, report.baselineProblems]).toEqual(["passed-partially", undefined]);
+  expect(newBaseline(sampleReport([requirement("x", "pass")]), now)).toBeUndefined();
 });

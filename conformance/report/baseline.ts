@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject } from "ajv";
 import { parseDocument } from "yaml";
 import { CannotRun, type Report, type RequirementResult } from "../results.ts";
+import { oneLine } from "./visible.ts";
 import { counted } from "./words.ts";
 
 /** A failure that is tolerated until the end of the day `expires` ("2026-12-31", UTC). */
@@ -36,6 +37,7 @@ function problemOf({ keyword, instancePath, message, params }: ErrorObject): str
   if (index === undefined) return "the file must be a list of entries, each with id, reason and expires.";
   const place = [`entry ${Number(index) + 1}`, ...path].join(" ");
   if (keyword === "enum") return `${place}: there is no such requirement.`;
+  if (keyword === "pattern") return `${place}: say why this failure is tolerated.`;
   if (keyword === "format") return `${place} must be a day such as "2026-12-31".`;
   const extra: unknown = params["additionalProperty"];
   return `${place} ${message}${typeof extra === "string" ? `: ${extra}` : ""}.`;
@@ -60,6 +62,30 @@ export function readBaseline(text: string, ids: readonly string[]): KnownFailure
 
 const failingChecks = ({ checks }: RequirementResult) =>
   checks.filter(({ verdict }) => verdict === "fail").map(({ name }) => name);
+
+/** How long a new entry tolerates a failure. */
+const newDays = 30;
+
+/**
+ * Returns a list of the failures of a run, in the format that `readBaseline` reads once each reason is filled in;
+ * undefined if nothing failed. An entry names the failing checks if other checks of its requirement passed.
+ */
+export function newBaseline({ requirements, baseUrl }: Report, now: Date): string | undefined {
+  const failed = requirements.filter(({ verdict }) => verdict === "fail");
+  if (failed.length === 0) return undefined;
+  const [today, expires] = [0, newDays].map((days) =>
+    new Date(now.getTime() + days * 86_400_000).toISOString().slice(0, 10),
+  );
+  const entries = failed.map((result) => {
+    const failing = failingChecks(result);
+    const checks = failing.length < result.checks.length ? [`  checks: ${JSON.stringify(failing)}`] : [];
+    return [`# ${oneLine(result.text)}`, `- id: ${result.id}`, ...checks, '  reason: ""', `  expires: ${expires}`].join(
+      "\n",
+    );
+  });
+  const about = `# Failures of ${oneLine(baseUrl)} on ${today}. Say in each reason why the failure is tolerated until it expires.`;
+  return `${[about, ...entries].join("\n\n")}\n`;
+}
 
 /** Says why an entry is out of date. If the requirement was not judged, its known failure may still exist. */
 function problemWith({ id, checks, expires }: KnownFailure, result: RequirementResult | undefined, now: Date) {

@@ -4,7 +4,15 @@ import type { Browser, Page } from "playwright-core";
 import { openBrowser } from "../../scripts/testing/browser.ts";
 import type { Report } from "../results.ts";
 import { renderHtml } from "./html.ts";
-import { busyReport, check, exchange, hostileReport, requirement, sampleReport } from "../testing/sample-report.ts";
+import {
+  busyReport,
+  check,
+  exchange,
+  failedCheck,
+  hostileReport,
+  requirement,
+  sampleReport,
+} from "../testing/sample-report.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -58,6 +66,44 @@ test("shows the verdict first, then the failed check of each cause, and what was
   const open = await page.locator("section:has(> #not-judged)").innerText();
   for (const text of ["Partially judged. Nothing may be paid.", "Not applicable to this target", "late.a"])
     expect(open).toContain(text);
+  expect(trouble).toEqual([]);
+});
+
+test("a report of watched traffic shows its contradiction and its traffic, and no command that repeats it", async () => {
+  const { page, trouble } = await opened(
+    sampleReport(
+      [
+        requirement("create.a", "fail", { checks: [failedCheck({ watched: true, shownBy: 1 }, { curl: "" })] }),
+        requirement("create.b", "pass"),
+        requirement("create.c", "not-applicable", { reason: { code: "unseen", text: "No case." } }),
+      ],
+      {
+        verdict: "contradicted",
+        watched: {
+          source: "https://pay.example",
+          from: "2026-11-20T08:00:00Z",
+          until: "2026-11-20T11:30:00Z",
+          exchanges: 12_431,
+          webhooks: 9,
+          merchants: 3,
+          missed: { "a body is cut": 2 },
+          forgotten: {},
+          declared: { visibleAfterMs: 5000, notifiedWithinMs: 60_000 },
+        },
+      },
+    ),
+  );
+  expect(await texts(page, "h1")).toEqual(["Contradicted\nhttps://sandbox.example"]);
+  expect(await texts(page, ".facts dd")).toEqual([
+    "12,431 exchanges and 9 webhooks of 3 merchants in 3 h 30 min\nhttps://pay.example, 2026-11-20 08:00:00 UTC to 2026-11-20 11:30:00 UTC",
+    expect.stringMatching(/^core/),
+    "not judged: 2 × a body is cut; a read may show the older state for 5.0 s; a final status must be notified within 1 min 0 s",
+    "1.0.0",
+    expect.stringMatching(/^(ab)+$/),
+  ]);
+  expect(await texts(page, ".card .command code")).toEqual(["npx --no -- certify explain create.a"]);
+  expect(await texts(page, ".counts li:not(.zero) .tag")).toEqual(["Contradicted", "Held", "Not seen"]);
+  expect(await page.locator("body").innerText()).not.toMatch(/certified|seed|budget/i);
   expect(trouble).toEqual([]);
 });
 

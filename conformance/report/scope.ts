@@ -43,7 +43,7 @@ export function tallyOf({ requirements }: Pick<Report, "requirements">): Record<
 }
 
 /** Counts the requirements that a run did not judge in full, and that traffic agreed with. */
-const onlySeen = ({ requirements }: Pick<Report, "requirements">, level: Level) =>
+export const onlySeen = ({ requirements }: Pick<Report, "requirements">, level: Level) =>
   requirements.filter((each) => each.level === level && each.reason && each.seen).length;
 
 const plurals: Record<Level, [string, string, string]> = {
@@ -53,7 +53,7 @@ const plurals: Record<Level, [string, string, string]> = {
 };
 
 /** Returns one phrase for each level that has requirements, such as "76 of 79 musts passed, 2 failed, 1 not judged". */
-export function tallyPhrases(report: Pick<Report, "requirements" | "watched" | "alsoWatched">): string[] {
+export function tallyPhrases(report: Pick<Report, "requirements" | "watched">): string[] {
   const tally = tallyOf(report);
   return levelNames
     .filter((level) => tally[level].total > 0)
@@ -65,7 +65,7 @@ export function tallyPhrases(report: Pick<Report, "requirements" | "watched" | "
         ...(bad > 0 ? [`${bad} ${failed}`] : []),
         ...(notApplicable > 0 ? [`${notApplicable} not applicable`] : []),
         ...(notJudged > 0 ? [`${notJudged} not ${report.watched ? "seen" : "judged in full"}`] : []),
-        ...(report.alsoWatched && notJudged > 0 ? [`${onlySeen(report, level)} of these seen at work in traffic`] : []),
+        ...(onlySeen(report, level) > 0 ? [`${onlySeen(report, level)} of these seen at work in traffic`] : []),
       ].join(", ");
     });
 }

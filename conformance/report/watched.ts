@@ -2,8 +2,8 @@
 import { specSha256 } from "../contract/contract.ts";
 import { CannotRun, isTroubled, worstOf, type CheckResult, type Report, type RequirementResult } from "../results.ts";
 import { readReport } from "./read.ts";
-import { trafficLine } from "./scope.ts";
-import { counted, countedMany } from "./words.ts";
+import { onlySeen, trafficLine } from "./scope.ts";
+import { counted } from "./words.ts";
 
 /**
  * Reads the report.json of a watch.
@@ -35,7 +35,7 @@ function joined(result: RequirementResult, traffic: RequirementResult | undefine
     return { ...rest, verdict, seen, checks: [...result.checks, ...troubled] };
   }
   if (!result.reason) return { ...result, seen };
-  const text = `${result.reason.text}; watched traffic agreed in ${countedMany(seen.held, "case")}`;
+  const text = `${result.reason.text}; watched traffic agreed with it`;
   return { ...result, seen, reason: { ...result.reason, text } };
 }
 
@@ -57,8 +57,13 @@ export function joinWatched(report: Report, { watched, requirements: traffic }: 
   const contradicted = requirements.filter(({ checks }) =>
     checks.some((each) => each.watched && each.verdict === "fail"),
   );
+  const seen = onlySeen(both, "must");
+  const atWork = seen > 0 ? `, which showed ${seen} of the musts at work that the run did not judge in full` : "";
   if (contradicted.length === 0)
-    return { ...both, summary: `${report.summary} No contradiction in watched traffic: ${trafficLine(watched)}.` };
+    return {
+      ...both,
+      summary: `${report.summary} No contradiction in watched traffic: ${trafficLine(watched)}${atWork}.`,
+    };
   const named = `${counted(contradicted.length, "requirement")} contradicted by watched traffic: ${contradicted
     .slice(0, 3)
     .map(({ id }) => id)

@@ -8,9 +8,10 @@ import { CannotRun, type Profile } from "../results.ts";
 import { readTls } from "../target/tls.ts";
 import type { ForwardOptions } from "./forward.ts";
 import { readHar } from "./har.ts";
-import { createJudge, type JudgeOptions } from "./judge.ts";
+import { createJudge } from "./judge.ts";
+import type { WatchSettings } from "./judge-process.ts";
 import { readLines } from "./lines.ts";
-import { openOutlet, type OutletSettings } from "./outlet.ts";
+import { openOutlet } from "./outlet.ts";
 import { openRecording } from "./recorded.ts";
 
 const longestIntervalMs = 24 * 86_400_000;
@@ -101,9 +102,6 @@ function faultsIn(given: Given): string[] {
       faults.push(`--${name} must be an origin such as ${new URL(url).origin}: each path is forwarded as it is sent`);
   return faults;
 }
-
-/** What judges, and where its findings go. Both are JSON, so that they can be given to another process. */
-export type WatchSettings = { judge: JudgeOptions; outlet: OutletSettings };
 
 function settingsOf(given: Given): WatchSettings {
   const { profile, target, har, exchanges, report, every, metrics } = given;

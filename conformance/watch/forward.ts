@@ -7,7 +7,7 @@ import { describeError, hostOf } from "../target/failures.ts";
 import { tlsContext, type TlsCertificates } from "../target/tls.ts";
 import { complain, print } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
-import type { JudgeSettings } from "./judge-process.ts";
+import type { WatchSettings } from "./judge-process.ts";
 import { startJudge, type Role, type Told } from "./judge-pipe.ts";
 
 export type Address = { host: string; port: number };
@@ -78,18 +78,20 @@ export async function forwardTcp(
     const told = open(() => sides.forEach((side) => side.destroySoon()));
     let isConnected = false;
     callers.add(caller);
+    // `pipe` waits for the slower side, and passes on the end of each side. TLS cannot end before its handshake.
     service.once(connected, () => {
       isConnected = true;
       succeeded();
+      caller.pipe(service);
+      caller.on("data", told.sent);
     });
+    service.pipe(caller);
+    service.on("data", told.received).on("end", told.ended);
     service.on("error", (error) => isConnected || failed(error));
     caller.on("error", () => undefined);
-    // `pipe` waits for the slower side, and passes on the end of each side.
-    caller.pipe(service).on("close", (isFailure: boolean) => isFailure && reset(caller));
-    service.pipe(caller).on("close", (isFailure: boolean) => isFailure && reset(service));
-    caller.on("data", told.sent);
-    service.on("data", told.received).on("end", told.ended);
-    caller.on("close", () => {
+    service.on("close", (isFailure: boolean) => isFailure && reset(caller));
+    caller.on("close", (isFailure: boolean) => {
+      if (isFailure) reset(service);
       callers.delete(caller);
       told.closed();
     });
@@ -105,7 +107,8 @@ export async function forwardTcp(
   const { address, port } = server.address() as AddressInfo;
   return {
     url: `http://${isIP(address) === 6 ? `[${address}]` : address}:${port}`,
-    stop: () => new Promise((resolve) => server.close(() => resolve())),
+    // The server closes before its last connection says that it did.
+    stop: () => new Promise((resolve) => server.close(() => setImmediate(resolve))),
     cut: () => callers.forEach(reset),
   };
 }
@@ -119,12 +122,14 @@ export type ForwardOptions = {
 };
 
 export type Forward = {
-  url: string;
-  webhooksUrl?: string;
+  /** Where it listens: for callers, and for webhooks. */
+  urls: string[];
   /** Stops listening, finishes what is open, and lets the judge write its report. Returns the judge's exit code. */
   stop(): Promise<number>;
-  /** Cuts what is open; called again, it ends the judge. */
+  /** Cuts what is open. */
   cut(): void;
+  /** Ends the judge at once. */
+  kill(): void;
 };
 
 /**
@@ -132,58 +137,44 @@ export type Forward = {
  * @throws CannotRun if an address cannot be listened on, or if the judge does not start
  */
 export async function startForward(
-  { target, listen, webhooks, certificates }: ForwardOptions,
-  settings: JudgeSettings,
+  { target, listen, webhooks, certificates = {} }: ForwardOptions,
+  settings: WatchSettings,
   say: (text: string) => void = complain,
-  judgeCommand?: readonly [string, ...string[]],
+  judgeProgram?: string,
 ): Promise<Forward> {
-  const judge = await startJudge(settings, say, judgeCommand);
-  const door = (role: Role, from: Address, to: string) =>
-    forwardTcp(
-      { listen: from, target: new URL(to), ...(certificates && { certificates }) },
-      (close) => judge.open(role, close),
-      say,
-    );
+  const judge = await startJudge(settings, say, judgeProgram);
+  const open = (role: Role, from: Address, to: string) =>
+    forwardTcp({ listen: from, target: new URL(to), certificates }, (close) => judge.open(role, close), say);
   const doors: Door[] = [];
   try {
-    doors.push(await door("service", listen, target));
-    if (webhooks) doors.push(await door("webhooks", webhooks.listen, webhooks.to));
+    doors.push(await open("service", listen, target));
+    if (webhooks) doors.push(await open("webhooks", webhooks.listen, webhooks.to));
   } catch (error) {
+    for (const door of doors) void door.stop();
     judge.kill();
     throw error;
   }
-  let cuts = 0;
   return {
-    url: doors[0]!.url,
-    ...(doors[1] && { webhooksUrl: doors[1].url }),
+    urls: doors.map(({ url }) => url),
     async stop() {
-      const stopped = doors.map((each) => each.stop());
+      const stopped = doors.map((door) => door.stop());
       judge.drain();
       await Promise.all(stopped);
       return judge.end();
     },
-    cut() {
-      cuts += 1;
-      if (cuts > 1) judge.kill();
-      else for (const each of doors) each.cut();
-    },
+    cut: () => doors.forEach((door) => door.cut()),
+    kill: judge.kill,
   };
 }
 
 /** Forwards until SIGTERM or SIGINT. A second signal cuts what is open, a third ends the judge. Returns the exit code. */
-export async function forward(options: ForwardOptions, settings: JudgeSettings): Promise<number> {
-  const forwarding = await startForward(options, settings);
-  print(
-    `Forwarding ${forwarding.url} to ${options.target}. Ctrl-C or SIGTERM finishes what is open and writes the report.`,
-  );
-  if (options.webhooks) print(`Forwarding webhooks from ${forwarding.webhooksUrl} to ${options.webhooks.to}.`);
-  return new Promise((resolve, reject) => {
-    let signals = 0;
-    const onSignal = () => {
-      signals += 1;
-      if (signals === 1) forwarding.stop().then(resolve, reject);
-      else forwarding.cut();
-    };
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
-  });
+export async function forward(options: ForwardOptions, settings: WatchSettings): Promise<number> {
+  const { urls, stop, cut, kill } = await startForward(options, settings);
+  const targets = [options.target, options.webhooks?.to];
+  for (const [which, url] of urls.entries()) print(`Forwarding ${url} to ${targets[which]}`);
+  print("SIGTERM or Ctrl-C finishes what is open and writes the report.");
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const steps = [() => void stop().then(resolve), cut, kill];
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => steps.shift()?.());
+  return promise;
 }

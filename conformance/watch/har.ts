@@ -11,7 +11,7 @@ import {
 import type { Listener } from "./traffic.ts";
 
 /** The format has base64 only for responses. Charles, Reqable and others use the same field for requests. */
-type Content = { text?: string; encoding?: string; size?: number };
+type Content = { text?: unknown; encoding?: string; size?: number };
 type Message = { headers?: unknown; bodySize?: number };
 type Entry = {
   startedDateTime?: string;
@@ -21,11 +21,10 @@ type Entry = {
   _fromCache?: string;
 };
 
-function bodyFrom({ text, encoding, size = 0 }: Content): RecordedBody {
+function bodyFrom({ text: given, encoding, size = 0 }: Content): RecordedBody {
+  const text = typeof given === "string" ? given : "";
   const known = size > 0 ? { size } : {};
-  return encoding === "base64"
-    ? { bytes: Buffer.from(text ?? "", "base64"), ...known }
-    : { text: text ?? "", ...known };
+  return encoding === "base64" ? { bytes: Buffer.from(text, "base64"), ...known } : { text, ...known };
 }
 
 /** @throws {SyntaxError} with a message that says what the entry lacks */
@@ -53,11 +52,10 @@ async function entriesOf(input: AsyncIterable<Buffer>): Promise<unknown[]> {
   for await (const chunk of input) chunks.push(chunk);
   const what = "a HAR, as the network panel of a browser exports it";
   try {
-    const har = JSON.parse(
-      Buffer.concat(chunks)
-        .toString()
-        .replace(/^\uFEFF/, ""),
-    ) as { log?: { entries?: unknown } };
+    const text = Buffer.concat(chunks)
+      .toString()
+      .replace(/^\uFEFF/, "");
+    const har = JSON.parse(text) as { log?: { entries?: unknown } };
     if (Array.isArray(har?.log?.entries)) return har.log.entries;
   } catch (error) {
     const why = error instanceof SyntaxError ? "it is not complete JSON" : "it is larger than 512 MB";
@@ -82,8 +80,8 @@ export async function readHar(input: AsyncIterable<Buffer>, listener: Listener, 
       if (cache) listener.missed("it came from a browser's cache");
       else readable.push(recordedFrom(fields));
     } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-      unreadable(`entry ${index + 1}`, error.message);
+      // Any field may be of another type than the format says.
+      unreadable(`entry ${index + 1}`, error instanceof SyntaxError ? error.message : "it is not as HAR 1.2 says");
     }
   }
   for (const recorded of readable.toSorted((a, b) => a.sentAt - b.sentAt)) record(recorded);

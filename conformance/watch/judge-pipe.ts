@@ -1,42 +1,35 @@
-// The forwarding process's end of the pipe to its judge. It copies what passes and never waits: beyond a bound, and while
-// no judge runs, traffic is not told, and the judge learns later that it missed something.
-import { spawn, type ChildProcess } from "node:child_process";
+// The forwarding process's end of the pipe to its judge (judge-process.ts). It copies what passes and never waits: beyond a
+// bound, and while no judge runs, traffic is not told, and the judge learns later that it missed something.
+import { fork, type ChildProcess } from "node:child_process";
 import { constants, setPriority } from "node:os";
 import { extname, join } from "node:path";
 import { CannotRun } from "../results.ts";
-import { headerBytes, writeFrame, type FrameKind } from "./frames.ts";
-
-/** The largest number of bytes that wait for the judge. */
-const mostWaiting = 64 * 1024 * 1024;
-/** Frames are sent together, so that the judge wakes up rarely. A socket reads at most 64 KB at once. */
-const batchBytes = 256 * 1024;
-const batchMs = 20;
-const longestPauseMs = 60_000;
-
-const fellBehind = "parts of connections: the judge fell behind";
-const wasRestarted = "parts of connections: the judge ended and was started again";
-const findingsLost = "connections of which a judge that ended had told nothing yet";
-
-/** What is told of one connection. */
-export type Told = { sent(chunk: Buffer): void; received(chunk: Buffer): void; ended(): void; closed(): void };
 
 /** Which connections a forward serves: callers to the service, or the service to a receiver of webhooks. */
 export type Role = "service" | "webhooks";
 
-export type JudgePipe = {
-  /** @param close closes the connection, if it is idle while the forward stops */
-  open(role: Role, close: () => void): Told;
-  /** Asks to close connections as soon as the judge finds them idle. */
-  drain(): void;
-  /** Lets the judge finish. Returns its exit code, 2 if it fails. */
-  end(): Promise<number>;
-  /** Ends the judge at once. */
-  kill(): void;
-};
+/** What the judge is told. Times are in milliseconds since 1970. */
+export type Frame =
+  /** A new connection; with `gap`, one of which bytes are missing up to here, and why. The judge may know it already. */
+  | { kind: "open"; id: number; role: Role; gap?: string }
+  | { kind: "sent" | "received"; id: number; at: number; chunk: Buffer }
+  /** The other side sends no more, or the connection is over. */
+  | { kind: "ended" | "closed"; id: number; at: number }
+  | { kind: "missed"; reason: string; count: number }
+  /** The forward stops: from now on the judge tells which connections are idle. */
+  | { kind: "drain" }
+  | { kind: "end" };
+
+/** What the judge tells: that it has started, or that all `told` chunks of a connection have been responded to. */
+export type Reply = { kind: "ready" } | { kind: "idle"; id: number; told: number };
+
+/** What is told of one connection. */
+export type Told = { sent(chunk: Buffer): void; received(chunk: Buffer): void; ended(): void; closed(): void };
 
 type Connection = {
   id: number;
   role: Role;
+  /** Closes the connection, if it is idle while the forward stops. */
   close: () => void;
   /** True if the judge that runs has been told of the connection. */
   isKnown: boolean;
@@ -46,162 +39,168 @@ type Connection = {
   told: number;
 };
 
-const program = join(import.meta.dirname, `judge-process${extname(import.meta.filename)}`);
-const empty = Buffer.alloc(0);
+/** The largest number of bytes that wait for the judge. */
+const mostWaiting = 64 * 1024 * 1024;
+/** What a frame takes besides its chunk, in bytes. */
+const frameBytes = 100;
+/** Frames are sent together, so that the judge wakes up rarely. */
+const batchBytes = 256 * 1024;
+const batchMs = 20;
+const restartMs = 1000;
+
+const fellBehind = "parts of connections: the judge fell behind";
+const wasRestarted = "parts of connections: the judge ended and was started again";
+const findingsLost = "connections that were judged by a judge that ended: its findings are lost";
+
+export type JudgePipe = Awaited<ReturnType<typeof startJudge>>;
 
 /**
  * Starts the judge in a process of its own, and starts it again whenever it ends.
- * @param settings what the judge is told at its start, as JSON
- * @param command the program, and its arguments before the settings
  * @throws CannotRun if the first judge ends before it is ready
  */
 export async function startJudge(
   settings: object,
-  complain: (problem: string) => void,
-  command: readonly [string, ...string[]] = [process.execPath, program],
-): Promise<JudgePipe> {
+  say: (text: string) => void,
+  program = join(import.meta.dirname, `judge-process${extname(import.meta.filename)}`),
+) {
   const connections = new Map<number, Connection>();
   /** What no frame told, by reason. */
   const missed = new Map<string, number>();
-  const batch = Buffer.allocUnsafeSlow(batchBytes);
+  let batch: Frame[] = [];
   let filled = 0;
-  let flushing: NodeJS.Timeout | undefined;
+  let waiting = 0;
+  let sending: NodeJS.Timeout | undefined;
   let judge: ChildProcess | undefined;
   let restarting: NodeJS.Timeout | undefined;
-  let pauseMs = 0;
   let lastId = 0;
   /** The number of connections that the judge was told of. */
   let known = 0;
   let isDraining = false;
-  /** True if a judge was ready once. */
   let isProven = false;
   let ended: ((exitCode: number) => void) | undefined;
 
-  const miss = (reason: string, count = 1) => void missed.set(reason, (missed.get(reason) ?? 0) + count);
-
   function flush(): void {
-    clearTimeout(flushing);
-    flushing = undefined;
-    // The batch is used again.
-    if (filled > 0) judge?.stdin?.write(Buffer.from(batch.subarray(0, filled)));
+    clearTimeout(sending);
+    const [child, bytes] = [judge, filled];
+    child?.send(batch, () => {
+      if (child === judge) waiting -= bytes;
+    });
+    batch = [];
     filled = 0;
+    sending = undefined;
   }
 
   /** @param mustFit false for the few frames that end what the judge knows. Returns false if the frame is not told */
-  function put(kind: FrameKind, connection: number, content: Buffer, mustFit = true): boolean {
-    if (!judge?.stdin) return false;
-    const size = headerBytes + content.length;
-    if (mustFit && judge.stdin.writableLength + filled + size > mostWaiting) return false;
-    if (filled + size > batch.length) flush();
-    filled = writeFrame(batch, filled, { kind, connection, at: Date.now(), content });
-    flushing ??= setTimeout(flush, batchMs);
+  function put(frame: Frame, mustFit = true): boolean {
+    const bytes = frameBytes + ("chunk" in frame ? frame.chunk.length : 0);
+    if (!judge?.connected || (mustFit && waiting + bytes > mostWaiting)) return false;
+    waiting += bytes;
+    filled += bytes;
+    batch.push(frame);
+    if (filled > batchBytes) flush();
+    else sending ??= setTimeout(flush, batchMs);
     return true;
   }
 
-  /** Tells what was missed, as far as there is room. */
-  function catchUp(mustFit = true): void {
-    for (const [reason, count] of missed)
-      if (put("missed", 0, Buffer.from(JSON.stringify({ reason, count })), mustFit)) missed.delete(reason);
-  }
-
   function introduce(connection: Connection, mustFit = true): boolean {
-    const { id, role, gap } = connection;
-    const kind = gap === undefined ? "opened" : "gap";
-    if (!put(role === "service" ? kind : `${kind}-webhooks`, id, Buffer.from(gap ?? ""), mustFit)) return false;
-    if (!connection.isKnown) known += 1;
+    const { id, role, gap, isKnown } = connection;
+    if (!put({ kind: "open", id, role, ...(gap !== undefined && { gap }) }, mustFit)) return false;
+    if (!isKnown) known += 1;
     connection.isKnown = true;
     connection.told = 0;
     delete connection.gap;
     return true;
   }
 
-  function tell(connection: Connection, kind: FrameKind, content: Buffer): void {
-    if (missed.size > 0) catchUp();
-    if ((!connection.isKnown || connection.gap !== undefined) && !introduce(connection)) connection.gap ??= fellBehind;
-    else if (put(kind, connection.id, content)) connection.told += 1;
-    else connection.gap = fellBehind;
+  function tell(connection: Connection, frame: Frame): void {
+    for (const [reason, count] of missed) if (put({ kind: "missed", reason, count })) missed.delete(reason);
+    const isIntroduced = (connection.isKnown && connection.gap === undefined) || introduce(connection);
+    if (isIntroduced && put(frame)) connection.told += 1;
+    else connection.gap ??= fellBehind;
   }
 
   function close(connection: Connection): void {
-    connections.delete(connection.id);
-    if (connection.isKnown && connection.gap !== undefined) introduce(connection, false);
-    if (connection.isKnown) put("closed", connection.id, empty, false);
-    else if (connection.gap !== undefined) miss(connection.gap);
+    const { id, isKnown, gap } = connection;
+    connections.delete(id);
+    if (isKnown && gap !== undefined) introduce(connection, false);
+    if (isKnown) put({ kind: "closed", id, at: Date.now() }, false);
+    else if (gap !== undefined) missed.set(gap, (missed.get(gap) ?? 0) + 1);
   }
 
-  function run(): Promise<void> {
-    const [file, ...before] = command;
-    const child = spawn(file, [...before, JSON.stringify(settings)], { stdio: ["pipe", "inherit", "inherit", "ipc"] });
-    const startedAt = performance.now();
+  function lost(why: string): void {
+    say(`The judge ended (${why}) and is started again. Traffic is forwarded meanwhile, and not judged.`);
+    if (known > 0) missed.set(findingsLost, (missed.get(findingsLost) ?? 0) + known);
+    known = 0;
+    for (const each of connections.values()) Object.assign(each, { isKnown: false, gap: wasRestarted });
+    restarting = setTimeout(() => void run(), restartMs);
+  }
+
+  /** Resolves when the judge is ready, with false if it never was. */
+  function run(): Promise<boolean> {
+    const child = fork(program, [JSON.stringify(settings)], { serialization: "advanced", execArgv: [] });
     judge = child;
+    batch = [];
+    filled = waiting = 0;
+    // At once, so that its threads have it too: the forward goes first on a busy machine.
     try {
-      // At once, so that its threads have it too: the forward goes first on a busy machine.
       if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     } catch {}
-    child.stdin?.on("error", () => undefined);
-    if (isDraining) put("drain", 0, empty, false);
-    return new Promise((resolve, reject) => {
-      child.on("message", (message: { ready: true } | { idle: number; told: number }) => {
-        if ("ready" in message) {
+    if (isDraining) put({ kind: "drain" }, false);
+    return new Promise((resolve) => {
+      child.on("message", (reply: Reply) => {
+        if (reply.kind === "ready") {
           isProven = true;
-          return resolve();
+          return resolve(true);
         }
-        const connection = connections.get(message.idle);
+        const connection = connections.get(reply.id);
         // What passed since then may be a request.
-        if (connection?.told === message.told && connection.gap === undefined) connection.close();
+        if (connection?.told === reply.told && connection.gap === undefined) connection.close();
       });
       const over = (why: string, exitCode: number | null) => {
         if (judge !== child) return;
         judge = undefined;
-        filled = 0;
-        if (ended) {
-          if (exitCode === null) complain(`The judge ended before its report was written (${why}).`);
-          return ended(exitCode ?? 2);
-        }
-        if (!isProven) return reject(new CannotRun("The judge did not start, so nothing is forwarded."));
-        const isRecent = performance.now() - startedAt < longestPauseMs;
-        pauseMs = isRecent ? Math.min(longestPauseMs, pauseMs * 2 || 1000) : 0;
-        complain(`The judge ended (${why}) and is started again. Traffic is forwarded meanwhile, and not judged.`);
-        if (known > 0) miss(findingsLost, known);
-        known = 0;
-        for (const connection of connections.values())
-          Object.assign(connection, { isKnown: false, gap: wasRestarted, told: 0 });
-        restarting = setTimeout(() => void run().catch(() => undefined), pauseMs);
+        if (ended && exitCode === null) say(`The judge ended before its report was written (${why}).`);
+        if (ended) ended(exitCode ?? 2);
+        else if (isProven) lost(why);
+        resolve(false);
       };
-      child.on("error", (error) => over(error.message, null));
+      child.on("error", ({ message }) => child.exitCode === null && child.pid === undefined && over(message, null));
       child.on("exit", (code, signal) => over(signal ?? `exit code ${code}`, code));
     });
   }
 
-  await run();
+  if (!(await run())) throw new CannotRun("The judge did not start, so nothing is forwarded.");
   return {
-    open(role, closeConnection) {
-      lastId = (lastId + 1) % 2 ** 32;
-      const connection: Connection = { id: lastId, role, close: closeConnection, isKnown: false, told: 0 };
-      connections.set(lastId, connection);
+    /** @param closeIdle closes the connection, if it is idle while the forward stops */
+    open(role: Role, closeIdle: () => void): Told {
+      lastId += 1;
+      const connection: Connection = { id: lastId, role, close: closeIdle, isKnown: false, told: 0 };
+      const { id } = connection;
+      connections.set(id, connection);
       if (!introduce(connection)) connection.gap = fellBehind;
       return {
-        sent: (chunk) => tell(connection, "sent", chunk),
-        received: (chunk) => tell(connection, "received", chunk),
-        ended: () => tell(connection, "ended", empty),
+        sent: (chunk) => tell(connection, { kind: "sent", id, at: Date.now(), chunk }),
+        received: (chunk) => tell(connection, { kind: "received", id, at: Date.now(), chunk }),
+        ended: () => tell(connection, { kind: "ended", id, at: Date.now() }),
         closed: () => close(connection),
       };
     },
+    /** Closes connections as soon as the judge finds them idle. */
     drain() {
       isDraining = true;
-      put("drain", 0, empty, false);
-      flush();
+      put({ kind: "drain" }, false);
     },
-    end() {
+    /** Lets the judge finish. Returns its exit code, 2 if it fails. */
+    end(): Promise<number> {
       clearTimeout(restarting);
-      if (!judge) void run().catch(() => undefined);
-      catchUp(false);
-      flush();
-      judge?.stdin?.end();
-      return new Promise((resolve) => {
-        ended = resolve;
-      });
+      const { promise, resolve } = Promise.withResolvers<number>();
+      ended = resolve;
+      if (!judge) void run();
+      for (const [reason, count] of missed) put({ kind: "missed", reason, count }, false);
+      put({ kind: "end" }, false);
+      return promise;
     },
+    /** Ends the judge at once. */
     kill: () => void judge?.kill("SIGKILL"),
   };
 }

@@ -37,8 +37,7 @@ function needed<T>(value: T | undefined, name: string, wanted: string): T {
 
 const textFrom = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
 
-/** @throws {SyntaxError} */
-function bodyFrom(value: unknown, name: string): RecordedBody {
+function bodyFrom(value: unknown): RecordedBody {
   if (value === undefined || value === null) return {};
   if (typeof value === "string") return { text: value };
   if (isObject(value) && Object.keys(value).length === 1) {
@@ -46,9 +45,8 @@ function bodyFrom(value: unknown, name: string): RecordedBody {
     if (typeof base64 === "string") return { bytes: Buffer.from(base64, "base64") };
     if (absent === "missing" || absent === "cut" || absent === "undecodable") return { absent };
   }
-  const text = needed(JSON.stringify(value), name, "a body");
   // The sender may have written the same value in more bytes.
-  return { text, size: 0 };
+  return { text: JSON.stringify(value), size: 0 };
 }
 
 const TIME = "ISO 8601 with a time zone, or milliseconds since 1970";
@@ -58,30 +56,31 @@ const HEADERS = 'an object, or a list of {"name", "value"}';
 function recordedFrom(fields: unknown): Recorded {
   if (!isObject(fields)) throw new SyntaxError("it must be a JSON object");
   const { kind, response, caller } = fields;
-  if (kind !== undefined && kind !== "exchange" && kind !== "webhook") {
+  if (kind !== undefined && kind !== "exchange" && kind !== "webhook")
     throw new SyntaxError('"kind" must be "exchange" or "webhook"');
-  }
   const isWebhook = kind === "webhook";
   const sentAt = needed(timeFrom(fields["sentAt"]), "sentAt", TIME);
+  const endedAt = needed(timeFrom(fields["endedAt"] ?? (isWebhook ? sentAt : undefined)), "endedAt", TIME);
+  if (endedAt < sentAt) throw new SyntaxError('"endedAt" must not be before "sentAt"');
   const answer = isWebhook && fields["status"] !== undefined ? { status: fields["status"], headers: {} } : response;
   const status = isObject(answer) ? Number(answer["status"] ?? 0) : 0;
   return {
     ...(kind && { kind }),
     sentAt,
-    endedAt: needed(timeFrom(fields["endedAt"] ?? (isWebhook ? sentAt : undefined)), "endedAt", TIME),
+    endedAt,
     method: needed(textFrom(fields["method"] ?? (isWebhook ? "POST" : undefined)), "method", "a method such as GET"),
     url: needed(textFrom(fields["url"] ?? fields["path"]), "url", 'a URL; "path" may have the path and query instead'),
     headers: needed(headersFrom(fields["headers"] ?? {}), "headers", HEADERS),
-    body: bodyFrom(fields["body"], "body"),
+    body: bodyFrom(fields["body"]),
     ...(isObject(answer) &&
       status > 0 && {
         response: {
           status,
           headers: needed(headersFrom(answer["headers"] ?? {}), "response.headers", HEADERS),
-          body: bodyFrom(answer["body"], "response.body"),
+          body: bodyFrom(answer["body"]),
         },
       }),
-    ...(caller !== undefined && { caller: String(caller as string) }),
+    ...((typeof caller === "string" || typeof caller === "number") && { caller: String(caller) }),
   };
 }
 

@@ -130,6 +130,10 @@ test("diff compares two watches, but not what only one of them saw", () => {
   expect([differences, text]).toEqual([1, expect.stringContaining("Not compared: 1 requirement")]);
 });
 
+test("diff says that a run and a watch judge in different ways", () => {
+  expect(compareReports(sampleReport([]), reportOf(held)).text).toContain("differ: a run and watched traffic.");
+});
+
 test("Prometheus reads counters by requirement and by reason", () => {
   const result = resultOf([twice, unseen], { missed: { 'a "cut"\nbody\\': 2 } });
   expect(renderMetrics(result)).toBe(`# HELP certify_watch_exchanges_total Exchanges that were seen.
@@ -208,9 +212,10 @@ test("together with a run, the report says which musts were seen at work, and in
   expect(report.requirements[1]).toMatchObject({
     verdict: "not-applicable",
     seen: { held: 12_000, contradicted: 0 },
-    reason: { code: "effects", text: "needs money; watched traffic agreed in 12,000 cases" },
+    reason: { code: "effects", text: "needs money; watched traffic agreed with it" },
   });
   expect(report.requirements[2]).toEqual(bound("errors.shape"));
+  expect(report.summary).toMatch(/^The run passed in part\. No contradiction .* 1 of the musts at work that the run/);
   expect(contents["summary.md"]).toMatch(/2 not judged in full, 1 of these seen at work in traffic\./);
   expect(contents["summary.md"]).toMatch(/also watched: 12,431 exchanges and 310 webhooks of 2 merchants in 3 h 2 min/);
   expect(contents["report.html"]).toContain("Watched traffic agreed in 12,000 cases.");
