@@ -85,9 +85,8 @@ test("with an address and a key, it reads, writes the summary and names the repo
     options: "--header 'User-Agent: ci run'",
   });
   expect([code, log]).toEqual([0, expect.not.stringContaining("::error")]);
-  expect(new Set(seen.map(({ method, headers }) => `${method} ${String(headers["user-agent"])}`))).toEqual(
-    new Set(["GET ci run"]),
-  );
+  expect(new Set(seen.map(({ method }) => method))).toEqual(new Set(["GET"]));
+  expect(seen[0]?.headers["user-agent"]).toBe("ci run");
   expect(summary).toMatch(/^!\[conformance: core: passed in part, /);
   expect(summary).toContain("| `auth.verify-needs-key` | must | Passed |  |");
   expect(upload["name"]).toBe(`certify-report-${new URL(url).host.replace(":", "-")}`);
@@ -111,7 +110,7 @@ test("a failure fails the job with an annotation for each cause, and a service c
 });
 
 test.each([
-  ["an unreachable service", { "base-url": "http://127.0.0.1:9", "api-key": key }, "ECONNREFUSED"],
+  ["an unreachable service", { "base-url": "http://127.0.0.1:9", "api-key": key }, "nothing listens"],
   ["an empty secret", { "base-url": "https://api.example", "api-key": "" }, "api-key is empty"],
 ])("%s fails the job and says why in an annotation", async (_, given, why) => {
   const { code, log } = await use(given);
