@@ -1,7 +1,7 @@
 // What all recordings share. They hide or leave out keys and bodies, and also have requests to other services.
 import { createGunzip } from "node:zlib";
 import { open } from "node:fs/promises";
-import { pipeline } from "node:stream";
+import { pipeline, type Readable } from "node:stream";
 import { openapi } from "../contract/contract.ts";
 import { decoded } from "../target/http.ts";
 import type { Absent, Body, Headers, Listener } from "./traffic.ts";
@@ -28,7 +28,7 @@ export type Recorded = Message & {
  * Reads a file, or standard input if the name is "-". A file may be compressed by gzip.
  * @throws an error of the file system if there is no such file
  */
-export async function openRecording(file: string): Promise<AsyncIterable<Buffer>> {
+export async function openRecording(file: string): Promise<Readable> {
   if (file === "-") return process.stdin;
   const handle = await open(file);
   const { buffer: start } = await handle.read(Buffer.alloc(2), 0, 2, 0);
