@@ -170,7 +170,7 @@ test("holds a caller back that sends faster than the service reads", async () =>
   await Promise.all([readAll(caller), writeAll(caller, megabytes(32))]);
   expect(taken).toBe(2 ** 25);
   // What the sockets of the system hold, and no more.
-expect(most).toBeLessThan(2 ** 24);
+  expect(most).toBeLessThan(2 ** 24);
 });
 
 test("an abort of the caller reaches the service as an abort", async () => {
