@@ -62,7 +62,7 @@ export function createJudge(options: JudgeOptions): Judge {
   const store = createStore(options, (lost, why) => count(forgotten, `what payouts and checkouts were: ${why}`, lost));
   const merchants = createMerchants(hashOf, (reason) => count(missed, reason));
   const staleMs = visibleAfterMs + clockMs;
-  const tables = { records: store.table<Record>("records"), links: store.table<string>("links") };
+  const tables = { records: store.table<Record>("records"), links: store.table<number>("links") };
   const records = createRecords({ hashOf, merchants, ...tables, webhookClockMs });
   const statements = createStatements({ tally, hashOf, records, staleMs, webhookClockMs });
   const webhooks = createWebhookRules({
@@ -76,7 +76,11 @@ export function createJudge(options: JudgeOptions): Judge {
     forgot: (what) => count(forgotten, what),
   });
   const exchanges = createExchangeRules({ profile, tally, merchants, records, statements, staleMs, ...webhooks });
-  const responses = createResponseRules(profile, tally);
+  const responses = createResponseRules(
+    profile,
+    tally,
+    (kind, reference) => (records.about(kind, reference)?.shownAt ?? 0) > 0,
+  );
   const read = createCallReader(createValidators(profile));
 
   function note(each: Seen) {
