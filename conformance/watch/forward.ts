@@ -25,7 +25,7 @@ export type Door = {
 /** TCP notices by itself that the other side's machine is gone. */
 const keepAlive = { keepAlive: true, keepAliveInitialDelay: 60_000 };
 
-function connectTo(target: URL, certificates: TlsCertificates): { service: Socket; connected: string } {
+function connectTo(target: URL, secureContext: tls.SecureContext): { service: Socket; connected: string } {
   const host = target.hostname.replace(/^\[(.*)\]$/, "$1");
   const isSecure = target.protocol === "https:";
   const options = { host, port: Number(target.port || (isSecure ? 443 : 80)), allowHalfOpen: true };
@@ -34,7 +34,7 @@ function connectTo(target: URL, certificates: TlsCertificates): { service: Socke
     ...options,
     ...(isIP(host) === 0 && { servername: host }),
     ALPNProtocols: ["http/1.1"],
-    secureContext: tlsContext(certificates),
+    secureContext,
   });
   service.setNoDelay(true).setKeepAlive(true, keepAlive.keepAliveInitialDelay);
   return { service, connected: "secureConnect" };
@@ -61,6 +61,7 @@ export async function forwardTcp(
   say: (text: string) => void,
 ): Promise<Door> {
   const callers = new Set<Socket>();
+  const secureContext = tlsContext(certificates) ?? tls.createSecureContext();
   let isDown = false;
 
   function failed(error: Error): void {
@@ -73,7 +74,7 @@ export async function forwardTcp(
   }
 
   const server = createServer({ allowHalfOpen: true, noDelay: true, ...keepAlive }, (caller) => {
-    const { service, connected } = connectTo(target, certificates);
+    const { service, connected } = connectTo(target, secureContext);
     const sides = [caller, service];
     const told = open(() => sides.forEach((side) => side.destroySoon()));
     let isConnected = false;
@@ -128,8 +129,8 @@ export type Forward = {
   stop(): Promise<number>;
   /** Cuts what is open. */
   cut(): void;
-  /** Ends the judge at once. */
-  kill(): void;
+  /** Sends a signal to the judge's process. */
+  signalJudge(name: NodeJS.Signals): void;
 };
 
 /**
@@ -140,18 +141,19 @@ export async function startForward(
   { target, listen, webhooks, certificates = {} }: ForwardOptions,
   settings: WatchSettings,
   say: (text: string) => void = complain,
-  judgeProgram?: string,
 ): Promise<Forward> {
-  const judge = await startJudge(settings, say, judgeProgram);
-  const open = (role: Role, from: Address, to: string) =>
-    forwardTcp({ listen: from, target: new URL(to), certificates }, (close) => judge.open(role, close), say);
+  const judge = await startJudge(settings, say);
+  const open = (role: Role, from: Address, to: string, own: TlsCertificates) =>
+    forwardTcp({ listen: from, target: new URL(to), certificates: own }, (close) => judge.open(role, close), say);
   const doors: Door[] = [];
   try {
-    doors.push(await open("service", listen, target));
-    if (webhooks) doors.push(await open("webhooks", webhooks.listen, webhooks.to));
+    doors.push(await open("service", listen, target, certificates));
+    // The client certificate is for the service alone.
+    const { ca } = certificates;
+    if (webhooks) doors.push(await open("webhooks", webhooks.listen, webhooks.to, ca === undefined ? {} : { ca }));
   } catch (error) {
     for (const door of doors) void door.stop();
-    judge.kill();
+    judge.signal("SIGKILL");
     throw error;
   }
   return {
@@ -163,18 +165,18 @@ export async function startForward(
       return judge.end();
     },
     cut: () => doors.forEach((door) => door.cut()),
-    kill: judge.kill,
+    signalJudge: judge.signal,
   };
 }
 
 /** Forwards until SIGTERM or SIGINT. A second signal cuts what is open, a third ends the judge. Returns the exit code. */
 export async function forward(options: ForwardOptions, settings: WatchSettings): Promise<number> {
-  const { urls, stop, cut, kill } = await startForward(options, settings);
+  const { urls, stop, cut, signalJudge } = await startForward(options, settings);
   const targets = [options.target, options.webhooks?.to];
   for (const [which, url] of urls.entries()) print(`Forwarding ${url} to ${targets[which]}`);
   print("SIGTERM or Ctrl-C finishes what is open and writes the report.");
   const { promise, resolve } = Promise.withResolvers<number>();
-  const steps = [() => void stop().then(resolve), cut, kill];
+  const steps = [() => void stop().then(resolve), cut, () => signalJudge("SIGKILL")];
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => steps.shift()?.());
   return promise;
 }

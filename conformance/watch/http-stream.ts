@@ -68,6 +68,8 @@ function exchangeOf(pending: Pending, closedAt: number): Exchange {
   };
 }
 
+const staysCut = () => undefined;
+
 /** A request line at the start of a chunk. */
 const requestLine = /^[A-Z-]+ \S+ HTTP\/1\.[01]\r\n/;
 
@@ -129,14 +131,22 @@ export function createHttpStream(see: (exchange: Exchange) => void, missed: (rea
     see(exchangeOf(first, first.endedAt));
   }
 
-  function read(events: Generator<HTTPParser.Event, void>, handle: (event: HTTPParser.Event) => void): void {
+  const unreadable = () => lose("parts of connections that cannot be read as HTTP/1.1");
+
+  /** Handles events until something is lost. Errors of who sees the exchanges are not those of the connection. */
+  function read(
+    events: Generator<HTTPParser.Event, void>,
+    handle: (event: HTTPParser.Event) => void,
+    onFault: () => void = unreadable,
+  ): void {
     try {
       for (const event of events) {
         handle(event);
         if (!requests) return;
       }
-    } catch {
-      lose("parts of connections that cannot be read as HTTP/1.1");
+    } catch (error) {
+      if ((error as Error).name !== "HTTPParserError") throw error;
+      onFault();
     }
   }
 
@@ -196,12 +206,7 @@ export function createHttpStream(see: (exchange: Exchange) => void, missed: (rea
       read(responses.push(chunk), (event) => inResponse(event, at));
     },
     ended(at) {
-      // A response that is cut stays incomplete.
-      if (requests && isInResponse) {
-        try {
-          for (const event of responses.end()) inResponse(event, at);
-        } catch {}
-      }
+      if (requests && isInResponse) read(responses.end(), (event) => inResponse(event, at), staysCut);
     },
     closed(at) {
       for (const left of pending) see(exchangeOf(left, at));

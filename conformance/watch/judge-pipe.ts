@@ -52,23 +52,20 @@ const fellBehind = "parts of connections: the judge fell behind";
 const wasRestarted = "parts of connections: the judge ended and was started again";
 const findingsLost = "connections that were judged by a judge that ended: its findings are lost";
 
-export type JudgePipe = Awaited<ReturnType<typeof startJudge>>;
+const program = join(import.meta.dirname, `judge-process${extname(import.meta.filename)}`);
 
 /**
  * Starts the judge in a process of its own, and starts it again whenever it ends.
  * @throws CannotRun if the first judge ends before it is ready
  */
-export async function startJudge(
-  settings: object,
-  say: (text: string) => void,
-  program = join(import.meta.dirname, `judge-process${extname(import.meta.filename)}`),
-) {
+export async function startJudge(settings: object, say: (text: string) => void) {
   const connections = new Map<number, Connection>();
   /** What no frame told, by reason. */
   const missed = new Map<string, number>();
   let batch: Frame[] = [];
   let filled = 0;
   let waiting = 0;
+  let isBehind = false;
   let sending: NodeJS.Timeout | undefined;
   let judge: ChildProcess | undefined;
   let restarting: NodeJS.Timeout | undefined;
@@ -93,7 +90,9 @@ export async function startJudge(
   /** @param mustFit false for the few frames that end what the judge knows. Returns false if the frame is not told */
   function put(frame: Frame, mustFit = true): boolean {
     const bytes = frameBytes + ("chunk" in frame ? frame.chunk.length : 0);
-    if (!judge?.connected || (mustFit && waiting + bytes > mostWaiting)) return false;
+    // Half of what waits must be gone before the judge is told more, so that gaps are few.
+    isBehind = waiting + bytes > (isBehind ? mostWaiting / 2 : mostWaiting);
+    if (!judge?.connected || (mustFit && isBehind)) return false;
     waiting += bytes;
     filled += bytes;
     batch.push(frame);
@@ -116,7 +115,7 @@ export async function startJudge(
     for (const [reason, count] of missed) if (put({ kind: "missed", reason, count })) missed.delete(reason);
     const isIntroduced = (connection.isKnown && connection.gap === undefined) || introduce(connection);
     if (isIntroduced && put(frame)) connection.told += 1;
-    else connection.gap ??= fellBehind;
+    else connection.gap ??= judge ? fellBehind : wasRestarted;
   }
 
   function close(connection: Connection): void {
@@ -177,7 +176,7 @@ export async function startJudge(
       const connection: Connection = { id: lastId, role, close: closeIdle, isKnown: false, told: 0 };
       const { id } = connection;
       connections.set(id, connection);
-      if (!introduce(connection)) connection.gap = fellBehind;
+      if (!introduce(connection)) connection.gap = judge ? fellBehind : wasRestarted;
       return {
         sent: (chunk) => tell(connection, { kind: "sent", id, at: Date.now(), chunk }),
         received: (chunk) => tell(connection, { kind: "received", id, at: Date.now(), chunk }),
@@ -200,7 +199,7 @@ export async function startJudge(
       put({ kind: "end" }, false);
       return promise;
     },
-    /** Ends the judge at once. */
-    kill: () => void judge?.kill("SIGKILL"),
+    /** Sends a signal to the judge that runs. */
+    signal: (name: NodeJS.Signals) => void judge?.kill(name),
   };
 }

@@ -3,16 +3,17 @@ import { requirementsOf } from "../contract/requirements.ts";
 import type { Profile } from "../results.ts";
 import { createValidators } from "../contract/validate.ts";
 import { createCallReader } from "./calls.ts";
-import { createExchangeRules, ofExchanges } from "./exchanges.ts";
+import { createExchangeRules } from "./exchanges.ts";
+import { judgeable } from "./judgeable.ts";
 import { createMerchants } from "./merchants.ts";
 import { createRecords, type Record } from "./records.ts";
-import { createResponseRules, ofResponses } from "./responses.ts";
+import { createResponseRules } from "./responses.ts";
 import type { WatchResult } from "./result.ts";
-import { createStatements, ofStatements } from "./statements.ts";
+import { createStatements } from "./statements.ts";
 import { createStore } from "./store.ts";
 import { createHash, createTally } from "./tally.ts";
 import type { Listener, Seen } from "./traffic.ts";
-import { createWebhookRules, ofWebhookRules } from "./webhooks.ts";
+import { createWebhookRules } from "./webhooks.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 export type JudgeOptions = {
@@ -45,7 +46,6 @@ export type Judge = Listener & {
 
 /** A replica may be as late without a declaration, as in a run. */
 const defaultVisibleAfterMs = 2000;
-const judgeable = new Set<RequirementId>([...ofResponses, ...ofExchanges, ...ofStatements, ...ofWebhookRules]);
 
 const count = (counts: Map<string, number>, name: string, more = 1) => counts.set(name, (counts.get(name) ?? 0) + more);
 
@@ -62,7 +62,7 @@ export function createJudge(options: JudgeOptions): Judge {
   const store = createStore(options, (lost, why) => count(forgotten, `what payouts and checkouts were: ${why}`, lost));
   const merchants = createMerchants(hashOf, (reason) => count(missed, reason));
   const staleMs = visibleAfterMs + clockMs;
-  const tables = { records: store.table<Record>("records"), links: store.table<string>("links") };
+  const tables = { records: store.table<Record>("records"), links: store.table<number>("links") };
   const records = createRecords({ hashOf, merchants, ...tables, webhookClockMs });
   const statements = createStatements({ tally, hashOf, records, staleMs, webhookClockMs });
   const webhooks = createWebhookRules({
@@ -76,7 +76,11 @@ export function createJudge(options: JudgeOptions): Judge {
     forgot: (what) => count(forgotten, what),
   });
   const exchanges = createExchangeRules({ profile, tally, merchants, records, statements, staleMs, ...webhooks });
-  const responses = createResponseRules(profile, tally);
+  const responses = createResponseRules(
+    profile,
+    tally,
+    (kind, reference) => (records.about(kind, reference)?.shownAt ?? 0) > 0,
+  );
   const read = createCallReader(createValidators(profile));
 
   function note(each: Seen) {

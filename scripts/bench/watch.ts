@@ -7,12 +7,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Pool } from "undici";
 import { watch } from "../../conformance/watch/command.ts";
 import { forwardTcp } from "../../conformance/watch/forward.ts";
-import { middle, payout, quantile, sender, sorted } from "./load.ts";
+import { atRate, middle, payout, quantile, sender, sorted } from "./load.ts";
 import { startTarget } from "./target.ts";
 
 const PER_SECOND = 2_000;
@@ -40,54 +39,36 @@ function serve(): void {
   server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
 }
 
+const nothing = () => undefined;
+
 async function run(kind: string, target: string): Promise<void> {
   const listen = { host: "127.0.0.1", port: 0 };
-  const nothing = () => undefined;
   const told = { sent: nothing, received: nothing, ended: nothing, closed: nothing };
   if (kind === "plain") console.log((await forwardTcp({ listen, target: new URL(target) }, () => told, nothing)).url);
   else await watch(["--target", target, "--listen", "127.0.0.1:0", "--report", mkdtempSync(join(tmpdir(), "watch-"))]);
-}
-
-/** Sends at a constant rate, in steps of a millisecond. Returns p50 and p99 in milliseconds. */
-async function measure(url: string, seconds: number) {
-  const pool = new Pool(url, { connections: CONNECTIONS });
-  const send = sender(pool, payout());
-  const sent: Promise<number>[] = [];
-  for (const begun = performance.now(); sent.length < PER_SECOND * seconds; await sleep(1)) {
-    const due = Math.min(PER_SECOND * seconds, ((performance.now() - begun) / 1_000) * PER_SECOND);
-    while (sent.length < due) sent.push(send());
-  }
-  const times = sorted(await Promise.all(sent));
-  await pool.close();
-  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 
 async function compare(rounds: number, seconds: number): Promise<void> {
   onCores("1-1023");
   const service = await startTarget("no forward", [file, "service"]);
   const plain = await startTarget("plain forward", [file, "plain", service.url]);
-  const watch = await startTarget("watch", [file, "watch", service.url]);
-  const subjects = [service, plain, watch].map((target) => ({
-    target,
-    measured: [] as { p50: number; p99: number }[],
-  }));
+  const targets = [service, plain, await startTarget("watch", [file, "watch", service.url])];
+  const subjects = targets.map((target) => ({ target, p50: [] as number[], p99: [] as number[] }));
   for (let round = 0; round <= rounds; round += 1) {
-    for (const { target, measured } of round % 2 === 0 ? subjects : subjects.toReversed()) {
-      const figures = await measure(target.url, round === 0 ? 2 : seconds);
-      if (round > 0) measured.push(figures);
+    for (const { target, p50, p99 } of round % 2 === 0 ? subjects : subjects.toReversed()) {
+      const pool = new Pool(target.url, { connections: CONNECTIONS });
+      const times = sorted(await atRate(PER_SECOND, seconds, sender(pool, payout())));
+      await pool.close();
+      if (round === 0) continue; // The warm-up.
+      p50.push(quantile(times, 0.5));
+      p99.push(quantile(times, 0.99));
     }
   }
-  for (const { target } of subjects) await target.stop();
-  const figure = (of: "p50" | "p99", which: number) => middle(subjects[which]!.measured.map((each) => each[of]));
-  console.table(
-    subjects.map(({ target: { name } }, which) => ({
-      [`${PER_SECOND} exchanges a second`]: name,
-      "p50 ms": figure("p50", which).toFixed(2),
-      "p99 ms": figure("p99", which).toFixed(2),
-      "p50 more than plain": (figure("p50", which) - figure("p50", 1)).toFixed(2),
-      "p99 more than plain": (figure("p99", which) - figure("p99", 1)).toFixed(2),
-    })),
-  );
+  for (const target of targets) await target.stop();
+  const rows = subjects.map(({ target: { name }, p50, p99 }) => {
+    return { [`${PER_SECOND} a second`]: name, "p50 ms": middle(p50).toFixed(2), "p99 ms": middle(p99).toFixed(2) };
+  });
+  console.table(rows);
 }
 
 if (role === "service") serve();
