@@ -72,9 +72,14 @@ const routes = Object.entries(openapi.paths).flatMap(([template, methods]) =>
 
 export type Route = (typeof routes)[number];
 
+/** The last request that was looked up. The rules for a response look up its request many times. */
+let last: { method: string; path: string; route: Route | undefined } | undefined;
+
 /** Returns the documented operation of a request, if any. `path` is the path after the base URL. */
 export function routeOf(method: string, path: string): Route | undefined {
-  return routes.find((route) => route.method === method && route.pattern.test(path));
+  if (last?.method !== method || last.path !== path)
+    last = { method, path, route: routes.find((route) => route.method === method && route.pattern.test(path)) };
+  return last.route;
 }
 
 /** Returns the documented schema of a response body, if there is one. */

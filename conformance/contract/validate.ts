@@ -90,9 +90,20 @@ export function compile(schemas: Record<string, Schema>): (schema: string) => Va
   (formats as unknown as (ajv: Ajv2020) => void)(ajv);
   ajv.addFormat("int64", true);
   ajv.addSchema({ $id: "contract", components: { schemas } });
+  const validators = new Map<string, Validator>();
   return (schema) => {
+    const known = validators.get(schema);
+    if (known) return known;
     const validate = ajv.getSchema(`contract#/components/schemas/${schema}`);
     if (!validate) throw new Error(`the contract has no schema ${schema}`);
-    return (value) => (validate(value) ? [] : linesOf(validate));
+    // Several rules validate the same body.
+    let last: { value: unknown; lines: string[] } | undefined;
+    const validator: Validator = (value) => {
+      if (!last || last.value !== value || typeof value !== "object")
+        last = { value, lines: validate(value) ? [] : linesOf(validate) };
+      return last.lines;
+    };
+    validators.set(schema, validator);
+    return validator;
   };
 }

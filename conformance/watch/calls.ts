@@ -53,6 +53,7 @@ function effectOf(
 
 /** Splits a path before `/v1/` or `/sandbox/`: a gateway may serve the API below another path. */
 function splitPath(path: string): [prefix: string, rest: string] {
+  if (path.startsWith("/v1/")) return ["", path];
   const [prefix = ""] = /^(\/[\w~-]+)+(?=\/v1\/)|^(\/[\w~-]+)+(?=\/sandbox\/)/.exec(path) ?? [];
   return [prefix, path.slice(prefix.length)];
 }
@@ -80,11 +81,18 @@ function readCall(exchange: Exchange, path: string, validator: (schema: string) 
   const effect: Effect = effectOf(exchange, operation, sent, validator);
   const text = isKnown(received?.body) ? received.body : "";
   const response: TargetResponse | undefined = received && {
-    request: { method, path, effect, headers: { ...headers }, json: sent, body: isKnown(body) ? body : "" },
+    request: {
+      method,
+      path,
+      effect,
+      headers: headers as Record<string, string>,
+      json: sent,
+      body: isKnown(body) ? body : "",
+    },
     // The texts of faults quote this, so it has no text of the service.
     exchange: { responseBody: `a body of ${text.length} characters` } as TargetResponse["exchange"],
     status: received.status,
-    headers: { ...received.headers },
+    headers: received.headers as Record<string, string>,
     ...(received.continued ? { continued: true } : {}),
     text,
     json: text === "" ? undefined : parsedJson(text),
@@ -98,7 +106,10 @@ function readCall(exchange: Exchange, path: string, validator: (schema: string) 
     response,
     status: received?.status ?? 0,
     data: isObject(data) ? data : {},
-    hasAllHeaders: { request: isComplete(headers, "host"), response: isComplete(received?.headers, "date") },
+    hasAllHeaders: {
+      request: isComplete(headers, "host") || isComplete(headers, ":authority"),
+      response: isComplete(received?.headers, "date"),
+    },
   };
 }
 

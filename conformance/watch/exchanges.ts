@@ -1,12 +1,12 @@
 // Judges what exchanges say about payouts and checkouts by what earlier exchanges said about them.
 import { type Kind, lastSegment, meaningOf } from "../history/history.ts";
 import type { Profile } from "../results.ts";
-import { textOf } from "../target/values.ts";
+import { decoded, textOf } from "../target/values.ts";
 import { type Call, type Fields, isObject } from "./calls.ts";
 import type { Merchants } from "./merchants.ts";
 import { factOf, type Record, type Records, type Source } from "./records.ts";
-import { type Stated, type Statements, valuesOf } from "./statements.ts";
-import type { Tally } from "./tally.ts";
+import { ofLocation, type Stated, type Statements, valuesOf } from "./statements.ts";
+import { type Tally, valueAt } from "./tally.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 type Deps = {
@@ -57,16 +57,6 @@ function repeatIds({ response }: Call, { kind, statuses }: Record, isRace: boole
   ];
 }
 
-/** Returns true if a record that a caller sees is this record of another caller. */
-function isSame(record: Record, value: Fields): boolean {
-  const compared = ["id", "merchantsReference", "createdAt", "amount"].map((field) => [
-    factOf(record, field),
-    value[field],
-  ]);
-  const known = compared.filter(([fact]) => fact !== undefined);
-  return known.length > 1 && known.every(([fact, given]) => fact === given);
-}
-
 export function createExchangeRules({ profile, tally, merchants, records, statements, staleMs, shown }: Deps) {
   const held = (...ids: RequirementId[]) => ids.forEach(tally.held);
   const single = (call: Call, ids: readonly RequirementId[], expected: string, actual: string) => {
@@ -104,7 +94,8 @@ export function createExchangeRules({ profile, tally, merchants, records, statem
     const { data, exchange } = call;
     const { reference, merchantsReference, amount, fee, status } = data;
     const sent = factsSent(call);
-    const own = isObject(call.sent) ? call.sent["reference"] : undefined;
+    // A log may leave out the request's body.
+    const own = isObject(call.sent) ? call.sent["reference"] : merchantsReference;
     const prior = typeof own === "string" ? records.ownerOf("reference", kind, merchant, own) : undefined;
     if (prior) return repeated(call, prior, sent);
     if (typeof reference !== "string") return;
@@ -153,6 +144,16 @@ export function createExchangeRules({ profile, tally, merchants, records, statem
     }));
   }
 
+  /** Returns true if a record that a caller sees is this record of another caller, and not only has its reference. */
+  function isSame(record: Record, value: Fields): boolean {
+    const compared = ["id", "createdAt", "merchantsReference", "amount", "customer.phoneNumber"];
+    const known = compared.filter((field) => factOf(record, field) !== undefined);
+    return (
+      known.length >= 3 &&
+      known.every((field) => factOf(record, field) === statements.remembered(field, valueAt(value, field)))
+    );
+  }
+
   /** States a record that a verify or a list returned. */
   function showed(call: Call, kind: Kind, merchant: number, value: Fields, by: "verify" | "list") {
     const { reference, userId } = value;
@@ -161,21 +162,22 @@ export function createExchangeRules({ profile, tally, merchants, records, statem
     const isolation: RequirementId[] =
       by === "list" ? ["lists.merchants-apart", "uniqueness.merchants-apart"] : ["uniqueness.merchants-apart"];
     const owner = merchants.userOf(merchant);
-    const isOwned = profile === "extended" && typeof userId === "string";
-    if (isOwned && owner === undefined) merchants.own(merchant, userId);
     let { record, foreign } = records.find(kind, reference, merchant);
-    if (isOwned && owner === userId) held(...isolation);
-    else if (isOwned && owner !== undefined && !record)
-      return single(
-        call,
-        foreign ? [...isolation, "access.merchants-apart-after-owner"] : isolation,
-        `records of the owner ${owner}, as in earlier responses to this key`,
-        `${reference} of the owner ${userId}`,
-      );
+    if (profile === "extended" && typeof userId === "string") {
+      // A record that another key created says nothing yet about this key.
+      if (owner === undefined && !foreign) merchants.own(merchant, userId);
+      else if (owner === userId) held(...isolation);
+      else if (owner !== undefined && !record)
+        return single(
+          call,
+          foreign ? [...isolation, "access.merchants-apart-after-owner"] : isolation,
+          `records of the owner ${owner}, as in earlier responses to this key`,
+          `${reference} of the owner ${userId}`,
+        );
+    }
     if (!record && foreign && isSame(foreign, value)) {
-      merchants.join(merchant, foreign.merchant);
+      if (profile === "core" || owner !== undefined) merchants.join(merchant, foreign.merchant);
       record = foreign;
-      foreign = undefined;
     }
     record ??= records.open(kind, reference, merchant, foreign !== undefined);
     judgeApart(
@@ -213,9 +215,15 @@ export function createExchangeRules({ profile, tally, merchants, records, statem
       held(...ofKind<RequirementId[]>(kind, ["verify.found", "life.records-kept"], ["life.checkouts-kept"]));
       if (typeof reference === "string" && reference !== asked && merchantsReference !== asked) {
         const isOther = spelling(reference) !== spelling(asked);
+        const isKnown = records.find(kind, asked, merchant).record !== undefined;
+        const agrees = ofKind<RequirementId[]>(kind, ["verify.agrees-with-create"], ["checkout-record.agrees"]);
         single(
           call,
-          isOther ? ["access.whole-reference", "access.exact-reference"] : ["access.exact-reference"],
+          [
+            ...(isKnown ? agrees : []),
+            ...(isOther ? (["access.whole-reference"] as const) : []),
+            "access.exact-reference",
+          ],
           `no record for ${asked}`,
           `the record of ${reference}`,
         );
@@ -245,37 +253,37 @@ export function createExchangeRules({ profile, tally, merchants, records, statem
     }));
   }
 
-  /** Judges where a 409 leads. */
+  /** Judges a 409, and the record that it says the reference belongs to. */
   function refusedAsKnown(call: Call, kind: Kind, merchant: number) {
     const own = isObject(call.sent) ? call.sent["reference"] : undefined;
-    const prior = typeof own === "string" ? records.ownerOf("reference", kind, merchant, own) : undefined;
-    if (!prior) return;
-    repeated(call, prior, factsSent(call));
-    const leads = /\/v1\/\w+\/([^/?#]+)$/.exec(textOf(call.response!.headers.location ?? ""))?.[1];
-    if (leads === undefined) return;
-    if (leads === encodeURIComponent(prior.reference) || leads === prior.reference) return held("recovery.location");
-    statements.contradict(["recovery.location", "recovery.lost-answer"], prior, 0, stated(call, "create"), () => ({
-      expected: `Location of ${prior.reference}`,
-      actual: `Location of ${leads}`,
-    }));
+    if (typeof own !== "string") return;
+    const prior = records.ownerOf("reference", kind, merchant, own);
+    if (prior) repeated(call, prior, factsSent(call));
+    const { location } = call.response!.headers;
+    const leads = /\/v1\/\w+\/([^/?#]+)$/.exec(location ?? "")?.[1];
+    const ids = ofLocation[kind];
+    if (profile === "core" || (location === undefined && !call.hasAllHeaders.response)) return;
+    if (leads === undefined)
+      return single(call, ids, "a Location of the record", location === undefined ? "none" : "another address");
+    const { record, foreign } = records.find(kind, decoded(leads), merchant);
+    const found = record ?? records.open(kind, decoded(leads), merchant, foreign !== undefined);
+    if (statements.facts(found, valuesOf({ merchantsReference: own }), stated(call, "refusal"))) held(...ids);
   }
 
   /** Forgets what a sandbox deletes. */
-  function deleted({ operation, path, exchange }: Call, merchant: number) {
+  function judgeDeletion({ operation, path, exchange }: Call, merchant: number | undefined) {
     if (operation === "resetSandbox") merchants.forget(merchant, exchange.endedAt);
-    if (operation !== "deleteMerchant") return;
-    const other = merchants.withUser(path.split("/").at(-1));
-    if (other !== undefined) merchants.forget(other, exchange.endedAt);
+    if (operation === "deleteMerchant") merchants.forgetUser(path.split("/").at(-1)!, exchange.endedAt);
   }
 
   return {
     see(call: Call) {
       if (!call.response) return;
       const merchant = merchants.of(call);
-      if (merchant === undefined) return;
       const { status, operation, data, exchange } = call;
       const isAccepted = status >= 200 && status < 300;
-      if (isAccepted) deleted(call, merchant);
+      if (isAccepted) judgeDeletion(call, merchant);
+      if (merchant === undefined) return;
       const { does, kind } = meaningOf(operation) ?? {};
       if (kind === undefined || exchange.sentAt <= merchants.forgottenAt(merchant)) return;
       if (does === "create" && isAccepted) created(call, kind, merchant);

@@ -3,16 +3,17 @@ import { requirementsOf } from "../contract/requirements.ts";
 import type { Profile } from "../results.ts";
 import { createValidators } from "../contract/validate.ts";
 import { createCallReader } from "./calls.ts";
-import { createExchangeRules, ofExchanges } from "./exchanges.ts";
+import { createExchangeRules } from "./exchanges.ts";
+import { judgeable } from "./judgeable.ts";
 import { createMerchants } from "./merchants.ts";
 import { createRecords, type Record } from "./records.ts";
-import { createResponseRules, ofResponses } from "./responses.ts";
-import type { WatchResult } from "./result.ts";
-import { createStatements, ofStatements } from "./statements.ts";
+import { createResponseRules } from "./responses.ts";
+import type { WatchedRequirement, WatchResult } from "./result.ts";
+import { createStatements } from "./statements.ts";
 import { createStore } from "./store.ts";
 import { createHash, createTally } from "./tally.ts";
 import type { Listener, Seen } from "./traffic.ts";
-import { createWebhookRules, ofWebhookRules } from "./webhooks.ts";
+import { createWebhookRules } from "./webhooks.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 export type JudgeOptions = {
@@ -30,7 +31,7 @@ export type JudgeOptions = {
   webhookClockMs?: number;
   /** Where the file is that has what memory does not hold. The default is the system's folder for temporary files. */
   directory?: string;
-  /** How many records are in memory before the older half is written to the file. The default is 30000. */
+  /** How many records are in memory before the older half is written to the file. The default is 15000. */
   mostInMemory?: number;
   /** The salt of hashes. The default is random, so that no two runs have the same hashes. */
   salt?: string;
@@ -45,24 +46,25 @@ export type Judge = Listener & {
 
 /** A replica may be as late without a declaration, as in a run. */
 const defaultVisibleAfterMs = 2000;
-const judgeable = new Set<RequirementId>([...ofResponses, ...ofExchanges, ...ofStatements, ...ofWebhookRules]);
 
 const count = (counts: Map<string, number>, name: string, more = 1) => counts.set(name, (counts.get(name) ?? 0) + more);
 
 export function createJudge(options: JudgeOptions): Judge {
   const { profile, visibleAfterMs = defaultVisibleAfterMs, clockMs = 20, webhookClockMs = 60_000 } = options;
   const ids = requirementsOf(profile).map(({ id }) => id as RequirementId);
-  const isOfProfile = new Set<string>(ids);
   const missed = new Map<string, number>();
   const forgotten = new Map<string, number>();
   const seen = { from: 0, until: 0, exchange: 0, webhook: 0 };
 
   const hashOf = createHash(options.salt);
-  const tally = createTally((id) => isOfProfile.has(id), hashOf);
+  const tally = createTally(
+    ids.filter((id) => judgeable.has(id)),
+    hashOf,
+  );
   const store = createStore(options, (lost, why) => count(forgotten, `what payouts and checkouts were: ${why}`, lost));
   const merchants = createMerchants(hashOf, (reason) => count(missed, reason));
   const staleMs = visibleAfterMs + clockMs;
-  const tables = { records: store.table<Record>("records"), links: store.table<string>("links") };
+  const tables = { records: store.table<Record>("records"), links: store.table<number>("links") };
   const records = createRecords({ hashOf, merchants, ...tables, webhookClockMs });
   const statements = createStatements({ tally, hashOf, records, staleMs, webhookClockMs });
   const webhooks = createWebhookRules({
@@ -76,7 +78,11 @@ export function createJudge(options: JudgeOptions): Judge {
     forgot: (what) => count(forgotten, what),
   });
   const exchanges = createExchangeRules({ profile, tally, merchants, records, statements, staleMs, ...webhooks });
-  const responses = createResponseRules(profile, tally);
+  const responses = createResponseRules(
+    profile,
+    tally,
+    (kind, reference) => (records.about(kind, reference)?.shownAt ?? 0) > 0,
+  );
   const read = createCallReader(createValidators(profile));
 
   function note(each: Seen) {
@@ -104,7 +110,7 @@ export function createJudge(options: JudgeOptions): Judge {
       merchants: merchants.count,
       missed: Object.fromEntries(missed),
       forgotten: Object.fromEntries(forgotten),
-      requirements: ids.filter((id) => judgeable.has(id)).map(tally.get),
+      requirements: structuredClone(tally.requirements) as WatchedRequirement[],
       unjudgeable: ids.filter((id) => !judgeable.has(id)),
     }),
     close: store.close,

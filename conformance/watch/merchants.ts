@@ -6,13 +6,13 @@ type Member = { group: Group; epoch: number };
 /** The keys of one merchant. */
 type Group = { first: number; members: number[]; userId?: string | undefined; forgottenAt: number };
 
-/** What a log writes in place of a key. */
-const isMasked = (key: string) => /^[\Wx_]*$|redact|mask|hidden|filtered|removed/i.test(key);
+/** What a log writes in place of a key, or of most of it. Two merchants may have the same. */
+const isMasked = (key: string) => /^[\Wx_]*$|\*{3}|•|…|\.{3}|^[[<({]|redact|mask|hidden|filtered|removed/i.test(key);
 
 export type Merchants = ReturnType<typeof createMerchants>;
 
 export function createMerchants(hashOf: Hash, missed: (reason: string) => void) {
-  const byCaller = new Map<string, number>();
+  const byCaller = new Map<number, number>();
   const byUser = new Map<string, number>();
   const all: Member[] = [];
   const groupOf = (member: number) => all[member]!.group;
@@ -25,6 +25,12 @@ export function createMerchants(hashOf: Hash, missed: (reason: string) => void) 
     group.forgottenAt = Math.max(group.forgottenAt, joined.forgottenAt);
     for (const member of joined.members) all[member]!.group = group;
     group.members.push(...joined.members);
+  }
+
+  function forgetGroup(group: Group, at: number) {
+    if (group.forgottenAt === at) return;
+    group.forgottenAt = at;
+    for (const each of group.members) all[each]!.epoch += 1;
   }
 
   return {
@@ -60,11 +66,21 @@ export function createMerchants(hashOf: Hash, missed: (reason: string) => void) 
     },
     epochOf: (member: number) => all[member]!.epoch,
     forgottenAt: (member: number) => groupOf(member).forgottenAt,
-    /** Forgets the merchant's records. What began before is ignored from now on. */
-    forget(member: number, at: number) {
-      groupOf(member).forgottenAt = at;
-      for (const each of groupOf(member).members) all[each]!.epoch += 1;
+    /**
+     * Forgets the records of the caller's merchant, and of callers that may be of the same merchant. What began before is
+     * ignored from now on.
+     */
+    forget(member: number | undefined, at: number) {
+      const own = member === undefined ? undefined : groupOf(member).userId;
+      for (const { group } of all) {
+        const isOther = own !== undefined && group.userId !== undefined && group.userId !== own;
+        if (!isOther) forgetGroup(group, at);
+      }
     },
-    withUser: (userId: string | undefined) => (userId === undefined ? undefined : byUser.get(userId)),
+    /** Forgets the records of the merchant that has this id. */
+    forgetUser(userId: string, at: number) {
+      const member = byUser.get(userId);
+      if (member !== undefined) forgetGroup(groupOf(member), at);
+    },
   };
 }

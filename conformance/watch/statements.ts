@@ -3,9 +3,9 @@ import { titleOf } from "../check.ts";
 import { isExact, isFinal, type Kind, optional } from "../history/history.ts";
 import { textOf } from "../target/values.ts";
 import type { Fields } from "./calls.ts";
-import { factOf, fields, indexOf, type Record, type Records, type Source } from "./records.ts";
+import { factOf, fields, indexOf, isStated, type Record, type Records, type Source } from "./records.ts";
 import type { Evidence } from "./result.ts";
-import { type Hash, isPersonal, type Tally, valueAt } from "./tally.ts";
+import { type Hash, isPersonal, markOf, type Tally, valueAt } from "./tally.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 /** A statement: where it was made, and the exchange or webhook as evidence. */
@@ -14,11 +14,16 @@ export type Stated = { source: Source; evidence: () => Evidence };
 /** What a record contradicts that differs from its create, beside that facts stay as they are. */
 function agreements(kind: Kind, field: string): RequirementId[] {
   if (kind === "checkout") return ["checkout-record.agrees"];
-  if (field === "customer.phoneNumber") return ["verify.customer", "records.as-requested"];
+  if (field === "customer.phoneNumber") return ["verify.customer", "records.as-requested", "records.phone-digits"];
   if (field === "webhookURL") return ["verify.webhook-address", "addresses.kept", "records.as-requested"];
   return ["verify.agrees-with-create", field === "fee" ? "fee.on-top" : "records.as-requested"];
 }
 
+/** What a 409 contradicts whose Location leads to a record with another reference of the merchant. */
+export const ofLocation: { [kind in Kind]: RequirementId[] } = {
+  disbursement: ["recovery.location", "recovery.lost-answer"],
+  checkout: ["checkout-request.reference-unique"],
+};
 const ofFacts: { [kind in Kind]: RequirementId } = { disbursement: "life.facts-kept", checkout: "life.checkouts-kept" };
 const ofEnds: { [kind in Kind]: RequirementId[] } = {
   disbursement: ["life.final-status", "status.final-stays"],
@@ -26,6 +31,9 @@ const ofEnds: { [kind in Kind]: RequirementId[] } = {
 };
 const ofWebhooks: RequirementId[] = ["life.webhooks-true", "events.data-is-the-record", "life.events-agree"];
 const ofNotifiedEnds: RequirementId[] = ["life.ends-as-notified", "webhook.truth", "life.events-agree"];
+
+/** A replica that nobody has read since may be as far behind a webhook. */
+const leastWebhookLagMs = 15_000;
 
 const exact = (value: unknown) => (isExact(value) ? value : undefined);
 
@@ -57,17 +65,15 @@ type Deps = {
 export type Statements = ReturnType<typeof createStatements>;
 
 export function createStatements({ tally, hashOf, records, staleMs, webhookClockMs }: Deps) {
-  const remembered = (field: string, value: unknown) =>
-    isPersonal(field) ? hashOf(JSON.stringify(value) ?? "").slice(0, 12) : value;
-  const shown = (field: string, value: unknown) =>
-    isPersonal(field) && typeof value === "string" ? `#${value.slice(0, 6)}` : tally.shownValue(field, value);
+  const remembered = (field: string, value: unknown) => (isPersonal(field) ? hashOf(textOf(value)) : value);
+  const shown = (field: string, value: unknown) => (isPersonal(field) ? markOf(value) : tally.shownValue(field, value));
 
   /** Returns what a source stated about a record, as evidence. */
   function evidenceOf(record: Record, place: number): Evidence {
-    const { kind, reference, sources, facts, statuses } = record;
+    const { kind, reference, sources, facts, statedBy, statuses } = record;
     const [by, sentAt, endedAt, status] = sources[place]!;
     const values = facts.flatMap((fact, index) =>
-      fact?.[1] === place ? [[`data.${fields[index]!}`, shown(fields[index]!, fact[0])] as const] : [],
+      statedBy[index] === place ? [[`data.${fields[index]!}`, shown(fields[index]!, fact)] as const] : [],
     );
     const said = statuses.filter((each) => each[1] === place).map((each) => ["data.status", each[0]] as const);
     const body = Object.fromEntries([...values, ...said]);
@@ -77,7 +83,7 @@ export function createStatements({ tally, hashOf, records, staleMs, webhookClock
       return { kind: "webhook", at, method: "POST", path: url?.pathname ?? "", status, sent: body };
     }
     const path = by === "verify" ? `/v1/${kind}s/${reference}` : `/v1/${kind}s`;
-    const method = by === "create" ? "POST" : "GET";
+    const method = by === "create" || by === "refusal" ? "POST" : "GET";
     return { kind: "exchange", at, durationMs: endedAt - sentAt, method, path, status, received: body };
   }
 
@@ -98,13 +104,13 @@ export function createStatements({ tally, hashOf, records, staleMs, webhookClock
   }
 
   function contradictFact(record: Record, index: number, value: unknown, stated: Stated) {
-    const { kind, facts, sources, reference } = record;
-    const [first, place] = facts[index]!;
+    const { kind, facts, sources, statedBy, reference } = record;
+    const [first, place] = [facts[index], statedBy[index]!];
     const field = fields[index]!;
     const sides = new Set([stated.source[0], sources[place]![0]]);
     const ofRecord = [ofFacts[kind], ...(sides.has("create") ? agreements(kind, field) : [])];
     const ofWebhook = field === "amount" ? [...ofWebhooks, "webhook.amount" as const] : ofWebhooks;
-    const ids = sides.has("webhook") ? ofWebhook : ofRecord;
+    const ids = sides.has("refusal") ? ofLocation[kind] : sides.has("webhook") ? ofWebhook : ofRecord;
     contradict(field === "failure.code" ? ["failure.same-everywhere"] : ids, record, place, stated, () => ({
       expected: `${field} ${textOf(shown(field, first))} of ${reference}, as stated before`,
       actual: `${field} ${textOf(shown(field, remembered(field, value)))}`,
@@ -118,11 +124,11 @@ export function createStatements({ tally, hashOf, records, staleMs, webhookClock
     for (const [index, given] of values.entries()) {
       if (given === undefined) continue;
       const value = remembered(fields[index]!, given);
-      const known = record.facts[index];
-      if (!known) {
+      if (!isStated(record, index)) {
         if (place < 0) place = record.sources.push(stated.source) - 1;
-        record.facts[index] = [value, place];
-      } else if (known[0] !== value) {
+        record.facts[index] = value;
+        record.statedBy[index] = place;
+      } else if (record.facts[index] !== value) {
         isTrue = false;
         contradictFact(record, index, given, stated);
       }
@@ -141,7 +147,8 @@ export function createStatements({ tally, hashOf, records, staleMs, webhookClock
 
   /** Returns true if what the second source found cannot be older than what the first one found. */
   function isLater([by, , endedAt]: Source, [other, sentAt]: Source): boolean {
-    const toleranceMs = staleMs + ((by === "webhook") === (other === "webhook") ? 0 : webhookClockMs);
+    const isMixed = (by === "webhook") !== (other === "webhook");
+    const toleranceMs = staleMs + (isMixed ? Math.max(webhookClockMs, leastWebhookLagMs) : 0);
     return sentAt > endedAt + toleranceMs;
   }
 

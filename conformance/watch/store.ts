@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 
-/** A table in memory and on disk. Keys are hashes in hexadecimal. Values are JSON, and may be changed until evicted. */
+/** A table in memory and on disk. Keys are hashes of 52 bits. Values are JSON, and may be changed until evicted. */
 export type Table<T> = {
-  get(key: string): T | undefined;
-  set(key: string, value: T): void;
+  get(key: number): T | undefined;
+  set(key: number, value: T): void;
   /** Notes that the value was changed. */
-  changed(key: string): void;
+  changed(key: number): void;
 };
 
 export type StoreOptions = {
@@ -22,19 +22,19 @@ type Entry<T> = { value: T; isChanged: boolean };
 
 const filterBits = 27;
 
-const placesOf = (key: string) =>
-  [0, 7, 14].map((start) => Number.parseInt(key.slice(start, start + 7), 16) & (2 ** filterBits - 1));
+const divisors = [1, 2 ** 12, 2 ** 24];
+const placeOf = (key: number, divisor: number) => Math.floor(key / divisor) % 2 ** filterBits;
 
 /** Tells keys that were never written from those that may have been, so that new keys need no read. */
 function createFilter() {
   let words: Uint32Array | undefined;
+  const has = (place: number) => ((words![place >>> 5]! >>> (place & 31)) & 1) === 1;
   return {
-    add(key: string) {
+    add(key: number) {
       words ??= new Uint32Array(2 ** (filterBits - 5));
-      for (const place of placesOf(key)) words[place >>> 5]! |= 1 << (place & 31);
+      for (const divisor of divisors) words[placeOf(key, divisor) >>> 5]! |= 1 << (placeOf(key, divisor) & 31);
     },
-    mayHave: (key: string) =>
-      words !== undefined && placesOf(key).every((place) => (words![place >>> 5]! >>> (place & 31)) & 1),
+    mayHave: (key: number) => words !== undefined && divisors.every((divisor) => has(placeOf(key, divisor))),
     clear: () => words?.fill(0),
   };
 }
@@ -49,7 +49,7 @@ function openFile(directory: string, tables: readonly string[]): File {
     database.exec(
       "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16000",
     );
-    for (const table of tables) database.exec(`CREATE TABLE ${table} (id INTEGER PRIMARY KEY, key TEXT, value TEXT)`);
+    for (const table of tables) database.exec(`CREATE TABLE ${table} (key INTEGER PRIMARY KEY, value TEXT)`);
     // The open file stays usable, and disappears with this process, however it ends.
     if (process.platform !== "win32") remove();
     return { database, written: 0, close: () => (database.close(), remove()) };
@@ -59,15 +59,12 @@ function openFile(directory: string, tables: readonly string[]): File {
   }
 }
 
-/** The first 52 bits of a key, which a number can represent. Rows also have their whole key. */
-const idOf = (key: string) => Number.parseInt(key.slice(0, 13), 16);
-
 /**
  * Creates tables. A full disk makes them forget what is on it.
  * @param forgot is called with the number of lost entries, and why
  */
 export function createStore(
-  { directory = tmpdir(), mostInMemory = 30_000 }: StoreOptions,
+  { directory = tmpdir(), mostInMemory = 15_000 }: StoreOptions,
   forgot: (count: number, why: string) => void,
 ) {
   const names: string[] = [];
@@ -88,36 +85,36 @@ export function createStore(
   function table<T>(name: string): Table<T> {
     names.push(name);
     const filter = createFilter();
-    let recent = new Map<string, Entry<T>>();
-    let older = new Map<string, Entry<T>>();
+    let recent = new Map<number, Entry<T>>();
+    let older = new Map<number, Entry<T>>();
     let statements: { read: StatementSync; write: StatementSync } | undefined;
     resets.push(() => {
       statements = undefined;
       filter.clear();
     });
 
-    function write(entries: Map<string, Entry<T>>) {
+    function write(entries: Map<number, Entry<T>>) {
       const changed = [...entries].filter(([, { isChanged }]) => isChanged);
       // In the order of the file, so that neighbours are written together.
-      const rows = changed.map(([key, { value }]) => ({ id: idOf(key), key, value })).toSorted((a, b) => a.id - b.id);
+      const rows = changed.toSorted(([a], [b]) => a - b);
       try {
         file ??= openFile(directory, names);
         const { database } = file;
         statements ??= {
-          read: database.prepare(`SELECT key, value FROM ${name} WHERE id = ?`),
-          write: database.prepare(`INSERT OR REPLACE INTO ${name} VALUES (?, ?, ?)`),
+          read: database.prepare(`SELECT value FROM ${name} WHERE key = ?`),
+          write: database.prepare(`INSERT OR REPLACE INTO ${name} VALUES (?, ?)`),
         };
         database.exec("BEGIN");
-        for (const { id, key, value } of rows) statements.write.run(id, key, JSON.stringify(value));
+        for (const [key, { value }] of rows) statements.write.run(key, JSON.stringify(value));
         database.exec("COMMIT");
-        for (const { key } of rows) filter.add(key);
+        for (const [key] of rows) filter.add(key);
         file.written += rows.length;
       } catch (error) {
         lose(rows.length, error);
       }
     }
 
-    function keep(key: string, entry: Entry<T>) {
+    function keep(key: number, entry: Entry<T>) {
       recent.set(key, entry);
       if (recent.size < mostInMemory / 2) return;
       const evicted = older;
@@ -126,18 +123,18 @@ export function createStore(
       if (evicted.size > 0) write(evicted);
     }
 
-    function read(key: string): Entry<T> | undefined {
+    function read(key: number): Entry<T> | undefined {
       if (!statements || !filter.mayHave(key)) return undefined;
       try {
-        const row = statements.read.get(idOf(key)) as { key: string; value: string } | undefined;
-        return row?.key === key ? { value: JSON.parse(row.value) as T, isChanged: false } : undefined;
+        const row = statements.read.get(key) as { value: string } | undefined;
+        return row && { value: JSON.parse(row.value) as T, isChanged: false };
       } catch (error) {
         lose(0, error);
         return undefined;
       }
     }
 
-    function find(key: string): Entry<T> | undefined {
+    function find(key: number): Entry<T> | undefined {
       const latest = recent.get(key);
       if (latest) return latest;
       const entry = older.get(key) ?? read(key);

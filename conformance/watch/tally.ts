@@ -1,18 +1,39 @@
 // Counts for each requirement the cases in which it held, and keeps the first contradictions, redacted.
-import { hash, randomBytes } from "node:crypto";
+import { createHash as createDigest, hash, randomBytes } from "node:crypto";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 import type { Contradiction, Evidence, WatchedRequirement } from "./result.ts";
 import { isKnown, isObject } from "./calls.ts";
-import { parsedJson } from "../target/values.ts";
+import { parsedJson, textOf } from "../target/values.ts";
 import type { Exchange, Seen, Webhook } from "./traffic.ts";
 
 /** Of further contradictions of a requirement only the number is kept. */
 const mostShown = 10;
 const longestText = 300;
 
-/** Returns a function that returns the hash of a text with the run's salt, in hexadecimal. */
+const multipliers = [597_399_067, 2_869_860_233, 951_274_213, 2_716_044_179] as const;
+
+/**
+ * Returns a function that returns a number of 52 bits that depends on a text and the run's salt. Every exchange needs
+ * several, so it is fast instead of cryptographic. The numbers never leave this process and its file.
+ */
 export function createHash(salt = randomBytes(16).toString("hex")) {
-  return (text: string) => hash("sha256", `${salt} ${text}`);
+  const [seedA, seedB, seedC, seedD] = new Uint32Array(createDigest("sha256").update(salt).digest().buffer);
+  const [m, n, o, p] = multipliers;
+  return (text: string): number => {
+    let [a, b, c, d] = [seedA!, seedB!, seedC!, seedD!];
+    for (let index = 0; index < text.length; index += 1) {
+      const code = text.charCodeAt(index);
+      a = b ^ Math.imul(a ^ code, m);
+      b = c ^ Math.imul(b ^ code, n);
+      c = d ^ Math.imul(c ^ code, o);
+      d = a ^ Math.imul(d ^ code, p);
+    }
+    a = Math.imul(c ^ (a >>> 18), m);
+    b = Math.imul(d ^ (b >>> 22), n);
+    c = Math.imul(a ^ (c >>> 17), o);
+    d = Math.imul(b ^ (d >>> 19), p);
+    return ((a ^ b ^ c ^ d) >>> 0) * 2 ** 20 + ((b ^ a) >>> 12);
+  };
 }
 
 export type Hash = ReturnType<typeof createHash>;
@@ -25,14 +46,26 @@ const statedFields = (
 const errorFields = ["statusCode", "error", "code"];
 const filters = new Set("reference merchantsReference status createdAfter createdBefore limit".split(" "));
 
-export const valueAt = (value: unknown, path: string): unknown =>
-  path.split(".").reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
+/** Returns the value at a path of names, such as `customer.id`. */
+export function valueAt(value: unknown, path: string): unknown {
+  if (!isObject(value)) return undefined;
+  const dot = path.indexOf(".");
+  return dot < 0 ? value[path] : valueAt(value[path.slice(0, dot)], path.slice(dot + 1));
+}
 
-export const isPersonal = (field: string) => /phoneNumber$|\bname$/i.test(field);
+const personal = new Set(["phoneNumber", "customer.phoneNumber", "customer.name", "merchant.name"]);
+/** Returns true for fields whose values are remembered and shown as hashes only. */
+export const isPersonal = (field: string) => personal.has(field);
 
-export function createTally(isJudged: (id: string) => boolean, hashOf: Hash) {
-  const all = new Map<RequirementId, WatchedRequirement>();
-  const mark = (value: unknown) => `#${hashOf(JSON.stringify(value) ?? "").slice(0, 6)}`;
+/** Returns what a report shows in place of a personal value that is remembered as this hash. */
+export const markOf = (remembered: unknown) => `#${hash("sha256", String(remembered)).slice(0, 6)}`;
+
+/** @param ids the requirements that are judged; what others demand is ignored */
+export function createTally(ids: readonly RequirementId[], hashOf: Hash) {
+  const all = new Map<string, WatchedRequirement>(
+    ids.map((id) => [id, { id, held: 0, contradictions: { count: 0, shown: [] } }]),
+  );
+  const mark = (value: unknown) => markOf(hashOf(textOf(value)));
   /** Hides what may be a phone number, also in a reference or an address. */
   const withoutNumbers = (text: string) => text.replaceAll(/\d{10,15}/g, mark);
 
@@ -94,24 +127,19 @@ export function createTally(isJudged: (id: string) => boolean, hashOf: Hash) {
     ...(status === undefined ? {} : { status }),
   });
 
-  const entry = (id: RequirementId) => {
-    const known = all.get(id) ?? { id, held: 0, contradictions: { count: 0, shown: [] } };
-    all.set(id, known);
-    return known;
-  };
-
   return {
-    get: (id: RequirementId) => entry(id),
+    requirements: [...all.values()] as readonly WatchedRequirement[],
     /** Returns an exchange or webhook as evidence, redacted. */
     evidence: (seen: Seen): Evidence => (seen.kind === "exchange" ? ofExchange(seen) : ofWebhook(seen)),
     /** Returns a value of a field as reports may show it. */
     shownValue,
     held(id: RequirementId) {
-      if (isJudged(id)) entry(id).held += 1;
+      const known = all.get(id);
+      if (known) known.held += 1;
     },
     contradicted(id: RequirementId, found: () => Contradiction) {
-      if (!isJudged(id)) return;
-      const { contradictions } = entry(id);
+      const { contradictions } = all.get(id) ?? {};
+      if (!contradictions) return;
       contradictions.count += 1;
       if (contradictions.shown.length >= mostShown) return;
       const { expected, actual, evidence } = found();

@@ -5,7 +5,7 @@ import { createValidators } from "../contract/validate.ts";
 import type { Profile } from "../results.ts";
 import { parsedJson, textOf } from "../target/values.ts";
 import { type Fields, isKnown, isObject } from "./calls.ts";
-import { factOf, type Record, type Records } from "./records.ts";
+import { factOf, indexOf, type Record, type Records } from "./records.ts";
 import { type Stated, type Statements, valuesOf } from "./statements.ts";
 import type { Hash, Tally } from "./tally.ts";
 import type { Webhook } from "./traffic.ts";
@@ -52,7 +52,7 @@ export function createWebhookRules(deps: Deps) {
   const validator = createValidators("extended");
   const due: Due[] = [];
   /** Hashes of the paths that received webhooks. */
-  const received = new Set<string>();
+  const received = new Set<number>();
   /** True once a webhook had the path of its record: the paths are then those of the addresses. */
   let hasOwnPaths = false;
 
@@ -121,7 +121,7 @@ export function createWebhookRules(deps: Deps) {
     const ids = ["life.webhooks-addressed", "webhook.only-with-address"] as const;
     if (isOwn) ids.forEach(tally.held);
     else if (hasOwnPaths)
-      statements.contradict(ids, record, record.facts.find((fact) => fact?.[0] === url)![1], stated, () => ({
+      statements.contradict(ids, record, record.statedBy[indexOf("webhookURL")]!, stated, () => ({
         expected: `webhooks of ${record.reference} at its webhookURL only`,
         actual: `a webhook at ${webhook.path.split("?")[0]}`,
       }));
@@ -130,7 +130,7 @@ export function createWebhookRules(deps: Deps) {
   /** Judges that an event has one id, and one body in all attempts. */
   function judgeOnce(record: Record, webhook: Webhook, event: string, stated: Stated) {
     const id = webhook.headers["webhook-id"] ?? "";
-    const body = hashOf(webhook.body as string).slice(0, 12);
+    const body = hashOf(webhook.body as string);
     const earlier = record.events.find(([each, other]) => each === event && other === id);
     const other = record.events.find(([each, known]) => each === event && known !== id);
     if (id !== "" && earlier) {
@@ -208,8 +208,7 @@ export function createWebhookRules(deps: Deps) {
     },
     /** Judges what had to be notified until now. */
     passed(now: number) {
-      const open = due.findIndex(({ at }) => at >= now);
-      for (const each of due.splice(0, open < 0 ? due.length : open)) judgeDue(each);
+      while (due.length > 0 && due[0]!.at < now) judgeDue(due.shift()!);
     },
   };
 }
