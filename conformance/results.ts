@@ -139,7 +139,7 @@ export type Watched = {
   missed: Record<string, number>;
   forgotten: Record<string, number>;
   /** What the caller declared: the time until every replica shows a change, and until a final status is notified. */
-  declared: { visibleAfterMs: number; notifiedWithinMs?: number };
+  declared: { visibleAfterMs: number; notifiedWithinMs?: number | undefined };
 };
 
 export type CreatedRecord = {
@@ -244,6 +244,13 @@ export type Report = {
 /** Returns true for the result of a check that a reader has to act on. */
 export const isTroubled = ({ verdict }: Pick<CheckResult, "verdict">) =>
   verdict === "fail" || verdict === "warn" || verdict === "could-not-run";
+
+/** Counts the requirements with each verdict. */
+export function countsOf(requirements: readonly Pick<RequirementResult, "verdict">[]): Report["counts"] {
+  const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
+  for (const { verdict } of requirements) counts[verdict] += 1;
+  return counts;
+}
 
 /** Returns the worst of several verdicts. */
 export function worstOf(verdicts: readonly Verdict[]): Verdict {

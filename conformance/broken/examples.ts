@@ -47,14 +47,19 @@ function steady({ baseUrl }: Report) {
   };
   return (text: string) => {
     for (const [found] of text.matchAll(wholeReference)) renamed(found, (n) => found.slice(0, 3) + digits(n, 21));
-    return text
-      .replaceAll(baseUrl, "https://api.example")
-      .replaceAll(new URL(baseUrl).host, "api.example")
-      .replaceAll(/https?:\/\/127\.0\.0\.1:\d+/g, "https://shop.example")
-      .replaceAll(reference, referenceLike)
-      .replaceAll(uuid, (all, version) => renamed(all, (n) => `01900000-0000-${version}000-8000-${digits(n, 12)}`))
-      .replaceAll(message, (all) => renamed(all, (n) => `msg_${digits(n, 32)}`))
-      .replaceAll(time, (all) => renamed(all, (n) => new Date(Date.UTC(2026, 0, 5, 10) + n * 1000).toISOString()));
+    return (
+      text
+        .replaceAll(baseUrl, "https://api.example")
+        .replaceAll(new URL(baseUrl).host, "api.example")
+        .replaceAll(/https?:\/\/127\.0\.0\.1:\d+/g, "https://shop.example")
+        .replaceAll(receiver, "shop.example")
+        // A check may have cut a time.
+        .replaceAll(/20\d\d-\d\d(-\d\d(T[\d:.]*)?)?(?=…)/g, "")
+        .replaceAll(reference, referenceLike)
+        .replaceAll(uuid, (all, version) => renamed(all, (n) => `01900000-0000-${version}000-8000-${digits(n, 12)}`))
+        .replaceAll(message, (all) => renamed(all, (n) => `msg_${digits(n, 32)}`))
+        .replaceAll(time, (all) => renamed(all, (n) => new Date(Date.UTC(2026, 0, 5, 10) + n * 1000).toISOString()))
+    );
   };
 }
 

@@ -8,9 +8,9 @@ import { afterAll, expect, test, vi } from "vitest";
 import { makeFolder, publish } from "../cli/reporting.ts";
 import { verify } from "../cli/verify.ts";
 import { openapiFile, specSha256 } from "../contract/contract.ts";
-import { hostile, requirement, sampleReport } from "../testing/sample-report.ts";
+import { hostile, requirement, sampleReport, traffic } from "../testing/sample-report.ts";
 import { weakenedBy } from "../report/scope.ts";
-import type { Conditions, Report, Watched } from "../results.ts";
+import type { Conditions, Report } from "../results.ts";
 import { referencesOf, seedOf } from "./challenge.ts";
 import { sha256, suiteSha256 } from "./hashes.ts";
 import { readPrivateKey, writeKeyPair } from "./keys.ts";
@@ -172,21 +172,10 @@ test("a certificate that meets every expectation of its reader is valid", async 
 
 test("says what a certificate states, what weakened the run, and what was not checked", async () => {
   const results = [...passed, requirement("webhook.failed", "not-applicable")];
-  const alsoWatched: Watched = {
-    source: "https://pay.example",
-    from: "2026-11-20T08:00:00Z",
-    until: "2026-11-20T11:30:00Z",
-    exchanges: 12_431,
-    webhooks: 0,
-    merchants: 3,
-    missed: {},
-    forgotten: {},
-    declared: { visibleAfterMs: 0 },
-  };
-  const report = sound({ ...under({ headers: ["x-pilot"] }), alsoWatched }, results);
+  const report = sound({ ...under({ headers: ["x-pilot"] }), alsoWatched: traffic }, results);
   const text = await verified(await signed(report), {}, "--target https://sandbox.example");
   expect(text).toMatch(/^VALID {2}c.jws\nTarget +https:\/\/sandbox.example\nScope +core · effects money/);
-  expect(text).toMatch(/^Watched {5}12,431 exchanges of 3 merchants in 3 h 30 min$/m);
+  expect(text).toMatch(/^Watched {5}12,431 exchanges and 310 webhooks of 2 merchants in 3 h 2 min$/m);
   expect(text).toMatch(/^Weakened by headers were added to every request: x-pilot$/m);
   expect(text).toMatch(/^Weakened by webhook.failed \(§4.1\) was not judged: The target has no payment page/m);
   const [, unchecked = ""] = text.split("Not checked. Each option would check the statement after it:\n");

@@ -47,7 +47,9 @@ export function list(args: readonly string[]): CommandResult {
 function costOf({ payouts = 0, amount = 0, effect }: Check): string {
   if (effect === "none") return "creates nothing";
   if (effect === "must-be-rejected") return "pays only if the service accepts what it must refuse";
-  return payouts === 0 ? "creates no payouts" : `at most ${counted(payouts, "payout")} with a total of ${amount}`;
+  if (payouts === 0) return "creates no payouts";
+  const total = typeof amount === "function" ? "amounts that depend on the options" : `a total of ${amount}`;
+  return `at most ${counted(payouts, "payout")} with ${total}`;
 }
 
 /** A way in which a requirement is judged: what is checked, and what this costs at worst, needs and leaves behind. */

@@ -7,6 +7,7 @@ import { faults } from "../broken/faults.ts";
 import { sides } from "../results.ts";
 import { checks, watches } from "../topics/index.ts";
 import { openapi } from "./contract.ts";
+import { exampleOf } from "./examples.ts";
 import { catalogue, sideCatalogues } from "./requirements.ts";
 import { inlined } from "./validate.ts";
 
@@ -81,6 +82,11 @@ describe("requirements", () => {
   const broken = new Set<string>(faults.flatMap(({ violates }) => violates));
   test.each(catalogue)("$id has a check, and a broken server that violates it", ({ id }) => {
     expect([judged.has(id), broken.has(id)]).toEqual([true, true]);
+  });
+
+  test("each requirement that can be violated has an example, which `node scripts/examples.ts ID` records", () => {
+    const violable = catalogue.filter(({ level }) => level !== "observe").map(({ id }) => id);
+    expect(violable.filter((id) => exampleOf(id)?.expected === undefined)).toEqual([]);
   });
 
   test("checks have unique names", () => {

@@ -9,7 +9,7 @@ import {
   type Watched,
 } from "../results.ts";
 import { repeatCommand } from "./repeat.ts";
-import { counted, countedMany, duration, grouped, sourceOf, trafficText } from "./words.ts";
+import { counted, countedMany, duration, grouped, namedFirst, sourceOf, trafficText } from "./words.ts";
 
 /** The results of the requirements of one level. `total` is the sum of the other counts. */
 type Tally = {
@@ -99,7 +99,6 @@ export function scopeLine(report: Report, most = 3): string {
   const ids = requirements
     .filter(({ verdict, reason }) => verdict === "not-applicable" && reason?.code === "target")
     .map(({ id }) => id);
-  const named = ids.slice(0, most).join(", ") + (ids.length > most ? ` and ${ids.length - most} more` : "");
   const { headers } = report.conditions;
   return [
     profile,
@@ -107,7 +106,7 @@ export function scopeLine(report: Report, most = 3): string {
     ...(only ? ["--only"] : []),
     ...(headers.length > 0 ? [`added headers: ${headers.join(", ")}`] : []),
     mustsPhrase(report),
-    ...(ids.length > 0 ? [`${ids.length} not applicable: ${named}`] : []),
+    ...(ids.length > 0 ? [`${ids.length} not applicable: ${namedFirst(ids, most)}`] : []),
     ...(notProvided.length > 0 ? [`not provided: ${notProvided.map(({ what }) => what).join("; ")}`] : []),
     ...(alsoWatched ? [`also watched: ${trafficLine(alsoWatched)}`] : []),
   ].join(" · ");

@@ -3,7 +3,7 @@ import { causesOf } from "./causes.ts";
 import { repeatFailures } from "./repeat.ts";
 import { mustsPhrase, scopeLine, tallyPhrases } from "./scope.ts";
 import { oneLine, shortened } from "./visible.ts";
-import { runVerdicts, sourceOf } from "./words.ts";
+import { counted, runVerdicts, sourceOf, verdictOrder, verdicts } from "./words.ts";
 
 const colours: Record<RunVerdict, string> = {
   certified: "brightgreen",
@@ -23,6 +23,26 @@ function badge(report: Report): string {
   const message = `${report.profile}: ${runVerdicts[report.verdict].toLowerCase()}, ${mustsPhrase(report)}`;
   const path = `conformance-${encodeURIComponent(message)}-${colours[report.verdict]}`;
   return `![conformance: ${message}](https://img.shields.io/badge/${path})`;
+}
+
+/** Renders every requirement, the worst first, in a table that a reader opens. */
+function requirementRows({ requirements }: Report): string[] {
+  const rows = requirements
+    .toSorted((a, b) => verdictOrder.indexOf(a.verdict) - verdictOrder.indexOf(b.verdict))
+    .map(
+      ({ id, level, verdict, reason }) =>
+        `| \`${id}\` | ${level} | ${verdicts[verdict]} | ${escaped(reason?.text ?? "")} |`,
+    );
+  return [
+    `<details><summary>${counted(rows.length, "requirement")}</summary>`,
+    "",
+    "| requirement | level | verdict | why |",
+    "| --- | --- | --- | --- |",
+    ...rows,
+    "",
+    "</details>",
+    "",
+  ];
 }
 
 /** Renders the summary of a run in Markdown, for the page of a CI job and for a README. */
@@ -48,5 +68,6 @@ export function renderSummary(report: Report): string {
     ...(command === undefined ? [] : ["```sh", oneLine(command).replaceAll("`", "'"), "```", ""]),
     `${tallyPhrases(report).join("; ")}.`,
     "",
+    ...requirementRows(report),
   ].join("\n");
 }

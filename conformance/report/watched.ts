@@ -1,9 +1,17 @@
 // Joins the report of a run with that of a watch (`--watched`): the run judges what it may send, traffic shows the rest.
 import { specSha256 } from "../contract/contract.ts";
-import { CannotRun, isTroubled, worstOf, type CheckResult, type Report, type RequirementResult } from "../results.ts";
+import {
+  CannotRun,
+  countsOf,
+  isTroubled,
+  worstOf,
+  type CheckResult,
+  type Report,
+  type RequirementResult,
+} from "../results.ts";
 import { readReport } from "./read.ts";
 import { onlySeen, trafficLine } from "./scope.ts";
-import { counted } from "./words.ts";
+import { counted, namedFirst } from "./words.ts";
 
 /**
  * Reads the report.json of a watch.
@@ -45,15 +53,13 @@ function joined(result: RequirementResult, traffic: RequirementResult | undefine
  */
 export function joinWatched(report: Report, { watched, requirements: traffic }: Report): Report {
   if (!watched) return report;
-  const ids = report.requirements.flatMap(({ checks }) =>
-    checks.flatMap(({ exchanges }) => exchanges.map(({ id }) => id)),
+  const firstId = Math.max(
+    0,
+    ...report.requirements.flatMap(({ checks }) => checks.flatMap(({ exchanges }) => exchanges.map(({ id }) => id))),
   );
-  const firstId = ids.reduce((most, id) => Math.max(most, id), 0);
   const byId = new Map(traffic.map((each) => [each.id, each]));
   const requirements = report.requirements.map((each) => joined(each, byId.get(each.id), firstId));
-  const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
-  for (const { verdict } of requirements) counts[verdict] += 1;
-  const both = { ...report, requirements, counts, alsoWatched: watched };
+  const both = { ...report, requirements, counts: countsOf(requirements), alsoWatched: watched };
   const contradicted = requirements.filter(({ checks }) =>
     checks.some((each) => each.watched && each.verdict === "fail"),
   );
@@ -64,9 +70,7 @@ export function joinWatched(report: Report, { watched, requirements: traffic }: 
       ...both,
       summary: `${report.summary} No contradiction in watched traffic: ${trafficLine(watched)}${atWork}.`,
     };
-  const named = `${counted(contradicted.length, "requirement")} contradicted by watched traffic: ${contradicted
-    .slice(0, 3)
-    .map(({ id }) => id)
-    .join(", ")}${contradicted.length > 3 ? ` and ${contradicted.length - 3} more` : ""}.`;
-  return { ...both, verdict: "failed", summary: `${named} ${report.summary}` };
+  const ids = namedFirst(contradicted.map(({ id }) => id));
+  const summary = `${counted(contradicted.length, "requirement")} contradicted by watched traffic: ${ids}. ${report.summary}`;
+  return { ...both, verdict: "failed", summary };
 }

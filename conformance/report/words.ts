@@ -116,6 +116,10 @@ export const countedMany = (count: number, noun: string) => counted(count, noun)
 export const trafficText = ({ exchanges, webhooks }: { exchanges: number; webhooks: number }) =>
   countedMany(exchanges, "exchange") + (webhooks > 0 ? ` and ${countedMany(webhooks, "webhook")}` : "");
 
+/** Names the first few of several things, such as "a, b, c and 4 more". */
+export const namedFirst = (names: readonly string[], most = 3) =>
+  names.slice(0, most).join(", ") + (names.length > most ? ` and ${names.length - most} more` : "");
+
 const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 /** Renders an amount for people. Every currency has two decimals (D14): 1000000 becomes "10,000.00". */

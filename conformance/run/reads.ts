@@ -2,6 +2,7 @@
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 import type { RunOptions } from "../run-options.ts";
 import { checks } from "../topics/index.ts";
+import { judgeable } from "../watch/judgeable.ts";
 
 /** The requirements that checks of the payout in `--payout` judge in full, whatever `--effects` allows. */
 export const judgedByReads = new Set<string>([
@@ -20,6 +21,7 @@ const readable = new Set<string>([...judgedByReads, ...checks.flatMap(({ existin
 export function lackOf({ effects, payout }: Pick<RunOptions, "effects" | "payout">, id: string): string {
   const ways = [
     ...(payout === undefined && readable.has(id) ? ["an existing payout (--payout REFERENCE)"] : []),
+    ...(judgeable.has(id) ? ["the traffic of callers (certify watch)"] : []),
     `more than --effects ${effects}`,
   ];
   return `needs ${new Intl.ListFormat("en", { type: "disjunction" }).format(ways)}`;

@@ -5,9 +5,10 @@ import { reachOf } from "../topics/create/checks.ts";
 import { judgedByReads, lackOf } from "./reads.ts";
 import type { CheckReport } from "./verdicts.ts";
 import { allControls, controls, hasControl, type RunOptions } from "../run-options.ts";
-import { counted } from "../report/words.ts";
+import { counted, namedFirst } from "../report/words.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import {
+  countsOf,
   worstOf,
   type CheckResult,
   type Conditions,
@@ -82,10 +83,7 @@ function requirementResult(requirement: Requirement, run: FinishedRun): Requirem
   return { ...requirement, ...verdictOn(requirement, checks, run), checks };
 }
 
-const firstIds = (requirements: readonly RequirementResult[]) => {
-  const ids = requirements.slice(0, 3).map((requirement) => requirement.id);
-  return ids.join(", ") + (requirements.length > 3 ? ` and ${requirements.length - 3} more` : "");
-};
+const firstIds = (requirements: readonly RequirementResult[]) => namedFirst(requirements.map(({ id }) => id));
 
 /** Lists what the caller did not provide, in the order in which the requirements need it. */
 function notProvided(requirements: readonly RequirementResult[]): NotProvided[] {
@@ -157,8 +155,6 @@ function dreddOf(judged: CheckReport["dredd"] = {}): Report["dredd"] {
 export function buildReport(run: FinishedRun): Report {
   const { options, checks } = run;
   const requirements = requirementsOf(options.profile).map((requirement) => requirementResult(requirement, run));
-  const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
-  for (const { verdict } of requirements) counts[verdict] += 1;
   const last = checks.at(-1);
   const created = checks.flatMap((check) => check.created);
   const harness = checks.flatMap((check) => (check.error === undefined ? [] : `error in the suite: ${check.error}`));
@@ -174,7 +170,7 @@ export function buildReport(run: FinishedRun): Report {
     suiteVersion: suiteVersion(),
     startedAt: run.startedAt.toISOString(),
     finishedAt: run.finishedAt.toISOString(),
-    counts,
+    counts: countsOf(requirements),
     requirements,
     created,
     observed: checks.flatMap((check) => check.observed),

@@ -8,6 +8,7 @@ import { counted } from "../report/words.ts";
 import type { Disagreement, Requirement } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
+import { lackOf } from "./reads.ts";
 import { permits } from "../target/ledger.ts";
 import type { Target } from "../target/target.ts";
 
@@ -47,7 +48,7 @@ export function watchAll(watches: readonly Watch[], { target, validator, selecte
         else if (rare) context.notApplicable(id, rare);
         else if (permits(options.effects, selected.get(id)?.effect ?? "none"))
           context.couldNotRun(id, "no response of this kind was received");
-        else context.notApplicable(id, `needs more than --effects ${options.effects}`, "effects");
+        else context.notApplicable(id, lackOf(options, id), "effects");
       }
     },
   };

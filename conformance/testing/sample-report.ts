@@ -1,5 +1,14 @@
 // Provides sample results for the tests of everything that renders a report.
-import type { CheckResult, Exchange, Report, RequirementResult, RunVerdict, Verdict } from "../results.ts";
+import {
+  countsOf,
+  type CheckResult,
+  type Exchange,
+  type Report,
+  type RequirementResult,
+  type RunVerdict,
+  type Verdict,
+  type Watched,
+} from "../results.ts";
 
 /**
  * A text that no renderer may pass on unchanged. It contains markup, an entity, the end of a CDATA section, terminal
@@ -56,12 +65,6 @@ export function requirement(id: string, verdict: Verdict, over: Partial<Requirem
     checks: judged ? [check({ verdict, actual: verdict === "fail" ? "HTTP 200" : "HTTP 409" })] : [],
     ...over,
   };
-}
-
-function countsOf(requirements: readonly RequirementResult[]): Report["counts"] {
-  const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
-  for (const { verdict } of requirements) counts[verdict] += 1;
-  return counts;
 }
 
 function verdictFor(counts: Report["counts"]): RunVerdict {
@@ -154,6 +157,19 @@ export const busyReport = sampleReport(
     secondOpinion: { answers: 9, disagreements: [{ exchange: exchange(), suite: [], prism: ["type"] }] },
   },
 );
+
+/** The traffic of a watch. */
+export const traffic: Watched = {
+  source: "https://pay.example",
+  from: "2026-11-29T10:00:00.000Z",
+  until: "2026-11-29T13:02:00.000Z",
+  exchanges: 12_431,
+  webhooks: 310,
+  merchants: 2,
+  missed: { "a body is cut": 12 },
+  forgotten: {},
+  declared: { visibleAfterMs: 5000 },
+};
 
 /** Fields whose values the suite chooses. */
 const chosen = /^(id|verdict|level|profile|effects?|code|kind|startedAt|finishedAt)$/;

@@ -70,11 +70,7 @@ test("a log without an exchange of the service exits with 2", async () => {
 });
 
 test.each<[string, string[], string]>([
-  [
-    "no traffic",
-    [],
-    "no traffic: give --target URL and --listen HOST:PORT to forward it, or --har FILE or --exchanges",
-  ],
+  ["no traffic", [], "no traffic: forward it with --target URL --listen HOST:PORT, or give --har FILE or --exchanges"],
   ["two sources", ["--har", "a", "--exchanges", "b"], "--har and --exchanges exclude each other"],
   ["no target", ["--listen", "127.0.0.1:0"], "--listen needs --target"],
   ["half of the webhooks", ["--har", "a", "--webhooks-to", "http://a.example"], "need each other"],
@@ -86,7 +82,7 @@ test.each<[string, string[], string]>([
   [
     "a path",
     ["--target", "https://a.example/pay", "--listen", "127.0.0.1:0"],
-    "--target must be an origin such as https://a.example: each path is forwarded as it is sent",
+    "--target must be an origin such as https://pay.example: each path is forwarded as it is sent",
   ],
   ["an address", ["--listen", "3000"], '--listen: must look like HOST:PORT, not "3000"'],
   ["an interval", ["--har", "a", "--every", "0m"], "--every: must be at least 1m and at most 24d"],

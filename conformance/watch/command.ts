@@ -1,5 +1,6 @@
 // Implements `certify watch`, which judges a service by the traffic that it has anyway.
 import { basename } from "node:path";
+import { addAbortSignal } from "node:stream";
 import { durationMs, oneOf, plainUrl, readFlags, refuse, type Options, type Values } from "../cli/flags.ts";
 import { listener, seconds, serviceGroups } from "../cli/options.ts";
 import { createInterruption } from "../cli/reporting.ts";
@@ -78,81 +79,54 @@ export const watchOptions = {
 type Given = Values<typeof watchOptions>;
 
 const isOrigin = (url: string) => new URL(url).pathname === "/";
+const mustBeOrigin = "must be an origin such as https://pay.example: each path is forwarded as it is sent";
 
 /** Says what is missing or does not go together. */
 function faultsIn(given: Given): string[] {
   const { target, listen, har, exchanges, "webhooks-to": webhooksTo, "webhooks-listen": webhooksListen } = given;
   const sources = Object.entries({ listen, har, exchanges }).filter(([, value]) => value !== undefined);
-  const faults: string[] = [];
-  if (sources.length === 0)
-    faults.push(
-      "no traffic: give --target URL and --listen HOST:PORT to forward it, or --har FILE or --exchanges FILE",
-    );
-  if (sources.length > 1)
-    faults.push(`${sources.map(([name]) => `--${name}`).join(" and ")} exclude each other: a watch judges one source`);
-  if (listen && target === undefined)
-    faults.push("--listen needs --target, the service to which requests are forwarded");
-  if ((webhooksTo === undefined) !== (webhooksListen === undefined))
-    faults.push("--webhooks-to and --webhooks-listen need each other");
-  if (webhooksTo !== undefined && !listen)
-    faults.push("--webhooks-to needs --listen: a file has webhooks among its lines");
-  const forwards = listen ? { target, "webhooks-to": webhooksTo } : {};
-  for (const [name, url] of Object.entries(forwards))
-    if (url !== undefined && !isOrigin(url))
-      faults.push(`--${name} must be an origin such as ${new URL(url).origin}: each path is forwarded as it is sent`);
-  return faults;
+  const named = sources.map(([name]) => `--${name}`).join(" and ");
+  const problems: [isFound: boolean, text: string][] = [
+    [
+      named === "",
+      "no traffic: forward it with --target URL --listen HOST:PORT, or give --har FILE or --exchanges FILE",
+    ],
+    [sources.length > 1, `${named} exclude each other: a watch judges one source`],
+    [listen !== undefined && target === undefined, "--listen needs --target, to which requests are forwarded"],
+    [
+      (webhooksTo === undefined) !== (webhooksListen === undefined),
+      "--webhooks-to and --webhooks-listen need each other",
+    ],
+    [!listen && webhooksTo !== undefined, "--webhooks-to needs --listen: a file has webhooks among its lines"],
+    [listen !== undefined && target !== undefined && !isOrigin(target), `--target ${mustBeOrigin}`],
+    [webhooksTo !== undefined && !isOrigin(webhooksTo), `--webhooks-to ${mustBeOrigin}`],
+  ];
+  return problems.flatMap(([isFound, text]) => (isFound ? [text] : []));
 }
 
 function settingsOf(given: Given): WatchSettings {
-  const { profile, target, har, exchanges, report, every, metrics } = given;
+  const { profile, target, har, exchanges, report: folder, every: everyMs, metrics } = given;
   const file = har ?? exchanges ?? "";
-  const within = given["notified-within"];
-  const declared = {
-    visibleAfterMs: given["visible-after"],
-    ...(within === undefined ? {} : { notifiedWithinMs: within }),
-  };
-  return {
-    // A forward sees exchanges and webhooks by one clock.
-    judge: { profile, ...declared, ...(given["webhooks-to"] === undefined ? {} : { webhookClockMs: 0 }) },
-    outlet: {
-      source: target ?? (file === "-" ? "standard input" : basename(file)),
-      declared,
-      folder: report,
-      ...(every === undefined ? {} : { everyMs: every }),
-      ...(metrics === undefined ? {} : { metrics }),
-    },
-  };
-}
-
-/** Yields what is read until the signal aborts. */
-async function* until(input: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
-  // Standard input may bring nothing for hours.
-  signal.addEventListener("abort", () => process.stdin.destroy(), { once: true });
-  try {
-    for await (const chunk of input) {
-      if (signal.aborted) return;
-      yield chunk;
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
+  const source = target ?? (file === "-" ? "standard input" : basename(file));
+  const declared = { visibleAfterMs: given["visible-after"], notifiedWithinMs: given["notified-within"] };
+  // A forward sees exchanges and webhooks by one clock.
+  const clocks = given["webhooks-to"] === undefined ? {} : { webhookClockMs: 0 };
+  return { judge: { profile, ...declared, ...clocks }, outlet: { source, declared, folder, everyMs, metrics } };
 }
 
 /** Judges a recording. An interruption ends it early, but with a report of what was read. */
-async function watchFile({ har, exchanges, target }: Given, { judge: options, outlet: settings }: WatchSettings) {
+async function watchFile({ har, exchanges = "", target }: Given, { judge: options, outlet: settings }: WatchSettings) {
   const { interrupted, listen, unlisten } = createInterruption();
   const judge = createJudge(options);
   try {
     const outlet = await openOutlet(settings, judge.result);
     listen();
-    const input = until(await openRecording(har ?? exchanges ?? ""), interrupted);
-    let failure: Error | undefined;
-    await (har === undefined ? readLines(input, judge, target) : readHar(input, judge, target)).catch(
-      (error: Error) => void (failure = error),
-    );
-    const { exchanges: seen, webhooks } = judge.result();
+    const input = addAbortSignal(interrupted, await openRecording(har ?? exchanges));
+    const reading = har === undefined ? readLines(input, judge, target) : readHar(input, judge, target);
+    const failure = await reading.catch((error: Error) => (interrupted.aborted ? undefined : error));
+    const seen = judge.result();
     // Without anything to report, the error says more than a report.
-    if (failure && seen + webhooks === 0) throw failure;
+    if (failure && seen.exchanges + seen.webhooks === 0) throw failure;
     if (failure) complain(`${failure.message} The report has what was read before.`);
     const exitCode = await outlet.finish();
     return failure ? exitCode || 2 : exitCode;

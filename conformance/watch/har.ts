@@ -1,13 +1,6 @@
 // Reads a HAR 1.2, as browsers, recording proxies and gateways export it. They differ in what they leave out.
 import { CannotRun } from "../results.ts";
-import {
-  createRecorder,
-  headersFrom,
-  namesUnreadable,
-  timeFrom,
-  type Recorded,
-  type RecordedBody,
-} from "./recorded.ts";
+import { createRecorder, headersFrom, namesUnreadable, timeFrom, type Recorded } from "./recorded.ts";
 import type { Listener } from "./traffic.ts";
 
 /** The format has base64 only for responses. Charles, Reqable and others use the same field for requests. */
@@ -21,7 +14,7 @@ type Entry = {
   _fromCache?: string;
 };
 
-function bodyFrom({ text: given, encoding, size = 0 }: Content): RecordedBody {
+function bodyFrom({ text: given, encoding, size = 0 }: Content): Recorded["body"] {
   const text = typeof given === "string" ? given : "";
   const known = size > 0 ? { size } : {};
   return encoding === "base64" ? { bytes: Buffer.from(text, "base64"), ...known } : { text, ...known };

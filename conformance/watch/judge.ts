@@ -3,16 +3,17 @@ import { requirementsOf } from "../contract/requirements.ts";
 import type { Profile } from "../results.ts";
 import { createValidators } from "../contract/validate.ts";
 import { createCallReader } from "./calls.ts";
-import { createExchangeRules, ofExchanges } from "./exchanges.ts";
+import { createExchangeRules } from "./exchanges.ts";
+import { judgeable } from "./judgeable.ts";
 import { createMerchants } from "./merchants.ts";
 import { createRecords, type Record } from "./records.ts";
-import { createResponseRules, ofResponses } from "./responses.ts";
+import { createResponseRules } from "./responses.ts";
 import type { WatchedRequirement, WatchResult } from "./result.ts";
-import { createStatements, ofStatements } from "./statements.ts";
+import { createStatements } from "./statements.ts";
 import { createStore } from "./store.ts";
 import { createHash, createTally } from "./tally.ts";
 import type { Listener, Seen } from "./traffic.ts";
-import { createWebhookRules, ofWebhookRules } from "./webhooks.ts";
+import { createWebhookRules } from "./webhooks.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 export type JudgeOptions = {
@@ -45,7 +46,6 @@ export type Judge = Listener & {
 
 /** A replica may be as late without a declaration, as in a run. */
 const defaultVisibleAfterMs = 2000;
-const judgeable = new Set<RequirementId>([...ofResponses, ...ofExchanges, ...ofStatements, ...ofWebhookRules]);
 
 const count = (counts: Map<string, number>, name: string, more = 1) => counts.set(name, (counts.get(name) ?? 0) + more);
 

@@ -1,13 +1,6 @@
 // Reads traffic as JSON Lines. docs/watch.md describes the shape.
 import { CannotRun } from "../results.ts";
-import {
-  createRecorder,
-  headersFrom,
-  namesUnreadable,
-  timeFrom,
-  type Recorded,
-  type RecordedBody,
-} from "./recorded.ts";
+import { createRecorder, headersFrom, namesUnreadable, timeFrom, type Recorded } from "./recorded.ts";
 import type { Listener } from "./traffic.ts";
 
 const longest = 32 * 1024 * 1024;
@@ -37,7 +30,7 @@ function needed<T>(value: T | undefined, name: string, wanted: string): T {
 
 const textFrom = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
 
-function bodyFrom(value: unknown): RecordedBody {
+function bodyFrom(value: unknown): Recorded["body"] {
   if (value === undefined || value === null) return {};
   if (typeof value === "string") return { text: value };
   if (isObject(value) && Object.keys(value).length === 1) {
@@ -62,8 +55,11 @@ function recordedFrom(fields: unknown): Recorded {
   const sentAt = needed(timeFrom(fields["sentAt"]), "sentAt", TIME);
   const endedAt = needed(timeFrom(fields["endedAt"] ?? (isWebhook ? sentAt : undefined)), "endedAt", TIME);
   if (endedAt < sentAt) throw new SyntaxError('"endedAt" must not be before "sentAt"');
-  const answer = isWebhook && fields["status"] !== undefined ? { status: fields["status"], headers: {} } : response;
-  const status = isObject(answer) ? Number(answer["status"] ?? 0) : 0;
+  // Otherwise a flat line would be an exchange whose response was lost.
+  if (!isWebhook && fields["status"] !== undefined) throw new SyntaxError('"status" must be in "response"');
+  const answer = isObject(response) ? response : {};
+  const status = Number(answer["status"] ?? fields["status"] ?? 0);
+  if (Number.isNaN(status)) throw new SyntaxError('"status" must be a number');
   return {
     ...(kind && { kind }),
     sentAt,
@@ -72,14 +68,13 @@ function recordedFrom(fields: unknown): Recorded {
     url: needed(textFrom(fields["url"] ?? fields["path"]), "url", 'a URL; "path" may have the path and query instead'),
     headers: needed(headersFrom(fields["headers"] ?? {}), "headers", HEADERS),
     body: bodyFrom(fields["body"]),
-    ...(isObject(answer) &&
-      status > 0 && {
-        response: {
-          status,
-          headers: needed(headersFrom(answer["headers"] ?? {}), "response.headers", HEADERS),
-          body: bodyFrom(answer["body"]),
-        },
-      }),
+    ...(status > 0 && {
+      response: {
+        status,
+        headers: needed(headersFrom(answer["headers"] ?? {}), "response.headers", HEADERS),
+        body: bodyFrom(answer["body"]),
+      },
+    }),
     ...((typeof caller === "string" || typeof caller === "number") && { caller: String(caller) }),
   };
 }

@@ -6,8 +6,8 @@ type Member = { group: Group; epoch: number };
 /** The keys of one merchant. */
 type Group = { first: number; members: number[]; userId?: string | undefined; forgottenAt: number };
 
-/** What a log writes in place of a key. */
-const isMasked = (key: string) => /^[\Wx_]*$|redact|mask|hidden|filtered|removed/i.test(key);
+/** What a log writes in place of a key, or of most of it. Two merchants may have the same. */
+const isMasked = (key: string) => /^[\Wx_]*$|\*{3}|•|…|\.{3}|^[[<({]|redact|mask|hidden|filtered|removed/i.test(key);
 
 export type Merchants = ReturnType<typeof createMerchants>;
 

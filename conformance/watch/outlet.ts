@@ -12,8 +12,8 @@ export type OutletSettings = Circumstances & {
   /** The directory of the report (`--report`). */
   folder: string;
   /** Every how many milliseconds the report is written while the watch runs (`--every`); by default only at its end. */
-  everyMs?: number;
-  metrics?: { host: string; port: number };
+  everyMs?: number | undefined;
+  metrics?: { host: string; port: number } | undefined;
 };
 
 /**

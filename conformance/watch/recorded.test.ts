@@ -1,9 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { readHar } from "./har.ts";
+import { createJudge } from "./judge.ts";
 import { readLines } from "./lines.ts";
 import { openRecording } from "./recorded.ts";
 import type { Exchange, Seen } from "./traffic.ts";
@@ -67,7 +68,13 @@ test("reads the shapes that logs have", async () => {
 });
 
 test("names the lines that cannot be read, and quotes none of them", async () => {
-  const faults = [{ sentAt: "2026-11-29T10:00:00" }, { endedAt: 1_764_410_400 }, { path: "" }, { endedAt: at - 1 }];
+  const faults = [
+    { sentAt: "2026-11-29T10:00:00" },
+    { endedAt: 1_764_410_400 },
+    { path: "" },
+    { endedAt: at - 1 },
+    { status: 200 },
+  ];
   const { seen, missed } = await readText(
     ['{"x-api-key": "sk_secret"', "[]", textOf(faults.map(line)), "", textOf([line({})])].join("\n"),
   );
@@ -79,6 +86,7 @@ test("names the lines that cannot be read, and quotes none of them", async () =>
     'line 4 cannot be read: "endedAt" must be ISO 8601 with a time zone, or milliseconds since 1970',
     'line 5 cannot be read: "url" must be a URL; "path" may have the path and query instead',
     'line 6 cannot be read: "endedAt" must not be before "sentAt"',
+    'line 7 cannot be read: "status" must be in "response"',
   ]);
   const { missed: many } = await readText("x\n".repeat(22) + textOf([line({})]));
   const further = "further places that cannot be read";
@@ -166,16 +174,24 @@ test("only requests for the service count", async () => {
   expect(new Set(chosen.missed)).toEqual(new Set(["not for https://sandbox.example"]));
 });
 
-test("a masked key tells no callers apart", async () => {
-  const keys = [headers("x-api-key", "sk_****12"), { ...headers("x-api-key", "[REDACTED]"), caller: "shop" }];
-  const { seen, missed } = await readText(textOf(keys.map(line)));
-  expect(seen).toMatchObject([{ caller: "shop" }]);
-  expect(missed).toEqual(["the API key is masked, so the caller is not known"]);
+test("two merchants whose keys have the same mask contradict nothing", async () => {
+  const body = { reference: "a", amount: 100, currency: "XOF", country: "CI", phoneNumber: "2257038102473" };
+  const data = { reference: "b", merchantsReference: "a", amount: 100, fee: 1, status: "pending" };
+  const contradicted = async (key: string) => {
+    const response = { status: 200, body: { statusCode: 200, data } };
+    const create = line({ method: "POST", path: "/v1/disbursements", ...headers("x-api-key", key), body, response });
+    const judge = createJudge({ profile: "core" });
+    await readLines(inChunksOf7(textOf([create, { ...create, sentAt: at + 99, endedAt: at + 99 }])), judge);
+    judge.close();
+    return judge.result().requirements.filter(({ contradictions }) => contradictions.count > 0);
+  };
+  expect(await contradicted("sk_live_****12")).toEqual([]);
+  expect((await contradicted("sk_live_0012")).map(({ id }) => id)).toContain("create.duplicate-refused");
 });
 
 test("reads a recording of redocly proxy 2.77, also compressed", async () => {
   const file = join(import.meta.dirname, "../testing/redocly-proxy.har");
-  const compressedFile = join(tmpdir(), `${crypto.randomUUID()}.har.gz`);
+  const compressedFile = join(mkdtempSync(join(tmpdir(), "har-")), "compressed.har.gz");
   writeFileSync(compressedFile, gzipSync(readFileSync(file)));
   const found = await told(readHar, await openRecording(file), "http://127.0.0.1:8080");
   expect(await told(readHar, await openRecording(compressedFile), "http://127.0.0.1:8080")).toEqual(found);

@@ -2,8 +2,16 @@
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import { tallyOf } from "../report/scope.ts";
-import { counted, trafficText } from "../report/words.ts";
-import type { CheckResult, Exchange, Report, Requirement, RequirementResult, Watched } from "../results.ts";
+import { counted, namedFirst, trafficText } from "../report/words.ts";
+import {
+  countsOf,
+  type CheckResult,
+  type Exchange,
+  type Report,
+  type Requirement,
+  type RequirementResult,
+  type Watched,
+} from "../results.ts";
 import type { Evidence, WatchedRequirement, WatchResult } from "./result.ts";
 
 const json = (fields: Record<string, unknown> | undefined) => fields && JSON.stringify(fields, null, 2);
@@ -76,13 +84,9 @@ function resultOf(
   return { ...requirement, verdict, seen, checks: checksOf(requirement, watched, toExchange) };
 }
 
-const mostNamed = 3;
-
 /** Names requirements with the number of their contradictions. */
-function named(requirements: readonly RequirementResult[]): string {
-  const names = requirements.slice(0, mostNamed).map(({ id, seen }) => `${id} (${seen?.contradicted} ×)`);
-  return names.join(", ") + (requirements.length > mostNamed ? ` and ${requirements.length - mostNamed} more` : "");
-}
+const named = (requirements: readonly RequirementResult[]) =>
+  namedFirst(requirements.map(({ id, seen }) => `${id} (${seen?.contradicted} ×)`));
 
 /** Returns the verdict on watched traffic, and sentences that explain it. */
 function verdictOn(watched: Watched, requirements: RequirementResult[]): Pick<Report, "verdict" | "summary"> {
@@ -103,26 +107,14 @@ export type Circumstances = Pick<Watched, "source" | "declared">;
 
 /** Returns the report of a watch. It says for each requirement whether it was contradicted, held, or was never seen. */
 export function watchedReport(result: WatchResult, circumstances: Circumstances): Report {
-  const { profile, exchanges, webhooks, merchants, missed, forgotten } = result;
-  const startedAt = new Date(result.from).toISOString();
-  const finishedAt = new Date(result.until).toISOString();
-  const watched = {
-    ...circumstances,
-    from: startedAt,
-    until: finishedAt,
-    exchanges,
-    webhooks,
-    merchants,
-    missed,
-    forgotten,
-  };
-  const byId = new Map(result.requirements.map((each) => [each.id as string, each]));
-  const toExchange = numbered(result.requirements);
+  const { profile, requirements: judged, unjudgeable: _, ...traffic } = result;
+  const [startedAt, finishedAt] = [new Date(result.from).toISOString(), new Date(result.until).toISOString()];
+  const watched = { ...circumstances, ...traffic, from: startedAt, until: finishedAt };
+  const byId = new Map(judged.map((each) => [each.id as string, each]));
+  const toExchange = numbered(judged);
   // What the interface leaves open cannot be contradicted.
   const demanded = requirementsOf(profile).filter(({ level }) => level !== "observe");
   const requirements = demanded.map((each) => resultOf(each, byId.get(each.id), toExchange));
-  const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
-  for (const { verdict } of requirements) counts[verdict] += 1;
   return {
     ...verdictOn(watched, requirements),
     profile,
@@ -132,7 +124,7 @@ export function watchedReport(result: WatchResult, circumstances: Circumstances)
     suiteVersion: suiteVersion(),
     startedAt,
     finishedAt,
-    counts,
+    counts: countsOf(requirements),
     requirements,
     created: [],
     observed: [],

@@ -92,8 +92,10 @@ describe("pages", () => {
   });
 
   test("the page of a requirement says why, how to fix a violation, and shows a wrong and a right response", async () => {
-    const { text } = await start();
-    const page = (await text("/docs/requirements/auth.create-needs-key")).replaceAll("&#39;", "'");
+    const { get, text } = await start();
+    const response = await get("/docs/requirements/auth.create-needs-key");
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const page = (await response.text()).replaceAll("&#39;", "'");
     expect(page).toContain("Anyone who can reach the service can pay out the merchants' money.");
     expect(page).toMatch(/id="fix">How to fix it<\/h2>\n<p>Check the key in one place/);
     expect(page).toMatch(/POST \/v1\/disbursements\n[^]*HTTP 200\n[^]*HTTP 401\n[^]*--only auth\.create-needs-key/);

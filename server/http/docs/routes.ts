@@ -100,8 +100,9 @@ export function documentation(settings: Settings): Router {
     // Browsers keep a copy, and ask whether it is still current before they use it.
     const headers = { "Cache-Control": "no-cache", Vary: "Accept-Encoding", ETag: `W/"${hash}"` };
     res.set({ "Content-Security-Policy": policyOf(path), ...headers, ...(isZipped && { "Content-Encoding": "gzip" }) });
-    // RFC 9512.
-    res.type(path.endsWith(".yaml") ? "application/yaml; charset=utf-8" : extname(path) || "html");
+    // The id of a requirement has a dot, but is no file. RFC 9512.
+    const extension = path.startsWith("/docs/requirements/") ? "" : extname(path);
+    res.type(extension === ".yaml" ? "application/yaml; charset=utf-8" : extension || "html");
     res.send(isZipped ? zipped : plain);
   };
   const sendSearch: RequestHandler = (req, res) => {
