@@ -65,15 +65,11 @@ function split(args: readonly string[]): Record<"own" | "command", string[]> {
   return { own: args.slice(0, index), command: args.slice(kind === "positional" ? index : index + 1) };
 }
 
-interface Ended {
-  code: number;
-  signal?: NodeJS.Signals | null;
-  /** Why the command could not be started. */
-  error?: string;
-}
-
-/** Runs the command and passes signals on. It ends with this process, and with the parent, however these are ended. */
-async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: string): Promise<Ended> {
+/**
+ * Runs the command and passes signals on. It ends with this process, and with the parent, however these are ended.
+ * @returns how the command ended, or why it could not be started
+ */
+async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: string) {
   // In a terminal, Ctrl-C reaches the command without us. Elsewhere it leads a group of processes, so that a signal also
   // reaches what the command has started.
   const hasTerminal = isatty(0);
@@ -98,7 +94,7 @@ async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: s
     const ended = once(child, "exit");
     target = child.pid && (leadsGroup ? -child.pid : child.pid);
     const guard = target === undefined || isWindows ? undefined : startGuard(target);
-    const [code, signal] = await ended;
+    const [code, signal] = (await ended) as [number | null, NodeJS.Signals | null];
     guard?.kill("SIGKILL");
     return { code: code ?? 1, signal };
   } catch (error) {
@@ -109,7 +105,7 @@ async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: s
   }
 }
 
-function whyNotStarted(file: string, { code, message }: NodeJS.ErrnoException): Ended {
+function whyNotStarted(file: string, { code, message }: NodeJS.ErrnoException) {
   if (code === "ENOENT") return { code: 127, error: `There is no command ${file}. Check its name, its path and PATH.` };
   const why = code === "EACCES" ? "the file is not executable" : message;
   return { code: 126, error: `The command ${file} cannot be run: ${why}.` };

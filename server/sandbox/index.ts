@@ -10,12 +10,7 @@ export interface SandboxOptions {
 }
 
 /** A period of sandbox time: the sum of its fields, in whole seconds, at most 365 days. */
-export interface Duration {
-  days?: number;
-  hours?: number;
-  minutes?: number;
-  seconds?: number;
-}
+export type Duration = { [Unit in "days" | "hours" | "minutes" | "seconds"]?: number };
 
 /** What is sent for an event: the body's exact text, and headers that `verifyWebhook` accepts at the test's `Date.now()`. */
 export interface SentWebhook<Type extends WebhookEvent["event"] = WebhookEvent["event"]> {
@@ -23,12 +18,6 @@ export interface SentWebhook<Type extends WebhookEvent["event"] = WebhookEvent["
   event: Extract<WebhookEvent, { event: Type }>;
   body: string;
   headers: Record<string, string>;
-}
-
-export interface ReceiverResponse {
-  status: number;
-  headers: Record<string, string>;
-  body: string;
 }
 
 /** A merchant of a sandbox. Every method rejects with an Error that says what to do if the service refuses the call. */
@@ -72,7 +61,7 @@ export interface Sandbox {
   webhook<Type extends WebhookEvent["event"]>(
     type: Type,
     options: { timeout?: number; to: string },
-  ): Promise<SentWebhook<Type> & { response: ReceiverResponse }>;
+  ): Promise<SentWebhook<Type> & { response: { status: number; headers: Record<string, string>; body: string } }>;
   webhook<Type extends WebhookEvent["event"]>(type: Type, options?: { timeout?: number }): Promise<SentWebhook<Type>>;
   /** Ends the sandbox. Nothing of it is left. Without this call, it ends with the test's process. */
   stop(): Promise<void>;

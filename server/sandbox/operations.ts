@@ -11,13 +11,6 @@ type Schemas = components["schemas"];
 type Event = Schemas["SandboxEvent"];
 type Payment = Schemas["Disbursement"] | Schemas["Checkout"];
 
-interface WebhookChoices {
-  timeout?: number;
-  to?: string;
-  /** The test's time, in milliseconds since 1970. */
-  now: number;
-}
-
 const CREATES: Readonly<Record<string, string>> = { create: "createDisbursement", createCheckout: "createCheckout" };
 const SECONDS: Readonly<Record<string, number>> = { days: 86_400, hours: 3_600, minutes: 60, seconds: 1 };
 const LOOK_EVERY_MS = 10;
@@ -34,33 +27,22 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
   const unread: Event[] = [];
 
   /** Reads. What the merchant's chaos switch does is for the program under test. */
-  async function read<Data>(path: string, repeats = REPEATS): Promise<Data> {
-    try {
-      return await send("GET", path);
-    } catch (error) {
-      const { status = 500 } = error as RemoteError;
-      if (status < 500 || repeats === 0) throw error;
+  const read = <Data>(path: string, repeats = REPEATS): Promise<Data> =>
+    send<Data>("GET", path).catch((error: RemoteError) => {
+      if ((error.status ?? 500) < 500 || repeats === 0) throw error;
       return read(path, repeats - 1);
-    }
-  }
+    });
 
-  /** Reads a list, newest first. @param enough ends the list early */
-  async function list<Item>(path: string, enough: (item: Item) => boolean = () => false): Promise<Item[]> {
-    const items: Item[] = [];
-    const query = new URLSearchParams({ limit: "100" });
-    for (let isLast = false; !isLast && !items.some(enough);) {
-      const page = await read<{ items: Item[]; nextCursor?: string }>(
-        `${path}${path.includes("?") ? "&" : "?"}${query}`,
-      );
-      items.push(...page.items);
-      isLast = page.nextCursor === undefined;
-      query.set("cursor", page.nextCursor ?? "");
-    }
-    return items;
+  /** Reads a list, newest first. @param isKnown ends the list early */
+  async function list<Item>(path: string, filter = {}, isKnown = (_: Item) => false): Promise<Item[]> {
+    const query = new URLSearchParams({ limit: "100", ...filter });
+    const { items, nextCursor: cursor } = await read<{ items: Item[]; nextCursor?: string }>(`${path}?${query}`);
+    if (cursor === undefined || items.some(isKnown)) return items;
+    return [...items, ...(await list(path, { ...filter, cursor }, isKnown))];
   }
 
   async function nextEvent(type: string): Promise<Event | undefined> {
-    const events = await list<Event>("/sandbox/events", (event) => seen.has(event.id));
+    const events = await list<Event>("/sandbox/events", {}, (event) => seen.has(event.id));
     unread.push(...events.filter((event) => !seen.has(event.id)).toReversed());
     for (const event of events) seen.add(event.id);
     const index = unread.findIndex(({ body }) => body.event === type);
@@ -71,12 +53,11 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
     const [kind, path, period] = type.startsWith("checkout.")
       ? ["checkout", "checkouts", "minutes: 30"]
       : ["payout", "disbursements", "days: 1"];
-    const pending = (await list<Payment>(`/v1/${path}?status=pending`)).map((record) => record.merchantsReference);
+    const pending = await list<Payment>(`/v1/${path}`, { status: "pending" });
     if (pending.length === 0) return `No ${type} within ${timeout} ms, and no ${kind} is pending.`;
-    return (
-      `No ${type} within ${timeout} ms. Pending: ${pending.slice(0, 5).join(", ")}${pending.length > 5 ? ", …" : ""}. ` +
-      `A ${kind} stays pending until finish(reference, status), or advance({ ${period} }).`
-    );
+    const some = pending.slice(0, 5).map((record) => record.merchantsReference);
+    const until = `A ${kind} stays pending until finish(reference, status), or advance({ ${period} }).`;
+    return `No ${type} within ${timeout} ms. Pending: ${some.join(", ")}${pending.length > 5 ? ", …" : ""}. ${until}`;
   }
 
   return {
@@ -94,11 +75,9 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
       return now;
     },
     async finish(reference: string, status: string, { failure }: { failure?: string } = {}) {
-      const query = `merchantsReference=${encodeURIComponent(reference)}`;
-      const found = await Promise.all(
-        ["disbursements", "checkouts"].map((kind) => list<Payment>(`/v1/${kind}?${query}`)),
-      );
-      const records = found.flat();
+      const paths = ["/v1/disbursements", "/v1/checkouts"];
+      const found = paths.map((path) => list<Payment>(path, { merchantsReference: reference }));
+      const records = (await Promise.all(found)).flat();
       if (records.length > 1)
         throw new Error(`A payout and a checkout have the reference ${reference}. Give the service's reference.`);
       const service = records[0]?.reference ?? reference;
@@ -114,7 +93,9 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
       loseNext(id, operationId);
     },
     payouts: async () => (await list<Schemas["Disbursement"]>("/v1/disbursements")).toReversed(),
-    async webhook(type: string, { timeout = TIMEOUT_MS, to, now }: WebhookChoices) {
+    /** @param choices.now the test's time, in milliseconds since 1970 */
+    async webhook(type: string, choices: { timeout?: number; to?: string; now: number }) {
+      const { timeout = TIMEOUT_MS, to, now } = choices;
       if (!(EVENT_TYPES as readonly string[]).includes(type))
         throw new Error(`There is no event ${type}. There are ${EVENT_TYPES.join(", ")}.`);
       const end = performance.now() + timeout;
@@ -135,12 +116,11 @@ async function post(url: string, headers: Record<string, string>, body: string, 
   try {
     const signal = AbortSignal.timeout(timeout);
     const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
-    const { status } = response;
-    return { status, headers: Object.fromEntries(response.headers), body: await response.text() };
+    return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() };
   } catch (error) {
     const { name, message, cause } = error as Error & { cause?: { code?: string; message?: string } };
-    const reason =
-      name === "TimeoutError" ? `no response within ${timeout} ms` : (cause?.code ?? cause?.message ?? message);
+    const isLate = name === "TimeoutError";
+    const reason = isLate ? `no response within ${timeout} ms` : (cause?.code ?? cause?.message ?? message);
     throw new Error(`The webhook could not be sent to ${url}: ${reason}.`, { cause: error });
   }
 }

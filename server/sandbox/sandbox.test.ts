@@ -1,11 +1,9 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { createClient } from "../../client/index.ts";
 import { verifyWebhook } from "../../client/webhooks/webhooks.ts";
-import { aPayout } from "../testing/http.ts";
+import { aPayout, serve } from "../testing/http.ts";
+import { startProgram } from "../testing/process.ts";
 import { startReceiver } from "../testing/receiver.ts";
 import { startSandbox, type Sandbox } from "./index.ts";
 
@@ -54,11 +52,10 @@ test("keeps a payout pending until its test moves the time or ends it", async ()
 
 test("loses one response of this merchant, and the payout exists", async () => {
   await merchant.lose("create");
-  const { baseUrl, apiKey } = merchant;
-  const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+  const headers = { "x-api-key": merchant.apiKey, "content-type": "application/json" };
   const create = (reference: string, amount = 100) => {
     const body = JSON.stringify(aPayout({ reference, amount }));
-    return fetch(`${baseUrl}/v1/disbursements`, { method: "POST", headers, body });
+    return fetch(`${merchant.baseUrl}/v1/disbursements`, { method: "POST", headers, body });
   };
   await pay("other merchant", sandbox);
   expect((await create("refused", 0)).status).toBe(422);
@@ -86,15 +83,12 @@ test("returns each event once, in order, and sends it to an address", async () =
 });
 
 test("gives up on a receiver that does not respond", async () => {
-  const silent = createServer(() => undefined).listen(0, "127.0.0.1");
-  await once(silent, "listening");
-  const { port } = silent.address() as { port: number };
+  const silent = await serve(() => undefined);
   await pay("a");
   await merchant.finish("a", "success");
-  const sent = merchant.webhook("disbursement.completed", { to: `http://127.0.0.1:${port}`, timeout: 50 });
+  const sent = merchant.webhook("disbursement.completed", { to: silent.url, timeout: 50 });
   await expect(sent).rejects.toThrow("no response within 50 ms");
-  silent.closeAllConnections();
-  silent.close();
+  await silent.close();
 });
 
 test("finishes payouts and checkouts by either reference", async () => {
@@ -149,17 +143,17 @@ test("ends every call when it is stopped", async () => {
 async function program(end: string) {
   const file = JSON.stringify(fileURLToPath(new URL("index.ts", import.meta.url)));
   const code = `import { startSandbox } from ${file}; console.log((await startSandbox()).baseUrl); ${end}`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
-  const [address] = (await once(child.stdout, "data")) as [Buffer];
-  return { child, address: String(address).trim() };
+  const running = startProgram(process.execPath, ["--input-type=module", "-e", code]);
+  const [address] = await running.until(/http.+/);
+  return { ...running, address };
 }
 
 test("does not keep its process alive, and ends with it", async () => {
   const forgetful = await program("");
-  expect(await once(forgetful.child, "exit")).toEqual([0, null]);
+  expect(await forgetful.ended).toMatchObject({ code: 0, stderr: "" });
   const killed = await program("setInterval(() => undefined, 1_000)");
   expect((await fetch(`${killed.address}/readyz`)).status).toBe(200);
   killed.child.kill("SIGKILL");
-  await once(killed.child, "exit");
+  await killed.ended;
   await expect(fetch(killed.address)).rejects.toThrow("fetch failed");
 });

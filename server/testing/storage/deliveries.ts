@@ -1,17 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  ACTOR,
-  ADA,
-  ATTEMPT,
-  concurrently,
-  HOUR,
-  KOFI,
-  LATEST,
-  MINUTE,
-  SECOND,
-  START,
-  type Current,
-} from "./fixtures.ts";
+import { ACTOR, ADA, ATTEMPT, concurrently, KOFI, type Current } from "./fixtures.ts";
+import { HOUR, LATEST, MINUTE, SECOND, START } from "../times.ts";
 import type { Replay } from "../../domain/deliveries.ts";
 
 const DELIVERED = { status: "delivered", step: 1 } as const;

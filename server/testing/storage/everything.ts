@@ -2,19 +2,8 @@
 import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { failureOf } from "../../domain/records.ts";
 import type { Storage } from "../../domain/storage.ts";
-import {
-  ACTOR,
-  addDelivery,
-  addMerchant,
-  aCheckout,
-  aDisbursement,
-  aKey,
-  attempted,
-  claimAll,
-  HOUR,
-  MINUTE,
-  START,
-} from "./fixtures.ts";
+import { ACTOR, addDelivery, addMerchant, aCheckout, aDisbursement, aKey, attempted, claimAll } from "./fixtures.ts";
+import { HOUR, MINUTE, START } from "../times.ts";
 
 export const LARGEST = 2 ** 53 - 1;
 

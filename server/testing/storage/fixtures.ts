@@ -7,20 +7,12 @@ import type { Page } from "../../domain/pages.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
 import { customerOf } from "../../storage/rows.ts";
 import type { FakeClock } from "../clock.ts";
+import { LATEST, MINUTE, SECOND, START } from "../times.ts";
 
-/** The time at which a fake clock starts. */
-export const START = Date.UTC(2026, 10, 20, 9, 30);
-export const SECOND = 1_000;
-export const MINUTE = 60 * SECOND;
-export const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
 /** The merchants that every test begins with. */
 export const [ADA, KOFI]: readonly [string, string] = ["ada", "kofi"];
 /** Who acts in the tests. */
 export const ACTOR = "command ada@host";
-/** A time that is later than any time in the tests. */
-export const LATEST = Date.UTC(9999, 11, 31);
-
 /** An attempt to deliver a webhook, without a response. */
 export const ATTEMPT = { at: START, sentAt: START, latencyMs: 1 };
 

@@ -2,20 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
 import { failureOf, type FinalStatus } from "../../domain/records.ts";
 import type { ClaimedHandover, HandoverReport, RailExchange } from "../../domain/handovers.ts";
-import {
-  ACTOR,
-  aCheckout,
-  ADA,
-  aDisbursement,
-  concurrently,
-  HOUR,
-  KOFI,
-  MINUTE,
-  pendingOn,
-  SECOND,
-  START,
-  type Current,
-} from "./fixtures.ts";
+import { ACTOR, aCheckout, ADA, aDisbursement, concurrently, KOFI, pendingOn, type Current } from "./fixtures.ts";
+import { HOUR, MINUTE, SECOND, START } from "../times.ts";
 
 const RAIL = "mobile";
 const SHORT = 5 * SECOND;

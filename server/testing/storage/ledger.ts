@@ -3,7 +3,8 @@ import * as fc from "fast-check";
 import type { Actor } from "../../domain/audit.ts";
 import type { Disbursement, Draft, PastPayment } from "../../domain/records.ts";
 import type { StatementEntry } from "../../domain/ledger.ts";
-import { aCheckout, ACTOR, ADA, aDisbursement, aFinalDisbursement, concurrently, DAY, MINUTE } from "./fixtures.ts";
+import { aCheckout, ACTOR, ADA, aDisbursement, aFinalDisbursement, concurrently } from "./fixtures.ts";
+import { DAY, MINUTE } from "../times.ts";
 import { nextId, pagesOf, type Current } from "./fixtures.ts";
 
 const adjustment = (amount: number, currency = "XOF") => ({ id: nextId(), currency, amount, reason: "Paid in" });

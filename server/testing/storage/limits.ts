@@ -10,12 +10,11 @@ import {
   aFinalDisbursement,
   aKey,
   concurrently,
-  DAY,
   KOFI,
   pendingOn,
-  SECOND,
   type Current,
 } from "./fixtures.ts";
+import { DAY, SECOND } from "../times.ts";
 
 type Changes = Partial<Draft<Disbursement>>;
 interface Limited {

@@ -1,20 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Page } from "../../domain/pages.ts";
-import {
-  ACTOR,
-  ADA,
-  aRequest,
-  concurrently,
-  DAY,
-  HOUR,
-  KOFI,
-  MINUTE,
-  pagesOf,
-  SECOND,
-  START,
-  type Current,
-} from "./fixtures.ts";
+import { ACTOR, ADA, aRequest, concurrently, KOFI, pagesOf, type Current } from "./fixtures.ts";
+import { DAY, HOUR, MINUTE, SECOND, START } from "../times.ts";
 
 /** Midnight before the test begins. */
 const FIRST_DAY = START - (START % DAY);

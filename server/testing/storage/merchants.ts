@@ -2,7 +2,8 @@ import { beforeEach, expect, test } from "vitest";
 import type { Actor } from "../../domain/audit.ts";
 import type { ServiceError } from "../../domain/errors.ts";
 import { hashKey, MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
-import { ACTOR, ADA, aKey, concurrently, HOUR, KOFI, MINUTE, nextId, START, type Current } from "./fixtures.ts";
+import { ACTOR, ADA, aKey, concurrently, KOFI, nextId, type Current } from "./fixtures.ts";
+import { HOUR, MINUTE, START } from "../times.ts";
 
 const secretOf = (name: string) => ({ hash: hashKey(name), lifetimeMs: HOUR });
 

@@ -8,11 +8,10 @@ import {
   aDisbursement,
   concurrently,
   KOFI,
-  MINUTE,
-  START,
   storedAt,
   type Current,
 } from "./fixtures.ts";
+import { MINUTE, START } from "../times.ts";
 
 const PAYER = "2250701234567";
 const SOON = { afterMs: 2_000, status: "success" } as const;

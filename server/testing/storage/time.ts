@@ -6,16 +6,11 @@ import {
   aDisbursement,
   aFinalDisbursement,
   concurrently,
-  DAY,
-  HOUR,
   KOFI,
-  LATEST,
-  MINUTE,
   pendingOn,
-  SECOND,
-  START,
   type Current,
 } from "./fixtures.ts";
+import { DAY, HOUR, LATEST, MINUTE, SECOND, START } from "../times.ts";
 import type { DeliveryStatus } from "../../domain/deliveries.ts";
 
 const YEAR = 365 * DAY;
