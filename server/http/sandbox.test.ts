@@ -274,11 +274,11 @@ describe("the chaos switch (D17)", () => {
   test("strikes a share of requests and spares others", async () => {
     await set({ failedRequestsPercent: 50 });
     const responses = await Promise.all(Array.from({ length: 40 }, () => server.createPayout()));
-    const accepted = responses.filter(({ status }) => status === 200).length;
-    expect(responses.filter(({ status }) => status === 500)).toHaveLength(40 - accepted);
-    expect(accepted).toBeGreaterThan(5);
-    expect(accepted).toBeLessThan(35);
-    expect(await recorded()).toHaveLength(accepted);
+    const { accepted = [], failed = [] } = Object.groupBy(responses, (each) =>
+      each.status === 200 ? "accepted" : "failed",
+    );
+    for (const some of [accepted, failed]) expect(some.length).toBeGreaterThan(5);
+    expect(await recorded()).toHaveLength(accepted.length);
   });
 });
 

@@ -61,30 +61,18 @@ test.concurrent.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
   },
 );
 
-/** Two processes, one of which ignores SIGTERM. */
+/** Runs two processes, one of which ignores SIGTERM. */
 const STUBBORN = ["sh", "-c", "trap '' TERM; sleep 600 & echo ready; sleep 600"];
-
 /** Each runs the command that follows it. */
 const SHELL = ["sh", "-c", '"$0" "$@"; true'];
-const PROGRAM = [
-  "node",
-  "-e",
-  `require("child_process").spawn("sh", process.argv.slice(1), { stdio: "inherit" })`,
-  "--",
-];
+const SPAWNS_SHELL = `require("child_process").spawn("sh", process.argv.slice(1), { stdio: "inherit" })`;
 test.concurrent.each([
   ["itself", ["sh", "-c", 'exec "$0" "$@"']],
   ["the shell that started it", SHELL],
-  ["a program that started it with a shell", [...PROGRAM, ...SHELL.slice(1)]],
+  ["a program that started it with a shell", ["node", "-e", SPAWNS_SHELL, "--", ...SHELL.slice(1)]],
 ])("leaves no process of its command if %s is killed", async (_, [program, ...args]) => {
-  const { child, until, ended } = startProgram(program!, [
-    ...args,
-    process.execPath,
-    cli,
-    "sandbox",
-    "--",
-    ...STUBBORN,
-  ]);
+  const all = [...args, process.execPath, cli, "sandbox", "--", ...STUBBORN];
+  const { child, until, ended } = startProgram(program!, all);
   await until(/ready/);
   child.kill("SIGKILL");
   expect(await ended).toMatchObject({ code: "SIGKILL" });

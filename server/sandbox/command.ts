@@ -65,11 +65,11 @@ function split(args: readonly string[]): Record<"own" | "command", string[]> {
   return { own: args.slice(0, index), command: args.slice(kind === "positional" ? index : index + 1) };
 }
 
-/**
- * Runs the command and passes signals on. It ends with this process, and with the parent, however these are ended.
- * @returns how the command ended, or why it could not be started
- */
-async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: string) {
+/** How a command ended. `error` says why it could not be started. */
+type Ended = { code: number; signal?: NodeJS.Signals | null; error?: string };
+
+/** Runs the command and passes signals on. It ends with this process, and with the parent, however these are ended. */
+async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: string): Promise<Ended> {
   // In a terminal, Ctrl-C reaches the command without us. Elsewhere it leads a group of processes, so that a signal also
   // reaches what the command has started.
   const hasTerminal = isatty(0);
@@ -94,7 +94,7 @@ async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: s
     const ended = once(child, "exit");
     target = child.pid && (leadsGroup ? -child.pid : child.pid);
     const guard = target === undefined || isWindows ? undefined : startGuard(target);
-    const [code, signal] = (await ended) as [number | null, NodeJS.Signals | null];
+    const [code, signal] = await ended;
     guard?.kill("SIGKILL");
     return { code: code ?? 1, signal };
   } catch (error) {

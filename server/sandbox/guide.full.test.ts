@@ -64,43 +64,31 @@ const steps = `
   const { body, headers } = await sandbox.webhook("disbursement.failed");
   same((await verifyWebhook(body, headers, webhookSecret)).event.data.failure?.code, "wallet_blocked");
   await sandbox.stop();`;
+const inTest = `test("pays", async () => {${steps}\n});`;
+const inFunction = `export async function pays(same: (a: unknown, b: unknown) => void) {${steps}\n}`;
 const RUNTIMES = join(import.meta.dirname, "../../scripts/runtimes/node_modules");
 const TYPES = `--types node --typeRoots "${join(import.meta.dirname, "../../node_modules/@types")}"`;
 
-test.each([
-  [
-    "node:test on the oldest Node",
-    {
-      "pays.mjs": `import { equal as same } from "node:assert";\nimport test from "node:test";${imports}\ntest("pays", async () => {${steps}\n});`,
-    },
-    `"${RUNTIMES}/node/bin/node" --test --test-reporter=tap pays.mjs`,
-    /\n# pass 1\n(# .+\n)+$/,
-  ],
-  [
-    "jest, CommonJS and fake timers",
-    {
-      "pays.test.cjs": `${imports.replaceAll(/import (.+) from (.+);/g, "const $1 = require($2);")}
-jest.useFakeTimers({ advanceTimers: true, now: 1e12 });
-const same = (a, b) => expect(a).toStrictEqual(b);
-test("pays", async () => {${steps}\n});`,
-    },
-    `node "${RUNTIMES}/jest/bin/jest.js" --rootDir . --testMatch "**/*.test.cjs"`,
-    /^Tests: +1 passed, 1 total$/m,
-  ],
-  [
-    "TypeScript, as an ES module and CommonJS",
-    Object.fromEntries(
-      ["pays.mts", "pays.cts"].map((name) => [
-        name,
-        `${imports}\nexport async function pays(same: (a: unknown, b: unknown) => void) {${steps}\n}`,
-      ]),
-    ),
-    `node "${tsc}" --noEmit --strict --target es2022 --module node20 pays.mts pays.cts ${TYPES}`,
-    /^$/,
-  ],
-])("works with %s", (_, files, command, printed) => {
-  for (const [name, text] of Object.entries(files)) project.write(name, text);
-  expect(run(command)).toEqual({ status: 0, printed: expect.stringMatching(printed) });
+test("works with node:test on the oldest Node", () => {
+  const own = `import { equal as same } from "node:assert";\nimport test from "node:test";`;
+  project.write("pays.mjs", `${own}${imports}\n${inTest}`);
+  const { status, printed } = run(`"${RUNTIMES}/node/bin/node" --test --test-reporter=tap pays.mjs`);
+  expect([status, printed]).toEqual([0, expect.stringMatching(/\n# pass 1\n(# .+\n)+$/)]);
+});
+
+test("works with jest, CommonJS and fake timers", () => {
+  const own = `jest.useFakeTimers({ advanceTimers: true, now: 1e12 });
+const same = (a, b) => expect(a).toStrictEqual(b);`;
+  const required = imports.replaceAll(/import (.+) from (.+);/g, "const $1 = require($2);");
+  project.write("pays.test.cjs", `${required}\n${own}\n${inTest}`);
+  const { printed } = run(`node "${RUNTIMES}/jest/bin/jest.js" --rootDir . --testMatch "**/*.test.cjs"`);
+  expect(printed).toMatch(/^Tests: +1 passed, 1 total$/m);
+});
+
+test("has types for ES modules and CommonJS", () => {
+  for (const name of ["pays.mts", "pays.cts"]) project.write(name, `${imports}\n${inFunction}`);
+  const options = `--noEmit --strict --target es2022 --module node20 ${TYPES}`;
+  expect(run(`node "${tsc}" ${options} pays.mts pays.cts`)).toEqual({ status: 0, printed: "" });
 });
 
 test("the settings of the container are the server's", () => {

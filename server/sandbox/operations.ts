@@ -34,10 +34,10 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
     });
 
   /** Reads a list, newest first. @param isKnown ends the list early */
-  async function list<Item>(path: string, filter = {}, isKnown = (_: Item) => false): Promise<Item[]> {
+  async function list<Item>(path: string, filter = {}, isKnown?: (item: Item) => boolean): Promise<Item[]> {
     const query = new URLSearchParams({ limit: "100", ...filter });
     const { items, nextCursor: cursor } = await read<{ items: Item[]; nextCursor?: string }>(`${path}?${query}`);
-    if (cursor === undefined || items.some(isKnown)) return items;
+    if (cursor === undefined || (isKnown && items.some(isKnown))) return items;
     return [...items, ...(await list(path, { ...filter, cursor }, isKnown))];
   }
 

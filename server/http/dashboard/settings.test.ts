@@ -4,7 +4,6 @@ import { ServiceError } from "../../domain/errors.ts";
 import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { done, not, openDashboard, says, trail } from "../../testing/dashboard.ts";
 import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
-import { aPayout } from "../../testing/server.ts";
 
 const { server, id, area, ada, kofi, close } = await openDashboard();
 const { storage } = server;
@@ -131,16 +130,6 @@ describe("in a sandbox", () => {
   ])("creates a disbursement with the outcome that the number forces: %s %i %s", async (number, status, outcome) => {
     const { to } = await says(pay(number), status);
     if (to) await says(visitor.get(to), 200, `badge ${outcome}`);
-  });
-
-  test("payments of the past are loaded from JSON, as the contract says", async () => {
-    const load = (json: string) => submit("payments", { json });
-    const past = { ...aPayout(), status: "failed", createdAt: "2026-05-01T08:00:00.000Z", note: "x".repeat(20_000) };
-    await says(load(JSON.stringify({ disbursements: [{ ...past, amount: 0 }] })), 422, "disbursements.0.amount");
-    await says(load("{"), 400, "not valid JSON", "Nothing was recorded.");
-    await says(load("x".repeat(2 ** 21)), 413);
-    expect(await done(load(JSON.stringify({ disbursements: [past] })))).toBe(`${own}/disbursements`);
-    await says(visitor.get(`${own}/disbursements`), 200, "2026-05-01 08:00:00");
   });
 
   test("chaos does not act on the dashboard", async () => {

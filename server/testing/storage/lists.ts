@@ -95,6 +95,7 @@ export function listTests(current: Current): void {
           for (const host of ["a.example", "b.example:8443"])
             for (const status of ["success", "failed"] as const)
               await attempted(id, made, { status, webhookURL: `https://${host}/` });
+          await delivery(other);
           pass(MINUTE);
         }
       },
@@ -158,7 +159,7 @@ export function listTests(current: Current): void {
     if (!fill) return;
     test("is filtered by every combination of its filters", async () => {
       await fill();
-      const all = await expectFiltered(list, combinations(filters));
+      const all = await expectFiltered(list, combinations(filters), [3, 100]);
       expect(all.length).toBeGreaterThan(2);
     });
   });
@@ -223,21 +224,6 @@ export function listTests(current: Current): void {
     expect(await foundBy("either 7")).toEqual(new Set([shared.reference, reference]));
     expect(await foundBy(reference)).toEqual(new Set([reference]));
     for (const text of ["", "\0", "either"]) expect(await foundBy(text)).toEqual(new Set());
-  });
-
-  test("of the deliveries of a period finds them whichever it is", async () => {
-    for (let index = 0; index < 40; index += 1) {
-      // Some events have the same time, and other merchants' events are in between.
-      if (index % 3 > 0) pass(1 + (index % 5));
-      await delivery(id);
-      if (index % 4 === 0) await delivery(other);
-    }
-    const periods: Query[] = [];
-    for (let from = START - 1; from <= now() + 2; from += 7)
-      for (let until = from; until <= now() + 2; until += 11)
-        periods.push({ createdAfter: from, createdBefore: until });
-    const all = await expectFiltered(LISTS.deliveries!.list, periods, [7, 100]);
-    expect(all).toHaveLength(40);
   });
 
   test("of the deliveries of a period whose time a move of the clock has skipped finds them behind later ones", async () => {
