@@ -101,6 +101,7 @@ const IN_NPM = [
 test.concurrent.each([
   ["shell", IN_SHELL],
   ["program with a shell in between", [...IN_NPM, ...IN_SHELL.slice(1)]],
+  ["shell with such a program in between", [...IN_SHELL, ...IN_NPM, ...IN_SHELL.slice(1)]],
 ])("ends with its command if it was started by a %s that is killed", async (_, [program, ...args]) => {
   const { child, until, ended } = start(program!, [...args, process.execPath, cli, "sandbox", "--", ...STUBBORN]);
   await until(/ready/);
@@ -118,4 +119,12 @@ test.concurrent("without a command, prints what a program needs and runs until i
   child.kill("SIGTERM");
   expect(await ended).toEqual({ ended: 0, ...printed });
   await expect(fetch(`${BASE_URL}/readyz`)).rejects.toThrow("fetch failed");
+});
+
+test.concurrent("without a command, ends with npm although npm passes signals on to its shell only", async () => {
+  const [program, ...args] = [...IN_NPM, ...IN_SHELL.slice(1), process.execPath, cli, "sandbox"];
+  const { child, until, ended } = start(program!, args, { npm_config_user_agent: "npm" });
+  await until(/WEBHOOK_SECRET/);
+  child.kill("SIGKILL");
+  expect(await ended).toMatchObject({ ended: "SIGKILL" });
 });
