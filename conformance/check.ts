@@ -104,6 +104,8 @@ export type Check = {
   phase?: "limits" | "opening" | "closing";
   /** Set if another check at the same time would change what this check measures. */
   alone?: true;
+  /** Set if the check spends seconds waiting and leaves the merchant's time and settings alone meanwhile. */
+  idle?: true;
   /** Set if the check sends no requests. A check without requests is executed even after the run was stopped. */
   offline?: true;
   /**
@@ -116,7 +118,7 @@ export type Check = {
 };
 
 /** What a topic states of a check. The rest follows from its requirements and from what it pays. */
-type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "alone" | "offline">> & {
+type Stated = Partial<Pick<Check, "name" | "needs" | "leaves" | "phase" | "alone" | "idle" | "offline">> & {
   /** See `Check.payouts`; checkouts do not count. */
   pays?: number;
   /** The largest amount of each payout, or a function that returns all amounts. The default is the usual amount. */

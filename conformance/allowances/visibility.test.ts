@@ -28,6 +28,13 @@ test("a new record that is not found is read again for two seconds; once one is 
   expect(visibility.again(response({ ...verify, path: "/v1/disbursements/DSB2" }, 404), 0)).toBeUndefined();
 });
 
+test("another merchant's record is not waited for, and its absence is no loss", () => {
+  const { visibility } = after();
+  visibility.created(response({ ...create, key: "second" }, 200, "DSB2"));
+  expect(visibility.again(response({ ...verify, path: "/v1/disbursements/DSB2" }, 404), 0)).toBeUndefined();
+  expect(visibility.again(response(verify, 404), 0)).toBe(100);
+});
+
 test.each([{}, { readAfterWriteMs: 500 }])("a delay that the run did not know (%j) stops it", (declared) => {
   const { clock, limits, visibility } = after(declared);
   limits.freeze();

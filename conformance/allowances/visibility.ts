@@ -17,7 +17,8 @@ type Seen = { changedAt: number; isRead: boolean; status?: unknown };
 
 const collections = new Set(["/v1/disbursements", "/v1/checkouts"]);
 const pathOf = ({ path }: TargetRequest) => path.split("?")[0] ?? "";
-const isOwnRead = ({ method, key = "own" }: TargetRequest) => method === "GET" && key === "own";
+const isOwn = ({ key = "own" }: TargetRequest) => key === "own";
+const isOwnRead = (request: TargetRequest) => request.method === "GET" && isOwn(request);
 
 /** Returns functions that the target calls around each request. */
 export function createVisibility(limits: Limits, now: () => Date) {
@@ -72,7 +73,9 @@ export function createVisibility(limits: Limits, now: () => Date) {
     },
     created(response: TargetResponse) {
       const { request } = response;
-      if (request.method !== "POST" || !collections.has(request.path) || !isAccepted(response)) return;
+      // A record of another merchant is never visible, and its absence says nothing about the target's delay.
+      const isCreate = request.method === "POST" && isOwn(request) && collections.has(request.path);
+      if (!isCreate || !isAccepted(response)) return;
       lastCreate = now().getTime();
       const { reference, status: stated } = dataOf(response);
       const record = { changedAt: lastCreate, isRead: false, status: stated };

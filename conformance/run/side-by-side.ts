@@ -11,21 +11,26 @@ const lanes = 16;
 /** The needs that do not change the merchant's time or settings. */
 const harmless = new Set<Need>(["receiver", "failing-recipient", "safe-numbers", "forced-outcomes"]);
 
-/** Returns true if checks for which this is true may run at the same time. A person does one thing at a time. */
-const mayShare = ({ phase, alone, needs = [] }: Check, { interactive }: RunOptions) =>
-  phase === undefined &&
-  !alone &&
-  needs.every((need) => harmless.has(need) || (need === "finish-or-person" && !interactive));
+/**
+ * Returns true if checks for which this is true may run at the same time. The extended profile judges time, lists and
+ * settings of the merchant, which belong to one check at a time, unless the check only waits. A person does one thing at a
+ * time.
+ */
+const mayShare = ({ phase, alone, idle, needs = [] }: Check, { profile, interactive }: RunOptions) =>
+  profile === "core"
+    ? phase === undefined &&
+      !alone &&
+      needs.every((need) => harmless.has(need) || (need === "finish-or-person" && !interactive))
+    : idle === true;
 
 /**
  * Returns the checks that run next: all that may run side by side, or only the first one. If a
  * target must refuse what a run sends (`--effects reject`), the first accepted request ends the run, so that nothing else
- * may be in transit. The extended profile judges time, lists and settings of the merchant, which belong to one check at a
- * time.
+ * may be in transit.
  */
 export function nextOf(left: readonly Check[], options: RunOptions, budget: Budget): readonly Check[] {
   const [first] = left;
-  if (options.profile !== "core" || options.effects !== "money" || first?.phase !== undefined) return left.slice(0, 1);
+  if (options.effects !== "money" || first?.phase !== undefined) return left.slice(0, 1);
   const sharing = left.filter((check) => mayShare(check, options));
   const { payouts, amount } = worstCase(sharing, options);
   // Checks that the budget does not cover together would take it from each other.

@@ -62,18 +62,21 @@ test.concurrent.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
 );
 
 /** Runs two processes, one of which ignores SIGTERM. */
-const STUBBORN = ["sh", "-c", "trap '' TERM; sleep 600 & echo ready; sleep 600"];
+const STUBBORN = ["--", "sh", "-c", "trap '' TERM; sleep 600 & echo ready; sleep 600"];
 /** Each runs the command that follows it. */
 const SHELL = ["sh", "-c", '"$0" "$@"; true'];
 const SPAWNS_SHELL = `require("child_process").spawn("sh", process.argv.slice(1), { stdio: "inherit" })`;
+const NPM = ["node", "-e", SPAWNS_SHELL, "--", ...SHELL.slice(1)];
 test.concurrent.each([
-  ["itself", ["sh", "-c", 'exec "$0" "$@"']],
-  ["the shell that started it", SHELL],
-  ["a program that started it with a shell", ["node", "-e", SPAWNS_SHELL, "--", ...SHELL.slice(1)]],
-])("leaves no process of its command if %s is killed", async (_, [program, ...args]) => {
-  const all = [...args, process.execPath, cli, "sandbox", "--", ...STUBBORN];
-  const { child, until, ended } = startProgram(program!, all);
-  await until(/ready/);
+  ["itself", ["sh", "-c", 'exec "$0" "$@"'], STUBBORN],
+  ["the shell that started it", SHELL, STUBBORN],
+  ["npm, which started it with a shell", NPM, STUBBORN],
+  ["a shell that started npm", [...SHELL, ...NPM], STUBBORN],
+  ["npm, without a command", NPM, []],
+])("leaves no process if %s is killed", async (_, [program, ...args], command) => {
+  const all = [...args, process.execPath, cli, "sandbox", ...command];
+  const { child, until, ended } = startProgram(program!, all, { npm_config_user_agent: "npm" });
+  await until(/ready|WEBHOOK_SECRET/);
   child.kill("SIGKILL");
   expect(await ended).toMatchObject({ code: "SIGKILL" });
 });

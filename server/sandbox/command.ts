@@ -1,4 +1,5 @@
 // `disbursement-checkout sandbox`: a sandbox in memory, for the tests of a program in any language.
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
@@ -19,8 +20,8 @@ A payout stays pending until it is finished or its time is moved, by a day or by
 const A_DAY_MS = "86400000";
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const LOOK_FOR_PARENT_EVERY_MS = 200;
-/** How long the command may take to end after the parent of this process has disappeared. */
-const GRACE_MS = 500;
+/** How long the command may take to end after this process has disappeared. */
+const GRACE_SECONDS = 0.5;
 const isWindows = process.platform === "win32";
 
 /**
@@ -44,7 +45,10 @@ export async function runSandbox(args: readonly string[], env: NodeJS.ProcessEnv
     const lines = Object.entries(values).map(([name, value]) => `${name}=${value}`);
     printer.log(json ? printableJson(values) : lines.join("\n"));
     // A second signal ends the process at once.
-    await Promise.race(SIGNALS.map((signal) => once(process, signal)));
+    const stops: Promise<unknown>[] = SIGNALS.map((signal) => once(process, signal));
+    // npm passes a signal on to its shell, which ends without us. Other shells may leave us in the background.
+    if (env.npm_config_user_agent && isShell(process.ppid)) stops.push(orphaned(lineage.slice(0, 2)));
+    await Promise.race(stops);
     await server.stop();
     return 0;
   }
@@ -69,7 +73,7 @@ function split(args: readonly string[]): Record<"own" | "command", string[]> {
 type Ended = { code: number; signal?: NodeJS.Signals | null; error?: string };
 
 /** Runs the command and passes signals on. It ends with this process, and with the parent, however these are ended. */
-async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: string): Promise<Ended> {
+async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: string[]): Promise<Ended> {
   // In a terminal, Ctrl-C reaches the command without us. Elsewhere it leads a group of processes, so that a signal also
   // reaches what the command has started.
   const hasTerminal = isatty(0);
@@ -83,24 +87,22 @@ async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: s
     }
   };
   for (const signal of SIGNALS) process.on(signal, pass);
-  const watch = setInterval(() => {
-    if (readLineage() === lineage) return;
-    clearInterval(watch);
-    pass("SIGTERM");
-    setTimeout(() => process.kill(process.pid, "SIGKILL"), GRACE_MS).unref();
-  }, LOOK_FOR_PARENT_EVERY_MS);
+  let guard: ChildProcess | undefined;
+  void orphaned(lineage).then(() => {
+    if (guard?.pid === undefined) pass("SIGKILL");
+    process.kill(process.pid, "SIGKILL");
+  });
   try {
     const child = spawn(file!, args, { env, stdio: "inherit", detached: leadsGroup });
     const ended = once(child, "exit");
     target = child.pid && (leadsGroup ? -child.pid : child.pid);
-    const guard = target === undefined || isWindows ? undefined : startGuard(target);
+    if (target !== undefined && !isWindows) guard = startGuard(target);
     const [code, signal] = await ended;
     guard?.kill("SIGKILL");
     return { code: code ?? 1, signal };
   } catch (error) {
     return whyNotStarted(file!, error as NodeJS.ErrnoException);
   } finally {
-    clearInterval(watch);
     for (const signal of SIGNALS) process.off(signal, pass);
   }
 }
@@ -111,9 +113,15 @@ function whyNotStarted(file: string, { code, message }: NodeJS.ErrnoException) {
   return { code: 126, error: `The command ${file} cannot be run: ${why}.` };
 }
 
-/** A shell that kills the command when this process disappears, because its input then ends. Windows does the same itself. */
+/**
+ * A shell that ends the command, and what it has started, when this process disappears, because its input then ends. Windows
+ * does the same itself.
+ */
 function startGuard(target: number) {
-  const script = 'read -r _; kill -KILL "$0"';
+  const script = `read -r _
+    tree() { for child in $(pgrep -P "$1"); do tree "$child"; done; echo "$1"; }
+    all=$(tree "\${0#-}")
+    kill -TERM "$0" $all; sleep ${GRACE_SECONDS}; kill -KILL "$0" $all`;
   const guard = spawn("sh", ["-c", script, String(target)], { stdio: ["pipe", "ignore", "ignore"], detached: true });
   // A system without a shell has no guard.
   guard.on("error", () => undefined).unref();
@@ -121,14 +129,35 @@ function startGuard(target: number) {
 }
 
 /**
- * Names what must not change while the command runs: the parent, and the parent's parent if the parent is a shell that npm or
- * make has started for this one command, since it outlives them. Only Linux shows that.
+ * Names what must not change while the command runs: the parents in this process's group, such as npm and its shell, and what
+ * has started the group. Without /proc, only the parent is known.
  */
-function readLineage(): string {
+function readLineage(): string[] {
   const { ppid } = process;
-  const isShell = /^[^\0]*sh\0-\w*c\0/.test(textOf(`/proc/${ppid}/cmdline`));
-  const grandparent = isShell ? /^PPid:.*$/m.exec(textOf(`/proc/${ppid}/status`)) : "";
-  return `${ppid} ${grandparent} ${!isWindows || isRunning(ppid)}`;
+  const lineage = [`${ppid} ${!isWindows || isRunning(ppid)}`];
+  const [parent, own] = familyOf("self");
+  for (let [next, group] = familyOf(parent); group && group === own; [next, group] = familyOf(next))
+    lineage.push(next!);
+  return lineage;
+}
+
+/** The ids of a process's parent and group. */
+function familyOf(pid = "0"): string[] {
+  return /.*\) \S (\d+) (\d+)/s.exec(textOf(`/proc/${pid}/stat`))?.slice(1) ?? [];
+}
+
+const isShell = (pid: number) => /^[^\0]*sh\0-\w*c\0/.test(textOf(`/proc/${pid}/cmdline`));
+
+/** Resolves when the lineage, or its beginning, is no longer the given one. */
+function orphaned(lineage: string[]): Promise<void> {
+  return new Promise((resolve) => {
+    const watch = setInterval(() => {
+      const now = readLineage();
+      if (lineage.every((each, index) => each === now[index])) return;
+      clearInterval(watch);
+      resolve();
+    }, LOOK_FOR_PARENT_EVERY_MS).unref();
+  });
 }
 
 function textOf(file: string): string {

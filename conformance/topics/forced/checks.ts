@@ -82,7 +82,11 @@ export const checks: readonly Check[] = [
     same(context, id, "statuses, each with its Retry-After:", actual, expected, responses);
   }),
   judges("forced.504-answer-lost", { pays: 2, needs }, recorded("504", "a connection closed without a response")),
-  judges("forced.408-answer-late", { pays: 2, needs }, recorded("408", "no response within 3 s", delayedMs)),
+  judges(
+    "forced.408-answer-late",
+    { pays: 2, needs, idle: true },
+    recorded("408", "no response within 3 s", delayedMs),
+  ),
   judges("forced.duplicate-first", { pays: 4, needs }, async (context, id) => {
     const { body } = await paid(context);
     for (const suffix of ["500", "503", "504"]) {

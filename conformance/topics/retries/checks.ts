@@ -166,7 +166,7 @@ export const checks: readonly Check[] = [
     await eventually(context, isSettled, mostMs);
     same(context, id, `status at most ${mostMs / 1000} s after the creation:`, actual, "failed");
   }),
-  judges(["retries.real-time", "retries.slow-receiver"], { pays: 2, needs: timed }, async (context, id) => {
+  judges(["retries.real-time", "retries.slow-receiver"], { pays: 2, needs: timed, idle: true }, async (context, id) => {
     // A slow receiver is judged here because this check waits long enough for it.
     const slow = mailbox(context, (response) => {
       void context.sleep(slowMs).then(() => response.writeHead(204).end());
