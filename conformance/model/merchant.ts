@@ -75,6 +75,10 @@ export class Ledger<Kind extends Payment> {
     this.#byMerchantsReference.delete(from);
     this.#byMerchantsReference.set(to, Object.assign(record, { merchantsReference: to }));
   }
+  /** Orders the records by time, after records of the past were added. */
+  sort(): void {
+    this.records.sort(byTime);
+  }
   find(reference: string): Kind | undefined {
     return this.#byReference.get(reference);
   }
@@ -237,20 +241,14 @@ export class Merchant {
 
   /** Loads payments of the past. They have no events. */
   load({ disbursements = [], checkouts = [] }: Schemas["PaymentsToLoad"]): void {
-    const { state } = this;
-    const end = (record: Payment, { status, createdAt, updatedAt = createdAt, failure = "declined" }: ToLoad) => {
-      const code = status === "failed" ? failure : undefined;
+    const complete = (record: Payment, { status, createdAt, updatedAt = createdAt, failure, phoneNumber }: ToLoad) => {
+      if (phoneNumber !== undefined) record.customer = this.#customer(phoneNumber);
+      const code = status === "failed" ? (failure ?? "declined") : undefined;
       if (status !== "pending") this.#end(record, status, Date.parse(updatedAt), code);
     };
-    for (const each of disbursements) end(this.addDisbursement(each, each.createdAt), each);
-    for (const each of checkouts) {
-      const record = this.addCheckout(each, each.createdAt);
-      if (each.phoneNumber !== undefined) record.customer = this.#customer(each.phoneNumber);
-      end(record, each);
-    }
-    state.disbursements.records.sort(byTime);
-    state.checkouts.records.sort(byTime);
-    state.balances.sort();
+    for (const each of disbursements) complete(this.addDisbursement(each, each.createdAt), each);
+    for (const each of checkouts) complete(this.addCheckout(each, each.createdAt), each);
+    for (const sorted of [this.state.disbursements, this.state.checkouts, this.state.balances]) sorted.sort();
   }
 
   /** How long a checkout waits for its payment, in ms. */

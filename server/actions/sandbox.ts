@@ -101,9 +101,8 @@ export const sandboxActions = {
     input: { outcome: anOutcome },
     async run({ context: { disbursements, storage }, actor, merchant, params }, { outcome }) {
       const reference = params.reference!;
-      await (outcome === "success"
-        ? disbursements.finish(merchant, reference, outcome)
-        : disbursements.finish(merchant, reference, "failed", outcome));
+      const failure = outcome === "success" ? undefined : outcome;
+      await disbursements.finish(merchant, reference, failure ? "failed" : "success", failure);
       const details = { reference, outcome };
       await storage.recordAction({ actor, action: "sandbox.finish", merchantId: merchant.id, details });
     },

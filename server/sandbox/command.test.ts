@@ -61,8 +61,8 @@ test.concurrent.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
   },
 );
 
-/** Runs two processes, one of which ignores SIGTERM. */
-const STUBBORN = ["--", "sh", "-c", "trap '' TERM; sleep 600 & echo ready; sleep 600"];
+/** Runs two processes that ignore SIGTERM. In the first moment, nobody knows the command yet who could end it. */
+const STUBBORN = ["--", "sh", "-c", "trap '' TERM; sleep 600 & sleep 0.3; echo ready; sleep 600"];
 /** Each runs the command that follows it. */
 const SHELL = ["sh", "-c", '"$0" "$@"; true'];
 const SPAWNS_SHELL = `require("child_process").spawn("sh", process.argv.slice(1), { stdio: "inherit" })`;

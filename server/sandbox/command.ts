@@ -1,8 +1,8 @@
 // `disbursement-checkout sandbox`: a sandbox in memory, for the tests of a program in any language.
-import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isatty } from "node:tty";
 import { parseArgs } from "node:util";
 import spawn from "cross-spawn";
@@ -39,7 +39,7 @@ export async function runSandbox(args: readonly string[], env: NodeJS.ProcessEnv
   // Node 22 warns that node:sqlite is experimental.
   process.removeAllListeners("warning");
   const { serveInMemory } = await import("./serve.ts");
-  const server = await serveInMemory({ settings, receiver });
+  const server = await serveInMemory(settings, receiver);
   const values = { BASE_URL: server.baseUrl, API_KEY: server.apiKey, WEBHOOK_SECRET: server.webhookSecret };
   if (command.length === 0) {
     const lines = Object.entries(values).map(([name, value]) => `${name}=${value}`);
@@ -87,22 +87,23 @@ async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: s
     }
   };
   for (const signal of SIGNALS) process.on(signal, pass);
-  let guard: ChildProcess | undefined;
-  void orphaned(lineage).then(() => {
-    if (guard?.pid === undefined) pass("SIGKILL");
-    process.kill(process.pid, "SIGKILL");
-  });
+  // Before the command, which may print something that makes somebody kill this process.
+  const guard = isWindows ? undefined : startGuard();
+  const end = () => guard?.pid === undefined && pass("SIGKILL");
+  void orphaned(lineage)
+    .then(end)
+    .finally(() => process.kill(process.pid, "SIGKILL"));
   try {
     const child = spawn(file!, args, { env, stdio: "inherit", detached: leadsGroup });
     const ended = once(child, "exit");
     target = child.pid && (leadsGroup ? -child.pid : child.pid);
-    if (target !== undefined && !isWindows) guard = startGuard(target);
+    if (target !== undefined) guard?.stdin!.write(`${target}\n`);
     const [code, signal] = await ended;
-    guard?.kill("SIGKILL");
     return { code: code ?? 1, signal };
   } catch (error) {
     return whyNotStarted(file!, error as NodeJS.ErrnoException);
   } finally {
+    guard?.kill("SIGKILL");
     for (const signal of SIGNALS) process.off(signal, pass);
   }
 }
@@ -114,17 +115,19 @@ function whyNotStarted(file: string, { code, message }: NodeJS.ErrnoException) {
 }
 
 /**
- * A shell that ends the command, and what it has started, when this process disappears, because its input then ends. Windows
- * does the same itself.
+ * A shell that reads the command's id, and ends the command, and what it has started, when this process disappears, because
+ * its input then ends. Windows does the same itself.
  */
-function startGuard(target: number) {
-  const script = `read -r _
+function startGuard() {
+  const script = `read -r target || exit
+    read -r _
     tree() { for child in $(pgrep -P "$1"); do tree "$child"; done; echo "$1"; }
-    all=$(tree "\${0#-}")
-    kill -TERM "$0" $all; sleep ${GRACE_SECONDS}; kill -KILL "$0" $all`;
-  const guard = spawn("sh", ["-c", script, String(target)], { stdio: ["pipe", "ignore", "ignore"], detached: true });
+    all=$(tree "\${target#-}")
+    kill -TERM "$target" $all; sleep ${GRACE_SECONDS}; kill -KILL "$target" $all`;
+  const guard = spawn("sh", ["-c", script], { stdio: ["pipe", "ignore", "ignore"], detached: true });
   // A system without a shell has no guard.
-  guard.on("error", () => undefined).unref();
+  for (const part of [guard, guard.stdin!]) part.on("error", () => undefined);
+  guard.unref();
   return guard;
 }
 
@@ -149,15 +152,9 @@ function familyOf(pid = "0"): string[] {
 const isShell = (pid: number) => /^[^\0]*sh\0-\w*c\0/.test(textOf(`/proc/${pid}/cmdline`));
 
 /** Resolves when the lineage, or its beginning, is no longer the given one. */
-function orphaned(lineage: string[]): Promise<void> {
-  return new Promise((resolve) => {
-    const watch = setInterval(() => {
-      const now = readLineage();
-      if (lineage.every((each, index) => each === now[index])) return;
-      clearInterval(watch);
-      resolve();
-    }, LOOK_FOR_PARENT_EVERY_MS).unref();
-  });
+async function orphaned(lineage: string[]): Promise<void> {
+  for (let now = lineage; lineage.every((each, index) => each === now[index]); now = readLineage())
+    await sleep(LOOK_FOR_PARENT_EVERY_MS, undefined, { ref: false });
 }
 
 function textOf(file: string): string {

@@ -15,7 +15,7 @@ const merchants = new Map<string, Operations>();
 async function perform(method: string, args: unknown[]): Promise<unknown> {
   if (method === "start") {
     const [{ settleDelayMs = 86_400_000 }] = args as [SandboxOptions];
-    server = await serveInMemory({ settings: { SETTLE_DELAY_MS: String(settleDelayMs) } });
+    server = await serveInMemory({ SETTLE_DELAY_MS: String(settleDelayMs) });
     const { id, baseUrl, apiKey, webhookSecret } = server;
     return { id, baseUrl, apiKey, webhookSecret } satisfies Identity;
   }

@@ -52,7 +52,7 @@ export function startProgram(file: string, args: readonly string[], env: NodeJS.
         throw new Error(`${file} has not printed ${text}: ${output()}`);
     }
   }
-  return { child, printed, output, ended, until };
+  return { child, kill: (signal: NodeJS.Signals) => void child.kill(signal), printed, output, ended, until };
 }
 
 function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, { openFiles, fileBlocks }: Limits = {}) {
@@ -70,7 +70,7 @@ export type ServerProcess = Awaited<ReturnType<typeof startProcess>>;
 
 /** Runs `node server/main.ts` on a free port until its banner is printed. Rejects if it ends before that. */
 export async function startProcess(env: NodeJS.ProcessEnv, limits?: Limits) {
-  const { child, output, ended, until } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, limits);
+  const { child, kill, output, ended, until } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, limits);
   // The banner of every server has this line; a sandbox's ends with a curl command.
   const port = Number((await until(/http:\/\/127\.0\.0\.1:(\d+)[^]* \(WEBHOOK_ALLOW_PRIVATE\)\.\n/))[1]);
   const client = (key: string) => createHttpClient({ port, key, sandbox: env.SANDBOX !== "false" });
@@ -83,17 +83,14 @@ export async function startProcess(env: NodeJS.ProcessEnv, limits?: Limits) {
     output,
     /** A client with this key that checks every response against the contract. */
     client,
-    kill: (signal: NodeJS.Signals) => void child.kill(signal),
+    kill,
     /** Resolves when the process has ended. */
     ended,
   };
 }
 
 /** Runs `node server/main.ts` without waiting until it listens. */
-export function launchServer(env: NodeJS.ProcessEnv): Pick<ServerProcess, "output" | "kill" | "ended"> {
-  const { child, output, ended } = run(main, [], { PORT: "0", ...env });
-  return { output, kill: (signal) => void child.kill(signal), ended };
-}
+export const launchServer = (env: NodeJS.ProcessEnv) => run(main, [], { PORT: "0", ...env });
 
 /** Runs `node server/main.ts` and waits until it exits by itself. */
 export const runServer = (env: NodeJS.ProcessEnv, limits: Limits = {}, ...args: string[]): Promise<Ended> =>

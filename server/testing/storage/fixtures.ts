@@ -17,6 +17,7 @@ export const ACTOR = "command ada@host";
 export const ATTEMPT = { at: START, sentAt: START, latencyMs: 1 };
 
 type Payout = Partial<Draft<Disbursement>>;
+const PENDING = { country: "CI", currency: "XOF", status: "pending" } as const;
 
 let made = 0;
 /** A UUID that is unique in this run and sorts after all earlier UUIDs. */
@@ -64,9 +65,7 @@ export function aDisbursement(merchantId: string, changes: Payout = {}): Draft<D
     customer: { phoneNumber: "2257038102473" },
     amount: 10_000,
     fee: 100,
-    country: "CI",
-    currency: "XOF",
-    status: "pending",
+    ...PENDING,
     due: { afterMs: 2 * SECOND, status: "success" },
     ...changes,
   };
@@ -94,10 +93,8 @@ export function aCheckout(merchantId: string, changes: Partial<Draft<Checkout>> 
     merchantsReference: `order-${made}`,
     amount: 2_500_000,
     fee: 120_000,
-    country: "CI",
-    currency: "XOF",
     locale: "en",
-    status: "pending",
+    ...PENDING,
     due: { afterMs: 30 * MINUTE, status: "cancelled" },
     ...changes,
   };
@@ -106,17 +103,8 @@ export function aCheckout(merchantId: string, changes: Partial<Draft<Checkout>> 
 /** An entry of the log of requests. */
 export function aRequest(merchantId: string, changes: Partial<LoggedRequest> = {}): LoggedRequest {
   made += 1;
-  const what = { operation: "verifyDisbursement", method: "GET", path: "/v1/disbursements/DSB1" };
-  return {
-    requestId: `req_${made}`,
-    merchantId,
-    at: START,
-    number: made,
-    ...what,
-    status: 200,
-    durationMs: 1.5,
-    ...changes,
-  };
+  const request = { operation: "verifyDisbursement", method: "GET", path: "/v1/disbursements/DSB1", status: 200 };
+  return { requestId: `req_${made}`, merchantId, at: START, number: made, ...request, durationMs: 1.5, ...changes };
 }
 
 /** The record that results from a draft when it is stored at this sandbox time. */
