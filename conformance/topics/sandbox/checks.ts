@@ -372,21 +372,16 @@ export const checks: readonly Check[] = [
         const list = await get(context, "/v1/disbursements?limit=100", { key: reader });
         const isVerified = verify.status !== 404 || verify.text.includes(textOf(payout.body["reference"]));
         const isListed = !isPage(list) || listed(list).some(({ reference }) => reference === payout.reference);
+        const [id, ok] = ["sandbox.merchants-own", !isVerified && !isListed] as const;
         const expected = "404 and a list without the other merchant's payout";
-        context.judge(
-          "sandbox.merchants-own",
-          !isVerified && !isListed,
-          expected,
-          ["another response"],
-          [verify, list],
-        );
+        context.judge(id, ok, expected, ["another response"], [verify, list]);
       }
       for (const [by, status, whose] of [
         [key, 404, "its own key"],
         ["own", 200, "its creator's key"],
         ["own", 200, "its creator's key once more"],
       ] as const) {
-        const response = await control(context, path, undefined, by, "DELETE");
+        const response = await control(context, path, undefined, { key: by, method: "DELETE" });
         expectStatus(context, "sandbox.merchants-delete", response, status, `for deleting a merchant with ${whose}`);
       }
       const after = await verifyDisbursement(context, other.reference, { key });
