@@ -94,7 +94,7 @@ async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: s
   let guard: ChildProcess | undefined;
   void orphaned(lineage).then(() => {
     if (guard?.pid === undefined) pass("SIGKILL");
-    process.kill(process.pid, "SIGKILL");
+    return process.kill(process.pid, "SIGKILL");
   });
   try {
     const child = spawn(file!, args, { env, stdio: "inherit", detached: leadsGroup });
