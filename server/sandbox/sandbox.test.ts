@@ -128,11 +128,24 @@ test("says what is wrong with a call", async () => {
   await expect(call.webhook!("disbursment.failed")).rejects.toThrow("no event disbursment.failed. There are disb");
   await expect(call.advance!({ weeks: 1 })).rejects.toThrow("advance takes days, hours, minutes, seconds, not weeks.");
   await expect(call.advance!({ days: "one" })).rejects.toThrow("seconds");
+  await expect(call.advance!(60)).rejects.toThrow("advance takes days, hours, minutes, seconds, not 60.");
+  await expect(call.finish!({ reference: "a" }, "failed")).rejects.toThrow("finish takes a reference, which is text");
+  await expect(call.finish!("a", "failed", "declined")).rejects.toThrow('of finish takes failure, not "declined".');
+  await expect(startSandbox({ settleDelay: 0 } as object)).rejects.toThrow("takes settleDelayMs, not settleDelay.");
   await expect(call.lose!("webhook")).rejects.toThrow("lose takes create or createCheckout, not webhook.");
   await expect(merchant.finish("unknown", "success")).rejects.toThrow(
     "No payout or checkout has the reference unknown.",
   );
   await expect(startSandbox({ settleDelayMs: -1 })).rejects.toThrow("SETTLE_DELAY_MS must be a whole number from 0");
+});
+
+test("takes an address as a URL", async () => {
+  const receiver = await startReceiver(204);
+  await pay("a");
+  await merchant.finish("a", "success");
+  const { response } = await merchant.webhook("disbursement.completed", { to: new URL(receiver.url) });
+  expect(response.status).toBe(204);
+  await receiver.close();
 });
 
 test("ends every call when it is stopped", async () => {
@@ -148,14 +161,15 @@ test("ends every call when it is stopped", async () => {
 /** Runs a program that starts a sandbox, until it has printed the sandbox's address. */
 async function program(end: string) {
   const file = JSON.stringify(fileURLToPath(new URL("index.ts", import.meta.url)));
-  const code = `import { startSandbox } from ${file}; console.log((await startSandbox()).baseUrl); ${end}`;
+  const code = `import { startSandbox } from ${file}; const sandbox = await startSandbox();
+    console.log(sandbox.baseUrl); ${end}`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
   const [address] = (await once(child.stdout, "data")) as [Buffer];
   return { child, address: String(address).trim() };
 }
 
 test("does not keep its process alive, and ends with it", async () => {
-  const forgetful = await program("");
+  const forgetful = await program("sandbox.advance(() => 1).catch(() => 0)");
   expect(await once(forgetful.child, "exit")).toEqual([0, null]);
   const killed = await program("setInterval(() => undefined, 1_000)");
   expect((await fetch(`${killed.address}/readyz`)).status).toBe(200);

@@ -11,13 +11,15 @@ type Call =
 
 // Compiling the server takes longer than starting it.
 enableCompileCache();
-const { createOperations } = await import("./operations.ts");
+const { checkNames, createOperations } = await import("./operations.ts");
 const { serveInMemory } = await import("./serve.ts");
 
 let server: Awaited<ReturnType<typeof serveInMemory>>;
 const merchants = new Map<string, Operations>();
 
-async function start({ settleDelayMs = 86_400_000 }: SandboxOptions): Promise<Identity> {
+async function start(options: SandboxOptions): Promise<Identity> {
+  checkNames("startSandbox", options, ["settleDelayMs"]);
+  const { settleDelayMs = 86_400_000 } = options;
   server = await serveInMemory({ settings: { SETTLE_DELAY_MS: String(settleDelayMs) } });
   const { id, baseUrl, apiKey, webhookSecret } = server;
   return { id, baseUrl, apiKey, webhookSecret };
