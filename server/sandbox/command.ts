@@ -89,10 +89,10 @@ async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: s
   for (const signal of SIGNALS) process.on(signal, pass);
   // Before the command, which may print something that makes somebody kill this process.
   const guard = isWindows ? undefined : startGuard();
-  const end = () => guard?.pid === undefined && pass("SIGKILL");
-  void orphaned(lineage)
-    .then(end)
-    .finally(() => process.kill(process.pid, "SIGKILL"));
+  void orphaned(lineage).then(() => {
+    if (guard?.pid === undefined) pass("SIGKILL");
+    return process.kill(process.pid, "SIGKILL");
+  });
   try {
     const child = spawn(file!, args, { env, stdio: "inherit", detached: leadsGroup });
     const ended = once(child, "exit");

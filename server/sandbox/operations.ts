@@ -19,6 +19,13 @@ const REPEATS = 50;
 /** Test runners end a test after five seconds, and would not say what it waited for. */
 const TIMEOUT_MS = 2_000;
 
+/** A program without types would not learn that its options have no effect. */
+export function checkNames(method: string, given: unknown, names: string[]) {
+  const isObject = typeof given === "object" && given !== null;
+  const unknown = isObject ? Object.keys(given).find((name) => !names.includes(name)) : JSON.stringify(given);
+  if (!isObject || unknown !== undefined) throw new Error(`${method} takes ${names.join(", ")}, not ${unknown}.`);
+}
+
 export function createOperations(merchant: Identity, loseNext: Service["loseNext"]) {
   const { id, baseUrl, apiKey, webhookSecret } = merchant;
   const { send } = createRemote({ baseUrl }, { API_KEY: apiKey });
@@ -67,14 +74,16 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
     },
     removeMerchant: (other: string) => send("DELETE", `/sandbox/merchants/${other}`),
     async advance(duration: Duration) {
+      checkNames("advance", duration, Object.keys(SECONDS));
       const parts = Object.entries(duration) as [string, number][];
-      const unknown = parts.find(([unit]) => !(unit in SECONDS));
-      if (unknown) throw new Error(`advance takes ${Object.keys(SECONDS).join(", ")}, not ${unknown[0]}.`);
       const seconds = parts.reduce((sum, [unit, count]) => sum + count * SECONDS[unit]!, 0);
       const { now } = await send<Schemas["Clock"]>("POST", "/sandbox/clock/advance", { seconds });
       return now;
     },
-    async finish(reference: string, status: string, { failure }: { failure?: string } = {}) {
+    async finish(reference: string, status: string, options: { failure?: string } = {}) {
+      if (typeof reference !== "string") throw new Error("finish takes a reference, which is text, and a status.");
+      checkNames("The third argument of finish", options, ["failure"]);
+      const { failure } = options;
       const paths = ["/v1/disbursements", "/v1/checkouts"];
       const found = paths.map((path) => list<Payment>(path, { merchantsReference: reference }));
       const records = (await Promise.all(found)).flat();
@@ -106,7 +115,12 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
       }
       const body = JSON.stringify(event.body);
       const headers = webhookHeaders({ id: event.id, secrets: [webhookSecret], body }, now);
-      return { event: event.body, body, headers, ...(to && { response: await post(to, headers, body, timeout) }) };
+      return {
+        event: event.body,
+        body,
+        headers,
+        ...(to !== undefined && { response: await post(to, headers, body, timeout) }),
+      };
     },
   };
 }

@@ -72,7 +72,7 @@ test("returns each event once, in order, and sends it to an address, which must 
   const types = ["disbursement.completed", "disbursement.completed"] as const;
   const both = await Promise.all(types.map((type) => merchant.webhook(type)));
   expect(both.map(({ event }) => event.data.merchantsReference).toSorted()).toEqual(["a", "b"]);
-  const third = await merchant.webhook("disbursement.completed", { to: receiver.url });
+  const third = await merchant.webhook("disbursement.completed", { to: new URL(receiver.url) });
   const data = { merchantsReference: "c" };
   expect(third).toMatchObject({ response: { status: 202, body: "thanks" }, event: { data } });
   expect(receiver.received.map(({ text }) => text)).toEqual([third.body]);
@@ -114,6 +114,10 @@ test("says what is wrong with a call", async () => {
   await expect(call.webhook!("disbursment.failed")).rejects.toThrow("no event disbursment.failed. There are disb");
   await expect(call.advance!({ weeks: 1 })).rejects.toThrow("advance takes days, hours, minutes, seconds, not weeks.");
   await expect(call.advance!({ days: "one" })).rejects.toThrow("seconds");
+  await expect(call.advance!(60)).rejects.toThrow("advance takes days, hours, minutes, seconds, not 60.");
+  await expect(call.finish!({ reference: "a" }, "failed")).rejects.toThrow("finish takes a reference, which is text");
+  await expect(call.finish!("a", "failed", "declined")).rejects.toThrow('of finish takes failure, not "declined".');
+  await expect(startSandbox({ settleDelay: 0 } as object)).rejects.toThrow("takes settleDelayMs, not settleDelay.");
   await expect(call.lose!("webhook")).rejects.toThrow("lose takes create or createCheckout, not webhook.");
   await expect(call.finish!("unknown", "success")).rejects.toThrow("No payout or checkout has the reference unknown.");
   await expect(startSandbox({ settleDelayMs: -1 })).rejects.toThrow("SETTLE_DELAY_MS must be a whole number from 0");
@@ -132,14 +136,15 @@ test("ends every call when it is stopped", async () => {
 /** Runs a program that starts a sandbox, until it has printed the sandbox's address. */
 async function program(end: string) {
   const file = JSON.stringify(fileURLToPath(new URL("index.ts", import.meta.url)));
-  const code = `import { startSandbox } from ${file}; console.log((await startSandbox()).baseUrl); ${end}`;
+  const code = `import { startSandbox } from ${file}; const sandbox = await startSandbox();
+    console.log(sandbox.baseUrl); ${end}`;
   const running = startProgram(process.execPath, ["--input-type=module", "-e", code]);
   const [address] = await running.until(/http.+/);
   return { ...running, address };
 }
 
 test("does not keep its process alive, and ends with it", async () => {
-  const forgetful = await program("");
+  const forgetful = await program("sandbox.advance(() => 1).catch(() => 0)");
   expect(await forgetful.ended).toMatchObject({ code: 0, stderr: "" });
   const killed = await program("setInterval(() => undefined, 1_000)");
   expect((await fetch(`${killed.address}/readyz`)).status).toBe(200);

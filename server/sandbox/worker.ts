@@ -6,7 +6,7 @@ import type { Operations } from "./operations.ts";
 
 // Compiling the server takes longer than starting it.
 enableCompileCache();
-const { createOperations } = await import("./operations.ts");
+const { checkNames, createOperations } = await import("./operations.ts");
 const { serveInMemory } = await import("./serve.ts");
 
 let server: Awaited<ReturnType<typeof serveInMemory>>;
@@ -14,7 +14,9 @@ const merchants = new Map<string, Operations>();
 
 async function perform(method: string, args: unknown[]): Promise<unknown> {
   if (method === "start") {
-    const [{ settleDelayMs = 86_400_000 }] = args as [SandboxOptions];
+    const [options] = args as [SandboxOptions];
+    checkNames("startSandbox", options, ["settleDelayMs"]);
+    const { settleDelayMs = 86_400_000 } = options;
     server = await serveInMemory({ SETTLE_DELAY_MS: String(settleDelayMs) });
     const { id, baseUrl, apiKey, webhookSecret } = server;
     return { id, baseUrl, apiKey, webhookSecret } satisfies Identity;
