@@ -80,11 +80,9 @@ async function run([file, ...args]: string[], env: NodeJS.ProcessEnv, lineage: s
   const leadsGroup = !hasTerminal && !isWindows;
   let target: number | undefined;
   const pass = (signal: NodeJS.Signals) => {
-    try {
-      if (target !== undefined && !(hasTerminal && signal === "SIGINT")) process.kill(target, signal);
-    } catch {
-      // The command has just ended.
-    }
+    if (target === undefined || (hasTerminal && signal === "SIGINT")) return;
+    // The command may have just ended.
+    tried(() => process.kill(target!, signal), false);
   };
   for (const signal of SIGNALS) process.on(signal, pass);
   // Before the command, which may print something that makes somebody kill this process.
@@ -137,7 +135,8 @@ function startGuard() {
  */
 function readLineage(): string[] {
   const { ppid } = process;
-  const lineage = [`${ppid} ${!isWindows || isRunning(ppid)}`];
+  // On Windows the id of the parent does not change when the parent ends.
+  const lineage = [`${ppid} ${!isWindows || tried(() => process.kill(ppid, 0), false)}`];
   const [parent, own] = familyOf("self");
   for (let [next, group] = familyOf(parent); group && group === own; [next, group] = familyOf(next))
     lineage.push(next!);
@@ -157,19 +156,13 @@ async function orphaned(lineage: string[]): Promise<void> {
     await sleep(LOOK_FOR_PARENT_EVERY_MS, undefined, { ref: false });
 }
 
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
-}
+const textOf = (file: string) => tried(() => readFileSync(file, "utf8"), "");
 
-/** On Windows the id of the parent does not change when the parent ends. */
-function isRunning(pid: number): boolean {
+/** What the call returns, or the other value if it throws. */
+function tried<T>(call: () => T, otherwise: T): T {
   try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    return call();
+  } catch {
+    return otherwise;
   }
 }

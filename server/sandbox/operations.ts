@@ -115,12 +115,8 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
       }
       const body = JSON.stringify(event.body);
       const headers = webhookHeaders({ id: event.id, secrets: [webhookSecret], body }, now);
-      return {
-        event: event.body,
-        body,
-        headers,
-        ...(to !== undefined && { response: await post(to, headers, body, timeout) }),
-      };
+      const response = to !== undefined && { response: await post(to, headers, body, timeout) };
+      return { event: event.body, body, headers, ...response };
     },
   };
 }

@@ -24,9 +24,8 @@ export async function fill(storage: Storage, texts = "\u{1f423} \ufdd0") {
   await storage.moveClock(kofi.id, { by: HOUR }, ACTOR);
   while ((await storage.settleDue(100, kofi.id)) > 0);
   await attempted(storage, kofi.id, "ended");
-  await storage.insertDisbursement(
-    aDisbursement(kofi.id, { status: "failed", due: undefined!, fee: 0, failure: failureOf("other") }),
-  );
+  const failed = { status: "failed", due: undefined!, fee: 0, failure: failureOf("other") } as const;
+  await storage.insertDisbursement(aDisbursement(kofi.id, failed));
   const checkout = aCheckout(ada.id, { redirectURL: "https://ada.example/thanks" });
   for (const draft of [checkout, aCheckout(kofi.id)]) await storage.insertCheckout(draft);
   await storage.payCheckout(checkout.reference, "2250102030405", { afterMs: HOUR, status: "failed" });

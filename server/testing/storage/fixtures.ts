@@ -144,10 +144,8 @@ export async function claimAll(
   await storage.promoteDue(1_000);
   const ready = await storage.readyLanes({ limit: 100 });
   const lanes = ready.filter((lane) => merchantId === undefined || lane.merchantId === merchantId);
-  return storage.claimDeliveries(
-    lanes.map((lane) => ({ ...lane, count })),
-    leaseMs,
-  );
+  const counted = lanes.map((lane) => ({ ...lane, count }));
+  return storage.claimDeliveries(counted, leaseMs);
 }
 
 /** Reads a list to its end, and returns its pages. @param meanwhile runs after the first page */

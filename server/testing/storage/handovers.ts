@@ -23,11 +23,8 @@ export function handoverTests(current: Current): void {
     (await storage.insertDisbursement(pendingOn(RAIL, merchantId, changes))).record.reference;
   async function claimAll(): Promise<ClaimedHandover[]> {
     await storage.promoteHandovers(1_000);
-    const lanes = await storage.handoverLanes({ limit: 100 });
-    return storage.claimHandovers(
-      lanes.map((lane) => ({ ...lane, count: 100 })),
-      MINUTE,
-    );
+    const lanes = (await storage.handoverLanes({ limit: 100 })).map((each) => ({ ...each, count: 100 }));
+    return storage.claimHandovers(lanes, MINUTE);
   }
   const claimOne = async () => (await claimAll())[0]!;
   const claimed = async () => ({ reference: await pay(), claim: await claimOne() });

@@ -79,10 +79,8 @@ export function ledgerTests(current: Current): void {
       pass(1);
     }
     const later = (await read()).slice(0, 2);
-    expect(later.map(({ kind, balance: after }) => [kind, after])).toEqual([
-      ["withdrawal", 20],
-      ["top-up", 30],
-    ]);
+    const [withdrawn, added] = [{ kind: "withdrawal", balance: 20 } as const, { kind: "top-up", balance: 30 } as const];
+    expect(later).toMatchObject([withdrawn, added]);
     expect([await read({ from }), await read({ to: from })]).toEqual([later, entries]);
     await expect(storage.listStatement({ merchantId: id, limit: 2, cursor: "x" })).rejects.toThrow("cursor");
   });
@@ -132,9 +130,8 @@ export function ledgerTests(current: Current): void {
   test("a change is booked once; if it was proposed, by somebody else, and only if the balance covers it", async () => {
     const [add, take, more] = [adjustment(500), adjustment(-400), adjustment(30)];
     for (const change of [add, add, take]) await storage.adjustBalance(id, change, ACTOR, true);
-    expect(await storage.listProposals()).toEqual(
-      [add, take].map((change) => ({ merchantId: id, by: ACTOR, at: current.now(), ...change })),
-    );
+    const proposed = [add, take].map((change) => ({ merchantId: id, by: ACTOR, at: current.now(), ...change }));
+    expect(await storage.listProposals()).toEqual(proposed);
     expect(await balance()).toEqual([0, 0]);
     const decide = (change: typeof add, actor: Actor = "dashboard Grace", approves = true) =>
       storage.decideAdjustment(id, change.id, actor, approves);

@@ -98,9 +98,8 @@ export function limitTests(current: Current): void {
         const changes = await begin(id, keyId);
         const sent = { ...(typeof changes === "object" && changes), rail: "bank" };
         // They share a batch.
-        const [first, known, last] = await Promise.all(
-          [sent, { ...sent, merchantsReference: "known" }, sent].map(insert),
-        );
+        const batch = [sent, { ...sent, merchantsReference: "known" }, sent];
+        const [first, known, last] = await Promise.all(batch.map(insert));
         for (const refused of [first, last, ...(code === "unauthorized" ? [known] : [])]) {
           expect(refused).toMatchObject({ inserted: false, refusal: { code } });
           expect(await storage.findHandover(refused!.record.reference)).toBeUndefined();
