@@ -24,10 +24,7 @@ import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { delivered, deliveryOf, logged, respondWith } from "../../steps/deliveries.ts";
 
-const operations = [...Object.entries(controls), ["merchants", "DELETE /sandbox/merchants/{id}"]] as [
-  Control,
-  string,
-][];
+const paths = [...Object.entries(controls), ["merchants", "DELETE /sandbox/merchants/{id}"]] as [Control, string][];
 
 type Fields = Record<string, unknown>;
 
@@ -84,7 +81,7 @@ export const checks: readonly Check[] = [
     }
   }),
   judges("sandbox.needs-key", {}, async (context, id) => {
-    const present = operations.filter(([name]) => hasControl(context.options, name));
+    const present = paths.filter(([name]) => hasControl(context.options, name));
     if (present.length === 0) context.notApplicable(id, "the target has no sandbox controls");
     for (const [, operation] of present) {
       const [method = "", path = ""] = operation.replace(/\{\w+\}/, "unknown").split(" ");
