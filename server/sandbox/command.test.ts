@@ -22,6 +22,7 @@ test.each([
   [["--recever", "localhost:4000", "true"], "Unknown option '--recever'"],
   [["--receiver", "ftp://localhost", "true"], "--receiver is not valid: where webhooks go "],
   [["-x", "--", "true"], "Unknown option '-x'"],
+  [["--"], "There is no COMMAND after --."],
 ])("%j is refused", async (args, message) => {
   const { code, stderr } = await runCommand({}, "sandbox", ...args);
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);

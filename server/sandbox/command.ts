@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isatty } from "node:tty";
 import { parseArgs } from "node:util";
 import spawn from "cross-spawn";
-import { parseCommand, printable, printableJson, usageOf, type Printer } from "../commands/command.ts";
+import { parseCommand, printable, printableJson, UsageError, usageOf, type Printer } from "../commands/command.ts";
 
 const SYNTAX = {
   sandbox: {
@@ -34,6 +34,8 @@ export async function runSandbox(args: readonly string[], env: NodeJS.ProcessEnv
   const { own, command } = split(args);
   if (own.includes("--help") || own.includes("-h")) return (printer.log(usageOf("", SYNTAX, "sandbox")), 0);
   const { input } = parseCommand("", SYNTAX, ["sandbox", ...own]);
+  // The variable that names the command is empty: without this, a job would wait for ever.
+  if (command.length === 0 && args.at(-1) === "--") throw new UsageError("There is no COMMAND after --.");
   const { receiver, json } = input as { receiver?: string; json?: true };
   const settings = { SETTLE_DELAY_MS: env.SETTLE_DELAY_MS || A_DAY_MS };
   // Node 22 warns that node:sqlite is experimental.
