@@ -62,8 +62,9 @@ test.concurrent.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
   },
 );
 
-/** Runs two processes that ignore SIGTERM. In the first moment, nobody knows the command yet who could end it. */
-const STUBBORN = ["--", "sh", "-c", "trap '' TERM; sleep 600 & sleep 0.3; echo ready; sleep 600"];
+/** Runs two processes that ignore SIGTERM. Once the sandbox responds, its guard knows the command. */
+const ASKS = `fetch(process.env.BASE_URL + "/readyz").then(() => console.log("ready"))`;
+const STUBBORN = ["--", "sh", "-c", `trap '' TERM; sleep 600 & node -e '${ASKS}'; sleep 600`];
 /** Each runs the command that follows it. */
 const SHELL = ["sh", "-c", '"$0" "$@"; true'];
 const SPAWNS_SHELL = `require("child_process").spawn("sh", process.argv.slice(1), { stdio: "inherit" })`;
