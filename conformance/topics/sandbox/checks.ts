@@ -327,9 +327,9 @@ export const checks: readonly Check[] = [
     ] as const) {
       const response = await control(context, "payments", { disbursements: [fine, second] });
       expectStatus(context, "sandbox.load-refused", response, status, `for ${what}`);
-      const { fields = [] } = response.json as { fields?: { path: unknown }[] };
+      const { fields } = (response.json ?? {}) as { fields?: { path?: unknown }[] };
       const wrong = field === undefined ? [] : [`disbursements.1.${field}`];
-      const paths = fields.map(({ path }) => path);
+      const named = Array.isArray(fields) ? fields.map((each) => each?.path) : [];
       same(context, "sandbox.load-refused", `wrong fields of ${what}:`, named, wrong, response);
       const list = await find("disbursements", fine);
       const isAbsent = list.status === 200 && listed(list).length === 0;
