@@ -1,6 +1,7 @@
 // Judges what a single exchange shows: the rules for every response, and requests that the contract forbids.
 import { titleOf } from "../check.ts";
 import { openapi } from "../contract/contract.ts";
+import { differences } from "../contract/documented.ts";
 import { isExact, type Kind, lastSegment, meaningOf } from "../history/history.ts";
 import { linkOf, referencesOf } from "../steps/checkouts.ts";
 import { textOf } from "../target/values.ts";
@@ -107,11 +108,16 @@ const statuses = (schema: string) => openapi.components.schemas[schema]!["enum"]
 const ofStatus: { [operation: string]: [id: RequirementId, known: unknown[]] } = {
   createDisbursement: ["create.status-known", statuses("DisbursementStatus")],
   verifyDisbursement: ["verify.status-known", statuses("DisbursementStatus")],
+  verifyCheckout: ["checkout-states.outcomes", statuses("CheckoutStatus")],
 };
 const ofStatus200: { [operation: string]: RequirementId } = {
   createDisbursement: "create.accepted",
   verifyDisbursement: "verify.found",
   createCheckout: "checkout-body.shape",
+};
+const ofShape: { [operation: string]: RequirementId } = {
+  createCheckout: "checkout-body.shape",
+  verifyCheckout: "checkout-record.shape",
 };
 const isTimestamp = (value: unknown) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(textOf(value));
 const mostBytes = 16_384;
@@ -262,11 +268,15 @@ export function createResponseRules(
     const ok = ofStatus200[operation];
     if (ok) judge(ok, status === 200, call, "another status than 200");
     if (!isKnown(exchange.response!.body)) return;
+    const shape = ofShape[operation];
+    if (shape && status === 200) judge(shape, differences(response!, validator).length === 0, call, "another shape");
+    if (data["webhookURL"] === null) judge("addresses.left-out", false, call, "webhookURL is null");
     const [ofWord, known] = ofStatus[operation] ?? [];
     if (ofWord && data["status"] !== undefined) {
       const isOk = known!.includes(data["status"]);
       judge(ofWord, isOk, call, `status ${textOf(data["status"]).slice(0, 40)}`);
-      if (!isOk) judge("status.settles", false, call, `status ${textOf(data["status"]).slice(0, 40)}`);
+      if (!isOk && operation.endsWith("Disbursement"))
+        judge("status.settles", false, call, `status ${textOf(data["status"]).slice(0, 40)}`);
     }
     if (operation.startsWith("list")) judgeList(call);
     if (operation === "verifyDisbursement")
@@ -317,6 +327,8 @@ export const ofResponses: readonly RequirementId[] = [
   ...Object.values(needsKey),
   ...Object.values(refusesKey),
   ...Object.values(ofStatus200),
+  ...Object.values(ofShape),
+  "addresses.left-out",
   ...Object.values(ofStatus).map(([id]) => id),
   "sandbox.needs-key",
   "auth.key-only-in-header",

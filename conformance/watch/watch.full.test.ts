@@ -185,6 +185,7 @@ const talkative = joined(
 );
 
 const listed = (headers: Seen["headers"]) => Object.entries(headers).map(([name, value]) => ({ name, value }));
+const urlOf = ({ kind, path }: Seen) => `${kind === "exchange" ? "http://pay.example" : "http://shop.example"}${path}`;
 const bodyText = (body: unknown) => (typeof body === "string" ? { text: body } : { size: 1 });
 
 /** Writes traffic as browsers and recording proxies do. */
@@ -197,7 +198,7 @@ function harOf(seen: readonly Seen[]) {
       time: isExchange ? each.endedAt - each.sentAt : 0,
       request: {
         method: isExchange ? each.method : "POST",
-        url: `${isExchange ? "http://pay.example" : "http://shop.example"}${each.path}`,
+        url: urlOf(each),
         headers: listed(each.headers),
         postData: bodyText(each.body),
       },
@@ -241,7 +242,10 @@ describe("a recording of the traffic with a broken service", () => {
     const { seen, key, secondKey } = await seenOf(() => startLossy(talkative, 1), 1);
     const inOrder = seen.toSorted((a, b) => a.sentAt - b.sentAt);
     const har = await reportOn("har", harOf(inOrder));
-    const lines = await reportOn("exchanges", inOrder.map((each) => JSON.stringify(each)).join("\n"));
+    const lines = await reportOn(
+      "exchanges",
+      inOrder.map((each) => JSON.stringify({ ...each, url: urlOf(each) })).join("\n"),
+    );
     expect(har.report).toEqual(lines.report);
     const ids = JSON.stringify(har.report);
     for (const id of ["create.duplicate-refused", "verify.customer", "webhook.amount"]) expect(ids).toContain(id);
