@@ -213,8 +213,6 @@ export function createWebhookRules(deps: Deps) {
   };
 }
 
-export type WebhookRules = ReturnType<typeof createWebhookRules>;
-
 /** The requirements that these rules judge, beside those of statements. */
 export const ofWebhookRules: readonly RequirementId[] = [
   "webhook.disbursement-success",
