@@ -51,9 +51,11 @@ describe("the samples for curl", () => {
       const { reference } = (await server.createPayout({ reference: "for the samples" })).body.data;
       const body = { amount: 100, country: "CI", currency: "XOF" };
       const checkout = (await server.request("POST", "/v1/checkouts", { body })).body.data.reference;
+      const merchant = (await server.request("POST", "/sandbox/merchants", { body: {} })).body.data.id;
       const command = curlOf(method, path, exampleOf(operation["requestBody"]))
         .replace(EXAMPLE_URL, server.url)
         .replaceAll("$DELIVERY", "msg_of_nobody")
+        .replaceAll("$MERCHANT", merchant)
         .replaceAll("$REFERENCE", id.includes("Checkout") ? checkout : reference)
         .replace("curl -sS", "curl -sS -o /dev/null -w '%{http_code}'");
       const { stdout } = await run("sh", ["-euc", command]);

@@ -258,15 +258,9 @@ describe("its log", () => {
   async function startLogging(stdout: number | "pipe") {
     const port = await reservePort();
     const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+    const settings = { DATABASE_URL: "sqlite::memory:", PORT: String(port), SANDBOX_API_KEY: KEY };
     const server = spawn(process.execPath, [join(import.meta.dirname, "main.ts")], {
-      env: {
-        PATH,
-        HOME,
-        NODE_COMPILE_CACHE,
-        DATABASE_URL: "sqlite::memory:",
-        PORT: String(port),
-        SANDBOX_API_KEY: KEY,
-      },
+      env: { PATH, HOME, NODE_COMPILE_CACHE, ...settings },
       stdio: ["ignore", stdout, "inherit"],
     });
     onTestFinished(() => void server.kill("SIGKILL"));

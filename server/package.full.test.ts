@@ -1,14 +1,13 @@
 // Runs the package as its users do, on the oldest and the newest Node that it supports.
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
+import { execFileSync, type ChildProcess } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pages } from "./http/docs/pages.ts";
-import { installPacked, type Project } from "../scripts/testing/packed.ts";
+import { installPacked, tsc, type Project } from "../scripts/testing/packed.ts";
 import { reservePort } from "../conformance/target/reserve-port.ts";
+import { startProgram } from "./testing/process.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 
 const API_KEY = "a-key-for-the-packed-server";
@@ -43,17 +42,14 @@ afterAll(async () => {
 
 /** Starts the installed command. */
 function start(node: string, env: Record<string, string>, ...args: string[]) {
-  const { PATH, HOME } = process.env;
-  const child = spawn(node, args, { cwd: project.folder, env: { PATH, HOME, ...env } });
-  children.push(child);
-  const printed = { text: "" };
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (printed.text += String(chunk)));
-  const ended = once(child, "close").then(([code]) => code as number);
-  const until = async (text: RegExp) => {
-    await expect.poll(() => printed.text).toMatch(text);
-  };
-  return { child, printed, ended, until };
+  const program = startProgram(node, args, { NODE_COMPILE_CACHE: undefined, ...env }, project.folder);
+  children.push(program.child);
+  return program;
 }
+const end = async (...args: Parameters<typeof start>) => {
+  const { ended, output } = start(...args);
+  return [(await ended).code, output()];
+};
 
 test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_, node) => {
   const port = await reservePort();
@@ -69,30 +65,29 @@ test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_,
   let listener = start(node, own, bin, "listen", ...remote, "--forward-to", receiver.url);
   await listener.until(/^Connected\./m);
   const before = receiver.received.length;
-  const trigger = start(node, { API_KEY }, bin, "trigger", "checkout.completed", ...remote);
-  expect([await trigger.ended, trigger.printed.text]).toEqual([0, expect.stringContaining("checkout.completed")]);
+  const trigger = (type: string) => end(node, { API_KEY }, bin, "trigger", type, ...remote);
+  expect(await trigger("checkout.completed")).toEqual([0, expect.stringContaining("checkout.completed")]);
   await receiver.until(before + 1);
   await listener.until(/checkout\.completed +CHK\w+ +204 +\d+ ms\n/);
   listener.child.kill("SIGKILL");
   await listener.ended;
-  await start(node, { API_KEY }, bin, "trigger", "checkout.failed", ...remote).ended;
+  await trigger("checkout.failed");
   listener = start(node, own, bin, "listen", ...remote, "--forward-to", receiver.url);
   await listener.until(/checkout\.failed +CHK\w+ +204 +\d+ ms\n/);
   listener.child.kill("SIGINT");
-  expect(await listener.ended).toBe(0);
+  expect((await listener.ended).code).toBe(0);
   server.child.kill("SIGTERM");
-  expect(await server.ended).toBe(0);
+  expect((await server.ended).code).toBe(0);
 });
 
 test.each(Object.entries(NODES))("runs a command on a sandbox, and prints nothing itself, on %s", async (_, node) => {
-  const { ended, printed } = start(node, {}, bin, "sandbox", "--", node, "-p", "process.env.BASE_URL");
-  expect([await ended, printed.text]).toEqual([0, expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\n$/)]);
+  const ended = await end(node, {}, bin, "sandbox", "--", node, "-p", "process.env.BASE_URL");
+  expect(ended).toEqual([0, expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\n$/)]);
 });
 
 test("tells an old Node what it lacks", async () => {
-  const { ended, printed } = start(process.execPath, {}, ...OLD, bin, "serve");
-  expect(await ended).toBe(1);
-  expect(printed.text).toMatch(/^disbursement-checkout needs Node 22\.13 or later, .+ This is Node 20\.20\.0\. .+\n$/);
+  const says = /^disbursement-checkout needs Node 22\.13 or later, .+ This is Node 20\.20\.0\. .+\n$/;
+  expect(await end(process.execPath, {}, ...OLD, bin, "serve")).toEqual([1, expect.stringMatching(says)]);
 });
 
 describe("the rail of the guide", () => {
@@ -104,22 +99,19 @@ describe("the rail of the guide", () => {
   test("type-checks", async () => {
     const options = ["--noEmit", "--strict", "--target", "es2024", "--module", "nodenext", "--types", "node"];
     const flags = ["--allowImportingTsExtensions", "--typeRoots", join(import.meta.dirname, "../node_modules/@types")];
-    const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-    const checked = start(process.execPath, {}, tsc, ...options, ...flags, ...files);
-    expect([await checked.ended, checked.printed.text]).toEqual([0, ""]);
+    expect(project.node([tsc, ...options, ...flags, ...files])).toBe("");
   });
 
   test.each(Object.entries(NODES))("passes the suite on %s, and says what fails", async (_, node) => {
-    const passed = start(node, {}, TYPED, "--test", "--test-reporter=tap", "bank.test.ts");
-    expect([await passed.ended, passed.printed.text]).toEqual([0, expect.stringMatching(/^# fail 0$/m)]);
-    expect(passed.printed.text).toMatch(/ok \d+ - the same reference is paid once/);
+    const run = (file: string) => end(node, {}, TYPED, "--test", "--test-reporter=tap", file);
+    const passes = /ok \d+ - the same reference is paid once[^]*^# fail 0$/m;
+    expect(await run("bank.test.ts")).toEqual([0, expect.stringMatching(passes)]);
 
     const broken = inGuide("bank.ts").replace("if (sent !== lineOf(payment))", "if (!sent)");
-    writeFileSync(join(project.folder, "broken.ts"), broken);
-    writeFileSync(join(project.folder, "broken.test.ts"), inGuide("bank.test.ts").replace("./bank.ts", "./broken.ts"));
-    const failed = start(node, {}, TYPED, "--test", "--test-reporter=tap", "broken.test.ts");
-    expect(await failed.ended).toBe(1);
-    expect(failed.printed.text).toMatch(/not ok \d+ - another payment with our reference is not taken for ours/);
+    project.write("broken.ts", broken);
+    project.write("broken.test.ts", inGuide("bank.test.ts").replace("./bank.ts", "./broken.ts"));
+    const fails = /not ok \d+ - another payment with our reference is not taken for ours/;
+    expect(await run("broken.test.ts")).toEqual([1, expect.stringMatching(fails)]);
   });
 });
 
@@ -147,7 +139,7 @@ test.each(Object.entries(NODES))("pays over a module in another folder, on %s", 
   await expect.poll(async () => (await call(`disbursements/${reference}`)).data.status).toBe("success");
   expect((await call("checkouts", common)).code).toBe("not_served");
   server.child.kill("SIGTERM");
-  expect(await server.ended).toBe(0);
+  expect((await server.ended).code).toBe(0);
   rmSync(elsewhere, { recursive: true });
 });
 
@@ -160,17 +152,11 @@ test("contains no TypeScript, tests or settings of the repository", () => {
 });
 
 test("takes at most 45 MB with the client, and runs on any machine", async () => {
-  const root = join(import.meta.dirname, "..");
   const client = await installPacked("client");
-  const workspaces = [project, client].flatMap(({ manifest }) => ["--workspace", manifest.name]);
-  const listed = execFileSync(
-    "npm",
-    ["ls", "--package-lock-only", "--all", "--parseable", "--omit=dev", ...workspaces],
-    { cwd: root },
-  );
-  const dependencies = String(listed)
-    .split("\n")
-    .filter((path) => path.includes("node_modules"));
+  const workspaces = [project, client].map(({ manifest }) => `--workspace=${manifest.name}`);
+  const list = ["ls", "--package-lock-only", "--all", "--parseable", "--omit=dev", ...workspaces];
+  const listed = execFileSync("npm", list, { cwd: join(import.meta.dirname, ".."), encoding: "utf8" });
+  const dependencies = listed.split("\n").filter((path) => path.includes("node_modules"));
   expect(dependencies.length).toBeGreaterThan(100);
   const filesOf = (folder: string) =>
     readdirSync(folder, { recursive: true, withFileTypes: true })

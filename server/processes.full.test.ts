@@ -218,7 +218,7 @@ describe("one process on SQLite", () => {
     server.kill("SIGTERM");
     server.kill("SIGINT");
     const [{ code }] = await Promise.all([server.ended, once(endless, "close")]);
-    expect(code).toBe(null);
+    expect(code).toBe("SIGKILL");
   });
 });
 

@@ -107,17 +107,9 @@ function parametersOf(path: ListPath) {
 const lists = new Map<ListPath, ReturnType<typeof parametersOf>>();
 
 /** The query of a list. Which filters a list has depends on its path. */
-export type Query = {
-  limit?: number;
-  cursor?: string;
-  status?: string;
-  reference?: string;
-  merchantsReference?: string;
-  createdAfter?: string;
-  createdBefore?: string;
-  from?: string;
-  to?: string;
-};
+export type Query = { limit?: number } & Partial<Record<Text | Time, string>>;
+type Text = "cursor" | "status" | "reference" | "merchantsReference";
+type Time = "createdAfter" | "createdBefore" | "from" | "to";
 
 /** Reads the query of a list. Unknown parameters are ignored. */
 export function readQuery(call: Call, path: ListPath): Query {

@@ -75,6 +75,10 @@ export class Ledger<Kind extends Payment> {
     this.#byMerchantsReference.delete(from);
     this.#byMerchantsReference.set(to, Object.assign(record, { merchantsReference: to }));
   }
+  /** Orders the records by time, after records of the past were added. */
+  sort(): void {
+    this.records.sort(byTime);
+  }
   find(reference: string): Kind | undefined {
     return this.#byReference.get(reference);
   }
@@ -211,25 +215,14 @@ export class Merchant {
 
   /** @param past when it was created, if that is in the past: then it does not settle */
   addDisbursement(request: Schemas["DisbursementRequest"], past?: string): Disbursement {
-    const { amount, country, currency, phoneNumber, webhookURL } = request;
+    const { phoneNumber } = request;
     const { balances } = this.state;
-    const fee = this.feeOf(amount, "disbursement");
+    const record = { ...this.#newRecord("disbursement", request, past), customer: this.#customer(phoneNumber) };
+    const { reference, createdAt, amount, fee, currency } = record;
     const { available, enforced } = balances.of(currency);
     if (enforced && past === undefined && available < amount + fee)
       throw new Problem("insufficient_funds", "Your balance is too small.");
-    const record: Disbursement = {
-      ...this.#newRecord("DSB", past),
-      customer: this.#customer(phoneNumber),
-      merchantsReference: request.reference,
-      status: "pending",
-      amount,
-      fee,
-      country,
-      currency,
-      ...(webhookURL !== undefined && { webhookURL }),
-    };
     this.state.disbursements.add(record);
-    const { reference, createdAt } = record;
     balances.change({ kind: "reserve", reference, currency, amount: -amount - fee, createdAt }, amount + fee);
     if (past === undefined) this.#settle(record, phoneNumber);
     return record;
@@ -237,20 +230,14 @@ export class Merchant {
 
   /** Loads payments of the past. They have no events. */
   load({ disbursements = [], checkouts = [] }: Schemas["PaymentsToLoad"]): void {
-    const { state } = this;
-    const end = (record: Payment, { status, createdAt, updatedAt = createdAt, failure = "declined" }: ToLoad) => {
-      const code = status === "failed" ? failure : undefined;
+    const complete = (record: Payment, { status, createdAt, updatedAt = createdAt, failure, phoneNumber }: ToLoad) => {
+      if (phoneNumber !== undefined) record.customer = this.#customer(phoneNumber);
+      const code = status === "failed" ? (failure ?? "declined") : undefined;
       if (status !== "pending") this.#end(record, status, Date.parse(updatedAt), code);
     };
-    for (const each of disbursements) end(this.addDisbursement(each, each.createdAt), each);
-    for (const each of checkouts) {
-      const record = this.addCheckout(each, each.createdAt);
-      if (each.phoneNumber !== undefined) record.customer = this.#customer(each.phoneNumber);
-      end(record, each);
-    }
-    state.disbursements.records.sort(byTime);
-    state.checkouts.records.sort(byTime);
-    state.balances.sort();
+    for (const each of disbursements) complete(this.addDisbursement(each, each.createdAt), each);
+    for (const each of checkouts) complete(this.addCheckout(each, each.createdAt), each);
+    for (const sorted of [this.state.disbursements, this.state.checkouts, this.state.balances]) sorted.sort();
   }
 
   /** How long a checkout waits for its payment, in ms. */
@@ -259,19 +246,8 @@ export class Merchant {
   }
 
   addCheckout(request: Schemas["CheckoutRequest"], past?: string): Checkout {
-    const { amount, country, currency, webhookURL, redirectURL } = request;
-    const base = this.#newRecord("CHK", past);
-    const record: Checkout = {
-      ...base,
-      merchantsReference: request.reference ?? base.reference,
-      status: "pending",
-      amount,
-      fee: this.feeOf(amount, "checkout"),
-      country,
-      currency,
-      ...(webhookURL !== undefined && { webhookURL }),
-      ...(redirectURL !== undefined && { redirectURL }),
-    };
+    const record: Checkout = this.#newRecord("checkout", request, past);
+    if (request.redirectURL !== undefined) record.redirectURL = request.redirectURL;
     this.state.checkouts.add(record);
     if (past !== undefined) return record;
     this.state.clock.schedule(Date.parse(record.createdAt) + this.checkoutLifetime(), (at) => {
@@ -346,18 +322,28 @@ export class Merchant {
       if (status === "success") balances.change({ ...entry, kind: "credit", amount: amount - fee });
       return;
     }
-    const isPaid = status === "success";
-    balances.change(
-      { ...entry, kind: isPaid ? "capture" : "release", amount: isPaid ? 0 : amount + fee },
-      -amount - fee,
-    );
+    const [kindOfEnd, returned] =
+      status === "success" ? (["capture", 0] as const) : (["release", amount + fee] as const);
+    balances.change({ ...entry, kind: kindOfEnd, amount: returned }, -amount - fee);
   }
 
-  #newRecord(prefix: "DSB" | "CHK", past?: string) {
+  #newRecord(kind: "disbursement" | "checkout", request: Schemas["CheckoutRequest"], past?: string) {
     const now = past === undefined ? this.state.clock.now() : Date.parse(past);
     const { userId, name } = this;
-    const [createdAt, updatedAt] = [iso(now), iso(now)];
-    return { id: newId(now), userId, merchant: { name }, reference: newReference(prefix), createdAt, updatedAt };
+    const { amount, country, currency, webhookURL } = request;
+    const reference = newReference(kind === "checkout" ? "CHK" : "DSB");
+    const { reference: merchantsReference = reference } = request;
+    const [createdAt, updatedAt, fee] = [iso(now), iso(now), this.feeOf(amount, kind)];
+    const asked = {
+      merchantsReference,
+      amount,
+      fee,
+      country,
+      currency,
+      ...(webhookURL !== undefined && { webhookURL }),
+    };
+    const status: Payment["status"] = "pending";
+    return { id: newId(now), userId, merchant: { name }, reference, status, ...asked, createdAt, updatedAt };
   }
 
   #customer(phoneNumber: string): Schemas["Customer"] {

@@ -29,27 +29,20 @@ const statuses: Record<Schemas["ErrorCode"], number> = {
   unavailable: 503,
 };
 
+type Details = { headers?: Record<string, string>; fields?: Field[] };
+
 /** A refused request. */
 export class Problem extends Error {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly body: Schemas["ErrorResponse"];
 
-  constructor(
-    code: Schemas["ErrorCode"],
-    message: string,
-    { headers = {}, fields }: { headers?: Record<string, string>; fields?: Field[] } = {},
-  ) {
+  constructor(code: Schemas["ErrorCode"], message: string, { headers = {}, fields }: Details = {}) {
     super(message);
     const status = statuses[code];
     this.status = status;
     this.headers = headers;
-    this.body = {
-      statusCode: status,
-      error: STATUS_CODES[status] ?? "Error",
-      message,
-      code,
-      ...(fields && { fields }),
-    };
+    const error = STATUS_CODES[status] ?? "Error";
+    this.body = { statusCode: status, error, message, code, ...(fields && { fields }) };
   }
 }

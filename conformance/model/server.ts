@@ -74,10 +74,8 @@ export async function listen(
 
 /** Starts the model on a free port, with two merchants that have these keys. */
 export async function startModel(hooks: Hooks = {}, [first, second] = [newKey(), newKey()]): Promise<Model> {
-  const merchants: Model["merchants"] = [
-    new Merchant("Ada Stores", first, hooks),
-    new Merchant("Bola Foods", second, hooks),
-  ];
+  const named = (name: string, key: string) => new Merchant(name, key, hooks);
+  const merchants: Model["merchants"] = [named("Ada Stores", first), named("Bola Foods", second)];
   const all: Merchant[] = [...merchants];
   const respond = createService(all, hooks, () => server.url);
   const ask: Ask = async (call) => {

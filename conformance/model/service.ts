@@ -25,17 +25,12 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
   headers: { "content-type": "application/json; charset=utf-8", ...headers },
   text: JSON.stringify(body),
 });
-const html = (status: number, text: string): Reply => ({
-  status,
-  headers: { "content-type": "text/html; charset=utf-8" },
-  text,
-});
+const asHtml = { "content-type": "text/html; charset=utf-8" };
+const html = (status: number, text: string): Reply => ({ status, headers: asHtml, text });
 const redirect = (location: string): Reply => ({ status: 303, headers: { location }, text: "" });
 const isReply = (value: unknown): value is Reply => typeof value === "object" && value !== null && "text" in value;
 
-function clockOf(merchant: Merchant): Schemas["Clock"] {
-  return { now: iso(merchant.state.clock.now()) };
-}
+const clockOf = ({ state }: Merchant): Schemas["Clock"] => ({ now: iso(state.clock.now()) });
 
 function existing<T>(record: T | undefined): T {
   if (record === undefined) throw new Problem("not_found", "You have no record with this reference.");
@@ -52,9 +47,8 @@ function refuseDuplicate(path: string, payment: Payment | undefined): void {
 function refuseByNumber(merchant: Merchant, phoneNumber: string, reference: string): void {
   if (merchant.forces(phoneNumber, "500")) throw new Problem("internal_error", "An internal error occurred.");
   if (!merchant.forces(phoneNumber, "503") || merchant.countRefusal(reference) > 2) return;
-  throw new Problem("unavailable", "Nothing was recorded. Retry the same request.", {
-    headers: { "retry-after": "1" },
-  });
+  const headers = { "retry-after": "1" };
+  throw new Problem("unavailable", "Nothing was recorded. Retry the same request.", { headers });
 }
 
 /** Holds a response back, or loses it, if the phone number chooses that. Returns true if the response is lost. */
@@ -97,14 +91,16 @@ function setChaos({ call, merchant: { state } }: Asked): Chaos {
   return state.chaos;
 }
 
+function requirePending(kind: "disbursement" | "checkout", { status }: Payment): void {
+  if (status !== "pending") throw new Problem(`${kind}_final`, `The ${kind} already has the final status ${status}.`);
+}
+
 function finishDisbursement({ call, merchant, id }: Asked): Schemas["Disbursement"] {
   const { status, failure } = readBody(call, "DisbursementFinish");
   const payout = existing(merchant.state.disbursements.find(id));
   if (failure !== undefined && status !== "failed")
     refuse([{ path: "failure", code: "enum", message: "failure is only for the status failed." }]);
-  if (payout.status !== "pending") {
-    throw new Problem("disbursement_final", `The disbursement already has the final status ${payout.status}.`);
-  }
+  requirePending("disbursement", payout);
   const planned = merchant.outcomeOf({ ...payout, ...payout.customer });
   const forced = planned === "pending" ? undefined : planned.why;
   merchant.finish(payout, status, undefined, status === "failed" ? (failure ?? forced ?? "declined") : undefined);
@@ -134,9 +130,7 @@ function loadPayments({ call, merchant }: Asked): Schemas["PaymentsLoaded"] {
 function finishCheckout({ call, merchant, id }: Asked): Schemas["Checkout"] {
   const { outcome } = readBody(call, "CheckoutFinish");
   const checkout = existing(merchant.state.checkouts.find(id));
-  if (checkout.status !== "pending") {
-    throw new Problem("checkout_final", `The checkout already has the final status ${checkout.status}.`);
-  }
+  requirePending("checkout", checkout);
   merchant.finish(checkout, outcome);
   return checkout;
 }
@@ -170,18 +164,13 @@ function deleteMerchant({ merchant, id }: Asked, merchants: readonly Merchant[])
 
 type Item = { createdAt: string; reference: string; status?: string; merchantsReference?: string };
 
-const fits =
-  ({ status, reference, merchantsReference, from, to, ...times }: Query) =>
-  (item: Item) => {
-    const { createdAfter = from, createdBefore = to } = times;
-    return (
-      (status === undefined || item.status === status) &&
-      (reference === undefined || item.reference === reference) &&
-      (merchantsReference === undefined || item.merchantsReference === merchantsReference) &&
-      (createdAfter === undefined || item.createdAt >= createdAfter) &&
-      (createdBefore === undefined || item.createdAt < createdBefore)
-    );
-  };
+const fits = ({ from, to, createdAfter = from, createdBefore = to, ...query }: Query) => {
+  const names = (["status", "reference", "merchantsReference"] as const).filter((name) => query[name] !== undefined);
+  return (item: Item) =>
+    names.every((name) => item[name] === query[name]) &&
+    (createdAfter === undefined || item.createdAt >= createdAfter) &&
+    (createdBefore === undefined || item.createdAt < createdBefore);
+};
 
 /**
  * Returns a page of a list, newest first.

@@ -74,12 +74,9 @@ const isSuccess = ({ status }: Reply) => status >= 200 && status < 300;
 const deliver: Deliver = async ({ url, headers, body }) => {
   const signal = AbortSignal.timeout(timeout);
   const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
-  return {
-    status: response.status,
-    headers: Object.fromEntries(response.headers),
-    // The status counts even if the body cannot be read.
-    text: (await response.text().catch(() => "")).slice(0, 1024),
-  };
+  // The status counts even if the body cannot be read.
+  const text = (await response.text().catch(() => "")).slice(0, 1024);
+  return { status: response.status, headers: Object.fromEntries(response.headers), text };
 };
 
 /** Returns the wait that `Retry-After` asks for: at most an hour, 0 without the header. */

@@ -86,4 +86,4 @@ export async function expectSteps(
 }
 
 export const replay = (context: Context, id: string, key?: Key) =>
-  control(context, `deliveries/${id}/replay`, undefined, key);
+  control(context, `deliveries/${id}/replay`, undefined, { key });

@@ -18,20 +18,15 @@ export type Key = "own" | "second";
 const longestMoveMs = 60_000;
 
 /** Sends a request to a control of the sandbox. */
-export function control(
-  context: Context,
-  path: string,
-  json?: unknown,
-  key: TargetRequest["key"] = "own",
-  method = "POST",
-) {
+export function control(context: Context, path: string, json?: unknown, more: Partial<TargetRequest> = {}) {
   const { clockTimeoutMs: timeoutMs = longestMoveMs } = context.options;
-  return context.target.send({ method, path: `/sandbox/${path}`, effect: "moves-money", key, json, timeoutMs });
+  const request = { method: "POST", path: `/sandbox/${path}`, effect: "moves-money", json, timeoutMs } as const;
+  return context.target.send({ ...request, ...more });
 }
 
 /** Advances a merchant's sandbox time, by a number of seconds or to a time. Returns the response, whatever it is. */
 export const moveClock = (context: Context, json: { seconds: number } | { to: string }, key?: Key) =>
-  control(context, "clock/advance", json, key);
+  control(context, "clock/advance", json, { key });
 
 /** Advances the merchant's sandbox time. Throws `Prerequisite` if the target refuses. */
 export async function advance(context: Context, seconds: number): Promise<TargetResponse> {
@@ -42,17 +37,18 @@ export async function advance(context: Context, seconds: number): Promise<Target
 
 /** Sets the chaos switch for the time of an action. Throws `Prerequisite` if the target refuses. */
 export async function withChaos(context: Context, settings: object, act: () => Promise<void>): Promise<void> {
-  const set = (json: object) => control(context, "chaos", json, "own", "PUT");
+  const set = (json: object) => control(context, "chaos", json, { method: "PUT" });
   const response = await set(settings);
   given(response.status === 200, "200 for setting the chaos switch", response);
   await act().finally(() => set({}));
 }
 
 export const finishPayout = (context: Context, reference: string, json: object, key?: Key) =>
-  control(context, `disbursements/${encodeURIComponent(reference)}/finish`, json, key);
+  control(context, `disbursements/${encodeURIComponent(reference)}/finish`, json, { key });
 
 export const finishCheckout = (context: Context, reference: string, outcome: string, key?: Key) =>
-  control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome }, key);
+  control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome }, { key });
 
 /** Rotates the webhook secret of the second merchant, because the caller's receivers may rely on the first merchant's. */
-export const rotateSecond = (context: Context) => control(context, "webhook-secret/rotate", undefined, "second");
+export const rotateSecond = (context: Context) =>
+  control(context, "webhook-secret/rotate", undefined, { key: "second" });

@@ -73,7 +73,8 @@ async function run({ judge: options, outlet: settings }: WatchSettings): Promise
       }
     });
     send({ kind: "ready" });
-    await Promise.race([ended.promise, once(process, "disconnect")]);
+    const gone = once(process, "disconnect").then(() => judge.missed("the forward ended before it told everything"));
+    await Promise.race([ended.promise, gone]);
     return await outlet.finish();
   } finally {
     judge.close();

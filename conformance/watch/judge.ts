@@ -8,7 +8,7 @@ import { judgeable } from "./judgeable.ts";
 import { createMerchants } from "./merchants.ts";
 import { createRecords, type Record } from "./records.ts";
 import { createResponseRules } from "./responses.ts";
-import type { WatchResult } from "./result.ts";
+import type { WatchedRequirement, WatchResult } from "./result.ts";
 import { createStatements } from "./statements.ts";
 import { createStore } from "./store.ts";
 import { createHash, createTally } from "./tally.ts";
@@ -31,7 +31,7 @@ export type JudgeOptions = {
   webhookClockMs?: number;
   /** Where the file is that has what memory does not hold. The default is the system's folder for temporary files. */
   directory?: string;
-  /** How many records are in memory before the older half is written to the file. The default is 30000. */
+  /** How many records are in memory before the older half is written to the file. The default is 15000. */
   mostInMemory?: number;
   /** The salt of hashes. The default is random, so that no two runs have the same hashes. */
   salt?: string;
@@ -52,13 +52,15 @@ const count = (counts: Map<string, number>, name: string, more = 1) => counts.se
 export function createJudge(options: JudgeOptions): Judge {
   const { profile, visibleAfterMs = defaultVisibleAfterMs, clockMs = 20, webhookClockMs = 60_000 } = options;
   const ids = requirementsOf(profile).map(({ id }) => id as RequirementId);
-  const isOfProfile = new Set<string>(ids);
   const missed = new Map<string, number>();
   const forgotten = new Map<string, number>();
   const seen = { from: 0, until: 0, exchange: 0, webhook: 0 };
 
   const hashOf = createHash(options.salt);
-  const tally = createTally((id) => isOfProfile.has(id), hashOf);
+  const tally = createTally(
+    ids.filter((id) => judgeable.has(id)),
+    hashOf,
+  );
   const store = createStore(options, (lost, why) => count(forgotten, `what payouts and checkouts were: ${why}`, lost));
   const merchants = createMerchants(hashOf, (reason) => count(missed, reason));
   const staleMs = visibleAfterMs + clockMs;
@@ -108,7 +110,7 @@ export function createJudge(options: JudgeOptions): Judge {
       merchants: merchants.count,
       missed: Object.fromEntries(missed),
       forgotten: Object.fromEntries(forgotten),
-      requirements: ids.filter((id) => judgeable.has(id)).map(tally.get),
+      requirements: structuredClone(tally.requirements) as WatchedRequirement[],
       unjudgeable: ids.filter((id) => !judgeable.has(id)),
     }),
     close: store.close,

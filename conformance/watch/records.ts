@@ -63,32 +63,32 @@ type Deps = {
 };
 
 export function createRecords({ hashOf, merchants, records, links, webhookClockMs }: Deps) {
-  const keyOf = (...parts: (string | number)[]) => hashOf(parts.join(" "));
-
   /** Two merchants may have records with the same reference. The key of the second record contains its merchant. */
-  const firstKey = (kind: Kind, reference: string) => keyOf(kind, reference);
+  const firstKey = (kind: Kind, reference: string) => hashOf(`${kind} ${reference}`);
   const secondKey = (kind: Kind, reference: string, merchant: number) =>
-    keyOf(kind, reference, merchants.root(merchant));
+    hashOf(`${kind} ${merchants.root(merchant)} ${reference}`);
 
-  function load(key: number | undefined): Record | undefined {
+  /** @param reference what the record must have, as two keys may be equal by chance */
+  function load(key: number | undefined, reference?: string): Record | undefined {
     const record = key === undefined ? undefined : records.get(key);
-    const isForgotten = record && record.merchant >= 0 && record.epoch !== merchants.epochOf(record.merchant);
+    if (!record || (reference !== undefined && record.reference !== reference)) return undefined;
+    const isForgotten = record.merchant >= 0 && record.epoch !== merchants.epochOf(record.merchant);
     return isForgotten ? undefined : record;
   }
 
   return {
     /** Returns the record that webhooks with this reference are about; undefined if there is none or it is not clear. */
-    about: (kind: Kind, reference: string) => load(firstKey(kind, reference)),
+    about: (kind: Kind, reference: string) => load(firstKey(kind, reference), reference),
     /** Returns the merchant's record, or another merchant's record with this reference. */
     find(kind: Kind, reference: string, merchant: number): { record?: Record; foreign?: Record } {
-      const first = load(firstKey(kind, reference));
+      const first = load(firstKey(kind, reference), reference);
       if (first?.merchant === -1) {
         // A webhook that was on its way when the merchant's records were deleted.
         if (first.sources[0]![1] < merchants.forgottenAt(merchant) + webhookClockMs) return {};
         Object.assign(first, { merchant, epoch: merchants.epochOf(merchant) });
       }
       if (first && merchants.root(first.merchant) === merchants.root(merchant)) return { record: first };
-      const second = first && load(secondKey(kind, reference, merchant));
+      const second = first && load(secondKey(kind, reference, merchant), reference);
       return { ...(second ? { record: second } : {}), ...(first ? { foreign: first } : {}) };
     },
     /** Starts to remember a record, which replaces a forgotten one. */
@@ -119,10 +119,12 @@ export function createRecords({ hashOf, merchants, records, links, webhookClockM
      * none, the value belongs to `record` from now on.
      */
     ownerOf(what: string, kind: Kind, merchant: number, value: string, record?: Record): Record | undefined {
-      const names = merchants.members(merchant).map((member) => keyOf(what, kind, member, value));
-      const owner = names.map((name) => load(links.get(name))).find((each) => each !== undefined);
-      if (!owner && record) links.set(keyOf(what, kind, merchant, value), record.key);
-      return owner;
+      for (const member of merchants.members(merchant)) {
+        const owner = load(links.get(hashOf(`${what} ${kind} ${member} ${value}`)));
+        if (owner) return owner;
+      }
+      if (record) links.set(hashOf(`${what} ${kind} ${merchant} ${value}`), record.key);
+      return undefined;
     },
   };
 }

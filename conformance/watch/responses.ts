@@ -37,6 +37,12 @@ const withoutBody = new Set<RequirementId>([
   "limits.retry-after",
 ]);
 
+const rules = watches.map((watch) => ({
+  ...watch,
+  readsHeaders: ofHeaders.has(watch.id),
+  readsBody: !withoutBody.has(watch.id),
+}));
+
 /** A gateway sends these in place of a service that is away or overloaded. */
 const ofGateways = new Set([502, 503, 504]);
 
@@ -132,9 +138,8 @@ export function createResponseRules(
 
   function judgeResponse({ exchange, response, hasAllHeaders, status }: Call) {
     const hasBody = isKnown(exchange.response?.body);
-    for (const { id, applies, faults } of watches) {
-      if (ofHeaders.has(id) && !hasAllHeaders.response) continue;
-      if (!withoutBody.has(id) && !hasBody) continue;
+    for (const { id, applies, faults, readsHeaders, readsBody } of rules) {
+      if ((readsHeaders && !hasAllHeaders.response) || (readsBody && !hasBody)) continue;
       if (id === "errors.no-5xx" && ofGateways.has(status)) continue;
       if (id === "create.result-as-requested" && !isKnown(exchange.body)) continue;
       if (!applies(response!)) continue;

@@ -32,6 +32,9 @@ const ofEnds: { [kind in Kind]: RequirementId[] } = {
 const ofWebhooks: RequirementId[] = ["life.webhooks-true", "events.data-is-the-record", "life.events-agree"];
 const ofNotifiedEnds: RequirementId[] = ["life.ends-as-notified", "webhook.truth", "life.events-agree"];
 
+/** A replica that nobody has read since may be as far behind a webhook. */
+const leastWebhookLagMs = 15_000;
+
 const exact = (value: unknown) => (isExact(value) ? value : undefined);
 
 /** Returns the values of a record by the index of their field. An address that the record lacks is null. */
@@ -62,8 +65,7 @@ type Deps = {
 export type Statements = ReturnType<typeof createStatements>;
 
 export function createStatements({ tally, hashOf, records, staleMs, webhookClockMs }: Deps) {
-  const remembered = (field: string, value: unknown) =>
-    isPersonal(field) ? hashOf(JSON.stringify(value) ?? "") : value;
+  const remembered = (field: string, value: unknown) => (isPersonal(field) ? hashOf(textOf(value)) : value);
   const shown = (field: string, value: unknown) => (isPersonal(field) ? markOf(value) : tally.shownValue(field, value));
 
   /** Returns what a source stated about a record, as evidence. */
@@ -145,7 +147,8 @@ export function createStatements({ tally, hashOf, records, staleMs, webhookClock
 
   /** Returns true if what the second source found cannot be older than what the first one found. */
   function isLater([by, , endedAt]: Source, [other, sentAt]: Source): boolean {
-    const toleranceMs = staleMs + ((by === "webhook") === (other === "webhook") ? 0 : webhookClockMs);
+    const isMixed = (by === "webhook") !== (other === "webhook");
+    const toleranceMs = staleMs + (isMixed ? Math.max(webhookClockMs, leastWebhookLagMs) : 0);
     return sentAt > endedAt + toleranceMs;
   }
 

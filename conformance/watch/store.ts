@@ -22,18 +22,19 @@ type Entry<T> = { value: T; isChanged: boolean };
 
 const filterBits = 27;
 
-const placesOf = (key: number) => [1, 2 ** 12, 2 ** 24].map((divisor) => Math.floor(key / divisor) % 2 ** filterBits);
+const divisors = [1, 2 ** 12, 2 ** 24];
+const placeOf = (key: number, divisor: number) => Math.floor(key / divisor) % 2 ** filterBits;
 
 /** Tells keys that were never written from those that may have been, so that new keys need no read. */
 function createFilter() {
   let words: Uint32Array | undefined;
+  const has = (place: number) => ((words![place >>> 5]! >>> (place & 31)) & 1) === 1;
   return {
     add(key: number) {
       words ??= new Uint32Array(2 ** (filterBits - 5));
-      for (const place of placesOf(key)) words[place >>> 5]! |= 1 << (place & 31);
+      for (const divisor of divisors) words[placeOf(key, divisor) >>> 5]! |= 1 << (placeOf(key, divisor) & 31);
     },
-    mayHave: (key: number) =>
-      words !== undefined && placesOf(key).every((place) => (words![place >>> 5]! >>> (place & 31)) & 1),
+    mayHave: (key: number) => words !== undefined && divisors.every((divisor) => has(placeOf(key, divisor))),
     clear: () => words?.fill(0),
   };
 }
@@ -63,7 +64,7 @@ function openFile(directory: string, tables: readonly string[]): File {
  * @param forgot is called with the number of lost entries, and why
  */
 export function createStore(
-  { directory = tmpdir(), mostInMemory = 30_000 }: StoreOptions,
+  { directory = tmpdir(), mostInMemory = 15_000 }: StoreOptions,
   forgot: (count: number, why: string) => void,
 ) {
   const names: string[] = [];

@@ -3,7 +3,7 @@ import { createHash as createDigest, hash, randomBytes } from "node:crypto";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 import type { Contradiction, Evidence, WatchedRequirement } from "./result.ts";
 import { isKnown, isObject } from "./calls.ts";
-import { parsedJson } from "../target/values.ts";
+import { parsedJson, textOf } from "../target/values.ts";
 import type { Exchange, Seen, Webhook } from "./traffic.ts";
 
 /** Of further contradictions of a requirement only the number is kept. */
@@ -53,14 +53,19 @@ export function valueAt(value: unknown, path: string): unknown {
   return dot < 0 ? value[path] : valueAt(value[path.slice(0, dot)], path.slice(dot + 1));
 }
 
-export const isPersonal = (field: string) => /phoneNumber$|\bname$/i.test(field);
+const personal = new Set(["phoneNumber", "customer.phoneNumber", "customer.name", "merchant.name"]);
+/** Returns true for fields whose values are remembered and shown as hashes only. */
+export const isPersonal = (field: string) => personal.has(field);
 
 /** Returns what a report shows in place of a personal value that is remembered as this hash. */
 export const markOf = (remembered: unknown) => `#${hash("sha256", String(remembered)).slice(0, 6)}`;
 
-export function createTally(isJudged: (id: string) => boolean, hashOf: Hash) {
-  const all = new Map<RequirementId, WatchedRequirement>();
-  const mark = (value: unknown) => markOf(hashOf(JSON.stringify(value) ?? ""));
+/** @param ids the requirements that are judged; what others demand is ignored */
+export function createTally(ids: readonly RequirementId[], hashOf: Hash) {
+  const all = new Map<string, WatchedRequirement>(
+    ids.map((id) => [id, { id, held: 0, contradictions: { count: 0, shown: [] } }]),
+  );
+  const mark = (value: unknown) => markOf(hashOf(textOf(value)));
   /** Hides what may be a phone number, also in a reference or an address. */
   const withoutNumbers = (text: string) => text.replaceAll(/\d{10,15}/g, mark);
 
@@ -122,26 +127,19 @@ export function createTally(isJudged: (id: string) => boolean, hashOf: Hash) {
     ...(status === undefined ? {} : { status }),
   });
 
-  const entry = (id: RequirementId) => {
-    const known = all.get(id);
-    if (known) return known;
-    const added: WatchedRequirement = { id, held: 0, contradictions: { count: 0, shown: [] } };
-    all.set(id, added);
-    return added;
-  };
-
   return {
-    get: (id: RequirementId) => entry(id),
+    requirements: [...all.values()] as readonly WatchedRequirement[],
     /** Returns an exchange or webhook as evidence, redacted. */
     evidence: (seen: Seen): Evidence => (seen.kind === "exchange" ? ofExchange(seen) : ofWebhook(seen)),
     /** Returns a value of a field as reports may show it. */
     shownValue,
     held(id: RequirementId) {
-      if (isJudged(id)) entry(id).held += 1;
+      const known = all.get(id);
+      if (known) known.held += 1;
     },
     contradicted(id: RequirementId, found: () => Contradiction) {
-      if (!isJudged(id)) return;
-      const { contradictions } = entry(id);
+      const { contradictions } = all.get(id) ?? {};
+      if (!contradictions) return;
       contradictions.count += 1;
       if (contradictions.shown.length >= mostShown) return;
       const { expected, actual, evidence } = found();

@@ -132,11 +132,12 @@ function errorsOf(responses: Json): string {
 }
 
 /** The name of the shell's variable that stands for a value in the path. */
-const variableOf = (name: string) => (name === "id" ? "DELIVERY" : name.toUpperCase());
+const variableOf = (name: string, path: string) =>
+  name === "id" ? (path.includes("/merchants/") ? "MERCHANT" : "DELIVERY") : name.toUpperCase();
 
 /** The sample for curl: a command that sends the request. */
 export function curlOf(method: string, path: string, body: Json | undefined): string {
-  const target = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${variableOf(name)}`);
+  const target = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${variableOf(name, path)}`);
   // curl sends GET without a body, and POST with one.
   const option = method === (body ? "POST" : "GET") ? "" : `-X ${method} `;
   const lines = [`curl -sS ${option}${EXAMPLE_URL}${target}`, `-H "x-api-key: $API_KEY"`];

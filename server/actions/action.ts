@@ -71,8 +71,7 @@ export interface Input {
    */
   type?:
     | ("text" | "search" | "number" | "tel" | "url" | "date" | "datetime-local")
-    | ("textarea" | "file")
-    | ("hidden" | "once" | "checkbox" | "select");
+    | ("textarea" | "hidden" | "once" | "checkbox" | "select");
   placeholder?: Wording;
   /** The choices, with their texts. */
   options?: Readonly<Record<string, Wording>>;

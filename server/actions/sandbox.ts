@@ -12,10 +12,8 @@ import {
   field,
   refused,
   someChaos,
-  typed,
   type ActionContext,
   type Doer,
-  type Field,
 } from "./action.ts";
 
 /** The country and currency of test payments. */
@@ -45,15 +43,6 @@ const FAILURES = Object.fromEntries(FAILURE_CODES.map((code) => [code, `failure.
 };
 /** How a payout ends: `success`, or why it fails. */
 const anOutcome = choice("outcome", { label: "outcome", options: { success: "status.success", ...FAILURES } });
-
-/** Payments of the past as JSON: a file, or a text. */
-const payments: Field<string> = {
-  inputs: {
-    file: { label: "jsonFile", type: "file", attributes: { accept: ".json,application/json" } },
-    json: { label: "orJsonText", type: "textarea", attributes: { rows: 6, spellcheck: "false" } },
-  },
-  read: (sent) => typed(sent, "file") || typed(sent, "json"),
-};
 
 const MINUTE_MS = 60_000;
 /** How far a person can move the clock at once, in minutes. */
@@ -112,9 +101,8 @@ export const sandboxActions = {
     input: { outcome: anOutcome },
     async run({ context: { disbursements, storage }, actor, merchant, params }, { outcome }) {
       const reference = params.reference!;
-      await (outcome === "success"
-        ? disbursements.finish(merchant, reference, outcome)
-        : disbursements.finish(merchant, reference, "failed", outcome));
+      const failure = outcome === "success" ? undefined : outcome;
+      await disbursements.finish(merchant, reference, failure ? "failed" : "success", failure);
       const details = { reference, outcome };
       await storage.recordAction({ actor, action: "sandbox.finish", merchantId: merchant.id, details });
     },
@@ -123,7 +111,7 @@ export const sandboxActions = {
   "sandbox.load": action({
     at: "/m/:merchant/sandbox/payments",
     ...IN_SANDBOX,
-    input: { json: payments },
+    input: { json: field("json", { label: "asJson", type: "textarea", attributes: { rows: 6, spellcheck: "false" } }) },
     isFolded: true,
     run: ({ context, actor, merchant }, { json }) => context.loadText(merchant, json, actor),
     leadsTo: ({ disbursements }) => `/m/:merchant/${disbursements > 0 ? "disbursements" : "checkouts"}`,

@@ -9,15 +9,8 @@ import { serveStorage } from "../storage/socket.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import type { TestDatabase } from "../testing/postgres.ts";
 import { createTerminal, type Row } from "../testing/commands.ts";
-import {
-  ACTOR,
-  addDelivery,
-  addMerchant,
-  aCheckout,
-  aDisbursement,
-  claimAll,
-  HOUR,
-} from "../testing/storage/fixtures.ts";
+import { ACTOR, addDelivery, addMerchant, aCheckout, aDisbursement, claimAll } from "../testing/storage/fixtures.ts";
+import { HOUR } from "../testing/times.ts";
 import { stop, testDatabase, testFolder, startTestServer } from "../testing/resources.ts";
 
 let folder: string;

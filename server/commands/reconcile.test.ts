@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { runCommand } from "../testing/process.ts";
-import { addMerchant, HOUR, pendingOn, START } from "../testing/storage/fixtures.ts";
+import { addMerchant, pendingOn } from "../testing/storage/fixtures.ts";
+import { HOUR, START } from "../testing/times.ts";
 
 const NOV_19 = Date.UTC(2026, 10, 19);
 const folder = mkdtempSync(join(tmpdir(), "rails-"));

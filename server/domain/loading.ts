@@ -28,18 +28,16 @@ export function createLoadPayments(context: DraftContext & { storage: RecordStor
     const pastOf = (kind: PaymentKind) => (request: Asked, index: number) => {
       const { status, failure, createdAt, updatedAt = createdAt, phoneNumber, ...given } = request;
       const name = `${kind} ${given.reference}`;
-      // What no schema can say. Timestamps of the contract compare like times.
-      const rules: readonly [isBroken: boolean, field: string, FieldError["code"], rule: string][] = [
-        [createdAt > now, "createdAt", "maximum", notLater],
-        [createdAt <= now && updatedAt > now, "updatedAt", "maximum", notLater],
-        [updatedAt < createdAt, "updatedAt", "minimum", "not be earlier than createdAt"],
-        [failure !== undefined && status !== "failed", "failure", "enum", "be absent unless the status is failed"],
-        [given.reference !== undefined && seen.has(name), "reference", "enum", "differ from the references before it"],
-      ];
-      for (const [, field, code, rule] of rules.filter(([isBroken]) => isBroken)) {
+      const require = (isMet: boolean, field: string, code: FieldError["code"], rule: string) => {
         const path = `${kind}s.${index}.${field}`;
-        fields.push({ path, code, message: `${path} must ${rule}.` });
-      }
+        if (!isMet) fields.push({ path, code, message: `${path} must ${rule}.` });
+      };
+      // What no schema can say. Timestamps of the contract compare like times.
+      require(createdAt <= now, "createdAt", "maximum", notLater);
+      require(createdAt > now || updatedAt <= now, "updatedAt", "maximum", notLater);
+      require(updatedAt >= createdAt, "updatedAt", "minimum", "not be earlier than createdAt");
+      require(!failure || status === "failed", "failure", "enum", "be absent unless the status is failed");
+      require(!given.reference || !seen.has(name), "reference", "enum", "differ from the references before it");
       seen.add(name);
       return {
         ...(kind === "checkout" && { locale: "en" }),

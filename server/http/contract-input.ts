@@ -46,10 +46,10 @@ function pickerOf({ properties, items }: Schema): (given: any) => any {
   }
   if (!properties) return (given) => given;
   const pickers = new Map(Object.entries(properties).map(([name, schema]) => [name, pickerOf(schema)]));
-  return (given: object) =>
-    Object.fromEntries(
-      Object.entries(given).flatMap(([name, value]) => (pickers.has(name) ? [[name, pickers.get(name)!(value)]] : [])),
-    );
+  return (given: object) => {
+    const declared = Object.entries(given).filter(([name]) => pickers.has(name));
+    return Object.fromEntries(declared.map(([name, value]) => [name, pickers.get(name)!(value)]));
+  };
 }
 
 /** The fields of a schema, also of the objects in its lists, by their names. */

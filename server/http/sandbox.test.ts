@@ -118,21 +118,15 @@ describe("merchants for tests (D112)", () => {
     expect((await server.storage.findMerchant(id))!.state).toBe("closed");
   });
 
-  test.each(["", " ", "a\u200bb", "x".repeat(101)])("refuse the name %j with 422, and name the field", async (name) => {
-    expect(await create({ name })).toMatchObject({ status: 422, body: { fields: [{ path: "name" }] } });
-  });
-
-  test("are not created by a suspended merchant", async () => {
-    await server.storage.setMerchantState(server.merchant.id, "suspended", "command ada@host");
-    expect(await create()).toMatchObject({ status: 403, body: { code: "merchant_suspended" } });
-  });
-
-  test("are at most 1,000 an hour, then 429 says when the next can be created", async () => {
+  test("need a valid name and a creator who is not suspended, and are at most 1,000 an hour", async () => {
+    for (const name of ["", " ", "a\u200bb", "x".repeat(101)])
+      expect(await create({ name })).toMatchObject({ status: 422, body: { fields: [{ path: "name" }] } });
     server.clock.advance(3_600_000);
     for (let made = 0; made < 1_000; made += 1) expect((await create()).status).toBe(200);
     server.clock.advance(600_000);
-    const { status, headers } = await create();
-    expect([status, headers["retry-after"]]).toEqual([429, "3000"]);
+    expect(await create()).toMatchObject({ status: 429, headers: { "retry-after": "3000" } });
+    await server.storage.setMerchantState(server.merchant.id, "suspended", "command ada@host");
+    expect(await create()).toMatchObject({ status: 403, body: { code: "merchant_suspended" } });
   });
 });
 
@@ -140,33 +134,25 @@ describe("payments of the past (D112)", () => {
   const load = (body: object) => post("/sandbox/payments", body);
   const MAY = { createdAt: "2026-05-01T08:00:00.000Z", updatedAt: "2026-05-01T08:00:02.000Z" };
   const inMay = (changes: object = {}) => ({ ...aPayout(), status: "success", ...MAY, ...changes });
-  const place = { amount: 20_000, country: "CI", currency: "XOF" };
 
   test("stand among the others by their times, without events; pending ones wait to be finished", async () => {
-    await payout({ phoneNumber: number("001"), amount: 10_000 });
-    const failed = inMay({ reference: "may-2", status: "failed", phoneNumber: number("001") });
-    const order = { ...place, reference: "order-1", status: "success", phoneNumber: number("473"), ...MAY };
-    const waiting = { ...place, status: "pending", createdAt: "2026-04-01T08:00:00.000Z", note: "undeclared" };
-    await load({ disbursements: [failed, inMay({ reference: "may-1" })], checkouts: [order, waiting] });
+    await payout({ phoneNumber: number("001") });
+    const { reference: _, ...order } = aPayout({ phoneNumber: number("473") });
+    const waiting = { ...order, status: "pending", createdAt: "2026-04-01T08:00:00.000Z", note: "undeclared" };
+    await load({ disbursements: [inMay({ reference: "may-1", phoneNumber: number("001") })], checkouts: [waiting] });
     await advance(40 * 86_400);
-    expect((await get("/v1/disbursements")).items).toMatchObject([
-      { amount: 10_000 },
-      { merchantsReference: "may-1", fee: 100 },
-      { merchantsReference: "may-2" },
-    ]);
-    const orders = (await get("/v1/checkouts")).items;
-    expect(orders).toMatchObject([{ customer: { phoneNumber: number("473") } }, { status: "pending" }]);
-    expect(orders[1]).not.toHaveProperty("note");
-    expect((await get("/v1/balances")).items).toMatchObject([{ available: -1_160, reserved: 0 }]);
-    await post(`/sandbox/checkouts/${orders[1].reference}/finish`, { outcome: "cancelled" });
-    expect((await get("/sandbox/events")).items).toMatchObject([{ reference: orders[1].reference }, {}]);
+    expect((await get("/v1/disbursements")).items).toMatchObject([{}, { merchantsReference: "may-1", fee: 100 }]);
+    const [checkout] = (await get("/v1/checkouts")).items;
+    expect(checkout).toMatchObject({ status: "pending", customer: { phoneNumber: number("473") } });
+    expect(checkout).not.toHaveProperty("note");
+    await post(`/sandbox/checkouts/${checkout.reference}/finish`, { outcome: "cancelled" });
+    expect((await get("/sandbox/events")).items).toMatchObject([{ reference: checkout.reference }, {}]);
   });
 
   test("are loaded all or not at all: errors name the first wrong fields, or the record that exists", async () => {
     const known = inMay();
     const rows: [object, number, path: string | undefined, says: string][] = [
       [inMay({ amount: "1" }), 400, "amount", "disbursements.1.amount must be integer"],
-      [inMay({ phoneNumber: "07" }), 422, "phoneNumber", "phoneNumber must be 10 to 15 digits"],
       [inMay({ createdAt: "1999-12-31T00:00:00.000Z" }), 422, "createdAt", "from the year 2000 on"],
       [inMay({ updatedAt: "2026-11-20T09:30:00.001Z" }), 422, "updatedAt", "later than 2026-11-20T09:30:00.000Z"],
       [inMay({ note: "x".repeat(2 ** 20) }), 413, undefined, "must not exceed 1048576 bytes"],
@@ -252,20 +238,19 @@ describe("the chaos switch (D17)", () => {
 
   const sent = () => receiver.received.map(({ headers }) => headers["webhook-id"]);
   const ids = async () => (await get("/sandbox/events")).items.map(({ id }: { id: string }) => id).toReversed();
-  async function finalPayout() {
-    await payout({ phoneNumber: number("001") });
-    await server.pass(0);
-  }
-
-  async function arrived(count: number) {
-    await receiver.until(count);
+  /** Makes payouts that are final at once, and waits for so many webhooks. */
+  async function finalPayouts(count: number, received: number) {
+    for (let made = 0; made < count; made += 1) {
+      await payout({ phoneNumber: number("001") });
+      await server.pass(0);
+    }
+    await receiver.until(received);
     await server.service.deliveries.idle();
   }
 
   test("repeats a webhook once, but not a replay, which is a repetition already", async () => {
     await set({ repeatedWebhooksPercent: 100 });
-    await finalPayout();
-    await arrived(2);
+    await finalPayouts(1, 2);
     const [id] = await ids();
     await post(`/sandbox/deliveries/${id}/replay`);
     expect(sent()).toEqual([id, id, id]);
@@ -273,30 +258,27 @@ describe("the chaos switch (D17)", () => {
 
   test("holds a webhook back until a later one has overtaken it, or until its next attempt", async () => {
     await set({ reorderedWebhooksPercent: 100 });
-    await finalPayout();
+    await finalPayouts(1, 0);
     const [delivery] = (await get("/sandbox/deliveries")).items;
     const attempts = [{ error: "Held back by the chaos switch.", latencyMs: 0 }];
     expect(delivery).toMatchObject({ status: "pending", attempts, nextAttemptAt: expect.any(String) });
-    await finalPayout();
-    await arrived(2);
-    await finalPayout();
-    await finalPayout();
-    await arrived(4);
+    await finalPayouts(1, 2);
+    await finalPayouts(2, 4);
     const [a, b, c, d] = await ids();
     expect(sent()).toEqual([b, a, d, c]);
-    await finalPayout();
+    await finalPayouts(1, 4);
     await server.pass(6_000);
-    await arrived(5);
+    await receiver.until(5);
   });
 
   test("strikes a share of requests and spares others", async () => {
     await set({ failedRequestsPercent: 50 });
     const responses = await Promise.all(Array.from({ length: 40 }, () => server.createPayout()));
-    const accepted = responses.filter(({ status }) => status === 200).length;
-    expect(responses.filter(({ status }) => status === 500)).toHaveLength(40 - accepted);
-    expect(accepted).toBeGreaterThan(5);
-    expect(accepted).toBeLessThan(35);
-    expect(await recorded()).toHaveLength(accepted);
+    const { accepted = [], failed = [] } = Object.groupBy(responses, (each) =>
+      each.status === 200 ? "accepted" : "failed",
+    );
+    for (const some of [accepted, failed]) expect(some.length).toBeGreaterThan(5);
+    expect(await recorded()).toHaveLength(accepted.length);
   });
 });
 

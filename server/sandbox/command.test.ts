@@ -1,43 +1,28 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { isAuthentic } from "../../spec/testing/guide.ts";
-import { runCommand } from "../testing/process.ts";
+import { runCommand, startProgram } from "../testing/process.ts";
 import { startReceiver } from "../testing/receiver.ts";
 
 const cli = join(import.meta.dirname, "../cli.ts");
 const PLAIN_FILE = import.meta.filename;
-const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
-
-/** Starts a program. `ended` resolves when this and every program that it has started have ended: they share its pipes. */
-function start(program: string, args: string[], more: NodeJS.ProcessEnv = {}) {
-  const child = spawn(program, args, { env: { PATH, HOME, NODE_COMPILE_CACHE, ...more } });
-  const printed = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const)
-    child[name].on("data", (chunk: Buffer) => (printed[name] += String(chunk)));
-  const ended = once(child, "close").then(([code, signal]) => ({ ended: signal ?? code, ...printed }));
-  const until = async (text: RegExp) => {
-    await expect.poll(() => printed.stdout).toMatch(text);
-  };
-  return { child, printed, ended, until };
-}
-const sandbox = (...args: string[]) => start(process.execPath, [cli, "sandbox", ...args]);
-test.concurrent.each<[command: string[], ended: number | string, stdout: string, stderr: string]>([
+const sandbox = (...args: string[]) => startProgram(process.execPath, [cli, "sandbox", ...args]);
+test.concurrent.each<[command: string[], code: number | string, stdout: string, stderr: string]>([
   [["--", "node", "-e", "console.log(process.argv[1])", "--", "--help"], 0, "--help\n", ""],
   [["sh", "-c", "echo wrong >&2; exit 3"], 3, "", "wrong\n"],
   [["--", "sh", "-c", "kill -TERM $$"], "SIGTERM", "", ""],
   [["--", "sh", "-c", "kill -KILL $$"], "SIGKILL", "", ""],
   [["--", "no-such-command"], 127, "", "There is no command no-such-command. Check its name, its path and PATH.\n"],
   [["--", PLAIN_FILE], 126, "", `The command ${PLAIN_FILE} cannot be run: the file is not executable.\n`],
-])("%j ends as the command does, and prints nothing else", async (command, ended, stdout, stderr) => {
-  expect(await sandbox(...command).ended).toEqual({ ended, stdout, stderr });
+])("%j ends as the command does, and prints nothing else", async (command, code, stdout, stderr) => {
+  expect(await sandbox(...command).ended).toEqual({ code, stdout, stderr });
 });
 
 test.each([
   [["--recever", "localhost:4000", "true"], "Unknown option '--recever'"],
   [["--receiver", "ftp://localhost", "true"], "--receiver is not valid: where webhooks go "],
   [["-x", "--", "true"], "Unknown option '-x'"],
+  [["--"], "There is no COMMAND after --."],
 ])("%j is refused", async (args, message) => {
   const { code, stderr } = await runCommand({}, "sandbox", ...args);
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
@@ -69,43 +54,33 @@ test.concurrent.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
   async (signal) => {
     const program = `process.on("${signal}", () => { console.log("got it"); process.exit(9); });
     console.log("ready"); setInterval(() => {}, 1000);`;
-    const { child, until, ended } = sandbox(
-      "--",
-      "sh",
-      "-c",
-      `trap "exit 5" ${signal.slice(3)}; node -e '${program}'; exit 6`,
-    );
+    const script = `trap "exit 5" ${signal.slice(3)}; node -e '${program}'; exit 6`;
+    const { child, until, ended } = sandbox("--", "sh", "-c", script);
     await until(/ready/);
     child.kill(signal);
-    expect(await ended).toEqual({ ended: 5, stdout: "ready\ngot it\n", stderr: "" });
+    expect(await ended).toEqual({ code: 5, stdout: "ready\ngot it\n", stderr: "" });
   },
 );
 
-/** Two processes, one of which ignores SIGTERM. */
-const STUBBORN = ["sh", "-c", "trap '' TERM; sleep 600 & echo ready; sleep 600"];
-
-test.concurrent("a sandbox that is killed leaves no process of its command", async () => {
-  const { child, until, ended } = sandbox("--", ...STUBBORN);
-  await until(/ready/);
-  child.kill("SIGKILL");
-  expect(await ended).toMatchObject({ ended: "SIGKILL" });
-});
-
-const IN_SHELL = ["sh", "-c", '"$0" "$@"; true'];
-const IN_NPM = [
-  "node",
-  "-e",
-  `require("child_process").spawn("sh", process.argv.slice(1), { stdio: "inherit" })`,
-  "--",
-];
+/** Runs two processes that ignore SIGTERM. Once the sandbox responds, its guard knows the command. */
+const ASKS = `fetch(process.env.BASE_URL + "/readyz").then(() => console.log("ready"))`;
+const STUBBORN = ["--", "sh", "-c", `trap '' TERM; sleep 600 & node -e '${ASKS}'; sleep 600`];
+/** Each runs the command that follows it. */
+const SHELL = ["sh", "-c", '"$0" "$@"; true'];
+const SPAWNS_SHELL = `require("child_process").spawn("sh", process.argv.slice(1), { stdio: "inherit" })`;
+const NPM = ["node", "-e", SPAWNS_SHELL, "--", ...SHELL.slice(1)];
 test.concurrent.each([
-  ["shell", IN_SHELL],
-  ["program with a shell in between", [...IN_NPM, ...IN_SHELL.slice(1)]],
-])("ends with its command if it was started by a %s that is killed", async (_, [program, ...args]) => {
-  const { child, until, ended } = start(program!, [...args, process.execPath, cli, "sandbox", "--", ...STUBBORN]);
-  await until(/ready/);
+  ["itself", ["sh", "-c", 'exec "$0" "$@"'], STUBBORN],
+  ["the shell that started it", SHELL, STUBBORN],
+  ["npm, which started it with a shell", NPM, STUBBORN],
+  ["a shell that started npm", [...SHELL, ...NPM], STUBBORN],
+  ["npm, without a command", NPM, []],
+])("leaves no process if %s is killed", async (_, [program, ...args], command) => {
+  const all = [...args, process.execPath, cli, "sandbox", ...command];
+  const { child, until, ended } = startProgram(program!, all, { npm_config_user_agent: "npm" });
+  await until(/ready|WEBHOOK_SECRET/);
   child.kill("SIGKILL");
-  expect(await ended).toMatchObject({ ended: "SIGKILL" });
+  expect(await ended).toMatchObject({ code: "SIGKILL" });
 });
 
 test.concurrent("without a command, prints what a program needs and runs until it is stopped", async () => {
@@ -116,6 +91,6 @@ test.concurrent("without a command, prints what a program needs and runs until i
   const { status } = await fetch(`${BASE_URL}/v1/disbursements`, { headers: { "x-api-key": API_KEY } });
   expect(status).toBe(200);
   child.kill("SIGTERM");
-  expect(await ended).toEqual({ ended: 0, ...printed });
+  expect(await ended).toEqual({ code: 0, ...printed });
   await expect(fetch(`${BASE_URL}/readyz`)).rejects.toThrow("fetch failed");
 });

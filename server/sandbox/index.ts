@@ -10,12 +10,7 @@ export interface SandboxOptions {
 }
 
 /** A period of sandbox time: the sum of its fields, in whole seconds, at most 365 days. */
-export interface Duration {
-  days?: number;
-  hours?: number;
-  minutes?: number;
-  seconds?: number;
-}
+export type Duration = { [Unit in "days" | "hours" | "minutes" | "seconds"]?: number };
 
 /** What is sent for an event: the body's exact text, and headers that `verifyWebhook` accepts at the test's `Date.now()`. */
 export interface SentWebhook<Type extends WebhookEvent["event"] = WebhookEvent["event"]> {
@@ -23,12 +18,6 @@ export interface SentWebhook<Type extends WebhookEvent["event"] = WebhookEvent["
   event: Extract<WebhookEvent, { event: Type }>;
   body: string;
   headers: Record<string, string>;
-}
-
-export interface ReceiverResponse {
-  status: number;
-  headers: Record<string, string>;
-  body: string;
 }
 
 /** A merchant of a sandbox. Every method rejects with an Error that says what to do if the service refuses the call. */
@@ -71,8 +60,8 @@ export interface Sandbox {
    */
   webhook<Type extends WebhookEvent["event"]>(
     type: Type,
-    options: { timeout?: number; to: string },
-  ): Promise<SentWebhook<Type> & { response: ReceiverResponse }>;
+    options: { timeout?: number; to: string | URL },
+  ): Promise<SentWebhook<Type> & { response: { status: number; headers: Record<string, string>; body: string } }>;
   webhook<Type extends WebhookEvent["event"]>(type: Type, options?: { timeout?: number }): Promise<SentWebhook<Type>>;
   /** Ends the sandbox. Nothing of it is left. Without this call, it ends with the test's process. */
   stop(): Promise<void>;
@@ -114,9 +103,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     if (ending !== undefined) throw new Error(ending);
     const id = ++count;
     const { promise, resolve } = Promise.withResolvers<Outcome>();
+    // Throws if an argument cannot be sent, such as a function. Then nothing may wait for an answer.
+    worker.postMessage({ id, method, args });
     calls.set(id, resolve);
     worker.ref();
-    worker.postMessage({ id, method, args });
     const outcome = await promise;
     if ("error" in outcome) throw new Error(outcome.error);
     return JSON.parse(outcome.value) as Result;
@@ -139,7 +129,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       lose: (response) => ask("lose", response),
       payouts: () => ask("payouts"),
       // A receiver in this process compares the time of a webhook with the clock that the test has set.
-      webhook: (type: string, choices = {}) => ask<never>("webhook", type, { ...choices, now: Date.now() }),
+      webhook: (type: string, choices: { timeout?: number; to?: string | URL } = {}) =>
+        ask<never>("webhook", type, { ...choices, to: choices.to?.toString(), now: Date.now() }),
       stop,
       [Symbol.asyncDispose]: stop,
     };

@@ -11,13 +11,6 @@ type Schemas = components["schemas"];
 type Event = Schemas["SandboxEvent"];
 type Payment = Schemas["Disbursement"] | Schemas["Checkout"];
 
-interface WebhookChoices {
-  timeout?: number;
-  to?: string;
-  /** The test's time, in milliseconds since 1970. */
-  now: number;
-}
-
 const CREATES: Readonly<Record<string, string>> = { create: "createDisbursement", createCheckout: "createCheckout" };
 const SECONDS: Readonly<Record<string, number>> = { days: 86_400, hours: 3_600, minutes: 60, seconds: 1 };
 const LOOK_EVERY_MS = 10;
@@ -25,6 +18,13 @@ const LOOK_EVERY_MS = 10;
 const REPEATS = 50;
 /** Test runners end a test after five seconds, and would not say what it waited for. */
 const TIMEOUT_MS = 2_000;
+
+/** A program without types would not learn that its options have no effect. */
+export function checkNames(method: string, given: unknown, names: string[]) {
+  const isObject = typeof given === "object" && given !== null;
+  const unknown = isObject ? Object.keys(given).find((name) => !names.includes(name)) : JSON.stringify(given);
+  if (!isObject || unknown !== undefined) throw new Error(`${method} takes ${names.join(", ")}, not ${unknown}.`);
+}
 
 export function createOperations(merchant: Identity, loseNext: Service["loseNext"]) {
   const { id, baseUrl, apiKey, webhookSecret } = merchant;
@@ -34,33 +34,22 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
   const unread: Event[] = [];
 
   /** Reads. What the merchant's chaos switch does is for the program under test. */
-  async function read<Data>(path: string, repeats = REPEATS): Promise<Data> {
-    try {
-      return await send("GET", path);
-    } catch (error) {
-      const { status = 500 } = error as RemoteError;
-      if (status < 500 || repeats === 0) throw error;
+  const read = <Data>(path: string, repeats = REPEATS): Promise<Data> =>
+    send<Data>("GET", path).catch((error: RemoteError) => {
+      if ((error.status ?? 500) < 500 || repeats === 0) throw error;
       return read(path, repeats - 1);
-    }
-  }
+    });
 
-  /** Reads a list, newest first. @param enough ends the list early */
-  async function list<Item>(path: string, enough: (item: Item) => boolean = () => false): Promise<Item[]> {
-    const items: Item[] = [];
-    const query = new URLSearchParams({ limit: "100" });
-    for (let isLast = false; !isLast && !items.some(enough);) {
-      const page = await read<{ items: Item[]; nextCursor?: string }>(
-        `${path}${path.includes("?") ? "&" : "?"}${query}`,
-      );
-      items.push(...page.items);
-      isLast = page.nextCursor === undefined;
-      query.set("cursor", page.nextCursor ?? "");
-    }
-    return items;
+  /** Reads a list, newest first. @param isKnown ends the list early */
+  async function list<Item>(path: string, filter = {}, isKnown?: (item: Item) => boolean): Promise<Item[]> {
+    const query = new URLSearchParams({ limit: "100", ...filter });
+    const { items, nextCursor: cursor } = await read<{ items: Item[]; nextCursor?: string }>(`${path}?${query}`);
+    if (cursor === undefined || (isKnown && items.some(isKnown))) return items;
+    return [...items, ...(await list(path, { ...filter, cursor }, isKnown))];
   }
 
   async function nextEvent(type: string): Promise<Event | undefined> {
-    const events = await list<Event>("/sandbox/events", (event) => seen.has(event.id));
+    const events = await list<Event>("/sandbox/events", {}, (event) => seen.has(event.id));
     unread.push(...events.filter((event) => !seen.has(event.id)).toReversed());
     for (const event of events) seen.add(event.id);
     const index = unread.findIndex(({ body }) => body.event === type);
@@ -71,12 +60,11 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
     const [kind, path, period] = type.startsWith("checkout.")
       ? ["checkout", "checkouts", "minutes: 30"]
       : ["payout", "disbursements", "days: 1"];
-    const pending = (await list<Payment>(`/v1/${path}?status=pending`)).map((record) => record.merchantsReference);
+    const pending = await list<Payment>(`/v1/${path}`, { status: "pending" });
     if (pending.length === 0) return `No ${type} within ${timeout} ms, and no ${kind} is pending.`;
-    return (
-      `No ${type} within ${timeout} ms. Pending: ${pending.slice(0, 5).join(", ")}${pending.length > 5 ? ", …" : ""}. ` +
-      `A ${kind} stays pending until finish(reference, status), or advance({ ${period} }).`
-    );
+    const some = pending.slice(0, 5).map((record) => record.merchantsReference);
+    const until = `A ${kind} stays pending until finish(reference, status), or advance({ ${period} }).`;
+    return `No ${type} within ${timeout} ms. Pending: ${some.join(", ")}${pending.length > 5 ? ", …" : ""}. ${until}`;
   }
 
   return {
@@ -86,19 +74,19 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
     },
     removeMerchant: (other: string) => send("DELETE", `/sandbox/merchants/${other}`),
     async advance(duration: Duration) {
+      checkNames("advance", duration, Object.keys(SECONDS));
       const parts = Object.entries(duration) as [string, number][];
-      const unknown = parts.find(([unit]) => !(unit in SECONDS));
-      if (unknown) throw new Error(`advance takes ${Object.keys(SECONDS).join(", ")}, not ${unknown[0]}.`);
       const seconds = parts.reduce((sum, [unit, count]) => sum + count * SECONDS[unit]!, 0);
       const { now } = await send<Schemas["Clock"]>("POST", "/sandbox/clock/advance", { seconds });
       return now;
     },
-    async finish(reference: string, status: string, { failure }: { failure?: string } = {}) {
-      const query = `merchantsReference=${encodeURIComponent(reference)}`;
-      const found = await Promise.all(
-        ["disbursements", "checkouts"].map((kind) => list<Payment>(`/v1/${kind}?${query}`)),
-      );
-      const records = found.flat();
+    async finish(reference: string, status: string, options: { failure?: string } = {}) {
+      if (typeof reference !== "string") throw new Error("finish takes a reference, which is text, and a status.");
+      checkNames("The third argument of finish", options, ["failure"]);
+      const { failure } = options;
+      const paths = ["/v1/disbursements", "/v1/checkouts"];
+      const found = paths.map((path) => list<Payment>(path, { merchantsReference: reference }));
+      const records = (await Promise.all(found)).flat();
       if (records.length > 1)
         throw new Error(`A payout and a checkout have the reference ${reference}. Give the service's reference.`);
       const service = records[0]?.reference ?? reference;
@@ -114,7 +102,9 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
       loseNext(id, operationId);
     },
     payouts: async () => (await list<Schemas["Disbursement"]>("/v1/disbursements")).toReversed(),
-    async webhook(type: string, { timeout = TIMEOUT_MS, to, now }: WebhookChoices) {
+    /** @param choices.now the test's time, in milliseconds since 1970 */
+    async webhook(type: string, choices: { timeout?: number; to?: string; now: number }) {
+      const { timeout = TIMEOUT_MS, to, now } = choices;
       if (!(EVENT_TYPES as readonly string[]).includes(type))
         throw new Error(`There is no event ${type}. There are ${EVENT_TYPES.join(", ")}.`);
       const end = performance.now() + timeout;
@@ -125,7 +115,8 @@ export function createOperations(merchant: Identity, loseNext: Service["loseNext
       }
       const body = JSON.stringify(event.body);
       const headers = webhookHeaders({ id: event.id, secrets: [webhookSecret], body }, now);
-      return { event: event.body, body, headers, ...(to && { response: await post(to, headers, body, timeout) }) };
+      const response = to !== undefined && { response: await post(to, headers, body, timeout) };
+      return { event: event.body, body, headers, ...response };
     },
   };
 }
@@ -135,12 +126,11 @@ async function post(url: string, headers: Record<string, string>, body: string, 
   try {
     const signal = AbortSignal.timeout(timeout);
     const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
-    const { status } = response;
-    return { status, headers: Object.fromEntries(response.headers), body: await response.text() };
+    return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() };
   } catch (error) {
     const { name, message, cause } = error as Error & { cause?: { code?: string; message?: string } };
-    const reason =
-      name === "TimeoutError" ? `no response within ${timeout} ms` : (cause?.code ?? cause?.message ?? message);
+    const isLate = name === "TimeoutError";
+    const reason = isLate ? `no response within ${timeout} ms` : (cause?.code ?? cause?.message ?? message);
     throw new Error(`The webhook could not be sent to ${url}: ${reason}.`, { cause: error });
   }
 }

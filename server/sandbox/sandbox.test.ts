@@ -1,11 +1,9 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { createClient } from "../../client/index.ts";
 import { verifyWebhook } from "../../client/webhooks/webhooks.ts";
-import { aPayout } from "../testing/http.ts";
+import { aPayout, serve } from "../testing/http.ts";
+import { startProgram } from "../testing/process.ts";
 import { startReceiver } from "../testing/receiver.ts";
 import { startSandbox, type Sandbox } from "./index.ts";
 
@@ -54,11 +52,10 @@ test("keeps a payout pending until its test moves the time or ends it", async ()
 
 test("loses one response of this merchant, and the payout exists", async () => {
   await merchant.lose("create");
-  const { baseUrl, apiKey } = merchant;
-  const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+  const headers = { "x-api-key": merchant.apiKey, "content-type": "application/json" };
   const create = (reference: string, amount = 100) => {
     const body = JSON.stringify(aPayout({ reference, amount }));
-    return fetch(`${baseUrl}/v1/disbursements`, { method: "POST", headers, body });
+    return fetch(`${merchant.baseUrl}/v1/disbursements`, { method: "POST", headers, body });
   };
   await pay("other merchant", sandbox);
   expect((await create("refused", 0)).status).toBe(422);
@@ -68,33 +65,23 @@ test("loses one response of this merchant, and the payout exists", async () => {
   expect((await merchant.payouts()).map((payout) => payout.merchantsReference)).toEqual(["lost", "found"]);
 });
 
-test("returns each event once, in order, and sends it to an address", async () => {
+test("returns each event once, in order, and sends it to an address, which must respond", async () => {
   const receiver = await startReceiver(202, "thanks");
-  for (const reference of ["a", "b", "c"]) await pay(reference);
+  for (const reference of ["a", "b", "c", "d"]) await pay(reference);
   for (const reference of ["b", "a", "c"]) await merchant.finish(reference, "success");
   const types = ["disbursement.completed", "disbursement.completed"] as const;
   const both = await Promise.all(types.map((type) => merchant.webhook(type)));
   expect(both.map(({ event }) => event.data.merchantsReference).toSorted()).toEqual(["a", "b"]);
-  const third = await merchant.webhook("disbursement.completed", { to: receiver.url });
-  expect(third).toMatchObject({
-    response: { status: 202, body: "thanks" },
-    event: { data: { merchantsReference: "c" } },
-  });
+  const third = await merchant.webhook("disbursement.completed", { to: new URL(receiver.url) });
+  const data = { merchantsReference: "c" };
+  expect(third).toMatchObject({ response: { status: 202, body: "thanks" }, event: { data } });
   expect(receiver.received.map(({ text }) => text)).toEqual([third.body]);
   await verifyWebhook(third.body, receiver.received[0]!.headers, merchant.webhookSecret);
-  await receiver.close();
-});
-
-test("gives up on a receiver that does not respond", async () => {
-  const silent = createServer(() => undefined).listen(0, "127.0.0.1");
-  await once(silent, "listening");
-  const { port } = silent.address() as { port: number };
-  await pay("a");
-  await merchant.finish("a", "success");
-  const sent = merchant.webhook("disbursement.completed", { to: `http://127.0.0.1:${port}`, timeout: 50 });
-  await expect(sent).rejects.toThrow("no response within 50 ms");
-  silent.closeAllConnections();
-  silent.close();
+  await merchant.finish("d", "success");
+  const silent = await serve(() => undefined);
+  const unanswered = merchant.webhook("disbursement.completed", { to: silent.url, timeout: 50 });
+  await expect(unanswered).rejects.toThrow("no response within 50 ms");
+  await Promise.all([receiver.close(), silent.close()]);
 });
 
 test("finishes payouts and checkouts by either reference", async () => {
@@ -114,9 +101,8 @@ test("shares nothing between merchants and sandboxes", async () => {
   await pay("a");
   await pay("b", second);
   await merchant.advance({ days: 1 });
-  expect(await Promise.all([merchant, second, other].map(async (each) => (await each.payouts()).length))).toEqual([
-    1, 1, 0,
-  ]);
+  const counts = [merchant, second, other].map(async (each) => (await each.payouts()).length);
+  expect(await Promise.all(counts)).toEqual([1, 1, 0]);
   expect(await second.payouts()).toMatchObject([{ status: "pending", merchant: { name: "Kofi Goods" } }]);
   await second.stop();
   await second.stop();
@@ -128,10 +114,12 @@ test("says what is wrong with a call", async () => {
   await expect(call.webhook!("disbursment.failed")).rejects.toThrow("no event disbursment.failed. There are disb");
   await expect(call.advance!({ weeks: 1 })).rejects.toThrow("advance takes days, hours, minutes, seconds, not weeks.");
   await expect(call.advance!({ days: "one" })).rejects.toThrow("seconds");
+  await expect(call.advance!(60)).rejects.toThrow("advance takes days, hours, minutes, seconds, not 60.");
+  await expect(call.finish!({ reference: "a" }, "failed")).rejects.toThrow("finish takes a reference, which is text");
+  await expect(call.finish!("a", "failed", "declined")).rejects.toThrow('of finish takes failure, not "declined".');
+  await expect(startSandbox({ settleDelay: 0 } as object)).rejects.toThrow("takes settleDelayMs, not settleDelay.");
   await expect(call.lose!("webhook")).rejects.toThrow("lose takes create or createCheckout, not webhook.");
-  await expect(merchant.finish("unknown", "success")).rejects.toThrow(
-    "No payout or checkout has the reference unknown.",
-  );
+  await expect(call.finish!("unknown", "success")).rejects.toThrow("No payout or checkout has the reference unknown.");
   await expect(startSandbox({ settleDelayMs: -1 })).rejects.toThrow("SETTLE_DELAY_MS must be a whole number from 0");
 });
 
@@ -148,18 +136,19 @@ test("ends every call when it is stopped", async () => {
 /** Runs a program that starts a sandbox, until it has printed the sandbox's address. */
 async function program(end: string) {
   const file = JSON.stringify(fileURLToPath(new URL("index.ts", import.meta.url)));
-  const code = `import { startSandbox } from ${file}; console.log((await startSandbox()).baseUrl); ${end}`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
-  const [address] = (await once(child.stdout, "data")) as [Buffer];
-  return { child, address: String(address).trim() };
+  const code = `import { startSandbox } from ${file}; const sandbox = await startSandbox();
+    console.log(sandbox.baseUrl); ${end}`;
+  const running = startProgram(process.execPath, ["--input-type=module", "-e", code]);
+  const [address] = await running.until(/http.+/);
+  return { ...running, address };
 }
 
 test("does not keep its process alive, and ends with it", async () => {
-  const forgetful = await program("");
-  expect(await once(forgetful.child, "exit")).toEqual([0, null]);
+  const forgetful = await program("sandbox.advance(() => 1).catch(() => 0)");
+  expect(await forgetful.ended).toMatchObject({ code: 0, stderr: "" });
   const killed = await program("setInterval(() => undefined, 1_000)");
   expect((await fetch(`${killed.address}/readyz`)).status).toBe(200);
   killed.child.kill("SIGKILL");
-  await once(killed.child, "exit");
+  await killed.ended;
   await expect(fetch(killed.address)).rejects.toThrow("fetch failed");
 });

@@ -17,19 +17,14 @@ const STDERR = 2;
 /** How long a stop may take to write what the log still holds. */
 const FLUSH_MS = 1_000;
 
-export interface InMemory {
-  /** Environment variables, as the guide "Operating the server" has them. The process's own are not read. */
-  settings?: Readonly<Record<string, string>>;
-  /** The merchant's default address for webhooks. */
-  receiver?: string | undefined;
-}
-
 /**
  * Starts a sandbox with one merchant, on a free port of this machine. Only errors are printed, to stderr. It ends with its
  * process or thread, and there is nothing to save.
+ * @param settings environment variables, as the guide "Operating the server" has them. The process's own are not read
+ * @param receiver the merchant's default address for webhooks
  * @throws ConfigError if the settings are invalid, ListenError if PORT is set and the port is not free
  */
-export async function serveInMemory({ settings = {}, receiver }: InMemory) {
+export async function serveInMemory(settings: Readonly<Record<string, string>>, receiver?: string) {
   const own = { DATABASE_URL: "sqlite::memory:", SANDBOX: "true", REQUEST_LOG: "off" };
   const asked = readConfig({ PORT: "0", LOG_LEVEL: "error", ...settings, ...own }, { server: true });
   const { log, flush } = createLog(asked.logLevel, STDERR);

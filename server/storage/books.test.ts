@@ -11,8 +11,8 @@ import {
   aDisbursement,
   aFinalDisbursement,
   concurrently,
-  HOUR,
 } from "../testing/storage/fixtures.ts";
+import { HOUR } from "../testing/times.ts";
 import { databaseAt, openStorage, type DatabaseAddress } from "./open.ts";
 
 const pathOf = useFolder();

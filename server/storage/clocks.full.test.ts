@@ -5,18 +5,8 @@ import type { ClaimedDelivery } from "../domain/deliveries.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { useDatabase, useFolder } from "../testing/resources.ts";
-import {
-  ACTOR,
-  addDelivery,
-  addMerchant,
-  aDisbursement,
-  claimAll,
-  HOUR,
-  MINUTE,
-  pendingOn,
-  SECOND,
-  START,
-} from "../testing/storage/fixtures.ts";
+import { ACTOR, addDelivery, addMerchant, aDisbursement, claimAll, pendingOn } from "../testing/storage/fixtures.ts";
+import { HOUR, MINUTE, SECOND, START } from "../testing/times.ts";
 import { HELD_MS, LEASE_MS } from "../workers/queue-worker.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { openSqlite } from "./sqlite/index.ts";

@@ -14,9 +14,9 @@ import {
   aDisbursement,
   claimAll,
   concurrently,
-  MINUTE,
   pendingOn,
 } from "../testing/storage/fixtures.ts";
+import { MINUTE } from "../testing/times.ts";
 import { databaseAt } from "./open.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { openSqlite } from "./sqlite/index.ts";

@@ -35,10 +35,8 @@ export const trail = async ({ storage }: TestServer, limit = 1, merchantId?: str
 /** A server with an operator, Ada, and a person of its merchant, Kofi. */
 export async function openDashboard({ env, ...options }: TestServerOptions = {}) {
   const local = { WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
-  const [server, receiver] = await Promise.all([
-    startServer({ env: { ...local, ...env }, ...options }),
-    startReceiver(),
-  ]);
+  const starting = startServer({ env: { ...local, ...env }, ...options });
+  const [server, receiver] = await Promise.all([starting, startReceiver()]);
   const { id } = server.merchant;
   return {
     server,

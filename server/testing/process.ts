@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createHttpClient } from "./http.ts";
 
@@ -14,8 +15,8 @@ export const LIVE = {
 };
 
 export interface Ended {
-  /** The exit code; null if a signal ended the process. */
-  code: number | null;
+  /** The exit code, or the signal that ended the process. */
+  code: number | NodeJS.Signals;
   stdout: string;
   stderr: string;
 }
@@ -28,19 +29,38 @@ export interface Limits {
   fileBlocks?: number;
 }
 
-function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, { openFiles, fileBlocks }: Limits = {}) {
+/** How long a program may take to print what a test waits for. */
+const PATIENCE_MS = 20_000;
+
+/**
+ * Starts a program. `ended` resolves when it has ended, and every program that it has started, because they share its pipes.
+ * `until` resolves when it has printed such a text, with the match.
+ */
+export function startProgram(file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd?: string) {
   // Pass only these variables, so that the environment cannot influence a test. The cache halves a start.
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(file, args, { cwd, env: { PATH, HOME, NODE_COMPILE_CACHE, ...env } });
+  const printed = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) child[name].on("data", (chunk) => (printed[name] += String(chunk)));
+  const ended = once(child, "close").then(([code, signal]): Ended => ({ code: signal ?? code, ...printed }));
+  const output = () => printed.stdout + printed.stderr;
+  async function until(text: RegExp): Promise<RegExpExecArray> {
+    const giveUp = Date.now() + PATIENCE_MS;
+    for (let match; ; await sleep(10)) {
+      if ((match = text.exec(output()))) return match;
+      if (child.exitCode !== null || Date.now() > giveUp)
+        throw new Error(`${file} has not printed ${text}: ${output()}`);
+    }
+  }
+  return { child, kill: (signal: NodeJS.Signals) => void child.kill(signal), printed, output, ended, until };
+}
+
+function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, { openFiles, fileBlocks }: Limits = {}) {
   const command = [process.execPath, script, ...args];
   const limits = [openFiles && `ulimit -n ${openFiles}`, fileBlocks && `ulimit -f ${fileBlocks}`].filter(Boolean);
   const limited = ["sh", "-c", [...limits, 'exec "$0" "$@"'].join(" && "), ...command];
   const [file, ...given] = limits.length === 0 ? command : limited;
-  const child = spawn(file!, given, { env: { PATH, HOME, NODE_COMPILE_CACHE, ...env } });
-  const printed = { stdout: "", stderr: "" };
-  child.stdout.on("data", (chunk) => (printed.stdout += String(chunk)));
-  child.stderr.on("data", (chunk) => (printed.stderr += String(chunk)));
-  const ended = once(child, "close").then(([code]): Ended => ({ code: code as number | null, ...printed }));
-  return { child, printed, ended };
+  return startProgram(file!, given, env);
 }
 
 /** The key of the first merchant of a server that a test starts. */
@@ -50,17 +70,9 @@ export type ServerProcess = Awaited<ReturnType<typeof startProcess>>;
 
 /** Runs `node server/main.ts` on a free port until its banner is printed. Rejects if it ends before that. */
 export async function startProcess(env: NodeJS.ProcessEnv, limits?: Limits) {
-  const { child, printed, ended } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, limits);
-  const listening = new Promise<string>((resolve) => {
-    child.stdout.on("data", () => {
-      // The banner of every server has this line; a sandbox's ends with a curl command.
-      const [, port] = /http:\/\/127\.0\.0\.1:(\d+)[^]* \(WEBHOOK_ALLOW_PRIVATE\)\.\n/.exec(printed.stdout) ?? [];
-      if (port) resolve(port);
-    });
-  });
-  const failed = ended.then(({ stderr }) => Promise.reject(new Error(`The server did not start: ${stderr}`)));
-  const port = Number(await Promise.race([listening, failed]));
-  failed.catch(() => undefined);
+  const { child, kill, output, ended, until } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, limits);
+  // The banner of every server has this line; a sandbox's ends with a curl command.
+  const port = Number((await until(/http:\/\/127\.0\.0\.1:(\d+)[^]* \(WEBHOOK_ALLOW_PRIVATE\)\.\n/))[1]);
   const client = (key: string) => createHttpClient({ port, key, sandbox: env.SANDBOX !== "false" });
   return {
     ...client(env.SANDBOX_API_KEY ?? ""),
@@ -68,20 +80,17 @@ export async function startProcess(env: NodeJS.ProcessEnv, limits?: Limits) {
     port,
     pid: child.pid!,
     /** Everything printed so far. */
-    output: () => printed.stdout + printed.stderr,
+    output,
     /** A client with this key that checks every response against the contract. */
     client,
-    kill: (signal: NodeJS.Signals) => void child.kill(signal),
+    kill,
     /** Resolves when the process has ended. */
     ended,
   };
 }
 
 /** Runs `node server/main.ts` without waiting until it listens. */
-export function launchServer(env: NodeJS.ProcessEnv): Pick<ServerProcess, "output" | "kill" | "ended"> {
-  const { child, printed, ended } = run(main, [], { PORT: "0", ...env });
-  return { output: () => printed.stdout + printed.stderr, kill: (signal) => void child.kill(signal), ended };
-}
+export const launchServer = (env: NodeJS.ProcessEnv) => run(main, [], { PORT: "0", ...env });
 
 /** Runs `node server/main.ts` and waits until it exits by itself. */
 export const runServer = (env: NodeJS.ProcessEnv, limits: Limits = {}, ...args: string[]): Promise<Ended> =>
@@ -100,7 +109,7 @@ export async function runCommand(env: NodeJS.ProcessEnv, ...args: string[]): Pro
     log: (text: string) => void (printed.stdout += `${text}\n`),
     error: (text: string) => void (printed.stderr += `${text}\n`),
   });
-  return { code: code ?? null, ...printed };
+  return { code: code ?? 0, ...printed };
 }
 
 /** Runs `npm run keys -- ARGS`. */

@@ -24,10 +24,7 @@ import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { delivered, deliveryOf, logged, respondWith } from "../../steps/deliveries.ts";
 
-const operations = [...Object.entries(controls), ["merchants", "DELETE /sandbox/merchants/{id}"]] as [
-  Control,
-  string,
-][];
+const paths = [...Object.entries(controls), ["merchants", "DELETE /sandbox/merchants/{id}"]] as [Control, string][];
 
 type Fields = Record<string, unknown>;
 
@@ -84,7 +81,7 @@ export const checks: readonly Check[] = [
     }
   }),
   judges("sandbox.needs-key", {}, async (context, id) => {
-    const present = operations.filter(([name]) => hasControl(context.options, name));
+    const present = paths.filter(([name]) => hasControl(context.options, name));
     if (present.length === 0) context.notApplicable(id, "the target has no sandbox controls");
     for (const [, operation] of present) {
       const [method = "", path = ""] = operation.replace(/\{\w+\}/, "unknown").split(" ");
@@ -287,59 +284,58 @@ export const checks: readonly Check[] = [
       same(context, id, "record and events:", actual, { status, failure, events: [event] }, [response, list]);
     }
   }),
-  judges(
-    ["sandbox.load", "sandbox.load-refused", "error-code.fields", "error-body.names-fields"],
-    { needs: ["load", "time"], alone: true },
-    async (context, id) => {
-      // Long ago, so that few other entries of the statement have these times.
-      const past = nowIn(await readClock(context)) - 70_000 * hourMs;
-      const at = (ms: number) => new Date(past + ms).toISOString();
-      const times = { createdAt: at(0), updatedAt: at(1_000) };
-      const payout = (more: object): Fields => ({ ...disbursementBody(context), status: "success", ...times, ...more });
-      const checkout = (status: string): Fields => {
-        return { ...checkoutBody(context, { reference: context.fresh() }), status, ...times };
-      };
-      const before = encodeURIComponent(at(2_000));
-      const find = (kind: string, { reference }: Fields) =>
-        get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(textOf(reference))}&createdBefore=${before}`);
-      const [known, fine] = [payout({}), payout({})];
-      const disbursements = [payout({ status: "failed", failure: "wallet_blocked" }), known];
-      const loaded = { disbursements, checkouts: [checkout("cancelled"), checkout("success")] };
-      expectStatus(context, id, await control(context, "payments", loaded), 200, "for payments of the past");
-      let record: Fields = {};
-      for (const [kind, payments] of Object.entries(loaded).toReversed())
-        for (const payment of payments) {
-          const list = await find(kind, payment);
-          record = listed(list)[0] ?? {};
-          const { code } = (record["failure"] ?? {}) as Fields;
-          const shown = ["status", "amount", "createdAt", "updatedAt"];
-          const [actual, expected] = [record, payment].map((each) => shown.map((name) => each[name]));
-          same(context, id, "payment:", [...actual!, code], [...expected!, payment["failure"]], list);
-          const verify = await get(context, `/v1/${kind}/${textOf(record["reference"])}`);
-          context.judge(id, equal(dataOf(verify), record), "the same payment by verify", verify, [list, verify]);
-        }
-      const statement = await get(context, `/v1/statements?limit=100&to=${before}`);
-      const entries = listed(statement).filter(({ reference }) => reference === record["reference"]);
-      const spent = entries.reduce((sum, { amount }) => sum - Number(amount), 0);
-      const cost = Number(record["amount"]) + Number(record["fee"]);
-      same(context, id, "sum of a paid payout's entries at their times:", spent, cost, statement);
-      for (const [what, second, status, field] of [
-        ["a reference that exists", known, 409],
-        ["a reference that comes twice", fine, 422, "reference"],
-        ["an amount of 0", payout({ amount: 0 }), 422, "amount"],
-        ["a time that has not come", payout({ createdAt: at(1e12), updatedAt: at(1e12) }), 422, "createdAt"],
-        ["an end before the beginning", payout({ updatedAt: at(-1) }), 422, "updatedAt"],
-        ["a failure of a success", payout({ failure: "declined" }), 422, "failure"],
-      ] as const) {
-        const response = await control(context, "payments", { disbursements: [fine, second] });
-        expectStatus(context, "sandbox.load-refused", response, status, `for ${what}`);
-        if (field !== undefined) expectFields(context, response, [`disbursements.1.${field}`], `for ${what}`);
-        const list = await find("disbursements", fine);
-        const isAbsent = list.status === 200 && listed(list).length === 0;
-        context.judge("sandbox.load-refused", isAbsent, `nothing loaded with ${what}`, list, [response, list]);
+  judges(["sandbox.load", "sandbox.load-refused"], { needs: ["load", "time"], alone: true }, async (context, id) => {
+    // Long ago, so that few other entries of the statement have these times.
+    const past = nowIn(await readClock(context)) - 70_000 * hourMs;
+    const at = (ms: number) => new Date(past + ms).toISOString();
+    const times = { createdAt: at(0), updatedAt: at(1_000) };
+    const payout = (more: object): Fields => ({ ...disbursementBody(context), status: "success", ...times, ...more });
+    const checkout = (status: string): Fields => {
+      return { ...checkoutBody(context, { reference: context.fresh() }), status, ...times };
+    };
+    const before = encodeURIComponent(at(2_000));
+    const find = (kind: string, { reference }: Fields) =>
+      get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(textOf(reference))}&createdBefore=${before}`);
+    const [known, fine] = [payout({}), payout({})];
+    const disbursements = [payout({ status: "failed", failure: "wallet_blocked" }), known];
+    const loaded = { disbursements, checkouts: [checkout("cancelled"), checkout("success")] };
+    expectStatus(context, id, await control(context, "payments", loaded), 200, "for payments of the past");
+    let record: Fields = {};
+    for (const [kind, payments] of Object.entries(loaded).toReversed())
+      for (const payment of payments) {
+        const list = await find(kind, payment);
+        record = listed(list)[0] ?? {};
+        const { code } = (record["failure"] ?? {}) as Fields;
+        const shown = ["status", "amount", "createdAt", "updatedAt"];
+        const [actual, expected] = [record, payment].map((each) => shown.map((name) => each[name]));
+        same(context, id, "payment:", [...actual!, code], [...expected!, payment["failure"]], list);
+        const verify = await get(context, `/v1/${kind}/${textOf(record["reference"])}`);
+        context.judge(id, equal(dataOf(verify), record), "the same payment by verify", verify, [list, verify]);
       }
-    },
-  ),
+    const statement = await get(context, `/v1/statements?limit=100&to=${before}`);
+    const entries = listed(statement).filter(({ reference }) => reference === record["reference"]);
+    const spent = entries.reduce((sum, { amount }) => sum - Number(amount), 0);
+    const cost = Number(record["amount"]) + Number(record["fee"]);
+    same(context, id, "sum of a paid payout's entries at their times:", spent, cost, statement);
+    for (const [what, second, status, field] of [
+      ["a reference that exists", known, 409],
+      ["a reference that comes twice", fine, 422, "reference"],
+      ["an amount of 0", payout({ amount: 0 }), 422, "amount"],
+      ["a time that has not come", payout({ createdAt: at(1e12), updatedAt: at(1e12) }), 422, "createdAt"],
+      ["an end before the beginning", payout({ updatedAt: at(-1) }), 422, "updatedAt"],
+      ["a failure of a success", payout({ failure: "declined" }), 422, "failure"],
+    ] as const) {
+      const response = await control(context, "payments", { disbursements: [fine, second] });
+      expectStatus(context, "sandbox.load-refused", response, status, `for ${what}`);
+      const { fields } = (response.json ?? {}) as { fields?: { path?: unknown }[] };
+      const wrong = field === undefined ? [] : [`disbursements.1.${field}`];
+      const named = Array.isArray(fields) ? fields.map((each) => each?.path) : [];
+      same(context, "sandbox.load-refused", `wrong fields of ${what}:`, named, wrong, response);
+      const list = await find("disbursements", fine);
+      const isAbsent = list.status === 200 && listed(list).length === 0;
+      context.judge("sandbox.load-refused", isAbsent, `nothing loaded with ${what}`, list, [response, list]);
+    }
+  }),
   judges("sandbox.finish-payout-own", { pays: 1, needs: [...finishing, "second-key"] }, async (context, id) => {
     const { reference } = await paid(context, { phoneNumber: forcing("129") });
     const foreign = await finishPayout(context, reference, { status: "success" }, "second");
@@ -372,21 +368,16 @@ export const checks: readonly Check[] = [
         const list = await get(context, "/v1/disbursements?limit=100", { key: reader });
         const isVerified = verify.status !== 404 || verify.text.includes(textOf(payout.body["reference"]));
         const isListed = !isPage(list) || listed(list).some(({ reference }) => reference === payout.reference);
+        const ok = !isVerified && !isListed;
         const expected = "404 and a list without the other merchant's payout";
-        context.judge(
-          "sandbox.merchants-own",
-          !isVerified && !isListed,
-          expected,
-          ["another response"],
-          [verify, list],
-        );
+        context.judge("sandbox.merchants-own", ok, expected, ["another response"], [verify, list]);
       }
       for (const [by, status, whose] of [
         [key, 404, "its own key"],
         ["own", 200, "its creator's key"],
         ["own", 200, "its creator's key once more"],
       ] as const) {
-        const response = await control(context, path, undefined, by, "DELETE");
+        const response = await control(context, path, undefined, { key: by, method: "DELETE" });
         expectStatus(context, "sandbox.merchants-delete", response, status, `for deleting a merchant with ${whose}`);
       }
       const after = await verifyDisbursement(context, other.reference, { key });

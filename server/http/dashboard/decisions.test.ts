@@ -148,10 +148,8 @@ describe("a balance", () => {
     const { merchant } = await server.addMerchant("Ama Stores");
     const finance = await signedIn(server, { name: "Esther", role: "finance" });
     const at = `/m/${merchant.id}/balances/adjust`;
-    const asked = (changes: object) =>
-      finance.get(
-        `${at}?${new URLSearchParams({ kind: "top-up", currency: "XOF", reason: "Bank transfer 118", ...changes })}`,
-      );
+    const topUp = { kind: "top-up", currency: "XOF", reason: "Bank transfer 118" };
+    const asked = (changes: object) => finance.get(`${at}?${new URLSearchParams({ ...topUp, ...changes })}`);
     const adjust = async (changes: object) => done(finance.post(at, (await asked(changes)).hidden("/adjust")));
     await says(asked({ amount: "999999" }), 200, "Available now: XOF 0.00. Available then: XOF 9,999.99");
     await adjust({ amount: "999999" });

@@ -43,7 +43,11 @@ const sessionOf =
     return { session: team.find(({ name }) => name === wanted)!.id };
   };
 const LATER = "2026-11-20T11:30:00.000Z";
-const IN_MAY = { status: "success", createdAt: "2026-05-01T08:00:00.000Z" };
+/** Payments of the past, as JSON. */
+const ofMay = (changes: object = {}) => {
+  const times = { status: "success", createdAt: "2026-05-01T08:00:00.000Z" };
+  return JSON.stringify({ disbursements: [{ ...aPayout({ reference: "loaded" }), ...times, ...changes }] });
+};
 const M = "/m/:merchant";
 const SETTINGS = `${M}/settings`;
 const SANDBOX = `${M}/sandbox`;
@@ -81,12 +85,7 @@ const FORMS: Record<string, Form> = {
   [`${SANDBOX}/disbursements`]: [{ phoneNumber: "2250700000473", amount: "500" }, {}, "Due: success"],
   [`${SANDBOX}/checkouts`]: [{ amount: "500" }, {}, "Due: cancelled"],
   [`${M}/payments/:reference/finish`]: [{ outcome: "wallet_blocked" }, { outcome: "wallet_blocked" }, "failed", 409],
-  [`${SANDBOX}/payments`]: [
-    { json: JSON.stringify({ disbursements: [{ ...aPayout({ reference: "loaded" }), ...IN_MAY }] }) },
-    { disbursements: "1", checkouts: "0" },
-    "loaded",
-    409,
-  ],
+  [`${SANDBOX}/payments`]: [{ json: ofMay({ note: "x".repeat(50_000) }) }, { disbursements: "1" }, "loaded", 409],
   [`${SANDBOX}/advance`]: [{ by: "", to: LATER }, { to: LATER }, "+2 hours"],
   [`${SANDBOX}/chaos`]: [{ repeatedWebhooksPercent: "9" }, { repeatedWebhooksPercent: "9" }, "Chaos is on."],
   [`${SANDBOX}/reset`]: [{}, {}, "It is 2026-11-20 09:30:00"],
@@ -230,6 +229,7 @@ test.each<[route: string, field: string, wrong: string[], says?: string]>([
   [`${SANDBOX}/disbursements`, "phoneNumber", ["07", "", "2250700000408"]],
   [`${SANDBOX}/checkouts`, "amount", AMOUNTS],
   [`${M}/payments/:reference/finish`, "outcome", ["cancelled", ""], "Outcome: this cannot be"],
+  [`${SANDBOX}/payments`, "json", [ofMay({ amount: 0 })], "disbursements.0.amount must be"],
   [`${SANDBOX}/advance`, "to", ["", "tomorrow", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59Z"]],
   [`${M}/replays/new`, "pace", ["0", "501", "1.5", ""], "Webhooks per second, 1 to 500: this"],
   [`${M}/replays/new`, "status", [""], "Choose what to replay"],

@@ -72,12 +72,7 @@ export function form(view: View, name: ActionName, options: FormOptions = {}): H
   });
   const hintId: string = `${name}.hint`;
   const hint = isTextId(hintId) && soft(t({ say: hintId }));
-  const hasFile = Object.values(input).some((each) => Object.values(each.inputs).some(({ type }) => type === "file"));
-  const how = {
-    class: options.class ?? (isFolded && "stack"),
-    method: leadsOn ? "get" : "post",
-    enctype: hasFile && "multipart/form-data",
-  };
+  const how = { class: options.class ?? (isFolded && "stack"), method: leadsOn ? "get" : "post" };
   const content = markup`<form${attributes({ ...how, action: pathOf(view, name, options.params) })}>
     ${!leadsOn && tokenOf(view.visit.csrf)}${replaces && inputOf(view, "replaces", { type: "hidden" }, digestOf(values))}${isFolded && hint}${inputs}${!isFolded && hint}
     <button${attributes({ class: style })}>${about === undefined ? t(name) : markup`<span>${t(name)} ${about}</span>`}${leadsOn && "…"}</button>

@@ -157,20 +157,15 @@ describe("the log of requests", () => {
 });
 
 test("the page of a pending payout of a sandbox finishes it, and no other page does", async () => {
-  const own = await openDashboard();
-  const payout = async () => (await own.server.createPayout()).body.data.reference as string;
-  const finish = (reference: string, outcome: string) =>
-    own.kofi.post(`${own.area}/payments/${reference}/finish`, { outcome });
-  const pending = await payout();
-  const page = `${own.area}/disbursements/${pending}`;
-  const button = "Finish the disbursement now";
-  await says(own.kofi.get(page), 200, button, "The wallet may not take part.");
-  expect(await done(finish(pending, "success"))).toBe(page);
-  await says(own.kofi.get(page), 200, "success", { not: button });
-  await says(finish(pending, "declined"), 409, "The payout has ended already.");
-  await own.server.storage.setMerchantLimits(own.id, { approvalFrom: { XOF: 1 } }, "command ada@host");
+  const finish = (reference: string) => visitor.post(`${area}/payments/${reference}/finish`, { outcome: "success" });
+  const payout = async () => (await server.createPayout()).body.data.reference as string;
+  const [pending, button] = [await payout(), "Finish the disbursement now"];
+  const page = `${list}/${pending}`;
+  await says(visitor.get(page), 200, button, "The wallet may not take part.");
+  expect(await done(finish(pending))).toBe(page);
+  await says(visitor.get(page), 200, "success", { not: button });
+  await server.storage.setMerchantLimits(id, { approvalFrom: { XOF: 1 } }, "command ada@host");
   const waiting = await payout();
-  await says(own.kofi.get(`${own.area}/disbursements/${waiting}`), 200, "Waits for", { not: button });
-  await says(finish(waiting, "success"), 409, "waits for approval");
-  await own.close();
+  await says(visitor.get(`${list}/${waiting}`), 200, "Waits for", { not: button });
+  await says(finish(waiting), 409, "waits for approval");
 });

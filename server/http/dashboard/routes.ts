@@ -3,11 +3,10 @@ import { digestOf, missing, refused, scopesOf, typed, type Told } from "../../ac
 import { ACTION_NAMES, actionOf, readInput, type ActionName } from "../../actions/index.ts";
 import { dashboardRefusal } from "../../config.ts";
 import { collectChanges } from "../../domain/changes.ts";
-import { ServiceError } from "../../domain/errors.ts";
 import { beingReset } from "../../domain/merchants.ts";
 import { hasRight, RIGHTS } from "../../domain/sign-in.ts";
 import { say } from "../../texts/index.ts";
-import { arrived, bodyBytes, through } from "../json-body.ts";
+import { arrived } from "../json-body.ts";
 import { beginOther } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { auditPage } from "./audit.ts";
@@ -50,7 +49,7 @@ export const PAGES: readonly Page[] = [
 export function dashboardPages(context: DashboardContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   router.use("/dashboard", dashboardHeaders, refuseUnsafe(context), requireOwnOrigin(context), findVisit(context));
-  router.use("/dashboard", readForm, readUpload, arrived, noteWhatIsRecorded);
+  router.use("/dashboard", readForm, arrived, noteWhatIsRecorded);
   router.use(signInPages(context));
   router.use("/dashboard", requireSession(context), limitPages(context));
   // The session may have been ended while the body arrived or the request waited for room.
@@ -68,21 +67,12 @@ const forForms =
   (req, res, next) =>
     req.method === "POST" ? handle(req, res, next) : next();
 
-const readForm = express.urlencoded({ extended: false, limit: 16_384, parameterLimit: 128 });
-
-const readBytes = bodyBytes(2 ** 20);
-/** Reads a form with a file (RFC 7578), of a person who is signed in. */
-const readUpload: RequestHandler = async (req, res, next) => {
-  if (!stateOf(res).visit || !req.is("multipart/form-data")) return next();
-  await through(readBytes, req, res);
-  const headers = { "content-type": req.get("content-type")! };
-  const sent = await new globalThis.Response(req.body, { headers }).formData().catch(() => {
-    throw new ServiceError("invalid_request", "The form with the file is malformed.");
-  });
-  const fields = [...sent].map(async ([name, value]) => [name, typeof value === "string" ? value : await value.text()]);
-  req.body = Object.fromEntries(await Promise.all(fields));
-  next();
-};
+const formReader = (limit: number) => express.urlencoded({ extended: false, limit, parameterLimit: 128 });
+const readShort = formReader(16_384);
+/** For payments of the past, with room for the encoding of their JSON. */
+const readLong = formReader(2 ** 21);
+const readForm: RequestHandler = (req, res, next) =>
+  (stateOf(res).visit && req.path.endsWith("/sandbox/payments") ? readLong : readShort)(req, res, next);
 
 /** Must run after the body is read, whose events do not belong to the request. */
 const noteWhatIsRecorded: RequestHandler = (_req, res, next) => {

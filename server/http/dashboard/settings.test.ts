@@ -3,8 +3,7 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { ServiceError } from "../../domain/errors.ts";
 import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { done, not, openDashboard, says, trail } from "../../testing/dashboard.ts";
-import { signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
-import { aPayout } from "../../testing/server.ts";
+import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 
 const { server, id, area, ada, kofi, close } = await openDashboard();
 const { storage } = server;
@@ -131,22 +130,6 @@ describe("in a sandbox", () => {
   ])("creates a disbursement with the outcome that the number forces: %s %i %s", async (number, status, outcome) => {
     const { to } = await says(pay(number), status);
     if (to) await says(visitor.get(to), 200, `badge ${outcome}`);
-  });
-
-  test("payments of the past are loaded from a file, as the contract says", async () => {
-    const sendFile = (text: string) => {
-      const body = new FormData();
-      body.set("csrf", visitor.csrf);
-      body.set("file", new File([text], "may.json"));
-      const headers = { cookie: visitor.cookie, origin: server.url };
-      return visit(server, `${own}/sandbox/payments`, { method: "POST", body, headers });
-    };
-    const past = { ...aPayout({ reference: "from-file" }), status: "failed", createdAt: "2026-05-01T08:00:00.000Z" };
-    await says(sendFile(JSON.stringify({ disbursements: [{ ...past, amount: 0 }] })), 422, "disbursements.0.amount");
-    await says(sendFile("{"), 400, "not valid JSON", "Nothing was recorded.");
-    await says(sendFile("x".repeat(2 ** 20)), 413);
-    expect(await done(sendFile(JSON.stringify({ disbursements: [past] })))).toBe(`${own}/disbursements`);
-    await says(visitor.get(`${own}/disbursements`), 200, "from-file", "2026-05-01 08:00:00");
   });
 
   test("chaos does not act on the dashboard", async () => {

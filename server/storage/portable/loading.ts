@@ -3,15 +3,14 @@ import { ServiceError } from "../../domain/errors.ts";
 import { suspension } from "../../domain/merchants.ts";
 import type { RecordStore } from "../../domain/payments.ts";
 import { duplicate, kindOf, type Payment } from "../../domain/records.ts";
-import { customerOf, fields, KINDS, RECORDS, toValues } from "../rows.ts";
+import { customerOf, KINDS, RECORDS, toRecord, toValues, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { ended, openQuery, reserved, toBooks, type Entry } from "./booking.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { insertRows, run, type Executor, type Work } from "./query.ts";
 
-const FIND = (table: string) => `SELECT merchants_reference, reference FROM ${table}
+const FIND = (table: string) => `SELECT * FROM ${table}
   WHERE merchant_id = :merchant AND merchants_reference = ANY(:references::text[]) LIMIT 1`;
-const toFound = fields<Pick<Payment, "merchantsReference" | "reference">>("merchants_reference reference");
 /** How many entries a load may number again, because SQLite blocks the event loop meanwhile. */
 const MOST_LATER = 20_000;
 const AMOUNTS = ["available", "reserved", "fees", "outside"] as const;
@@ -41,7 +40,7 @@ export function loading({ write }: Executor): Pick<RecordStore, "loadPayments"> 
           const own = records.filter((record) => kindOf(record) === kind);
           const references = own.map(({ merchantsReference }) => merchantsReference);
           const { rows } = yield* run(FIND(table), { merchant: merchantId, references });
-          if (rows[0]) throw duplicate(kind, toFound(rows[0]));
+          if (rows[0]) throw duplicate(kind, toRecord(rows[0]));
           yield [insertRows(table, own.map(toValues))];
           details[table] = String(own.length);
         }
@@ -58,6 +57,8 @@ function entriesOf(record: Payment): Entry[] {
   return record.status === "pending" ? created : [...created, ...ended(record)];
 }
 
+const amountsOf = (row: Row) => Object.fromEntries(AMOUNTS.map((name) => [name, BigInt(row[name])]));
+
 /** Books entries at their times: takes the later ones back, and books all of them in order. */
 function* bookPast(merchant: string, entries: readonly Entry[]): Work<void> {
   const from = Math.min(...entries.map(({ at }) => at));
@@ -68,9 +69,7 @@ function* bookPast(merchant: string, entries: readonly Entry[]): Work<void> {
   ];
   const message = `More than ${MOST_LATER} entries of the statement are later than these records. Reset the sandbox first.`;
   if (rows.length > MOST_LATER) throw new ServiceError("invalid_value", message);
-  const later = rows.map((row) => {
-    return { ...row, ...Object.fromEntries(AMOUNTS.map((name) => [name, BigInt(row[name])])) } as Entry;
-  });
+  const later = rows.map((row) => ({ ...row, ...amountsOf(row) }) as Entry);
   const books = toBooks(opened!);
   later.forEach(books.takeBack);
   [...later, ...entries].toSorted((a, b) => a.at - b.at).forEach(books.add);

@@ -126,9 +126,8 @@ const lockPending = (table: string) => `SELECT * FROM ${table}
 const LOCK_CHECKOUT = lockPending("checkouts");
 const LOCK_DISBURSEMENT = lockPending("disbursements");
 
-export function payments(
-  executor: Executor,
-): Omit<RecordStore, "insertDisbursement" | "insertCheckout" | "loadPayments"> {
+type OfOthers = "insertDisbursement" | "insertCheckout" | "loadPayments";
+export function payments(executor: Executor): Omit<RecordStore, OfOthers> {
   const { read, readAll, write } = executor;
 
   /** Changes a checkout. Resolves with false if none that is pending has this reference, or `change` returns nothing. */

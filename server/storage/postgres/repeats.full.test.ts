@@ -17,12 +17,8 @@ import {
   aFinalDisbursement,
   aKey,
   claimAll,
-  DAY,
-  HOUR,
-  LATEST,
-  MINUTE,
-  START,
 } from "../../testing/storage/fixtures.ts";
+import { DAY, HOUR, LATEST, MINUTE, START } from "../../testing/times.ts";
 import { openPostgres } from "./index.ts";
 
 const [M, K, RAIL] = ["merchant", "key", "mobile"];

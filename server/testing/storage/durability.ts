@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
-import { ACTOR, createCurrent, concurrently, DAY, MINUTE, pendingOn, SECOND, type Current } from "./fixtures.ts";
+import { ACTOR, createCurrent, concurrently, pendingOn, type Current } from "./fixtures.ts";
+import { DAY, MINUTE, SECOND } from "../times.ts";
 
 const claimHandovers = (storage: Storage, merchantId: string) =>
   storage.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);

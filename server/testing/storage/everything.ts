@@ -2,19 +2,8 @@
 import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { failureOf } from "../../domain/records.ts";
 import type { Storage } from "../../domain/storage.ts";
-import {
-  ACTOR,
-  addDelivery,
-  addMerchant,
-  aCheckout,
-  aDisbursement,
-  aKey,
-  attempted,
-  claimAll,
-  HOUR,
-  MINUTE,
-  START,
-} from "./fixtures.ts";
+import { ACTOR, addDelivery, addMerchant, aCheckout, aDisbursement, aKey, attempted, claimAll } from "./fixtures.ts";
+import { HOUR, MINUTE, START } from "../times.ts";
 
 export const LARGEST = 2 ** 53 - 1;
 
@@ -35,9 +24,8 @@ export async function fill(storage: Storage, texts = "\u{1f423} \ufdd0") {
   await storage.moveClock(kofi.id, { by: HOUR }, ACTOR);
   while ((await storage.settleDue(100, kofi.id)) > 0);
   await attempted(storage, kofi.id, "ended");
-  await storage.insertDisbursement(
-    aDisbursement(kofi.id, { status: "failed", due: undefined!, fee: 0, failure: failureOf("other") }),
-  );
+  const failed = { status: "failed", due: undefined!, fee: 0, failure: failureOf("other") } as const;
+  await storage.insertDisbursement(aDisbursement(kofi.id, failed));
   const checkout = aCheckout(ada.id, { redirectURL: "https://ada.example/thanks" });
   for (const draft of [checkout, aCheckout(kofi.id)]) await storage.insertCheckout(draft);
   await storage.payCheckout(checkout.reference, "2250102030405", { afterMs: HOUR, status: "failed" });

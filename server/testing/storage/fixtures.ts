@@ -7,24 +7,17 @@ import type { Page } from "../../domain/pages.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
 import { customerOf } from "../../storage/rows.ts";
 import type { FakeClock } from "../clock.ts";
+import { LATEST, MINUTE, SECOND, START } from "../times.ts";
 
-/** The time at which a fake clock starts. */
-export const START = Date.UTC(2026, 10, 20, 9, 30);
-export const SECOND = 1_000;
-export const MINUTE = 60 * SECOND;
-export const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
 /** The merchants that every test begins with. */
 export const [ADA, KOFI]: readonly [string, string] = ["ada", "kofi"];
 /** Who acts in the tests. */
 export const ACTOR = "command ada@host";
-/** A time that is later than any time in the tests. */
-export const LATEST = Date.UTC(9999, 11, 31);
-
 /** An attempt to deliver a webhook, without a response. */
 export const ATTEMPT = { at: START, sentAt: START, latencyMs: 1 };
 
 type Payout = Partial<Draft<Disbursement>>;
+const PENDING = { country: "CI", currency: "XOF", status: "pending" } as const;
 
 let made = 0;
 /** A UUID that is unique in this run and sorts after all earlier UUIDs. */
@@ -72,9 +65,7 @@ export function aDisbursement(merchantId: string, changes: Payout = {}): Draft<D
     customer: { phoneNumber: "2257038102473" },
     amount: 10_000,
     fee: 100,
-    country: "CI",
-    currency: "XOF",
-    status: "pending",
+    ...PENDING,
     due: { afterMs: 2 * SECOND, status: "success" },
     ...changes,
   };
@@ -102,10 +93,8 @@ export function aCheckout(merchantId: string, changes: Partial<Draft<Checkout>> 
     merchantsReference: `order-${made}`,
     amount: 2_500_000,
     fee: 120_000,
-    country: "CI",
-    currency: "XOF",
     locale: "en",
-    status: "pending",
+    ...PENDING,
     due: { afterMs: 30 * MINUTE, status: "cancelled" },
     ...changes,
   };
@@ -114,17 +103,8 @@ export function aCheckout(merchantId: string, changes: Partial<Draft<Checkout>> 
 /** An entry of the log of requests. */
 export function aRequest(merchantId: string, changes: Partial<LoggedRequest> = {}): LoggedRequest {
   made += 1;
-  const what = { operation: "verifyDisbursement", method: "GET", path: "/v1/disbursements/DSB1" };
-  return {
-    requestId: `req_${made}`,
-    merchantId,
-    at: START,
-    number: made,
-    ...what,
-    status: 200,
-    durationMs: 1.5,
-    ...changes,
-  };
+  const request = { operation: "verifyDisbursement", method: "GET", path: "/v1/disbursements/DSB1", status: 200 };
+  return { requestId: `req_${made}`, merchantId, at: START, number: made, ...request, durationMs: 1.5, ...changes };
 }
 
 /** The record that results from a draft when it is stored at this sandbox time. */
@@ -164,10 +144,8 @@ export async function claimAll(
   await storage.promoteDue(1_000);
   const ready = await storage.readyLanes({ limit: 100 });
   const lanes = ready.filter((lane) => merchantId === undefined || lane.merchantId === merchantId);
-  return storage.claimDeliveries(
-    lanes.map((lane) => ({ ...lane, count })),
-    leaseMs,
-  );
+  const counted = lanes.map((lane) => ({ ...lane, count }));
+  return storage.claimDeliveries(counted, leaseMs);
 }
 
 /** Reads a list to its end, and returns its pages. @param meanwhile runs after the first page */

@@ -2,35 +2,15 @@ import { describe, expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
 import { failureOf, type FinalStatus } from "../../domain/records.ts";
 import type { ClaimedHandover, HandoverReport, RailExchange } from "../../domain/handovers.ts";
-import {
-  ACTOR,
-  aCheckout,
-  ADA,
-  aDisbursement,
-  concurrently,
-  HOUR,
-  KOFI,
-  MINUTE,
-  pendingOn,
-  SECOND,
-  START,
-  type Current,
-} from "./fixtures.ts";
+import { ACTOR, aCheckout, ADA, aDisbursement, concurrently, KOFI, pendingOn, type Current } from "./fixtures.ts";
+import { HOUR, MINUTE, SECOND, START } from "../times.ts";
 
 const RAIL = "mobile";
 const SHORT = 5 * SECOND;
-const reportOf = (changes: Partial<HandoverReport> = {}): HandoverReport => ({
-  exchanges: [],
-  askAgainAfterMs: MINUTE,
-  ...changes,
-});
-const exchange = (changes: Partial<RailExchange> = {}): RailExchange => ({
-  at: START,
-  action: "pay",
-  latencyMs: 12,
-  result: "unknown",
-  ...changes,
-});
+const REPORT: HandoverReport = { exchanges: [], askAgainAfterMs: MINUTE };
+const reportOf = (changes: Partial<HandoverReport> = {}) => ({ ...REPORT, ...changes });
+const EXCHANGE: RailExchange = { at: START, action: "pay", latencyMs: 12, result: "unknown" };
+const exchange = (changes: Partial<RailExchange> = {}) => ({ ...EXCHANGE, ...changes });
 const UNKNOWN = reportOf({ isUnknown: true, exchanges: [exchange()] });
 const ACCEPTED = reportOf({ answer: { status: "pending" } });
 const final = (status: FinalStatus) => reportOf({ answer: { status, railReference: "R-1", fee: 25 } });
@@ -43,11 +23,8 @@ export function handoverTests(current: Current): void {
     (await storage.insertDisbursement(pendingOn(RAIL, merchantId, changes))).record.reference;
   async function claimAll(): Promise<ClaimedHandover[]> {
     await storage.promoteHandovers(1_000);
-    const lanes = await storage.handoverLanes({ limit: 100 });
-    return storage.claimHandovers(
-      lanes.map((lane) => ({ ...lane, count: 100 })),
-      MINUTE,
-    );
+    const lanes = (await storage.handoverLanes({ limit: 100 })).map((each) => ({ ...each, count: 100 }));
+    return storage.claimHandovers(lanes, MINUTE);
   }
   const claimOne = async () => (await claimAll())[0]!;
   const claimed = async () => ({ reference: await pay(), claim: await claimOne() });
@@ -102,10 +79,8 @@ export function handoverTests(current: Current): void {
       const later = await claimOne();
       await record(claim, reportOf({ exchanges: [exchange({ result: "missing" })] }));
       expect([await claimAll(), await endOf(reference)]).toEqual([[], ["pending", []]]);
-      expect([await record(claim, final("success")), await record(later, final("success"))]).toEqual([
-        "final",
-        "recorded",
-      ]);
+      expect(await record(claim, final("success"))).toBe("final");
+      expect(await record(later, final("success"))).toBe("recorded");
       expect(await endOf(reference)).toEqual(SUCCEEDED);
     });
 
@@ -165,14 +140,9 @@ export function handoverTests(current: Current): void {
     pass(MINUTE);
     const again = await claimOne();
     const payment = { kind: "disbursement", reference, amount: 10_000, country: "CI", currency: "XOF" };
-    expect(again).toEqual({
-      lane: { merchantId, host: RAIL },
-      id: reference,
-      token: expect.any(Number),
-      payment: { ...payment, phoneNumber: "2257038102473", createdAt: START, railReference: "R-1" },
-      state: "accepted",
-      step: 1,
-    });
+    const { payment: asked, token: _, ...claimedAgain } = again;
+    expect(asked).toEqual({ ...payment, phoneNumber: "2257038102473", createdAt: START, railReference: "R-1" });
+    expect(claimedAgain).toEqual({ lane, id: reference, state: "accepted", step: 1 });
     expect(await find(reference)).toMatchObject({ state: "accepted", url: "https://rail.example/1" });
     await record(again, reportOf({ answer, askAgainAfterMs: HOUR }));
     expect(await claimAll()).toEqual([]);

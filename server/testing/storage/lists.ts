@@ -1,20 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Page } from "../../domain/pages.ts";
-import {
-  ACTOR,
-  ADA,
-  aRequest,
-  concurrently,
-  DAY,
-  HOUR,
-  KOFI,
-  MINUTE,
-  pagesOf,
-  SECOND,
-  START,
-  type Current,
-} from "./fixtures.ts";
+import { ACTOR, ADA, aRequest, concurrently, KOFI, pagesOf, type Current } from "./fixtures.ts";
+import { DAY, HOUR, MINUTE, SECOND, START } from "../times.ts";
 
 /** Midnight before the test begins. */
 const FIRST_DAY = START - (START % DAY);
@@ -107,6 +95,7 @@ export function listTests(current: Current): void {
           for (const host of ["a.example", "b.example:8443"])
             for (const status of ["success", "failed"] as const)
               await attempted(id, made, { status, webhookURL: `https://${host}/` });
+          await delivery(other);
           pass(MINUTE);
         }
       },
@@ -170,7 +159,7 @@ export function listTests(current: Current): void {
     if (!fill) return;
     test("is filtered by every combination of its filters", async () => {
       await fill();
-      const all = await expectFiltered(list, combinations(filters));
+      const all = await expectFiltered(list, combinations(filters), [3, 100]);
       expect(all.length).toBeGreaterThan(2);
     });
   });
@@ -237,21 +226,6 @@ export function listTests(current: Current): void {
     for (const text of ["", "\0", "either"]) expect(await foundBy(text)).toEqual(new Set());
   });
 
-  test("of the deliveries of a period finds them whichever it is", async () => {
-    for (let index = 0; index < 40; index += 1) {
-      // Some events have the same time, and other merchants' events are in between.
-      if (index % 3 > 0) pass(1 + (index % 5));
-      await delivery(id);
-      if (index % 4 === 0) await delivery(other);
-    }
-    const periods: Query[] = [];
-    for (let from = START - 1; from <= now() + 2; from += 7)
-      for (let until = from; until <= now() + 2; until += 11)
-        periods.push({ createdAfter: from, createdBefore: until });
-    const all = await expectFiltered(LISTS.deliveries!.list, periods, [7, 100]);
-    expect(all).toHaveLength(40);
-  });
-
   test("of the deliveries of a period whose time a move of the clock has skipped finds them behind later ones", async () => {
     const webhookURL = "https://a.example/";
     const { reference } = await payout(id, { webhookURL, due: { afterMs: MINUTE, status: "success" } });
@@ -260,10 +234,8 @@ export function listTests(current: Current): void {
     expect(await storage.settleDue(10)).toBe(1);
     const hour = START + HOUR;
     const all = await expectFiltered(LISTS.deliveries!.list, [{ createdBefore: hour }, { createdAfter: hour }]);
-    expect(all.map((item) => [item.reference === reference, item.createdAt >= hour])).toEqual([
-      [true, false],
-      [false, true],
-    ]);
+    const found = all.map((item) => `${item.reference === reference} ${item.createdAt < hour}`);
+    expect(found).toEqual(["true true", "false false"]);
   });
 
   test("of deliveries looks at a bounded number for a page, and says how far it got", async () => {

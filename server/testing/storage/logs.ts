@@ -5,21 +5,8 @@ import { InvalidCursorError, ServiceError } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/limits.ts";
 import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { REQUESTS_KEPT, type LoggedRequest } from "../../domain/request-log.ts";
-import {
-  ACTOR,
-  ADA,
-  aKey,
-  aRequest,
-  concurrently,
-  DAY,
-  HOUR,
-  KOFI,
-  MINUTE,
-  nextId,
-  SECOND,
-  START,
-  type Current,
-} from "./fixtures.ts";
+import { ACTOR, ADA, aKey, aRequest, concurrently, KOFI, nextId, type Current } from "./fixtures.ts";
+import { DAY, HOUR, MINUTE, SECOND, START } from "../times.ts";
 import type { PaymentKind } from "../../domain/records.ts";
 import { DAY_MS } from "../../domain/time.ts";
 

@@ -82,10 +82,7 @@ const ALLOWED: Record<"both" | "sqlite" | "postgres", readonly Allowed[]> = {
     [/^SELECT \* FROM adjustments ORDER BY /, "few proposals, on a page of operators"],
     [/^SELECT \* FROM rail_pauses ORDER BY rail$/, "few rails, once per second"],
     [/^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, "the keys command lists all"],
-    [
-      /^SELECT count\(\*\) AS count, min\(created_at\) .+ FROM merchants/,
-      "when a sandbox creates a merchant for tests",
-    ],
+    [/^SELECT count\(\*\) AS count, min\(created_at\) .+ FROM merchants/, "a sandbox creates a merchant for tests"],
     [/^SELECT \* FROM accounts WHERE \(entries > 0 OR enforced\) ORDER BY/, "the command balances lists all"],
     [/^SELECT d\.\* FROM disbursements d WHERE d\.approval IS NOT NULL/, "few payouts wait for approval"],
     [/^SELECT id FROM merchants WHERE resetting = (1|true) LIMIT 1$/, "an index of unfinished resets"],
