@@ -112,5 +112,3 @@ function readCall(exchange: Exchange, path: string, validator: (schema: string) 
     },
   };
 }
-
-export const isDocumented = ({ response }: Call) => response !== undefined && routeOfResponse(response) !== undefined;

@@ -1,6 +1,7 @@
 // Judges webhooks by what exchanges and other webhooks say about their records, and what was not notified.
 import { isFinal, type Kind } from "../history/history.ts";
 import { comparable, leastFields, objects, pathsOf, recordFields } from "../history/webhooks.ts";
+import { leavesOf } from "../steps/responses.ts";
 import { createValidators } from "../contract/validate.ts";
 import type { Profile } from "../results.ts";
 import { parsedJson, textOf } from "../target/values.ts";
@@ -29,6 +30,8 @@ type Due = { at: number; kind: Kind; reference: string; merchant: number; status
 /** Of more open questions the oldest are forgotten. */
 const mostDue = 100_000;
 const mostEvents = 12;
+/** The event of a webhook that states no status. */
+const unnamed = "";
 
 const announced = {
   disbursement: (status: string): RequirementId =>
@@ -51,7 +54,7 @@ export function createWebhookRules(deps: Deps) {
   const { profile, tally, hashOf, records, statements, notifiedWithinMs, webhookClockMs, forgot } = deps;
   const validator = createValidators("extended");
   const due: Due[] = [];
-  /** Hashes of the paths that received webhooks. */
+  /** Hashes of the paths that received webhooks which name their record. */
   const received = new Set<number>();
   /** True once a webhook had the path of its record: the paths are then those of the addresses. */
   let hasOwnPaths = false;
@@ -149,12 +152,25 @@ export function createWebhookRules(deps: Deps) {
     tally.held("events.once");
   }
 
+  /** Notes the records that a webhook of any shape names. It may announce any status (§6). */
+  function noteMentions(webhook: Webhook, json: unknown) {
+    for (const [, text] of leavesOf(json))
+      for (const kind of ["disbursement", "checkout"] as const) {
+        const record = typeof text === "string" ? records.about(kind, text) : undefined;
+        if (!record) continue;
+        received.add(hashOf(webhook.path));
+        if (record.events.some(([event]) => event === unnamed)) continue;
+        record.events.push([unnamed, "", 0]);
+        records.changed(record);
+      }
+  }
+
   function judgeDue({ kind, reference, merchant, status }: Due) {
     const { record } = records.find(kind, reference, merchant);
     const url = record && factOf(record, "webhookURL");
     if (!record || typeof url !== "string" || !pathsOf(url).some((path) => received.has(hashOf(path)))) return;
     const sent: RequirementId = kind === "checkout" ? "life.checkout-events-sent" : "life.webhooks-sent";
-    if (record.events.some(([event]) => event === status)) return tally.held(sent);
+    if (record.events.some(([event]) => event === status || event === unnamed)) return tally.held(sent);
     const place = record.statuses.find(([each]) => each === status)?.[1] ?? 0;
     for (const id of [sent, announced[kind](status)])
       tally.contradicted(id, () => ({
@@ -167,7 +183,6 @@ export function createWebhookRules(deps: Deps) {
   return {
     see(webhook: Webhook) {
       if (!isKnown(webhook.body)) return;
-      received.add(hashOf(webhook.path));
       const json = parsedJson(webhook.body);
       const claimsJson = /json/i.test(webhook.headers["content-type"] ?? "") || /^\s*\{/.test(webhook.body);
       if (json === undefined && claimsJson) judge("life.webhooks-true", webhook, "JSON that cannot be parsed", "JSON");
@@ -177,9 +192,11 @@ export function createWebhookRules(deps: Deps) {
         source: ["webhook", webhook.sentAt, webhook.sentAt, webhook.status ?? 0],
         evidence: () => tally.evidence(webhook),
       };
+      if (profile === "core") noteMentions(webhook, json);
       for (const object of objects(json)) {
         const record = subject(object, event);
         if (!record) continue;
+        received.add(hashOf(webhook.path));
         judgeAddress(webhook, record, stated);
         const { status, updatedAt } = object;
         if (profile === "extended") statements.record(record, object, stated);
@@ -212,8 +229,6 @@ export function createWebhookRules(deps: Deps) {
     },
   };
 }
-
-export type WebhookRules = ReturnType<typeof createWebhookRules>;
 
 /** The requirements that these rules judge, beside those of statements. */
 export const ofWebhookRules: readonly RequirementId[] = [
