@@ -9,7 +9,7 @@ import { triesAll } from "./self-test.ts";
 const stored = JSON.parse(readFileSync(examplesFile, "utf8")) as Record<string, Example>;
 const violable = catalogue.filter(({ level }) => level !== "observe");
 
-test.each(triesAll ? violable : violable.filter((_, index) => index % 25 === 0))(
+test.each(triesAll ? violable : violable.filter((_, index) => index % 40 === 0))(
   "the broken server of $id still does what its page says",
   async (requirement) => {
     const { fault, request = "", wrong = "", right = "" } = await recordExample(requirement);
@@ -26,5 +26,5 @@ test("no example has an address, a key or a time of the machine that recorded it
   const text = readFileSync(examplesFile, "utf8");
   expect(text).not.toMatch(/127\.0\.0\.1:|localhost:|whsec_\w|\b20\d\d-(?!01-05T10:)\d\d-\d\dT\d\d:\d\d/);
   for (const [id, { request = "" }] of Object.entries(stored))
-    expect(request, id).not.toMatch(/^x-api-key: (?!\[redacted\])./im);
+    expect(`${id}: ${request}`).not.toMatch(/x-api-key: (?!\[redacted\])./i);
 });

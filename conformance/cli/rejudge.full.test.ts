@@ -59,6 +59,21 @@ test("a run is judged again offline, and agrees with its report", { timeout: 180
   expect(code).toBe(0);
 });
 
+test("a run that is reported together with a watch is judged again with it", { timeout: 60_000 }, async () => {
+  const response = { status: 404, headers: {}, body: { statusCode: 400, error: "Not Found" } };
+  const exchange = { sentAt: 1e12, endedAt: 1e12, method: "GET", path: "/v1/disbursements/none", response };
+  await writeFile(join(folder, "traffic.jsonl"), JSON.stringify({ ...exchange, headers: { "x-api-key": "k" } }));
+  const watch = ["watch", "--exchanges", join(folder, "traffic.jsonl"), "--report", join(folder, "watch")];
+  expect(await startCertify(watch, { env: {} }).ended).toMatchObject({ code: 1 });
+  const watched = join(folder, "watch/report.json");
+  const { code, output } = await record(server, "both", "--effects", "none", "--watched", watched);
+  expect({ code, output }).toEqual({
+    code: 1,
+    output: expect.stringMatching(/by watched traffic: errors\.status-mir/),
+  });
+  expect((await rejudge(join(folder, "both"))).text).toMatch(/^AGREES/);
+});
+
 test("a recording shows no secret and no phone number of a person", async () => {
   for (const profile of ["core", "extended"]) {
     const text = gunzipSync(await readFile(join(folder, profile, "exchanges.jsonl.gz"))).toString();

@@ -40,6 +40,7 @@ test("the terminal shows the verdict, each cause with its evidence, what was not
     expected  one HTTP 200
     received  three HTTP 200:
               DSB1, DSB2
+    fix       Put a unique constraint on the reference.
     repeat    curl last
 
 3 requirements, one cause: The target responds with 500 Internal Server Error. The value reaches code or a database column that cannot take it. Validate the body before using it.
@@ -79,11 +80,12 @@ test.each<[string, RegExp | string]>([
   ["report.json", /"title": "The target responds with 500 [^}]*"create.a",\s*"create.b",\s*"create.c"\s*\]/],
   ["report.json", '"repeat": "curl last"'],
   ["report.html", "The recipient is paid twice."],
+  ["report.html", /How to fix it:<\/strong> Put a unique constraint[^]*\/docs\/requirements\/create\.repeated"/],
   ["junit.xml", /<error message="connect ECONNREFUSED">[^]*<failure message="--declare: largestAmount">/],
   ["junit.xml", "HTTP 409 (The target responds with 500 Internal"],
   [
     "junit.xml",
-    "Received: three HTTP 200:\nDSB1, DSB2\nWhy it matters: The recipient is paid twice.\nRepeat: curl last<",
+    "Received: three HTTP 200:\nDSB1, DSB2\nWhy it matters: The recipient is paid twice.\nHow to fix it: Put a unique constraint on the reference.\nRepeat: curl last<",
   ],
 ])("%s says %s", (form, text) => {
   expect(formsOf(busyReport)[form]).toMatch(text);

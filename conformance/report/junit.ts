@@ -34,6 +34,7 @@ function evidence(report: Report, requirement: RequirementResult, check: CheckRe
     `Expected: ${check.expected}`,
     `Received: ${check.actual}`,
     ...(requirement.matters === undefined ? [] : [`Why it matters: ${requirement.matters}`]),
+    ...(requirement.fix === undefined ? [] : [`How to fix it: ${requirement.fix}`]),
     `${repeatLabel(check)}: ${repeatOf(report, requirement, check)}`,
   ].join("\n");
 }

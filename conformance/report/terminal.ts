@@ -56,7 +56,7 @@ function othersOf({ checks, verdict }: RequirementResult, shown: CheckResult): s
 
 /** Renders a requirement with its source, and what the first of its failed checks expected and received. */
 function failureLines(report: Report, { requirement, check }: Failure, paint: Paint, cause?: string): string[] {
-  const { id, text, level, verdict, matters, reason } = requirement;
+  const { id, text, level, verdict, matters, fix, reason } = requirement;
   const [mark, style] = marks[verdict] ?? ["·", "dim"];
   return [
     `${paint(style, mark)} ${paint("bold", oneLine(id))}  ${oneLine(words.sourceOf(requirement))}, ${words.levels[level]}`,
@@ -68,6 +68,7 @@ function failureLines(report: Report, { requirement, check }: Failure, paint: Pa
     ...field("expected", check.expected),
     ...field("received", check.actual),
     ...field("likely", cause === text ? undefined : cause),
+    ...field("fix", fix),
     ...field(repeatLabel(check).toLowerCase(), repeatOf(report, requirement, check)),
   ];
 }

@@ -112,6 +112,7 @@ export const failedCheck = (over: Partial<CheckResult> = {}, ...exchanges: Parti
 const doubled = requirement("create.repeated", "fail", {
   text: "A duplicate reference is refused.",
   matters: "The recipient is paid twice.",
+  fix: "Put a unique constraint on the reference.",
   checks: [
     check({ name: "one after the other" }),
     failedCheck(

@@ -1,7 +1,6 @@
 // Reads an exchange as the suite's rules expect it: the documented operation, the bodies' values, and what is known of it.
 import { routeOf } from "../contract/contract.ts";
 import type { Validator } from "../contract/validate.ts";
-import { routeOfResponse } from "../contract/documented.ts";
 import type { Effect } from "../results.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { parsedJson } from "../target/values.ts";
@@ -112,5 +111,3 @@ function readCall(exchange: Exchange, path: string, validator: (schema: string) 
     },
   };
 }
-
-export const isDocumented = ({ response }: Call) => response !== undefined && routeOfResponse(response) !== undefined;

@@ -13,7 +13,7 @@ const key = "a-key-of-a-test-0000";
 const [service, browser] = await Promise.all([startSoundTarget({ key, environment: "sandbox" }), openBrowser()]);
 afterAll(() => Promise.all([service.stop(), browser.close()]));
 
-const body = JSON.stringify({
+const payout = JSON.stringify({
   reference: "é",
   amount: 100,
   currency: "XOF",
@@ -21,14 +21,14 @@ const body = JSON.stringify({
   phoneNumber: "2257038102473",
 });
 const calls = [
-  { method: "POST", path: "/v1/disbursements", body },
-  { method: "POST", path: "/v1/disbursements", body },
+  { method: "POST", path: "/v1/disbursements", body: payout },
+  { method: "POST", path: "/v1/disbursements", body: payout },
   { method: "GET", path: "/v1/disbursements/nothing" },
 ];
 
 test.each(["embed", "omit"] as const)("a recording that does %s bodies", async (content) => {
-  const path = join(mkdtempSync(join(tmpdir(), "har-")), "page.har");
-  const context = await browser.newContext({ recordHar: { path, content } });
+  const file = join(mkdtempSync(join(tmpdir(), "har-")), "page.har");
+  const context = await browser.newContext({ recordHar: { path: file, content } });
   const page = await context.newPage();
   await page.goto(`${service.url}/healthz`);
   for (const call of calls)
@@ -39,10 +39,19 @@ test.each(["embed", "omit"] as const)("a recording that does %s bodies", async (
     });
   await context.close();
   const all: Seen[] = [];
-  await readHar(await openRecording(path), { see: (each) => void all.push(each), missed() {} }, service.url);
+  await readHar(await openRecording(file), { see: (each) => void all.push(each), missed() {} }, service.url);
   const seen = (all as Exchange[]).filter((each) => each.path.startsWith("/v1/"));
-  expect(seen).toMatchObject(calls.map((call) => ({ body: "", ...call, headers: { "x-api-key": key } })));
-  const bodies = seen.map(({ response }) => response!.body);
-  if (content === "omit") expect(bodies).toEqual(calls.map(() => ({ absent: "missing" })));
-  else expect(bodies.map((each) => JSON.parse(each as string))).toMatchObject([{ data: {} }, { statusCode: 409 }, {}]);
+  const missing = { absent: "missing" };
+  expect(seen).toMatchObject(
+    calls.map(({ method, path, body }) => ({
+      method,
+      path,
+      headers: { "x-api-key": key },
+      body: body === undefined ? "" : content === "omit" ? missing : body,
+    })),
+  );
+  const responses = seen.map(({ response }) => response!.body);
+  if (content === "omit") expect(responses).toEqual([missing, missing, missing]);
+  else
+    expect(responses.map((each) => JSON.parse(each as string))).toMatchObject([{ data: {} }, { statusCode: 409 }, {}]);
 });

@@ -97,7 +97,9 @@ export function createExchangeRules({ profile, tally, merchants, records, statem
     // A log may leave out the request's body.
     const own = isObject(call.sent) ? call.sent["reference"] : merchantsReference;
     const prior = typeof own === "string" ? records.ownerOf("reference", kind, merchant, own) : undefined;
-    if (prior) return repeated(call, prior, sent);
+    // The record may have been seen before its create.
+    const isOwn = prior?.reference === reference && !prior?.sources.some(([by]) => by === "create");
+    if (prior && !isOwn) return repeated(call, prior, sent);
     if (typeof reference !== "string") return;
     const { record: known, foreign } = records.find(kind, reference, merchant);
     const said = stated(call, "create");
@@ -179,7 +181,11 @@ export function createExchangeRules({ profile, tally, merchants, records, statem
       if (profile === "core" || owner !== undefined) merchants.join(merchant, foreign.merchant);
       record = foreign;
     }
-    record ??= records.open(kind, reference, merchant, foreign !== undefined);
+    if (!record) {
+      record = records.open(kind, reference, merchant, foreign !== undefined);
+      const ids = ofKind<RequirementId[]>(kind, ["create.duplicate-refused"], ["checkout-request.reference-unique"]);
+      judgeApart(record, merchant, "reference", value["merchantsReference"], ids, said);
+    }
     judgeApart(
       record,
       merchant,

@@ -1,12 +1,12 @@
 // A forward with its judge in a process of its own, as `certify watch --listen` has it.
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import type { Report } from "../results.ts";
 import { reservePort } from "../target/reserve-port.ts";
 import { startForward, type Forward } from "./forward.ts";
@@ -45,6 +45,8 @@ afterEach(() => {
   agent.destroy();
   service.close();
 });
+
+afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Sends a body, and expects the service's response to it. */
 async function exchange(body: Buffer = randomBytes(10), url = forward.urls[0]!): Promise<void> {

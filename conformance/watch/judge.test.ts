@@ -77,6 +77,7 @@ const verify = (data: object = {}, over: Over = {}) => {
   const found = (over.status ?? 200) >= 400 ? refused(over.status!) : { data: { ...record, ...data } };
   return exchange("GET", "/v1/disbursements/DSB1", "", found, { at: 1, ...over });
 };
+const lost = (each: Exchange): Exchange => ({ ...each, response: undefined as never });
 const ended = { status: "success", updatedAt: "2026-11-20T09:30:02.000Z" };
 function webhook(data: object = {}, over: Partial<Webhook> & { at?: number; event?: string } = {}): Webhook {
   const { at = 3, event = "disbursement.completed", ...rest } = over;
@@ -103,6 +104,16 @@ test.each<[string, Seen[], string[], Partial<JudgeOptions>?]>([
     "a second create with a reference",
     [create(), create({ reference: "DSB2" }, { at: 9 })],
     ["create.duplicate-refused", "life.references-used"],
+  ],
+  [
+    "a second create after one whose response was lost",
+    [lost(create()), verify(), create({ reference: "DSB2" }, { at: 9 })],
+    ["create.duplicate-refused"],
+  ],
+  [
+    "two records with one reference of the merchant",
+    [verify(), verify({ reference: "DSB2", id: "r2" }, { path: "/v1/disbursements/DSB2" })],
+    ["create.duplicate-refused"],
   ],
   ["a second create that returns the first payout", [create(), create({}, { at: 9 })], ["create.duplicate-refused"]],
   [
@@ -218,7 +229,6 @@ test.each<[string, Seen[], string[], Partial<JudgeOptions>?]>([
   expect(judged(traffic, options).alarms).toEqual(expect.arrayContaining(expected));
 });
 
-const lost = (each: Exchange): Exchange => ({ ...each, response: undefined as never });
 const unknown = { absent: "cut" } as const;
 const second = { key: "second", at: 9 };
 

@@ -54,5 +54,3 @@ export async function openOutlet(
     },
   };
 }
-
-export type Outlet = Awaited<ReturnType<typeof openOutlet>>;

@@ -168,7 +168,11 @@ test("only requests for the service count", async () => {
   const first = await har([...all, hook]);
   expect(first.seen).toMatchObject([{ path: "/api/v1/disbursements/a" }, webhook]);
   const unknown = "not for a path of the contract";
-  expect(first.missed).toEqual(["not for https://pay.example/api: --target chooses it", unknown, unknown]);
+  expect(first.missed).toEqual([
+    "not for https://pay.example/api of the first request: --target chooses another",
+    unknown,
+    unknown,
+  ]);
   const chosen = await har([...all, hook], "https://SANDBOX.example:443/");
   expect(chosen.seen).toMatchObject([{ path: "/v1/checkouts?limit=1" }, webhook]);
   expect(new Set(chosen.missed)).toEqual(new Set(["not for https://sandbox.example"]));
@@ -195,6 +199,8 @@ test("reads a recording of redocly proxy 2.77, also compressed", async () => {
   writeFileSync(compressedFile, gzipSync(readFileSync(file)));
   const found = await told(readHar, await openRecording(file), "http://127.0.0.1:8080");
   expect(await told(readHar, await openRecording(compressedFile), "http://127.0.0.1:8080")).toEqual(found);
+  writeFileSync(compressedFile, gzipSync(readFileSync(file)).subarray(0, -9));
+  await expect(told(readHar, await openRecording(compressedFile))).rejects.toThrow(/^The rest of the file cannot/);
   expect(found.missed).toEqual([]);
   expect((found.seen as Exchange[]).map((each) => `${each.path} ${each.response?.status}`)).toEqual([
     "/v1/disbursements 200",

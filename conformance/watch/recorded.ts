@@ -1,8 +1,9 @@
 // What all recordings share. They hide or leave out keys and bodies, and also have requests to other services.
 import { createGunzip } from "node:zlib";
 import { open } from "node:fs/promises";
-import { pipeline, type Readable } from "node:stream";
+import { pipeline, Readable } from "node:stream";
 import { openapi } from "../contract/contract.ts";
+import { CannotRun } from "../results.ts";
 import { decoded } from "../target/http.ts";
 import type { Absent, Body, Headers, Listener } from "./traffic.ts";
 
@@ -24,16 +25,24 @@ export type Recorded = Message & {
   caller?: string;
 };
 
+async function* unzipped(input: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* pipeline(input, createGunzip(), () => {}) as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw new CannotRun(`The rest of the file cannot be decompressed: ${(error as Error).message}.`);
+  }
+}
+
 /**
  * Reads a file, or standard input if the name is "-". A file may be compressed by gzip.
- * @throws an error of the file system if there is no such file
+ * @throws an error of the file system if there is no such file; while it is read, CannotRun if it was cut
  */
 export async function openRecording(file: string): Promise<Readable> {
   if (file === "-") return process.stdin;
   const handle = await open(file);
   const { buffer: start } = await handle.read(Buffer.alloc(2), 0, 2, 0);
   const input = handle.createReadStream({ start: 0 });
-  return start.equals(Buffer.from([0x1f, 0x8b])) ? pipeline(input, createGunzip(), () => {}) : input;
+  return start.equals(Buffer.from([0x1f, 0x8b])) ? Readable.from(unzipped(input)) : input;
 }
 
 /** Reads ISO 8601 with a time zone, or milliseconds since 1970. Undefined if it is something else. */
@@ -125,7 +134,7 @@ function createSieve(target: string | undefined) {
     service ??= its;
     return origin !== undefined || its === service
       ? undefined
-      : `not for ${service || "the first service"}: --target chooses it`;
+      : `not for ${service || "the service"} of the first request: --target chooses another`;
   };
 }
 

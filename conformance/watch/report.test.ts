@@ -65,7 +65,7 @@ test("the terminal shows the exchanges of a contradiction, what was not seen, an
 
 ✗ create.duplicate-refused  `);
   expect(terminal).toMatch(
-    /\n {4}check {5}Contradiction 1 of 14\n {4}request {3}#2 POST \/v1\/disbursements, 200\n {4}expected {2}409\n {4}received {2}200 for R-1 again\n {4}likely {4}POST \/v1\/disbursements is accepted with 200 instead of refused with 409\. There is no unique constraint [^\n]*\n {4}explain {3}npx --no -- certify explain create\.duplicate-refused\n/,
+    /\n {4}check {5}Contradiction 1 of 14\n {4}request {3}#2 POST \/v1\/disbursements, 200\n {4}expected {2}409\n {4}received {2}200 for R-1 again\n {4}likely {4}POST \/v1\/disbursements is accepted with 200 instead of refused with 409\. There is no unique constraint [^\n]*\n {4}fix {7}[^\n]*\n {4}explain {3}npx --no -- certify explain create\.duplicate-refused\n/,
   );
   expect(terminal).toContain(
     "Limits of this watch: not judged: 12 × a body is cut; a read may show the older state for 5.0 s; webhooks that did not come were not judged (--notified-within)\n",

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 
 /** A table in memory and on disk. Keys are hashes of 52 bits. Values are JSON, and may be changed until evicted. */
@@ -117,6 +118,8 @@ export function createStore(
     function keep(key: number, entry: Entry<T>) {
       recent.set(key, entry);
       if (recent.size < mostInMemory / 2) return;
+      // From here on there is much to remember. V8 would let garbage grow to twice what is in use.
+      setFlagsFromString("--optimize-for-size");
       const evicted = older;
       older = recent;
       recent = new Map();

@@ -1,6 +1,7 @@
 // Judges webhooks by what exchanges and other webhooks say about their records, and what was not notified.
 import { isFinal, type Kind } from "../history/history.ts";
 import { comparable, leastFields, objects, pathsOf, recordFields } from "../history/webhooks.ts";
+import { leavesOf } from "../steps/responses.ts";
 import { createValidators } from "../contract/validate.ts";
 import type { Profile } from "../results.ts";
 import { parsedJson, textOf } from "../target/values.ts";
@@ -30,6 +31,8 @@ type Due = { at: number; kind: Kind; reference: string; merchant: number; status
 const mostDue = 100_000;
 const mostEvents = 12;
 const mostPaths = 100_000;
+/** The event of a webhook that states no status. */
+const unnamed = "";
 
 const announced = {
   disbursement: (status: string): RequirementId =>
@@ -52,22 +55,14 @@ export function createWebhookRules(deps: Deps) {
   const { profile, tally, hashOf, records, statements, notifiedWithinMs, webhookClockMs, forgot } = deps;
   const validator = createValidators("extended");
   const due: Due[] = [];
-  /** By the hash of each path that received webhooks: whether all of them named their records. */
-  const received = new Map<number, boolean>();
+  /** Hashes of the paths that received webhooks which name their record. */
+  const received = new Set<number>();
   /** True once a webhook had the path of its record: the paths are then those of the addresses. */
   let hasOwnPaths = false;
 
   function judge(id: RequirementId, webhook: Webhook, fault: string | undefined, expected: string) {
     if (fault === undefined) tally.held(id);
     else tally.contradicted(id, () => ({ expected, actual: fault, evidence: [tally.evidence(webhook)] }));
-  }
-
-  function noteReceived(path: string, isNamed: boolean) {
-    const name = hashOf(path);
-    received.set(name, isNamed && received.get(name) !== false);
-    if (received.size <= mostPaths) return;
-    received.clear();
-    forgot("addresses of webhooks: too many", mostPaths);
   }
 
   /** Judges what a single webhook shows (D11, D12). */
@@ -158,15 +153,27 @@ export function createWebhookRules(deps: Deps) {
     tally.held("events.once");
   }
 
+  /** Notes the records that a webhook of any shape names. It may announce any status (§6). */
+  function noteMentions(webhook: Webhook, json: unknown) {
+    for (const [, text] of leavesOf(json))
+      for (const kind of ["disbursement", "checkout"] as const) {
+        const record = typeof text === "string" ? records.about(kind, text) : undefined;
+        if (!record) continue;
+        // Each payout may have an address of its own. Without an address, nothing is missing.
+        if (received.size >= mostPaths) received.clear();
+        received.add(hashOf(webhook.path));
+        if (record.events.some(([event]) => event === unnamed)) continue;
+        record.events.push([unnamed, "", 0]);
+        records.changed(record);
+      }
+  }
+
   function judgeDue({ kind, reference, merchant, status }: Due) {
     const { record } = records.find(kind, reference, merchant);
     const url = record && factOf(record, "webhookURL");
-    if (!record || typeof url !== "string") return;
-    const areNamed = pathsOf(url).flatMap((path) => received.get(hashOf(path)) ?? []);
-    // A webhook that names no record may be the one that is due.
-    if (areNamed.length === 0 || areNamed.includes(false)) return;
+    if (!record || typeof url !== "string" || !pathsOf(url).some((path) => received.has(hashOf(path)))) return;
     const sent: RequirementId = kind === "checkout" ? "life.checkout-events-sent" : "life.webhooks-sent";
-    if (record.events.some(([event]) => event === status)) return tally.held(sent);
+    if (record.events.some(([event]) => event === status || event === unnamed)) return tally.held(sent);
     const place = record.statuses.find(([each]) => each === status)?.[1] ?? 0;
     for (const id of [sent, announced[kind](status)])
       tally.contradicted(id, () => ({
@@ -188,12 +195,11 @@ export function createWebhookRules(deps: Deps) {
         source: ["webhook", webhook.sentAt, webhook.sentAt, webhook.status ?? 0],
         evidence: () => tally.evidence(webhook),
       };
-      const described = objects(json).flatMap((object) => {
+      if (profile === "core") noteMentions(webhook, json);
+      for (const object of objects(json)) {
         const record = subject(object, event);
-        return record ? [{ object, record }] : [];
-      });
-      noteReceived(webhook.path, described.length > 0);
-      for (const { object, record } of described) {
+        if (!record) continue;
+        received.add(hashOf(webhook.path));
         judgeAddress(webhook, record, stated);
         const { status, updatedAt } = object;
         if (profile === "extended") statements.record(record, object, stated);
@@ -226,8 +232,6 @@ export function createWebhookRules(deps: Deps) {
     },
   };
 }
-
-export type WebhookRules = ReturnType<typeof createWebhookRules>;
 
 /** The requirements that these rules judge, beside those of statements. */
 export const ofWebhookRules: readonly RequirementId[] = [
