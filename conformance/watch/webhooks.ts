@@ -153,15 +153,19 @@ export function createWebhookRules(deps: Deps) {
     tally.held("events.once");
   }
 
+  /** Each payout may have an address of its own. What is forgotten misses no webhook. */
+  function noteAddress({ path }: Webhook) {
+    if (received.size >= mostPaths) received.clear();
+    received.add(hashOf(path));
+  }
+
   /** Notes the records that a webhook of any shape names. It may announce any status (§6). */
   function noteMentions(webhook: Webhook, json: unknown) {
     for (const [, text] of leavesOf(json))
       for (const kind of ["disbursement", "checkout"] as const) {
         const record = typeof text === "string" ? records.about(kind, text) : undefined;
         if (!record) continue;
-        // Each payout may have an address of its own. Without an address, nothing is missing.
-        if (received.size >= mostPaths) received.clear();
-        received.add(hashOf(webhook.path));
+        noteAddress(webhook);
         if (record.events.some(([event]) => event === unnamed)) continue;
         record.events.push([unnamed, "", 0]);
         records.changed(record);
@@ -199,7 +203,7 @@ export function createWebhookRules(deps: Deps) {
       for (const object of objects(json)) {
         const record = subject(object, event);
         if (!record) continue;
-        received.add(hashOf(webhook.path));
+        noteAddress(webhook);
         judgeAddress(webhook, record, stated);
         const { status, updatedAt } = object;
         if (profile === "extended") statements.record(record, object, stated);
