@@ -17,7 +17,7 @@ test.each(triesAll ? violable : violable.filter((_, index) => index % 40 === 0))
     const [heads, expected] = [
       [request, wrong, right],
       [page.request, page.wrong, page.right],
-    ].map((texts) => texts.map((text = "") => text.split("\n", 1)[0]));
+    ].map((texts) => texts.map((text = "") => text.split("\n", 1)[0]!.replace(/(DSB|CHK)\w{20,}/, "$1")));
     expect([fault, heads]).toEqual([page.fault, expected]);
   },
 );

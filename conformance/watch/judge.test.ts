@@ -84,6 +84,8 @@ function webhook(data: object = {}, over: Partial<Webhook> & { at?: number; even
   const body = JSON.stringify({ event, data: { ...record, ...ended, ...data } });
   return { kind: "webhook", sentAt: start + at * 1000, path: "/hooks?shop=1", headers: {}, body, ...rest };
 }
+/** A payload in another form than ours, of which nothing can be compared. */
+const unclear = '{"event":"disbursement.completed","data":{"reference":"DSB1","amount":"100.00","createdAt":"then"}}';
 const without = ({ headers, ...rest }: Exchange, name: string): Exchange => ({
   ...rest,
   headers: Object.fromEntries(Object.entries(headers).filter(([each]) => each !== name)),
@@ -235,6 +237,8 @@ const second = { key: "second", at: 9 };
 test.each<[string, Seen[], Partial<JudgeOptions>?]>([
   ["a payout from beginning to end", [create(), verify(), verify(ended, { at: 4 }), webhook(ended)]],
   ["an exchange that a log has twice", [create(), create()]],
+  ["a webhook that states nothing, before its payout", [webhook({}, { body: unclear }), create()], { profile: "core" }],
+  ["callers that a log does not name", ["DSB1", "DSB2"].map((reference) => create({ reference }, { caller: "-" }))],
   ["two merchants with one reference", [create(), verify(), create({ reference: "DSB2" }, second)]],
   [
     "two merchants with one service reference",

@@ -41,7 +41,7 @@ export function createMerchants(hashOf: Hash, missed: (reason: string) => void) 
     /** Returns the number of a call's caller; undefined if it is not known, or if no call of it was accepted yet. */
     of({ exchange: { caller, headers }, status }: Call): number | undefined {
       const key = headers["x-api-key"];
-      if (caller === undefined && (key === undefined || isMasked(key))) {
+      if (isMasked(caller ?? key ?? "")) {
         if (status < 400) missed("the caller is not known: only single exchanges were judged");
         return undefined;
       }

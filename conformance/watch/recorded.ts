@@ -49,8 +49,8 @@ export async function openRecording(file: string): Promise<Readable> {
 export function timeFrom(value: unknown): number | undefined {
   const time =
     typeof value === "string" ? (/(Z|[+-]\d\d:?\d\d)$/i.test(value) ? Date.parse(value) : Number(value)) : value;
-  // A smaller number would be a time in seconds.
-  return typeof time === "number" && time > 1e11 ? time : undefined;
+  // A smaller number would be a time in seconds, and a larger one in microseconds.
+  return typeof time === "number" && time > 1e11 && time < 1e14 ? time : undefined;
 }
 
 /** Reads headers: an object, or a list of `{ name, value }`. Undefined if it is something else. */

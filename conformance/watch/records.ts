@@ -84,7 +84,7 @@ export function createRecords({ hashOf, merchants, records, links, webhookClockM
       const first = load(firstKey(kind, reference), reference);
       if (first?.merchant === -1) {
         // A webhook that was on its way when the merchant's records were deleted.
-        if (first.sources[0]![1] < merchants.forgottenAt(merchant) + webhookClockMs) return {};
+        if ((first.sources[0]?.[1] ?? Infinity) < merchants.forgottenAt(merchant) + webhookClockMs) return {};
         Object.assign(first, { merchant, epoch: merchants.epochOf(merchant) });
       }
       if (first && merchants.root(first.merchant) === merchants.root(merchant)) return { record: first };

@@ -43,7 +43,8 @@ const statedFields = (
   "id userId reference merchantsReference amount fee phoneNumber country currency status createdAt updatedAt " +
   "webhookURL redirectURL customer.id customer.phoneNumber customer.name merchant.name failure.code"
 ).split(" ");
-const errorFields = ["statusCode", "error", "code"];
+// Not the texts, which may name people.
+const errorFields = ["statusCode", "code"];
 const filters = new Set("reference merchantsReference status createdAfter createdBefore limit".split(" "));
 
 /** Returns the value at a path of names, such as `customer.id`. */
@@ -75,7 +76,7 @@ export function createTally(ids: readonly RequirementId[], hashOf: Hash) {
     }
     if (isPersonal(field)) return mark(value);
     const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-    const shown = field.endsWith("URL") ? text.split("?")[0]! : text;
+    const shown = field.endsWith("URL") ? text.split("?")[0]!.replace(/\/\/[^/]*@/, "//") : text;
     return withoutNumbers(shown.slice(0, longestText));
   }
 
@@ -143,7 +144,8 @@ export function createTally(ids: readonly RequirementId[], hashOf: Hash) {
       contradictions.count += 1;
       if (contradictions.shown.length >= mostShown) return;
       const { expected, actual, evidence } = found();
-      contradictions.shown.push({ expected, actual: withoutNumbers(actual.slice(0, 2 * longestText)), evidence });
+      const [wanted, given] = [expected, actual].map((text) => withoutNumbers(text.slice(0, 2 * longestText)));
+      contradictions.shown.push({ expected: wanted!, actual: given!, evidence });
     },
   };
 }
