@@ -1,5 +1,6 @@
 // Records an example for the page of a requirement: the request that shows the fault of a broken server, how this server
 // responds, and how the sound model responds to the same request.
+import { parse, stringify } from "lossless-json";
 import type { Example } from "../contract/examples.ts";
 import type { CheckResult, Exchange, Report, Requirement } from "../results.ts";
 import type { Fault } from "./fault.ts";
@@ -115,6 +116,17 @@ const messageOf = (first: string, headers: [string, string][], body: string): st
     "\n",
   );
 
+/** Indents the body of a message if it is JSON. Numbers keep their digits. */
+function indented(text: string | undefined): string | undefined {
+  const [, head, body] = /^([^]*?\n\n)([{[][^]*)$/.exec(text ?? "") ?? [];
+  if (head === undefined || body === undefined) return text;
+  try {
+    return head + stringify(parse(body), undefined, 2);
+  } catch {
+    return text;
+  }
+}
+
 /** Returns the first of several texts that a check has joined. */
 const firstOf = (text: string) => text.split(/; (?=\d{3}\b|GET |POST |and \d+ more)/)[0]!;
 
@@ -149,7 +161,7 @@ async function recorded({ id, profile }: Requirement, { id: name, how, through }
   // Otherwise the fault is not in a response, but for example in a webhook.
   if (!isInResponse) return said();
   const actual = check.actual.startsWith(`${status} {`) ? status : check.actual;
-  return { ...said(actual), request, wrong, right };
+  return { ...said(actual), request, wrong: indented(wrong), right: indented(right) };
 }
 
 /** Records an example of a requirement. Prefers a broken server whose fault is seen in the response to one request. */

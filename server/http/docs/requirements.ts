@@ -1,7 +1,6 @@
 // The pages of requirements. The suite's requirements, and examples that its self-test recorded, are read at the first
 // request for a page.
 import { readFileSync } from "node:fs";
-import { parse, stringify } from "lossless-json";
 
 /** What the page of a requirement says, besides its example. */
 export interface RequirementPage {
@@ -46,18 +45,5 @@ export function requirementAt(id: string) {
   const { decisions, requirements } = pages;
   if (!Object.hasOwn(requirements, id)) return undefined;
   const page = requirements[id]!;
-  const example = examples[id];
-  const shown = example && { ...example, wrong: indented(example.wrong), right: indented(example.right) };
-  return { id, ...page, decision: decisions[page.source], example: shown };
-}
-
-/** Indents the body of a message if it is JSON. Numbers keep their digits. */
-function indented(message: string | undefined): string | undefined {
-  const [, head, body] = /^([^]*?\n\n)([{[][^]*)$/.exec(message ?? "") ?? [];
-  if (head === undefined || body === undefined) return message;
-  try {
-    return head + stringify(parse(body), undefined, 2);
-  } catch {
-    return message;
-  }
+  return { id, ...page, decision: decisions[page.source], example: examples[id] };
 }
