@@ -67,7 +67,7 @@ const RAIL_IN_SANDBOX =
 export type Config = ReturnType<typeof readConfig>;
 
 /**
- * Reads the whole configuration from environment variables (`process.env`). The guide "Operating the server" says what
+ * Reads the whole configuration from environment variables (`process.env`). The page "Settings" says what
  * each variable means.
  * @param options.server true for the configuration of a server that is about to start, false for a command
  * @throws ConfigError that lists every invalid variable, without the values of secrets
