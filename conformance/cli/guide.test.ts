@@ -8,7 +8,7 @@ import { allControls, defaultMaxTotal } from "../run-options.ts";
 import { worstCase } from "../run/plan.ts";
 import { plannedChecks } from "../run/run.ts";
 
-// What the guide shows must work. `npm run generate` writes its tables of options.
+// What the guide shows must work.
 const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
 const blocks = Array.from(readme.matchAll(/```yaml\n([\s\S]*?)```/g), ([, block = ""]) => block);
 const blockWith = (start: string) => blocks.find((block) => block.startsWith(start));
