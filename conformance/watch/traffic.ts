@@ -36,6 +36,16 @@ export type Webhook = {
   status?: number;
 };
 
+/** Returns the webhook that an exchange with a receiver is. */
+export const webhookOf = ({ sentAt, path, headers, body, response }: Exchange): Webhook => ({
+  kind: "webhook",
+  sentAt,
+  path,
+  headers,
+  body,
+  ...(response && { status: response.status }),
+});
+
 export type Seen = Exchange | Webhook;
 
 /** What a judge is told. */
