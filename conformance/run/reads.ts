@@ -2,7 +2,7 @@
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 import type { RunOptions } from "../run-options.ts";
 import { checks } from "../topics/index.ts";
-import { judgeable } from "../watch/judgeable.ts";
+import { judgeable } from "../watch/rules.ts";
 
 /** The requirements that checks of the payout in `--payout` judge in full, whatever `--effects` allows. */
 export const judgedByReads = new Set<string>([

@@ -61,7 +61,7 @@ export function createExchangeRules({ profile, tally, merchants, records, statem
   const held = (...ids: RequirementId[]) => ids.forEach(tally.held);
   const single = (call: Call, ids: readonly RequirementId[], expected: string, actual: string) => {
     for (const id of ids)
-      tally.contradicted(id, () => ({ expected, actual, evidence: [tally.evidence(call.exchange)] }));
+      tally.contradicted(id, () => ({ expected, actual, exchanges: [tally.evidence(call.exchange)] }));
   };
 
   function stated({ exchange, status }: Call, by: Source[0]): Stated {

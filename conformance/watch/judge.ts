@@ -4,7 +4,7 @@ import type { Profile } from "../results.ts";
 import { createValidators } from "../contract/validate.ts";
 import { createCallReader } from "./calls.ts";
 import { createExchangeRules } from "./exchanges.ts";
-import { judgeable } from "./judgeable.ts";
+import { judgeable } from "./rules.ts";
 import { createMerchants } from "./merchants.ts";
 import { createRecords, type Record } from "./records.ts";
 import { createResponseRules } from "./responses.ts";
@@ -25,8 +25,6 @@ export type JudgeOptions = {
    * default a missing webhook contradicts nothing.
    */
   notifiedWithinMs?: number;
-  /** By how much the clocks of exchanges may differ, such as those of two gateways. The default is 20. */
-  clockMs?: number;
   /** By how much the clocks of exchanges and webhooks may differ. The default is 60000; 0 if one program saw both. */
   webhookClockMs?: number;
   /** Where the file is that has what memory does not hold. The default is the system's folder for temporary files. */
@@ -46,11 +44,13 @@ export type Judge = Listener & {
 
 /** A replica may be as late without a declaration, as in a run. */
 const defaultVisibleAfterMs = 2000;
+/** By how much the clocks of exchanges may differ, such as those of two gateways. */
+const clockMs = 20;
 
 const count = (counts: Map<string, number>, name: string, more = 1) => counts.set(name, (counts.get(name) ?? 0) + more);
 
 export function createJudge(options: JudgeOptions): Judge {
-  const { profile, visibleAfterMs = defaultVisibleAfterMs, clockMs = 20, webhookClockMs = 60_000 } = options;
+  const { profile, visibleAfterMs = defaultVisibleAfterMs, webhookClockMs = 60_000 } = options;
   const ids = requirementsOf(profile).map(({ id }) => id as RequirementId);
   const missed = new Map<string, number>();
   const forgotten = new Map<string, number>();
@@ -111,7 +111,6 @@ export function createJudge(options: JudgeOptions): Judge {
       missed: Object.fromEntries(missed),
       forgotten: Object.fromEntries(forgotten),
       requirements: structuredClone(tally.requirements) as WatchedRequirement[],
-      unjudgeable: ids.filter((id) => !judgeable.has(id)),
     }),
     close: store.close,
   };

@@ -8,32 +8,38 @@ import { catalogue, inProfile } from "../contract/requirements.ts";
 import { compareReports } from "../report/diff.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { readWatched } from "../report/watched.ts";
-import { exitCodeOf, type Report } from "../results.ts";
+import { exitCodeOf, type Exchange, type Report } from "../results.ts";
 import { requirement, sampleReport, traffic } from "../testing/sample-report.ts";
 import { renderMetrics } from "./metrics.ts";
 import { openOutlet, type OutletSettings } from "./outlet.ts";
 import { watchedReport } from "./report.ts";
-import type { Evidence, WatchedRequirement, WatchResult } from "./result.ts";
+import type { WatchedRequirement, WatchResult } from "./result.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "certify-watch-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const post: Evidence = {
-  kind: "exchange",
+const post: Exchange = {
+  id: 2,
   at: "2026-11-29T10:00:02.000Z",
   durationMs: 12,
   method: "POST",
-  path: "/v1/disbursements",
-  merchant: 1,
-  sent: { reference: "R-1", phoneNumber: "#a1b2c3" },
+  url: "/v1/disbursements",
+  requestHeaders: {},
+  requestBody: JSON.stringify({ reference: "R-1", phoneNumber: "#a1b2c3" }),
   status: 200,
-  received: { "data.reference": "DSB2" },
+  responseBody: JSON.stringify({ "data.reference": "DSB2" }),
+  curl: "",
 };
-const first: Evidence = { ...post, at: "2026-11-29T10:00:01.000Z", received: { "data.reference": "DSB1" } };
+const first: Exchange = {
+  ...post,
+  id: 1,
+  at: "2026-11-29T10:00:01.000Z",
+  responseBody: JSON.stringify({ "data.reference": "DSB1" }),
+};
 const twice: WatchedRequirement = {
   id: "create.duplicate-refused",
   held: 3,
-  contradictions: { count: 14, shown: [{ expected: "409", actual: "200 for R-1 again", evidence: [post, first] }] },
+  contradictions: { count: 14, shown: [{ expected: "409", actual: "200 for R-1 again", exchanges: [first, post] }] },
 };
 const held: WatchedRequirement = { id: "create.accepted", held: 12_000, contradictions: { count: 0, shown: [] } };
 const unseen: WatchedRequirement = { id: "errors.shape", held: 0, contradictions: { count: 0, shown: [] } };
@@ -45,7 +51,6 @@ const resultOf = (requirements: WatchedRequirement[], over: Partial<WatchResult>
   from: Date.parse(from),
   until: Date.parse(until),
   requirements,
-  unjudgeable: [],
   ...over,
 });
 const circumstances = { source, declared };
@@ -104,7 +109,7 @@ test.each<[string, RegExp]>([
   ["junit.xml", /Explain: npx --no -- certify explain create\.duplicate-refused/],
   ["report.html", /<dt>Watched traffic<\/dt><dd>12,431 exchanges and 310 webhooks of 2 merchants in 3 h 2 min</],
   ["report.html", /Cannot be seen in traffic<\/strong> \(\d+\)[^]*Never seen in this traffic<\/strong> \(1\)/],
-  ["report.html", /#1, [^]*\(caller\): merchant 1[^]*&quot;data.reference&quot;: &quot;DSB1&quot;/],
+  ["report.html", /#1, [^]*&quot;data.reference&quot;: ?&quot;DSB1&quot;/],
   ["report.json", /"watched": \{\s*"source": "https:\/\/pay.example",[^]*?"exchanges": 12431,/],
 ])("%s says %s", (form, text) => {
   expect(formsOf(reportOf(twice, held, unseen))[form]).toMatch(text);

@@ -6,46 +6,19 @@ import { counted, namedFirst, trafficText } from "../report/words.ts";
 import {
   countsOf,
   type CheckResult,
-  type Exchange,
   type Report,
   type Requirement,
   type RequirementResult,
   type Watched,
 } from "../results.ts";
-import type { Evidence, WatchedRequirement, WatchResult } from "./result.ts";
-
-const json = (fields: Record<string, unknown> | undefined) => fields && JSON.stringify(fields, null, 2);
-
-function exchangeOf({ kind, merchant, path, sent, received, durationMs = 0, ...rest }: Evidence, id: number): Exchange {
-  return {
-    id,
-    ...rest,
-    url: kind === "webhook" ? `${path} (webhook)` : path,
-    requestHeaders: merchant === undefined ? {} : { "(caller)": `merchant ${merchant}` },
-    requestBody: json(sent),
-    responseBody: json(received),
-    durationMs,
-    curl: "",
-  };
-}
-
-/** Numbers all exchanges of the evidence by time. An exchange that contradicts several requirements has one number. */
-function numbered(requirements: readonly WatchedRequirement[]): (evidence: Evidence) => Exchange {
-  const all = requirements.flatMap(({ contradictions }) => contradictions.shown.flatMap(({ evidence }) => evidence));
-  const inOrder = all.toSorted((a, b) => a.at.localeCompare(b.at)).map((evidence) => JSON.stringify(evidence));
-  const ids = new Map([...new Set(inOrder)].map((text, index) => [text, index + 1]));
-  return (evidence) => exchangeOf(evidence, ids.get(JSON.stringify(evidence))!);
-}
+import type { WatchedRequirement, WatchResult } from "./result.ts";
 
 /** Returns a check for each contradiction that is shown, and one for the cases in which the requirement held. */
 function checksOf(
   { level, text }: Requirement,
   { held, contradictions: { count, shown } }: WatchedRequirement,
-  toExchange: (evidence: Evidence) => Exchange,
 ): CheckResult[] {
-  const contradicted = shown.map(({ expected, actual, evidence }, index): CheckResult => {
-    const exchanges = evidence.map(toExchange);
-    const ids = exchanges.map(({ id }) => id);
+  const contradicted = shown.map(({ expected, actual, exchanges }, index): CheckResult => {
     return {
       name: `Contradiction ${index + 1} of ${count}`,
       verdict: level === "must" ? "fail" : "warn",
@@ -53,7 +26,7 @@ function checksOf(
       actual,
       exchanges,
       // The last exchange is the one that cannot be right after the others.
-      ...(ids.length > 0 ? { shownBy: Math.max(...ids), contradictedBy: Math.max(...ids) } : {}),
+      ...(exchanges.length > 0 ? { shownBy: exchanges.length, contradictedBy: exchanges.length } : {}),
       durationMs: 0,
       watched: true,
     };
@@ -67,11 +40,7 @@ function checksOf(
 }
 
 /** Returns what traffic shows of a requirement. `watched` is undefined for one that no traffic can show. */
-function resultOf(
-  requirement: Requirement,
-  watched: WatchedRequirement | undefined,
-  toExchange: (evidence: Evidence) => Exchange,
-): RequirementResult {
+function resultOf(requirement: Requirement, watched: WatchedRequirement | undefined): RequirementResult {
   const { held = 0, contradictions: { count = 0 } = {} } = watched ?? {};
   if (!watched || held + count === 0) {
     const reason = watched
@@ -81,7 +50,7 @@ function resultOf(
   }
   const verdict = count === 0 ? "pass" : requirement.level === "must" ? "fail" : "warn";
   const seen = { held, contradicted: count };
-  return { ...requirement, verdict, seen, checks: checksOf(requirement, watched, toExchange) };
+  return { ...requirement, verdict, seen, checks: checksOf(requirement, watched) };
 }
 
 /** Names requirements with the number of their contradictions. */
@@ -107,14 +76,13 @@ export type Circumstances = Pick<Watched, "source" | "declared">;
 
 /** Returns the report of a watch. It says for each requirement whether it was contradicted, held, or was never seen. */
 export function watchedReport(result: WatchResult, circumstances: Circumstances): Report {
-  const { profile, requirements: judged, unjudgeable: _, ...traffic } = result;
+  const { profile, requirements: judged, ...traffic } = result;
   const [startedAt, finishedAt] = [new Date(result.from).toISOString(), new Date(result.until).toISOString()];
   const watched = { ...circumstances, ...traffic, from: startedAt, until: finishedAt };
   const byId = new Map(judged.map((each) => [each.id as string, each]));
-  const toExchange = numbered(judged);
   // What the interface leaves open cannot be contradicted.
   const demanded = requirementsOf(profile).filter(({ level }) => level !== "observe");
-  const requirements = demanded.map((each) => resultOf(each, byId.get(each.id), toExchange));
+  const requirements = demanded.map((each) => resultOf(each, byId.get(each.id)));
   return {
     ...verdictOn(watched, requirements),
     profile,

@@ -138,7 +138,7 @@ export function createResponseRules(
       tally.contradicted(id, () => ({
         expected: titleOf(id),
         actual: `${actual}: ${call.status}`,
-        evidence: [tally.evidence(call.exchange)],
+        exchanges: [tally.evidence(call.exchange)],
       }));
   }
 
@@ -155,7 +155,7 @@ export function createResponseRules(
         tally.contradicted(id, () => ({
           expected: titleOf(id),
           actual: `${status}: ${found.slice(0, 5).join(", ")}`,
-          evidence: [tally.evidence(exchange)],
+          exchanges: [tally.evidence(exchange)],
         }));
     }
   }
@@ -258,7 +258,7 @@ export function createResponseRules(
       tally.contradicted("answers.request-id-own", () => ({
         expected: titleOf("answers.request-id-own"),
         actual: "the x-request-id of the request, or of the exchange before",
-        evidence: [tally.evidence(exchange)],
+        exchanges: [tally.evidence(exchange)],
       }));
   }
 

@@ -1,30 +1,13 @@
 // What a watch says about the traffic it judged.
 import type { RequirementId } from "../../generated/requirement-ids.ts";
-import type { Profile } from "../results.ts";
+import type { Exchange, Profile } from "../results.ts";
 
 /**
- * An exchange or webhook that shows a contradiction, redacted: the fields that matter, without keys. Phone numbers and
- * customers' names are `#` and 6 hexadecimal digits of a hash with the run's salt, so equal values look the same.
+ * What cannot be right together. Exchanges are redacted, and numbered from 1: without keys and headers, and of bodies the
+ * fields that matter. Phone numbers and names are `#` and 6 hexadecimal digits of a hash with the run's salt, so equal
+ * values look the same. A webhook is a POST whose url is its path.
  */
-export type Evidence = {
-  kind: "exchange" | "webhook";
-  /** When it began, in ISO 8601. */
-  at: string;
-  /** Milliseconds until the response ended; undefined for a webhook. */
-  durationMs?: number;
-  method: string;
-  /** The path. Values of a query are left out, except the documented filters. */
-  path: string;
-  /** The caller's merchant, numbered by the watch; undefined if it is not known. */
-  merchant?: number;
-  /** Fields of the request's body, or of a webhook's body. */
-  sent?: Record<string, unknown>;
-  status?: number;
-  /** Fields of the response's body, by their paths, such as `data.status`. */
-  received?: Record<string, unknown>;
-};
-
-export type Contradiction = { expected: string; actual: string; evidence: Evidence[] };
+export type Contradiction = { expected: string; actual: string; exchanges: Exchange[] };
 
 export type WatchedRequirement = {
   id: RequirementId;
@@ -49,6 +32,4 @@ export type WatchResult = {
   forgotten: Record<string, number>;
   /** Every requirement of the profile that traffic can show, also without a case, in the order of the catalogue. */
   requirements: WatchedRequirement[];
-  /** The requirements of the profile that no traffic can show. */
-  unjudgeable: RequirementId[];
 };

@@ -4,12 +4,12 @@ import { isExact, isFinal, type Kind, optional } from "../history/history.ts";
 import { textOf } from "../target/values.ts";
 import type { Fields } from "./calls.ts";
 import { factOf, fields, indexOf, isStated, type Record, type Records, type Source } from "./records.ts";
-import type { Evidence } from "./result.ts";
-import { type Hash, isPersonal, markOf, type Tally, valueAt } from "./tally.ts";
+import type { Exchange } from "../results.ts";
+import { type Hash, isPersonal, markOf, shownExchange, type Tally, valueAt } from "./tally.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 /** A statement: where it was made, and the exchange or webhook as evidence. */
-export type Stated = { source: Source; evidence: () => Evidence };
+export type Stated = { source: Source; evidence: () => Exchange };
 
 /** What a record contradicts that differs from its create, beside that facts stay as they are. */
 function agreements(kind: Kind, field: string): RequirementId[] {
@@ -69,7 +69,7 @@ export function createStatements({ tally, hashOf, records, staleMs, webhookClock
   const shown = (field: string, value: unknown) => (isPersonal(field) ? markOf(value) : tally.shownValue(field, value));
 
   /** Returns what a source stated about a record, as evidence. */
-  function evidenceOf(record: Record, place: number): Evidence {
+  function evidenceOf(record: Record, place: number): Exchange {
     const { kind, reference, sources, facts, statedBy, statuses } = record;
     const [by, sentAt, endedAt, status] = sources[place]!;
     const values = facts.flatMap((fact, index) =>
@@ -80,11 +80,11 @@ export function createStatements({ tally, hashOf, records, staleMs, webhookClock
     const at = new Date(sentAt).toISOString();
     if (by === "webhook") {
       const url = URL.parse(textOf(factOf(record, "webhookURL")));
-      return { kind: "webhook", at, method: "POST", path: url?.pathname ?? "", status, sent: body };
+      return shownExchange({ at, method: "POST", url: url?.pathname ?? "", status, requestBody: body });
     }
     const path = by === "verify" ? `/v1/${kind}s/${reference}` : `/v1/${kind}s`;
     const method = by === "create" || by === "refusal" ? "POST" : "GET";
-    return { kind: "exchange", at, durationMs: endedAt - sentAt, method, path, status, received: body };
+    return shownExchange({ at, durationMs: endedAt - sentAt, method, url: path, status, responseBody: body });
   }
 
   /** Notes that a statement contradicts an earlier one of the record. */
@@ -99,7 +99,7 @@ export function createStatements({ tally, hashOf, records, staleMs, webhookClock
       tally.contradicted(id, () => ({
         expected: titleOf(id),
         ...text(),
-        evidence: [...(record.sources[place] ? [evidenceOf(record, place)] : []), evidence()],
+        exchanges: [...(record.sources[place] ? [evidenceOf(record, place)] : []), evidence()],
       }));
   }
 

@@ -1,7 +1,8 @@
 // Counts for each requirement the cases in which it held, and keeps the first contradictions, redacted.
 import { createHash as createDigest, hash, randomBytes } from "node:crypto";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
-import type { Contradiction, Evidence, WatchedRequirement } from "./result.ts";
+import type { Exchange as ShownExchange } from "../results.ts";
+import type { Contradiction, WatchedRequirement } from "./result.ts";
 import { isKnown, isObject } from "./calls.ts";
 import { parsedJson, textOf } from "../target/values.ts";
 import type { Exchange, Seen, Webhook } from "./traffic.ts";
@@ -61,6 +62,29 @@ export const isPersonal = (field: string) => personal.has(field);
 /** Returns what a report shows in place of a personal value that is remembered as this hash. */
 export const markOf = (remembered: unknown) => `#${hash("sha256", String(remembered)).slice(0, 6)}`;
 
+type Shown = Pick<ShownExchange, "at" | "method" | "url"> & {
+  status?: number | undefined;
+  durationMs?: number;
+  requestBody?: Record<string, unknown> | undefined;
+  responseBody?: Record<string, unknown> | undefined;
+};
+
+const indented = (fields: object) => JSON.stringify(fields, null, 2);
+
+/** Returns an exchange as reports have it, of the parts that are shown. */
+export function shownExchange({ status, durationMs = 0, requestBody, responseBody, ...rest }: Shown): ShownExchange {
+  return {
+    id: 0,
+    ...rest,
+    durationMs,
+    requestHeaders: {},
+    curl: "",
+    ...(requestBody && { requestBody: indented(requestBody) }),
+    ...(responseBody && { responseBody: indented(responseBody) }),
+    ...(status !== undefined && { status }),
+  };
+}
+
 /** @param ids the requirements that are judged; what others demand is ignored */
 export function createTally(ids: readonly RequirementId[], hashOf: Hash) {
   const all = new Map<string, WatchedRequirement>(
@@ -98,40 +122,39 @@ export function createTally(ids: readonly RequirementId[], hashOf: Hash) {
     return `${withoutNumbers(before)}?${parameters.join("&")}`;
   }
 
-  const ofExchange = ({ sentAt, endedAt, method, path, body, response }: Exchange): Evidence => ({
-    kind: "exchange",
-    at: new Date(sentAt).toISOString(),
-    durationMs: endedAt - sentAt,
-    method,
-    path: shownPath(path),
-    ...(isKnown(body) && body !== "" ? { sent: shownFields(parsedJson(body), sentFields) } : {}),
-    ...(response ? { status: response.status, ...received(response.body) } : {}),
-  });
-  const received = (body: Exchange["body"]) => {
-    if (!isKnown(body) || body === "") return {};
+  const ofExchange = ({ sentAt, endedAt, method, path, body, response }: Exchange) =>
+    shownExchange({
+      at: new Date(sentAt).toISOString(),
+      durationMs: endedAt - sentAt,
+      method,
+      url: shownPath(path),
+      requestBody: isKnown(body) && body !== "" ? shownFields(parsedJson(body), sentFields) : undefined,
+      status: response?.status,
+      responseBody: received(response?.body),
+    });
+  const received = (body: Exchange["body"] | undefined) => {
+    if (!isKnown(body) || body === "") return undefined;
     const value = parsedJson(body);
-    return { received: { ...shownFields(value, errorFields), ...shownFields(value, statedFields, "data.") } };
+    return { ...shownFields(value, errorFields), ...shownFields(value, statedFields, "data.") };
   };
-  const ofWebhook = ({ sentAt, path, body, status }: Webhook): Evidence => ({
-    kind: "webhook",
-    at: new Date(sentAt).toISOString(),
-    method: "POST",
-    path: shownPath(path),
-    ...(isKnown(body)
-      ? {
-          sent: {
+  const ofWebhook = ({ sentAt, path, body, status }: Webhook) =>
+    shownExchange({
+      at: new Date(sentAt).toISOString(),
+      method: "POST",
+      url: shownPath(path),
+      requestBody: isKnown(body)
+        ? {
             ...shownFields(parsedJson(body), sentFields),
             ...shownFields(parsedJson(body), statedFields, "data."),
-          },
-        }
-      : {}),
-    ...(status === undefined ? {} : { status }),
-  });
+          }
+        : undefined,
+      status,
+    });
 
   return {
     requirements: [...all.values()] as readonly WatchedRequirement[],
     /** Returns an exchange or webhook as evidence, redacted. */
-    evidence: (seen: Seen): Evidence => (seen.kind === "exchange" ? ofExchange(seen) : ofWebhook(seen)),
+    evidence: (seen: Seen) => (seen.kind === "exchange" ? ofExchange(seen) : ofWebhook(seen)),
     /** Returns a value of a field as reports may show it. */
     shownValue,
     held(id: RequirementId) {
@@ -143,9 +166,10 @@ export function createTally(ids: readonly RequirementId[], hashOf: Hash) {
       if (!contradictions) return;
       contradictions.count += 1;
       if (contradictions.shown.length >= mostShown) return;
-      const { expected, actual, evidence } = found();
+      const { expected, actual, exchanges } = found();
       const [wanted, given] = [expected, actual].map((text) => withoutNumbers(text.slice(0, 2 * longestText)));
-      contradictions.shown.push({ expected: wanted!, actual: given!, evidence });
+      const numbered = exchanges.map((each, index) => ({ ...each, id: index + 1 }));
+      contradictions.shown.push({ expected: wanted!, actual: given!, exchanges: numbered });
     },
   };
 }

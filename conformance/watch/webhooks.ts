@@ -62,7 +62,7 @@ export function createWebhookRules(deps: Deps) {
 
   function judge(id: RequirementId, webhook: Webhook, fault: string | undefined, expected: string) {
     if (fault === undefined) tally.held(id);
-    else tally.contradicted(id, () => ({ expected, actual: fault, evidence: [tally.evidence(webhook)] }));
+    else tally.contradicted(id, () => ({ expected, actual: fault, exchanges: [tally.evidence(webhook)] }));
   }
 
   /** Judges what a single webhook shows (D11, D12). */
@@ -183,7 +183,7 @@ export function createWebhookRules(deps: Deps) {
       tally.contradicted(id, () => ({
         expected: `a webhook within ${notifiedWithinMs! / 1000} s that ${reference} is ${status}`,
         actual: "none was seen, at an address that received others",
-        evidence: [statements.evidenceOf(record, place)],
+        exchanges: [statements.evidenceOf(record, place)],
       }));
   }
 

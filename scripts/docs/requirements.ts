@@ -14,9 +14,8 @@ const decisions = Object.fromEntries(
     .split(/^## /m)
     .slice(1)
     .map((entry) => {
-      const [, number, title] = /^(\S+) (.+)/.exec(entry)!;
-      const [, text = ""] = /\*\*Decision\.\*\*\s([^]*?)\n- \*\*/.exec(entry) ?? [];
-      return [number!, { title: title!, textHtml: inlineHtml(text.replaceAll(/\s+/g, " ")) }];
+      const [, number, title, text] = /^(\S+) (.+)\n\n([^]*?)\n\nWhy: /.exec(entry)!;
+      return [number!, { title: title!, textHtml: inlineHtml(text!.replaceAll(/\s+/g, " ")) }];
     }),
 );
 

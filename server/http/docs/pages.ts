@@ -7,7 +7,7 @@ export interface DocsPage {
   title: string;
   summary: string;
   /** Null for the page `index`, which is not in the navigation. */
-  group: "Guides" | "Look up" | null;
+  group: "Start here" | "Guides" | "Look up" | null;
 }
 
 /** Every page, in the order of the navigation. */
