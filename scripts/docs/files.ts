@@ -5,7 +5,7 @@ import { toHtml } from "./html.ts";
 import { markdownOf } from "./markdown.ts";
 import { pages } from "./pages.ts";
 import { referencePage } from "./reference-page.ts";
-import { requirementPages } from "./requirements.ts";
+import { requirementFiles } from "./requirements.ts";
 import { readSamples } from "./samples.ts";
 import type { Document } from "./tables.ts";
 
@@ -23,8 +23,7 @@ export async function docsFiles(document: Document): Promise<Record<string, stri
       page.name === "reference" ? referencePage(resolved(document), samples) : toHtml(markdown, baseOf(page));
   }
   files["pages.json"] = `${JSON.stringify(index, null, 2)}\n`;
-  // A line for each requirement.
-  files["requirements.json"] = `${JSON.stringify(requirementPages(), null, 1).replaceAll(/\n {3,}/g, " ")}\n`;
+  Object.assign(files, requirementFiles());
   files["llms.txt"] = indexForPrograms(document, index);
   return files;
 }
