@@ -2,9 +2,16 @@
 // also have requests to other services.
 import { Ajv } from "ajv";
 import { openapi } from "../contract/contract.ts";
-import { decoded } from "../target/http.ts";
 import { parsedJson } from "../target/values.ts";
-import { webhookOf, type Absent, type Body, type Exchange, type Headers, type Listener } from "./traffic.ts";
+import {
+  decodedText,
+  webhookOf,
+  type Absent,
+  type Body,
+  type Exchange,
+  type Headers,
+  type Listener,
+} from "./traffic.ts";
 
 type RecordedHeaders = Record<string, unknown> | { name: string; value?: unknown }[];
 type Message = { headers?: RecordedHeaders | null; body?: unknown };
@@ -99,37 +106,22 @@ function headersFrom(recorded: RecordedHeaders | null = {}): Headers {
   return read;
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** Many recorders keep Content-Encoding after they have undone it. What is coded after all is not UTF-8. */
-function decodedText(bytes: Buffer, coding: string | undefined): Body {
-  for (const each of [coding, undefined]) {
-    try {
-      return utf8.decode(decoded(bytes, each));
-    } catch {}
-  }
-  return { absent: "undecodable" };
-}
-
-const withoutReplacements = (text: string): Body =>
-  text.isWellFormed() && !text.includes("\uFFFD") ? text : { absent: "undecodable" };
-
 /** @param mayBeEmpty whether a body of which nothing is recorded was empty, unless a header says that it was not */
 function bodyFrom(recorded: unknown, headers: Headers, mayBeEmpty: boolean): Body {
   const { absent, base64 } = Object(recorded) as Partial<Absent & { base64: string }>;
   if (absent) return { absent };
   // The sender may have written the same value in more bytes.
   if (typeof recorded !== "string" && base64 === undefined) return JSON.stringify(recorded);
+  const bytes = Buffer.from(base64 ?? (recorded as string), base64 === undefined ? "utf8" : "base64");
   const coding = headers["content-encoding"];
   const length = coding === undefined ? Number(headers["content-length"] ?? Number.NaN) : Number.NaN;
-  const body =
-    base64 === undefined ? withoutReplacements(recorded as string) : decodedText(Buffer.from(base64, "base64"), coding);
-  if (typeof body !== "string") return body;
   // Many recorders write an empty text for a body that they did not keep.
-  if (body === "") return length === 0 || (mayBeEmpty && !(length > 0)) ? "" : { absent: "missing" };
-  const isCut = Number.isNaN(length)
-    ? /^\s*[{[]/.test(body) && parsedJson(body) === undefined
-    : Buffer.byteLength(body) < length;
+  if (bytes.length === 0) return length === 0 || (mayBeEmpty && !(length > 0)) ? "" : { absent: "missing" };
+  if (bytes.length < length) return { absent: "cut" };
+  const body = decodedText(bytes, coding);
+  if (typeof body !== "string") return body;
+  if (body.includes("\uFFFD")) return { absent: "undecodable" };
+  const isCut = Number.isNaN(length) && /^\s*[{[]/.test(body) && parsedJson(body) === undefined;
   return isCut ? { absent: "cut" } : body;
 }
 
