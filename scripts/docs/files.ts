@@ -1,4 +1,5 @@
-import { EXAMPLE_URL, type DocsPage } from "../../server/http/docs/pages.ts";
+import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
+import type { DocsPage } from "../../server/http/docs/pages.ts";
 import { resolved } from "./contract.ts";
 import { toHtml } from "./html.ts";
 import { markdownOf } from "./markdown.ts";
