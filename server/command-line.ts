@@ -19,7 +19,7 @@ database of these four and of serve.`;
 
 const SERVE_USAGE = `Usage: ${PROGRAM} serve
 
-Start the server. Its settings are environment variables, which the guide "Operating the server" lists.`;
+Start the server. Its settings are environment variables, which /docs/settings lists.`;
 
 /** Runs `disbursement-checkout ARGS`. Resolves with the exit code, or undefined while a server runs. */
 export async function runCommandLine(

@@ -7,44 +7,24 @@ import { modeProblemOf, modeOf, type AskedMode } from "./domain/keys.ts";
 import { ROLES, roleOf } from "./domain/sign-in.ts";
 import type { Grant, OpenIdSettings } from "./openid/provider.ts";
 import { BASE_URL, baseUrl, secretIn, singleRail, textIn, toRails, type RailsSettings } from "./rails/settings.ts";
+import { reader, SETTINGS, type Env, type Parse, type Read, type Report } from "./settings.ts";
 import type { DatabaseAddress } from "./storage/open.ts";
 import { toSealingKeys } from "./storage/sealing.ts";
-
-type Env = Readonly<Record<string, string | undefined>>;
-type Report = (problem: string) => void;
-type Parse<T> = (text: string) => T;
-
-/** Reads a variable. The value is `otherwise` if it is not set, or is invalid, which is reported. */
-interface Read {
-  <T>(variable: string, parse: Parse<T>): T | undefined;
-  <T>(variable: string, parse: Parse<T>, otherwise: NoInfer<T>): T;
-}
-
-function reader(env: Env, report: Report): Read {
-  return <T>(variable: string, parse: Parse<T>, otherwise?: T) => {
-    try {
-      return env[variable] ? parse(env[variable]) : otherwise!;
-    } catch (error) {
-      report(`${variable} ${(error as Error).message}`);
-      return otherwise!;
-    }
-  };
-}
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
 /** The variables of a single rail. The keys are the fields of a rail in the file of rails. */
-const RAIL = { url: "RAIL_URL", apiKeyFile: "RAIL_API_KEY_FILE", webhookSecretFile: "RAIL_WEBHOOK_SECRET_FILE" };
+const RAIL = {
+  url: "RAIL_URL",
+  apiKeyFile: "RAIL_API_KEY_FILE",
+  webhookSecretFile: "RAIL_WEBHOOK_SECRET_FILE",
+} as const;
 /** The variables that a sandbox refuses. */
 export const RAIL_VARIABLES = [...Object.values(RAIL), "RAILS"];
 
 /** What sign-in at an OpenID provider cannot do without. */
-const OPENID_NEEDED = {
-  OIDC_CLIENT_ID: "the id that the provider gave this server",
-  OIDC_CLIENT_SECRET_FILE: "the file with the client's secret",
-  OIDC_ROLES: "who may do what, such as payments-admins=administrator",
-};
-const OPENID_VARIABLES = [...Object.keys(OPENID_NEEDED), "OIDC_ROLES_CLAIM", "OIDC_NAME_CLAIM"];
+const OPENID_NEEDED = ["OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET_FILE", "OIDC_ROLES"] as const;
+const OPENID_VARIABLES = [...OPENID_NEEDED, "OIDC_ROLES_CLAIM", "OIDC_NAME_CLAIM"];
 
 /** Lists every problem of a configuration, so that the operator can fix all of them together. */
 export class ConfigError extends Error {
@@ -67,8 +47,7 @@ const RAIL_IN_SANDBOX =
 export type Config = ReturnType<typeof readConfig>;
 
 /**
- * Reads the whole configuration from environment variables (`process.env`). The guide "Operating the server" says what
- * each variable means.
+ * Reads the whole configuration from environment variables (`process.env`). `SETTINGS` says what each means.
  * @param options.server true for the configuration of a server that is about to start, false for a command
  * @throws ConfigError that lists every invalid variable, without the values of secrets
  */
@@ -76,9 +55,9 @@ export function readConfig(env: Env, { server = false } = {}) {
   const problems: string[] = [];
   const report: Report = (problem) => problems.push(problem);
   const read = reader(env, report);
-  const database = read<DatabaseAddress>("DATABASE_URL", databaseUrl, { kind: "sqlite", path: "data/server.db" });
-  const host = read("HOST", hostname, "127.0.0.1");
-  const port = read("PORT", wholeNumber(0, 65_535), 3000);
+  const database = read("DATABASE_URL", databaseUrl);
+  const host = read("HOST", hostname);
+  const port = read("PORT", wholeNumber(0, 65_535));
   const running = server || env.PORT || env.HOST ? undefined : localAddress(database);
   const publicUrl = read("PUBLIC_URL", webAddress, running ?? defaultPublicUrl(host, port));
   const isSandbox = read("SANDBOX", boolean);
@@ -94,34 +73,30 @@ export function readConfig(env: Env, { server = false } = {}) {
     port,
     /** Base URL at which customers and merchants reach the server, without a trailing slash. */
     publicUrl,
-    /** `api` responds to requests, `worker` settles, delivers and cleans up, and `all` does both. */
-    role: read("ROLE", oneOf(["all", "api", "worker"]), "all"),
+    role: read("ROLE", oneOf(["all", "api", "worker"])),
     sandbox,
     mode,
     sandboxApiKey: read("SANDBOX_API_KEY", apiKey),
     /** The first key encrypts the webhook secrets in the database, and all keys decrypt them. */
     secretKeys: read("SECRETS_KEY_FILE", sealingKeys),
-    settleDelayMs: read("SETTLE_DELAY_MS", wholeNumber(0, 86_400_000), 2_000),
+    settleDelayMs: read("SETTLE_DELAY_MS", wholeNumber(0, 86_400_000)),
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", boolean, isLocal),
     webhookAllowInsecure: read("WEBHOOK_ALLOW_INSECURE", boolean, sandbox),
-    dashboard: read("DASHBOARD", boolean, true),
-    requestLog: read("REQUEST_LOG", (text) => oneOf(["on", "off"])(text) === "on", true),
-    trustProxy: read("TRUST_PROXY", trustProxy, false),
-    /** Requests with a missing or invalid key per client address and minute; more get 429. */
-    authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", wholeNumber(1, 1_000_000), 1_000),
-    /** Requests per second for each merchant; no limit if absent (D15). */
+    dashboard: read("DASHBOARD", boolean),
+    requestLog: read("REQUEST_LOG", (text) => oneOf(["on", "off"])(text) === "on"),
+    trustProxy: read("TRUST_PROXY", trustProxy),
+    authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", wholeNumber(1, 1_000_000)),
+    /** D15. */
     rateLimit: read("RATE_LIMIT", wholeNumber(1, 1_000_000)),
-    logLevel: read("LOG_LEVEL", oneOf(LOG_LEVELS), "info"),
-    shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", wholeNumber(100, 600_000), 8_000),
-    /** The first part of that time, in which the process is not ready but still serves requests. */
-    drainDelayMs: read("DRAIN_DELAY_MS", wholeNumber(0, 600_000), 0),
-    /** Whether a payout needs a balance that covers it (D87). */
+    logLevel: read("LOG_LEVEL", oneOf(LOG_LEVELS)),
+    shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", wholeNumber(100, 600_000)),
+    drainDelayMs: read("DRAIN_DELAY_MS", wholeNumber(0, 600_000)),
+    /** D87. */
     balances: read("BALANCES", oneOf<Balances>(["enforced", "tracked"]), sandbox ? "tracked" : "enforced"),
-    /** From these amounts on, a second person approves a change of a balance (D93). */
+    /** D93. */
     balanceApprovalFrom: read("BALANCE_APPROVAL_FROM", amounts),
-    oneOperatorDecides: read("ONE_OPERATOR_DECIDES", boolean, false),
+    oneOperatorDecides: read("ONE_OPERATOR_DECIDES", boolean),
     retentionDays: read("RETENTION_DAYS", wholeNumber(1, 36_500)),
-    /** At least a week, because webhooks are sent for up to four days. */
     phoneRetentionDays: read("PHONE_RETENTION_DAYS", wholeNumber(7, 36_500)),
     /** Serves `/metrics` if present. If there is a token, only requests with the token get metrics. */
     metrics: read<{ token?: string } | undefined>(
@@ -129,7 +104,7 @@ export function readConfig(env: Env, { server = false } = {}) {
       (text) => ({ token: apiKey(text) }),
       isLocal ? {} : undefined,
     ),
-    fees: { disbursement: readFee(read, "DISBURSEMENT", 100), checkout: readFee(read, "CHECKOUT", 480) },
+    fees: { disbursement: readFee(read, "DISBURSEMENT"), checkout: readFee(read, "CHECKOUT") },
     /** What carries the money of a live service (D73). Always present in a live server. */
     rails,
     /** After how many minutes a payment whose outcome is unknown needs a person (D74). */
@@ -156,9 +131,9 @@ export function readConfig(env: Env, { server = false } = {}) {
 /**
  * The rate stays below 100 %, so that the fee for the largest amount, with the fixed part, is still an exact integer.
  */
-const readFee = (read: Read, kind: string, basisPoints: number) => ({
-  basisPoints: read(`${kind}_FEE_BPS`, wholeNumber(0, 9_999), basisPoints),
-  fixed: read(`${kind}_FEE_FIXED`, wholeNumber(0, 1_000_000_000), 0),
+const readFee = (read: Read, kind: "DISBURSEMENT" | "CHECKOUT") => ({
+  basisPoints: read(`${kind}_FEE_BPS`, wholeNumber(0, 9_999)),
+  fixed: read(`${kind}_FEE_FIXED`, wholeNumber(0, 1_000_000_000)),
 });
 
 /** Reads the rails and the files that they name. Undefined if none is set. */
@@ -182,14 +157,14 @@ function readOpenId(read: Read, env: Env, report: Report): OpenIdSettings | unde
     clientId: read("OIDC_CLIENT_ID", String),
     clientSecret: read("OIDC_CLIENT_SECRET_FILE", secretIn),
     grants: read("OIDC_ROLES", (text) => text.split(",").map((each) => toGrant(each.trim()))),
-    rolesClaim: read("OIDC_ROLES_CLAIM", String, "groups"),
-    nameClaim: read("OIDC_NAME_CLAIM", String, "email"),
+    rolesClaim: read("OIDC_ROLES_CLAIM", String),
+    nameClaim: read("OIDC_NAME_CLAIM", String),
   };
   if (!env.OIDC_ISSUER) {
     for (const name of OPENID_VARIABLES.filter((each) => env[each])) report(`${name} is set, but OIDC_ISSUER is not`);
     return undefined;
   }
-  for (const [name, what] of Object.entries(OPENID_NEEDED)) if (!env[name]) report(`${name} is missing: ${what}`);
+  for (const name of OPENID_NEEDED) if (!env[name]) report(`${name} is missing: ${SETTINGS[name].meaning}`);
   return settings as OpenIdSettings;
 }
 

@@ -1,5 +1,4 @@
-// Tables of options. A command's parser, its --help, its table in the guide, and the command that repeats a run are all
-// derived from its table.
+// Tables of options. A command's parser, its --help, and the command that repeats a run are all derived from its table.
 import { parseArgs } from "node:util";
 import { distance } from "fastest-levenshtein";
 import { wrapped } from "../report/visible.ts";
@@ -161,16 +160,6 @@ export function helpOf(options: Options): string {
 }
 
 const indented = (text: string) => " ".repeat(labelWidth) + text;
-
-/** Renders a table of options in Markdown, for the guide. */
-export function guideOf(options: Options): string {
-  const rows = Object.entries(options).map(([name, option]) => {
-    const missing = option.required !== undefined ? "required" : option.value === undefined ? "off" : "none";
-    return [`\`${labelOf(name, option)}\``, option.meaning, defaultOf(option) ?? missing];
-  });
-  const cells = [["option", "meaning", "default"], ["---", "---", "---"], ...rows];
-  return cells.map((row) => `| ${row.map((cell) => cell.replaceAll("|", String.raw`\|`)).join(" | ")} |`).join("\n");
-}
 
 /** Returns a reader of a value that must be one of these. */
 export const oneOf =

@@ -1,8 +1,7 @@
 // Reads exchanges from the bytes of a connection. bare-http-parser takes bytes as they come, is strict where HTTP/1.1
 // leaves room to smuggle, and has no dependencies; Node's own parser is not open to programs.
 import HTTPParser from "bare-http-parser";
-import { decoded } from "../target/http.ts";
-import type { Body, Exchange, Headers } from "./traffic.ts";
+import { decodedText, type Body, type Exchange, type Headers } from "./traffic.ts";
 
 const { REQUEST, RESPONSE, DATA, END } = HTTPParser.constants;
 
@@ -36,15 +35,9 @@ function add(message: Message, chunk: Buffer): void {
   else message.chunks.push(Buffer.from(chunk));
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
 function bodyOf({ headers, chunks, size }: Message, isComplete: boolean): Body {
   if (!isComplete || size > largestBody) return { absent: "cut" };
-  try {
-    return utf8.decode(decoded(Buffer.concat(chunks), headers["content-encoding"]));
-  } catch {
-    return { absent: "undecodable" };
-  }
+  return decodedText(Buffer.concat(chunks), headers["content-encoding"]);
 }
 
 function exchangeOf(pending: Pending, closedAt: number): Exchange {

@@ -4,8 +4,7 @@ import { open } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
 import { openapi } from "../contract/contract.ts";
 import { CannotRun } from "../results.ts";
-import { decoded } from "../target/http.ts";
-import type { Absent, Body, Headers, Listener } from "./traffic.ts";
+import { decodedText, type Absent, type Body, type Headers, type Listener } from "./traffic.ts";
 
 /** A body as a recording has it. `size` is its length in bytes, if the recording says more than Content-Length does. */
 type RecordedBody = { text?: string; bytes?: Buffer; size?: number } | Absent;
@@ -77,18 +76,6 @@ export function namesUnreadable(listener: Listener) {
     listener.missed((named += 1) <= 20 ? `${place} cannot be read: ${why}` : "further places that cannot be read");
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** Many recorders keep Content-Encoding after they have undone it. What is coded after all is not UTF-8. */
-function textOf(bytes: Buffer, coding: string | undefined): Body {
-  for (const each of [coding, undefined]) {
-    try {
-      return utf8.decode(decoded(bytes, each));
-    } catch {}
-  }
-  return { absent: "undecodable" };
-}
-
 /** @param mayBeEmpty whether a body of which nothing is recorded was empty, unless a header says that it was not */
 function bodyFrom(recorded: RecordedBody, headers: Headers, mayBeEmpty: boolean): Body {
   if ("absent" in recorded) return recorded;
@@ -97,7 +84,7 @@ function bodyFrom(recorded: RecordedBody, headers: Headers, mayBeEmpty: boolean)
   // Many recorders write an empty text for a body that they did not keep.
   if (length === 0) return size === 0 || (mayBeEmpty && !(size > 0)) ? "" : { absent: "missing" };
   if (length < size) return { absent: "cut" };
-  if (bytes) return textOf(bytes, headers["content-encoding"]);
+  if (bytes) return decodedText(bytes, headers["content-encoding"]);
   return text.isWellFormed() && !text.includes("\uFFFD") ? text : { absent: "undecodable" };
 }
 

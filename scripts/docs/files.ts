@@ -1,4 +1,5 @@
-import { EXAMPLE_URL, type DocsPage } from "../../server/http/docs/pages.ts";
+import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
+import type { DocsPage } from "../../server/http/docs/pages.ts";
 import { resolved } from "./contract.ts";
 import { toHtml } from "./html.ts";
 import { markdownOf } from "./markdown.ts";
@@ -47,6 +48,10 @@ function indexForPrograms({ info }: Document, index: readonly DocsPage[]): strin
     "",
     "Amounts are whole numbers of the smallest unit. Every request needs an API key in the `x-api-key` header. After a",
     "lost response, send the same request with the same `reference` again: it pays at most once.",
+    "",
+    "## Start here",
+    "",
+    ...group("Start here"),
     "",
     "## Guides",
     "",

@@ -1,8 +1,8 @@
-// The table of the client's README that says which responses to a create prove that nothing was paid: computed by the code
-// that decides it. client/create.test.ts proves the rows about failures without a response.
+// The table that says which responses to a create prove that nothing was paid: computed by the client's code that decides
+// it. client/create.test.ts proves the rows about failures without a response.
 import { DuplicateReferenceError } from "../../client/errors.ts";
 import { outcomeOfReply } from "../../client/outcome.ts";
-import { withTable } from "./options.ts";
+import { table } from "./tables.ts";
 
 type Parameter = Parameters<typeof outcomeOfReply>;
 
@@ -23,22 +23,22 @@ function cellsOf(status: number): string {
   return [{ ...body, code: "refused" }, body, "page"].map((each) => meaningOf(status, each)).join(" | ");
 }
 
-function knownTable(): string {
+export function knownTable(): string {
   const statuses = Array.from({ length: 400 }, (_, index) => 200 + index);
   const unknown = "perhaps | perhaps | perhaps";
   const groups = Map.groupBy(statuses, cellsOf);
   const known = [...groups].filter(([cells]) => cells !== unknown);
-  const rows = [
-    "the create meets | the service's error with `code` | its error without `code` | any other body",
-    "--- | --- | --- | ---",
-    `200 with this payment | ${meaningOf(200, { data: {} })} | |`,
-    ...known.map(([cells, alike]) => `${alike.join(", ")} | ${cells}`),
-    `every other status | ${unknown}`,
-    "connection refused, unknown host, no time or no route to connect, untrusted certificate | no: `ConnectionError` | |",
-    "connection lost, no response in time | perhaps | |",
-  ];
-  return rows.map((row) => `| ${row} |`).join("\n");
+  return table(
+    ["A create gets", "Recorded, if the body is an error with `code`", "an error without `code`", "anything else"],
+    [
+      ["200 with this payment", meaningOf(200, { data: {} })],
+      ...known.map(([cells, alike]) => [alike.join(", "), cells]),
+      ["every other status", unknown],
+      [
+        "connection refused, unknown host, no time or no route to connect, untrusted certificate",
+        "no: `ConnectionError`",
+      ],
+      ["connection lost, no response in time", "perhaps"],
+    ],
+  );
 }
-
-/** Puts the table into the client's README. */
-export const withKnownTable = (page: string): Promise<string> => withTable(page, "known", knownTable());

@@ -1,34 +1,43 @@
 import { readFile } from "node:fs/promises";
+import { commandParts } from "./commands.ts";
 import { resolved } from "./contract.ts";
+import { knownTable } from "./known.ts";
 import { pages, type Page } from "./pages.ts";
-import { referenceMarkdown } from "./reference.ts";
+import { referenceParts } from "./reference.ts";
 import { requirementList } from "./requirements.ts";
-import { commandTable, errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts";
+import { errorTable, fieldTable, metricTable, outcomeTable, settingTable, type Document } from "./tables.ts";
+
+/** The pages that are made from code or from the contract, in parts. */
+const GENERATED: Record<string, (document: Document) => string[] | Promise<string[]>> = {
+  reference: (document) => referenceParts(resolved(document)),
+  contract: ({ info }) => ["# The contract", info.description.trimEnd()],
+  outcomes: () => ["# Test phone numbers", outcomeTable()],
+  errors: (document) => [
+    "# Errors",
+    errorTable(document),
+    "## Field codes",
+    fieldTable(document),
+    "## What the TypeScript client knows after a create",
+    knownTable(),
+  ],
+  settings: () => ["# Settings", settingTable()],
+  commands: async () => ["# Commands", ...(await commandParts())],
+  metrics: () => ["# Metrics", metricTable()],
+  requirements: () => ["# Requirements", requirementList()],
+};
 
 /** The Markdown of a page, with placeholders that each server fills in. */
 export async function markdownOf(page: Page, document: Document): Promise<string> {
-  const source = (await sourceOf(page, document)).replaceAll(NOT_RUN, "");
-  const text = withTables(source, (table) => TABLES[table](document));
+  const parts = await GENERATED[page.name]?.(document);
+  const text = parts ? `${parts.join("\n\n")}\n` : await guideOf(page);
   return page.needsSandbox ? text.replace("\n\n", NOTE) : text;
 }
 
+const guideOf = async (page: Page) =>
+  withLinksToPages((await readFile(fileOf(page), "utf8")).replaceAll(NOT_RUN, ""), fileOf(page));
+
 /** A remark for the test of all commands. */
 const NOT_RUN = /<!-- not run: (?:(?!-->)[^])*-->\n\n *(?=```)/g;
-
-/** The tables that are made from code or from the contract. In a guide, a link to the table stands in its place. */
-const TABLES = {
-  outcomes: outcomeTable,
-  errors: errorTable,
-  fields: fieldTable,
-  keys: () => commandTable("keys"),
-  balances: () => commandTable("balances"),
-  rails: () => commandTable("rails"),
-  db: () => commandTable("db"),
-  requirements: requirementList,
-};
-
-const withTables = (text: string, tableOf: (name: keyof typeof TABLES) => string) =>
-  text.replaceAll(/^\[?Table: (\w+)\b.*$/gm, (_, name: keyof typeof TABLES) => tableOf(name));
 
 /** Stands below the title of a page that needs a sandbox. Only live servers show it. */
 const NOTE = `
@@ -38,13 +47,6 @@ const NOTE = `
 
 <!-- end -->
 `;
-
-async function sourceOf(page: Page, document: Document): Promise<string> {
-  if (page.name === "contract") return `# The contract\n\n${document.info.description}`;
-  if (page.name === "reference") return referenceMarkdown(resolved(document));
-  const file = fileOf(page);
-  return withLinksToPages(await readFile(file, "utf8"), file);
-}
 
 const root = new URL("../../", import.meta.url);
 const fileOf = ({ file }: Page) => new URL(file, root);

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { DocsPage } from "../../server/http/docs/pages.ts";
 
 /** A page of the documentation. Its title is its first heading. */
@@ -14,42 +15,54 @@ type Listed = Readonly<Record<string, string>>;
 const INDEX: Listed = {
   index: "Send money to mobile wallets, and collect payments through a hosted page.",
 };
+const START: Listed = {
+  merchants: "You pay people or collect payments: from the first payout to real money.",
+  platforms: "You run a service that keeps the contract: certify it, watch it, and show the result.",
+  operators: "You run this server: start it, connect a rail, back it up, and know what to do when.",
+};
 const GUIDES: Listed = {
-  tutorial: "A payout, its webhook, a failure, the dashboard and a certificate, in five minutes.",
-  "first-payout": "Create a payout, watch it settle, and repeat a request safely.",
   webhooks: "Receive an event, verify its signature, and handle it once.",
-  listen: "Bring webhooks to a receiver without a public address, and trigger events.",
   checkout: "Create a payment link and learn what the customer did.",
   sandbox: "Move time forward, choose outcomes, inspect and replay deliveries.",
   "your-tests": "A sandbox for the tests of your code: in JavaScript, Python, PHP, Go and CI.",
-  "going-live": "What to check before real money moves.",
-  "for-merchants": "You call the service: the first hour, and what to do before you go live.",
-  "for-platforms": "You run a service that keeps the contract: check it, and show the result.",
-  operating: "Settings, several processes, containers, commands, backups, metrics and failures.",
-  rails: "What carries the money of a live server: one, several with routes, trouble, and a rail of your own.",
   client: "The typed client for TypeScript: payouts that are never paid twice, payrolls, receivers of webhooks.",
+  problems: "Real messages, what causes them, and what to do.",
+  "certify-a-client": "All that a program must do to be certified, and how an existing application takes part.",
   conformance: "The suite that certifies a service, a client or a receiver of webhooks.",
   watch: "Judge a service in production by the traffic that it has anyway.",
-  "certify-a-client": "All that a program must do to be certified, and how an existing application takes part.",
-  "for-maintainers": "You change the project: what to read, and what protects you.",
+  operating: "When things go wrong, and procedures.",
+  rails: "What carries the money of a live server: one, several with routes, trouble, and a rail of your own.",
 };
 const LOOK_UP: Listed = {
-  problems: "Real messages, what causes them, and what to do.",
   reference: "Every operation with its fields and examples, with a console to try them.",
   contract: "The rules in words: amounts, retries, statuses, webhooks, limits, compatibility.",
   outcomes: "The last three digits that force each outcome in the sandbox.",
   errors: "Every error code: whether anything was recorded, and whether to retry.",
+  settings: "Every environment variable of the server.",
+  commands: "Every command of the server and of the suite, with its options.",
+  metrics: "Every metric of the server.",
   requirements: "What the suite judges: a page for each requirement, with an example and how to fix a violation.",
+};
+/** Pages whose text is moving to others. */
+const LEAVING: Listed = {
+  tutorial: "A payout, its webhook, a failure, the dashboard and a certificate, in five minutes.",
+  "first-payout": "Create a payout, watch it settle, and repeat a request safely.",
+  listen: "Bring webhooks to a receiver without a public address, and trigger events.",
+  "going-live": "What to check before real money moves.",
+  "for-merchants": "You call the service: the first hour, and what to do before you go live.",
+  "for-platforms": "You run a service that keeps the contract: check it, and show the result.",
+  "for-maintainers": "You change the project: what to read, and what protects you.",
 };
 /** The files of texts that are not in `server/docs/`. */
 const FILES: Readonly<Record<string, string>> = {
+  platforms: "conformance/docs/platforms.md",
   client: "client/README.md",
   conformance: "conformance/README.md",
   watch: "conformance/docs/watch.md",
   "certify-a-client": "conformance/PROTOCOL.md",
 };
 const NEED_SANDBOX =
-  "tutorial first-payout webhooks listen checkout sandbox your-tests problems reference outcomes".split(" ");
+  "merchants tutorial first-payout webhooks listen checkout sandbox your-tests problems reference outcomes".split(" ");
 
 const pagesOf = (group: Page["group"], listed: Listed): Page[] =>
   Object.entries(listed).map(([name, summary]) => ({
@@ -63,6 +76,8 @@ const pagesOf = (group: Page["group"], listed: Listed): Page[] =>
 /** Every page, in the order of the navigation. */
 export const pages: readonly Page[] = [
   ...pagesOf(null, INDEX),
+  ...pagesOf("Start here", START),
   ...pagesOf("Guides", GUIDES),
+  ...pagesOf("Guides", LEAVING).filter(({ file }) => existsSync(new URL(`../../${file}`, import.meta.url))),
   ...pagesOf("Look up", LOOK_UP),
 ];

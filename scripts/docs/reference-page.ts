@@ -1,5 +1,5 @@
 // Renders the API reference as a page: the text of each operation beside its samples, errors folded.
-import { EXAMPLE_URL } from "../../server/http/docs/pages.ts";
+import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
 import { exampleOf, operationsOf, type Json, type Operation } from "./contract.ts";
 import { fieldList, parameterList } from "./fields.ts";
 import { codeBlock, escapeHtml } from "./highlight.ts";

@@ -1,7 +1,7 @@
 import { exampleOf, operationsOf, type Json, type Operation } from "./contract.ts";
 
 /** The operations and webhooks of the resolved contract as Markdown, for programs. */
-export function referenceMarkdown(document: Json): string {
+export function referenceParts(document: Json): string[] {
   const blocks = [
     "# API reference",
     "Every operation of the contract, with an example. The [OpenAPI document](../openapi.json) has every field, type and " +
@@ -13,7 +13,7 @@ export function referenceMarkdown(document: Json): string {
     "The service sends these to your `webhookURL`. [Webhooks](webhooks.md) shows how to verify them.",
     ...operationsOf(document["webhooks"]).flatMap(describe),
   ];
-  return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
+  return blocks.filter((block) => block !== "");
 }
 
 const describe = ({ method, path, operation }: Operation) => [

@@ -1,4 +1,3 @@
-import { GROUPS } from "../../server/commands/table.ts";
 import type { ErrorCode } from "../../server/domain/errors.ts";
 import {
   FORCED_OUTCOMES,
@@ -7,7 +6,9 @@ import {
   REFUSED_ATTEMPTS,
   type ForcedOutcome,
 } from "../../server/domain/outcomes.ts";
-import { seconds } from "../../server/http/docs/pages.ts";
+import { seconds } from "../../server/http/docs/fill.ts";
+import { COUNTED, SHARED, type Described } from "../../server/observability/metrics.ts";
+import { SETTINGS, type Setting } from "../../server/settings.ts";
 import { STATUS } from "../../server/http/http-error.ts";
 
 /** The parts of the bundled contract that the tables need. */
@@ -19,7 +20,7 @@ export interface Document {
 
 type Row = readonly string[];
 
-const table = (heads: Row, rows: readonly Row[]): string =>
+export const table = (heads: Row, rows: readonly Row[]): string =>
   [heads, heads.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
 /** The outcomes that phone numbers force, from the table that the sandbox uses. */
@@ -86,11 +87,24 @@ function rowsOf(document: Document, heading: string): Row[] {
   );
 }
 
-/** The commands of a group, with what they do. */
-export function commandTable(group: keyof typeof GROUPS): string {
-  const rows = Object.entries(GROUPS[group]).map(([name, { takes, summary }]) => [
-    `\`${[name, takes].join(" ").trimEnd()}\``,
-    summary,
-  ]);
-  return table([`\`npx --no -- disbursement-checkout ${group} …\``, "What it does"], rows);
-}
+/** The environment variables of the server. */
+export const settingTable = (): string =>
+  table(
+    ["Variable", "Meaning", "If it is not set"],
+    Object.entries<Setting>(SETTINGS).map(([name, { meaning, initial, otherwise }]) => [
+      `\`${name}\``,
+      meaning,
+      otherwise ?? (initial === undefined ? "" : `\`${initial}\``),
+    ]),
+  );
+
+/** The server's own metrics. */
+export const metricTable = (): string =>
+  table(
+    ["Metric", "Meaning", "Labels"],
+    Object.entries<Described>({ ...COUNTED, ...SHARED }).map(([name, [help, labels = ""]]) => [
+      `\`${name}\``,
+      help,
+      labels.replaceAll(/\w+/g, "`$&`"),
+    ]),
+  );

@@ -35,7 +35,7 @@ interface MetricsContext {
 }
 
 /** What a metric tells, its labels, and the buckets of a histogram. */
-type Described = readonly [help: string, labels?: string, buckets?: readonly number[]];
+export type Described = readonly [help: string, labels?: string, buckets?: readonly number[]];
 
 /** What this process counts. Counters end in `_total`, histograms have buckets, and all others are gauges. */
 export const COUNTED = {

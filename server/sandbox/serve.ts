@@ -20,7 +20,7 @@ const FLUSH_MS = 1_000;
 /**
  * Starts a sandbox with one merchant, on a free port of this machine. Only errors are printed, to stderr. It ends with its
  * process or thread, and there is nothing to save.
- * @param settings environment variables, as the guide "Operating the server" has them. The process's own are not read
+ * @param settings environment variables, as in settings.ts. The process's own are not read
  * @param receiver the merchant's default address for webhooks
  * @throws ConfigError if the settings are invalid, ListenError if PORT is set and the port is not free
  */

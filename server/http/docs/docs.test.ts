@@ -127,7 +127,7 @@ describe("pages", () => {
 
   test("commands use the server's own address, with nothing that a shell interprets", async () => {
     const { text } = await start({ PUBLIC_URL: "https://pay.example/'$(touch x)'" });
-    for (const guide of [await text("/docs/first-payout.md"), await text("/docs/first-payout")]) {
+    for (const guide of [await text("/docs/merchants.md"), await text("/docs/merchants")]) {
       expect(guide).toContain("curl -sS https://pay.example/%27%24%28touch%20x%29%27/v1/disbursements \\\n");
       expect(guide).not.toContain("127.0.0.1:3000");
     }

@@ -7,7 +7,8 @@ import { Eta } from "eta";
 import express, { type ErrorRequestHandler, type RequestHandler, type Response, type Router } from "express";
 import { ServiceError } from "../../domain/errors.ts";
 import { onlyFor, toHttpError, toServiceError } from "../http-error.ts";
-import { fill, pages, type Settings } from "./pages.ts";
+import { fill, type Settings } from "./fill.ts";
+import { pages, readGenerated } from "./pages.ts";
 import { requirementAt } from "./requirements.ts";
 import { search, sectionsOf, type Section } from "./search.ts";
 
@@ -22,11 +23,10 @@ const PATHS = [
   "/docs/requirements/:id",
 ];
 
-const GENERATED = "../../../generated";
 const stylesOf = (...names: string[]) => names.map((name) => `../styles/${name}.css`);
 /** Files that are served as they are, or joined, also those of the dashboard. */
 const FILES: Readonly<Record<string, string[]>> = {
-  "/openapi.json": [`${GENERATED}/openapi.json`],
+  "/openapi.json": ["../../../generated/openapi.json"],
   "/openapi.yaml": ["../../../spec/openapi.yaml"],
   "/docs/assets/docs.css": [...stylesOf("theme", "base", "drawing"), "templates/docs.css"],
   "/docs/assets/icon.svg": ["templates/icon.svg"],
@@ -67,7 +67,7 @@ function toSend(text: string) {
  */
 export function documentation(settings: Settings): Router {
   /** A text of generated/docs/, with what depends on this server. */
-  const textOf = (file: string) => fill(read(`${GENERATED}/docs/${file}`), settings);
+  const textOf = (file: string) => fill(readGenerated(`docs/${file}`), settings);
   /** Returns a page with the frame of all pages. `base` is the path from the page to the folder of the pages. */
   const framed = (
     page: { title: string; summary: string; base: string; name?: string; query?: string },
