@@ -12,9 +12,10 @@ const dist = join(here, "dist");
 
 rmSync(dist, { recursive: true, force: true });
 // The repository's command line must not run an old build.
-if (!process.argv.includes("--clean")) build();
+if (!process.argv.includes("--clean")) await build();
 
-function build(): void {
+async function build(): Promise<void> {
+  await import("../scripts/docs.ts");
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   // The second configuration writes the types for operators' rails and merchants' tests.
   for (const config of ["tsconfig.build.json", "tsconfig.rail.json"])

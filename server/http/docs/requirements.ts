@@ -1,6 +1,6 @@
 // The pages of requirements. The suite's requirements, and examples that its self-test recorded, are read at the first
 // request for a page.
-import { readFileSync } from "node:fs";
+import { readGenerated } from "./pages.ts";
 
 /** What the page of a requirement says, besides its example. */
 export interface RequirementPage {
@@ -32,16 +32,13 @@ interface Example {
   right?: string;
 }
 
-const read = (name: string): unknown =>
-  JSON.parse(readFileSync(new URL(`../../../generated/${name}`, import.meta.url), "utf8"));
-
 let pages: RequirementPages | undefined;
 let examples: Record<string, Example> | undefined;
 
 /** Returns what the page of a requirement shows; undefined if there is no such requirement. */
 export function requirementAt(id: string) {
-  pages ??= read("docs/requirements.json") as RequirementPages;
-  examples ??= read("requirement-examples.json") as Record<string, Example>;
+  pages ??= JSON.parse(readGenerated("docs/requirements.json")) as RequirementPages;
+  examples ??= JSON.parse(readGenerated("requirement-examples.json")) as Record<string, Example>;
   const { decisions, requirements } = pages;
   if (!Object.hasOwn(requirements, id)) return undefined;
   const page = requirements[id]!;

@@ -7,26 +7,29 @@ import { Eta } from "eta";
 import express, { type ErrorRequestHandler, type RequestHandler, type Response, type Router } from "express";
 import { ServiceError } from "../../domain/errors.ts";
 import { onlyFor, toHttpError, toServiceError } from "../http-error.ts";
-import { fill, pages, type Settings } from "./pages.ts";
+import { fill, type Settings } from "./fill.ts";
+import { pages, readGenerated } from "./pages.ts";
 import { requirementAt } from "./requirements.ts";
 import { search, sectionsOf, type Section } from "./search.ts";
+
+/** Texts of generated/docs/ that are not pages. */
+const FOR_PROGRAMS = ["llms.txt", "llms-full.txt", "postman.json"];
 
 /** The paths of pages and documents. Everything under /docs is for people, so errors there are pages too. */
 const PATHS = [
   "/openapi.json",
   "/openapi.yaml",
-  "/llms.txt",
+  ...FOR_PROGRAMS.map((file) => `/${file}`),
   "/docs",
   "/docs/:page",
   "/docs/assets/:file",
   "/docs/requirements/:id",
 ];
 
-const GENERATED = "../../../generated";
 const stylesOf = (...names: string[]) => names.map((name) => `../styles/${name}.css`);
 /** Files that are served as they are, or joined, also those of the dashboard. */
 const FILES: Readonly<Record<string, string[]>> = {
-  "/openapi.json": [`${GENERATED}/openapi.json`],
+  "/openapi.json": ["../../../generated/openapi.json"],
   "/openapi.yaml": ["../../../spec/openapi.yaml"],
   "/docs/assets/docs.css": [...stylesOf("theme", "base", "drawing"), "templates/docs.css"],
   "/docs/assets/icon.svg": ["templates/icon.svg"],
@@ -67,14 +70,14 @@ function toSend(text: string) {
  */
 export function documentation(settings: Settings): Router {
   /** A text of generated/docs/, with what depends on this server. */
-  const textOf = (file: string) => fill(read(`${GENERATED}/docs/${file}`), settings);
+  const textOf = (file: string) => fill(readGenerated(`docs/${file}`), settings);
   /** Returns a page with the frame of all pages. `base` is the path from the page to the folder of the pages. */
   const framed = (
     page: { title: string; summary: string; base: string; name?: string; query?: string },
     body: string,
   ) => render("layout", { ...page, ...settings, body, pages });
 
-  const texts = new Map<string, () => string>([["/llms.txt", () => textOf("llms.txt")]]);
+  const texts = new Map<string, () => string>(FOR_PROGRAMS.map((file) => [`/${file}`, () => textOf(file)]));
   for (const [path, files] of Object.entries(FILES)) texts.set(path, () => files.map(read).join(""));
   for (const page of pages) {
     const { name } = page;
