@@ -50,7 +50,6 @@ const LEAVING: Listed = {
   listen: "Bring webhooks to a receiver without a public address, and trigger events.",
   "going-live": "What to check before real money moves.",
   "for-merchants": "You call the service: the first hour, and what to do before you go live.",
-  "for-platforms": "You run a service that keeps the contract: check it, and show the result.",
   "for-maintainers": "You change the project: what to read, and what protects you.",
 };
 /** The files of texts that are not in `server/docs/`. */
