@@ -12,11 +12,14 @@ import { pages, readGenerated } from "./pages.ts";
 import { requirementAt } from "./requirements.ts";
 import { search, sectionsOf, type Section } from "./search.ts";
 
+/** Texts of generated/docs/ that are not pages. */
+const FOR_PROGRAMS = ["llms.txt", "llms-full.txt", "postman.json"];
+
 /** The paths of pages and documents. Everything under /docs is for people, so errors there are pages too. */
 const PATHS = [
   "/openapi.json",
   "/openapi.yaml",
-  "/llms.txt",
+  ...FOR_PROGRAMS.map((file) => `/${file}`),
   "/docs",
   "/docs/:page",
   "/docs/assets/:file",
@@ -74,7 +77,7 @@ export function documentation(settings: Settings): Router {
     body: string,
   ) => render("layout", { ...page, ...settings, body, pages });
 
-  const texts = new Map<string, () => string>([["/llms.txt", () => textOf("llms.txt")]]);
+  const texts = new Map<string, () => string>(FOR_PROGRAMS.map((file) => [`/${file}`, () => textOf(file)]));
   for (const [path, files] of Object.entries(FILES)) texts.set(path, () => files.map(read).join(""));
   for (const page of pages) {
     const { name } = page;
