@@ -1,8 +1,9 @@
 // Turns what a watch saw into a report, in the form of a run's.
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { requirementsOf } from "../contract/requirements.ts";
-import { tallyOf } from "../report/scope.ts";
-import { counted, namedFirst, trafficText } from "../report/words.ts";
+import { sideConditions } from "../run/tree.ts";
+import { tallyOf, trafficText } from "../report/scope.ts";
+import { counted, namedFirst } from "../report/words.ts";
 import {
   countsOf,
   type CheckResult,
@@ -18,25 +19,29 @@ function checksOf(
   { level, text }: Requirement,
   { held, contradictions: { count, shown } }: WatchedRequirement,
 ): CheckResult[] {
-  const contradicted = shown.map(({ expected, actual, exchanges }, index): CheckResult => {
-    return {
-      name: `Contradiction ${index + 1} of ${count}`,
-      verdict: level === "must" ? "fail" : "warn",
-      expected,
-      actual,
-      exchanges,
-      // The last exchange is the one that cannot be right after the others.
-      ...(exchanges.length > 0 ? { shownBy: exchanges.length, contradictedBy: exchanges.length } : {}),
+  const checks = shown.map(({ exchanges, ...contradiction }, index): CheckResult => ({
+    ...contradiction,
+    name: `Contradiction ${index + 1} of ${count}`,
+    verdict: level === "must" ? "fail" : "warn",
+    exchanges,
+    // The last exchange is the one that cannot be right after the others.
+    shownBy: exchanges.length,
+    contradictedBy: exchanges.length,
+    durationMs: 0,
+    watched: true,
+  }));
+  const name = `Held in ${counted(held, "case")}`;
+  if (held > 0)
+    checks.push({
+      name,
+      verdict: "pass",
+      expected: text,
+      actual: "as expected",
+      exchanges: [],
       durationMs: 0,
       watched: true,
-    };
-  });
-  if (held === 0) return contradicted;
-  const name = `Held in ${counted(held, "case")}`;
-  return [
-    ...contradicted,
-    { name, verdict: "pass", expected: text, actual: "as expected", exchanges: [], durationMs: 0, watched: true },
-  ];
+    });
+  return checks;
 }
 
 /** Returns what traffic shows of a requirement. `watched` is undefined for one that no traffic can show. */
@@ -98,14 +103,7 @@ export function watchedReport(result: WatchResult, circumstances: Circumstances)
     observed: [],
     notProvided: [],
     budget: { payouts: 0, maxPayouts: 0, total: 0, maxTotal: 0, largestAmount: 0 },
-    conditions: {
-      headers: [],
-      rate: null,
-      waits: { responseMs: 0, lingerMs: 0 },
-      sandbox: { environment: null, missing: [] },
-      untriedAmounts: 0,
-      events: null,
-    },
+    conditions: sideConditions({ responseMs: 0, lingerMs: 0 }),
     seed: 0,
     watched,
     errors: [],
