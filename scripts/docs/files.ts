@@ -6,7 +6,7 @@ import { markdownOf } from "./markdown.ts";
 import { pages } from "./pages.ts";
 import { postmanCollection } from "./postman.ts";
 import { referencePage } from "./reference-page.ts";
-import { requirementPages } from "./requirements.ts";
+import { requirementFiles } from "./requirements.ts";
 import { readSamples } from "./samples.ts";
 import type { Document } from "./tables.ts";
 
@@ -24,8 +24,7 @@ export async function docsFiles(document: Document): Promise<Record<string, stri
       page.name === "reference" ? referencePage(resolved(document), samples) : toHtml(markdown, baseOf(page));
   }
   files["pages.json"] = `${JSON.stringify(index, null, 2)}\n`;
-  // A line for each requirement.
-  files["requirements.json"] = `${JSON.stringify(requirementPages(), null, 1).replaceAll(/\n {3,}/g, " ")}\n`;
+  Object.assign(files, requirementFiles());
   files["llms.txt"] = indexForPrograms(document, index);
   files["llms-full.txt"] = withAddresses(INTEGRATION.map((name) => files[`${name}.md`]).join("\n"));
   files["postman.json"] = `${JSON.stringify(postmanCollection(resolved(document)), null, 2)}\n`;
