@@ -1,10 +1,8 @@
-// Generates all files in generated/ from spec/openapi.yaml, and the files in generated/docs/ also from the guides. Also
-// generates the suite's copy of the theme of the server's pages. With --check it writes nothing and fails if a file is
-// stale.
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+// Generates all files in generated/ from spec/openapi.yaml, and the suite's copy of the theme of the server's pages. With
+// --check it writes no committed file, and fails if one is stale.
+import { readFile, writeFile } from "node:fs/promises";
 import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
-import { docsFiles } from "./docs/files.ts";
 import type { Document } from "./docs/tables.ts";
 import { modelsOf, type Schema } from "./models.ts";
 import { phonesModule } from "./phones.ts";
@@ -77,20 +75,15 @@ const files: Record<string, string> = {
 };
 
 const check = process.argv.includes("--check");
-for (const [name, text] of Object.entries(await docsFiles(bundled))) files[`generated/docs/${name}`] = text;
-
-const docs = new URL("generated/docs/", root);
-await mkdir(docs, { recursive: true });
-const stale = (await readdir(docs, { recursive: true }))
-  .map((name) => `generated/docs/${name}`)
-  .filter((name) => name.includes(".") && !(name in files));
-if (!check) for (const name of stale) await rm(new URL(name, root));
+const stale: string[] = [];
 for (const [name, text] of Object.entries(files)) {
   const file = new URL(name, root);
   if ((await readFile(file, "utf8").catch(() => "")) === text) continue;
   stale.push(name);
   if (!check) await writeFile(file, text);
 }
+// The pages are not committed, so they are written in any case.
+await import("./docs.ts");
 
 if (check && stale.length > 0) {
   console.error(`Stale: ${stale.join(", ")}. Run \`npm run generate\` and commit the result.`);

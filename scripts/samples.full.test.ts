@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import document from "../generated/openapi.json" with { type: "json" };
 import { isMissing, toolchains } from "../conformance/examples/examples.ts";
 import { startServer, type TestServer } from "../server/testing/server.ts";
-import { EXAMPLE_URL } from "../server/http/docs/pages.ts";
+import { EXAMPLE_URL } from "../server/http/docs/fill.ts";
 import { exampleOf, operationsOf, resolved } from "./docs/contract.ts";
 import { curlOf } from "./docs/reference-page.ts";
 import { readSamples, sampleFile } from "./docs/samples.ts";

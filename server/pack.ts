@@ -12,20 +12,15 @@ const dist = join(here, "dist");
 
 rmSync(dist, { recursive: true, force: true });
 // The repository's command line must not run an old build.
-if (!process.argv.includes("--clean")) build();
+if (!process.argv.includes("--clean")) await build();
 
-function build(): void {
+async function build(): Promise<void> {
+  await import("../scripts/docs.ts");
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   // The second configuration writes the types for operators' rails and merchants' tests.
   for (const config of ["tsconfig.build.json", "tsconfig.rail.json"])
     execFileSync(process.execPath, [tsc, "-p", config, "--outDir", dist], { cwd: here, stdio: "inherit" });
-  for (const name of [
-    "LICENSE",
-    "spec/openapi.yaml",
-    "generated/openapi.json",
-    "generated/docs",
-    "generated/requirement-examples.json",
-  ]) {
+  for (const name of ["LICENSE", "spec/openapi.yaml", "generated/openapi.json", "generated/docs"]) {
     cpSync(join(root, name), join(dist, name), { recursive: true });
   }
   writeCommonJs();

@@ -2,7 +2,11 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { readFlags, repeatWords, type Options } from "./flags.ts";
-import { readOptions, serviceOptions } from "./options.ts";
+import { readOptions, serviceOptions, type CertifyOptions } from "./options.ts";
+import { runOptions } from "./probe.ts";
+import { allControls, defaultMaxTotal } from "../run-options.ts";
+import { plannedChecks } from "../run/run.ts";
+import { worstCase } from "../run/plan.ts";
 
 const url = ["--base-url", "https://pay.example/api/"];
 const read = (args: string[], env: Record<string, string> = { API_KEY: "key-of-the-tests" }) =>
@@ -11,6 +15,23 @@ const read = (args: string[], env: Record<string, string> = { API_KEY: "key-of-t
 test("the default options spend no more than the guide says", () => {
   const money = { effects: undefined, recipient: "2257038102473", maxPayouts: 500, maxTotal: undefined, yes: false };
   expect(read(url)).toMatchObject({ baseUrl: "https://pay.example/api", ...money, seed: 7, key: "key-of-the-tests" });
+});
+
+/** Describes a target that supports everything, so that every check counts towards the worst case. */
+const withEverything = (given: CertifyOptions) =>
+  runOptions(
+    { ...given, effects: "money", webhookListen: { host: "::1", port: 0 } },
+    { environment: "sandbox", controls: allControls },
+  );
+
+test("the default budget covers the worst case with every seed", () => {
+  const given = read(url);
+  for (let seed = 1; seed <= 50; seed += 1) {
+    const options = { ...withEverything(given), seed };
+    const { payouts, amount } = worstCase(plannedChecks(options), options);
+    expect(payouts).toBeLessThanOrEqual(given.maxPayouts);
+    expect(amount).toBeLessThanOrEqual(defaultMaxTotal);
+  }
 });
 
 test("options are read from the command line", () => {

@@ -1,56 +1,60 @@
 // Compares what exchanges and webhooks state about a record with what was stated before.
-import { titleOf } from "../check.ts";
-import { isExact, isFinal, type Kind, optional } from "../history/history.ts";
-import { textOf } from "../target/values.ts";
-import type { Fields } from "./calls.ts";
-import { factOf, fields, indexOf, isStated, type Record, type Records, type Source } from "./records.ts";
+import { type Fields, isExact, isFinal, type Kind, lasting, optional } from "../history/history.ts";
+import { comparable } from "../history/webhooks.ts";
 import type { Exchange } from "../results.ts";
-import { type Hash, isPersonal, markOf, shownExchange, type Tally, valueAt } from "./tally.ts";
-import type { RequirementId } from "../../generated/requirement-ids.ts";
+import { textOf } from "../target/values.ts";
+import type { Call } from "./calls.ts";
+import { type Record, type Records, type Said, sayingOf } from "./records.ts";
+import { rules } from "./rules.ts";
+import { type Hash, markOf, shownExchange, type Tally, valueAt } from "./tally.ts";
+import type { Seen } from "./traffic.ts";
 
-/** A statement: where it was made, and the exchange or webhook as evidence. */
-export type Stated = { source: Source; evidence: () => Exchange };
+/** Numbers are remembered as hashes. */
+const phoneNumber = "customer.phoneNumber";
+/** A merchant may change its name, and a service erases customers after a while, down to the code of their country. */
+const kept = lasting.filter((field) => field !== "merchant.name");
+const isErased = (field: string, value: unknown) => field === phoneNumber && /^\d{3}0+$/.test(textOf(value));
 
-/** What a record contradicts that differs from its create, beside that facts stay as they are. */
-function agreements(kind: Kind, field: string): RequirementId[] {
-  if (kind === "checkout") return ["checkout-record.agrees"];
-  if (field === "customer.phoneNumber") return ["verify.customer", "records.as-requested", "records.phone-digits"];
-  if (field === "webhookURL") return ["verify.webhook-address", "addresses.kept", "records.as-requested"];
-  return ["verify.agrees-with-create", field === "fee" ? "fee.on-top" : "records.as-requested"];
+/** The fields of a create and the facts that they state. */
+const facts = Object.entries({
+  reference: "merchantsReference",
+  amount: "amount",
+  country: "country",
+  currency: "currency",
+  phoneNumber,
+  webhookURL: "webhookURL",
+  redirectURL: "redirectURL",
+});
+
+/** Returns the facts that a valid create states. An address that it lacks may come from the merchant's settings. */
+export function factsSent({ sent, faults }: Call): Fields {
+  const given =
+    faults.length > 0 ? [] : facts.filter(([field]) => typeof sent[field] === "string" || field === "amount");
+  return Object.fromEntries(given.map(([field, fact]) => [fact, sent[field]]));
 }
 
-/** What a 409 contradicts whose Location leads to a record with another reference of the merchant. */
-export const ofLocation: { [kind in Kind]: RequirementId[] } = {
-  disbursement: ["recovery.location", "recovery.lost-answer"],
-  checkout: ["checkout-request.reference-unique"],
-};
-const ofFacts: { [kind in Kind]: RequirementId } = { disbursement: "life.facts-kept", checkout: "life.checkouts-kept" };
-const ofEnds: { [kind in Kind]: RequirementId[] } = {
-  disbursement: ["life.final-status", "status.final-stays"],
-  checkout: ["life.checkouts-kept", "checkout-states.final"],
-};
-const ofWebhooks: RequirementId[] = ["life.webhooks-true", "events.data-is-the-record", "life.events-agree"];
-const ofNotifiedEnds: RequirementId[] = ["life.ends-as-notified", "webhook.truth", "life.events-agree"];
+/** Returns the facts of a create and its response. What differs between the two, the rules for responses judge. */
+export function factsOfCreate(call: Call): Fields {
+  const { reference, merchantsReference, amount, fee } = call.data;
+  const known = Object.entries(factsSent(call)).filter(([, value]) => value !== undefined);
+  return { reference, merchantsReference, amount, fee, ...Object.fromEntries(known) };
+}
+
+/** Returns the facts of a record. The record of a verify has no address if it shows none; items of lists are shorter. */
+export function factsOfRecord(record: Fields, kind: Kind, by: Said["by"]): Fields {
+  const found = kept.map((field) => [field, valueAt(record, field)] as const);
+  const addresses = optional[kind].map(
+    (field) => [field, record[field] ?? (by === "verify" ? null : undefined)] as const,
+  );
+  return Object.fromEntries([...found, ...addresses]);
+}
+
+/** Returns the facts in a webhook of any shape that can be recognised. */
+export const factsRecognised = (object: Fields): Fields =>
+  Object.fromEntries(comparable.map(([field, fact, read]) => [fact, read(object[field])]));
 
 /** A replica that nobody has read since may be as far behind a webhook. */
 const leastWebhookLagMs = 15_000;
-
-const exact = (value: unknown) => (isExact(value) ? value : undefined);
-
-/** Returns the values of a record by the index of their field. An address that the record lacks is null. */
-export const valuesIn = (record: Fields, kind: Kind): unknown[] =>
-  fields.map((field) => {
-    if (optional[kind].includes(field)) return record[field] ?? null;
-    if (field === "failure.code" && record["status"] === "failed") return valueAt(record, field) ?? null;
-    return field.endsWith("URL") ? undefined : exact(valueAt(record, field));
-  });
-
-/** Returns values that have the names of fields by the index of their field. */
-export function valuesOf(stated: Fields): unknown[] {
-  const values: unknown[] = fields.map(() => undefined);
-  for (const [field, value] of Object.entries(stated)) values[indexOf(field)] = value === null ? null : exact(value);
-  return values;
-}
 
 type Deps = {
   tally: Tally;
@@ -58,157 +62,108 @@ type Deps = {
   records: Records;
   /** For how long a response may show an earlier state, in milliseconds. */
   staleMs: number;
-  /** By how much the clocks of exchanges and webhooks may differ. */
   webhookClockMs: number;
 };
 
 export type Statements = ReturnType<typeof createStatements>;
 
 export function createStatements({ tally, hashOf, records, staleMs, webhookClockMs }: Deps) {
-  const remembered = (field: string, value: unknown) => (isPersonal(field) ? hashOf(textOf(value)) : value);
-  const shown = (field: string, value: unknown) => (isPersonal(field) ? markOf(value) : tally.shownValue(field, value));
+  const webhookLagMs = Math.max(webhookClockMs, leastWebhookLagMs);
 
-  /** Returns what a source stated about a record, as evidence. */
-  function evidenceOf(record: Record, place: number): Exchange {
-    const { kind, reference, sources, facts, statedBy, statuses } = record;
-    const [by, sentAt, endedAt, status] = sources[place]!;
-    const values = facts.flatMap((fact, index) =>
-      statedBy[index] === place ? [[`data.${fields[index]!}`, shown(fields[index]!, fact)] as const] : [],
+  /** Returns a value as it is remembered; undefined if it states nothing that could be compared. */
+  function remembered(field: string, value: unknown): unknown {
+    if (value === null && field.endsWith("URL")) return null;
+    if (!isExact(value) || isErased(field, value)) return undefined;
+    return field === phoneNumber ? hashOf(textOf(value)) : value;
+  }
+  const shown = (field: string, value: unknown) =>
+    field === phoneNumber ? markOf(value) : tally.shownValue(field, value);
+
+  /** Returns what was said about a record, as evidence. */
+  function evidenceOf(record: Record, said: Said): Exchange {
+    const { by, state } = said;
+    const path = `/v1/${record.kind}s`;
+    const method = by === "create" || by === "webhook" ? "POST" : "GET";
+    const url = by === "webhook" ? "(webhook)" : by === "verify" ? `${path}/${record.reference}` : path;
+    const values = Object.entries(said.facts).map(([field, value]) => [`data.${field}`, shown(field, value)]);
+    const body = Object.fromEntries([...values, ...(state === undefined ? [] : [["data.status", state]])]) as object;
+    return by === "webhook"
+      ? shownExchange({ ...said, method, url }, body, undefined)
+      : shownExchange({ ...said, method, url }, undefined, body);
+  }
+
+  function contradictFact(record: Record, first: Said, field: string, value: unknown, by: Said["by"], seen: Seen) {
+    const its = rules[record.kind];
+    const agrees =
+      { fee: its.agreesInFee, [phoneNumber]: its.agreesInRecipient, webhookURL: its.agreesInAddress }[field] ??
+      its.agrees;
+    const isOf = (side: Said["by"]) => first.by === side || by === side;
+    const ofWebhook = field === "amount" ? its.notifiedAmount : its.notifiedFact;
+    const ids = isOf("webhook") ? ofWebhook : isOf("create") ? [...its.kept, ...agrees] : its.kept;
+    tally.contradicted(
+      ids,
+      `${field} ${textOf(shown(field, value))}`,
+      () => [evidenceOf(record, first), seen],
+      `${field} ${textOf(shown(field, first.facts[field]))} of ${record.reference}, as stated before`,
     );
-    const said = statuses.filter((each) => each[1] === place).map((each) => ["data.status", each[0]] as const);
-    const body = Object.fromEntries([...values, ...said]);
-    const at = new Date(sentAt).toISOString();
-    if (by === "webhook") {
-      const url = URL.parse(textOf(factOf(record, "webhookURL")));
-      return shownExchange({ at, method: "POST", url: url?.pathname ?? "", status, requestBody: body });
-    }
-    const path = by === "verify" ? `/v1/${kind}s/${reference}` : `/v1/${kind}s`;
-    const method = by === "create" || by === "refusal" ? "POST" : "GET";
-    return shownExchange({ at, durationMs: endedAt - sentAt, method, url: path, status, responseBody: body });
   }
 
-  /** Notes that a statement contradicts an earlier one of the record. */
-  function contradict(
-    ids: readonly RequirementId[],
-    record: Record,
-    place: number,
-    { evidence }: Stated,
-    text: () => { expected?: string; actual: string },
-  ) {
-    for (const id of ids)
-      tally.contradicted(id, () => ({
-        expected: titleOf(id),
-        ...text(),
-        exchanges: [...(record.sources[place] ? [evidenceOf(record, place)] : []), evidence()],
-      }));
-  }
-
-  function contradictFact(record: Record, index: number, value: unknown, stated: Stated) {
-    const { kind, facts, sources, statedBy, reference } = record;
-    const [first, place] = [facts[index], statedBy[index]!];
-    const field = fields[index]!;
-    const sides = new Set([stated.source[0], sources[place]![0]]);
-    const ofRecord = [ofFacts[kind], ...(sides.has("create") ? agreements(kind, field) : [])];
-    const ofWebhook = field === "amount" ? [...ofWebhooks, "webhook.amount" as const] : ofWebhooks;
-    const ids = sides.has("refusal") ? ofLocation[kind] : sides.has("webhook") ? ofWebhook : ofRecord;
-    contradict(field === "failure.code" ? ["failure.same-everywhere"] : ids, record, place, stated, () => ({
-      expected: `${field} ${textOf(shown(field, first))} of ${reference}, as stated before`,
-      actual: `${field} ${textOf(shown(field, remembered(field, value)))}`,
-    }));
-  }
-
-  /** States facts by the index of their field; undefined ones are ignored. Returns true if none contradicts another. */
-  function stateFacts(record: Record, values: readonly unknown[], stated: Stated): boolean {
-    let place = -1;
+  /** States facts. Returns true if none contradicts an earlier one. */
+  function stateFacts(record: Record, stated: Fields, said: Said, seen: Seen): boolean {
     let isTrue = true;
-    for (const [index, given] of values.entries()) {
-      if (given === undefined) continue;
-      const value = remembered(fields[index]!, given);
-      if (!isStated(record, index)) {
-        if (place < 0) place = record.sources.push(stated.source) - 1;
-        record.facts[index] = value;
-        record.statedBy[index] = place;
-      } else if (record.facts[index] !== value) {
+    for (const field in stated) {
+      const value = remembered(field, stated[field]);
+      if (value === undefined) continue;
+      const first = sayingOf(record, field);
+      if (!first) said.facts[field] = value;
+      else if (first.facts[field] !== value) {
         isTrue = false;
-        contradictFact(record, index, given, stated);
+        contradictFact(record, first, field, value, said.by, seen);
       }
     }
-    if (place >= 0) records.changed(record);
     return isTrue;
   }
 
-  function contradictStatus(record: Record, status: string, place: number, stated: Stated) {
-    const isOfWebhook = stated.source[0] === "webhook" || record.sources[place]![0] === "webhook";
-    contradict(isOfWebhook ? ofNotifiedEnds : ofEnds[record.kind], record, place, stated, () => ({
-      expected: `status ${record.statuses.find((each) => each[1] === place)![0]} of ${record.reference}, as stated before`,
-      actual: `status ${status.slice(0, 40)}`,
-    }));
-  }
-
-  /** Returns true if what the second source found cannot be older than what the first one found. */
-  function isLater([by, , endedAt]: Source, [other, sentAt]: Source): boolean {
-    const isMixed = (by === "webhook") !== (other === "webhook");
-    const toleranceMs = staleMs + (isMixed ? Math.max(webhookClockMs, leastWebhookLagMs) : 0);
-    return sentAt > endedAt + toleranceMs;
-  }
-
-  /** States a status. Only finals that differ contradict each other in any order. */
-  function stateStatus(record: Record, value: unknown, updatedAt: unknown, stated: Stated) {
-    if (typeof value !== "string") return;
-    const { statuses, sources, kind } = record;
-    const [by, sentAt] = stated.source;
-    const final = statuses.find(([each]) => isFinal(each));
-    const open = statuses.find(([each]) => !isFinal(each));
-    if (isFinal(value)) {
-      if (final && final[0] !== value) contradictStatus(record, value, final[1], stated);
-      else if (final) for (const id of by === "webhook" ? ofNotifiedEnds : ofEnds[kind]) tally.held(id);
-      else if (open && isLater(stated.source, ["verify", record.openAt, 0, 200]))
-        contradictStatus(record, value, open[1], stated);
-    } else if (by !== "webhook") {
-      record.openAt = Math.max(record.openAt, sentAt);
-      if (final && isLater(sources[final[1]]!, stated.source)) contradictStatus(record, value, final[1], stated);
-    }
-    const known = statuses.find(([each]) => each === value);
-    if (!known) {
-      statuses.push([value, sources.push(stated.source) - 1, updatedAt]);
-      records.changed(record);
-    } else if (updatedAt !== undefined && kind === "disbursement") {
-      known[2] ??= updatedAt;
-      if (known[2] === updatedAt) tally.held("status.updated-at-moves");
-      else
-        contradict(["status.updated-at-moves"], record, known[1], stated, () => ({
-          expected: `updatedAt ${textOf(known[2])} of ${record.reference} while its status is ${value}`,
-          actual: `updatedAt ${textOf(updatedAt)}`,
-        }));
-    }
+  /** States a status. Only final ones that differ contradict each other at once; webhooks state only these. */
+  function stateStatus(record: Record, state: string, said: Said, seen: Seen) {
+    if (said.by === "webhook" && !isFinal(state)) return;
+    const final = record.said.find((each) => isFinal(each.state));
+    if (!record.said.some((each) => each.state === state)) said.state = state;
+    if (!final) return;
+    const hasWebhook = final.by === "webhook" || said.by === "webhook";
+    const ids = rules[record.kind][hasWebhook ? "notifiedEnd" : "final"];
+    const lateMs = staleMs + (hasWebhook ? webhookLagMs : 0);
+    if (final.state === state) tally.held(ids);
+    else if (isFinal(state) || said.sentAt > final.endedAt + lateMs)
+      tally.contradicted(
+        ids,
+        `status ${state.slice(0, 40)}`,
+        () => [evidenceOf(record, final), seen],
+        `status ${final.state} of ${record.reference}, as stated before`,
+      );
   }
 
   return {
     remembered,
     evidenceOf,
-    contradict,
-    facts: stateFacts,
-    status: stateStatus,
-    /** States a record as verify, a list or an event shows it. Returns true if its facts contradict nothing. */
-    record(record: Record, value: Fields, stated: Stated): boolean {
-      const isTrue = stateFacts(record, valuesIn(value, record.kind), stated);
-      stateStatus(record, value["status"], value["updatedAt"], stated);
-      if (stated.source[0] !== "webhook") record.shownAt ||= stated.source[2];
-      if (isTrue) tally.held(stated.source[0] === "webhook" ? "life.webhooks-true" : ofFacts[record.kind]);
+    /** States what a response or webhook says. Returns true if the facts contradict nothing. */
+    state(record: Record, by: Said["by"], seen: Seen, stated: Fields, status: unknown): boolean {
+      const { sentAt } = seen;
+      const ofExchange = seen.kind === "exchange";
+      const said: Said = {
+        by,
+        sentAt,
+        endedAt: ofExchange ? seen.endedAt : sentAt,
+        status: ofExchange ? seen.response?.status : seen.status,
+        facts: {},
+      };
+      const isTrue = stateFacts(record, stated, said, seen);
+      if (typeof status === "string") stateStatus(record, status, said, seen);
+      if (said.state !== undefined || Object.keys(said.facts).length > 0) {
+        record.said.push(said);
+        records.changed(record);
+      }
       return isTrue;
     },
   };
 }
-
-/** The requirements that statements can contradict. */
-export const ofStatements: readonly RequirementId[] = [
-  ...Object.values(ofFacts),
-  ...Object.values(ofEnds).flat(),
-  ...ofWebhooks,
-  ...ofNotifiedEnds,
-  ...["customer.phoneNumber", "webhookURL", "fee", "amount"].flatMap((field) => agreements("disbursement", field)),
-  ...agreements("checkout", "amount"),
-  "webhook.amount",
-  "status.updated-at-moves",
-  "failure.same-everywhere",
-];

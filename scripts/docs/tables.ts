@@ -6,7 +6,7 @@ import {
   REFUSED_ATTEMPTS,
   type ForcedOutcome,
 } from "../../server/domain/outcomes.ts";
-import { seconds } from "../../server/http/docs/pages.ts";
+import { seconds } from "../../server/http/docs/fill.ts";
 import { COUNTED, SHARED, type Described } from "../../server/observability/metrics.ts";
 import { SETTINGS, type Setting } from "../../server/settings.ts";
 import { STATUS } from "../../server/http/http-error.ts";

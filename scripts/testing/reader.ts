@@ -71,13 +71,9 @@ interface TerminalOptions {
   ports: Record<"server" | "receiver", number>;
   /** The variables of the reader's shell. */
   env: Record<string, string>;
-  /** Waits for the consequences of a webhook, once a program has shown the webhook. */
-  whenShown?: () => Promise<void>;
 }
 
-export type Terminal = ReturnType<typeof openTerminal>;
-
-export function openTerminal({ folder, ports, env: given, whenShown = async () => {} }: TerminalOptions) {
+export function openTerminal({ folder, ports, env: given }: TerminalOptions) {
   const path = `${dirname(process.execPath)}${delimiter}${process.env["PATH"]}`;
   const env: Record<string, string> = { PATH: path, HOME: process.env["HOME"]!, PORT: String(ports.server), ...given };
   const programs: Program[] = [];
@@ -152,7 +148,6 @@ export function openTerminal({ folder, ports, env: given, whenShown = async () =
       throw new Error(`Shown:\n${shown}\nPrinted:\n${windows.join("\n---\n")}`);
     }, PATIENCE);
     program.printed = "";
-    await whenShown();
   }
 
   return {

@@ -26,7 +26,16 @@ const isSource = (path: string) => !["node_modules", "dist"].includes(basename(p
  */
 function copyRepository(copy: string) {
   const { workspaces } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { workspaces: string[] };
-  for (const name of [...workspaces, "spec", "generated", "package.json", "tsconfig.json", "LICENSE"])
+  for (const name of [
+    ...workspaces,
+    "spec",
+    "generated",
+    "scripts",
+    "package.json",
+    "tsconfig.json",
+    "LICENSE",
+    "DECISIONS.md",
+  ])
     cpSync(join(root, name), join(copy, name), { recursive: true, filter: isSource });
   for (const name of ["", ...workspaces]) {
     const modules = join(root, name, "node_modules");
@@ -50,6 +59,7 @@ async function pack(folder: string, workspace: string): Promise<string> {
  * each packed workspace. A resource is made when the first test file asks for it.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  if (!existsSync(join(root, "generated/docs"))) await import("../docs.ts");
   const folder = mkdtempSync(join(tmpdir(), "shared by tests "));
   let postgres: ChildProcess | undefined;
   let browser: BrowserServer | undefined;

@@ -1,14 +1,15 @@
+import { readBalances } from "../domain/ledger.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import { PROGRAM } from "./command.ts";
 import { commands, listing, type Context } from "./run.ts";
 
 type Changed = { merchant: Merchant; id: string };
 
-const balancesOf = async (storage: Context["storage"], merchantId?: string) =>
-  listing({ items: await storage.listBalances(merchantId) });
+const balancesOf = async (context: Context, merchantId?: string) =>
+  listing({ items: await readBalances(context, merchantId) });
 
-async function afterChange(result: unknown, { merchant, id }: Changed, { storage }: Context) {
-  if (result !== "proposed") return balancesOf(storage, merchant.id);
+async function afterChange(result: unknown, { merchant, id }: Changed, context: Context) {
+  if (result !== "proposed") return balancesOf(context, merchant.id);
   const approval = `  ${PROGRAM} balances approve ${merchant.id} ${id}`;
   return `Proposed. Somebody else must approve an amount this large:\n${approval}`;
 }
@@ -26,7 +27,7 @@ const sends = ({ merchant, id }: Changed) => ({ proposal: `${merchant.id}/${id}`
 export const balanceCommands = commands({
   "list [MERCHANT]": {
     summary: "List the balances by merchant and currency: what can be paid out, and what pending payouts reserve.",
-    run: ({ storage }, { merchant }) => balancesOf(storage, merchant?.id),
+    run: (context, { merchant }) => balancesOf(context, merchant?.id),
   },
   "statement MERCHANT [--since] [--until] [--limit] [--cursor]": {
     summary: "List what changed a merchant's balances, newest first, with the balance after each change.",

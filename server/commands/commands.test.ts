@@ -218,6 +218,8 @@ describe("balances", () => {
       ["balances proposals", 0, NONE],
       ["balances statement {id}", 0, booked],
     );
+    const enforcing = createTerminal({ ...terminal.env, BALANCES: "enforced" }, known);
+    await enforcing.rows(["balances list {id}", 0, "enforced: true"]);
     delete terminal.rules.balanceApprovalFrom;
   });
 });

@@ -57,7 +57,7 @@ test("reads the example of the guide", () => {
   for (const name of ["wallet-key", "wallet-secret"]) copyFileSync(join(folder, "secrets"), join(folder, name));
   const { settings, problems } = read(example!);
   expect(problems).toEqual([]);
-  expect(settings.routes.map(({ rail }) => rail)).toEqual(["momo", "wallet"]);
+  expect(settings.routes.map(({ rail }) => rail)).toEqual(["bank", "wallet"]);
 });
 
 test("reports every problem together, without secrets", () => {

@@ -46,7 +46,7 @@ test.each([
 });
 
 test("the keyboard leads from the search field to the part that was found", async () => {
-  await open("first-payout");
+  await open("merchants");
   await page.getByRole("searchbox").focus();
   await page.keyboard.type("<b> same rotation");
   await page.keyboard.press("Enter");

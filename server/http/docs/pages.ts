@@ -1,5 +1,4 @@
-import list from "../../../generated/docs/pages.json" with { type: "json" };
-import type { Config } from "../../config.ts";
+import { readFileSync } from "node:fs";
 
 export interface DocsPage {
   /** The last part of its address. The page `index` is at /docs itself. */
@@ -10,30 +9,11 @@ export interface DocsPage {
   group: "Start here" | "Guides" | "Look up" | null;
 }
 
+export const readGenerated = (name: string): string =>
+  readFileSync(new URL(`../../../generated/${name}`, import.meta.url), "utf8");
+
 /** Every page, in the order of the navigation. */
-export const pages = list as readonly DocsPage[];
+export const pages = JSON.parse(readGenerated("docs/pages.json")) as readonly DocsPage[];
 
-/** The settings that the pages mention. */
-export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs" | "dashboard">;
-
-/** The address in the guides, which is replaced with this server's. */
-export const EXAMPLE_URL = "http://127.0.0.1:3000";
-
-/** Fills a text of generated/docs/, which may be Markdown or HTML, with what depends on this server. */
-export function fill(text: string, settings: Settings): string {
-  const { publicUrl, sandbox, settleDelayMs } = settings;
-  return text
-    .replace(/<!-- live -->\n(.*?)<!-- end -->\n/s, sandbox ? "" : "$1")
-    .replace(/<!-- sandbox -->\n(.*?)<!-- end sandbox -->\n/gs, sandbox ? "$1" : "")
-    .replace("{{mode}}", "This server is live: its payments are real.")
-    .replaceAll("{{settleDelay}}", seconds(settleDelayMs))
-    .replaceAll(EXAMPLE_URL, () => safeInShell(publicUrl));
-}
-
-export function seconds(milliseconds: number): string {
-  const count = milliseconds / 1_000;
-  return `${count} ${count === 1 ? "second" : "seconds"}`;
-}
-
-/** Encodes what a shell would interpret, because people paste the guides' commands into a shell. */
-const safeInShell = (url: string) => url.replace(/[^\w.:/~%[\]-]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+/** The texts of the requirements that have a page, by id. */
+export const requirements = JSON.parse(readGenerated("docs/requirements.json")) as Readonly<Record<string, string>>;
