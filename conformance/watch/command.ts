@@ -8,10 +8,10 @@ import { createInterruption } from "../cli/reporting.ts";
 import { complain } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
 import { readTls } from "../target/tls.ts";
-import type { ForwardOptions } from "./forward.ts";
+import type { Routes } from "./forward.ts";
 import { readHar } from "./har.ts";
 import { createJudge } from "./judge.ts";
-import type { WatchSettings } from "./judge-process.ts";
+import type { WatchSettings } from "./judge-pipe.ts";
 import { readLines } from "./lines.ts";
 import { openOutlet } from "./outlet.ts";
 
@@ -23,12 +23,6 @@ function interval(value: string): number {
   const ms = durationMs(value);
   if (ms > 0 && ms <= longestIntervalMs) return ms;
   throw new CannotRun(`must be at least 1m and at most 24d, not ${JSON.stringify(value)}`);
-}
-
-/** Each path is forwarded as it is sent. */
-function origin(value: string): string {
-  if (new URL(plainUrl(value)).pathname === "/") return plainUrl(value);
-  throw new CannotRun("must be an origin without a path, such as https://pay.example");
 }
 
 const { ca, cert, key } = serviceGroups.Target;
@@ -46,7 +40,7 @@ export const watchOptions = {
   "webhooks-to": {
     value: "URL",
     meaning: "the receiver to which to forward webhooks, an origin without a path",
-    read: origin,
+    read: plainUrl,
   },
   "webhooks-listen": { value: "HOST:PORT", meaning: "address on which to forward them", read: listener },
   har: { value: "FILE", meaning: "a recording in HAR 1.2; `-` reads standard input" },
@@ -78,17 +72,23 @@ export const watchOptions = {
 type Given = Values<typeof watchOptions>;
 
 /** Says what is missing or does not go together. */
-function faultsIn({ target, listen, har, exchanges, ...given }: Given): string[] {
-  const sources = [listen, har, exchanges].filter((source) => source !== undefined).length;
-  const webhooks = [given["webhooks-to"], given["webhooks-listen"]].filter((each) => each !== undefined).length;
-  const faults: string[] = [];
-  if (sources !== 1) faults.push("give one source: --target URL --listen HOST:PORT, --har FILE or --exchanges FILE");
-  if (listen && target === undefined) faults.push("--listen needs --target, to which requests are forwarded");
-  if (listen && target !== undefined && new URL(target).pathname !== "/")
-    faults.push("--target must have no path with --listen: each path is forwarded as it is sent");
-  if (webhooks === 1 || (webhooks === 2 && !listen))
-    faults.push("--webhooks-to and --webhooks-listen need each other and --listen");
-  return faults;
+function faultsIn(given: Given): string[] {
+  const { target, listen, har, exchanges, "webhooks-to": to, "webhooks-listen": webhooksListen } = given;
+  const sources = [listen, har, exchanges].filter((source) => source !== undefined);
+  const origins = listen ? [target, to] : [];
+  const faults: [isFound: boolean, text: string][] = [
+    [sources.length !== 1, "give one source: --target URL --listen HOST:PORT, --har FILE or --exchanges FILE"],
+    [listen !== undefined && target === undefined, "--listen needs --target, to which requests are forwarded"],
+    [
+      !to !== !webhooksListen || (to !== undefined && !listen),
+      "--webhooks-to and --webhooks-listen need each other and --listen",
+    ],
+    [
+      origins.some((url) => url !== undefined && new URL(url).pathname !== "/"),
+      "--target and --webhooks-to must have no path, because each path is forwarded as it is sent",
+    ],
+  ];
+  return faults.flatMap(([isFound, text]) => (isFound ? [text] : []));
 }
 
 function settingsOf(given: Given): WatchSettings {
@@ -135,16 +135,15 @@ async function watchFile({ har, exchanges, target }: Given, { judge: options, ou
 export async function watch(args: readonly string[]): Promise<0 | 1 | 2> {
   const { values: given, faults } = readFlags(args, watchOptions);
   if (faults.length === 0) faults.push(...faultsIn(given));
-  const certificates = readTls(given, new Date(), faults);
+  const certificates = readTls(given, new Date(), faults) ?? {};
   refuse(faults);
   const settings = settingsOf(given);
   const { target, listen, "webhooks-to": to, "webhooks-listen": webhooksListen } = given;
   if (target === undefined || !listen) return watchFile(given, settings);
-  const options: ForwardOptions = {
-    target,
-    listen,
-    ...(to !== undefined && webhooksListen ? { webhooks: { to, listen: webhooksListen } } : {}),
-    ...(certificates ? { certificates } : {}),
-  };
-  return (await import("./forward.ts")).forward(options, settings) as Promise<0 | 1 | 2>;
+  const routes: Routes = { service: { listen, target: new URL(target), certificates } };
+  // The client certificate is for the service alone.
+  const { cert: _cert, key: _key, ...authorities } = certificates;
+  if (to !== undefined && webhooksListen)
+    routes.webhooks = { listen: webhooksListen, target: new URL(to), certificates: authorities };
+  return (await import("./forward.ts")).forward(routes, settings) as Promise<0 | 1 | 2>;
 }

@@ -15,8 +15,7 @@ type Entry = {
 };
 
 /** Returns the body as a line has it. The size is its length in bytes, or -1. */
-function bodyOf(content: Content | undefined, size = content?.size ?? -1) {
-  const { text = "", encoding } = content ?? {};
+function bodyOf({ text = "", encoding, size = -1 }: Content) {
   const length = Buffer.byteLength(text, encoding === "base64" ? "base64" : "utf8");
   if (length < size) return { absent: length === 0 ? "missing" : "cut" };
   return encoding === "base64" ? { base64: text } : text;
@@ -24,18 +23,14 @@ function bodyOf(content: Content | undefined, size = content?.size ?? -1) {
 
 /** Returns the line that says the same as an entry. */
 function lineOf({ startedDateTime, time = -1, request, response }: Entry) {
-  const hasResponse = response && response.status > 0;
+  const { status = 0, headers, content } = response ?? {};
   return {
+    ...request,
     sentAt: startedDateTime,
     // Only an attempt without a response may lack its duration.
-    endedAt: time < 0 && hasResponse ? undefined : Date.parse(startedDateTime) + Math.max(time, 0),
-    method: request?.method,
-    url: request?.url,
-    headers: request?.headers,
-    body: bodyOf(request?.postData, request?.bodySize),
-    response: hasResponse
-      ? { status: response.status, headers: response.headers, body: bodyOf(response.content) }
-      : undefined,
+    endedAt: time < 0 && status > 0 ? undefined : Date.parse(startedDateTime) + Math.max(time, 0),
+    body: bodyOf({ size: request?.bodySize, ...request?.postData }),
+    response: { status, headers, body: bodyOf({ ...content }) },
   };
 }
 
@@ -47,7 +42,6 @@ function lineOf({ startedDateTime, time = -1, request, response }: Entry) {
 export async function readHar(input: AsyncIterable<Buffer>, listener: Listener, target?: string): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of input) chunks.push(chunk);
-  const record = createRecorder(listener, target);
   let entries: (Entry & { place: string })[];
   try {
     const har = JSON.parse(new TextDecoder().decode(Buffer.concat(chunks))) as { log: { entries: Entry[] } };
@@ -55,6 +49,7 @@ export async function readHar(input: AsyncIterable<Buffer>, listener: Listener, 
   } catch {
     throw new CannotRun("This is not a HAR of at most 512 MB. --exchanges reads JSON Lines, of any size.");
   }
+  const record = createRecorder(listener, target);
   for (const entry of entries.toSorted((a, b) => Date.parse(a.startedDateTime) - Date.parse(b.startedDateTime))) {
     if (entry._fromCache) listener.missed("it came from a browser's cache");
     else record(entry.place, lineOf(entry));

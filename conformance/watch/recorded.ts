@@ -3,28 +3,19 @@
 import { Ajv } from "ajv";
 import { openapi } from "../contract/contract.ts";
 import { parsedJson } from "../target/values.ts";
-import {
-  decodedText,
-  webhookOf,
-  type Absent,
-  type Body,
-  type Exchange,
-  type Headers,
-  type Listener,
-} from "./traffic.ts";
+import { decodedText, webhookOf, type Absent, type Body, type Headers, type Listener, type Seen } from "./traffic.ts";
 
-type RecordedHeaders = Record<string, unknown> | { name: string; value?: unknown }[];
-type Message = { headers?: RecordedHeaders | null; body?: unknown };
+type Message = { headers?: Record<string, unknown> | { name: string; value?: unknown }[]; body?: unknown };
 type Recorded = Message & {
-  kind?: "exchange" | "webhook";
+  kind?: Seen["kind"];
   sentAt: number | string;
   endedAt?: number | string;
   method?: string;
   url?: string;
   path?: string;
-  caller?: string | number | null;
-  response?: (Message & { status: number | string }) | null;
-  /** Of a webhook. */
+  caller?: string | number;
+  response?: Message & { status?: number | string };
+  /** How the receiver of a webhook responded. */
   status?: number | string;
 };
 
@@ -38,15 +29,17 @@ function timeFrom(value: unknown): number {
 const text = { description: "a text", type: "string", minLength: 1 };
 const time = { description: "ISO 8601 with a time zone, or milliseconds since 1970", isTime: true };
 const status = { description: "a number", type: ["integer", "string"], pattern: String.raw`^-?\d+$` };
-const headers = {
-  description: 'an object, or a list of {"name", "value"}',
-  type: ["object", "array", "null"],
-  items: { description: '{"name", "value"}', type: "object", required: ["name"], properties: { name: text } },
-};
-const body = {
-  properties: {
-    base64: { description: "base64", type: "string" },
-    absent: { description: "missing, cut or undecodable", enum: ["missing", "cut", "undecodable"] },
+const message = {
+  headers: {
+    description: 'an object, or a list of {"name", "value"}',
+    type: ["object", "array"],
+    items: { description: '{"name", "value"}', type: "object", required: ["name"], properties: { name: text } },
+  },
+  body: {
+    properties: {
+      base64: { description: "base64", type: "string" },
+      absent: { description: "missing, cut or undecodable", enum: ["missing", "cut", "undecodable"] },
+    },
   },
 };
 const schema = {
@@ -54,21 +47,15 @@ const schema = {
   type: "object",
   required: ["sentAt"],
   properties: {
+    ...message,
     kind: { description: "exchange or webhook", enum: ["exchange", "webhook"] },
     sentAt: time,
     endedAt: time,
     method: text,
     url: text,
     path: text,
-    headers,
-    body,
-    caller: { description: "a text or a number", type: ["string", "number", "null"] },
-    response: {
-      description: "an object",
-      type: ["object", "null"],
-      required: ["status"],
-      properties: { status, headers, body },
-    },
+    caller: { description: "a text or a number", type: ["string", "number"] },
+    response: { description: "an object", type: "object", required: ["status"], properties: { ...message, status } },
   },
   anyOf: [{ required: ["url"] }, { required: ["path"] }],
   if: { properties: { kind: { const: "webhook" } }, required: ["kind"] },
@@ -85,25 +72,21 @@ function faultIn(value: unknown): string | undefined {
   if (isRecorded(value))
     return timeFrom(value.endedAt) < timeFrom(value.sentAt) ? '"endedAt" must not be before "sentAt"' : undefined;
   const { instancePath, params, parentSchema } = isRecorded.errors![0]!;
-  const lacking: unknown = params["missingProperty"];
-  const path = `${instancePath.slice(1)}${lacking === undefined ? "" : `/${String(lacking)}`}`.replace(/^\//, "");
-  const field = path === "" ? "it" : `"${path.replaceAll("/", ".")}"`;
-  return lacking === undefined ? `${field} must be ${parentSchema?.["description"]}` : `${field} is missing`;
+  const lacking = params["missingProperty"] as string | undefined;
+  const field = [...instancePath.split("/").slice(1), lacking ?? []].flat().join(".");
+  return `${field ? `"${field}"` : "it"} ${lacking ? "is missing" : `must be ${parentSchema!["description"]}`}`;
 }
 
-function headersFrom(recorded: RecordedHeaders | null = {}): Headers {
-  const list = Array.isArray(recorded)
-    ? recorded
-    : Object.entries(recorded ?? {}).map(([name, value]) => ({ name, value }));
-  const read: Record<string, string> = {};
+function headersFrom(recorded: Message["headers"] = {}): Headers {
+  const list = Array.isArray(recorded) ? recorded : Object.entries(recorded).map(([name, value]) => ({ name, value }));
+  const headers: Record<string, string> = {};
   for (const { name, value } of list) {
-    if (value === undefined || value === null) continue;
-    const text = [value].flat().join(", ");
     // HTTP/2 has pseudo headers. This one stands for the host.
     const key = name.toLowerCase().replace(/^:authority$/, "host");
-    if (!key.startsWith(":")) read[key] = read[key] === undefined ? text : `${read[key]}, ${text}`;
+    if (value === undefined || value === null || key.startsWith(":")) continue;
+    headers[key] = [headers[key] ?? [], value].flat().join(", ");
   }
-  return read;
+  return headers;
 }
 
 /** @param mayBeEmpty whether a body of which nothing is recorded was empty, unless a header says that it was not */
@@ -125,22 +108,36 @@ function bodyFrom(recorded: unknown, headers: Headers, mayBeEmpty: boolean): Bod
   return isCut ? { absent: "cut" } : body;
 }
 
-const withoutBody = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
-
-function responseFrom(method: string, { status, headers: recorded, body }: NonNullable<Recorded["response"]>) {
-  const [code, headers] = [Number(status), headersFrom(recorded)];
-  const isEmpty = method === "HEAD" || code < 200 || code === 204 || code === 304;
-  return { status: code, headers, body: isEmpty ? "" : bodyFrom(body ?? "", headers, false) };
+function messageFrom({ headers: recorded, body }: Message, mayBeEmpty: boolean) {
+  const headers = headersFrom(recorded);
+  return { headers, body: bodyFrom(body ?? "", headers, mayBeEmpty) };
 }
 
-const routes = Object.keys(openapi.paths).map((template) => template.replaceAll(/\{[^}]+\}/g, "[^/?]+"));
-const documented = new RegExp(`(?:${routes.join("|")})(?:\\?.*)?$`);
-
-/** Divides a URL into its origin, if it has one, and its path with the query. */
+/** Divides a URL into its origin, if it has one, and its path with the query, as sent. */
 function divided(url: string): { origin: string | undefined; path: string } {
   const [, origin, path = ""] = /^([a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?)?([^#]*)/i.exec(url) ?? [];
   return { origin: origin && (URL.parse(origin)?.origin ?? origin), path };
 }
+
+/** Returns the exchange, with the path of its URL. */
+function exchangeFrom({ sentAt, endedAt = sentAt, method = "POST", path, url = path, caller, ...recorded }: Recorded) {
+  const { status, response = { status }, ...request } = recorded;
+  const code = Number(response.status ?? 0);
+  const isEmpty = method === "HEAD" || code < 200 || code === 204 || code === 304;
+  return {
+    kind: "exchange",
+    sentAt: timeFrom(sentAt),
+    endedAt: timeFrom(endedAt),
+    method,
+    path: divided(url!).path,
+    ...messageFrom(request, /^(GET|HEAD|OPTIONS|DELETE)$/.test(method)),
+    ...(code > 0 && { response: { status: code, ...messageFrom(response, isEmpty) } }),
+    ...(caller !== undefined && { caller: String(caller) }),
+  } as const;
+}
+
+const routes = Object.keys(openapi.paths).map((template) => template.replaceAll(/\{[^}]+\}/g, "[^/?]+"));
+const documented = new RegExp(`(?:${routes.join("|")})(?:\\?.*)?$`);
 
 /** Returns the path and query within the service; undefined if the URL is not for it. `target` is its base URL. */
 function pathWithin(target: string | undefined, url: string): string | undefined {
@@ -151,33 +148,9 @@ function pathWithin(target: string | undefined, url: string): string | undefined
   return isWithin ? path.slice(base.path.length) : undefined;
 }
 
-/** Returns the exchange with the path and query of its URL. */
-function exchangeFrom(recorded: Recorded): Exchange {
-  const { sentAt, endedAt = sentAt, method = "POST", path, url = path, body, caller, response, status } = recorded;
-  const answer = response ?? (status === undefined ? undefined : { status });
-  const headers = headersFrom(recorded.headers);
-  return {
-    kind: "exchange",
-    sentAt: timeFrom(sentAt),
-    endedAt: timeFrom(endedAt),
-    method,
-    path: divided(url!).path,
-    headers,
-    body: bodyFrom(body ?? "", headers, withoutBody.has(method)),
-    ...(Number(answer?.status) > 0 && { response: responseFrom(method, answer!) }),
-    ...(caller !== undefined && caller !== null && { caller: String(caller) }),
-  };
-}
-
-const kindOf = ({ method, path, headers }: Exchange) =>
-  method === "POST" && headers["webhook-id"] !== undefined && !documented.test(path) ? "webhook" : "exchange";
-
-/** How many places that cannot be read are named. */
-const mostNamed = 20;
-
 /**
  * Returns a function that tells `listener` what a recording has: exchanges with the service, and webhooks. What cannot be
- * read is counted, and named by its place.
+ * read is counted. The first places are named.
  * @param target the base URL of the service, without a slash at its end; by default every path of the contract counts
  */
 export function createRecorder(listener: Listener, target?: string) {
@@ -186,12 +159,15 @@ export function createRecorder(listener: Listener, target?: string) {
     const fault = faultIn(recorded);
     if (fault !== undefined) {
       unreadable += 1;
-      const isNamed = unreadable <= mostNamed;
-      return listener.missed(isNamed ? `${place} cannot be read: ${fault}` : "further places that cannot be read");
+      return listener.missed(
+        unreadable <= 20 ? `${place} cannot be read: ${fault}` : "further places that cannot be read",
+      );
     }
+    const { kind, path, url = path } = recorded as Recorded;
     const exchange = exchangeFrom(recorded as Recorded);
-    const { kind = kindOf(exchange), path, url = path } = recorded as Recorded;
-    if (kind === "webhook") return listener.see(webhookOf(exchange));
+    const { method, headers } = exchange;
+    const looksLikeWebhook = method === "POST" && "webhook-id" in headers && !documented.test(exchange.path);
+    if (kind === "webhook" || (!kind && looksLikeWebhook)) return listener.see(webhookOf(exchange));
     const within = pathWithin(target, url!);
     if (within === undefined) return listener.missed(`not for ${target ?? "a path of the contract"}`);
     return listener.see({ ...exchange, path: within });

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { renderReports } from "../cli/reporting.ts";
-import { compareReports } from "../report/diff.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { readWatched } from "../report/watched.ts";
 import { exitCodeOf, type Report } from "../results.ts";
@@ -26,6 +25,8 @@ const twice: WatchedRequirement = {
 const held: WatchedRequirement = { id: "create.accepted", held: 12_000, contradictions: { count: 0, shown: [] } };
 const unseen: WatchedRequirement = { id: "errors.shape", held: 0, contradictions: { count: 0, shown: [] } };
 
+const should = "errors.checkout-shape";
+
 const { from, until, declared, source, ...counts } = traffic;
 const resultOf = (requirements: WatchedRequirement[], over: Partial<WatchResult> = {}): WatchResult => ({
   profile: "core",
@@ -41,40 +42,37 @@ const formsOf = (report: Report): Record<string, string> => ({
   ...renderReports(report).contents,
 });
 
-test.each<[string, RegExp]>([
-  [
-    "terminal",
-    /^CONTRADICTED {2}core · watched traffic · 2 of \d+ musts seen · 12,431 exchanges and 310 webhooks of 2 merchants in 3 h 2 min · https:\/\/pay.example\n1 requirement contradicted in 12,431 exchanges and 310 webhooks: create.duplicate-refused \(14 ×\). 2 of \d+ musts were seen at work.\n\n✗ create.duplicate-refused/,
-  ],
-  [
-    "terminal",
-    /check {5}Contradiction 1 of 14\n {4}request {3}#2 POST \/v1\/disbursements, 200\n {4}expected {2}409\n {4}received {2}200 for R-1 again\n {4}likely [^]*\n {4}fix [^\n]*\n\n/,
-  ],
-  [
-    "terminal",
-    /\nLimits of this watch: not judged: a body is cut \(12 times\); a read may show the older state for 5.0 s; webhooks that did not come were not judged \(--notified-within\)\n1 of \d+ musts held, 1 contradicted, \d+ not seen/,
-  ],
-  ["summary.md", /^!\[conformance: core: contradicted, 2 of \d+ musts seen\]/],
-  ["junit.xml", /name="Contradiction 1 of 14"[^]*<failure message="200 for/],
-  ["junit.xml", /classname="create.accepted" name="Held in 12,000 cases" time="0.000">\s*<\/testcase>/],
-  ["junit.xml", /classname="errors.shape"[^>]*>\s*<skipped message="No exchange or webhook was a case of it."/],
-  ["report.html", /<dt>Watched traffic<\/dt><dd>12,431 exchanges and 310 webhooks of 2 merchants in 3 h 2 min</],
-  ["report.html", /Cannot be seen in traffic<\/strong> \(\d+\)[^]*Never seen in this traffic<\/strong> \(1\)/],
-  ["report.html", /#1, [^]*DSB1[^]*#2, [^]*DSB2/],
-])("%s says %s", (form, text) => {
-  expect(formsOf(reportOf(twice, held, unseen))[form]).toMatch(text);
+test("each form says what was contradicted, what held, what was not seen, and how much traffic there was", () => {
+  const { terminal, ...forms } = formsOf(reportOf(twice, held, unseen));
+  expect(terminal).toMatch(/^CONTRADICTED {2}core · watched traffic · 2 of \d+ musts seen · 12,431 exchanges and 310 /);
+  expect(terminal).toContain(`
+    check     Contradiction 1 of 14
+    request   #2 POST /v1/disbursements, 200
+    expected  409
+    received  200 for R-1 again
+    likely    `);
+  expect(terminal).toMatch(
+    /\nLimits of this watch: not judged: a body is cut \(12 times\); a read may show .* 5.0 s; /,
+  );
+  expect(terminal).toMatch(/\n1 of \d+ musts held, 1 contradicted, \d+ not seen/);
+  expect(forms["summary.md"]).toMatch(/^!\[conformance: core: contradicted, 2 of \d+ musts seen\]/);
+  expect(forms["junit.xml"]).toMatch(/name="Contradiction 1 of 14"[^]*<failure message="200 for/);
+  expect(forms["junit.xml"]).toMatch(/name="Held in 12,000 cases" time="0.000">\s*<\/testcase>/);
+  expect(forms["junit.xml"]).toContain('<skipped message="No exchange or webhook was a case of it."');
+  expect(forms["report.html"]).toContain("12,431 exchanges and 310 webhooks of 2 merchants in 3 h 2 min<");
+  expect(forms["report.html"]).toMatch(/#1, [^]*DSB1[^]*#2, [^]*DSB2[^]*Never seen in this traffic<\/strong> \(1\)/);
 });
 
 test.each<[string, WatchedRequirement[], Partial<WatchResult>, Report["verdict"], number, RegExp]>([
   ["a contradiction", [twice, held], {}, "contradicted", 1, /^1 requirement contradicted/],
   ["no contradiction", [held], { webhooks: 0 }, "no-contradiction", 0, /^No contradiction in 12,431 exchanges; 1 of/],
   [
-    "a should that was not met",
-    [{ ...twice, id: "errors.checkout-shape" }],
+    "an unmet should",
+    [{ ...twice, id: should }],
     {},
     "no-contradiction",
     0,
-    /Shoulds that were not met: errors\.checkout-shape \(14 ×\)\.$/,
+    /not met: errors.checkout-shape \(14 ×\)\.$/,
   ],
   ["no traffic", [unseen], { exchanges: 0, webhooks: 0, from: 0, until: 0 }, "error", 2, /no exchange .* was seen/],
 ])("%s is said in every form, and nothing is certified", (_, requirements, over, verdict, exitCode, summary) => {
@@ -85,20 +83,12 @@ test.each<[string, WatchedRequirement[], Partial<WatchResult>, Report["verdict"]
     expect(text.replace(/<style>[^]*<\/style>/, "")).not.toMatch(/certified/i);
 });
 
-test("diff compares two watches, but not what only one of them saw, and names a run beside a watch", () => {
-  const { differences, text } = compareReports(reportOf(twice, held), reportOf({ ...held, id: twice.id }, unseen));
-  expect([differences, text]).toEqual([1, expect.stringContaining("Not compared: 1 requirement")]);
-  expect(compareReports(sampleReport([]), reportOf(held)).text).toContain("differ: a run and watched traffic.");
-});
-
 test("Prometheus reads counters by requirement and by reason", () => {
-  const text = renderMetrics(resultOf([twice, unseen], { missed: { 'a "cut"\nbody\\': 2 } }));
+  const text = renderMetrics(resultOf([twice], { missed: { 'a "cut"\nbody\\': 2 } }));
   expect(text).toMatch(/^# HELP certify_watch_exchanges_total .*\n# TYPE certify_watch_exchanges_total counter\n/);
   expect(text.match(/^\w.*\n/gm)?.join("")).toBe(`certify_watch_exchanges_total 12431
 certify_watch_judged_total{requirement="create.duplicate-refused"} 17
-certify_watch_judged_total{requirement="errors.shape"} 0
 certify_watch_violations_total{requirement="create.duplicate-refused"} 14
-certify_watch_violations_total{requirement="errors.shape"} 0
 certify_watch_missed_total{reason="a \\"cut\\"\\nbody\\\\"} 2
 `);
 });
@@ -135,16 +125,14 @@ const run = sampleReport([requirement("json.answers", "pass"), ...[held, twice, 
 
 test("together with a run, the report says which musts were seen at work, and in how much traffic", () => {
   const { report, contents } = renderReports(run, { watched: reportOf(held, unseen) });
-  expect(report).toMatchObject({ verdict: "passed-partially", alsoWatched: { exchanges: 12_431, merchants: 2 } });
-  expect(report.requirements.slice(1)).toEqual([
-    {
-      ...bound(held.id),
-      seen: { held: 12_000, contradicted: 0 },
-      reason: { code: "effects", text: "needs money; watched traffic agreed with it" },
-    },
-    bound(twice.id),
-    bound(unseen.id),
-  ]);
+  const [, agreed, ...others] = report.requirements;
+  expect(agreed).toMatchObject({
+    verdict: "not-applicable",
+    seen: { held: 12_000, contradicted: 0 },
+    reason: { text: "needs money; watched traffic agreed with it" },
+  });
+  expect(others).toEqual([bound(twice.id), bound(unseen.id)]);
+  expect(report.verdict).toBe("passed-partially");
   expect(report.summary).toMatch(/^The run passed in part\. No contradiction .* showed 1 must at work that the run/);
   expect(contents["summary.md"]).toMatch(/also watched: 12,431 exchanges and 310 webhooks of 2 merchants in 3 h 2 min/);
   expect(contents["report.html"]).toContain("Watched traffic agreed in 12,000 cases.");
@@ -152,11 +140,9 @@ test("together with a run, the report says which musts were seen at work, and in
 
 test("together with a run, what traffic contradicts has failed", () => {
   const { report } = renderReports(run, { watched: reportOf(twice, held) });
-  expect(report).toMatchObject({
-    verdict: "failed",
-    summary: "1 requirement contradicted by watched traffic: create.duplicate-refused. The run passed in part.",
-    counts: { fail: 1, pass: 1, "not-applicable": 2 },
-  });
+  expect(report.verdict).toBe("failed");
+  expect(report.summary).toMatch("1 requirement contradicted by watched traffic: create.duplicate-refused. The run");
+  expect(report.counts).toMatchObject({ fail: 1, pass: 1, "not-applicable": 2 });
   expect(report.requirements[2]).toMatchObject({
     verdict: "fail",
     checks: [{ name: "Watched traffic: Contradiction 1 of 14", exchanges: [{ status: 200 }, {}] }],

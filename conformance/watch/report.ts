@@ -10,52 +10,45 @@ import {
   type Report,
   type Requirement,
   type RequirementResult,
+  type Verdict,
   type Watched,
 } from "../results.ts";
 import type { WatchedRequirement, WatchResult } from "./result.ts";
 
-/** Returns a check for each contradiction that is shown, and one for the cases in which the requirement held. */
-function checksOf(
-  { level, text }: Requirement,
-  { held, contradictions: { count, shown } }: WatchedRequirement,
-): CheckResult[] {
-  const checks = shown.map(({ exchanges, ...contradiction }, index): CheckResult => ({
-    ...contradiction,
+const reasons = {
+  unseen: { code: "unseen", text: "No exchange or webhook was a case of it." },
+  hidden: { code: "hidden", text: "No traffic can show it. A run can judge it." },
+} as const;
+
+const shared = { durationMs: 0, watched: true } as const;
+
+/** Returns what traffic shows of a requirement. `watched` is undefined for one that no traffic can show. */
+function resultOf(requirement: Requirement, watched: WatchedRequirement | undefined): RequirementResult {
+  const { held, contradictions } = watched ?? { held: 0, contradictions: { count: 0, shown: [] } };
+  const { count, shown } = contradictions;
+  if (held + count === 0)
+    return { ...requirement, verdict: "not-applicable", reason: reasons[watched ? "unseen" : "hidden"], checks: [] };
+  const contradicted = requirement.level === "must" ? "fail" : "warn";
+  const checks = shown.map(({ expected, actual, exchanges }, index): CheckResult => ({
     name: `Contradiction ${index + 1} of ${count}`,
-    verdict: level === "must" ? "fail" : "warn",
+    verdict: contradicted,
+    expected,
+    actual,
     exchanges,
     // The last exchange is the one that cannot be right after the others.
     shownBy: exchanges.length,
     contradictedBy: exchanges.length,
-    durationMs: 0,
-    watched: true,
+    ...shared,
   }));
+  const { text: expected } = requirement;
   const name = `Held in ${counted(held, "case")}`;
-  if (held > 0)
-    checks.push({
-      name,
-      verdict: "pass",
-      expected: text,
-      actual: "as expected",
-      exchanges: [],
-      durationMs: 0,
-      watched: true,
-    });
-  return checks;
-}
-
-/** Returns what traffic shows of a requirement. `watched` is undefined for one that no traffic can show. */
-function resultOf(requirement: Requirement, watched: WatchedRequirement | undefined): RequirementResult {
-  const { held = 0, contradictions: { count = 0 } = {} } = watched ?? {};
-  if (!watched || held + count === 0) {
-    const reason = watched
-      ? ({ code: "unseen", text: "No exchange or webhook was a case of it." } as const)
-      : ({ code: "hidden", text: "No traffic can show it. A run can judge it." } as const);
-    return { ...requirement, verdict: "not-applicable", reason, checks: [] };
-  }
-  const verdict = count === 0 ? "pass" : requirement.level === "must" ? "fail" : "warn";
-  const seen = { held, contradicted: count };
-  return { ...requirement, verdict, seen, checks: checksOf(requirement, watched) };
+  if (held > 0) checks.push({ name, verdict: "pass", expected, actual: "as expected", exchanges: [], ...shared });
+  return {
+    ...requirement,
+    verdict: count === 0 ? "pass" : contradicted,
+    seen: { held, contradicted: count },
+    checks,
+  };
 }
 
 /** Names requirements with the number of their contradictions. */
@@ -67,14 +60,16 @@ function verdictOn(watched: Watched, requirements: RequirementResult[]): Pick<Re
   if (watched.exchanges + watched.webhooks === 0)
     return { verdict: "error", summary: "Nothing was judged: no exchange with the service was seen." };
   const { total, passed, failed } = tallyOf({ requirements }).must;
-  const traffic = trafficText(watched);
+  const of = (verdict: Verdict) => requirements.filter((each) => each.verdict === verdict);
   const seen = `${passed + failed} of ${total} musts were seen at work.`;
-  const warned = requirements.filter(({ verdict }) => verdict === "warn");
-  const also = warned.length > 0 ? ` Shoulds that were not met: ${named(warned)}.` : "";
-  if (failed === 0) return { verdict: "no-contradiction", summary: `No contradiction in ${traffic}; ${seen}${also}` };
-  const contradicted = requirements.filter(({ verdict }) => verdict === "fail");
-  const summary = `${counted(failed, "requirement")} contradicted in ${traffic}: ${named(contradicted)}. ${seen}${also}`;
-  return { verdict: "contradicted", summary };
+  const also = of("warn").length > 0 ? ` Shoulds that were not met: ${named(of("warn"))}.` : "";
+  const traffic = trafficText(watched);
+  return failed === 0
+    ? { verdict: "no-contradiction", summary: `No contradiction in ${traffic}; ${seen}${also}` }
+    : {
+        verdict: "contradicted",
+        summary: `${counted(failed, "requirement")} contradicted in ${traffic}: ${named(of("fail"))}. ${seen}${also}`,
+      };
 }
 
 export type Circumstances = Pick<Watched, "source" | "declared">;
