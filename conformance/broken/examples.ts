@@ -2,7 +2,7 @@
 // responds, and how the sound model responds to the same request.
 import { parse, stringify } from "lossless-json";
 import type { Example } from "../contract/examples.ts";
-import type { Exchange, Report, Requirement } from "../results.ts";
+import type { CheckResult, Exchange, Report, Requirement } from "../results.ts";
 import type { Fault } from "./fault.ts";
 import { faults } from "./faults.ts";
 import { startBroken } from "./server.ts";
@@ -83,9 +83,11 @@ async function recorded({ id, profile }: Requirement, { id: name, how, through }
   const [request, wrong] = [requestOf(id, exchange), responseOf(id, exchange)];
 
   const sound = await runTrial(startBroken(), args, trial);
-  // A check may send the same request more than once.
+  // A check may send the same request more than once, and a requirement about every response has requests of all checks.
+  const isSame = ({ name: other }: CheckResult) => Number(other === check.name);
   const others = withoutAddresses(sound, sound.requirements)
-    .flatMap(({ checks }) => checks.filter((each) => each.name === check.name))
+    .flatMap(({ checks }) => checks)
+    .toSorted((a, b) => isSame(b) - isSame(a))
     .flatMap(({ exchanges }) => [...exchanges.slice(place, place + 1), ...exchanges]);
   const other = others.find((each) => each.status !== undefined && alike(requestOf(id, each), request));
   const right = other && responseOf(id, other);
