@@ -1,13 +1,13 @@
 // Renders what a watch saw so far for Prometheus.
 import type { WatchedRequirement, WatchResult } from "./result.ts";
 
-type Sample = [label: string, count: number];
+type Sample = [labels: string, count: number];
 
 /** JSON escapes a value as Prometheus does. */
 const label = (name: string, value: string) => `{${name}=${JSON.stringify(value)}}`;
 
 function counter(name: string, help: string, samples: readonly Sample[]): string {
-  const lines = samples.map(([label, count]) => `${name}${label} ${count}\n`);
+  const lines = samples.map(([labels, count]) => `${name}${labels} ${count}\n`);
   return `# HELP ${name} ${help}\n# TYPE ${name} counter\n${lines.join("")}`;
 }
 
