@@ -3,7 +3,7 @@ import { createValidators } from "../contract/validate.ts";
 import type { Profile } from "../results.ts";
 import { watches } from "../topics/answers/watches.ts";
 import { type Call, isKnown } from "./calls.ts";
-import { keyRules, requiredFields, responseRules } from "./rules.ts";
+import { keyRules, responseRules } from "./rules.ts";
 import type { Tally } from "./tally.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
@@ -62,20 +62,11 @@ export function createResponseRules(profile: Profile, tally: Tally) {
     else if (isAccepted && !hasKey) judge(ids.missing, "a request without x-api-key was accepted", call);
   }
 
-  /** Judges a create that lacks one of its fields. */
-  function judgeRequired(call: Call) {
-    const isRefused = call.status >= 400 && call.status < 500;
-    for (const [field, id] of Object.entries(requiredFields[call.operation] ?? {}))
-      if (call.faults.some((fault) => fault.endsWith(`required property '${field}'`)))
-        judge([id], isRefused ? undefined : `accepted without ${field}`, call);
-  }
-
   return {
     see(call: Call) {
       hasChaos ||= call.operation === "setChaos" && call.isAccepted;
       if (isOfGateway(call)) return;
       judgeKey(call);
-      if (call.faults.length > 0 && call.status < 500) judgeRequired(call);
       if (!isKnown(call.exchange.response!.body)) return;
       judgeResponse(call);
       for (const [id, isTrue] of call.isAccepted && call.faults.length === 0

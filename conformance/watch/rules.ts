@@ -83,22 +83,6 @@ export const keyRules: Record<string, { missing: Ids; wrong?: Ids }> = {
   listCheckouts: { missing: ["lists.needs-key"] },
 };
 
-/** The fields without which a create must be refused. */
-export const requiredFields: Record<string, Record<string, RequirementId>> = {
-  createDisbursement: {
-    reference: "create.reference-required",
-    amount: "create.amount-required",
-    phoneNumber: "create.phone-required",
-    country: "create.country-required",
-    currency: "create.currency-required",
-  },
-  createCheckout: {
-    amount: "checkout.amount-required",
-    country: "checkout.country-required",
-    currency: "checkout.currency-required",
-  },
-};
-
 const hasStatusOf = (schema: string) => {
   const known = openapi.components.schemas[schema]!["enum"] as unknown[];
   return ({ data: { status } }: Call) => status === undefined || known.includes(status);
@@ -133,6 +117,5 @@ export const judgeable: ReadonlySet<string> = new Set<RequirementId>([
   ...watches.map(({ id }) => id),
   ...[ofPayouts, ofCheckouts].flatMap((events) => Object.values(events).flat()),
   ...Object.values(keyRules).flatMap(({ missing, wrong = [] }) => [...missing, ...wrong]),
-  ...Object.values(requiredFields).flatMap((ids) => Object.values(ids)),
   ...Object.values(responseRules).flatMap((each) => each.map(([id]) => id)),
 ]);

@@ -30,7 +30,6 @@ const shownFields = new Set([
   ..."webhookURL redirectURL customer.id failure.code statusCode code".split(" "),
   ...personal,
 ]);
-const filters = new Set("reference merchantsReference status createdAfter createdBefore limit".split(" "));
 
 const flattened = (value: unknown, path = ""): [path: string, value: unknown][] =>
   isObject(value)
@@ -65,15 +64,6 @@ export function createTally(ids: readonly RequirementId[], { markOf }: Hashes) {
     );
   }
 
-  function shownPath(path: string): string {
-    const [before = "", query] = path.split("?");
-    const parameters = query?.split("&").map((parameter) => {
-      const [name = ""] = parameter.split("=");
-      return filters.has(name) ? parameter : `${name}=…`;
-    });
-    return withoutNumbers(parameters ? `${before}?${parameters.join("&")}` : before);
-  }
-
   function shown(seen: Seen, index: number): Exchange {
     const { kind, sentAt, path, body } = seen;
     const { status, body: received } = (kind === "exchange" ? seen.response : seen) ?? {};
@@ -83,7 +73,7 @@ export function createTally(ids: readonly RequirementId[], { markOf }: Hashes) {
       at: new Date(sentAt).toISOString(),
       durationMs: kind === "exchange" ? seen.endedAt - sentAt : 0,
       method: kind === "exchange" ? seen.method : "POST",
-      url: shownPath(path),
+      url: withoutNumbers(path.split("?")[0]!),
       requestHeaders: {},
       curl: "",
       ...(requestBody !== undefined && { requestBody }),
