@@ -16,7 +16,7 @@ const FIRST = "server/docs/merchants.md";
 const NOT_OWN = new Set(["node_modules", "dist", "generated", "data", "coverage", "reports", "certify-report"]);
 
 const found = globSync("**/*.md", { cwd: root, exclude: (path) => NOT_OWN.has(basename(path)) }).toSorted();
-const guides = pages.map(({ file }) => file).filter((file) => found.includes(file));
+const guides = pages.flatMap(({ file = [] }) => file);
 /** The pages in the order of the navigation, then the other documents. */
 const documents = new Set([FIRST, ...guides, ...found]);
 

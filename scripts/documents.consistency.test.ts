@@ -1,10 +1,10 @@
-// Links between documents lead to files, and no command downloads a package by a name that anybody could register.
+// Links in documents lead somewhere, the documents stay short, and no command downloads a package by a name that anybody could register.
 import { existsSync, globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { basename } from "node:path";
-import { pathToFileURL } from "node:url";
+import { basename, dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
-import { pages } from "./docs/pages.ts";
+import { docsFiles } from "./docs/files.ts";
+import { slug } from "./docs/html.ts";
 
 const root = new URL("../", import.meta.url);
 const read = (file: string) => readFile(new URL(file, root), "utf8");
@@ -17,16 +17,42 @@ function filesOf(pattern: string): string[] {
   return found;
 }
 
-test("every link between documents leads to a file, so that it works without a server too", async () => {
+const documents = filesOf("{*,.github/*,{client,conformance,scripts,server}/**/*}.md");
+const texts = new Map(await Promise.all(documents.map(async (file) => [file, await read(file)] as const)));
+const headingsOf = (text: string) => [...text.matchAll(/^#+ (.+)/gm)].map(([, heading]) => slug(heading!));
+
+test("every link in a document leads to a file, or to a page of the server, and to a heading that exists", async () => {
+  const served = await docsFiles(JSON.parse(await read("generated/openapi.json")));
   const dead: string[] = [];
-  for (const file of filesOf("{*.md,{client,conformance,scripts,server}/**/*.md}")) {
-    for (const [, to] of (await read(file)).matchAll(/\]\((?!#|[a-z]+:)([^)#]+)/g)) {
-      const target = new URL(to!, pathToFileURL(new URL(file, root).pathname));
-      const isPage = pages.some(({ name }) => target.pathname.endsWith(`/docs/${name}.md`));
-      if (!isPage && !existsSync(target)) dead.push(`${file}: ${to}`);
+  for (const [file, text] of texts) {
+    for (const [, to] of text.matchAll(/\]\(((?!https:)[^)]+)/g)) {
+      const [, page] = /^http:\/\/127\.0\.0\.1:3000\/(?:docs\/)?([^#]+)/.exec(to!) ?? [];
+      const [path = "", id] = to!.split("#");
+      const target = normalize(join(dirname(file), path));
+      const found = page
+        ? (served[`${page}.md`] ?? served[page])
+        : path === ""
+          ? text
+          : (texts.get(target) ?? (existsSync(new URL(target, root)) ? "" : undefined));
+      if (found === undefined || (id && !headingsOf(found).includes(id))) dead.push(`${file}: ${to}`);
     }
   }
   expect(dead).toEqual([]);
+});
+
+test("the documents are short enough to be read", () => {
+  const wordsIn = (text: string) => text.split(/\s+/).filter(Boolean).length;
+  const words = (file: string) => wordsIn(texts.get(file)!);
+  expect(words("README.md")).toBeLessThanOrEqual(600);
+  const ways = ["server/docs/merchants", "conformance/docs/platforms", "server/docs/operators", "ARCHITECTURE"];
+  for (const way of ways) expect.soft(words(`${way}.md`), way).toBeLessThanOrEqual(1_200);
+  expect(documents.reduce((sum, file) => sum + words(file), 0)).toBeLessThanOrEqual(22_000);
+  const decisions = texts
+    .get("DECISIONS.md")!
+    .split(/^## .+/m)
+    .slice(1);
+  expect(decisions.length).toBeLessThanOrEqual(50);
+  expect(Math.max(...decisions.map(wordsIn))).toBeLessThanOrEqual(80);
 });
 
 test("no text lets npm download a package of ours by its name, which anybody could register", async () => {

@@ -20,13 +20,7 @@ async function build(): Promise<void> {
   // The second configuration writes the types for operators' rails and merchants' tests.
   for (const config of ["tsconfig.build.json", "tsconfig.rail.json"])
     execFileSync(process.execPath, [tsc, "-p", config, "--outDir", dist], { cwd: here, stdio: "inherit" });
-  for (const name of [
-    "LICENSE",
-    "spec/openapi.yaml",
-    "generated/openapi.json",
-    "generated/docs",
-    "generated/requirement-examples.json",
-  ]) {
+  for (const name of ["LICENSE", "spec/openapi.yaml", "generated/openapi.json", "generated/docs"]) {
     cpSync(join(root, name), join(dist, name), { recursive: true });
   }
   writeCommonJs();

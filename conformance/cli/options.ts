@@ -200,7 +200,7 @@ export const serviceGroups = {
     },
     declare: {
       value: "FILE",
-      meaning: "limits of the target that the interface leaves open (YAML, see the guide)",
+      meaning: "limits of the target that the interface leaves open (YAML; certify init writes such a file)",
       read: (file: string) => readDeclaration(text(file)),
     },
     interactive: {

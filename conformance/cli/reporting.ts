@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { sha256 } from "../certificate/hashes.ts";
 import { signCertificate } from "../certificate/sign.ts";
 import { joinWatched } from "../report/watched.ts";
-import { applyBaseline, newBaseline, type KnownFailure } from "../report/baseline.ts";
+import { applyBaseline, newBaseline } from "../report/baseline.ts";
 import { renderHtml } from "../report/html.ts";
 import { renderJson, withoutExcess } from "../report/json.ts";
 import { renderJunit } from "../report/junit.ts";
@@ -18,19 +18,11 @@ import type { Reporting } from "./options.ts";
 /** Where `--baseline new` writes the failures of a run. */
 const baselineFile = "conformance-baseline.yaml";
 
-/** Returns the known failures to apply to a run. A run that writes a new list applies none. */
-export const knownFailuresIn = ({ baseline }: Reporting) => (baseline === "new" ? undefined : baseline);
-
 /**
  * Creates the directory for the files.
- * @throws CannotRun if the directory cannot be created or is not writable, or if a new baseline would replace another
+ * @throws CannotRun if the directory cannot be created or is not writable
  */
-export function makeFolder({ report: folder, baseline }: Reporting): void {
-  if (baseline === "new" && existsSync(baselineFile)) {
-    throw new CannotRun(
-      `--baseline: ${baselineFile} exists already, and a new list would replace its reasons. Use --baseline ${baselineFile}, or remove the file.`,
-    );
-  }
+export function makeFolder({ report: folder }: Reporting): void {
   try {
     mkdirSync(folder, { recursive: true });
     accessSync(folder, constants.W_OK);
@@ -42,11 +34,12 @@ export function makeFolder({ report: folder, baseline }: Reporting): void {
 /** The name of the file with everything that the run received from outside, such as responses, webhooks and times. */
 export const exchangesFile = "exchanges.jsonl.gz";
 
-/** What a run is reported with: known failures, and the report of a watch. */
-export type Beside = { baseline?: readonly KnownFailure[] | undefined; watched?: Report | undefined };
-
 /** Joins the report with that of a watch, applies the baseline, and renders report.html, report.json, junit.xml and summary.md. */
-export function renderReports(found: Report, { baseline = [], watched }: Beside = {}, now = new Date()) {
+export function renderReports(
+  found: Report,
+  { baseline, watched }: Pick<Reporting, "baseline" | "watched"> = {},
+  now = new Date(),
+) {
   const report = withoutExcess(applyBaseline(watched ? joinWatched(found, watched) : found, baseline, now));
   const json = renderJson(report);
   const contents: Record<string, string> = {
@@ -78,10 +71,9 @@ export async function writeReports(folder: string, contents: Readonly<Record<str
  * @returns the exit code of the run; 1 instead of 0 if a requested certificate was not issued
  */
 export async function publish(found: Report, reporting: Reporting, now: Date, exchanges?: Buffer): Promise<0 | 1 | 2> {
-  const { report: folder, baseline, sign, watched } = reporting;
+  const { report: folder, baseline, sign } = reporting;
   const recorded = exchanges && { exchangesSha256: sha256(exchanges) };
-  const beside = { baseline: knownFailuresIn(reporting), watched };
-  const { report, json, contents: texts } = renderReports({ ...found, ...recorded }, beside, now);
+  const { report, json, contents: texts } = renderReports({ ...found, ...recorded }, reporting, now);
   const contents: Record<string, string | Buffer> = { ...texts, ...(exchanges && { [exchangesFile]: exchanges }) };
   let refusal: string | undefined;
   try {
@@ -103,7 +95,8 @@ export async function publish(found: Report, reporting: Reporting, now: Date, ex
 function writeBaseline(report: Report, now: Date): string {
   const text = newBaseline(report, now);
   if (text === undefined) return "Nothing failed, so no baseline was written.";
-  writeFileSync(baselineFile, text, { flag: "wx" });
+  if (existsSync(baselineFile)) return `${baselineFile} exists already. It was not replaced, because it has reasons.`;
+  writeFileSync(baselineFile, text);
   return `Written: ${baselineFile}. Fill in each reason, then add --baseline ${baselineFile} to the command.`;
 }
 

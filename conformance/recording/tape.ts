@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { CertifyOptions } from "../cli/options.ts";
-import type { KnownFailure } from "../report/baseline.ts";
+import type { Baseline } from "../report/baseline.ts";
 import type { Report } from "../results.ts";
 import type { HttpClient } from "../target/http.ts";
 import type { Incoming } from "../target/receiver.ts";
@@ -15,7 +15,7 @@ export type Start = {
   suite: string;
   /** The options of the run, with stand-ins instead of secrets. */
   options: Omit<CertifyOptions, "reporting" | "tls">;
-  baseline?: readonly KnownFailure[];
+  baseline?: Baseline;
   /** The report of a watch that was reported together with the run. */
   watched?: Report;
 };

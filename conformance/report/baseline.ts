@@ -13,6 +13,9 @@ export type KnownFailure = {
   expires: string;
 };
 
+/** Known failures to tolerate, or `new`: write those of this run. */
+export type Baseline = KnownFailure[] | "new";
+
 const endOf = (day: string) => Date.parse(`${day}T23:59:59.999Z`);
 const isDay = (text: string) => endOf(text) > 0 && new Date(endOf(text)).toISOString().startsWith(text);
 
@@ -63,17 +66,14 @@ export function readBaseline(text: string, ids: readonly string[]): KnownFailure
 const failingChecks = ({ checks }: RequirementResult) =>
   checks.filter(({ verdict }) => verdict === "fail").map(({ name }) => name);
 
-/** How long a new entry tolerates a failure. */
-const newDays = 30;
-
 /**
- * Returns a list of the failures of a run, in the format that `readBaseline` reads once each reason is filled in;
- * undefined if nothing failed. An entry names the failing checks if other checks of its requirement passed.
+ * Returns a list of the failures of a run, tolerated for 30 days, in the format that `readBaseline` reads once each reason
+ * is filled in; undefined if nothing failed. An entry names the failing checks if other checks of its requirement passed.
  */
 export function newBaseline({ requirements, baseUrl }: Report, now: Date): string | undefined {
   const failed = requirements.filter(({ verdict }) => verdict === "fail");
   if (failed.length === 0) return undefined;
-  const [today, expires] = [0, newDays].map((days) =>
+  const [today, expires] = [0, 30].map((days) =>
     new Date(now.getTime() + days * 86_400_000).toISOString().slice(0, 10),
   );
   const entries = failed.map((result) => {
@@ -109,7 +109,8 @@ function tolerated(result: RequirementResult, entry: KnownFailure | undefined, n
  * Turns known failures into warnings with their reason and last day. The best verdict on a run with a known failure is
  * `passed-partially`, never `certified`. An entry that has expired, or whose failure no longer occurs, fails the run.
  */
-export function applyBaseline(report: Report, baseline: readonly KnownFailure[], now: Date): Report {
+export function applyBaseline(report: Report, baseline: Baseline = [], now: Date): Report {
+  if (baseline === "new") return report;
   const entries = new Map(baseline.map((entry) => [entry.id, entry]));
   const results = new Map(report.requirements.map((result) => [result.id, result]));
   const problems = baseline.flatMap((entry) => problemWith(entry, results.get(entry.id), now) ?? []);

@@ -156,7 +156,8 @@ function symptomOf({ requirement, check }: Failure): { key: string; symptom: str
   const { failure = "unknown reason", responseBody = "" } = exchange;
   if (status === 0) return { key: `none ${withoutDetails(failure)}`, symptom: `No response: ${failure}` };
   const [, refused] = refusal.exec(check.expected) ?? [];
-  if (status < 300 && refused === undefined) return { key: `exchange ${exchange.id}`, symptom: requirement.text };
+  if (status < 300 && refused === undefined)
+    return { key: `exchange ${exchange.id} ${exchange.at}`, symptom: requirement.text };
   const symptom =
     status < 300
       ? `${route} is accepted with ${status} instead of refused with ${refused}`

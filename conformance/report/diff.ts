@@ -5,7 +5,6 @@ import { oneLine } from "./visible.ts";
 import { counted, leavesOf, verdicts } from "./words.ts";
 
 const settings: [text: string, of: (report: Report) => string][] = [
-  ["The ways of judging differ", ({ watched }) => (watched ? "watched traffic" : "a run")],
   ["The profiles differ", ({ profile }) => profile],
   ["The allowed effects differ", ({ effects }) => effects],
   ["The selections (--only) differ", ({ only }) => only?.toSorted().join(", ") ?? "everything"],
@@ -30,16 +29,13 @@ const observationsIn = ({ observed }: Report): Values =>
     ),
   );
 
-/**
- * Returns the ids of requirements that only one run was configured to judge, by profile, effects or `--only`, or that
- * only one watch saw.
- */
+/** Returns the ids of requirements that only one run was configured to judge, or that only one watch saw. */
 function judgedApart(a: Report, b: Report): Set<string> {
   const [ofA, ofB] = [a, b].map((report) => new Map(report.requirements.map((result) => [result.id, result])));
   const leftOut = (result?: RequirementResult) =>
     result === undefined
       ? a.profile !== b.profile
-      : result.verdict === "not-applicable" && /^(effects|only|unseen|hidden)$/.test(result.reason?.code ?? "");
+      : result.verdict === "not-applicable" && /^(effects|only|unseen)$/.test(result.reason?.code ?? "");
   const isApart = (one?: RequirementResult, other?: RequirementResult) =>
     one?.verdict !== other?.verdict && (leftOut(one) || leftOut(other));
   return new Set([...ofA!.keys(), ...ofB!.keys()].filter((id) => isApart(ofA!.get(id), ofB!.get(id))));

@@ -4,16 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { openBrowser } from "../../scripts/testing/browser.ts";
 import type { Report } from "../results.ts";
 import { renderHtml } from "./html.ts";
-import {
-  busyReport,
-  check,
-  exchange,
-  failedCheck,
-  hostileReport,
-  requirement,
-  sampleReport,
-  traffic,
-} from "../testing/sample-report.ts";
+import { busyReport, check, exchange, hostileReport, requirement, sampleReport } from "../testing/sample-report.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -67,22 +58,6 @@ test("shows the verdict first, then the failed check of each cause, and what was
   const open = await page.locator("section:has(> #not-judged)").innerText();
   for (const text of ["Partially judged. Nothing may be paid.", "Not applicable to this target", "late.a"])
     expect(open).toContain(text);
-  expect(trouble).toEqual([]);
-});
-
-test("a report of watched traffic shows its contradiction and its traffic, and no command that repeats it", async () => {
-  const checks = [failedCheck({ watched: true, shownBy: 1 }, { curl: "" })];
-  const results = [requirement("create.a", "fail", { checks }), requirement("create.b", "pass")];
-  const { page, trouble } = await opened(sampleReport(results, { verdict: "contradicted", watched: traffic }));
-  expect(await texts(page, "h1")).toEqual(["Contradicted\nhttps://sandbox.example"]);
-  const [shown, , limits] = await texts(page, ".facts dd");
-  expect(shown).toMatch(
-    /^12,431 exchanges .*\nhttps:\/\/pay.example, 2026-11-29 10:00:00 UTC to 2026-11-29 13:02:00 UTC$/,
-  );
-  expect(limits).toMatch("not judged: 12 × a body is cut; a read may show the older state for 5.0 s");
-  expect(await texts(page, ".card .command code")).toEqual(["npx --no -- certify explain create.a"]);
-  expect(await texts(page, ".counts li:not(.zero) .tag")).toEqual(["Contradicted", "Held"]);
-  expect(await page.locator("body").innerText()).not.toMatch(/certified|seed|budget/i);
   expect(trouble).toEqual([]);
 });
 

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
-import { exampleOf, pageOf } from "../contract/examples.ts";
+import { pageOf } from "../contract/examples.ts";
 import { causesOf, firstRequest, needsAttention } from "./causes.ts";
-import { repeatCommand, repeatLabel, repeatOf } from "./repeat.ts";
+import { repeatCommand, repeatOf } from "./repeat.ts";
 import { lenientConditions, paidOf, scopeLine, tallyPhrases, trafficLine } from "./scope.ts";
 import { render } from "./templates.ts";
 import * as words from "./words.ts";
@@ -60,14 +60,12 @@ export function renderHtml(report: Report): string {
     notJudged: notJudged(report.requirements),
     took: words.duration(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
     needsAttention,
-    exampleOf,
     pageOf,
     firstRequest,
     worstFirst,
     duration: words.duration,
     moment,
     repeatOf,
-    repeatLabel,
     trafficLine,
     repeatCommand,
   });

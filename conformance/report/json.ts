@@ -42,7 +42,7 @@ export function renderJson(report: Report): string {
   const requirements = report.requirements.map((requirement) => ({
     ...requirement,
     checks: requirement.checks.map((check) =>
-      isTroubled(check) && !check.watched ? { ...check, repeat: repeatOf(report, requirement, check) } : check,
+      isTroubled(check) ? { ...check, repeat: repeatOf(report, requirement, check) } : check,
     ),
   }));
   const causes = causesOf(report).map(({ title, failures }) => ({

@@ -1,6 +1,6 @@
 import type { CheckResult, Report, RequirementResult, Verdict } from "../results.ts";
 import { causesOf, type Cause } from "./causes.ts";
-import { repeatLabel, repeatOf } from "./repeat.ts";
+import { repeatOf } from "./repeat.ts";
 import { render } from "./templates.ts";
 import { scopeLine } from "./scope.ts";
 import { oneLine } from "./visible.ts";
@@ -29,13 +29,14 @@ const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
 
 /** Renders the text of a failure: the requirement, what was expected and received, why it matters, how to repeat it. */
 function evidence(report: Report, requirement: RequirementResult, check: CheckResult): string {
+  const repeat = repeatOf(report, requirement, check);
   return [
     `Requirement: ${requirement.text} (${words.sourceOf(requirement)}, ${words.levels[requirement.level]})`,
     `Expected: ${check.expected}`,
     `Received: ${check.actual}`,
     ...(requirement.matters === undefined ? [] : [`Why it matters: ${requirement.matters}`]),
     ...(requirement.fix === undefined ? [] : [`How to fix it: ${requirement.fix}`]),
-    `${repeatLabel(check)}: ${repeatOf(report, requirement, check)}`,
+    ...(repeat === undefined ? [] : [`Repeat: ${repeat}`]),
   ].join("\n");
 }
 

@@ -37,16 +37,17 @@ export function repeatFailures(report: Report): string | undefined {
   return name === undefined || values.includes(undefined) ? command : `${command} ${name} ${values.join(",")}`;
 }
 
-/** What the command of `repeatOf` does: it repeats, or it explains what was seen in traffic, which nobody should repeat. */
-export const repeatLabel = ({ watched }: CheckResult): "Repeat" | "Explain" => (watched ? "Explain" : "Repeat");
-
 /**
  * Returns the command that repeats what a check found about a requirement: the request, if a single request shows it,
- * else the check. For watched traffic, it is the command that says how a run checks the requirement.
+ * else the check. Undefined for watched traffic, which nobody should repeat.
  */
-export function repeatOf(report: Report, { id }: Pick<RequirementResult, "id">, check: CheckResult): string {
+export function repeatOf(
+  report: Report,
+  { id }: Pick<RequirementResult, "id">,
+  check: CheckResult,
+): string | undefined {
   const { selectFlags = [], exchanges, watched } = check;
-  if (watched) return `npx --no -- certify explain ${quoted(id)}`;
+  if (watched) return undefined;
   // A shell comment instead of a command says why no command repeats the request.
   const curl = shownBy(check)?.curl ?? "#";
   const hasRace = exchanges.some((exchange) => exchange.curl === raceCommand);

@@ -9,7 +9,7 @@ import {
   type Watched,
 } from "../results.ts";
 import { repeatCommand } from "./repeat.ts";
-import { counted, countedMany, duration, grouped, namedFirst, sourceOf, trafficText } from "./words.ts";
+import { counted, duration, namedFirst, sourceOf } from "./words.ts";
 
 /** The results of the requirements of one level. `total` is the sum of the other counts. */
 type Tally = {
@@ -42,10 +42,6 @@ export function tallyOf({ requirements }: Pick<Report, "requirements">): Record<
   return tally;
 }
 
-/** Counts the requirements that a run did not judge in full, and that traffic agreed with. */
-export const onlySeen = ({ requirements }: Pick<Report, "requirements">, level: Level) =>
-  requirements.filter((each) => each.level === level && each.reason && each.seen).length;
-
 const plurals: Record<Level, [string, string, string]> = {
   must: ["musts", "passed", "failed"],
   should: ["shoulds", "passed", "not met"],
@@ -65,7 +61,6 @@ export function tallyPhrases(report: Pick<Report, "requirements" | "watched">): 
         ...(bad > 0 ? [`${bad} ${failed}`] : []),
         ...(notApplicable > 0 ? [`${notApplicable} not applicable`] : []),
         ...(notJudged > 0 ? [`${notJudged} not ${report.watched ? "seen" : "judged in full"}`] : []),
-        ...(onlySeen(report, level) > 0 ? [`${onlySeen(report, level)} of these seen at work in traffic`] : []),
       ].join(", ");
     });
 }
@@ -112,20 +107,22 @@ export function scopeLine(report: Report, most = 3): string {
   ].join(" · ");
 }
 
+/** Says how much traffic was watched, such as "12,431 exchanges and 310 webhooks". */
+export const trafficText = ({ exchanges, webhooks }: Pick<Watched, "exchanges" | "webhooks">) =>
+  counted(exchanges, "exchange") + (webhooks > 0 ? ` and ${counted(webhooks, "webhook")}` : "");
+
 /** Describes watched traffic, such as "12,431 exchanges of 3 merchants in 2 h 10 min". */
 export const trafficLine = ({ merchants, from, until, ...traffic }: Watched) =>
-  `${trafficText(traffic)} of ${countedMany(merchants, "merchant")} in ${duration(Date.parse(until) - Date.parse(from))}`;
-
-const cases = (counts: Record<string, number>) =>
-  Object.entries(counts).map(([what, count]) => `${grouped.format(count)} × ${what}`);
+  `${trafficText(traffic)} of ${counted(merchants, "merchant")} in ${duration(Date.parse(until) - Date.parse(from))}`;
 
 /** Says what limits what watched traffic shows: what was missed or forgotten, and what the caller declared. */
-export function watchedLimits({ missed, forgotten, declared }: Watched): string[] {
-  const { visibleAfterMs, notifiedWithinMs } = declared;
+function watchedLimits({ missed, forgotten, declared: { visibleAfterMs, notifiedWithinMs } }: Watched): string[] {
+  const named = (counts: Record<string, number>) =>
+    Object.entries(counts).map(([what, count]) => `${what} (${counted(count, "time")})`);
   return [
-    ...cases(missed).map((text) => `not judged: ${text}`),
-    ...cases(forgotten).map((text) => `forgotten: ${text}`),
-    ...(visibleAfterMs > 0 ? [`a read may show the older state for ${duration(visibleAfterMs)}`] : []),
+    ...named(missed).map((text) => `not judged: ${text}`),
+    ...named(forgotten).map((text) => `forgotten: ${text}`),
+    `a read may show the older state for ${duration(visibleAfterMs)}`,
     notifiedWithinMs === undefined
       ? "webhooks that did not come were not judged (--notified-within)"
       : `a final status must be notified within ${duration(notifiedWithinMs)}`,

@@ -8,7 +8,7 @@ import {
   type Verdict,
 } from "../results.ts";
 import { causesOf, firstRequest, type Cause, type Failure } from "./causes.ts";
-import { repeatFailures, repeatLabel, repeatOf } from "./repeat.ts";
+import { repeatFailures, repeatOf } from "./repeat.ts";
 import { completingCommand, lenientConditions, paidOf, scopeLine, signingText, tallyPhrases } from "./scope.ts";
 import { oneLine, shortened, visible } from "./visible.ts";
 import * as words from "./words.ts";
@@ -69,7 +69,7 @@ function failureLines(report: Report, { requirement, check }: Failure, paint: Pa
     ...field("received", check.actual),
     ...field("likely", cause === text ? undefined : cause),
     ...field("fix", fix),
-    ...field(repeatLabel(check).toLowerCase(), repeatOf(report, requirement, check)),
+    ...field("repeat", repeatOf(report, requirement, check)),
   ];
 }
 

@@ -10,7 +10,7 @@ import {
   type RequirementResult,
 } from "../results.ts";
 import { readReport } from "./read.ts";
-import { onlySeen, trafficLine } from "./scope.ts";
+import { trafficLine } from "./scope.ts";
 import { counted, namedFirst } from "./words.ts";
 
 /**
@@ -26,25 +26,19 @@ export function readWatched(file: string): Report {
 }
 
 /** Returns the result of a requirement together with what traffic showed of it. */
-function joined(result: RequirementResult, traffic: RequirementResult | undefined, firstId: number): RequirementResult {
-  if (!traffic?.seen || result.reason?.code === "only") return result;
+function joined(result: RequirementResult, traffic: RequirementResult | undefined): RequirementResult {
+  const { reason, ...judged } = result;
+  if (!traffic?.seen || reason?.code === "only") return result;
   const { seen } = traffic;
-  const numbered = (id: number | undefined) => (id === undefined ? undefined : firstId + id);
-  const troubled = traffic.checks.filter(isTroubled).map((check): CheckResult => ({
-    ...check,
-    name: `Watched traffic: ${check.name}`,
-    exchanges: check.exchanges.map((exchange) => ({ ...exchange, id: firstId + exchange.id })),
-    shownBy: numbered(check.shownBy),
-    contradictedBy: numbered(check.contradictedBy),
-  }));
+  const troubled = traffic.checks
+    .filter(isTroubled)
+    .map((check): CheckResult => ({ ...check, name: `Watched traffic: ${check.name}` }));
   if (troubled.length > 0) {
-    const { reason: _, ...rest } = result;
-    const verdict = worstOf([result.verdict, ...troubled.map((check) => check.verdict)]);
-    return { ...rest, verdict, seen, checks: [...result.checks, ...troubled] };
+    const verdict = worstOf([result.verdict, traffic.verdict]);
+    return { ...judged, verdict, seen, checks: [...result.checks, ...troubled] };
   }
-  if (!result.reason) return { ...result, seen };
-  const text = `${result.reason.text}; watched traffic agreed with it`;
-  return { ...result, seen, reason: { ...result.reason, text } };
+  const text = `${reason?.text}; watched traffic agreed with it`;
+  return { ...result, seen, ...(reason && { reason: { ...reason, text } }) };
 }
 
 /**
@@ -52,25 +46,16 @@ function joined(result: RequirementResult, traffic: RequirementResult | undefine
  * agreed with it, because nobody knows what the traffic did not try; the report says in how many cases it agreed.
  */
 export function joinWatched(report: Report, { watched, requirements: traffic }: Report): Report {
-  if (!watched) return report;
-  const firstId = Math.max(
-    0,
-    ...report.requirements.flatMap(({ checks }) => checks.flatMap(({ exchanges }) => exchanges.map(({ id }) => id))),
-  );
   const byId = new Map(traffic.map((each) => [each.id, each]));
-  const requirements = report.requirements.map((each) => joined(each, byId.get(each.id), firstId));
-  const both = { ...report, requirements, counts: countsOf(requirements), alsoWatched: watched };
-  const contradicted = requirements.filter(({ checks }) =>
-    checks.some((each) => each.watched && each.verdict === "fail"),
-  );
-  const seen = onlySeen(both, "must");
-  const atWork = seen > 0 ? `, which showed ${seen} of the musts at work that the run did not judge in full` : "";
-  if (contradicted.length === 0)
-    return {
-      ...both,
-      summary: `${report.summary} No contradiction in watched traffic: ${trafficLine(watched)}${atWork}.`,
-    };
-  const ids = namedFirst(contradicted.map(({ id }) => id));
-  const summary = `${counted(contradicted.length, "requirement")} contradicted by watched traffic: ${ids}. ${report.summary}`;
-  return { ...both, verdict: "failed", summary };
+  const requirements = report.requirements.map((each) => joined(each, byId.get(each.id)));
+  const both = { ...report, requirements, counts: countsOf(requirements), alsoWatched: watched! };
+  const contradicted = requirements.filter(({ verdict, seen }) => verdict === "fail" && seen?.contradicted);
+  if (contradicted.length > 0) {
+    const ids = namedFirst(contradicted.map(({ id }) => id));
+    const summary = `${counted(contradicted.length, "requirement")} contradicted by watched traffic: ${ids}. ${report.summary}`;
+    return { ...both, verdict: "failed", summary };
+  }
+  const seen = requirements.filter((each) => each.level === "must" && each.reason && each.seen).length;
+  const summary = `${report.summary} No contradiction in watched traffic: ${trafficLine(watched!)}. It showed ${counted(seen, "must")} at work that the run did not judge in full.`;
+  return { ...both, summary };
 }

@@ -101,20 +101,12 @@ export function dreddText({ dredd }: Pick<Report, "dredd">): string | undefined 
   return `${counted(transactions, "documented response")}, each provoked by a request: ${result}`;
 }
 
-/** Returns a count with its noun, such as "1 requirement" or "2 requirements". */
+const grouped = new Intl.NumberFormat("en");
+
+/** Returns a count with its noun, such as "1 requirement" or "12,431 exchanges". */
 export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+  return `${grouped.format(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
-
-/** Renders a number that may be large. */
-export const grouped = new Intl.NumberFormat("en");
-
-/** Returns a count that may be large with its noun, such as "12,431 exchanges". */
-export const countedMany = (count: number, noun: string) => counted(count, noun).replace(/^\d+/, grouped.format(count));
-
-/** Renders how many exchanges and webhooks traffic had. */
-export const trafficText = ({ exchanges, webhooks }: { exchanges: number; webhooks: number }) =>
-  countedMany(exchanges, "exchange") + (webhooks > 0 ? ` and ${countedMany(webhooks, "webhook")}` : "");
 
 /** Names the first few of several things, such as "a, b, c and 4 more". */
 export const namedFirst = (names: readonly string[], most = 3) =>

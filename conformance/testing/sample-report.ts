@@ -1,4 +1,5 @@
 // Provides sample results for the tests of everything that renders a report.
+import { sideConditions } from "../run/tree.ts";
 import {
   countsOf,
   type CheckResult,
@@ -93,12 +94,8 @@ export function sampleReport(requirements: RequirementResult[], over: Partial<Re
     observed: [],
     budget: { payouts: 3, maxPayouts: 500, total: 30_000, maxTotal: 50_000_000, largestAmount: 10_000 },
     conditions: {
-      headers: [],
-      rate: null,
-      waits: { responseMs: 10_000, settleMs: 90_000, lingerMs: 0 },
+      ...sideConditions({ responseMs: 10_000, settleMs: 90_000, lingerMs: 0 }),
       sandbox: { environment: "sandbox", missing: [] },
-      untriedAmounts: 0,
-      events: null,
     },
     seed: 42,
     errors: [],

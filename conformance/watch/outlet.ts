@@ -1,7 +1,7 @@
 // Where the findings of a watch go: report files, the terminal and metrics. The process that judges has the outlet.
 import { makeFolder, renderReports, writeReports } from "../cli/reporting.ts";
-import { complain, print } from "../report/visible.ts";
 import { renderTerminal } from "../report/terminal.ts";
+import { complain, print } from "../report/visible.ts";
 import { exitCodeOf } from "../results.ts";
 import { serveMetrics } from "./metrics.ts";
 import { watchedReport, type Circumstances } from "./report.ts";
@@ -30,24 +30,26 @@ export async function openOutlet(
   makeFolder({ report: folder });
   const server = metrics && (await serveMetrics(metrics, result));
   if (server) print(`Metrics: ${server.url}`);
-  const render = () => renderReports(watchedReport(result(), circumstances));
+
+  async function write() {
+    const { report, contents } = renderReports(watchedReport(result(), circumstances));
+    return { report, written: await writeReports(folder, contents) };
+  }
   let writing = Promise.resolve();
-  const write = () => {
-    const { report, contents } = render();
-    writing = writing
-      .then(() => writeReports(folder, contents))
-      .then(() => print(`${new Date().toISOString()}  ${report.summary}`))
+  const writeAgain = () => {
+    writing = writing.then(write).then(
+      ({ report }) => print(`${new Date().toISOString()}  ${report.summary}`),
       // A report that cannot be written now may be written the next time.
-      .catch((error: Error) => complain(`The report was not written: ${error.message}`));
+      (error: Error) => complain(`The report was not written: ${error.message}`),
+    );
   };
-  const timer = everyMs === undefined ? undefined : setInterval(write, everyMs);
+  const timer = everyMs === undefined ? undefined : setInterval(writeAgain, everyMs);
   return {
     async finish(): Promise<0 | 1 | 2> {
       clearInterval(timer);
       server?.close();
       await writing;
-      const { report, contents } = render();
-      const written = await writeReports(folder, contents);
+      const { report, written } = await write();
       process.stdout.write(`\n${renderTerminal(report, { color: process.stdout.isTTY })}\n`);
       print(`Written: ${written.join(", ")}`);
       return exitCodeOf(report);

@@ -1,148 +1,175 @@
-// What all recordings share. They hide or leave out keys and bodies, and also have requests to other services.
-import { createGunzip } from "node:zlib";
-import { open } from "node:fs/promises";
-import { pipeline, Readable } from "node:stream";
+// Reads traffic in the shape that the guide documents for JSON Lines. Recordings hide or leave out keys and bodies, and
+// also have requests to other services.
+import { Ajv } from "ajv";
 import { openapi } from "../contract/contract.ts";
-import { CannotRun } from "../results.ts";
-import { decodedText, type Absent, type Body, type Headers, type Listener } from "./traffic.ts";
+import { parsedJson } from "../target/values.ts";
+import { decodedText, webhookOf, type Absent, type Body, type Headers, type Listener, type Seen } from "./traffic.ts";
 
-/** A body as a recording has it. `size` is its length in bytes, if the recording says more than Content-Length does. */
-type RecordedBody = { text?: string; bytes?: Buffer; size?: number } | Absent;
-
-type Message = { headers: Headers; body: RecordedBody };
-
-/** An exchange or webhook as a recording has it. Times are milliseconds since 1970. */
-export type Recorded = Message & {
-  /** By default a POST with a webhook-id is a webhook, unless it is for a path of the contract. */
-  kind?: "exchange" | "webhook";
-  sentAt: number;
-  endedAt: number;
-  method: string;
-  /** A URL, or its path and query alone. */
-  url: string;
-  response?: Message & { status: number };
-  caller?: string;
+type Message = { headers?: Record<string, unknown> | { name: string; value?: unknown }[]; body?: unknown };
+type Recorded = Message & {
+  kind?: Seen["kind"];
+  sentAt: number | string;
+  endedAt?: number | string;
+  method?: string;
+  url?: string;
+  path?: string;
+  caller?: string | number;
+  response?: Message & { status?: number | string };
+  /** How the receiver of a webhook responded. */
+  status?: number | string;
 };
 
-async function* unzipped(input: Readable): AsyncGenerator<Buffer> {
-  try {
-    yield* pipeline(input, createGunzip(), () => {}) as AsyncIterable<Buffer>;
-  } catch (error) {
-    throw new CannotRun(`The rest of the file cannot be decompressed: ${(error as Error).message}.`);
-  }
+/** Reads ISO 8601 with a time zone, or milliseconds since 1970. Returns NaN for a time in seconds or microseconds. */
+function timeFrom(value: unknown): number {
+  const isDate = typeof value === "string" && /(Z|[+-]\d\d:?\d\d)$/i.test(value);
+  const time = isDate ? Date.parse(value) : Number(value);
+  return time > 1e11 && time < 1e14 ? time : Number.NaN;
 }
 
-/**
- * Reads a file, or standard input if the name is "-". A file may be compressed by gzip.
- * @throws an error of the file system if there is no such file; while it is read, CannotRun if it was cut
- */
-export async function openRecording(file: string): Promise<Readable> {
-  if (file === "-") return process.stdin;
-  const handle = await open(file);
-  const { buffer: start } = await handle.read(Buffer.alloc(2), 0, 2, 0);
-  const input = handle.createReadStream({ start: 0 });
-  return start.equals(Buffer.from([0x1f, 0x8b])) ? Readable.from(unzipped(input)) : input;
+const text = { description: "a text", type: "string", minLength: 1 };
+const time = { description: "ISO 8601 with a time zone, or milliseconds since 1970", isTime: true };
+const status = { description: "a number", type: ["integer", "string"], pattern: String.raw`^-?\d+$` };
+const message = {
+  headers: {
+    description: 'an object, or a list of {"name", "value"}',
+    type: ["object", "array"],
+    items: { description: '{"name", "value"}', type: "object", required: ["name"], properties: { name: text } },
+  },
+  body: {
+    properties: {
+      base64: { description: "base64", type: "string" },
+      absent: { description: "missing, cut or undecodable", enum: ["missing", "cut", "undecodable"] },
+    },
+  },
+};
+const schema = {
+  description: "a JSON object",
+  type: "object",
+  required: ["sentAt"],
+  properties: {
+    ...message,
+    kind: { description: "exchange or webhook", enum: ["exchange", "webhook"] },
+    sentAt: time,
+    endedAt: time,
+    method: text,
+    url: text,
+    path: text,
+    caller: { description: "a text or a number", type: ["string", "number"] },
+    response: { description: "an object", type: "object", required: ["status"], properties: { ...message, status } },
+  },
+  anyOf: [{ required: ["url"] }, { required: ["path"] }],
+  if: { properties: { kind: { const: "webhook" } }, required: ["kind"] },
+  then: { properties: { status } },
+  // Otherwise a flat line would be an exchange whose response was lost.
+  else: { required: ["endedAt", "method"], properties: { status: { description: 'in "response"', not: {} } } },
+};
+const ajv = new Ajv({ strict: false, verbose: true });
+ajv.addKeyword({ keyword: "isTime", validate: (_: true, value: unknown) => timeFrom(value) > 0 });
+const isRecorded = ajv.compile<Recorded>(schema);
+
+/** Names the field that is not as documented, and quotes nothing. Undefined if all are. */
+function faultIn(value: unknown): string | undefined {
+  if (isRecorded(value))
+    return timeFrom(value.endedAt) < timeFrom(value.sentAt) ? '"endedAt" must not be before "sentAt"' : undefined;
+  const { instancePath, params, parentSchema } = isRecorded.errors![0]!;
+  const lacking = params["missingProperty"] as string | undefined;
+  const field = [...instancePath.split("/").slice(1), lacking ?? []].flat().join(".");
+  return `${field ? `"${field}"` : "it"} ${lacking ? "is missing" : `must be ${parentSchema!["description"]}`}`;
 }
 
-/** Reads ISO 8601 with a time zone, or milliseconds since 1970. Undefined if it is something else. */
-export function timeFrom(value: unknown): number | undefined {
-  const time =
-    typeof value === "string" ? (/(Z|[+-]\d\d:?\d\d)$/i.test(value) ? Date.parse(value) : Number(value)) : value;
-  // A smaller number would be a time in seconds, and a larger one in microseconds.
-  return typeof time === "number" && time > 1e11 && time < 1e14 ? time : undefined;
-}
-
-/** Reads headers: an object, or a list of `{ name, value }`. Undefined if it is something else. */
-export function headersFrom(value: unknown): Headers | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const list = Array.isArray(value)
-    ? (value as { name?: unknown; value?: unknown }[])
-    : Object.entries(value).map(([name, of]) => ({ name, value: of as unknown }));
+function headersFrom(recorded: Message["headers"] = {}): Headers {
+  const list = Array.isArray(recorded) ? recorded : Object.entries(recorded).map(([name, value]) => ({ name, value }));
   const headers: Record<string, string> = {};
-  for (const { name, value: of } of list) {
-    if (typeof name !== "string" || of === undefined || of === null) continue;
-    const text = Array.isArray(of) ? of.join(", ") : String(of as string);
+  for (const { name, value } of list) {
     // HTTP/2 has pseudo headers. This one stands for the host.
     const key = name.toLowerCase().replace(/^:authority$/, "host");
-    if (!key.startsWith(":")) headers[key] = headers[key] === undefined ? text : `${headers[key]}, ${text}`;
+    if (value === undefined || value === null || key.startsWith(":")) continue;
+    headers[key] = [headers[key] ?? [], value].flat().join(", ");
   }
   return headers;
 }
 
-/** Names the places that cannot be read: each of the first 20, and the number of the rest. */
-export function namesUnreadable(listener: Listener) {
-  let named = 0;
-  return (place: string, why: string) =>
-    listener.missed((named += 1) <= 20 ? `${place} cannot be read: ${why}` : "further places that cannot be read");
-}
-
 /** @param mayBeEmpty whether a body of which nothing is recorded was empty, unless a header says that it was not */
-function bodyFrom(recorded: RecordedBody, headers: Headers, mayBeEmpty: boolean): Body {
-  if ("absent" in recorded) return recorded;
-  const { text = "", bytes, size = Number(headers["content-length"] ?? Number.NaN) } = recorded;
-  const length = bytes?.length ?? Buffer.byteLength(text);
+function bodyFrom(recorded: unknown, headers: Headers, mayBeEmpty: boolean): Body {
+  const { absent, base64 } = Object(recorded) as Partial<Absent & { base64: string }>;
+  if (absent) return { absent };
+  // The sender may have written the same value in more bytes.
+  if (typeof recorded !== "string" && base64 === undefined) return JSON.stringify(recorded);
+  const bytes = Buffer.from(base64 ?? (recorded as string), base64 === undefined ? "utf8" : "base64");
+  const coding = headers["content-encoding"];
+  const length = coding === undefined ? Number(headers["content-length"] ?? Number.NaN) : Number.NaN;
   // Many recorders write an empty text for a body that they did not keep.
-  if (length === 0) return size === 0 || (mayBeEmpty && !(size > 0)) ? "" : { absent: "missing" };
-  if (length < size) return { absent: "cut" };
-  if (bytes) return decodedText(bytes, headers["content-encoding"]);
-  return text.isWellFormed() && !text.includes("\uFFFD") ? text : { absent: "undecodable" };
+  if (bytes.length === 0) return length === 0 || (mayBeEmpty && !(length > 0)) ? "" : { absent: "missing" };
+  if (bytes.length < length) return { absent: "cut" };
+  const body = decodedText(bytes, coding);
+  if (typeof body !== "string") return body;
+  if (body.includes("\uFFFD")) return { absent: "undecodable" };
+  const isCut = Number.isNaN(length) && /^\s*[{[]/.test(body) && parsedJson(body) === undefined;
+  return isCut ? { absent: "cut" } : body;
 }
 
-const withoutBody = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
+function messageFrom({ headers: recorded, body }: Message, mayBeEmpty: boolean) {
+  const headers = headersFrom(recorded);
+  return { headers, body: bodyFrom(body ?? "", headers, mayBeEmpty) };
+}
 
-function responseFrom(method: string, { status, headers, body }: NonNullable<Recorded["response"]>) {
-  const isEmpty = method === "HEAD" || status < 200 || status === 204 || status === 304;
-  return { status, headers, body: isEmpty ? "" : bodyFrom(body, headers, false) };
+/** Divides a URL into its origin, if it has one, and its path with the query, as sent. */
+function divided(url: string): { origin: string | undefined; path: string } {
+  const [, origin, path = ""] = /^([a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?)?([^#]*)/i.exec(url) ?? [];
+  return { origin: origin && (URL.parse(origin)?.origin ?? origin), path };
+}
+
+/** Returns the exchange, with the path of its URL. */
+function exchangeFrom({ sentAt, endedAt = sentAt, method = "POST", path, url = path, caller, ...recorded }: Recorded) {
+  const { status, response = { status }, ...request } = recorded;
+  const code = Number(response.status ?? 0);
+  const isEmpty = method === "HEAD" || code < 200 || code === 204 || code === 304;
+  return {
+    kind: "exchange",
+    sentAt: timeFrom(sentAt),
+    endedAt: timeFrom(endedAt),
+    method,
+    path: divided(url!).path,
+    ...messageFrom(request, /^(GET|HEAD|OPTIONS|DELETE)$/.test(method)),
+    ...(code > 0 && { response: { status: code, ...messageFrom(response, isEmpty) } }),
+    ...(caller !== undefined && { caller: String(caller) }),
+  } as const;
 }
 
 const routes = Object.keys(openapi.paths).map((template) => template.replaceAll(/\{[^}]+\}/g, "[^/?]+"));
-const documented = new RegExp(`^(.*?)(?:${routes.join("|")})(?:\\?.*)?$`);
+const documented = new RegExp(`(?:${routes.join("|")})(?:\\?.*)?$`);
 
-/** Divides a URL into its origin, if it has one, and its path with the query. */
-function divided(url: string): [origin: string | undefined, path: string] {
-  const [, origin, path] = /^([a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?)?([^#]*)/i.exec(url) ?? [];
-  return [origin && (URL.parse(origin)?.origin ?? origin), path ?? ""];
+/** Returns the path and query within the service; undefined if the URL is not for it. `target` is its base URL. */
+function pathWithin(target: string | undefined, url: string): string | undefined {
+  const { origin, path } = divided(url);
+  if (target === undefined) return documented.exec(path)?.[0];
+  const base = divided(target);
+  const isWithin = (origin ?? base.origin) === base.origin && path.startsWith(`${base.path}/`);
+  return isWithin ? path.slice(base.path.length) : undefined;
 }
 
 /**
- * Returns a function that says why a request is not for the service, and undefined if it is. The service is `target`, or
- * without it that of the first request for a path of the contract: what a sandbox says is not true of production.
- */
-function createSieve(target: string | undefined) {
-  const [origin, start = ""] = target === undefined ? [] : divided(target.replace(/\/+$/, ""));
-  let service = target && `${origin}${start}`;
-  return (url: string): string | undefined => {
-    const [itsOrigin, path] = divided(url);
-    if (origin !== undefined && itsOrigin !== undefined)
-      return itsOrigin === origin && path.startsWith(`${start}/`) ? undefined : `not for ${service}`;
-    const [, before] = documented.exec(path) ?? [];
-    if (before === undefined) return "not for a path of the contract";
-    const its = `${itsOrigin ?? ""}${before}`;
-    service ??= its;
-    return origin !== undefined || its === service
-      ? undefined
-      : `not for ${service || "the service"} of the first request: --target chooses another`;
-  };
-}
-
-/**
- * Returns a function that tells `listener` what a recording has: exchanges with the service, and webhooks.
- * @param target the base URL of the service
+ * Returns a function that tells `listener` what a recording has: exchanges with the service, and webhooks. What cannot be
+ * read is counted. The first places are named.
+ * @param target the base URL of the service, without a slash at its end; by default every path of the contract counts
  */
 export function createRecorder(listener: Listener, target?: string) {
-  const isElsewhere = createSieve(target);
-  return ({ kind, body, response, url, ...request }: Recorded) => {
-    const { method, headers, sentAt } = request;
-    const sent = bodyFrom(body, headers, withoutBody.has(method));
-    const [, path] = divided(url);
-    const looksLikeWebhook = method === "POST" && headers["webhook-id"] !== undefined && !documented.test(path);
-    if (kind === "webhook" || (kind === undefined && looksLikeWebhook)) {
-      const status = response && { status: response.status };
-      return listener.see({ kind: "webhook", sentAt, path, headers, body: sent, ...status });
+  let unreadable = 0;
+  return (place: string, recorded: unknown): void => {
+    const fault = faultIn(recorded);
+    if (fault !== undefined) {
+      unreadable += 1;
+      return listener.missed(
+        unreadable <= 20 ? `${place} cannot be read: ${fault}` : "further places that cannot be read",
+      );
     }
-    const reason = isElsewhere(url);
-    if (reason !== undefined) return listener.missed(reason);
-    const answer = response && { response: responseFrom(method, response) };
-    return listener.see({ kind: "exchange", ...request, path, body: sent, ...answer });
+    const { kind, path, url = path } = recorded as Recorded;
+    const exchange = exchangeFrom(recorded as Recorded);
+    const { method, headers } = exchange;
+    const looksLikeWebhook = method === "POST" && "webhook-id" in headers && !documented.test(exchange.path);
+    if (kind === "webhook" || (!kind && looksLikeWebhook)) return listener.see(webhookOf(exchange));
+    const within = pathWithin(target, url!);
+    if (within === undefined) return listener.missed(`not for ${target ?? "a path of the contract"}`);
+    return listener.see({ ...exchange, path: within });
   };
 }

@@ -1,56 +1,54 @@
 // Turns what a watch saw into a report, in the form of a run's.
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { requirementsOf } from "../contract/requirements.ts";
-import { tallyOf } from "../report/scope.ts";
-import { counted, namedFirst, trafficText } from "../report/words.ts";
+import { sideConditions } from "../run/tree.ts";
+import { tallyOf, trafficText } from "../report/scope.ts";
+import { counted, namedFirst } from "../report/words.ts";
 import {
   countsOf,
   type CheckResult,
   type Report,
   type Requirement,
   type RequirementResult,
+  type Verdict,
   type Watched,
 } from "../results.ts";
 import type { WatchedRequirement, WatchResult } from "./result.ts";
 
-/** Returns a check for each contradiction that is shown, and one for the cases in which the requirement held. */
-function checksOf(
-  { level, text }: Requirement,
-  { held, contradictions: { count, shown } }: WatchedRequirement,
-): CheckResult[] {
-  const contradicted = shown.map(({ expected, actual, exchanges }, index): CheckResult => {
-    return {
-      name: `Contradiction ${index + 1} of ${count}`,
-      verdict: level === "must" ? "fail" : "warn",
-      expected,
-      actual,
-      exchanges,
-      // The last exchange is the one that cannot be right after the others.
-      ...(exchanges.length > 0 ? { shownBy: exchanges.length, contradictedBy: exchanges.length } : {}),
-      durationMs: 0,
-      watched: true,
-    };
-  });
-  if (held === 0) return contradicted;
-  const name = `Held in ${counted(held, "case")}`;
-  return [
-    ...contradicted,
-    { name, verdict: "pass", expected: text, actual: "as expected", exchanges: [], durationMs: 0, watched: true },
-  ];
-}
+const reasons = {
+  unseen: { code: "unseen", text: "No exchange or webhook was a case of it." },
+  hidden: { code: "hidden", text: "No traffic can show it. A run can judge it." },
+} as const;
+
+const shared = { durationMs: 0, watched: true } as const;
 
 /** Returns what traffic shows of a requirement. `watched` is undefined for one that no traffic can show. */
 function resultOf(requirement: Requirement, watched: WatchedRequirement | undefined): RequirementResult {
-  const { held = 0, contradictions: { count = 0 } = {} } = watched ?? {};
-  if (!watched || held + count === 0) {
-    const reason = watched
-      ? ({ code: "unseen", text: "No exchange or webhook was a case of it." } as const)
-      : ({ code: "hidden", text: "No traffic can show it. A run can judge it." } as const);
-    return { ...requirement, verdict: "not-applicable", reason, checks: [] };
-  }
-  const verdict = count === 0 ? "pass" : requirement.level === "must" ? "fail" : "warn";
-  const seen = { held, contradicted: count };
-  return { ...requirement, verdict, seen, checks: checksOf(requirement, watched) };
+  const { held, contradictions } = watched ?? { held: 0, contradictions: { count: 0, shown: [] } };
+  const { count, shown } = contradictions;
+  if (held + count === 0)
+    return { ...requirement, verdict: "not-applicable", reason: reasons[watched ? "unseen" : "hidden"], checks: [] };
+  const contradicted = requirement.level === "must" ? "fail" : "warn";
+  const checks = shown.map(({ expected, actual, exchanges }, index): CheckResult => ({
+    name: `Contradiction ${index + 1} of ${count}`,
+    verdict: contradicted,
+    expected,
+    actual,
+    exchanges,
+    // The last exchange is the one that cannot be right after the others.
+    shownBy: exchanges.length,
+    contradictedBy: exchanges.length,
+    ...shared,
+  }));
+  const { text: expected } = requirement;
+  const name = `Held in ${counted(held, "case")}`;
+  if (held > 0) checks.push({ name, verdict: "pass", expected, actual: "as expected", exchanges: [], ...shared });
+  return {
+    ...requirement,
+    verdict: count === 0 ? "pass" : contradicted,
+    seen: { held, contradicted: count },
+    checks,
+  };
 }
 
 /** Names requirements with the number of their contradictions. */
@@ -62,14 +60,16 @@ function verdictOn(watched: Watched, requirements: RequirementResult[]): Pick<Re
   if (watched.exchanges + watched.webhooks === 0)
     return { verdict: "error", summary: "Nothing was judged: no exchange with the service was seen." };
   const { total, passed, failed } = tallyOf({ requirements }).must;
-  const traffic = trafficText(watched);
+  const of = (verdict: Verdict) => requirements.filter((each) => each.verdict === verdict);
   const seen = `${passed + failed} of ${total} musts were seen at work.`;
-  const warned = requirements.filter(({ verdict }) => verdict === "warn");
-  const also = warned.length > 0 ? ` Shoulds that were not met: ${named(warned)}.` : "";
-  if (failed === 0) return { verdict: "no-contradiction", summary: `No contradiction in ${traffic}; ${seen}${also}` };
-  const contradicted = requirements.filter(({ verdict }) => verdict === "fail");
-  const summary = `${counted(failed, "requirement")} contradicted in ${traffic}: ${named(contradicted)}. ${seen}${also}`;
-  return { verdict: "contradicted", summary };
+  const also = of("warn").length > 0 ? ` Shoulds that were not met: ${named(of("warn"))}.` : "";
+  const traffic = trafficText(watched);
+  return failed === 0
+    ? { verdict: "no-contradiction", summary: `No contradiction in ${traffic}; ${seen}${also}` }
+    : {
+        verdict: "contradicted",
+        summary: `${counted(failed, "requirement")} contradicted in ${traffic}: ${named(of("fail"))}. ${seen}${also}`,
+      };
 }
 
 export type Circumstances = Pick<Watched, "source" | "declared">;
@@ -98,14 +98,7 @@ export function watchedReport(result: WatchResult, circumstances: Circumstances)
     observed: [],
     notProvided: [],
     budget: { payouts: 0, maxPayouts: 0, total: 0, maxTotal: 0, largestAmount: 0 },
-    conditions: {
-      headers: [],
-      rate: null,
-      waits: { responseMs: 0, lingerMs: 0 },
-      sandbox: { environment: null, missing: [] },
-      untriedAmounts: 0,
-      events: null,
-    },
+    conditions: sideConditions({ responseMs: 0, lingerMs: 0 }),
     seed: 0,
     watched,
     errors: [],

@@ -4,8 +4,9 @@ import { resolved } from "./contract.ts";
 import { toHtml } from "./html.ts";
 import { markdownOf } from "./markdown.ts";
 import { pages } from "./pages.ts";
+import { postmanCollection } from "./postman.ts";
 import { referencePage } from "./reference-page.ts";
-import { requirementPages } from "./requirements.ts";
+import { requirementFiles } from "./requirements.ts";
 import { readSamples } from "./samples.ts";
 import type { Document } from "./tables.ts";
 
@@ -23,9 +24,10 @@ export async function docsFiles(document: Document): Promise<Record<string, stri
       page.name === "reference" ? referencePage(resolved(document), samples) : toHtml(markdown, baseOf(page));
   }
   files["pages.json"] = `${JSON.stringify(index, null, 2)}\n`;
-  // A line for each requirement.
-  files["requirements.json"] = `${JSON.stringify(requirementPages(), null, 1).replaceAll(/\n {3,}/g, " ")}\n`;
+  Object.assign(files, requirementFiles());
   files["llms.txt"] = indexForPrograms(document, index);
+  files["llms-full.txt"] = withAddresses(INTEGRATION.map((name) => files[`${name}.md`]).join("\n"));
+  files["postman.json"] = `${JSON.stringify(postmanCollection(resolved(document)), null, 2)}\n`;
   return files;
 }
 
@@ -34,6 +36,13 @@ const baseOf = ({ name }: Pick<DocsPage, "name">) => (name === "index" ? "docs/"
 
 /** Replaces drawings with a description of what they show, because programs read the text. */
 const withoutPictures = (markdown: string) => markdown.replaceAll(/!\[([^\]]*)\]\([^)]*\)/g, "*Drawing: $1.*");
+
+/** The pages with which a program can write an integration. */
+const INTEGRATION = "merchants contract reference webhooks errors outcomes your-tests certify-a-client".split(" ");
+
+/** Gives links between pages their full addresses. */
+const withAddresses = (markdown: string) =>
+  markdown.replaceAll(/\]\((?=[\w-]+\.md)/g, `](${EXAMPLE_URL}/docs/`).replaceAll("](../", `](${EXAMPLE_URL}/`);
 
 /** The index for programs that read text, in the format of llmstxt.org. */
 function indexForPrograms({ info }: Document, index: readonly DocsPage[]): string {
@@ -61,6 +70,8 @@ function indexForPrograms({ info }: Document, index: readonly DocsPage[]): strin
     "",
     ...group("Look up"),
     link("OpenAPI document", "/openapi.json", "The contract for programs, OpenAPI 3.1; also at /openapi.yaml."),
+    link("All in one text", "/llms-full.txt", "The pages with which a program can write an integration."),
+    link("Postman collection", "/postman.json", "The operations of payments, with examples."),
     "",
   ].join("\n");
 }

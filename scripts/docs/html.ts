@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { Marked, type Tokens } from "marked";
 import { codeBlock, escapeHtml } from "./highlight.ts";
 
-const slug = (text: string) =>
+/** The id of a heading, as GitHub makes it. */
+export const slug = (text: string): string =>
   text
     .toLowerCase()
-    .replace(/[^\w\s-]/g, "")
-    .trim()
-    .replace(/\s+/g, "-");
+    .replaceAll(/[^\w\s-]/g, "")
+    .replaceAll(" ", "-");
 
 /**
  * Renders this project's own Markdown. HTML in the Markdown is not removed.

@@ -7,7 +7,7 @@ import { referenceParts } from "./reference.ts";
 import { requirementList } from "./requirements.ts";
 import { errorTable, fieldTable, metricTable, outcomeTable, settingTable, type Document } from "./tables.ts";
 
-/** The pages that are made from code or from the contract, in parts. */
+/** The parts of the pages that are made from code or from the contract. */
 const GENERATED: Record<string, (document: Document) => string[] | Promise<string[]>> = {
   reference: (document) => referenceParts(resolved(document)),
   contract: ({ info }) => ["# The contract", info.description.trimEnd()],
@@ -27,14 +27,10 @@ const GENERATED: Record<string, (document: Document) => string[] | Promise<strin
 };
 
 /** The Markdown of a page, with placeholders that each server fills in. */
-export async function markdownOf(page: Page, document: Document): Promise<string> {
-  const parts = await GENERATED[page.name]?.(document);
-  const text = parts ? `${parts.join("\n\n")}\n` : await guideOf(page);
-  return page.needsSandbox ? text.replace("\n\n", NOTE) : text;
+export async function markdownOf({ name, file, needsSandbox }: Page, document: Document): Promise<string> {
+  const text = file ? await guideIn(file) : `${(await GENERATED[name]!(document)).join("\n\n")}\n`;
+  return needsSandbox ? text.replace("\n\n", NOTE) : text;
 }
-
-const guideOf = async (page: Page) =>
-  withLinksToPages((await readFile(fileOf(page), "utf8")).replaceAll(NOT_RUN, ""), fileOf(page));
 
 /** A remark for the test of all commands. */
 const NOT_RUN = /<!-- not run: (?:(?!-->)[^])*-->\n\n *(?=```)/g;
@@ -49,22 +45,22 @@ const NOTE = `
 `;
 
 const root = new URL("../../", import.meta.url);
-const fileOf = ({ file }: Page) => new URL(file, root);
 
 /** The files that the server serves, with their addresses relative to a page. */
-const served = new Map<string, string>([
+const served = new Map([
   [new URL("generated/openapi.json", root).href, "../openapi.json"],
   [new URL("spec/openapi.yaml", root).href, "../openapi.yaml"],
-  [new URL("generated/docs/llms.txt", root).href, "../llms.txt"],
+  ...pages.map(({ name, file = "" }) => [new URL(file, root).href, `${name}.md`] as const),
 ]);
-for (const page of pages) {
-  for (const { href } of [fileOf(page), new URL(`generated/docs/${page.name}.md`, root)])
-    served.set(href, `${page.name}.md`);
-}
 
-/** Turns links between files, which work in a checkout, into links between pages. The server has no other files. */
-const withLinksToPages = (text: string, file: URL) =>
-  text.replace(/(?<!!)\[([^\]]+)\]\((?!#|[a-z]+:)([^)#]*)([^)]*)\)/g, (_, label: string, to: string, place: string) => {
+/** Reads a guide. Links between files become links between pages, and the server has no other files. */
+async function guideIn(name: string): Promise<string> {
+  const file = new URL(name, root);
+  const text = (await readFile(file, "utf8")).replaceAll(NOT_RUN, "");
+  return text.replace(LINK, (_, label: string, to: string, place: string) => {
     const address = served.get(new URL(to, file).href);
     return address === undefined ? label : `[${label}](${address}${place})`;
   });
+}
+
+const LINK = /(?<!!)\[([^\]]+)\]\((?!#|[a-z]+:)([^)#]*)([^)]*)\)/g;

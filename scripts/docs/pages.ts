@@ -1,10 +1,9 @@
-import { existsSync } from "node:fs";
 import type { DocsPage } from "../../server/http/docs/pages.ts";
 
 /** A page of the documentation. Its title is its first heading. */
 export interface Page extends Omit<DocsPage, "title"> {
-  /** The file with the page's text, relative to the root of the repository. */
-  file: string;
+  /** The guide, relative to the root of the repository. The pages to look up are generated. */
+  file?: string;
   /** True if its examples work in a sandbox only. */
   needsSandbox: boolean;
 }
@@ -43,17 +42,7 @@ const LOOK_UP: Listed = {
   metrics: "Every metric of the server.",
   requirements: "What the suite judges: a page for each requirement, with an example and how to fix a violation.",
 };
-/** Pages whose text is moving to others. */
-const LEAVING: Listed = {
-  tutorial: "A payout, its webhook, a failure, the dashboard and a certificate, in five minutes.",
-  "first-payout": "Create a payout, watch it settle, and repeat a request safely.",
-  listen: "Bring webhooks to a receiver without a public address, and trigger events.",
-  "going-live": "What to check before real money moves.",
-  "for-merchants": "You call the service: the first hour, and what to do before you go live.",
-  "for-platforms": "You run a service that keeps the contract: check it, and show the result.",
-  "for-maintainers": "You change the project: what to read, and what protects you.",
-};
-/** The files of texts that are not in `server/docs/`. */
+/** The guides that are not in `server/docs/`. */
 const FILES: Readonly<Record<string, string>> = {
   platforms: "conformance/docs/platforms.md",
   client: "client/README.md",
@@ -61,15 +50,14 @@ const FILES: Readonly<Record<string, string>> = {
   watch: "conformance/docs/watch.md",
   "certify-a-client": "conformance/PROTOCOL.md",
 };
-const NEED_SANDBOX =
-  "merchants tutorial first-payout webhooks listen checkout sandbox your-tests problems reference outcomes".split(" ");
+const NEED_SANDBOX = "merchants webhooks checkout sandbox your-tests problems reference outcomes".split(" ");
 
 const pagesOf = (group: Page["group"], listed: Listed): Page[] =>
   Object.entries(listed).map(([name, summary]) => ({
     name,
     summary,
     group,
-    file: FILES[name] ?? `server/docs/${name}.md`,
+    ...(listed !== LOOK_UP && { file: FILES[name] ?? `server/docs/${name}.md` }),
     needsSandbox: NEED_SANDBOX.includes(name),
   }));
 
@@ -78,6 +66,5 @@ export const pages: readonly Page[] = [
   ...pagesOf(null, INDEX),
   ...pagesOf("Start here", START),
   ...pagesOf("Guides", GUIDES),
-  ...pagesOf("Guides", LEAVING).filter(({ file }) => existsSync(new URL(`../../${file}`, import.meta.url))),
   ...pagesOf("Look up", LOOK_UP),
 ];

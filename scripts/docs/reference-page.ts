@@ -48,7 +48,9 @@ const INTRODUCTION = `<h1 id="api-reference">API reference</h1>
 <!-- end -->
 <p>Send your API key in the <code>x-api-key</code> header. Bodies are JSON. <a href="contract">The contract</a> has the
 rules in words, <a href="errors">Errors</a> says what each error means for your money, and the
-<a href="../openapi.json">OpenAPI document</a> has all of this for programs.</p>
+<a href="../openapi.json">OpenAPI document</a> has all of this for programs, the
+<a href="../postman.json">Postman collection</a> has the payments, and <a href="../llms-full.txt">one text</a> has what a
+program needs to write an integration.</p>
 <form class="key" hidden>
 <label for="key">To send requests from this page, enter your API key</label>
 <input id="key" type="password" autocomplete="off" spellcheck="false">

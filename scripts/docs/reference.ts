@@ -5,7 +5,7 @@ export function referenceParts(document: Json): string[] {
   const blocks = [
     "# API reference",
     "Every operation of the contract, with an example. The [OpenAPI document](../openapi.json) has every field, type and " +
-      "limit, also as [YAML](../openapi.yaml). [The contract](contract.md) has the rules in words.",
+      "limit, also as [YAML](../openapi.yaml). The [Postman collection](../postman.json) has the payments.",
     "Send your API key in the `x-api-key` header. Bodies are JSON.",
     "## Operations",
     ...operationsOf(document["paths"]).flatMap(describe),

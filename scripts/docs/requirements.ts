@@ -1,34 +1,64 @@
-// What the documentation says about each requirement of the suite.
+// The list of the suite's requirements, and a page for each of them.
 import { readFileSync } from "node:fs";
 import { judgingOf } from "../../conformance/cli/catalogue.ts";
+import { exampleOf } from "../../conformance/contract/examples.ts";
 import { catalogue, sideCatalogues } from "../../conformance/contract/requirements.ts";
 import { levels, sourceOf, topicOf } from "../../conformance/report/words.ts";
-import type { RequirementPage, RequirementPages } from "../../server/http/docs/requirements.ts";
-import { inlineHtml } from "./html.ts";
+import type { Requirement } from "../../conformance/results.ts";
+import { toHtml } from "./html.ts";
 
 const all = [...catalogue, ...Object.values(sideCatalogues).flat()];
 
-/** The title of each decision, and what was decided, by its number. */
+/** Each decision in Markdown, by its number. */
 const decisions = Object.fromEntries(
   readFileSync(new URL("../../DECISIONS.md", import.meta.url), "utf8")
     .split(/^## /m)
     .slice(1)
     .map((entry) => {
       const [, number, title, text] = /^(\S+) (.+)\n\n([^]*?)\n\nWhy: /.exec(entry)!;
-      return [number!, { title: title!, textHtml: inlineHtml(text!.replaceAll(/\s+/g, " ")) }];
+      return [number!, `**${number}: ${title}.** ${text}`];
     }),
 );
 
-/** The content of the pages of all requirements. */
-export function requirementPages(): RequirementPages {
-  const requirements = all.map((requirement): [string, RequirementPage] => {
-    const { id, text, level, profile, matters, fix } = requirement;
-    const source = sourceOf(requirement);
-    return [id, { text, level: levels[level], profile, source, matters, fix, ...judgingOf(requirement) }];
-  });
-  const cited = Object.entries(decisions).filter(([number]) => all.some(({ decision }) => decision === number));
-  return { decisions: Object.fromEntries(cited), requirements: Object.fromEntries(requirements) };
+/** Returns the Markdown of a text that is not Markdown. */
+const plain = (text: string) => text.replaceAll(/[\\`*_[\]<>&|]/g, "\\$&");
+
+const code = (text: string) => `~~~~\n${text}\n~~~~`;
+
+/** A heading and its content; nothing without content. */
+const part = (heading: string, content: string | undefined, render = plain) =>
+  content === undefined ? [] : [heading, render(content)];
+
+function pageOf(requirement: Requirement): string {
+  const { id, text, level, profile, matters, fix } = requirement;
+  const source = sourceOf(requirement);
+  const { fault, expected, actual, request, wrong, right } = exampleOf(id) ?? {};
+  const { ways, run } = judgingOf(requirement);
+  return [
+    "[All requirements](requirements.md)",
+    `# \`${id}\``,
+    `**${plain(text)}**`,
+    `${levels[level]} · profile ${profile} · ${source in decisions ? "decision" : "interface document,"} ${source}`,
+    ...part("## Why it matters", matters),
+    ...part("## Where it comes from", decisions[source], String),
+    ...part("## How to fix it", fix),
+    ...part("## A service that violates it", fault),
+    ...part("### Expected", expected),
+    ...part("### Received", actual),
+    ...part("### Request", request, code),
+    ...part("### Wrong response", wrong, code),
+    ...part("### Right response", right, code),
+    "## How it is checked",
+    ways.map(({ what, notes }) => `- ${plain([what, ...notes].join(" "))}`).join("\n"),
+    code(run),
+  ].join("\n\n");
 }
+
+/** The files of the pages, and the texts of the requirements by id. */
+export const requirementFiles = (): Record<string, string> => ({
+  "requirements.json": JSON.stringify(Object.fromEntries(all.map(({ id, text }) => [id, text]))),
+  ...Object.fromEntries(all.map((each) => [`requirements/${each.id}.html`, toHtml(pageOf(each), "../")])),
+});
 
 /** The list of all requirements by topic, each with a link to its page, in Markdown. */
 export const requirementList = (): string =>

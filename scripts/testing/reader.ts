@@ -73,8 +73,6 @@ interface TerminalOptions {
   env: Record<string, string>;
 }
 
-export type Terminal = ReturnType<typeof openTerminal>;
-
 export function openTerminal({ folder, ports, env: given }: TerminalOptions) {
   const path = `${dirname(process.execPath)}${delimiter}${process.env["PATH"]}`;
   const env: Record<string, string> = { PATH: path, HOME: process.env["HOME"]!, PORT: String(ports.server), ...given };

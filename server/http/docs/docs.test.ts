@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { request } from "undici";
@@ -19,7 +20,14 @@ async function start(env: Record<string, string> = {}) {
 
 const pathOf = (name: string) => (name === "index" ? "/docs" : `/docs/${name}`);
 const addresses = pages.map(({ name }) => pathOf(name));
-const texts = [...pages.map(({ name }) => `/docs/${name}.md`), "/openapi.json", "/openapi.yaml", "/llms.txt"];
+const texts = [
+  ...pages.map(({ name }) => `/docs/${name}.md`),
+  "/openapi.json",
+  "/openapi.yaml",
+  "/llms.txt",
+  "/llms-full.txt",
+  "/postman.json",
+];
 const assets = ["docs.css", "docs.js", "icon.svg", "reference.js", "dashboard.css", "dashboard.js"];
 
 // `fetch` sends Cache-Control: no-cache beside an If-None-Match.
@@ -95,10 +103,9 @@ describe("pages", () => {
     const { get, text } = await start();
     const response = await get("/docs/requirements/auth.create-needs-key");
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
-    const page = (await response.text()).replaceAll("&#39;", "'");
-    expect(page).toContain("Anyone who can reach the service can pay out the merchants' money.");
-    expect(page).toMatch(/id="fix">How to fix it<\/h2>\n<p>Check the key in one place/);
-    expect(page).toMatch(/POST \/v1\/disbursements\n[^]*HTTP 200\n[^]*HTTP 401\n[^]*--only auth\.create-needs-key/);
+    expect(await response.text()).toMatch(
+      /can pay out the merchants[^]*Check the key in one place[^]*POST [^]*HTTP 200[^]*HTTP 401[^]*--only auth\.create/,
+    );
     expect(await text("/docs/requirements/recovery.location")).toContain("D5: Lost response to a create.");
   });
 
@@ -109,7 +116,6 @@ describe("pages", () => {
       "none.md",
       "index",
       "requirements/none",
-      "requirements/constructor",
       "assets/none.css",
       "a/b",
       "%zz",
@@ -163,9 +169,34 @@ describe("texts for programs", () => {
     const { server, text } = await start();
     const links = [...(await text("/llms.txt")).matchAll(/\]\(([^)]+)\)/g)].map(([, url]) => url!);
     const expected = pages.filter(({ group }) => group).map(({ name }) => `${server.url}/docs/${name}.md`);
-    expect(links.toSorted()).toEqual([...expected, `${server.url}/openapi.json`].toSorted());
+    const others = ["openapi.json", "postman.json", "llms-full.txt"].map((file) => `${server.url}/${file}`);
+    expect(links.toSorted()).toEqual([...expected, ...others].toSorted());
     for (const url of links)
-      expect((await fetch(url)).headers.get("content-type")).toMatch(/^(text\/markdown|application\/json);/);
+      expect((await fetch(url)).headers.get("content-type")).toMatch(/^(text\/(markdown|plain)|application\/json);/);
+  });
+
+  test("llms-full.txt has at most 30,000 tokens of about four characters", async () => {
+    const { text } = await start();
+    const all = await text("/llms-full.txt");
+    expect(all.match(/^# .+/gm)!.length).toBeGreaterThanOrEqual(8);
+    expect(all.length).toBeLessThan(110_000);
+  });
+
+  test("the requests of the Postman collection work one after the other, each with what earlier ones saved", async () => {
+    const { server, text } = await start();
+    const { item: folders, variable } = JSON.parse(await text("/postman.json"));
+    const variables: Record<string, string> = { apiKey: server.key };
+    for (const { key, value } of variable) variables[key] ||= value;
+    const filled = (part: string) =>
+      part.replaceAll(/\{\{(\S+?)\}\}/g, (_, name) => (name === "$guid" ? randomUUID() : variables[name]!));
+    const headers = { "x-api-key": server.key, "content-type": "application/json" };
+    for (const { request: sent, event } of folders.flatMap(({ item }: any) => item)) {
+      const body = sent.body && filled(sent.body.raw);
+      const response = await fetch(filled(sent.url), { method: sent.method, headers, body });
+      expect.soft(response.status, `${sent.method} ${sent.url}`).toBe(200);
+      const [, saved] = /set\("(\w+)"/.exec(event?.[0].script.exec[0]) ?? [];
+      if (saved) variables[saved] = ((await response.json()) as any).data.reference;
+    }
   });
 
   test("the reference and the lists of errors and test phone numbers are complete, with the configured delay", async () => {

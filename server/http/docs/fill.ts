@@ -10,9 +10,9 @@ export const EXAMPLE_URL = "http://127.0.0.1:3000";
 export function fill(text: string, settings: Settings): string {
   const { publicUrl, sandbox, settleDelayMs } = settings;
   return text
-    .replace(/<!-- live -->\n(.*?)<!-- end -->\n/s, sandbox ? "" : "$1")
+    .replace(/<!-- live -->\n(.*?)<!-- end -->\n/gs, sandbox ? "" : "$1")
     .replace(/<!-- sandbox -->\n(.*?)<!-- end sandbox -->\n/gs, sandbox ? "$1" : "")
-    .replace("{{mode}}", "This server is live: its payments are real.")
+    .replaceAll("{{mode}}", "This server is live: its payments are real.")
     .replaceAll("{{settleDelay}}", seconds(settleDelayMs))
     .replaceAll(EXAMPLE_URL, () => safeInShell(publicUrl));
 }

@@ -14,3 +14,6 @@ export const readGenerated = (name: string): string =>
 
 /** Every page, in the order of the navigation. */
 export const pages = JSON.parse(readGenerated("docs/pages.json")) as readonly DocsPage[];
+
+/** The texts of the requirements that have a page, by id. */
+export const requirements = JSON.parse(readGenerated("docs/requirements.json")) as Readonly<Record<string, string>>;

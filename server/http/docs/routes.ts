@@ -8,19 +8,20 @@ import express, { type ErrorRequestHandler, type RequestHandler, type Response, 
 import { ServiceError } from "../../domain/errors.ts";
 import { onlyFor, toHttpError, toServiceError } from "../http-error.ts";
 import { fill, type Settings } from "./fill.ts";
-import { pages, readGenerated } from "./pages.ts";
-import { requirementAt } from "./requirements.ts";
+import { pages, readGenerated, requirements } from "./pages.ts";
 import { search, sectionsOf, type Section } from "./search.ts";
+
+/** Texts of generated/docs/ that are not pages. */
+const FOR_PROGRAMS = ["llms.txt", "llms-full.txt", "postman.json"];
 
 /** The paths of pages and documents. Everything under /docs is for people, so errors there are pages too. */
 const PATHS = [
   "/openapi.json",
   "/openapi.yaml",
-  "/llms.txt",
+  ...FOR_PROGRAMS.map((file) => `/${file}`),
   "/docs",
   "/docs/:page",
-  "/docs/assets/:file",
-  "/docs/requirements/:id",
+  "/docs/:folder/:file",
 ];
 
 const stylesOf = (...names: string[]) => names.map((name) => `../styles/${name}.css`);
@@ -74,7 +75,7 @@ export function documentation(settings: Settings): Router {
     body: string,
   ) => render("layout", { ...page, ...settings, body, pages });
 
-  const texts = new Map<string, () => string>([["/llms.txt", () => textOf("llms.txt")]]);
+  const texts = new Map<string, () => string>(FOR_PROGRAMS.map((file) => [`/${file}`, () => textOf(file)]));
   for (const [path, files] of Object.entries(FILES)) texts.set(path, () => files.map(read).join(""));
   for (const page of pages) {
     const { name } = page;
@@ -82,19 +83,16 @@ export function documentation(settings: Settings): Router {
     texts.set(`/docs/${name}.md`, () => textOf(`${name}.md`));
     texts.set(path, () => framed({ ...page, base }, textOf(`${name}.html`)));
   }
-  /** Returns a function that renders the page of a requirement; undefined if the path is not that of one. */
-  const requirementIn = (path: string) => {
-    const requirement = requirementAt(/^\/docs\/requirements\/([\w.-]+)$/.exec(path)?.[1] ?? "");
-    const page = requirement && { title: requirement.id, summary: requirement.text, base: "../" };
-    return page && (() => framed(page, render("requirement", requirement)));
-  };
-  const textFor = (path: string) => texts.get(path) ?? requirementIn(path);
+  for (const [id, text] of Object.entries(requirements)) {
+    const page = { title: id, summary: text, base: "../" };
+    texts.set(`/docs/requirements/${id}`, () => framed(page, textOf(`requirements/${id}.html`)));
+  }
   const made = new Map<string, ReturnType<typeof toSend>>();
   let sections: Section[] | undefined;
 
   const sendFound: RequestHandler = (req, res) => {
     const { path } = req;
-    const { plain, zipped, hash } = made.get(path) ?? toSend(textFor(path)!());
+    const { plain, zipped, hash } = made.get(path) ?? toSend(texts.get(path)!());
     made.set(path, { plain, zipped, hash });
     const isZipped = req.acceptsEncodings("gzip") === "gzip";
     // Browsers keep a copy, and ask whether it is still current before they use it.
@@ -113,7 +111,7 @@ export function documentation(settings: Settings): Router {
     sendPage(res.set("Cache-Control", "no-cache"), framed({ title: "Search", summary, base: "", query }, body));
   };
   const find: RequestHandler = (req, _res, next) => {
-    if (textFor(req.path)) return next();
+    if (texts.has(req.path)) return next();
     throw new ServiceError("not_found", "No page exists at this URL.");
   };
   const sendErrorPage: ErrorRequestHandler = (error, req, res, next) => {
