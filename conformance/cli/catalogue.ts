@@ -1,7 +1,7 @@
 // Implements `certify list` and `certify explain`, which describe the requirements.
 import type { Check } from "../check.ts";
 import { checks, watches } from "../topics/index.ts";
-import { exampleOf, pageOf } from "../contract/examples.ts";
+import { pageOf } from "../contract/examples.ts";
 import { catalogue, requirementsOf, sideCatalogues } from "../contract/requirements.ts";
 import { guides } from "../programs/guides.ts";
 import { needs } from "../run/needs.ts";
@@ -52,34 +52,28 @@ function costOf({ payouts = 0, amount = 0, effect }: Check): string {
   return `at most ${counted(payouts, "payout")} with ${total}`;
 }
 
-/** A way in which a requirement is judged: what is checked, and what this costs at worst, needs and leaves behind. */
-type Way = { what: string; notes: string[] };
-
-function wayOf(check: Check): Way {
+/** Says what a check does and costs at worst, what it needs, and what it leaves behind. */
+function wayOf(check: Check): string[] {
   const required = [
     ...(check.existing ? ["a payout that exists (--payout REFERENCE)"] : []),
     ...(check.needs?.map((need) => needs[need].what) ?? []),
   ];
-  return {
-    what: `${check.name}: ${costOf(check)}`,
-    notes: [
-      ...(required.length > 0 ? [`Needs ${required.join("; ")}.`] : []),
-      ...(check.leaves === undefined ? [] : [check.leaves]),
-    ],
-  };
+  return [
+    `${check.name}: ${costOf(check)}`,
+    ...(required.length > 0 ? [`Needs ${required.join("; ")}.`] : []),
+    ...(check.leaves === undefined ? [] : [check.leaves]),
+  ];
 }
 
 /** If a requirement has more scenarios, only their ids are listed. */
 const mostScenarios = 12;
 
-function waysOfSide(side: Side, id: string): Way[] {
+function waysOfSide(side: Side, id: string): string[][] {
   const { scenarios } = guides[side];
   const judging = scenarios.filter(({ ids }) => ids.includes(id));
-  const names =
-    judging.length > mostScenarios
-      ? [`In ${judging.length} of ${scenarios.length} scenarios: ${idList(judging)}`]
-      : judging.map((scenario) => `${scenario.id}: ${scenario.name}`);
-  return names.map((what) => ({ what, notes: [] }));
+  return judging.length > mostScenarios
+    ? [[`In ${judging.length} of ${scenarios.length} scenarios: ${idList(judging)}`]]
+    : judging.map((scenario) => [`${scenario.id}: ${scenario.name}`]);
 }
 
 const idList = (items: readonly { id: string }[]) => items.map(({ id }) => id).join(", ");
@@ -102,33 +96,14 @@ function scenarioLines(id: string): string[] {
   });
 }
 
-/** Says how a requirement is judged, and which command judges only it. */
-export function judgingOf({ id, profile, effect }: Requirement): { ways: Way[]; run: string } {
+/** Says in which ways a requirement is judged, and which command judges only it. */
+export function judgingOf({ id, profile, effect }: Requirement): { ways: string[][]; run: string } {
   if (isSide(profile)) return { ways: waysOfSide(profile, id), run: `${guides[profile].run} --only ${id}` };
   const ways = checks.filter((check) => check.ids.includes(id)).map(wayOf);
-  if (watches.some((watch) => watch.id === id)) ways.push({ what: "Every response of the run is judged.", notes: [] });
+  if (watches.some((watch) => watch.id === id)) ways.push(["Every response of the run is judged."]);
   const profileFlag = profile === "extended" ? " --profile extended" : "";
   const run = `npx --no -- certify --base-url URL --only ${id}${profileFlag} --effects ${allowing[effect]}`;
   return { ways, run };
-}
-
-const message = (title: string, text?: string) =>
-  text === undefined ? [] : ["", title, ...text.split("\n").map((line) => `    ${line}`)];
-
-/** Renders what a broken server does, and what a sound one does instead. Messages keep their lines. */
-function exampleLines(id: string): string[] {
-  const example = exampleOf(id);
-  if (!example) return [];
-  const { fault, expected, actual, request, wrong, right } = example;
-  return [
-    "",
-    ...field("example", `A service that violates it: ${fault}`),
-    ...(expected === undefined ? [] : field("", `Expected: ${expected}`)),
-    ...(actual === undefined ? [] : field("", `Received: ${actual}`)),
-    ...message("Request", request),
-    ...message("Wrong response", wrong),
-    ...message("Right response", right),
-  ];
 }
 
 const rendered = (lines: readonly string[]): CommandResult => ({
@@ -164,10 +139,9 @@ export function explain(id: string): CommandResult {
     ...(matters === undefined ? [] : field("matters", matters)),
     ...(fix === undefined ? [] : field("fix", fix)),
     ...(isSide(profile) ? [] : field("effect", effects[effect])),
-    ...ways.flatMap(({ what, notes }) => [what, ...notes].flatMap((text, index) => field(index ? "" : "check", text))),
+    ...ways.flatMap((texts) => texts.flatMap((text, index) => field(index === 0 ? "check" : "", text))),
     "",
     ...field("run", run),
     ...field("page", `${pageOf(id)} on a reference server that runs here`),
-    ...exampleLines(id),
   ]);
 }

@@ -92,7 +92,7 @@ export function expectOneAccepted(context: Context, id: RequirementId, responses
  */
 export async function expectHidden(
   context: Context,
-  ids: RequirementId | readonly RequirementId[],
+  id: RequirementId,
   request: TargetRequest,
   { secrets, status, whom }: { secrets: readonly string[]; status: number | "no 2xx"; whom: string },
 ): Promise<TargetResponse> {
@@ -100,7 +100,7 @@ export async function expectHidden(
   const isRefused = status === "no 2xx" ? !is2xx(response) : response.status === status;
   const isHidden = !secrets.some((secret) => response.text.includes(secret));
   const where = `at ${request.method} ${request.path.split("?")[0]}`;
-  context.judge(ids, isRefused && isHidden, `${status} and no record ${whom} ${where}`, response);
+  context.judge(id, isRefused && isHidden, `${status} and no record ${whom} ${where}`, response);
   return response;
 }
 

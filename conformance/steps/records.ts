@@ -1,7 +1,7 @@
 // Creates and retrieves the records on which checks build.
 import type { components } from "../../generated/openapi.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
-import { given, judges, type Check, type Context } from "../check.ts";
+import { given, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { type Body, checkoutBody, disbursementBody } from "./bodies.ts";
 import { type More, pay, startCheckout, verifyDisbursement } from "./requests.ts";
@@ -32,32 +32,13 @@ export async function verified(context: Context, reference: string) {
   return { response, data: dataOf(response) as unknown as Disbursement };
 }
 
-/** A payout whose record a check reads, and values that only its owner may see. */
-export type Payout = { reference: string; merchantsReference: string; secrets: string[] };
-
-export async function newPayout(context: Context): Promise<Payout> {
-  const { reference, body } = await paid(context);
-  const merchantsReference = textOf(body["reference"]);
-  return { reference, merchantsReference, secrets: [merchantsReference] };
-}
-
-/** Retrieves the payout in `--payout`. Values that another response may have by chance are not among its secrets. */
-export async function existingPayout(context: Context): Promise<Payout & { data: Disbursement; read: TargetResponse }> {
+/** Retrieves the payout in `--payout`, in the form of one that a check has made. */
+export async function existingPayout(context: Context) {
   const reference = context.options.payout!;
-  const { data, response: read } = await verified(context, reference);
-  const [id, merchantsReference] = [textOf(data.id), textOf(data.merchantsReference)] as const;
-  const secrets = [id, merchantsReference].filter((value) => /^[\w-]{8,}$/.test(value));
-  return { data, read, reference, merchantsReference, secrets };
+  const { data, response } = await verified(context, reference);
+  given(typeof data.id === "string", "a record with an id", response);
+  return { body: { reference: data.merchantsReference }, response, reference, data };
 }
-
-/** Defines a check of a new payout, and the same check of the payout in `--payout`. */
-export const newAndExisting = (
-  ids: RequirementId | readonly RequirementId[],
-  run: (context: Context, id: RequirementId, payout: Payout) => Promise<void>,
-): Check[] => [
-  judges(ids, { pays: 1 }, async (context, id) => run(context, id, await newPayout(context))),
-  judges(ids, { existing: true }, async (context, id) => run(context, id, await existingPayout(context))),
-];
 
 /**
  * Creates a checkout that a check builds on. Throws `Prerequisite` unless the response is a 200 with `data.reference`.
@@ -123,11 +104,7 @@ export async function judgeRecord(
 const lasting = ({ customer, status, ...record }: Disbursement) => {
   const { id, userId, reference, merchantsReference, amount, fee, country, currency, webhookURL, createdAt } = record;
   const facts = { id, userId, reference, merchantsReference, amount, fee, country, currency, webhookURL, createdAt };
-  return {
-    ...facts,
-    phoneNumber: (customer as Partial<Disbursement>["customer"])?.phoneNumber,
-    ...(status === "pending" ? {} : { status }),
-  };
+  return { ...facts, phoneNumber: customer.phoneNumber, ...(status === "pending" ? {} : { status }) };
 };
 
 /** Judges that a record is the same as before. */

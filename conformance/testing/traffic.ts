@@ -32,15 +32,7 @@ async function startNetwork(target: string, random: Random) {
 
 /** Forwards as `certify watch` does, but without a process of its own for the judge. */
 function tap(target: string, see: (exchange: Exchange) => void, missed: (reason: string) => void) {
-  const open = () => {
-    const stream = createHttpStream(see, missed);
-    return {
-      sent: (chunk: Buffer) => stream.sent(chunk, Date.now()),
-      received: (chunk: Buffer) => stream.received(chunk, Date.now()),
-      ended: () => stream.ended(Date.now()),
-      closed: () => stream.closed(Date.now()),
-    };
-  };
+  const open = () => createHttpStream(see, missed);
   return forwardTcp({ listen: { host: "127.0.0.1", port: 0 }, target: new URL(target) }, open, () => undefined);
 }
 

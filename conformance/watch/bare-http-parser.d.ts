@@ -9,14 +9,12 @@ declare module "bare-http-parser" {
       | { type: 4 };
   }
   class HTTPParser {
-    static readonly constants: { readonly REQUEST: 1; readonly RESPONSE: 2; readonly DATA: 3; readonly END: 4 };
-    constructor(options?: { maxHeaderSize?: number });
-    /** Says that the next response has no body whatever its headers say, because it responds to HEAD. */
+    static readonly constants: { readonly REQUEST: 1; readonly RESPONSE: 2; readonly DATA: 3 };
+    constructor(options: { maxHeaderSize: number });
+    /** Says that the next response has no body, because it responds to HEAD. */
     skipBody(): void;
-    /** @throws if the bytes are not HTTP/1.1 */
+    /** @throws HTTPParserError if the bytes are not HTTP/1.1 */
     push(chunk: Buffer): Generator<HTTPParser.Event, void>;
-    /** @throws if a message is not complete */
-    end(): Generator<HTTPParser.Event, void>;
   }
   export = HTTPParser;
 }

@@ -8,9 +8,10 @@ import { createInterruption } from "../cli/reporting.ts";
 import { complain } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
 import { readTls } from "../target/tls.ts";
+import type { Routes } from "./forward.ts";
 import { readHar } from "./har.ts";
 import { createJudge } from "./judge.ts";
-import type { WatchSettings } from "./judge-process.ts";
+import type { WatchSettings } from "./judge-pipe.ts";
 import { readLines } from "./lines.ts";
 import { openOutlet } from "./outlet.ts";
 
@@ -134,12 +135,15 @@ async function watchFile({ har, exchanges, target }: Given, { judge: options, ou
 export async function watch(args: readonly string[]): Promise<0 | 1 | 2> {
   const { values: given, faults } = readFlags(args, watchOptions);
   if (faults.length === 0) faults.push(...faultsIn(given));
-  const certificates = readTls(given, new Date(), faults);
+  const certificates = readTls(given, new Date(), faults) ?? {};
   refuse(faults);
   const settings = settingsOf(given);
   const { target, listen, "webhooks-to": to, "webhooks-listen": webhooksListen } = given;
   if (target === undefined || !listen) return watchFile(given, settings);
-  const webhooks = to !== undefined && webhooksListen ? { webhooks: { to, listen: webhooksListen } } : {};
-  const options = { target, listen, ...webhooks, ...(certificates && { certificates }) };
-  return (await import("./forward.ts")).forward(options, settings) as Promise<0 | 1 | 2>;
+  const routes: Routes = { service: { listen, target: new URL(target), certificates } };
+  // The client certificate is for the service alone.
+  const { cert: _cert, key: _key, ...authorities } = certificates;
+  if (to !== undefined && webhooksListen)
+    routes.webhooks = { listen: webhooksListen, target: new URL(to), certificates: authorities };
+  return (await import("./forward.ts")).forward(routes, settings) as Promise<0 | 1 | 2>;
 }

@@ -1,114 +1,123 @@
-// A forward with its judge in a process of its own, as `certify watch --listen` has it.
+// A forward with its judge in a process of its own, as `certify watch --listen` starts it.
+import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { Agent, createServer, request } from "node:http";
-import type { AddressInfo } from "node:net";
+import { mkdtempSync, rmSync } from "node:fs";
+import { Agent, createServer, request, type IncomingMessage } from "node:http";
+import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
-import type { Report } from "../results.ts";
-import { reservePort } from "../target/reserve-port.ts";
-import { startForward, type Forward } from "./forward.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { reportIn, startCertify } from "../testing/command-line.ts";
 
-const anyPort = { host: "127.0.0.1", port: 0 };
-const folder = mkdtempSync(join(tmpdir(), "watch-"));
-const metrics = { host: "127.0.0.1", port: await reservePort() };
-
-/** Responds with the hash of the body, once `release` resolves. */
-let release: Promise<unknown> = Promise.resolve();
+/** Responds with the hash of the body, once `released` resolves. */
+let released: Promise<unknown>;
 const service = createServer((incoming, response) => {
   const hash = createHash("sha256");
   incoming.on("data", (chunk: Buffer) => hash.update(chunk));
-  incoming.on("end", () => void release.then(() => response.end(hash.digest("hex"))));
+  incoming.on("end", () => void released.then(() => response.end(hash.digest("hex"))));
 });
-let forward: Forward;
-let said: string[];
-/** Callers whose requests use one connection after another. */
+service.listen(0, "127.0.0.1");
+await once(service, "listening");
+const target = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+
+let watch: ReturnType<typeof startCertify>;
+let output: string;
+let urls: string[];
+let folder: string;
 let agent: Agent;
 
 beforeEach(async () => {
-  service.listen(0, "127.0.0.1");
-  await once(service, "listening");
-  const target = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
-  said = [];
+  released = Promise.resolve();
   agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  forward = await startForward(
-    { target, listen: anyPort, webhooks: { to: target, listen: anyPort } },
-    { judge: { profile: "core" }, outlet: { source: target, declared: { visibleAfterMs: 0 }, folder, metrics } },
-    (text) => said.push(text),
-  );
+  folder = mkdtempSync(join(tmpdir(), "watch-"));
+  const started = Promise.withResolvers<void>();
+  const listen = ["--listen", "127.0.0.1:0", "--webhooks-to", target, "--webhooks-listen", "127.0.0.1:0"];
+  watch = startCertify(["watch", "--target", target, ...listen, "--report", folder], {
+    env: {},
+    onOutput(text) {
+      output = text;
+      if (text.includes("SIGTERM or Ctrl-C")) started.resolve();
+    },
+  });
+  await started.promise;
+  urls = [...output.matchAll(/Forwarding (\S+)/g)].map(([, url]) => url!);
 });
 afterEach(() => {
-  forward.cut();
-  forward.signalJudge("SIGKILL");
   agent.destroy();
-  service.close();
+  watch.child.kill("SIGKILL");
+  rmSync(folder, { recursive: true });
 });
 
-afterAll(() => rmSync(folder, { recursive: true }));
-
 /** Sends a body, and expects the service's response to it. */
-async function exchange(body: Buffer = randomBytes(10), url = forward.urls[0]!): Promise<void> {
-  const sent = request(url, { method: "POST", headers: { "x-api-key": "k" }, agent });
-  sent.end(body);
-  const [response] = (await once(sent, "response")) as [AsyncIterable<Buffer>];
-  let text = "";
-  for await (const chunk of response) text += chunk.toString();
-  expect(text).toBe(createHash("sha256").update(body).digest("hex"));
+async function exchange(body: Buffer = randomBytes(10), url = urls[0]!): Promise<void> {
+  const sent = request(url, { method: "POST", headers: { "x-api-key": "k" }, agent }).end(body);
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  expect(String(await response.reduce((all: string, chunk: Buffer) => all + chunk.toString(), ""))).toBe(
+    createHash("sha256").update(body).digest("hex"),
+  );
 }
 
-const watched = () => (JSON.parse(readFileSync(join(folder, "report.json"), "utf8")) as Report).watched;
-const seen = async () => {
-  const text = await fetch(`http://127.0.0.1:${metrics.port}/metrics`).then((response) => response.text(), String);
-  return Number(/exchanges_total (\d+)/.exec(text)?.[1]);
-};
+function signalJudge(signal: NodeJS.Signals): void {
+  process.kill(Number(execFileSync("pgrep", ["-P", String(watch.child.pid)])), signal);
+}
 
-test("an exchange that is open is finished, an idle connection closed, and the report written", async () => {
-  await exchange(randomBytes(10), forward.urls[1]);
-  await exchange();
+/** Sends SIGTERM. Resolves when the watch accepts no connection any more. */
+async function terminate(): Promise<void> {
+  watch.child.kill("SIGTERM");
+  const port = Number(new URL(urls[0]!).port);
+  await expect.poll(async () => once(connect(port).unref(), "connect").catch(String)).toContain("ECONNREFUSED");
+}
+
+const watched = async () => (await reportIn(folder))?.watched;
+
+/** Sends an exchange to which the service does not respond until `release` is called. */
+async function openExchange() {
   const held = Promise.withResolvers<void>();
-  release = held.promise;
+  released = held.promise;
   const arrived = once(service, "request");
   const open = exchange();
   await arrived;
-  const stopped = forward.stop();
-  await expect(fetch(forward.urls[0]!)).rejects.toThrow("fetch failed");
-  held.resolve();
+  return { open, release: held.resolve };
+}
+
+test("an exchange that is open is finished, an idle connection closed, and the report written", async () => {
+  await exchange(randomBytes(10), urls[1]);
+  await exchange();
+  const { open, release } = await openExchange();
+  await terminate();
+  release();
   await open;
-  await stopped;
-  expect(watched()).toMatchObject({ exchanges: 2, webhooks: 1, missed: {} });
+  await watch.ended;
+  expect(await watched()).toMatchObject({ exchanges: 2, webhooks: 1, missed: {} });
 });
 
-test("traffic passes when the judge is killed, and the next one goes on with open connections", async () => {
+test("a second signal cuts what is open", async () => {
+  const { open } = await openExchange();
+  await terminate();
+  watch.child.kill("SIGTERM");
+  await expect(open).rejects.toThrow("ECONNRESET");
+  await watch.ended;
+  expect(await watched()).toMatchObject({ exchanges: 1 });
+});
+
+test("traffic passes when the judge is killed, and the watch says so", async () => {
   await exchange();
-  await expect.poll(seen).toBe(1);
-  forward.signalJudge("SIGKILL");
-  await expect.poll(() => said).toEqual([expect.stringMatching("The judge ended .SIGKILL.")]);
-  await expect
-    .poll(async () => {
-      await exchange();
-      return seen();
-    })
-    .toBeGreaterThan(0);
-  await forward.stop();
-  expect(watched()?.missed).toEqual({
-    "connections that were judged by a judge that ended: its findings are lost": 1,
-    "parts of connections: the judge ended and was started again": 1,
-  });
+  signalJudge("SIGKILL");
+  await expect.poll(() => output).toContain("The judge ended (SIGKILL)");
+  await exchange(randomBytes(20_000_000));
+  agent.destroy();
+  watch.child.kill("SIGTERM");
+  expect((await watch.ended).code).toBe(2);
 });
 
 test("traffic passes when the judge does not run, and what was too much for it is said", async () => {
   await exchange();
-  forward.signalJudge("SIGSTOP");
+  signalJudge("SIGSTOP");
   for (let times = 0; times < 5; times += 1) await exchange(randomBytes(20_000_000));
-  forward.signalJudge("SIGCONT");
-  await expect
-    .poll(async () => {
-      await exchange();
-      return seen();
-    })
-    .toBeGreaterThan(5);
-  await forward.stop();
-  expect(watched()?.missed).toEqual({ "parts of connections: the judge fell behind": 1 });
+  signalJudge("SIGCONT");
+  agent.destroy();
+  watch.child.kill("SIGTERM");
+  await watch.ended;
+  expect((await watched())?.missed).toEqual({ "parts of connections: the judge fell behind": 1 });
 });

@@ -7,92 +7,82 @@ import { describeError, hostOf } from "../target/failures.ts";
 import { tlsContext, type TlsCertificates } from "../target/tls.ts";
 import { complain, print } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
-import type { WatchSettings } from "./judge-process.ts";
-import { startJudge, type Role, type Told } from "./judge-pipe.ts";
-
-export type Address = { host: string; port: number };
-
-/** The open door of a forward. */
-export type Door = {
-  /** Where it listens. */
-  url: string;
-  /** Stops listening. Resolves when the open connections have ended by themselves. */
-  stop(): Promise<void>;
-  /** Cuts every open connection. */
-  cut(): void;
-};
+import type { Told } from "./http-stream.ts";
+import { startJudge, type Role, type WatchSettings } from "./judge-pipe.ts";
 
 /** TCP notices by itself that the other side's machine is gone. */
 const keepAlive = { keepAlive: true, keepAliveInitialDelay: 60_000 };
 
-function connectTo(target: URL, secureContext: tls.SecureContext): { service: Socket; connected: string } {
+/** Returns a function that opens a connection to the target, and calls `connected` once it can be written to. */
+function createDial(target: URL, certificates: TlsCertificates) {
   const host = target.hostname.replace(/^\[(.*)\]$/, "$1");
   const isSecure = target.protocol === "https:";
   const options = { host, port: Number(target.port || (isSecure ? 443 : 80)), allowHalfOpen: true };
-  if (!isSecure) return { service: connect({ ...options, noDelay: true, ...keepAlive }), connected: "connect" };
-  const service = tls.connect({
-    ...options,
-    ...(isIP(host) === 0 && { servername: host }),
-    ALPNProtocols: ["http/1.1"],
-    secureContext,
-  });
-  service.setNoDelay(true).setKeepAlive(true, keepAlive.keepAliveInitialDelay);
-  return { service, connected: "secureConnect" };
+  const secureContext = isSecure ? (tlsContext(certificates) ?? tls.createSecureContext()) : undefined;
+  const names = { ALPNProtocols: ["http/1.1"], ...(isIP(host) === 0 && { servername: host }) };
+  return (connected: () => void): Socket => {
+    const service = isSecure
+      ? tls.connect({ ...options, ...names, secureContext }, connected)
+      : connect(options, connected);
+    return service.setNoDelay(true).setKeepAlive(true, keepAlive.keepAliveInitialDelay);
+  };
 }
 
-/**
- * Closes a connection as one that failed, after what was already to be written. TLS has no such way: there, the missing
- * end shows it.
- */
+/** Closes a connection as one that failed, after what was already to be written. In TLS, its missing end shows that. */
 function reset(socket: Socket): void {
   const close = () => (socket instanceof tls.TLSSocket ? socket.destroy() : socket.resetAndDestroy());
   if (socket.writableLength === 0 || socket.writableEnded) close();
   else socket.write("", close);
 }
 
+type Route = { listen: { host: string; port: number }; target: URL; certificates?: TlsCertificates };
+
+/** Of callers to the service, and of the service to the receiver of webhooks. */
+export type Routes = Partial<Record<Role, Route>>;
+
 /**
  * Forwards the connections to an address.
- * @param open is told each connection, and how to close it when it is idle
+ * @param open is told each connection, and how to close it when nothing is open on it
  * @throws CannotRun if the address cannot be listened on
  */
 export async function forwardTcp(
-  { listen, target, certificates = {} }: { listen: Address; target: URL; certificates?: TlsCertificates },
+  { listen, target, certificates = {} }: Route,
   open: (close: () => void) => Told,
   say: (text: string) => void,
-): Promise<Door> {
+) {
   const callers = new Set<Socket>();
-  const secureContext = tlsContext(certificates) ?? tls.createSecureContext();
+  const dial = createDial(target, certificates);
   let isDown = false;
 
-  function failed(error: Error): void {
-    if (!isDown) say(`${describeError(error, target).failure}. Callers see closed connections meanwhile.`);
-    isDown = true;
-  }
-  function succeeded(): void {
-    if (isDown) say(`${hostOf(target)} can be reached again.`);
-    isDown = false;
-  }
-
   const server = createServer({ allowHalfOpen: true, noDelay: true, ...keepAlive }, (caller) => {
-    const { service, connected } = connectTo(target, secureContext);
-    const sides = [caller, service];
-    const told = open(() => sides.forEach((side) => side.destroySoon()));
     let isConnected = false;
-    callers.add(caller);
     // `pipe` waits for the slower side, and passes on the end of each side. TLS cannot end before its handshake.
-    service.once(connected, () => {
+    const service = dial(() => {
       isConnected = true;
-      succeeded();
+      if (isDown) say(`${hostOf(target)} can be reached again.`);
+      isDown = false;
       caller.pipe(service);
       caller.on("data", told.sent);
     });
+    const told = open(() => [caller, service].forEach((side) => side.destroySoon()));
+    callers.add(caller);
     service.pipe(caller);
     service.on("data", told.received).on("end", told.ended);
-    service.on("error", (error) => isConnected || failed(error));
+    service.on("error", (error) => {
+      if (isConnected || isDown) return;
+      isDown = true;
+      say(`${describeError(error, target).failure}. Callers see closed connections meanwhile.`);
+    });
+    service.on("close", (isFailure: boolean) => {
+      if (!isFailure) return;
+      // A service that has ended may refuse the rest of a request. What it said before is still on its way.
+      if (caller.writableEnded) caller.resume();
+      else reset(caller);
+    });
     caller.on("error", () => undefined);
-    service.on("close", (isFailure: boolean) => isFailure && reset(caller));
     caller.on("close", (isFailure: boolean) => {
-      if (isFailure) reset(service);
+      // A connection that is cut has no end to pass on.
+      if (isFailure || !service.writableEnded) reset(service);
       callers.delete(caller);
       told.closed();
     });
@@ -108,75 +98,42 @@ export async function forwardTcp(
   const { address, port } = server.address() as AddressInfo;
   return {
     url: `http://${isIP(address) === 6 ? `[${address}]` : address}:${port}`,
-    // The server closes before its last connection says that it did.
-    stop: () => new Promise((resolve) => server.close(() => setImmediate(resolve))),
+    /** Stops listening. Resolves when the open connections have ended. */
+    async stop() {
+      server.close();
+      await Promise.all(Array.from(callers, (caller) => new Promise((resolve) => caller.once("close", resolve))));
+    },
+    /** Cuts every open connection. */
     cut: () => callers.forEach(reset),
   };
 }
 
-export type ForwardOptions = {
-  target: string;
-  listen: Address;
-  /** Where the service sends webhooks, and the receiver to which they are forwarded. */
-  webhooks?: { to: string; listen: Address };
-  certificates?: TlsCertificates;
-};
-
-export type Forward = {
-  /** Where it listens: for callers, and for webhooks. */
-  urls: string[];
-  /** Stops listening, finishes what is open, and lets the judge write its report. Returns the judge's exit code. */
-  stop(): Promise<number>;
-  /** Cuts what is open. */
-  cut(): void;
-  /** Sends a signal to the judge's process. */
-  signalJudge(name: NodeJS.Signals): void;
-};
-
 /**
- * Starts to forward, with a judge in a process of its own (judge-process.ts).
+ * Forwards until SIGTERM or SIGINT, and then finishes what is open; a second signal cuts it.
+ * @returns the exit code of the judge (judge-process.ts)
  * @throws CannotRun if an address cannot be listened on, or if the judge does not start
  */
-export async function startForward(
-  { target, listen, webhooks, certificates = {} }: ForwardOptions,
-  settings: WatchSettings,
-  say: (text: string) => void = complain,
-): Promise<Forward> {
-  const judge = await startJudge(settings, say);
-  const open = (role: Role, from: Address, to: string, own: TlsCertificates) =>
-    forwardTcp({ listen: from, target: new URL(to), certificates: own }, (close) => judge.open(role, close), say);
-  const doors: Door[] = [];
+export async function forward(routes: Routes, settings: WatchSettings): Promise<number> {
+  const judge = await startJudge(settings, complain);
+  const doors: Awaited<ReturnType<typeof forwardTcp>>[] = [];
   try {
-    doors.push(await open("service", listen, target, certificates));
-    // The client certificate is for the service alone.
-    const { ca } = certificates;
-    if (webhooks) doors.push(await open("webhooks", webhooks.listen, webhooks.to, ca === undefined ? {} : { ca }));
+    for (const [role, route] of Object.entries(routes) as [Role, Route][]) {
+      const door = await forwardTcp(route, (close) => judge.open(role, close), complain);
+      print(`Forwarding ${door.url} to ${route.target.origin}`);
+      doors.push(door);
+    }
   } catch (error) {
     for (const door of doors) void door.stop();
-    judge.signal("SIGKILL");
+    judge.kill();
     throw error;
   }
-  return {
-    urls: doors.map(({ url }) => url),
-    async stop() {
-      const stopped = doors.map((door) => door.stop());
-      judge.drain();
-      await Promise.all(stopped);
-      return judge.end();
-    },
-    cut: () => doors.forEach((door) => door.cut()),
-    signalJudge: judge.signal,
-  };
-}
-
-/** Forwards until SIGTERM or SIGINT. A second signal cuts what is open, a third ends the judge. Returns the exit code. */
-export async function forward(options: ForwardOptions, settings: WatchSettings): Promise<number> {
-  const { urls, stop, cut, signalJudge } = await startForward(options, settings);
-  const targets = [options.target, options.webhooks?.to];
-  for (const [which, url] of urls.entries()) print(`Forwarding ${url} to ${targets[which]}`);
   print("SIGTERM or Ctrl-C finishes what is open and writes the report.");
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const steps = [() => void stop().then(resolve), cut, () => signalJudge("SIGKILL")];
+  const { promise: signalled, resolve: stop } = Promise.withResolvers<void>();
+  const steps = [stop, () => doors.forEach((door) => door.cut())];
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => steps.shift()?.());
-  return promise;
+  await signalled;
+  const stopped = doors.map((door) => door.stop());
+  judge.stop();
+  await Promise.all(stopped);
+  return judge.end();
 }

@@ -1,205 +1,119 @@
 // The forwarding process's end of the pipe to its judge (judge-process.ts). It copies what passes and never waits: beyond a
-// bound, and while no judge runs, traffic is not told, and the judge learns later that it missed something.
-import { fork, type ChildProcess } from "node:child_process";
+// bound, what passes is not told, and the judge notices that frames are missing.
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { constants, setPriority } from "node:os";
 import { extname, join } from "node:path";
 import { CannotRun } from "../results.ts";
+import type { Told } from "./http-stream.ts";
+import type { JudgeOptions } from "./judge.ts";
+import type { OutletSettings } from "./outlet.ts";
+
+/** What judges, and where its findings go. Both are JSON. */
+export type WatchSettings = { judge: JudgeOptions; outlet: OutletSettings };
 
 /** Which connections a forward serves: callers to the service, or the service to a receiver of webhooks. */
 export type Role = "service" | "webhooks";
 
-/** What the judge is told. Times are in milliseconds since 1970. */
-export type Frame =
-  /** A new connection; with `gap`, one of which bytes are missing up to here, and why. The judge may know it already. */
-  | { kind: "open"; id: number; role: Role; gap?: string }
-  | { kind: "sent" | "received"; id: number; at: number; chunk: Buffer }
-  /** The other side sends no more, or the connection is over. */
-  | { kind: "ended" | "closed"; id: number; at: number }
-  | { kind: "missed"; reason: string; count: number }
-  /** The forward stops: from now on the judge tells which connections are idle. */
-  | { kind: "drain" }
-  | { kind: "end" };
-
-/** What the judge tells: that it has started, or that all `told` chunks of a connection have been responded to. */
-export type Reply = { kind: "ready" } | { kind: "idle"; id: number; told: number };
-
-/** What is told of one connection. */
-export type Told = { sent(chunk: Buffer): void; received(chunk: Buffer): void; ended(): void; closed(): void };
-
-type Connection = {
+/** What happened on a connection: a line of JSON. The frames of a connection are counted from 0. */
+export type Frame = {
   id: number;
   role: Role;
-  /** Closes the connection, if it is idle while the forward stops. */
-  close: () => void;
-  /** True if the judge that runs has been told of the connection. */
-  isKnown: boolean;
-  /** Why bytes were not told, until the judge knows it. */
-  gap?: string;
-  /** The number of chunks that were told since the connection opened, or since the last gap. */
-  told: number;
+  index: number;
+  /** Milliseconds since 1970. */
+  at: number;
+  kind: keyof Told;
+  /** The bytes in base64. */
+  chunk: string;
 };
+
+/** The line after which the judge tells each connection on which nothing is open, with its number of frames. */
+export const stopping = "stopping";
+export type Idle = { id: number; count: number };
 
 /** The largest number of bytes that wait for the judge. */
 const mostWaiting = 64 * 1024 * 1024;
-/** What a frame takes besides its chunk, in bytes. */
-const frameBytes = 100;
-/** Frames are sent together, so that the judge wakes up rarely. */
-const batchBytes = 256 * 1024;
+/** Lines are sent together, so that the judge wakes up rarely. */
 const batchMs = 20;
-const restartMs = 1000;
-
-const fellBehind = "parts of connections: the judge fell behind";
-const wasRestarted = "parts of connections: the judge ended and was started again";
-const findingsLost = "connections that were judged by a judge that ended: its findings are lost";
 
 const program = join(import.meta.dirname, `judge-process${extname(import.meta.filename)}`);
 
 /**
- * Starts the judge in a process of its own, and starts it again whenever it ends.
- * @throws CannotRun if the first judge ends before it is ready
+ * Starts the judge in a process of its own.
+ * @throws CannotRun if it ends before it is ready
  */
-export async function startJudge(settings: object, say: (text: string) => void) {
-  const connections = new Map<number, Connection>();
-  /** What no frame told, by reason. */
-  const missed = new Map<string, number>();
-  let batch: Frame[] = [];
-  let filled = 0;
-  let waiting = 0;
-  let isBehind = false;
-  let sending: NodeJS.Timeout | undefined;
-  let judge: ChildProcess | undefined;
-  let restarting: NodeJS.Timeout | undefined;
+export async function startJudge(settings: WatchSettings, say: (text: string) => void) {
+  const connections = new Map<number, { count: number; close(): void }>();
   let lastId = 0;
-  /** The number of connections that the judge was told of. */
-  let known = 0;
-  let isDraining = false;
-  let isProven = false;
-  let ended: ((exitCode: number) => void) | undefined;
+  let isBehind = false;
 
-  function flush(): void {
-    clearTimeout(sending);
-    const [child, bytes] = [judge, filled];
-    child?.send(batch, () => {
-      if (child === judge) waiting -= bytes;
-    });
-    batch = [];
-    filled = 0;
-    sending = undefined;
+  const judge = fork(program, [JSON.stringify(settings)], {
+    execArgv: [],
+    stdio: ["pipe", "inherit", "inherit", "ipc"],
+  });
+  const pipe = judge.stdin!.on("error", () => undefined);
+  // At once, so that its threads have it too: the forward goes first on a busy machine.
+  try {
+    setPriority(judge.pid!, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {}
+  const ended = once(judge, "exit") as Promise<[code: number | null, signal: string | null]>;
+  const [isReady] = (await Promise.race([once(judge, "message"), ended])) as unknown[];
+  if (isReady !== true) throw new CannotRun("The judge did not start, so nothing is forwarded.");
+  judge.on("message", ({ id, count }: Idle) => {
+    const connection = connections.get(id);
+    // What passed since then may be a request.
+    if (connection?.count === count) connection.close();
+  });
+  judge.on("exit", (code, signal) => {
+    if (signal ?? !pipe.writableEnded)
+      say(
+        `The judge ended (${signal ?? `exit code ${code}`}) before its report was written. Nothing is judged any more.`,
+      );
+  });
+
+  function write(line: string): void {
+    if (!pipe.writable) return;
+    if (pipe.writableCorked === 0) {
+      pipe.cork();
+      setTimeout(() => pipe.uncork(), batchMs);
+    }
+    pipe.write(`${line}\n`);
   }
 
-  /** @param mustFit false for the few frames that end what the judge knows. Returns false if the frame is not told */
-  function put(frame: Frame, mustFit = true): boolean {
-    const bytes = frameBytes + ("chunk" in frame ? frame.chunk.length : 0);
-    // Half of what waits must be gone before the judge is told more, so that gaps are few.
-    isBehind = waiting + bytes > (isBehind ? mostWaiting / 2 : mostWaiting);
-    if (!judge?.connected || (mustFit && isBehind)) return false;
-    waiting += bytes;
-    filled += bytes;
-    batch.push(frame);
-    if (filled > batchBytes) flush();
-    else sending ??= setTimeout(flush, batchMs);
-    return true;
-  }
-
-  function introduce(connection: Connection, mustFit = true): boolean {
-    const { id, role, gap, isKnown } = connection;
-    if (!put({ kind: "open", id, role, ...(gap !== undefined && { gap }) }, mustFit)) return false;
-    if (!isKnown) known += 1;
-    connection.isKnown = true;
-    connection.told = 0;
-    delete connection.gap;
-    return true;
-  }
-
-  function tell(connection: Connection, frame: Frame): void {
-    for (const [reason, count] of missed) if (put({ kind: "missed", reason, count })) missed.delete(reason);
-    const isIntroduced = (connection.isKnown && connection.gap === undefined) || introduce(connection);
-    if (isIntroduced && put(frame)) connection.told += 1;
-    else connection.gap ??= judge ? fellBehind : wasRestarted;
-  }
-
-  function close(connection: Connection): void {
-    const { id, isKnown, gap } = connection;
-    connections.delete(id);
-    if (isKnown && gap !== undefined) introduce(connection, false);
-    if (isKnown) put({ kind: "closed", id, at: Date.now() }, false);
-    else if (gap !== undefined) missed.set(gap, (missed.get(gap) ?? 0) + 1);
-  }
-
-  function lost(why: string): void {
-    say(`The judge ended (${why}) and is started again. Traffic is forwarded meanwhile, and not judged.`);
-    if (known > 0) missed.set(findingsLost, (missed.get(findingsLost) ?? 0) + known);
-    known = 0;
-    for (const each of connections.values()) Object.assign(each, { isKnown: false, gap: wasRestarted });
-    restarting = setTimeout(() => void run(), restartMs);
-  }
-
-  /** Resolves when the judge is ready, with false if it never was. */
-  function run(): Promise<boolean> {
-    const child = fork(program, [JSON.stringify(settings)], { serialization: "advanced", execArgv: [] });
-    judge = child;
-    batch = [];
-    filled = waiting = 0;
-    // At once, so that its threads have it too: the forward goes first on a busy machine.
-    try {
-      if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
-    } catch {}
-    if (isDraining) put({ kind: "drain" }, false);
-    return new Promise((resolve) => {
-      child.on("message", (reply: Reply) => {
-        if (reply.kind === "ready") {
-          isProven = true;
-          return resolve(true);
-        }
-        const connection = connections.get(reply.id);
-        // What passed since then may be a request.
-        if (connection?.told === reply.told && connection.gap === undefined) connection.close();
-      });
-      const over = (why: string, exitCode: number | null) => {
-        if (judge !== child) return;
-        judge = undefined;
-        if (ended && exitCode === null) say(`The judge ended before its report was written (${why}).`);
-        if (ended) ended(exitCode ?? 2);
-        else if (isProven) lost(why);
-        resolve(false);
-      };
-      child.on("error", ({ message }) => child.exitCode === null && child.pid === undefined && over(message, null));
-      child.on("exit", (code, signal) => over(signal ?? `exit code ${code}`, code));
-    });
-  }
-
-  if (!(await run())) throw new CannotRun("The judge did not start, so nothing is forwarded.");
   return {
-    /** @param closeIdle closes the connection, if it is idle while the forward stops */
-    open(role: Role, closeIdle: () => void): Told {
-      lastId += 1;
-      const connection: Connection = { id: lastId, role, close: closeIdle, isKnown: false, told: 0 };
-      const { id } = connection;
+    /** @param close closes the connection. It is called once nothing is open on it and the forward stops */
+    open(role: Role, close: () => void): Told {
+      const id = (lastId += 1);
+      const connection = { count: 0, close };
       connections.set(id, connection);
-      if (!introduce(connection)) connection.gap = judge ? fellBehind : wasRestarted;
+      function tell(kind: keyof Told, chunk = ""): void {
+        const index = connection.count;
+        connection.count += 1;
+        const waiting = pipe.writableLength;
+        // Half of what waits must be gone before the judge is told more, so that gaps are few.
+        isBehind = waiting > (isBehind ? mostWaiting / 2 : mostWaiting);
+        // With its end, the judge forgets a connection.
+        if (!isBehind || (kind === "closed" && waiting < 2 * mostWaiting))
+          write(JSON.stringify({ id, role, index, at: Date.now(), kind, chunk } satisfies Frame));
+      }
       return {
-        sent: (chunk) => tell(connection, { kind: "sent", id, at: Date.now(), chunk }),
-        received: (chunk) => tell(connection, { kind: "received", id, at: Date.now(), chunk }),
-        ended: () => tell(connection, { kind: "ended", id, at: Date.now() }),
-        closed: () => close(connection),
+        sent: (chunk) => tell("sent", chunk.toString("base64")),
+        received: (chunk) => tell("received", chunk.toString("base64")),
+        ended: () => tell("ended"),
+        closed() {
+          tell("closed");
+          connections.delete(id);
+        },
       };
     },
-    /** Closes connections as soon as the judge finds them idle. */
-    drain() {
-      isDraining = true;
-      put({ kind: "drain" }, false);
+    /** Closes connections as soon as nothing is open on them. */
+    stop: () => write(stopping),
+    /** Lets the judge finish. Returns its exit code, 2 if it failed. */
+    async end(): Promise<number> {
+      if (pipe.destroyed) return 2;
+      pipe.end();
+      return (await ended)[0] ?? 2;
     },
-    /** Lets the judge finish. Returns its exit code, 2 if it fails. */
-    end(): Promise<number> {
-      clearTimeout(restarting);
-      const { promise, resolve } = Promise.withResolvers<number>();
-      ended = resolve;
-      if (!judge) void run();
-      for (const [reason, count] of missed) put({ kind: "missed", reason, count }, false);
-      put({ kind: "end" }, false);
-      return promise;
-    },
-    /** Sends a signal to the judge that runs. */
-    signal: (name: NodeJS.Signals) => void judge?.kill(name),
+    kill: () => void judge.removeAllListeners("exit").kill("SIGKILL"),
   };
 }

@@ -49,7 +49,7 @@ function pageOf(requirement: Requirement): string {
     ...part("### Wrong response", wrong, code),
     ...part("### Right response", right, code),
     "## How it is checked",
-    ways.map(({ what, notes }) => `- ${plain([what, ...notes].join(" "))}`).join("\n"),
+    ways.map((texts) => `- ${plain(texts.join(" "))}`).join("\n"),
     code(run),
   ].join("\n\n");
 }

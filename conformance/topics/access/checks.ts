@@ -8,12 +8,11 @@ import { probesOf, sendProbe } from "../../steps/probes.ts";
 import { type Body, checkoutBody } from "../../steps/bodies.ts";
 import { dataOf, is2xx, listed } from "../../steps/responses.ts";
 import { get, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
-import { existingPayout, newAndExisting, paid, sameRecord, verified, started } from "../../steps/records.ts";
+import { existingPayout, paid, sameRecord, verified, started } from "../../steps/records.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { several } from "../../steps/several.ts";
 import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
-import { permits } from "../../target/ledger.ts";
 import type { Notification, Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
 import { finishAny, pageLink } from "../../steps/checkouts.ts";
@@ -25,15 +24,10 @@ const effect = "must-be-rejected";
 const probesAtOnce = 6;
 
 /** Reads a path as its owner, who must see these values of the record. */
-async function ownerReads(
-  context: Context,
-  ids: RequirementId | readonly RequirementId[],
-  path: string,
-  secrets: readonly string[],
-) {
+async function ownerReads(context: Context, id: RequirementId, path: string, secrets: readonly string[]) {
   const response = await get(context, path);
   const isSeen = response.status === 200 && secrets.every((secret) => response.text.includes(secret));
-  context.judge(ids, isSeen, `200 with the record for its owner at GET ${path}`, response);
+  context.judge(id, isSeen, `200 with the record for its owner at GET ${path}`, response);
 }
 
 /**
@@ -44,7 +38,7 @@ async function judgeRead(context: Context, id: RequirementId, path: string, secr
   await several(probesOf(context), probesAtOnce, async (probe) => {
     await ownerReads(context, id, path, secrets);
     await sendProbe(context, id, probe, { method: "GET", path }, secrets);
-    if (probe.kind !== "missing" || !permits(context.options.effects, effect)) return;
+    if (probe.kind !== "missing") return;
     const send = (method: string) => context.target.send(probe.change({ method, path, effect, key: "none" }));
     const head = await send("HEAD");
     context.judge(id, !is2xx(head), `no 2xx for HEAD ${probe.what}`, head);
@@ -55,21 +49,6 @@ async function judgeRead(context: Context, id: RequirementId, path: string, secr
     }
   });
   await ownerReads(context, id, path, secrets);
-}
-
-/** Reads each path as its owner and as another merchant, in turns. The other must get this status, and no secret. */
-async function judgeApart(
-  context: Context,
-  ids: readonly RequirementId[],
-  paths: readonly (readonly [path: string, secrets: string[], status: number])[],
-) {
-  for (const [path, secrets, status] of paths) {
-    const hidden = { secrets, status, whom: "for another merchant" };
-    for (const isLast of [false, false, true]) {
-      await ownerReads(context, ids, path, secrets);
-      if (!isLast) await expectHidden(context, ids, { method: "GET", path, key: "second" }, hidden);
-    }
-  }
 }
 
 const paysNothing = "checkout.link-pays-nothing";
@@ -202,22 +181,11 @@ async function ask(context: Context, kind: string, reference: string, variants: 
   return responses;
 }
 
-/** Judges that the list finds the only record with this merchant's reference, and finds it by no other reference. */
-async function judgeFilter(context: Context, id: RequirementId, kind: string, own: string) {
-  const list = (reference: string) => get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
-  const found = await list(own);
-  given(listed(found).length === 1, "one record in the list", found);
-  for (const [what, change] of [...others, ...spellings].filter(([, changed]) => changed(own) !== own)) {
-    const response = await list(change(own));
-    const isFound = listed(response).some(({ merchantsReference }) => merchantsReference === own);
-    context.judge(id, !isFound, `no record of ${own} in the list of ${kind} for that reference ${what}`, response);
-  }
-}
-
 export const checks = [
-  ...newAndExisting("access.record-hidden-after-owner", (context, id, { reference, secrets }) =>
-    judgeRead(context, id, pathOf(reference), secrets),
-  ),
+  judges("access.record-hidden-after-owner", { pays: 1 }, async (context, id) => {
+    const { reference, body } = await paid(context);
+    await judgeRead(context, id, pathOf(reference), [textOf(body["reference"])]);
+  }),
   judges("access.create-refused-after-owner", { pays: 1 + 2 * probesAtOnce }, async (context, id) => {
     const { reference, body } = await paid(context);
     const create: TargetRequest = { method: "POST", path: "/v1/disbursements", effect, json: body };
@@ -248,35 +216,20 @@ export const checks = [
     const fresh = context.fresh();
     const { reference } = await paid(context, { reference: fresh });
     const { reference: checkout } = await started(context, { reference: fresh });
-    await judgeApart(
-      context,
-      [id],
-      [
-        [`/v1/disbursements/${reference}`, [fresh], 404],
-        [`/v1/checkouts/${checkout}`, [fresh], 404],
-        [`/v1/disbursements?merchantsReference=${fresh}`, [reference], 200],
-        [`/v1/checkouts?merchantsReference=${fresh}`, [checkout], 200],
-      ],
-    );
+    const paths: [path: string, secret: string, status: number][] = [
+      [`/v1/disbursements/${reference}`, fresh, 404],
+      [`/v1/checkouts/${checkout}`, fresh, 404],
+      [`/v1/disbursements?merchantsReference=${fresh}`, reference, 200],
+      [`/v1/checkouts?merchantsReference=${fresh}`, checkout, 200],
+    ];
+    for (const [path, secret, status] of paths) {
+      const hidden = { secrets: [secret], status, whom: "for another merchant" };
+      for (const isLast of [false, false, true]) {
+        await ownerReads(context, id, path, [secret]);
+        if (!isLast) await expectHidden(context, id, { method: "GET", path, key: "second" }, hidden);
+      }
+    }
   }),
-  judges(
-    ["access.merchants-apart-after-owner", "uniqueness.merchants-apart", "lists.merchants-apart"],
-    { existing: true, needs: ["second-key"] },
-    async (context) => {
-      const { reference, merchantsReference, secrets } = await existingPayout(context);
-      const list = `/v1/disbursements?merchantsReference=${encodeURIComponent(merchantsReference)}`;
-      await judgeApart(
-        context,
-        ["access.merchants-apart-after-owner", "uniqueness.merchants-apart"],
-        [[pathOf(reference), secrets, 404]],
-      );
-      await judgeApart(
-        context,
-        ["access.merchants-apart-after-owner", "lists.merchants-apart"],
-        [[list, [reference], 200]],
-      );
-    },
-  ),
 
   judges(paysNothing, { needs: ["receiver"] }, async (context) => {
     const receiver = context.receiver!;
@@ -327,24 +280,28 @@ export const checks = [
     sameRecord(context, id, "after it was verified several times, the record", [before, data], [response]);
   }),
 
-  judges("reads.verify-changes-nothing", { existing: true }, async (context, id) => {
-    const { reference, data: before } = await existingPayout(context);
-    for (const key of ["own", "none", "own"] as const) await get(context, pathOf(reference), { key });
-    const { data, response } = await verified(context, reference);
-    sameRecord(context, id, "after it was verified several times, the record", [before, data], [response]);
-  }),
-
-  ...newAndExisting(["access.whole-reference", "access.reference-spelling"], async (context, id, payout) => {
-    const { reference, merchantsReference } = payout;
-    await verified(context, reference);
-    const further: Variant = ["with a further path segment", String, "/x"];
-    for (const [what, response] of await ask(context, "disbursements", reference, [...others, further])) {
-      // A shorter reference may belong to another disbursement.
-      const found = is2xx(response) && dataOf(response)["merchantsReference"] === merchantsReference;
-      context.judge(id, !found, `no record for its reference ${what}`, response);
-    }
-    for (const [what, { status }] of await ask(context, "disbursements", reference, spellings))
-      context.observe("access.reference-spelling", what, status ?? "no response");
+  ...[paid, existingPayout].map((payout) =>
+    judges(
+      ["access.whole-reference", "access.reference-spelling"],
+      payout === paid ? { pays: 1 } : { existing: true },
+      async (context, id) => {
+        const { reference, body } = await payout(context);
+        await verified(context, reference);
+        const further: Variant = ["with a further path segment", String, "/x"];
+        for (const [what, response] of await ask(context, "disbursements", reference, [...others, further])) {
+          // A shorter reference may belong to another disbursement.
+          const found = is2xx(response) && dataOf(response)["merchantsReference"] === body["reference"];
+          context.judge(id, !found, `no record for its reference ${what}`, response);
+        }
+        for (const [what, { status }] of await ask(context, "disbursements", reference, spellings))
+          context.observe("access.reference-spelling", what, status ?? "no response");
+      },
+    ),
+  ),
+  judges("uniqueness.merchants-apart", { existing: true, needs: ["second-key"] }, async (context, id) => {
+    const { reference, data } = await existingPayout(context);
+    const hidden = { secrets: [data.id], status: 404, whom: "for another merchant" };
+    await expectHidden(context, id, { method: "GET", path: pathOf(reference), key: "second" }, hidden);
   }),
   judges("access.exact-reference", { pays: 1 }, async (context, id) => {
     const { reference } = await paid(context);
@@ -357,17 +314,21 @@ export const checks = [
       expectStatus(context, id, response, 404, `at GET ${response.request.path.slice(0, 80)}, a reference ${what}`);
     }
   }),
-  judges(["access.exact-reference", "access.exact-filter"], { existing: true }, async (context, id) => {
-    const { reference, merchantsReference } = await existingPayout(context);
-    for (const [what, response] of await ask(context, "disbursements", reference, spellings))
-      expectStatus(context, id, response, 404, `at GET /v1/disbursements, a reference ${what}`);
-    await judgeFilter(context, "access.exact-filter", "disbursements", merchantsReference);
-  }),
   judges("access.exact-filter", { pays: 1 }, async (context, id) => {
     // With a suffix, so that the shortened reference is not one that another check uses.
     const fresh = `${context.fresh()}-ex`;
     await paid(context, { reference: fresh });
     await started(context, { reference: fresh });
-    for (const kind of ["disbursements", "checkouts"]) await judgeFilter(context, id, kind, fresh);
+    for (const kind of ["disbursements", "checkouts"]) {
+      const list = (reference: string) =>
+        get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
+      const own = await list(fresh);
+      given(listed(own).length === 1, "one record in the list", own);
+      for (const [what, change] of [...others, ...spellings].filter(([, changed]) => changed(fresh) !== fresh)) {
+        const response = await list(change(fresh));
+        const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);
+        context.judge(id, !found, `no record of ${fresh} in the list of ${kind} for that reference ${what}`, response);
+      }
+    }
   }),
 ];

@@ -388,11 +388,6 @@ export const checks = [
       await judgeSettlement(context);
     },
   ),
-  judges(
-    ["life.records-kept", "life.facts-kept", "life.final-status"],
-    { existing: true, phase: "closing" },
-    async (context) => judgeKept(context, "disbursement"),
-  ),
   judges("life.checkouts-kept", { phase: "closing" }, async (context) => {
     await aged(context);
     await judgeKept(context, "checkout");
