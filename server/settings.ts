@@ -18,21 +18,18 @@ const OIDC = "needed with `OIDC_ISSUER`";
 export const SETTINGS = {
   HOST: { meaning: "address to listen on", initial: "127.0.0.1" },
   PORT: { meaning: "port to listen on", initial: "3000" },
-  PUBLIC_URL: {
-    meaning: "base of the addresses that customers and merchants see; never derived from a request",
-    otherwise: "`http://HOST:PORT`",
-  },
+  PUBLIC_URL: { meaning: "base of the addresses that people and merchants get", otherwise: "`http://HOST:PORT`" },
   DATABASE_URL: {
     meaning: "`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; `sqlite::memory:` in a sandbox only",
     initial: "sqlite:data/server.db",
   },
   DATABASE_URL_TO: { meaning: "for `db copy`: the empty PostgreSQL database to copy into" },
   ROLE: {
-    meaning: "with PostgreSQL: `all`, `api` (requests only) or `worker` (settlement, rails and webhooks only)",
+    meaning: "with PostgreSQL: `all`, `api` (requests) or `worker` (settlement, rails, webhooks)",
     initial: "all",
   },
   SANDBOX: {
-    meaning: "`true`: forced outcomes and `/sandbox`; `false`: a live service. A database stays what it is at first",
+    meaning: "`true`: forced outcomes and `/sandbox`; `false`: a live service. A database stays what it was first",
     otherwise: "`true`; a live database needs `false`",
   },
   SANDBOX_API_KEY: {
@@ -58,10 +55,7 @@ export const SETTINGS = {
     meaning: "amounts from which on a second operator approves a top-up or withdrawal, such as `XOF:100000000`",
     otherwise: "one operator is enough",
   },
-  ONE_OPERATOR_DECIDES: {
-    meaning: "`true`: one operator alone may end a payment of a rail by hand",
-    initial: "false",
-  },
+  ONE_OPERATOR_DECIDES: { meaning: "`true`: one operator alone may end a payment of a rail by hand", initial: "false" },
   SECRETS_KEY_FILE: {
     meaning: "file with the keys that encrypt webhook secrets, base64 of 32 bytes per line; the first encrypts",
     otherwise: "secrets are stored as they are",
@@ -75,17 +69,14 @@ export const SETTINGS = {
     otherwise: "`true` in a sandbox",
   },
   DASHBOARD: {
-    meaning: "`false` serves no dashboard; a live one needs a `PUBLIC_URL` that is https or loopback",
+    meaning: "`false`: no dashboard. Live, it needs a `PUBLIC_URL` that is https or loopback",
     initial: "true",
   },
-  OIDC_ISSUER: {
-    meaning: "the OpenID provider at which people sign in to the dashboard; https, or http on this machine",
-    otherwise: "links only",
-  },
+  OIDC_ISSUER: { meaning: "the OpenID provider at which people sign in to the dashboard", otherwise: "links only" },
   OIDC_CLIENT_ID: { meaning: "the id that the provider gave this server", otherwise: OIDC },
   OIDC_CLIENT_SECRET_FILE: { meaning: "the file with the client's secret", otherwise: OIDC },
   OIDC_ROLES: {
-    meaning: "who may do what, such as payments-admins=administrator,shop=viewer@MERCHANT, with percent-encoded values",
+    meaning: "who may do what, such as admins=administrator,cn=shop%2Cou=pay=viewer@MERCHANT",
     otherwise: OIDC,
   },
   OIDC_ROLES_CLAIM: { meaning: "the claim that has one of these values or a list of them", initial: "groups" },
@@ -96,12 +87,9 @@ export const SETTINGS = {
     meaning: "erases phone numbers of payments that have been final for longer; at least 7, as webhooks take four days",
     otherwise: "phone numbers are kept",
   },
-  TRUST_PROXY: {
-    meaning: "the proxies in front: `true`, a number of hops, or their addresses",
-    initial: "false",
-  },
+  TRUST_PROXY: { meaning: "the proxies in front: `true`, a number of hops, or their addresses", initial: "false" },
   AUTH_FAILURES_PER_MINUTE: {
-    meaning: "requests without a valid key per client address and minute; more get 429",
+    meaning: "requests per client address without a valid key; more get 429",
     initial: "1000",
   },
   RATE_LIMIT: { meaning: "requests per second and merchant; more get 429", otherwise: "no limit" },
@@ -110,10 +98,7 @@ export const SETTINGS = {
   CHECKOUT_FEE_BPS: { meaning: "fee of a checkout, in basis points", initial: "480" },
   CHECKOUT_FEE_FIXED: { meaning: "its fixed part, in the lowest denomination", initial: "0" },
   SHUTDOWN_TIMEOUT_MS: { meaning: "how long stopping may take after a signal, in milliseconds", initial: "8000" },
-  DRAIN_DELAY_MS: {
-    meaning: "the first part of `SHUTDOWN_TIMEOUT_MS`, in which requests are served but `/readyz` is 503",
-    initial: "0",
-  },
+  DRAIN_DELAY_MS: { meaning: "its first part, in which requests are served but `/readyz` is 503", initial: "0" },
   METRICS_TOKEN: {
     meaning: "the bearer token for `/metrics`, 16 to 256 printable ASCII characters; without one `/metrics` is 404",
     otherwise: "no token is needed in a sandbox whose `HOST` and `PUBLIC_URL` are loopback",

@@ -46,10 +46,6 @@ const withAddresses = (markdown: string) =>
 
 /** The index for programs that read text, in the format of llmstxt.org. */
 function indexForPrograms({ info }: Document, index: readonly DocsPage[]): string {
-  const group = (name: DocsPage["group"]) =>
-    index
-      .filter((page) => page.group === name)
-      .map(({ title, name: to, summary }) => link(title, `/docs/${to}.md`, summary));
   return [
     `# ${info.title}`,
     "",
@@ -58,17 +54,13 @@ function indexForPrograms({ info }: Document, index: readonly DocsPage[]): strin
     "Amounts are whole numbers of the smallest unit. Every request needs an API key in the `x-api-key` header. After a",
     "lost response, send the same request with the same `reference` again: it pays at most once.",
     "",
-    "## Start here",
+    ...[...Map.groupBy(index, ({ group }) => group)].flatMap(([group, listed]) =>
+      group
+        ? [`## ${group}`, "", ...listed.map(({ title, name, summary }) => link(title, `/docs/${name}.md`, summary)), ""]
+        : [],
+    ),
+    "## For programs",
     "",
-    ...group("Start here"),
-    "",
-    "## Guides",
-    "",
-    ...group("Guides"),
-    "",
-    "## Look up",
-    "",
-    ...group("Look up"),
     link("OpenAPI document", "/openapi.json", "The contract for programs, OpenAPI 3.1; also at /openapi.yaml."),
     link("All in one text", "/llms-full.txt", "The pages with which a program can write an integration."),
     link("Postman collection", "/postman.json", "The operations of payments, with examples."),

@@ -27,22 +27,11 @@ const GENERATED: Record<string, (document: Document) => string[] | Promise<strin
 };
 
 /** The Markdown of a page, with placeholders that each server fills in. */
-export async function markdownOf({ name, file, needsSandbox }: Page, document: Document): Promise<string> {
-  const text = file ? await guideIn(file) : `${(await GENERATED[name]!(document)).join("\n\n")}\n`;
-  return needsSandbox ? text.replace("\n\n", NOTE) : text;
-}
+export const markdownOf = async ({ name, file }: Page, document: Document): Promise<string> =>
+  file ? guideIn(file) : `${(await GENERATED[name]!(document)).join("\n\n")}\n`;
 
 /** A remark for the test of all commands. */
 const NOT_RUN = /<!-- not run: (?:(?!-->)[^])*-->\n\n *(?=```)/g;
-
-/** Stands below the title of a page that needs a sandbox. Only live servers show it. */
-const NOTE = `
-
-<!-- live -->
-> **{{mode}}** Test phone numbers have no effect here, and the paths under \`/sandbox\` do not exist. Try the examples in a sandbox.
-
-<!-- end -->
-`;
 
 const root = new URL("../../", import.meta.url);
 

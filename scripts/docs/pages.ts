@@ -4,8 +4,6 @@ import type { DocsPage } from "../../server/http/docs/pages.ts";
 export interface Page extends Omit<DocsPage, "title"> {
   /** The guide, relative to the root of the repository. The pages to look up are generated. */
   file?: string;
-  /** True if its examples work in a sandbox only. */
-  needsSandbox: boolean;
 }
 
 /** What each page is about, by its name. */
@@ -50,7 +48,6 @@ const FILES: Readonly<Record<string, string>> = {
   watch: "conformance/docs/watch.md",
   "certify-a-client": "conformance/PROTOCOL.md",
 };
-const NEED_SANDBOX = "merchants webhooks checkout sandbox your-tests problems reference outcomes".split(" ");
 
 const pagesOf = (group: Page["group"], listed: Listed): Page[] =>
   Object.entries(listed).map(([name, summary]) => ({
@@ -58,7 +55,6 @@ const pagesOf = (group: Page["group"], listed: Listed): Page[] =>
     summary,
     group,
     ...(listed !== LOOK_UP && { file: FILES[name] ?? `server/docs/${name}.md` }),
-    needsSandbox: NEED_SANDBOX.includes(name),
   }));
 
 /** Every page, in the order of the navigation. */

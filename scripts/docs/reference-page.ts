@@ -43,9 +43,6 @@ const linksTo = (operations: readonly Operation[]) =>
     .join("")}</ul>\n`;
 
 const INTRODUCTION = `<h1 id="api-reference">API reference</h1>
-<!-- live -->
-<blockquote><p><strong>{{mode}}</strong> Payments that you send from this page are real too.</p></blockquote>
-<!-- end -->
 <p>Send your API key in the <code>x-api-key</code> header. Bodies are JSON. <a href="contract">The contract</a> has the
 rules in words, <a href="errors">Errors</a> says what each error means for your money, and the
 <a href="../openapi.json">OpenAPI document</a> has all of this for programs, the

@@ -143,9 +143,10 @@ describe("pages", () => {
     const { text } = await start({ SANDBOX: String(isSandbox) });
     const badge = `<span class="badge ${isSandbox ? "test" : "live"}">${isSandbox ? "sandbox" : "live"}</span>`;
     for (const path of addresses) expect.soft(await text(path), path).toContain(badge);
+    for (const path of ["/docs/merchants", "/docs/merchants.md", "/docs/reference", "/llms-full.txt"])
+      expect.soft((await text(path)).includes("its payments are real"), path).toBe(!isSandbox);
     const reference = await text("/docs/reference");
     expect(reference).toContain('data-path="/v1/disbursements"');
-    expect(reference.includes("Payments that you send from this page are real too.")).toBe(!isSandbox);
     expect(reference.includes("/sandbox/")).toBe(isSandbox);
   });
 });

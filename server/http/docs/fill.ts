@@ -3,16 +3,19 @@ import type { Config } from "../../config.ts";
 /** The settings that the pages mention. */
 export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs" | "dashboard">;
 
+/** What every page of a live server says first. */
+export const LIVE =
+  "This server is live: its payments are real, also those that you send from a page or with an example. Test phone numbers have no effect here, and the paths under /sandbox do not exist.";
+
 /** The address in the guides, which is replaced with this server's. */
 export const EXAMPLE_URL = "http://127.0.0.1:3000";
 
 /** Fills a text of generated/docs/, which may be Markdown or HTML, with what depends on this server. */
 export function fill(text: string, settings: Settings): string {
   const { publicUrl, sandbox, settleDelayMs } = settings;
-  return text
-    .replace(/<!-- live -->\n(.*?)<!-- end -->\n/gs, sandbox ? "" : "$1")
+  const isMarkdown = text.startsWith("# ");
+  return (isMarkdown && !sandbox ? text.replace("\n\n", `\n\n> **${LIVE}**\n\n`) : text)
     .replace(/<!-- sandbox -->\n(.*?)<!-- end sandbox -->\n/gs, sandbox ? "$1" : "")
-    .replaceAll("{{mode}}", "This server is live: its payments are real.")
     .replaceAll("{{settleDelay}}", seconds(settleDelayMs))
     .replaceAll(EXAMPLE_URL, () => safeInShell(publicUrl));
 }

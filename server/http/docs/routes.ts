@@ -7,7 +7,7 @@ import { Eta } from "eta";
 import express, { type ErrorRequestHandler, type RequestHandler, type Response, type Router } from "express";
 import { ServiceError } from "../../domain/errors.ts";
 import { onlyFor, toHttpError, toServiceError } from "../http-error.ts";
-import { fill, type Settings } from "./fill.ts";
+import { fill, LIVE, type Settings } from "./fill.ts";
 import { pages, readGenerated, requirements } from "./pages.ts";
 import { search, sectionsOf, type Section } from "./search.ts";
 
@@ -73,7 +73,7 @@ export function documentation(settings: Settings): Router {
   const framed = (
     page: { title: string; summary: string; base: string; name?: string; query?: string },
     body: string,
-  ) => render("layout", { ...page, ...settings, body, pages });
+  ) => render("layout", { ...page, ...settings, live: LIVE, body, pages });
 
   const texts = new Map<string, () => string>(FOR_PROGRAMS.map((file) => [`/${file}`, () => textOf(file)]));
   for (const [path, files] of Object.entries(FILES)) texts.set(path, () => files.map(read).join(""));
