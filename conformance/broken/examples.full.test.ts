@@ -22,9 +22,9 @@ test.each(triesAll ? violable : violable.filter((_, index) => index % 40 === 0))
   },
 );
 
-test("no example has an address, a key or a time of the machine that recorded it", () => {
+test("no example has an address or a key of the machine that recorded it", () => {
   const text = readFileSync(examplesFile, "utf8");
-  expect(text).not.toMatch(/127\.0\.0\.1:|localhost:|whsec_\w|\b20\d\d-(?!01-05T10:)\d\d-\d\dT\d\d:\d\d/);
+  expect(text).not.toMatch(/127\.0\.0\.1:|localhost:|whsec_\w/);
   for (const [id, { request = "" }] of Object.entries(stored))
     expect(`${id}: ${request}`).not.toMatch(/x-api-key: (?!\[redacted\])./i);
 });

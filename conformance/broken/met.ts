@@ -7,37 +7,30 @@ const textOfCall = ({ method, path, headers, body }: Call) => JSON.stringify([me
 const textOfReply = (reply: Reply | undefined) => JSON.stringify(reply) ?? "";
 const textOfMessage = ({ url, headers, body }: Message) => JSON.stringify([url, headers, body]);
 
-/** Methods that change nothing, so that the sound one can be asked for comparison. */
-const pure = new Set(["outcomeOf", "feeOf", "forces", "showSecrets"]);
+type Methods = Record<string, (...args: unknown[]) => unknown>;
+const textOfResult = (args: unknown, result: unknown) => JSON.stringify([args, result instanceof Promise || result]);
 
-const textOf = (args: unknown, result: unknown) => JSON.stringify([args, result instanceof Promise || result]);
-
-type Method = (...args: unknown[]) => unknown;
-type Methods = Record<string, Method>;
-
-/** Tells `differs` whether each replaced method of a merchant does what the method that it replaces does. */
+/** Tells `differs` whether each replaced method of a merchant returns what the method that it replaces did. */
 function noted(account: Methods, replace: (account: Methods) => Methods, differs: (is: boolean) => void): Methods {
-  const last: Record<string, string | undefined> = {};
-  const watched = Object.entries(account).map(([name, method]) => [
-    name,
-    (...args: unknown[]) => {
-      const result = method(...args);
-      last[name] = textOf(args, result);
-      return result;
-    },
-  ]);
-  const replaced = replace(Object.fromEntries(watched) as Methods);
-  const changed = Object.entries(replaced).map(([name, method]) => [
-    name,
-    (...args: unknown[]) => {
-      delete last[name];
-      const before = pure.has(name) ? textOf(args, account[name]!(...args)) : undefined;
-      const result = method(...args);
-      if (name !== "checkoutLifetime") differs(textOf(args, result) !== (before ?? last[name]));
-      return result;
-    },
-  ]);
-  return Object.fromEntries(changed) as Methods;
+  const sound = new Map<string, string>();
+  const mapped = (methods: Methods, around: (name: string, call: () => unknown, args: unknown[]) => unknown): Methods =>
+    Object.fromEntries(
+      Object.entries(methods).map(([name, method]) => [
+        name,
+        (...args: unknown[]) => around(name, () => method(...args), args),
+      ]),
+    );
+  const watched = mapped(account, (name, call, args) => {
+    const result = call();
+    sound.set(name, textOfResult(args, result));
+    return result;
+  });
+  return mapped(replace(watched), (name, call, args) => {
+    sound.delete(name);
+    const result = call();
+    differs(textOfResult(args, result) !== sound.get(name));
+    return result;
+  });
 }
 
 /** Returns the same fault, and a function that returns true if requests to its server have met the fault. */

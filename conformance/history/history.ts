@@ -53,7 +53,7 @@ const finals = new Set(["success", "failed", "cancelled"]);
 
 export const isFinal = (status: unknown) => finals.has(status as string);
 
-const valueAt = (fields: Fields, path: string): unknown =>
+export const valueAt = (fields: Fields, path: string): unknown =>
   path.split(".").reduce<unknown>((value, name) => (value as Fields | null | undefined)?.[name], fields);
 
 /** Describes a field for people. Phone numbers are not shown. */

@@ -66,15 +66,8 @@ test.each<[string, RequirementResult[], over: string, verdict: string, exitCode:
 
 test("a new list has the failures of a run for 30 days, and can be read once its reasons are filled in", () => {
   const report = sampleReport([failing, requirement("verify.fields", "fail"), requirement("x", "pass")]);
-  const text = newBaseline(report, now)!;
-  expect(text).toContain(`
-# What create.echo promises.
-- id: create.echo
-  checks: ["amount"]
-  reason: ""
-  expires: 2026-12-20
-`);
+  const text = newBaseline(report, now);
+  expect(text).toContain('- id: create.echo\n  checks:\n    - amount\n  reason: ""\n  expires: 2026-12-20\n');
   const baseline = read(text.replaceAll('""', "Fixed in 4.2"));
   expect(renderReports(report, { baseline }, now).report.verdict).toBe("passed-partially");
-  expect(newBaseline(sampleReport([requirement("x", "pass")]), now)).toBeUndefined();
 });

@@ -1,7 +1,6 @@
 import { Ajv, type ErrorObject } from "ajv";
-import { parseDocument } from "yaml";
+import { parseDocument, stringify } from "yaml";
 import { CannotRun, type Report, type RequirementResult } from "../results.ts";
-import { oneLine } from "./visible.ts";
 import { counted } from "./words.ts";
 
 /** A failure that is tolerated until the end of the day `expires` ("2026-12-31", UTC). */
@@ -67,24 +66,18 @@ const failingChecks = ({ checks }: RequirementResult) =>
   checks.filter(({ verdict }) => verdict === "fail").map(({ name }) => name);
 
 /**
- * Returns a list of the failures of a run, tolerated for 30 days, in the format that `readBaseline` reads once each reason
- * is filled in; undefined if nothing failed. An entry names the failing checks if other checks of its requirement passed.
+ * Returns a list of the failures of a run, tolerated for 30 days. `readBaseline` reads it once each reason is filled in.
+ * An entry names the failing checks if other checks of its requirement passed.
  */
-export function newBaseline({ requirements, baseUrl }: Report, now: Date): string | undefined {
-  const failed = requirements.filter(({ verdict }) => verdict === "fail");
-  if (failed.length === 0) return undefined;
-  const [today, expires] = [0, 30].map((days) =>
-    new Date(now.getTime() + days * 86_400_000).toISOString().slice(0, 10),
-  );
-  const entries = failed.map((result) => {
-    const failing = failingChecks(result);
-    const checks = failing.length < result.checks.length ? [`  checks: ${JSON.stringify(failing)}`] : [];
-    return [`# ${oneLine(result.text)}`, `- id: ${result.id}`, ...checks, '  reason: ""', `  expires: ${expires}`].join(
-      "\n",
-    );
-  });
-  const about = `# Failures of ${oneLine(baseUrl)} on ${today}. Say in each reason why the failure is tolerated until it expires.`;
-  return `${[about, ...entries].join("\n\n")}\n`;
+export function newBaseline({ requirements }: Report, now: Date): string {
+  const expires = new Date(now.getTime() + 30 * 86_400_000).toISOString().slice(0, 10);
+  const entries = requirements
+    .filter(({ verdict }) => verdict === "fail")
+    .map((result) => {
+      const checks = failingChecks(result);
+      return { id: result.id, ...(checks.length < result.checks.length && { checks }), reason: "", expires };
+    });
+  return `# Say in each reason why the failure is tolerated until it expires.\n${stringify(entries)}`;
 }
 
 /** Says why an entry is out of date. If the requirement was not judged, its known failure may still exist. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
+import { isSide, type Report, type RequirementResult } from "../results.ts";
 import { pageOf } from "../contract/examples.ts";
 import { causesOf, firstRequest, needsAttention } from "./causes.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
@@ -24,10 +24,6 @@ function notJudged(requirements: readonly RequirementResult[]) {
   );
   return [...groups].map(([code, members]) => ({ why: words.whyNotJudged[code], requirements: members }));
 }
-
-/** Sorts checks by verdict, the worst first. Checks with the same verdict stay in the order of the run. */
-const worstFirst = (checks: readonly CheckResult[]) =>
-  checks.toSorted((a, b) => words.verdictOrder.indexOf(a.verdict) - words.verdictOrder.indexOf(b.verdict));
 
 /** Renders a time in the form "2026-11-20 10:00:18 UTC". */
 const moment = (time: string) => time.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
@@ -62,7 +58,7 @@ export function renderHtml(report: Report): string {
     needsAttention,
     pageOf,
     firstRequest,
-    worstFirst,
+    worstFirst: words.worstFirst,
     duration: words.duration,
     moment,
     repeatOf,

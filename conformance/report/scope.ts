@@ -115,13 +115,14 @@ export const trafficText = ({ exchanges, webhooks }: Pick<Watched, "exchanges" |
 export const trafficLine = ({ merchants, from, until, ...traffic }: Watched) =>
   `${trafficText(traffic)} of ${counted(merchants, "merchant")} in ${duration(Date.parse(until) - Date.parse(from))}`;
 
+const timesOf = (title: string, counts: Record<string, number>) =>
+  Object.entries(counts).map(([what, count]) => `${title}: ${what} (${counted(count, "time")})`);
+
 /** Says what limits what watched traffic shows: what was missed or forgotten, and what the caller declared. */
 function watchedLimits({ missed, forgotten, declared: { visibleAfterMs, notifiedWithinMs } }: Watched): string[] {
-  const named = (counts: Record<string, number>) =>
-    Object.entries(counts).map(([what, count]) => `${what} (${counted(count, "time")})`);
   return [
-    ...named(missed).map((text) => `not judged: ${text}`),
-    ...named(forgotten).map((text) => `forgotten: ${text}`),
+    ...timesOf("not judged", missed),
+    ...timesOf("forgotten", forgotten),
     `a read may show the older state for ${duration(visibleAfterMs)}`,
     notifiedWithinMs === undefined
       ? "webhooks that did not come were not judged (--notified-within)"

@@ -1,9 +1,9 @@
-import type { Report, RunVerdict } from "../results.ts";
+import type { Report, RequirementResult, RunVerdict } from "../results.ts";
 import { causesOf } from "./causes.ts";
 import { repeatFailures } from "./repeat.ts";
 import { mustsPhrase, scopeLine, tallyPhrases } from "./scope.ts";
 import { oneLine, shortened } from "./visible.ts";
-import { counted, runVerdicts, sourceOf, verdictOrder, verdicts } from "./words.ts";
+import { counted, runVerdicts, sourceOf, verdicts, worstFirst } from "./words.ts";
 
 const colours: Record<RunVerdict, string> = {
   certified: "brightgreen",
@@ -25,25 +25,9 @@ function badge(report: Report): string {
   return `![conformance: ${message}](https://img.shields.io/badge/${path})`;
 }
 
-/** Renders every requirement, the worst first, in a table that a reader opens. */
-function requirementRows({ requirements }: Report): string[] {
-  const rows = requirements
-    .toSorted((a, b) => verdictOrder.indexOf(a.verdict) - verdictOrder.indexOf(b.verdict))
-    .map(
-      ({ id, level, verdict, reason }) =>
-        `| \`${id}\` | ${level} | ${verdicts[verdict]} | ${escaped(reason?.text ?? "")} |`,
-    );
-  return [
-    `<details><summary>${counted(rows.length, "requirement")}</summary>`,
-    "",
-    "| requirement | level | verdict | why |",
-    "| --- | --- | --- | --- |",
-    ...rows,
-    "",
-    "</details>",
-    "",
-  ];
-}
+/** Renders the row of a requirement in the table of all. */
+const rowOf = ({ id, level, verdict, reason }: RequirementResult) =>
+  `| \`${id}\` | ${level} | ${verdicts[verdict]} | ${escaped(reason?.text ?? "")} |`;
 
 /** Renders the summary of a run in Markdown, for the page of a CI job and for a README. */
 export function renderSummary(report: Report): string {
@@ -68,6 +52,13 @@ export function renderSummary(report: Report): string {
     ...(command === undefined ? [] : ["```sh", oneLine(command).replaceAll("`", "'"), "```", ""]),
     `${tallyPhrases(report).join("; ")}.`,
     "",
-    ...requirementRows(report),
+    `<details><summary>${counted(report.requirements.length, "requirement")}</summary>`,
+    "",
+    "| requirement | level | verdict | why |",
+    "| --- | --- | --- | --- |",
+    ...worstFirst(report.requirements).map(rowOf),
+    "",
+    "</details>",
+    "",
   ].join("\n");
 }

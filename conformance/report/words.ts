@@ -40,6 +40,10 @@ export const watchedVerdicts: Record<Verdict, string> = {
 
 export const verdictOrder = Object.keys(verdicts) as Verdict[];
 
+/** Sorts results by verdict, the worst first. Results with the same verdict stay in their order. */
+export const worstFirst = <T extends { verdict: Verdict }>(results: readonly T[]): T[] =>
+  results.toSorted((a, b) => verdictOrder.indexOf(a.verdict) - verdictOrder.indexOf(b.verdict));
+
 export const levels: Record<Level, string> = { must: "must", should: "should", observe: "left open by the interface" };
 
 export const profiles: Record<Profile | Side, string> = {

@@ -26,7 +26,7 @@ function interval(value: string): number {
 }
 
 const { ca, cert, key } = serviceGroups.Target;
-const { profile, declare } = serviceGroups["What to judge"];
+const judging = serviceGroups["What to judge"];
 
 /** The options of `certify watch`. */
 export const watchOptions = {
@@ -48,8 +48,8 @@ export const watchOptions = {
     value: "FILE",
     meaning: "a log with an exchange or webhook per line, in JSON; `-` follows standard input",
   },
-  profile,
-  declare,
+  profile: judging.profile,
+  declare: judging.declare,
   "notified-within": {
     value: "SECONDS",
     meaning: "states that every webhook is among the traffic, and within which time a final status is notified",

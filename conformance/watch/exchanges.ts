@@ -4,9 +4,9 @@ import type { Profile } from "../results.ts";
 import { textOf } from "../target/values.ts";
 import { type Call, isObject } from "./calls.ts";
 import type { Merchants } from "./merchants.ts";
-import { createOf, factOf, type Record, type Records } from "./records.ts";
+import { createOf, evidenceOf, factOf, type Record, type Records } from "./records.ts";
 import { isOfGateway } from "./responses.ts";
-import { rules } from "./rules.ts";
+import { type Event, idsOf } from "./rules.ts";
 import { factsOfCreate, factsOfRecord, factsSent, type Statements } from "./statements.ts";
 import type { Tally } from "./tally.ts";
 
@@ -24,94 +24,99 @@ type Deps = {
 };
 
 /** Case, spaces, dots and slashes at the end are spellings of a reference that the interface leaves open. */
-const spelling = (reference: string) => reference.toLowerCase().replaceAll(/^\s+|[\s./]+$/g, "");
+const spelling = (reference: unknown) =>
+  textOf(reference)
+    .toLowerCase()
+    .replaceAll(/^\s+|[\s./]+$/g, "");
 
 export function createExchangeRules(deps: Deps) {
   const { profile, tally, merchants, records, statements, clockMs, staleMs, shown } = deps;
   /** When a sandbox was last reset. What began before is not judged. */
   let resetAt = -Infinity;
 
-  const isSameTime = (one: number, other: number) => Math.abs(one - other) <= clockMs;
-
   /** Judges a second create with a reference of the merchant. */
   function repeated(call: Call, kind: Kind, prior: Record) {
-    const { exchange, faults, status, data } = call;
-    const first = createOf(prior);
-    // Two gateways may log one exchange. An invalid request may be refused with 400 or 422 as well.
-    const isLoggedTwice = first && data["reference"] === prior.reference && isSameTime(first.sentAt, exchange.sentAt);
-    if (isLoggedTwice || faults.length > 0) return;
-    const isRace = first !== undefined && exchange.sentAt < first.endedAt && first.sentAt < exchange.endedAt;
+    const { exchange, status, data } = call;
+    const first = createOf(prior) ?? prior.said[0]!;
+    const isAtOnce = first.by === "create" && exchange.sentAt < first.endedAt && first.sentAt < exchange.endedAt;
     const differs = Object.entries(factsSent(call)).some(([field, value]) => {
       const [known, given] = [factOf(prior, field), statements.remembered(field, value)];
       return known !== undefined && given !== undefined && known !== given;
     });
-    const ids = rules[kind][`${isRace ? "raced" : "repeated"}${differs ? "Otherwise" : ""}`];
+    const events: Event[] = [
+      "repeated",
+      ...(isAtOnce ? (["raced"] as const) : []),
+      ...(differs ? (["otherwise"] as const) : []),
+    ];
+    const ids = events.flatMap((event) => idsOf(kind, event));
     if (status === 409) return tally.held(ids);
     tally.contradicted(
       ids,
       `${status} with ${textOf(data["reference"])}${differs ? ", and other fields" : ""}`,
-      () => [statements.evidenceOf(prior, first ?? prior.said[0]!), exchange],
+      () => [evidenceOf(prior, first), exchange],
       `409 for a reference that ${prior.reference} has`,
     );
   }
 
   /** Judges that a value belongs to no other record of the merchant. */
-  function judgeApart(record: Record, what: "reference" | "id" | "url", value: unknown, { exchange }: Call) {
-    const { kind, merchant } = record;
+  function judgeApart(record: Record, event: Event, what: string, value: unknown, { exchange }: Call) {
+    const { kind, merchant, reference, key } = record;
     const owner = typeof value === "string" ? records.ownerOf(what, kind, merchant, value, record) : undefined;
-    if (owner === undefined || owner === record) return;
-    // A key of an operator may see records of several merchants.
-    const [its, other] = [owner, record].map((each) => factOf(each, "userId"));
-    if (its !== other && its !== undefined && other !== undefined) return;
+    if (owner === undefined || owner.key === key) return;
+    // The key of an operator may show records of several merchants.
+    const [userId, other] = [owner, record].map((each) => factOf(each, "userId"));
+    if (userId !== undefined && other !== undefined && userId !== other) return;
     tally.contradicted(
-      rules[kind][what === "reference" ? "repeated" : what],
-      `the same ${what} for ${record.reference}`,
-      () => [statements.evidenceOf(owner, owner.said[0]!), exchange],
+      idsOf(kind, event),
+      `the same ${what} for ${reference}`,
+      () => [evidenceOf(owner, owner.said[0]!), exchange],
       `the ${what} of ${owner.reference} for no other ${kind}`,
     );
   }
 
   function created(call: Call, kind: Kind, merchant: number) {
-    const { data, sent, exchange } = call;
-    const { reference } = data;
-    // A log may leave out the request's body.
-    const own = sent["reference"] ?? data["merchantsReference"];
-    const prior = typeof own === "string" ? records.ownerOf("reference", kind, merchant, own) : undefined;
-    // The record may have been seen before its create, but not before the create was sent.
-    const isEarlier = prior && (createOf(prior) ?? exchange.sentAt > prior.said[0]!.endedAt + clockMs);
-    if (prior && (isEarlier || prior.reference !== reference)) return repeated(call, kind, prior);
+    const { data, sent, exchange, faults } = call;
+    const { reference, merchantsReference, url, status } = data;
     if (typeof reference !== "string") return;
+    // A log may leave out the request's body.
+    const own = sent["reference"] ?? merchantsReference;
     const known = records.find(kind, merchant, reference);
     const first = known && createOf(known);
-    if (first && isSameTime(first.sentAt, exchange.sentAt) && own === undefined) return;
+    // Two gateways may log one exchange.
+    if (first && Math.abs(first.sentAt - exchange.sentAt) <= clockMs && factOf(known, "merchantsReference") === own)
+      return;
+    const prior = typeof own === "string" ? records.ownerOf("reference", kind, merchant, own) : undefined;
+    // The record may have been seen before its create, but not before the create was sent.
+    const isPrior = prior && (prior.key !== known?.key || first || exchange.sentAt > prior.said[0]!.endedAt + clockMs);
+    if (isPrior) return faults.length === 0 ? repeated(call, kind, prior) : undefined;
     if (first)
       return tally.contradicted(
-        rules[kind].reference,
+        idsOf(kind, "reference"),
         `${reference} for ${textOf(own ?? "a request without reference")} too`,
-        () => [statements.evidenceOf(known, first), exchange],
+        () => [evidenceOf(known, first), exchange],
         `a service reference of its own for each ${kind}`,
       );
-    tally.held(rules[kind].reference);
+    tally.held(idsOf(kind, "reference"));
     const record = known ?? records.open(kind, merchant, reference);
     if (typeof own === "string") records.ownerOf("reference", kind, merchant, own, record);
-    judgeApart(record, "url", data["url"], call);
-    const isTrue = statements.state(record, "create", exchange, factsOfCreate(call), data["status"]);
-    if (isTrue && known) tally.held(rules[kind].agrees);
+    const isTrue = statements.state(record, "create", exchange, factsOfCreate(call), status);
+    judgeApart(record, "url", "url", url, call);
+    if (isTrue && known) tally.held(idsOf(kind, "agrees"));
     shown(record, exchange.endedAt);
   }
 
   /** States a record that a verify or a list returned. */
   function showed(call: Call, kind: Kind, merchant: number, value: Fields, by: "verify" | "list") {
-    const { reference, merchantsReference, id } = value;
+    const { reference, merchantsReference, id, status } = value;
     if (typeof reference !== "string") return;
     const known = records.find(kind, merchant, reference);
     const record = known ?? records.open(kind, merchant, reference);
-    if (factOf(record, "id") === undefined) judgeApart(record, "id", id, call);
-    const isTrue = statements.state(record, by, call.exchange, factsOfRecord(value, kind, by), value["status"]);
-    if (!known) judgeApart(record, "reference", merchantsReference, call);
-    const { kept, agrees, agreesInRecipient, agreesInAddress } = rules[kind];
-    if (isTrue) tally.held(kept);
-    if (isTrue && createOf(record)) [agrees, agreesInRecipient, agreesInAddress].forEach(tally.held);
+    const isFirst = factOf(record, "id") === undefined;
+    const isTrue = statements.state(record, by, call.exchange, factsOfRecord(value, kind, by), status);
+    if (!known) judgeApart(record, "repeated", "reference", merchantsReference, call);
+    if (isFirst) judgeApart(record, "id", "id", id, call);
+    const agreed = createOf(record) ? (["kept", "agrees", "recipient", "address"] as const) : (["kept"] as const);
+    if (isTrue) for (const event of agreed) tally.held(idsOf(kind, event));
     shown(record, call.exchange.endedAt);
   }
 
@@ -119,29 +124,31 @@ export function createExchangeRules(deps: Deps) {
     const { status, data, exchange, response, path } = call;
     const asked = lastSegment(response);
     const record = records.find(kind, merchant, asked);
-    const { found, whole, agrees, unknown } = rules[kind];
     if (status === 200 && typeof data["reference"] === "string") {
-      const names = [data["reference"], data["merchantsReference"]].map((each) => spelling(textOf(each)));
-      if (!names.includes(spelling(asked)))
+      const isAsked = [data["reference"], data["merchantsReference"]].some(
+        (each) => spelling(each) === spelling(asked),
+      );
+      if (!isAsked)
         return tally.contradicted(
-          record ? [...agrees, ...whole] : whole,
+          [...(record ? idsOf(kind, "agrees") : []), ...idsOf(kind, "whole")],
           `the record of ${data["reference"]}`,
           () => [exchange],
           `no record but that of ${asked}`,
         );
-      tally.held(record ? [...found, ...whole] : whole);
+      tally.held(idsOf(kind, "whole"));
+      if (record) tally.held(idsOf(kind, "found"));
       return showed(call, kind, merchant, data, "verify");
     }
     if (status !== 404 || path.includes("?") || exchange.body !== "" || isOfGateway(call)) return;
-    if (!record) return tally.held(unknown);
+    if (!record) return tally.held(idsOf(kind, "unknown"));
     const first = record.said[0]!;
-    if (exchange.sentAt <= first.endedAt + staleMs) return;
-    tally.contradicted(
-      found,
-      "404",
-      () => [statements.evidenceOf(record, first), exchange],
-      `200 with the record of ${asked}, which was seen before`,
-    );
+    if (exchange.sentAt > first.endedAt + staleMs)
+      tally.contradicted(
+        idsOf(kind, "found"),
+        "404",
+        () => [evidenceOf(record, first), exchange],
+        `200 with the record of ${asked}, which was seen before`,
+      );
   }
 
   return {
@@ -154,15 +161,15 @@ export function createExchangeRules(deps: Deps) {
       if (kind === undefined || exchange.sentAt <= resetAt) return;
       const merchant = merchants.of(call);
       if (merchant === undefined) return;
-      if (does === "create" && isAccepted) return created(call, kind, merchant);
-      if (does === "verify") return verified(call, kind, merchant);
-      if (does === "create" && status === 409) {
-        const prior = records.ownerOf("reference", kind, merchant, textOf(sent["reference"]));
+      if (does === "create" && isAccepted) created(call, kind, merchant);
+      if (does === "verify") verified(call, kind, merchant);
+      if (does === "create" && status === 409 && typeof sent["reference"] === "string") {
+        const prior = records.ownerOf("reference", kind, merchant, sent["reference"]);
         if (prior) repeated(call, kind, prior);
       }
       // The interface has no lists.
-      if (does !== "list" || status !== 200 || profile === "core" || !Array.isArray(data["items"])) return;
-      for (const item of data["items"].filter(isObject)) showed(call, kind, merchant, item, "list");
+      const items = does === "list" && status === 200 && profile === "extended" ? data["items"] : [];
+      for (const item of Array.isArray(items) ? items.filter(isObject) : []) showed(call, kind, merchant, item, "list");
     },
   };
 }

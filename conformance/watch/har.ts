@@ -50,8 +50,9 @@ export async function readHar(input: AsyncIterable<Buffer>, listener: Listener, 
     throw new CannotRun("This is not a HAR of at most 512 MB. --exchanges reads JSON Lines, of any size.");
   }
   const record = createRecorder(listener, target);
-  for (const entry of entries.toSorted((a, b) => Date.parse(a.startedDateTime) - Date.parse(b.startedDateTime))) {
-    if (entry._fromCache) listener.missed("it came from a browser's cache");
-    else record(entry.place, lineOf(entry));
+  const inOrder = entries.toSorted((a, b) => Date.parse(a.startedDateTime) - Date.parse(b.startedDateTime));
+  for (const { _fromCache: cache, place, ...entry } of inOrder) {
+    if (cache) listener.missed("it came from a browser's cache");
+    else record(place, lineOf(entry));
   }
 }

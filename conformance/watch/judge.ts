@@ -11,7 +11,7 @@ import type { WatchedRequirement, WatchResult } from "./result.ts";
 import { judgeable } from "./rules.ts";
 import { createStatements } from "./statements.ts";
 import { createStore, type StoreOptions } from "./store.ts";
-import { createHash, createTally } from "./tally.ts";
+import { createHashes, createTally } from "./tally.ts";
 import type { Listener, Seen } from "./traffic.ts";
 import { createWebhookRules } from "./webhooks.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
@@ -50,19 +50,19 @@ export function createJudge(options: JudgeOptions): Judge {
   const seen = { from: 0, until: 0, exchange: 0, webhook: 0 };
   const held: Seen[] = [];
 
-  const hashOf = createHash(options.salt);
+  const hashes = createHashes(options.salt);
   const ids = requirementsOf(profile).map(({ id }) => id as RequirementId);
   const tally = createTally(
     ids.filter((id) => judgeable.has(id)),
-    hashOf,
+    hashes,
   );
   const store = createStore<Record | number>(options, (lost, why) =>
     count(forgotten, `what payouts and checkouts were: ${why}`, lost),
   );
-  const merchants = createMerchants(hashOf, (reason) => count(missed, reason));
-  const records = createRecords(store, hashOf);
+  const merchants = createMerchants(hashes, (reason) => count(missed, reason));
+  const records = createRecords(store, hashes);
   const staleMs = visibleAfterMs + clockMs;
-  const statements = createStatements({ tally, hashOf, records, staleMs, webhookClockMs });
+  const statements = createStatements({ tally, hashes, records, staleMs, webhookClockMs });
   const forgot = (what: string) => void count(forgotten, what);
   const common = { profile, tally, records, statements };
   const webhooks = createWebhookRules({ ...common, notifiedWithinMs, webhookClockMs, forgot });

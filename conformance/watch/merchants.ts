@@ -1,6 +1,6 @@
 // Tells merchants apart by the keys of their calls. A second key of a merchant counts as another merchant.
 import type { Call } from "./calls.ts";
-import type { Hash } from "./tally.ts";
+import type { Hashes } from "./tally.ts";
 
 /** What a log writes in place of a key, or of most of it. Two merchants may have the same. */
 const isMasked = (name: string) =>
@@ -8,7 +8,7 @@ const isMasked = (name: string) =>
 
 export type Merchants = ReturnType<typeof createMerchants>;
 
-export function createMerchants(hashOf: Hash, missed: (reason: string) => void) {
+export function createMerchants({ keyOf }: Hashes, missed: (reason: string) => void) {
   const numbers = new Map<number, number>();
   return {
     get count() {
@@ -21,7 +21,7 @@ export function createMerchants(hashOf: Hash, missed: (reason: string) => void) 
         if (isAccepted) missed("the caller is not known: only single exchanges were judged");
         return undefined;
       }
-      const key = hashOf(name);
+      const key = keyOf(name);
       if (isAccepted && !numbers.has(key)) numbers.set(key, numbers.size);
       return numbers.get(key);
     },

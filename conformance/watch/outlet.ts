@@ -1,9 +1,12 @@
 // Where the findings of a watch go: report files, the terminal and metrics. The process that judges has the outlet.
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { makeFolder, renderReports, writeReports } from "../cli/reporting.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { complain, print } from "../report/visible.ts";
-import { exitCodeOf } from "../results.ts";
-import { serveMetrics } from "./metrics.ts";
+import { CannotRun, exitCodeOf } from "../results.ts";
+import { renderMetrics } from "./metrics.ts";
 import { watchedReport, type Circumstances } from "./report.ts";
 import type { WatchResult } from "./result.ts";
 
@@ -28,8 +31,16 @@ export async function openOutlet(
   result: () => WatchResult,
 ) {
   makeFolder({ report: folder });
-  const server = metrics && (await serveMetrics(metrics, result));
-  if (server) print(`Metrics: ${server.url}`);
+  const server = createServer((_, response) => {
+    response.setHeader("content-type", "text/plain; version=0.0.4; charset=utf-8").end(renderMetrics(result()));
+  });
+  if (metrics) {
+    server.listen(metrics);
+    await once(server, "listening").catch((error: Error) => {
+      throw new CannotRun(`--metrics: ${error.message}`);
+    });
+    print(`Metrics are served on port ${(server.address() as AddressInfo).port}.`);
+  }
 
   async function write() {
     const { report, contents } = renderReports(watchedReport(result(), circumstances));
@@ -47,7 +58,8 @@ export async function openOutlet(
   return {
     async finish(): Promise<0 | 1 | 2> {
       clearInterval(timer);
-      server?.close();
+      server.close();
+      server.closeAllConnections();
       await writing;
       const { report, written } = await write();
       process.stdout.write(`\n${renderTerminal(report, { color: process.stdout.isTTY })}\n`);

@@ -105,6 +105,7 @@ test.each<[string, object, unknown]>([
   ["fewer bytes than the size", { content: { size: 9, text: "{}" } }, cut],
   ["fewer bytes than its length", { content: { text: "{}" }, ...headers("Content-Length", "9") }, cut],
   ["the start of JSON of unknown length", { content: { text: '{"data":{"a":1}' } }, cut],
+  ["text after a byte order mark", { content: { text: "\uFEFF{}" } }, "{}"],
   ["text that is not JSON", { content: { text: "<html>" } }, "<html>"],
   ["bytes that are not UTF-8", { content: base64(Buffer.from([0xff])) }, undecodable],
   ["text from bytes that were not UTF-8", { content: { text: "{\uFFFD}" } }, undecodable],

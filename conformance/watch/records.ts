@@ -1,7 +1,8 @@
 // Remembers what traffic stated about each payout and checkout.
 import type { Fields, Kind } from "../history/history.ts";
 import type { Store } from "./store.ts";
-import type { Hash } from "./tally.ts";
+import type { Hashes } from "./tally.ts";
+import type { Seen } from "./traffic.ts";
 
 /** What an exchange or webhook said about a record that had not been said before. */
 export type Said = {
@@ -21,6 +22,7 @@ export type Record = {
   /** The service's reference. */
   reference: string;
   merchant: number;
+  /** What was said, a response first. */
   said: Said[];
   /** The final statuses that webhooks announced, each with the webhook's id. */
   notified: [status: string, id: string][];
@@ -30,23 +32,44 @@ export type Record = {
   isDue?: true;
 };
 
-/** Who said a fact first; undefined if nobody did. */
-export function sayingOf({ said }: Record, field: string): Said | undefined {
+/** Returns what first stated a fact; undefined if nothing did. */
+export function sourceOf({ said }: Record, field: string): Said | undefined {
   for (const each of said) if (each.facts[field] !== undefined) return each;
   return undefined;
 }
-export const factOf = (record: Record, field: string) => sayingOf(record, field)?.facts[field];
+export const factOf = (record: Record, field: string) => sourceOf(record, field)?.facts[field];
 export const createOf = ({ said }: Record) => said.find(({ by }) => by === "create");
+
+/** Returns what was said, in the form of traffic, as evidence. */
+export function evidenceOf(record: Record, said: Said): Seen {
+  const { kind, reference } = record;
+  const { by, sentAt, endedAt, status = 0, facts, state } = said;
+  const body = JSON.stringify({ data: { ...facts, status: state } });
+  const address = URL.parse(String(factOf(record, "webhookURL")));
+  if (by === "webhook") return { kind: by, sentAt, path: address?.pathname ?? "", headers: {}, body, status };
+  const path = by === "verify" ? `/v1/${kind}s/${reference}` : `/v1/${kind}s`;
+  const method = by === "create" ? "POST" : "GET";
+  return {
+    kind: "exchange",
+    sentAt,
+    endedAt,
+    method,
+    path,
+    headers: {},
+    body: "",
+    response: { status, headers: {}, body },
+  };
+}
 
 export type Records = ReturnType<typeof createRecords>;
 
 /** @param store has records, and the keys of records by values that no other record may have */
-export function createRecords(store: Store<Record | number>, hashOf: Hash) {
+export function createRecords(store: Store<Record | number>, hashes: Hashes) {
   let resets = 0;
-  const keyOf = (...parts: (string | number)[]) => hashOf(`${resets} ${parts.join(" ")}`);
+  const keyOf = (...parts: (string | number)[]) => hashes.keyOf(`${resets} ${parts.join(" ")}`);
 
-  function load(key: number | undefined): Record | undefined {
-    const value = key === undefined ? undefined : store.get(key);
+  function load(key: number): Record | undefined {
+    const value = store.get(key);
     return typeof value === "object" ? value : undefined;
   }
   /** Returns the first record with a reference. Two keys may be equal by chance. */
@@ -70,11 +93,8 @@ export function createRecords(store: Store<Record | number>, hashOf: Hash) {
       const first = firstOf(kind, reference);
       if (first) store.set(first.key, Object.assign(first, { isShared: true as const }));
       const key = first ? keyOf(kind, merchant, reference) : keyOf(kind, reference);
-      const record: Record = { key, kind, reference, merchant, said: [], notified: [] };
-      store.set(key, record);
-      return record;
+      return { key, kind, reference, merchant, said: [], notified: [] };
     },
-    /** Notes that the record was changed. */
     changed: (record: Record) => store.set(record.key, record),
     /**
      * Returns the merchant's record that has a value which no other may have, such as a reference of the merchant's own.
@@ -83,7 +103,7 @@ export function createRecords(store: Store<Record | number>, hashOf: Hash) {
     ownerOf(what: string, kind: Kind, merchant: number, value: string, record?: Record): Record | undefined {
       const key = keyOf(what, kind, merchant, value);
       const owner = store.get(key);
-      const known = load(typeof owner === "number" ? owner : undefined);
+      const known = typeof owner === "number" ? load(owner) : undefined;
       if (!known && record) store.set(key, record.key);
       return known;
     },

@@ -1,22 +1,19 @@
 // Compares what exchanges and webhooks state about a record with what was stated before.
-import { type Fields, isExact, isFinal, type Kind, lasting, optional } from "../history/history.ts";
+import { type Fields, isExact, isFinal, type Kind, lasting, optional, valueAt } from "../history/history.ts";
 import { comparable } from "../history/webhooks.ts";
-import type { Exchange } from "../results.ts";
 import { textOf } from "../target/values.ts";
 import type { Call } from "./calls.ts";
-import { type Record, type Records, type Said, sayingOf } from "./records.ts";
-import { rules } from "./rules.ts";
-import { type Hash, markOf, shownExchange, type Tally, valueAt } from "./tally.ts";
+import { evidenceOf, type Record, type Records, type Said, sourceOf } from "./records.ts";
+import { type Event, idsOf } from "./rules.ts";
+import type { Hashes, Tally } from "./tally.ts";
 import type { Seen } from "./traffic.ts";
 
-/** Numbers are remembered as hashes. */
 const phoneNumber = "customer.phoneNumber";
-/** A merchant may change its name, and a service erases customers after a while, down to the code of their country. */
+/** A merchant may change its name. */
 const kept = lasting.filter((field) => field !== "merchant.name");
-const isErased = (field: string, value: unknown) => field === phoneNumber && /^\d{3}0+$/.test(textOf(value));
 
 /** The fields of a create and the facts that they state. */
-const facts = Object.entries({
+const fieldsSent = Object.entries({
   reference: "merchantsReference",
   amount: "amount",
   country: "country",
@@ -25,28 +22,28 @@ const facts = Object.entries({
   webhookURL: "webhookURL",
   redirectURL: "redirectURL",
 });
+/** What a record contradicts that differs from its create in this fact. */
+const agreements: { [fact: string]: Event } = { fee: "fee", [phoneNumber]: "recipient", webhookURL: "address" };
 
 /** Returns the facts that a valid create states. An address that it lacks may come from the merchant's settings. */
 export function factsSent({ sent, faults }: Call): Fields {
-  const given =
-    faults.length > 0 ? [] : facts.filter(([field]) => typeof sent[field] === "string" || field === "amount");
-  return Object.fromEntries(given.map(([field, fact]) => [fact, sent[field]]));
+  const stated: Fields = {};
+  for (const [field, fact] of faults.length > 0 ? [] : fieldsSent) if (isExact(sent[field])) stated[fact] = sent[field];
+  return stated;
 }
 
 /** Returns the facts of a create and its response. What differs between the two, the rules for responses judge. */
 export function factsOfCreate(call: Call): Fields {
   const { reference, merchantsReference, amount, fee } = call.data;
-  const known = Object.entries(factsSent(call)).filter(([, value]) => value !== undefined);
-  return { reference, merchantsReference, amount, fee, ...Object.fromEntries(known) };
+  return { reference, merchantsReference, amount, fee, ...factsSent(call) };
 }
 
-/** Returns the facts of a record. The record of a verify has no address if it shows none; items of lists are shorter. */
+/** Returns the facts of a record. In the record of a verify, an address that is missing is null. */
 export function factsOfRecord(record: Fields, kind: Kind, by: Said["by"]): Fields {
-  const found = kept.map((field) => [field, valueAt(record, field)] as const);
-  const addresses = optional[kind].map(
-    (field) => [field, record[field] ?? (by === "verify" ? null : undefined)] as const,
-  );
-  return Object.fromEntries([...found, ...addresses]);
+  const stated: Fields = {};
+  for (const field of kept) stated[field] = valueAt(record, field);
+  for (const field of optional[kind]) stated[field] = record[field] ?? (by === "verify" ? null : undefined);
+  return stated;
 }
 
 /** Returns the facts in a webhook of any shape that can be recognised. */
@@ -58,7 +55,7 @@ const leastWebhookLagMs = 15_000;
 
 type Deps = {
   tally: Tally;
-  hashOf: Hash;
+  hashes: Hashes;
   records: Records;
   /** For how long a response may show an earlier state, in milliseconds. */
   staleMs: number;
@@ -67,59 +64,36 @@ type Deps = {
 
 export type Statements = ReturnType<typeof createStatements>;
 
-export function createStatements({ tally, hashOf, records, staleMs, webhookClockMs }: Deps) {
-  const webhookLagMs = Math.max(webhookClockMs, leastWebhookLagMs);
-
+export function createStatements({ tally, hashes, records, staleMs, webhookClockMs }: Deps) {
   /** Returns a value as it is remembered; undefined if it states nothing that could be compared. */
   function remembered(field: string, value: unknown): unknown {
     if (value === null && field.endsWith("URL")) return null;
-    if (!isExact(value) || isErased(field, value)) return undefined;
-    return field === phoneNumber ? hashOf(textOf(value)) : value;
-  }
-  const shown = (field: string, value: unknown) =>
-    field === phoneNumber ? markOf(value) : tally.shownValue(field, value);
-
-  /** Returns what was said about a record, as evidence. */
-  function evidenceOf(record: Record, said: Said): Exchange {
-    const { by, state } = said;
-    const path = `/v1/${record.kind}s`;
-    const method = by === "create" || by === "webhook" ? "POST" : "GET";
-    const url = by === "webhook" ? "(webhook)" : by === "verify" ? `${path}/${record.reference}` : path;
-    const values = Object.entries(said.facts).map(([field, value]) => [`data.${field}`, shown(field, value)]);
-    const body = Object.fromEntries([...values, ...(state === undefined ? [] : [["data.status", state]])]) as object;
-    return by === "webhook"
-      ? shownExchange({ ...said, method, url }, body, undefined)
-      : shownExchange({ ...said, method, url }, undefined, body);
+    if (!isExact(value)) return undefined;
+    if (field !== phoneNumber) return value;
+    // A service erases customers after a while, down to the code of their country.
+    return /^\d{3}0+$/.test(textOf(value)) ? undefined : hashes.markOf(textOf(value));
   }
 
-  function contradictFact(record: Record, first: Said, field: string, value: unknown, by: Said["by"], seen: Seen) {
-    const its = rules[record.kind];
-    const agrees =
-      { fee: its.agreesInFee, [phoneNumber]: its.agreesInRecipient, webhookURL: its.agreesInAddress }[field] ??
-      its.agrees;
-    const isOf = (side: Said["by"]) => first.by === side || by === side;
-    const ofWebhook = field === "amount" ? its.notifiedAmount : its.notifiedFact;
-    const ids = isOf("webhook") ? ofWebhook : isOf("create") ? [...its.kept, ...agrees] : its.kept;
-    tally.contradicted(
-      ids,
-      `${field} ${textOf(shown(field, value))}`,
-      () => [evidenceOf(record, first), seen],
-      `${field} ${textOf(shown(field, first.facts[field]))} of ${record.reference}, as stated before`,
-    );
-  }
-
-  /** States facts. Returns true if none contradicts an earlier one. */
   function stateFacts(record: Record, stated: Fields, said: Said, seen: Seen): boolean {
+    const { kind, reference } = record;
     let isTrue = true;
     for (const field in stated) {
       const value = remembered(field, stated[field]);
       if (value === undefined) continue;
-      const first = sayingOf(record, field);
+      const first = sourceOf(record, field);
       if (!first) said.facts[field] = value;
-      else if (first.facts[field] !== value) {
-        isTrue = false;
-        contradictFact(record, first, field, value, said.by, seen);
-      }
+      if (!first || first.facts[field] === value) continue;
+      isTrue = false;
+      const sources = [first.by, said.by];
+      const ofWebhook = idsOf(kind, field === "amount" ? "notifiedAmount" : "notifiedFact");
+      const agrees = sources.some((by) => by === "create") ? idsOf(kind, agreements[field] ?? "agrees") : [];
+      const [known, given] = [first.facts[field], value].map((each) => textOf(tally.shownValue(field, each)));
+      tally.contradicted(
+        sources.some((by) => by === "webhook") ? ofWebhook : [...idsOf(kind, "kept"), ...agrees],
+        `${field} ${given}`,
+        () => [evidenceOf(record, first), seen],
+        `${field} ${known} of ${reference}, as stated before`,
+      );
     }
     return isTrue;
   }
@@ -131,8 +105,8 @@ export function createStatements({ tally, hashOf, records, staleMs, webhookClock
     if (!record.said.some((each) => each.state === state)) said.state = state;
     if (!final) return;
     const hasWebhook = final.by === "webhook" || said.by === "webhook";
-    const ids = rules[record.kind][hasWebhook ? "notifiedEnd" : "final"];
-    const lateMs = staleMs + (hasWebhook ? webhookLagMs : 0);
+    const ids = idsOf(record.kind, hasWebhook ? "notifiedEnd" : "final");
+    const lateMs = staleMs + (hasWebhook ? Math.max(webhookClockMs, leastWebhookLagMs) : 0);
     if (final.state === state) tally.held(ids);
     else if (isFinal(state) || said.sentAt > final.endedAt + lateMs)
       tally.contradicted(
@@ -145,24 +119,16 @@ export function createStatements({ tally, hashOf, records, staleMs, webhookClock
 
   return {
     remembered,
-    evidenceOf,
-    /** States what a response or webhook says. Returns true if the facts contradict nothing. */
+    /** States what a response or webhook says of a record. Returns true if its facts contradict nothing. */
     state(record: Record, by: Said["by"], seen: Seen, stated: Fields, status: unknown): boolean {
       const { sentAt } = seen;
-      const ofExchange = seen.kind === "exchange";
-      const said: Said = {
-        by,
-        sentAt,
-        endedAt: ofExchange ? seen.endedAt : sentAt,
-        status: ofExchange ? seen.response?.status : seen.status,
-        facts: {},
-      };
+      const [endedAt, code] = seen.kind === "exchange" ? [seen.endedAt, seen.response?.status] : [sentAt, seen.status];
+      const said: Said = { by, sentAt, endedAt, status: code, facts: {} };
       const isTrue = stateFacts(record, stated, said, seen);
       if (typeof status === "string") stateStatus(record, status, said, seen);
-      if (said.state !== undefined || Object.keys(said.facts).length > 0) {
-        record.said.push(said);
-        records.changed(record);
-      }
+      if (said.state === undefined && Object.keys(said.facts).length === 0) return isTrue;
+      record.said.push(said);
+      records.changed(record);
       return isTrue;
     },
   };

@@ -1,58 +1,58 @@
-// Keeps what a watch remembers: what was used lately in memory, the rest in a file that nobody else can open.
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+// Keeps what a watch remembers: what was used lately in memory, the rest in a file that has no name.
+import { DatabaseSync } from "node:sqlite";
 import { setFlagsFromString } from "node:v8";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
 
 /** Keys are hashes of 52 bits. Values are JSON, and may be changed until evicted. */
 export type Store<T> = {
   get(key: number): T | undefined;
   /** Remembers a value, or that it was changed. */
   set(key: number, value: T): void;
-  /** Deletes the file. */
   close(): void;
 };
 
 export type StoreOptions = {
-  directory?: string | undefined;
-  /** How many values are in memory before the older half is written to the file. */
+  /** How many values are in memory before the older half is written to the file. The default is 30000. */
   mostInMemory?: number;
+  /** How many bytes the file may have. By default the disk is the limit. */
+  mostOnDisk?: number;
 };
 
 type Entry<T> = { value: T; isChanged: boolean };
-type File = { database: DatabaseSync; read: StatementSync; write: StatementSync; close(): void };
 
-/** Tells keys that were never written from those that may have been, so that new keys need no read. */
-class Filter {
-  private readonly words = new Uint32Array(2 ** 22);
-  private places = (key: number) => [1, 2 ** 12, 2 ** 24].map((divisor) => Math.floor(key / divisor) % 2 ** 27);
-  add(key: number) {
-    for (const place of this.places(key)) this.words[place >>> 5]! |= 1 << (place & 31);
-  }
-  mayHave(key: number) {
-    return this.places(key).every((place) => ((this.words[place >>> 5]! >>> (place & 31)) & 1) === 1);
-  }
-}
+const pageBytes = 4096;
+const filterBits = 2 ** 27;
 
-function openFile(directory: string): File {
-  const folder = mkdtempSync(join(directory, "certify-watch-"));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  try {
-    const database = new DatabaseSync(join(folder, "memory.sqlite"));
-    database.exec(
-      "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16000",
-    );
-    database.exec("CREATE TABLE memory (key INTEGER PRIMARY KEY, value TEXT)");
-    // The open file stays usable, and disappears with this process, however it ends.
-    if (process.platform !== "win32") remove();
-    const read = database.prepare("SELECT value FROM memory WHERE key = ?");
-    const write = database.prepare("INSERT OR REPLACE INTO memory VALUES (?, ?)");
-    return { database, read, write, close: () => (database.close(), remove()) };
-  } catch (error) {
-    remove();
-    throw error;
-  }
+/** Opens a temporary database in the folder of TMPDIR. SQLite deletes its file at once, and goes on using it. */
+function openFile(mostOnDisk: number) {
+  const database = new DatabaseSync("");
+  database.exec("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-16000");
+  database.exec("CREATE TABLE memory (key INTEGER PRIMARY KEY, value TEXT)");
+  database.exec(`PRAGMA max_page_count=${Math.floor(mostOnDisk / pageBytes)}`);
+  const select = database.prepare("SELECT value FROM memory WHERE key = ?");
+  const insert = database.prepare("INSERT OR REPLACE INTO memory VALUES (?, ?)");
+  // Tells new keys from those that may have been written, so that new keys need no read.
+  const filter = new Uint8Array(filterBits / 8);
+  let written = 0;
+  return {
+    get written() {
+      return written;
+    },
+    read(key: number): string | undefined {
+      const place = key % filterBits;
+      const mayHave = ((filter[place >>> 3]! >>> (place & 7)) & 1) === 1;
+      return mayHave ? (select.get(key) as { value: string } | undefined)?.value : undefined;
+    },
+    write(rows: [key: number, value: unknown][]) {
+      database.exec("BEGIN");
+      for (const [key, value] of rows) {
+        insert.run(key, JSON.stringify(value));
+        filter[(key % filterBits) >>> 3]! |= 1 << (key & 7);
+      }
+      database.exec("COMMIT");
+      written += rows.length;
+    },
+    close: () => database.close(),
+  };
 }
 
 /**
@@ -60,37 +60,27 @@ function openFile(directory: string): File {
  * @param forgot is called with the number of lost values, and why
  */
 export function createStore<T>(
-  { directory = tmpdir(), mostInMemory = 30_000 }: StoreOptions,
+  { mostInMemory = 30_000, mostOnDisk = 2 ** 43 }: StoreOptions,
   forgot: (count: number, why: string) => void,
 ): Store<T> {
-  let file: File | undefined;
-  let filter: Filter | undefined;
-  let written = 0;
+  let file: ReturnType<typeof openFile> | undefined;
   let recent = new Map<number, Entry<T>>();
   let older = new Map<number, Entry<T>>();
 
   function lose(count: number, error: unknown) {
-    forgot(count + written, error instanceof Error ? error.message : String(error));
-    try {
-      file?.close();
-    } catch {
-      // The file is unlinked: it disappears anyway.
-    }
-    file = filter = undefined;
-    written = 0;
+    forgot(count + (file?.written ?? 0), (error as Error).message);
+    file?.close();
+    file = undefined;
   }
 
   function write(entries: Map<number, Entry<T>>) {
-    // In the order of the file, so that neighbours are written together.
-    const changed = [...entries].filter(([, { isChanged }]) => isChanged).toSorted(([a], [b]) => a - b);
+    const changed = [...entries].flatMap(([key, { value, isChanged }]) =>
+      isChanged ? [[key, value] as [number, T]] : [],
+    );
     try {
-      file ??= openFile(directory);
-      filter ??= new Filter();
-      file.database.exec("BEGIN");
-      for (const [key, { value }] of changed) file.write.run(key, JSON.stringify(value));
-      file.database.exec("COMMIT");
-      for (const [key] of changed) filter.add(key);
-      written += changed.length;
+      file ??= openFile(mostOnDisk);
+      // In the order of the file, so that neighbours are written together.
+      file.write(changed.toSorted(([a], [b]) => a - b));
     } catch (error) {
       lose(changed.length, error);
     }
@@ -108,10 +98,9 @@ export function createStore<T>(
   }
 
   function read(key: number): Entry<T> | undefined {
-    if (!file || !filter?.mayHave(key)) return undefined;
     try {
-      const row = file.read.get(key) as { value: string } | undefined;
-      return row && { value: JSON.parse(row.value) as T, isChanged: false };
+      const text = file?.read(key);
+      return text === undefined ? undefined : { value: JSON.parse(text) as T, isChanged: false };
     } catch (error) {
       lose(0, error);
       return undefined;
@@ -132,9 +121,6 @@ export function createStore<T>(
       older.delete(key);
       keep(key, { value, isChanged: true });
     },
-    close() {
-      file?.close();
-      file = filter = undefined;
-    },
+    close: () => file?.close(),
   };
 }

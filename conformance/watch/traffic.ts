@@ -6,7 +6,7 @@ export type Absent = { absent: "missing" | "cut" | "undecodable" };
 /** A body as its sender meant it: without chunks and content codings. A message without a body has an empty text. */
 export type Body = string | Absent;
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Decodes a body. Many recorders keep Content-Encoding after they have undone it; what is coded after all is not UTF-8. */
 export function decodedText(bytes: Buffer, coding: string | undefined): Body {

@@ -2,12 +2,12 @@
 // broken ones, and nothing that should stay private. In the self-test it watches every server.
 import { exec } from "node:child_process";
 import { hash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { DisbursementRequest } from "../../client/index.ts";
-import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { run as pay } from "../../client/payroll/pay.ts";
 import { records } from "../broken/changes.ts";
 import { faults } from "../broken/faults.ts";
@@ -20,7 +20,7 @@ import { changesRecord } from "../broken/webhooks.ts";
 import { examplesFile } from "../contract/examples.ts";
 import { examples, isMissing, withCommand } from "../examples/examples.ts";
 import { createRandom } from "../generate/random.ts";
-import { reportIn } from "../testing/command-line.ts";
+import { reportIn, startCertify } from "../testing/command-line.ts";
 import { payoutsFor, startStage } from "../testing/traffic.ts";
 import {
   afterAnHour,
@@ -33,7 +33,6 @@ import {
   watchBroken,
   watched,
 } from "../testing/watched.ts";
-import { watch } from "./command.ts";
 import type { Seen } from "./traffic.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "watched-"));
@@ -160,18 +159,16 @@ const bodyText = (body: unknown) => (typeof body === "string" ? { text: body } :
 /** Writes traffic as browsers and recording proxies do. */
 function harOf(seen: readonly Seen[]) {
   const entries = seen.map((each) => {
-    const isExchange = each.kind === "exchange";
-    const response = isExchange ? each.response : { status: each.status, headers: {}, body: "" };
+    const { sentAt, headers, body } = each;
+    const { method, endedAt, response } =
+      each.kind === "exchange"
+        ? each
+        : { method: "POST", endedAt: sentAt, response: each.status && { status: each.status, headers: {}, body: "" } };
     return {
-      startedDateTime: new Date(each.sentAt).toISOString(),
-      time: isExchange ? each.endedAt - each.sentAt : 0,
-      request: {
-        method: isExchange ? each.method : "POST",
-        url: urlOf(each),
-        headers: listed(each.headers),
-        postData: bodyText(each.body),
-      },
-      response: response?.status
+      startedDateTime: new Date(sentAt).toISOString(),
+      time: endedAt - sentAt,
+      request: { method, url: urlOf(each), headers: listed(headers), postData: bodyText(body) },
+      response: response
         ? { status: response.status, headers: listed(response.headers), content: bodyText(response.body) }
         : { status: 0, headers: [], content: {} },
     };
@@ -179,64 +176,39 @@ function harOf(seen: readonly Seen[]) {
   return JSON.stringify({ log: { version: "1.2", creator: { name: "test", version: "1" }, entries } });
 }
 
-const textsIn = (name: string) => readdirSync(name).map((file) => readFileSync(join(name, file), "latin1"));
-
-describe("a recording of the traffic with a broken service", () => {
-  let printed = "";
-  beforeEach(() => {
-    const keep = (line: unknown) => ((printed += `${String(line)}\n`), true);
-    vi.spyOn(console, "log").mockImplementation(keep);
-    vi.spyOn(console, "error").mockImplementation(keep);
-    vi.spyOn(process.stdout, "write").mockImplementation(keep);
-    onTestFinished(() => void vi.restoreAllMocks());
-  });
-
-  async function reportOn(way: "har" | "exchanges", content: string) {
-    const at = join(folder, way);
-    mkdirSync(at);
-    writeFileSync(join(at, "traffic"), content);
-    const args = ["--target", "http://pay.example", "--profile", "extended", "--report", join(at, "report")];
-    expect(await watch([`--${way}`, join(at, "traffic"), ...args])).toBe(1);
+test("traffic gives the same report as HAR and as JSON Lines, and no file has a key, phone number or name", async () => {
+  const { seen, key, secondKey } = await watched(() => startQuick(talkative), 1);
+  const inOrder = seen.toSorted((a, b) => a.sentAt - b.sentAt);
+  const exchanges = inOrder.map((each) => JSON.stringify({ ...each, url: urlOf(each) })).join("\n");
+  const reports: unknown[] = [];
+  let written = "";
+  for (const [way, content] of Object.entries({ har: harOf(inOrder), exchanges })) {
+    const at = mkdtempSync(join(folder, "recorded-"));
+    const [traffic, report] = [join(at, "traffic"), join(at, "report")];
+    writeFileSync(traffic, content);
+    const options = ["--target", "http://pay.example", "--profile", "extended", "--report", report];
+    const { code, output } = await startCertify(["watch", `--${way}`, traffic, ...options], { env: { TMPDIR: at } })
+      .ended;
+    expect([code, readdirSync(at)]).toEqual([1, ["report", "traffic"]]);
     // The salt of hashes differs in each run.
-    const report = JSON.stringify(await reportIn(join(at, "report")));
-    return {
-      report: JSON.parse(report.replaceAll(/#[0-9a-f]{6}/g, "#")) as unknown,
-      texts: textsIn(join(at, "report")),
-    };
+    reports.push(JSON.parse(JSON.stringify(await reportIn(report)).replaceAll(/#[0-9a-f]{6}/g, "#")));
+    written += [output, ...readdirSync(report).map((file) => readFileSync(join(report, file), "latin1"))].join("\n");
   }
+  expect(reports[0]).toEqual(reports[1]);
+  for (const id of ["create.duplicate-refused", "verify.customer", "webhook.amount"]) expect(written).toContain(id);
 
-  test("gives the same report as HAR and as JSON Lines, without a key, phone number or name in any file", async () => {
-    const inTemp = () => readdirSync(tmpdir()).filter((name) => name.startsWith("certify-watch-"));
-    const before = new Set(inTemp());
-    const { seen, key, secondKey } = await watched(() => startQuick(talkative), 1);
-    const inOrder = seen.toSorted((a, b) => a.sentAt - b.sentAt);
-    const har = await reportOn("har", harOf(inOrder));
-    const lines = await reportOn(
-      "exchanges",
-      inOrder.map((each) => JSON.stringify({ ...each, url: urlOf(each) })).join("\n"),
-    );
-    expect(har.report).toEqual(lines.report);
-    const ids = JSON.stringify(har.report);
-    for (const id of ["create.duplicate-refused", "verify.customer", "webhook.amount"]) expect(ids).toContain(id);
-
-    const all = JSON.stringify(seen);
-    const found = (pattern: RegExp) => [...all.matchAll(pattern)].map(([, value]) => value!);
-    const phones = new Set(found(/"phoneNumber\\":\\?"?\\?"?\+?(\d{9,15})/g));
-    // The report also shows recorded examples, whose names are made up.
-    const examplesText = readFileSync(examplesFile, "utf8");
-    const names = new Set(found(/\\"name\\":\\"([^"\\]+)/g).filter((name) => !examplesText.includes(name)));
-    expect([phones.size > 20, names.size > 20]).toEqual([true, true]);
-    const coded = (value: string) => [
-      value,
-      ...(["base64", "hex"] as const).map((coding) => Buffer.from(value).toString(coding).replace(/=+$/, "")),
-      ...["sha256", "sha1", "md5"].map((algorithm) => hash(algorithm, value).slice(0, 12)),
-    ];
-    const secrets = [key, secondKey, ...phones, ...names].flatMap(coded);
-    const nationalNumbers = [...phones].map((phone) => phone.slice(-9));
-    const written = [printed, ...har.texts, ...lines.texts].join("\n");
-    const shown = (secret: string) => written.slice(Math.max(0, written.indexOf(secret) - 150)).slice(0, 250);
-    const leaks = [...secrets, ...nationalNumbers].filter((secret) => written.includes(secret));
-    expect(leaks.map((secret) => [secret, shown(secret)])).toEqual([]);
-    expect(inTemp().filter((name) => !before.has(name))).toEqual([]);
-  });
+  const all = JSON.stringify(seen);
+  const found = (pattern: RegExp) => [...new Set([...all.matchAll(pattern)].map(([, value]) => value!))];
+  const phones = found(/"phoneNumber\\":\\?"?\\?"?\+?(\d{9,15})/g);
+  // The report also shows recorded examples, whose names are made up.
+  const examplesText = readFileSync(examplesFile, "utf8");
+  const names = found(/\\"name\\":\\"([^"\\]+)/g).filter((name) => !examplesText.includes(name));
+  expect([phones.length > 20, names.length > 20]).toEqual([true, true]);
+  const coded = (value: string) => [
+    value,
+    ...(["base64", "hex"] as const).map((coding) => Buffer.from(value).toString(coding).replace(/=+$/, "")),
+    ...["sha256", "sha1", "md5"].map((algorithm) => hash(algorithm, value).slice(0, 12)),
+  ];
+  const secrets = [key, secondKey, ...phones, ...phones.map((phone) => phone.slice(-9)), ...names].flatMap(coded);
+  expect(secrets.filter((secret) => written.includes(secret))).toEqual([]);
 });

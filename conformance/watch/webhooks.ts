@@ -5,8 +5,8 @@ import type { Profile } from "../results.ts";
 import { leavesOf } from "../steps/responses.ts";
 import { parsedJson, textOf } from "../target/values.ts";
 import { fieldsIn, isKnown } from "./calls.ts";
-import { factOf, type Record, type Records, sayingOf } from "./records.ts";
-import { rules } from "./rules.ts";
+import { evidenceOf, factOf, type Record, type Records, sourceOf } from "./records.ts";
+import { idsOf } from "./rules.ts";
 import { factsOfRecord, factsRecognised, type Statements } from "./statements.ts";
 import type { Tally } from "./tally.ts";
 import type { Webhook } from "./traffic.ts";
@@ -59,16 +59,16 @@ export function createWebhookRules(deps: Deps) {
     const url = factOf(record, "webhookURL");
     const address = typeof url === "string" ? URL.parse(url) : null;
     if (!address || address.pathname === "/" || webhook.path === "/" || webhook.path === "") return false;
-    const { notifiedAddress } = rules[record.kind];
+    const ids = idsOf(record.kind, "notifiedAddress");
     const isOwn = isAt(url as string, webhook.path, hasQueries);
     if (isOwn) {
-      tally.held(notifiedAddress);
+      tally.held(ids);
       faithful.add(address.origin);
     } else if (faithful.has(address.origin))
       tally.contradicted(
-        notifiedAddress,
+        ids,
         `a webhook at ${webhook.path.split("?")[0]}`,
-        () => [statements.evidenceOf(record, sayingOf(record, "webhookURL")!), webhook],
+        () => [evidenceOf(record, sourceOf(record, "webhookURL")!), webhook],
         `webhooks of ${record.reference} at its webhookURL only`,
       );
     return isOwn;
@@ -80,11 +80,11 @@ export function createWebhookRules(deps: Deps) {
     const known = record.notified.find(([each]) => each === status);
     if (known && known[1] !== id && known[1] !== "" && id !== "")
       tally.contradicted(
-        rules[record.kind].notifiedOnce,
+        idsOf(record.kind, "notifiedOnce"),
         `${status} of ${record.reference} with a second webhook-id`,
         () => [webhook],
       );
-    else if (status !== unnamed) tally.held(rules[record.kind].notifiedOnce);
+    else if (status !== unnamed) tally.held(idsOf(record.kind, "notifiedOnce"));
     if (known) return;
     record.notified.push([status, id]);
     records.changed(record);
@@ -109,11 +109,10 @@ export function createWebhookRules(deps: Deps) {
     const { kind } = record;
     const status = textOf(object["status"] ?? "").toLowerCase();
     const stated = profile === "core" ? factsRecognised(object) : factsOfRecord(object, kind, "webhook");
-    const { notifiedFact, notifiedAmount } = rules[kind];
     const isTrue = statements.state(record, "webhook", webhook, stated, status);
-    if (isTrue) tally.held(typeof object["amount"] === "number" ? notifiedAmount : notifiedFact);
+    if (isTrue) tally.held(idsOf(kind, typeof object["amount"] === "number" ? "notifiedAmount" : "notifiedFact"));
     if (!isFinal(status)) return;
-    tally.held(rules[kind][announced(status)].slice(0, 1));
+    tally.held(idsOf(kind, announced(status)).slice(0, 1));
     noteEnd(record, status, webhook);
   }
 
@@ -121,12 +120,12 @@ export function createWebhookRules(deps: Deps) {
     const record = records.find(kind, merchant, reference);
     const final = record?.said.find(({ state }) => isFinal(state));
     if (!record || !final) return;
-    const ids = rules[kind][announced(final.state!)];
+    const ids = idsOf(kind, announced(final.state!));
     if (record.notified.some(([status]) => status === final.state || status === unnamed)) return tally.held(ids);
     tally.contradicted(
       ids,
       "none was seen",
-      () => [statements.evidenceOf(record, final)],
+      () => [evidenceOf(record, final)],
       `a webhook within ${notifiedWithinMs! / 1000} s that ${reference} is ${final.state}`,
     );
   }

@@ -59,8 +59,9 @@ export const databaseCommands = commands({
       const { version, kept } = await databaseAt(database).restore(file, { replace, suffix, mode });
       return `Restored ${file}, of version ${version}. A server migrates it when it starts.
 ${kept === undefined ? "" : `The old database is kept: ${kept}\n`}\
-The database does not know what happened after the backup: references used since then are free again, and
-payouts and webhooks that were pending are processed again.`;
+The database does not know what happened after the backup: references used since then are free again
+(a rail still knows them and pays none twice), payouts and webhooks that were pending are processed again, and
+revoked keys, suspensions and top-ups since then are undone: repeat them before callers reach the server.`;
     },
   },
   copy: {

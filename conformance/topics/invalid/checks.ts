@@ -2,7 +2,7 @@
 // violate, and random values, which the run's seed determines (§2.1, §2.4, §7, §8, D1, D6).
 import { judges, type Context } from "../../check.ts";
 import type { Schema } from "../../contract/contract.ts";
-import { inlined } from "../../contract/validate.ts";
+import { createValidators, inlined } from "../../contract/validate.ts";
 import { payeeIn, commonPairs } from "../../generate/countries.ts";
 import { anyValueFor, mutations, sample } from "../../generate/mutations.ts";
 import { usualAmount } from "../../generate/plan.ts";
@@ -11,25 +11,24 @@ import { expectStatus } from "../../steps/expect.ts";
 import { type Body, checkoutBody, disbursementBody, siteOf } from "../../steps/bodies.ts";
 import { payInvalid, startCheckout, startInvalidCheckout } from "../../steps/requests.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
-import {
-  breaks,
-  checkoutRules,
-  decidedRule,
-  type Defect,
-  isStatedOfCheckout,
-  kindOf,
-  payoutRules,
-  statedBy,
-  strict,
-} from "./rules.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const randomInvalid = 100;
+const statedBy = createValidators("core");
+
+type Kind = "missing" | "type" | "value";
 
 /** `isStated`: the interface itself forbids the request. */
-type Invalid = Defect & { what: string; body: Body; isStated: boolean; isRandom: boolean };
+type Invalid = { what: string; field: string; body: Body; kind: Kind; isStated: boolean; isRandom: boolean };
 
 type Found = Omit<Invalid, "isStated">;
+
+/** The statuses of D1, each with the requirement that demands it. */
+const strict = {
+  missing: { id: "refusal.missing-field-400", status: 400 },
+  type: { id: "refusal.wrong-type-400", status: 400 },
+  value: { id: "refusal.bad-value-422", status: 422 },
+} as const;
 
 /** Returns the body as the target receives it. JSON omits undefined, and JSON.stringify turns minus zero into zero. */
 const asSent = (body: Body) => JSON.parse(JSON.stringify(body)) as Body;
@@ -37,6 +36,13 @@ const asSent = (body: Body) => JSON.parse(JSON.stringify(body)) as Body;
 /** Returns the largest number in the JSON text of a value, which a faulty target might read as an amount; 0 without numbers. */
 const largestIn = (value: unknown): number =>
   Math.max(0, ...((JSON.stringify(value) ?? "").match(/\d+(\.\d+)?(e[+-]?\d+)?/gi)?.map(Number) ?? []));
+
+function kindOf(faults: readonly string[]): Kind {
+  if (faults.some((fault) => fault.includes(" must have required property"))) return "missing";
+  return faults.some((fault) => / must be (integer|string|object|number|array|boolean|null)/.test(fault))
+    ? "type"
+    : "value";
+}
 
 /** Returns the mutations and random changes of a valid request that violate the profile's version of the schema. */
 function invalidRequests(
@@ -89,6 +95,14 @@ const invalidPayouts = (context: Context) =>
     ({ body }) => statedBy("DisbursementRequest")(body).length > 0,
   );
 
+/** Returns true if §2.4 forbids a checkout. §2.4 shows no patterns, and allows any number as amount. */
+function isStatedOfCheckout({ kind, field, body }: Found): boolean {
+  const value = body[field];
+  if (statedBy("CheckoutRequest")(body).length === 0) return false;
+  if (kind === "value") return field === "country" && [...String(value)].length !== 2;
+  return kind === "missing" || !(field === "amount" && typeof value === "number");
+}
+
 /** Only the contract, and not the interface, gives checkouts a reference of the merchant. */
 const invalidCheckouts = (context: Context) =>
   invalidRequests(
@@ -122,12 +136,49 @@ async function refuseAll(
   return Object.fromEntries(responses.toReversed());
 }
 
+/** What a stated rule forbids: a kind of fault in a field, or in any field. */
+type Rule = { id: RequirementId; kind: Kind; field?: string };
+
+const payoutRules: Rule[] = [
+  { id: "create.reference-required", kind: "missing", field: "reference" },
+  { id: "create.amount-required", kind: "missing", field: "amount" },
+  { id: "create.phone-required", kind: "missing", field: "phoneNumber" },
+  { id: "create.country-required", kind: "missing", field: "country" },
+  { id: "create.currency-required", kind: "missing", field: "currency" },
+  { id: "create.reference-type", kind: "type", field: "reference" },
+  { id: "create.amount-type", kind: "type", field: "amount" },
+  { id: "create.phone-type", kind: "type", field: "phoneNumber" },
+  { id: "create.country-type", kind: "type", field: "country" },
+  { id: "create.currency-type", kind: "type", field: "currency" },
+  { id: "create.webhook-type", kind: "type", field: "webhookURL" },
+  { id: "create.amount-minimum", kind: "value", field: "amount" },
+  { id: "create.phone-pattern", kind: "value", field: "phoneNumber" },
+  { id: "create.country-pattern", kind: "value", field: "country" },
+  { id: "create.currency-pattern", kind: "value", field: "currency" },
+];
+const checkoutRules: Rule[] = [
+  { id: "checkout.amount-required", kind: "missing", field: "amount" },
+  { id: "checkout.currency-required", kind: "missing", field: "currency" },
+  { id: "checkout.country-required", kind: "missing", field: "country" },
+  { id: "checkout.types", kind: "type" },
+  { id: "checkout.country-length", kind: "value", field: "country" },
+];
+
 const errorStatuses: RequirementId = "checkout.error-statuses";
+
+const breaks = ({ kind, field }: Rule, each: Invalid) =>
+  each.isStated && each.kind === kind && (field === undefined || each.field === field);
+
+/** Returns the requirement of D6 that demands the refusal of a checkout. */
+function decidedRule({ field }: Invalid): RequirementId {
+  if (field === "amount") return "checkout-request.amount";
+  return ["country", "currency"].includes(field) ? "checkout-request.patterns" : "checkout-request.generated-refused";
+}
 
 export const checks = [
   ...payoutRules.map((rule) =>
     judges([rule.id, strict[rule.kind].id, "create.split-400-422"], {}, async (context) => {
-      const breaking = invalidPayouts(context).filter((each) => each.isStated && breaks(rule, each) && !each.isRandom);
+      const breaking = invalidPayouts(context).filter((each) => breaks(rule, each) && !each.isRandom);
       const statuses = await refuseAll(context, true, () => rule.id, breaking, payInvalid);
       context.observe("create.split-400-422", `${rule.kind} of ${rule.field}`, statuses[rule.field!]);
     }),
@@ -152,7 +203,7 @@ export const checks = [
   }),
   ...checkoutRules.map((rule) =>
     judges([rule.id, strict[rule.kind].id, ...(rule.field ? [] : [errorStatuses])], {}, async (context) => {
-      const breaking = invalidCheckouts(context).filter((each) => each.isStated && breaks(rule, each));
+      const breaking = invalidCheckouts(context).filter((each) => breaks(rule, each));
       const statuses = await refuseAll(context, true, () => rule.id, breaking, startInvalidCheckout);
       if (!rule.field) context.observe(errorStatuses, "status by field", statuses);
     }),
