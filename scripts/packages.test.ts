@@ -30,12 +30,3 @@ test.each(published)("npm packs %s, and the installed package runs", async (work
   expect(entries.length + Object.keys(manifest.bin ?? {}).length).toBeGreaterThan(0);
   remove();
 });
-
-test("`npm ci --omit=dev` installs what makes the pages, which it does at its end", async () => {
-  const sources = await Promise.all(
-    globSync("scripts/docs/*.ts", { cwd: root }).map((file) => readFile(new URL(file, root), "utf8")),
-  );
-  const names = sources.join("\n").matchAll(/ from "((?!node:)\w[^/"]*)/g);
-  const dev = [...names].map(([, name]) => name!).filter((name) => packages[`node_modules/${name}`]!.dev);
-  expect(dev).toEqual([]);
-});
