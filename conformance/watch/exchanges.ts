@@ -106,10 +106,10 @@ export function createExchangeRules(deps: Deps) {
   }
 
   /** States a record that a verify or a list returned. */
-  function showed(call: Call, kind: Kind, merchant: number, value: Fields, by: "verify" | "list") {
+  function showed(call: Call, kind: Kind, merchant: number, value: Fields, by: "verify" | "list", asked?: Record) {
     const { reference, merchantsReference, id, status } = value;
     if (typeof reference !== "string") return;
-    const known = records.find(kind, merchant, reference);
+    const known = asked?.reference === reference ? asked : records.find(kind, merchant, reference);
     const record = known ?? records.open(kind, merchant, reference);
     const isFirst = factOf(record, "id") === undefined;
     const isTrue = statements.state(record, by, call.exchange, factsOfRecord(value, kind, by), status);
@@ -137,7 +137,7 @@ export function createExchangeRules(deps: Deps) {
         );
       tally.held(idsOf(kind, "whole"));
       if (record) tally.held(idsOf(kind, "found"));
-      return showed(call, kind, merchant, data, "verify");
+      return showed(call, kind, merchant, data, "verify", record);
     }
     if (status !== 404 || path.includes("?") || exchange.body !== "" || isOfGateway(call)) return;
     if (!record) return tally.held(idsOf(kind, "unknown"));

@@ -111,6 +111,7 @@ test.each<[string, Seen[], string, Partial<JudgeOptions>?]>([
 
 /** A webhook of another form, of which nothing can be compared. */
 const unclear = '{"event":"disbursement.completed","data":{"reference":"DSB1","amount":"100.00","createdAt":"then"}}';
+const mention = '{"reference":"DSB1"}';
 const cut = { absent: "cut" } as const;
 const page = { headers: { date: "now", "content-type": "text/html" }, body: "<html>" };
 const twice = (over: Over) => [create(0, {}, over), create(9, again, over)];
@@ -173,6 +174,11 @@ test.each<[string, Seen[], Partial<JudgeOptions>?]>([
   ["an end before the watch", [verify(1, ended), verify(3, other), verify(900, other)], complete],
   ["an address without a path", [create(0, {}, { sent: root }), webhook(3, root), webhook(3, root, bare)]],
   ["a log that leaves out queries", [verify(1), webhook(3, {}, bare), webhook(4, {}, bare)]],
+  [
+    "webhooks of several events",
+    [verify(1), webhook(2, {}, { body: mention, ...named("a") }), webhook(3, {}, named("b"))],
+    { ...extended, ...complete },
+  ],
   ["a webhook that is sent again", [verify(1, ended), webhook(3), webhook(9)]],
 ])("is not contradicted by %s", (_, traffic, options) => {
   expect(alarms(traffic, options)).toEqual([]);

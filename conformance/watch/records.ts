@@ -28,6 +28,8 @@ export type Record = {
   notified: [status: string, id: string][];
   /** Set if another merchant has a record with this reference, so that webhooks may be about either. */
   isShared?: true;
+  /** Set once a webhook named it. */
+  isMentioned?: true;
   /** Set once its final status is to be notified. */
   isDue?: true;
 };

@@ -27,8 +27,7 @@ type Due = { at: number; kind: Kind; reference: string; merchant: number };
 
 /** Of more open questions the oldest are forgotten. */
 const mostDue = 100_000;
-/** The event of a webhook that states no status. */
-const unnamed = "";
+const mostOrigins = 10_000;
 const announced = (status: string) => (status === "success" ? "notifiedSuccess" : "notifiedFailure");
 
 /** Returns true if a webhook's path is that of an address. A log may leave out queries, and a proxy the start of a path. */
@@ -46,9 +45,10 @@ export function createWebhookRules(deps: Deps) {
   /** The origins whose webhooks had the paths of their addresses. Proxies may change those of others. */
   const faithful = new Set<string>();
 
-  function subject({ reference, ...fields }: Fields, event: unknown): Record | undefined {
-    const isRecord = recordFields.filter((field) => field in fields).length + 1 >= leastFields;
-    if (typeof reference !== "string" || !isRecord) return undefined;
+  function subject(object: Fields, event: unknown): Record | undefined {
+    const { reference } = object;
+    if (typeof reference !== "string" || recordFields.filter((field) => field in object).length < leastFields)
+      return undefined;
     const [, named] = /^(disbursement|checkout)\b/.exec(textOf(event)) ?? [];
     if (named !== undefined) return records.about(named as Kind, reference);
     return records.about("disbursement", reference) ?? records.about("checkout", reference);
@@ -63,7 +63,7 @@ export function createWebhookRules(deps: Deps) {
     const isOwn = isAt(url as string, webhook.path, hasQueries);
     if (isOwn) {
       tally.held(ids);
-      faithful.add(address.origin);
+      if (faithful.size < mostOrigins) faithful.add(address.origin);
     } else if (faithful.has(address.origin))
       tally.contradicted(
         ids,
@@ -74,28 +74,22 @@ export function createWebhookRules(deps: Deps) {
     return isOwn;
   }
 
-  /** Notes which end a webhook announces, and judges that each end has one webhook, however often it is sent. */
-  function noteEnd(record: Record, status: string, webhook: Webhook) {
+  /** Judges that each end has one webhook, however often it is sent. */
+  function judgeOnce(record: Record, status: string, webhook: Webhook) {
     const id = webhook.headers["webhook-id"] ?? "";
-    const known = record.notified.find(([each]) => each === status);
-    if (known && known[1] !== id && known[1] !== "" && id !== "")
-      tally.contradicted(
-        idsOf(record.kind, "notifiedOnce"),
-        `${status} of ${record.reference} with a second webhook-id`,
-        () => [webhook],
-      );
-    else if (status !== unnamed) tally.held(idsOf(record.kind, "notifiedOnce"));
-    if (known) return;
-    record.notified.push([status, id]);
-    records.changed(record);
+    const [, first] = record.notified.find(([each]) => each === status) ?? [];
+    const ids = idsOf(record.kind, "notifiedOnce");
+    if (first === undefined) record.notified.push([status, id]);
+    if (first === undefined || first === id || first === "" || id === "") tally.held(ids);
+    else tally.contradicted(ids, `${status} of ${record.reference} with a second webhook-id`, () => [webhook]);
   }
 
   /** Notes the records that a webhook of any shape names. It may announce any status. */
-  function noteMentions(webhook: Webhook, json: unknown) {
+  function noteMentions(json: unknown) {
     for (const [, text] of leavesOf(json))
       for (const kind of ["disbursement", "checkout"] as const) {
         const record = typeof text === "string" ? records.about(kind, text) : undefined;
-        if (record) noteEnd(record, unnamed, webhook);
+        if (record) records.changed(Object.assign(record, { isMentioned: true as const }));
       }
   }
 
@@ -113,7 +107,8 @@ export function createWebhookRules(deps: Deps) {
     if (isTrue) tally.held(idsOf(kind, typeof object["amount"] === "number" ? "notifiedAmount" : "notifiedFact"));
     if (!isFinal(status)) return;
     tally.held(idsOf(kind, announced(status)).slice(0, 1));
-    noteEnd(record, status, webhook);
+    judgeOnce(record, status, webhook);
+    records.changed(record);
   }
 
   function judgeDue({ kind, reference, merchant }: Due) {
@@ -121,7 +116,7 @@ export function createWebhookRules(deps: Deps) {
     const final = record?.said.find(({ state }) => isFinal(state));
     if (!record || !final) return;
     const ids = idsOf(kind, announced(final.state!));
-    if (record.notified.some(([status]) => status === final.state || status === unnamed)) return tally.held(ids);
+    if (record.isMentioned) return tally.held(ids);
     tally.contradicted(
       ids,
       "none was seen",
@@ -139,7 +134,7 @@ export function createWebhookRules(deps: Deps) {
       if (json === undefined && claimsJson)
         tally.contradicted(["life.webhooks-true"], "JSON that cannot be parsed", () => [webhook], "JSON");
       const { event } = fieldsIn(json);
-      if (notifiedWithinMs !== undefined) noteMentions(webhook, json);
+      if (notifiedWithinMs !== undefined) noteMentions(json);
       for (const object of objects(json)) judgeObject(webhook, object, event);
     },
     /** Notes that a response showed a record, whose end is to be notified if it was not final from the beginning. */
