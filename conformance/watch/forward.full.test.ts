@@ -1,8 +1,7 @@
 // A forward with its judge in a process of its own, as `certify watch --listen` starts it.
-import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { Agent, createServer, request, type IncomingMessage } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -71,7 +70,10 @@ async function stopInExchange() {
 }
 
 /** Sends a signal to the child of the watch. */
-const signalJudge = (name: string) => execFileSync("pkill", [`-${name}`, "-P", String(watch.child.pid)]);
+function signalJudge(signal: NodeJS.Signals): void {
+  const { pid } = watch.child;
+  process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")), signal);
+}
 
 /** Resolves when the watch has ended. */
 async function ending() {
@@ -96,7 +98,7 @@ test("a second signal cuts what is open", async () => {
 
 test("traffic passes when the judge is killed, and the watch says so", async () => {
   await exchange();
-  signalJudge("KILL");
+  signalJudge("SIGKILL");
   await exchange(randomBytes(20_000_000));
   agent.destroy();
   watch.child.kill("SIGTERM");
@@ -109,9 +111,9 @@ test("traffic passes when the judge is killed, and the watch says so", async () 
 
 test("traffic passes when the judge does not run, and what was too much for it is said", async () => {
   await exchange();
-  signalJudge("STOP");
+  signalJudge("SIGSTOP");
   for (let times = 0; times < 5; times += 1) await exchange(randomBytes(20_000_000));
-  signalJudge("CONT");
+  signalJudge("SIGCONT");
   agent.destroy();
   watch.child.kill("SIGTERM");
   expect(await ending()).toMatchObject({ watched: { missed: { "parts of connections: the judge fell behind": 1 } } });

@@ -21,7 +21,7 @@ const GUIDES: Listed = {
   webhooks: "Receive an event, verify its signature, and handle it once.",
   checkout: "Create a payment link and learn what the customer did.",
   sandbox: "Move time forward, choose outcomes, inspect and replay deliveries.",
-  "your-tests": "A sandbox for the tests of your code: in JavaScript, Python, PHP, Go and CI.",
+  "your-tests": "A sandbox for the tests of your code: in JavaScript, Python, PHP and CI.",
   client: "The typed client for TypeScript: payouts that are never paid twice, payrolls, receivers of webhooks.",
   problems: "Real messages, what causes them, and what to do.",
   "certify-a-client": "All that a program must do to be certified, and how an existing application takes part.",
