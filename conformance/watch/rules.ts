@@ -89,6 +89,12 @@ const hasStatusOf = (schema: string) => {
 };
 const isTimestamp = (value: unknown) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(textOf(value));
 
+/** The schemas of successful responses that no rule for every response of a run judges. */
+export const shapeRules: Record<string, RequirementId> = {
+  createCheckout: "checkout-body.shape",
+  verifyCheckout: "checkout-record.shape",
+};
+
 /** What a valid request that was accepted must get. */
 export const responseRules: Record<string, [id: RequirementId, isTrue: (call: Call) => boolean][]> = {
   createDisbursement: [
@@ -116,6 +122,7 @@ export const responseRules: Record<string, [id: RequirementId, isTrue: (call: Ca
 export const judgeable: ReadonlySet<string> = new Set<RequirementId>([
   ...watches.map(({ id }) => id),
   ...[ofPayouts, ofCheckouts].flatMap((events) => Object.values(events).flat()),
+  ...Object.values(shapeRules),
   ...Object.values(keyRules).flatMap(({ missing, wrong = [] }) => [...missing, ...wrong]),
   ...Object.values(responseRules).flatMap((each) => each.map(([id]) => id)),
 ]);
