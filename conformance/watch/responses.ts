@@ -69,10 +69,9 @@ export function createResponseRules(profile: Profile, tally: Tally) {
       judgeKey(call);
       if (!isKnown(call.exchange.response!.body)) return;
       judgeResponse(call);
-      for (const [id, isTrue] of call.isAccepted && call.faults.length === 0
-        ? (responseRules[call.operation] ?? [])
-        : [])
-        judge([id], isTrue(call) ? undefined : "not so in the response", call);
+      const valid = call.isAccepted && call.faults.length === 0 ? (responseRules[call.operation] ?? []) : [];
+      for (const [id, isTrue] of valid)
+        if (judged.has(id)) judge([id], isTrue(call) ? undefined : "not so in the response", call);
     },
   };
 }

@@ -1,5 +1,7 @@
 // What traffic can show, and the requirements that it then keeps or contradicts.
 import { openapi } from "../contract/contract.ts";
+import { differences } from "../contract/documented.ts";
+import { createValidators } from "../contract/validate.ts";
 import { isExact, type Kind } from "../history/history.ts";
 import { linkOf, referencesOf } from "../steps/checkouts.ts";
 import { textOf } from "../target/values.ts";
@@ -89,6 +91,8 @@ const hasStatusOf = (schema: string) => {
 };
 const isTimestamp = (value: unknown) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(textOf(value));
 
+const isDocumented = ({ response }: Call) => differences(response, createValidators("extended")).length === 0;
+
 /** What a valid request that was accepted must get. */
 export const responseRules: Record<string, [id: RequirementId, isTrue: (call: Call) => boolean][]> = {
   createDisbursement: [
@@ -108,8 +112,12 @@ export const responseRules: Record<string, [id: RequirementId, isTrue: (call: Ca
   createCheckout: [
     ["checkout.link", ({ response, sent }) => linkOf(response, Object.values(sent).map(textOf)) !== undefined],
     ["checkout.reference", ({ response }) => referencesOf(response).length > 0],
+    ["checkout-body.shape", isDocumented],
   ],
-  verifyCheckout: [["checkout-states.outcomes", hasStatusOf("CheckoutStatus")]],
+  verifyCheckout: [
+    ["checkout-states.outcomes", hasStatusOf("CheckoutStatus")],
+    ["checkout-record.shape", isDocumented],
+  ],
 };
 
 /** The requirements that traffic can show, of every profile. */
