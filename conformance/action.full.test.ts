@@ -25,37 +25,30 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function use(given: Record<string, string>) {
   const at = (name: string) => join(folder, name);
   for (const name of ["output", "summary"]) writeFileSync(at(name), "");
-  const outputs = () =>
-    Object.fromEntries(
+  const filled = (texts: Record<string, string> = {}) => {
+    const outputs = new Map(
       readFileSync(at("output"), "utf8")
         .split("\n")
-        .map((line) => line.split("=")),
+        .map((line) => line.split("=") as [string, string]),
     );
-  const valueOf = (expression: string) => {
-    const [, kind, name = ""] = /^(inputs|steps\.certify\.outputs)\.([\w-]+)$/.exec(expression.trim())!;
-    return String((kind === "inputs" ? (given[name] ?? inputs[name]?.default) : outputs()[name]) ?? "");
+    const valueOf = (_: string, isInput: string | undefined, name: string) =>
+      (isInput ? (given[name] ?? inputs[name]?.default) : outputs.get(name)) ?? "";
+    const expression = /\$\{\{ (?:(inputs)|steps\.certify\.outputs)\.([\w-]+) \}\}/g;
+    return Object.fromEntries(
+      Object.entries(texts).map(([name, text]) => [name, String(text).replaceAll(expression, valueOf)]),
+    );
   };
-  const filled = (texts: Record<string, string> = {}) =>
-    Object.fromEntries(
-      Object.entries(texts).map(([name, text]) => [
-        name,
-        String(text).replaceAll(/\$\{\{(.+?)\}\}/g, (_, of: string) => valueOf(of)),
-      ]),
-    );
+  const runner = {
+    PATH: process.env["PATH"],
+    RUNNER_TEMP: folder,
+    GITHUB_ACTION_PATH: dirname(file),
+    GITHUB_OUTPUT: at("output"),
+    GITHUB_STEP_SUMMARY: at("summary"),
+  };
   let [code, log] = [0, ""];
-  for (const { run, shell, env } of runs.steps.filter((step) => step.run !== undefined)) {
-    expect(shell).toBe("bash");
-    writeFileSync(at("step.sh"), run!);
-    const runner = {
-      RUNNER_TEMP: folder,
-      GITHUB_ACTION_PATH: dirname(file),
-      GITHUB_OUTPUT: at("output"),
-      GITHUB_STEP_SUMMARY: at("summary"),
-    };
-    const { PATH } = process.env;
-    const child = spawn("bash", ["--noprofile", "--norc", "-eo", "pipefail", at("step.sh")], {
-      env: { PATH, ...runner, ...filled(env) },
-    });
+  for (const { run = "", env } of runs.steps.filter(({ shell }) => shell === "bash")) {
+    const args = ["--noprofile", "--norc", "-eo", "pipefail", "-c", run];
+    const child = spawn("bash", args, { env: { ...runner, ...filled(env) } });
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (log += chunk.toString()));
     [code] = (await once(child, "close")) as [number];
     if (code !== 0) break;
@@ -81,9 +74,8 @@ async function against(how: How | undefined, more: Record<string, string> = {}) 
 }
 
 test("with an address and a key, it reads, writes the summary and names the report to upload", async () => {
-  const { code, log, summary, upload, seen, url } = await against(undefined, {
-    options: "--header 'User-Agent: ci run'",
-  });
+  const options = "--header 'User-Agent: ci run'";
+  const { code, log, summary, upload, seen, url } = await against(undefined, { options });
   expect([code, log]).toEqual([0, expect.not.stringContaining("::error")]);
   expect(new Set(seen.map(({ method }) => method))).toEqual(new Set(["GET"]));
   expect(seen[0]?.headers["user-agent"]).toBe("ci run");
@@ -99,12 +91,7 @@ test("a failure fails the job with an annotation for each cause, and a service c
   const [, token, output, after] = /^::stop-commands::(\S+)\n([^]*)\n::\1::\n([^]*)$/m.exec(log)!;
   expect(token).toMatch(/^[\w-]{36}$/);
   expect(output).toContain("::error::of the service");
-  expect(
-    after!
-      .trim()
-      .split("\n")
-      .filter((line) => !line.startsWith("::error title=")),
-  ).toEqual([]);
+  expect(after).toMatch(/^(::error title=.*\n)+$/);
   expect(after).toMatch(/^::error title=errors.shape and \d+ more::.*%0AExpected: .*%0AReceived: /m);
   expect(summary).toContain("| `errors.shape` | must | Failed |");
 });

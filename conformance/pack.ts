@@ -14,7 +14,7 @@ const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 rmSync(dist, { recursive: true, force: true });
 execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: here, stdio: "inherit" });
 const catalogues = [undefined, ...sides].map(catalogueFile);
-for (const file of ["LICENSE", ...catalogues, "generated/openapi.json", "generated/requirement-examples.json"]) {
+for (const file of ["LICENSE", ...catalogues, "generated/openapi.json"]) {
   cpSync(join(here, "..", file), join(dist, file));
 }
 for (const data of [

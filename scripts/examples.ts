@@ -1,8 +1,8 @@
 // Records the examples on the pages of requirements again, by running the suite against the broken servers of its
 // self-test, which takes some minutes. With ids as arguments, it records only their examples.
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { recordExample } from "../conformance/broken/examples.ts";
-import { examplesFile, type Example } from "../conformance/contract/examples.ts";
+import { examplesFile, readExamples } from "../conformance/contract/examples.ts";
 import { catalogue } from "../conformance/contract/requirements.ts";
 
 const wanted = process.argv.slice(2);
@@ -10,7 +10,7 @@ const violable = catalogue.filter(({ level }) => level !== "observe");
 const unknown = wanted.filter((id) => !violable.some((each) => each.id === id));
 if (unknown.length > 0) throw new Error(`No requirement that can be violated: ${unknown.join(", ")}`);
 
-const examples = JSON.parse(await readFile(examplesFile, "utf8")) as Record<string, Example>;
+const examples = readExamples();
 for (const requirement of violable.filter(({ id }) => wanted.length === 0 || wanted.includes(id))) {
   examples[requirement.id] = await recordExample(requirement);
   console.log(requirement.id);

@@ -1,5 +1,6 @@
 // Users install only packages with a licence that allows use in closed and open software, and only requires that its text
 // is kept (`npm sbom` lists them), and the README's run command installs no tools.
+import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 
@@ -57,4 +58,13 @@ test("`npm ci --omit=dev --omit=optional` installs one Node and no tools", () =>
   expect(paths.filter((path) => tools.test(path))).toEqual([]);
   expect(paths.filter((path) => path.endsWith("node_modules/node"))).toEqual(["node_modules/node"]);
   expect(paths.length).toBeLessThan(200);
+});
+
+test("`npm ci --omit=dev` installs what makes the pages, which it does at its end", async () => {
+  const sources = await Promise.all(
+    globSync("scripts/docs/*.ts", { cwd: root }).map((file) => readFile(new URL(file, root), "utf8")),
+  );
+  const names = sources.join("\n").matchAll(/ from "((?!node:)\w[^/"]*)/g);
+  const dev = [...names].map(([, name]) => name!).filter((name) => packages[`node_modules/${name}`]!.dev);
+  expect(dev).toEqual([]);
 });

@@ -1,12 +1,11 @@
 // Records some examples again, and in the self-test all of them.
-import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { examplesFile, type Example } from "../contract/examples.ts";
+import { readExamples } from "../contract/examples.ts";
 import { catalogue } from "../contract/requirements.ts";
 import { recordExample } from "./examples.ts";
 import { triesAll } from "./self-test.ts";
 
-const stored = JSON.parse(readFileSync(examplesFile, "utf8")) as Record<string, Example>;
+const stored = readExamples();
 const violable = catalogue.filter(({ level }) => level !== "observe");
 
 test.each(triesAll ? violable : violable.filter((_, index) => index % 40 === 0))(
@@ -23,8 +22,5 @@ test.each(triesAll ? violable : violable.filter((_, index) => index % 40 === 0))
 );
 
 test("no example has an address or a key of the machine that recorded it", () => {
-  const text = readFileSync(examplesFile, "utf8");
-  expect(text).not.toMatch(/127\.0\.0\.1:|localhost:|whsec_\w/);
-  for (const [id, { request = "" }] of Object.entries(stored))
-    expect(`${id}: ${request}`).not.toMatch(/x-api-key: (?!\[redacted\])./i);
+  expect(JSON.stringify(stored)).not.toMatch(/127\.0\.0\.1:|localhost:|whsec_\w|x-api-key: (?!\[redacted\])./i);
 });

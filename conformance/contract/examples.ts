@@ -1,4 +1,4 @@
-// Reads the recorded examples of requirements, which `certify explain`, the report and the documentation show.
+// The recorded examples of requirements, which the documentation shows.
 import { readFileSync } from "node:fs";
 
 /** How a broken server violates a requirement. Only what a single response shows has messages. */
@@ -16,13 +16,8 @@ export type Example = {
 };
 
 export const examplesFile = new URL("../../generated/requirement-examples.json", import.meta.url);
-let examples: Record<string, Example> | undefined;
-
-/** Returns the example of a requirement; undefined for a merchant's program, of which none is recorded. */
-export function exampleOf(id: string): Example | undefined {
-  examples ??= JSON.parse(readFileSync(examplesFile, "utf8")) as Record<string, Example>;
-  return examples[id];
-}
+/** Returns the examples by requirement. None is recorded of merchants' programs. */
+export const readExamples = () => JSON.parse(readFileSync(examplesFile, "utf8")) as Partial<Record<string, Example>>;
 
 /** The page of a requirement in the documentation of a reference server that runs on this machine. */
 export const pageOf = (id: string) => `http://127.0.0.1:3000/docs/requirements/${id}`;

@@ -10,7 +10,7 @@ import { createRandom, pick, type Random } from "../generate/random.ts";
 import { listen } from "../model/server.ts";
 import { forwardTcp } from "../watch/forward.ts";
 import { createHttpStream } from "../watch/http-stream.ts";
-import type { Exchange, Seen } from "../watch/traffic.ts";
+import { webhookOf, type Exchange, type Seen } from "../watch/traffic.ts";
 
 /** A service and a receiver of webhooks with a watch in front of each, and what the watch has seen. */
 export type Stage = Awaited<ReturnType<typeof startStage>>;
@@ -47,9 +47,7 @@ export async function startStage(start: () => Promise<Running>, seed: number) {
     attempted.add(headers["webhook-id"]);
     response.writeHead(path.startsWith("/flaky") && isFirst ? 500 : 204).end();
   });
-  const notified = ({ sentAt, path, headers, body, response }: Exchange) =>
-    void seen.push({ kind: "webhook", sentAt, path, headers, body, ...(response && { status: response.status }) });
-  const hooks = await tap(receiver.url, notified, miss);
+  const hooks = await tap(receiver.url, (exchange) => void seen.push(webhookOf(exchange)), miss);
   const service = await start();
   const behind = await startNetwork(service.url, createRandom(seed, "network behind the watch"));
   const door = await tap(behind.url, (exchange) => void seen.push(exchange), miss);

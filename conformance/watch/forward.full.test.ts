@@ -70,9 +70,8 @@ async function stopInExchange() {
   return { open, release };
 }
 
-function signalJudge(signal: NodeJS.Signals): void {
-  process.kill(Number(execFileSync("pgrep", ["-P", String(watch.child.pid)])), signal);
-}
+/** Sends a signal to the child of the watch. */
+const signalJudge = (name: string) => execFileSync("pkill", [`-${name}`, "-P", String(watch.child.pid)]);
 
 /** Resolves when the watch has ended. */
 async function ending() {
@@ -97,7 +96,7 @@ test("a second signal cuts what is open", async () => {
 
 test("traffic passes when the judge is killed, and the watch says so", async () => {
   await exchange();
-  signalJudge("SIGKILL");
+  signalJudge("KILL");
   await exchange(randomBytes(20_000_000));
   agent.destroy();
   watch.child.kill("SIGTERM");
@@ -110,9 +109,9 @@ test("traffic passes when the judge is killed, and the watch says so", async () 
 
 test("traffic passes when the judge does not run, and what was too much for it is said", async () => {
   await exchange();
-  signalJudge("SIGSTOP");
+  signalJudge("STOP");
   for (let times = 0; times < 5; times += 1) await exchange(randomBytes(20_000_000));
-  signalJudge("SIGCONT");
+  signalJudge("CONT");
   agent.destroy();
   watch.child.kill("SIGTERM");
   expect(await ending()).toMatchObject({ watched: { missed: { "parts of connections: the judge fell behind": 1 } } });

@@ -218,6 +218,21 @@ test.each(["caller", "service"] as const)(
   },
 );
 
+test("an exchange begins with the first byte of the request and ends with the last of the response", () => {
+  const seen: Exchange[] = [];
+  let now = 0;
+  const stream = createHttpStream(
+    (exchange) => seen.push(exchange),
+    expect.unreachable,
+    () => now,
+  );
+  for (const step of [get().slice(0, 5), `>${get().slice(5)}`, ok().slice(0, -1), `<${ok().slice(-1)}`]) {
+    now += 1;
+    stream[step.startsWith(">") ? "sent" : "received"](Buffer.from(step.slice(1)));
+  }
+  expect(seen).toMatchObject([{ sentAt: 1, endedAt: 4 }]);
+});
+
 test("closes callers' connections while the target is down, says so once, and says when it is back", async () => {
   const { server, port, dial, call, said } = await startForward("http");
   server.close();

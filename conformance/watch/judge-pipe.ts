@@ -15,17 +15,11 @@ export type WatchSettings = { judge: JudgeOptions; outlet: OutletSettings };
 /** Which connections a forward serves: callers to the service, or the service to a receiver of webhooks. */
 export type Role = "service" | "webhooks";
 
-/** What happened on a connection: a line of JSON. The frames of a connection are counted from 0. */
-export type Frame = {
-  id: number;
-  role: Role;
-  index: number;
-  /** Milliseconds since 1970. */
-  at: number;
-  kind: keyof Told;
-  /** The bytes in base64. */
-  chunk: string;
-};
+/**
+ * What happened on a connection, as a line of JSON: the `index`-th event of the connection, at a time in milliseconds since
+ * 1970, with bytes in base64.
+ */
+export type Frame = { id: number; role: Role; index: number; at: number; kind: keyof Told; chunk: string };
 
 /** The line after which the judge tells each connection on which nothing is open, with its number of frames. */
 export const stopping = "stopping";
@@ -56,7 +50,8 @@ export async function startJudge(settings: WatchSettings, say: (text: string) =>
   try {
     setPriority(judge.pid!, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {}
-  const ended = once(judge, "exit") as Promise<[code: number | null, signal: string | null]>;
+  // Nothing that happens to the judge may end the forward.
+  const ended = once(judge, "exit").catch(() => [null]) as Promise<[code: number | null]>;
   const [isReady] = (await Promise.race([once(judge, "message"), ended])) as unknown[];
   if (isReady !== true) throw new CannotRun("The judge did not start, so nothing is forwarded.");
   judge.on("message", ({ id, count }: Idle) => {
@@ -66,9 +61,7 @@ export async function startJudge(settings: WatchSettings, say: (text: string) =>
   });
   judge.on("exit", (code, signal) => {
     if (signal ?? !pipe.writableEnded)
-      say(
-        `The judge ended (${signal ?? `exit code ${code}`}) before its report was written. Nothing is judged any more.`,
-      );
+      say(`The judge ended (${signal ?? `exit code ${code}`}) without its report. Nothing is judged any more.`);
   });
 
   function write(line: string): void {

@@ -24,7 +24,7 @@ async function readFrames(lines: AsyncIterable<string>, listener: Listener): Pro
   };
   function tellIdle(id: number): void {
     const { count, stream } = connections.get(id)!;
-    if (isStopping && stream.isIdle()) process.send!({ id, count } satisfies Idle);
+    if (isStopping && process.connected && stream.isIdle()) process.send!({ id, count } satisfies Idle);
   }
   for await (const line of lines) {
     if (line === stopping) {

@@ -84,7 +84,8 @@ function headersFrom(recorded: Message["headers"] = {}): Headers {
     // HTTP/2 has pseudo headers. This one stands for the host.
     const key = name.toLowerCase().replace(/^:authority$/, "host");
     if (value === undefined || value === null || key.startsWith(":")) continue;
-    headers[key] = [headers[key] ?? [], value].flat().join(", ");
+    const joined = Array.isArray(value) ? value.join(", ") : String(value as string);
+    headers[key] = headers[key] === undefined ? joined : `${headers[key]}, ${joined}`;
   }
   return headers;
 }

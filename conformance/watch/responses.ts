@@ -1,9 +1,10 @@
 // Judges what a single exchange shows.
+import { differences } from "../contract/documented.ts";
 import { createValidators } from "../contract/validate.ts";
 import type { Profile } from "../results.ts";
 import { watches } from "../topics/answers/watches.ts";
 import { type Call, isKnown } from "./calls.ts";
-import { keyRules, responseRules } from "./rules.ts";
+import { keyRules, responseRules, shapeRules } from "./rules.ts";
 import type { Tally } from "./tally.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
@@ -34,6 +35,9 @@ export function createResponseRules(profile: Profile, tally: Tally) {
     else tally.contradicted(ids, `${status}: ${fault}`, () => [exchange]);
   }
 
+  const judgeFaults = (id: RequirementId, faults: readonly string[], call: Call) =>
+    judge([id], faults.length === 0 ? undefined : faults.slice(0, 5).join(", "), call);
+
   /** Judges a response by the rules for every response of a run. */
   function judgeResponse(call: Call) {
     const { response, operation, sent } = call;
@@ -43,10 +47,10 @@ export function createResponseRules(profile: Profile, tally: Tally) {
       if (!hasHeaders && ofHeaders.has(id)) continue;
       if (id === "errors.no-5xx" && (operation === "" || hasChaos)) continue;
       if (id === "create.result-as-requested" && sent["reference"] === undefined) continue;
-      if (!applies(response)) continue;
-      const found = faults(response, validator);
-      judge([id], found.length === 0 ? undefined : found.slice(0, 5).join(", "), call);
+      if (applies(response)) judgeFaults(id, faults(response, validator), call);
     }
+    const shape = shapeRules[operation];
+    if (shape && call.isAccepted) judgeFaults(shape, differences(response, validator), call);
   }
 
   /** Judges requests without a key. A log that leaves out keys, or names callers otherwise, says nothing about them. */
@@ -69,9 +73,10 @@ export function createResponseRules(profile: Profile, tally: Tally) {
       judgeKey(call);
       if (!isKnown(call.exchange.response!.body)) return;
       judgeResponse(call);
-      const valid = call.isAccepted && call.faults.length === 0 ? (responseRules[call.operation] ?? []) : [];
-      for (const [id, isTrue] of valid)
-        if (judged.has(id)) judge([id], isTrue(call) ? undefined : "not so in the response", call);
+      for (const [id, isTrue] of call.isAccepted && call.faults.length === 0
+        ? (responseRules[call.operation] ?? [])
+        : [])
+        judge([id], isTrue(call) ? undefined : "not so in the response", call);
     },
   };
 }

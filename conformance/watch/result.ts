@@ -1,6 +1,6 @@
 // What a watch says about the traffic it judged.
 import type { RequirementId } from "../../generated/requirement-ids.ts";
-import type { Exchange, Profile } from "../results.ts";
+import type { Exchange, Profile, Watched } from "../results.ts";
 
 /**
  * What cannot be right together. Exchanges are redacted, and numbered from 1: without keys and headers, and of bodies the
@@ -17,19 +17,11 @@ export type WatchedRequirement = {
   contradictions: { count: number; shown: Contradiction[] };
 };
 
-export type WatchResult = {
+export type WatchResult = Pick<Watched, "exchanges" | "webhooks" | "merchants" | "missed" | "forgotten"> & {
   profile: Profile;
   /** When the first judged exchange or webhook began, and when the last ended, in milliseconds since 1970; 0 without any. */
   from: number;
   until: number;
-  exchanges: number;
-  webhooks: number;
-  /** The number of merchants that were told apart. */
-  merchants: number;
-  /** What was not seen or could not be judged: the number of cases by reason. */
-  missed: Record<string, number>;
-  /** What the watch no longer remembers: the number of cases by what and why, such as "records: the disk is full". */
-  forgotten: Record<string, number>;
   /** Every requirement of the profile that traffic can show, also without a case, in the order of the catalogue. */
   requirements: WatchedRequirement[];
 };

@@ -21,6 +21,7 @@ const describe = ({ method, path, operation }: Operation) => [
   `${operation["summary"]}.`,
   operation["description"]?.trim() ?? "",
   (operation["parameters"] ?? []).map(parameterLine).join("\n"),
+  fieldLines(operation["requestBody"]),
   ...example("Body:", operation["requestBody"]),
   ...example("Response:", operation["responses"]["200"]),
   `Statuses: ${Object.keys(operation["responses"]).join(", ")}.`,
@@ -30,6 +31,15 @@ const example = (what: string, body: Json | undefined) => {
   const value = exampleOf(body);
   return value === undefined ? [] : [what, `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``];
 };
+
+function fieldLines(body: Json | undefined): string {
+  const { properties = {}, required = [] } = body?.["content"]["application/json"].schema ?? {};
+  return Object.entries<Json>(properties)
+    .map(([name, { type, description = "" }]) =>
+      parameterLine({ name, in: type, required: required.includes(name), description }),
+    )
+    .join("\n");
+}
 
 const parameterLine = ({ name, in: place, required, description }: Json) =>
   `- \`${name}\` (${place}${required ? ", required" : ""}): ${description.trim().replaceAll("\n", " ")}`;

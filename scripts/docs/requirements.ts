@@ -1,12 +1,13 @@
 // The list of the suite's requirements, and a page for each of them.
 import { readFileSync } from "node:fs";
 import { judgingOf } from "../../conformance/cli/catalogue.ts";
-import { exampleOf } from "../../conformance/contract/examples.ts";
+import { readExamples } from "../../conformance/contract/examples.ts";
 import { catalogue, sideCatalogues } from "../../conformance/contract/requirements.ts";
 import { levels, sourceOf, topicOf } from "../../conformance/report/words.ts";
 import type { Requirement } from "../../conformance/results.ts";
 import { toHtml } from "./html.ts";
 
+const examples = readExamples();
 const all = [...catalogue, ...Object.values(sideCatalogues).flat()];
 
 /** Each decision in Markdown, by its number. */
@@ -32,7 +33,7 @@ const part = (heading: string, content: string | undefined, render = plain) =>
 function pageOf(requirement: Requirement): string {
   const { id, text, level, profile, matters, fix } = requirement;
   const source = sourceOf(requirement);
-  const { fault, expected, actual, request, wrong, right } = exampleOf(id) ?? {};
+  const { fault, expected, actual, request, wrong, right } = examples[id] ?? {};
   const { ways, run } = judgingOf(requirement);
   return [
     "[All requirements](requirements.md)",

@@ -18,7 +18,7 @@ declare module "vitest" {
 }
 
 const root = join(import.meta.dirname, "../..");
-const isSource = (path: string) => !["node_modules", "dist"].includes(basename(path));
+const NO_SOURCES = new Set(["node_modules", "dist", ".git", "data", "coverage", "certify-report"]);
 
 /**
  * Copies the files from which packages are built. npm builds in the folder that it packs, so a copy keeps the build
@@ -26,17 +26,7 @@ const isSource = (path: string) => !["node_modules", "dist"].includes(basename(p
  */
 function copyRepository(copy: string) {
   const { workspaces } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { workspaces: string[] };
-  for (const name of [
-    ...workspaces,
-    "spec",
-    "generated",
-    "scripts",
-    "package.json",
-    "tsconfig.json",
-    "LICENSE",
-    "DECISIONS.md",
-  ])
-    cpSync(join(root, name), join(copy, name), { recursive: true, filter: isSource });
+  cpSync(root, copy, { recursive: true, filter: (path) => !NO_SOURCES.has(basename(path)) });
   for (const name of ["", ...workspaces]) {
     const modules = join(root, name, "node_modules");
     if (existsSync(modules)) symlinkSync(modules, join(copy, name, "node_modules"));
