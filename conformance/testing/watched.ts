@@ -3,7 +3,7 @@ import { noting } from "../broken/met.ts";
 import { joined, type How } from "../broken/fault.ts";
 import { startBroken, type Running } from "../broken/server.ts";
 import { catalogue } from "../contract/requirements.ts";
-import type { Level } from "../results.ts";
+import type { Requirement } from "../results.ts";
 import { createJudge, type JudgeOptions } from "../watch/judge.ts";
 import type { WatchResult } from "../watch/result.ts";
 import type { Seen } from "../watch/traffic.ts";
@@ -49,17 +49,20 @@ export function afterAnHour(seen: readonly Seen[]): Seen[] {
   ];
 }
 
-const levels = new Map<string, Level>(catalogue.map(({ id, level }) => [id, level]));
-/** Returns true if a service must or should meet the requirement. What only is observed contradicts nothing. */
-export const isDemanded = (id: string) => levels.get(id) !== "observe";
+const requirements = new Map<string, Requirement>(catalogue.map((each) => [each.id, each]));
+/** Returns true for a must of the interface document. Of the extended profile, a watch judges what costs no rule. */
+export const isCoreMust = (id: string) => {
+  const { level, profile } = requirements.get(id)!;
+  return level === "must" && profile === "core";
+};
 
 /** Returns the contradicted requirements, each with what was expected and what was seen. */
-export const alarmsOf = ({ requirements }: WatchResult) =>
-  requirements
+export const alarmsOf = (result: WatchResult) =>
+  result.requirements
     .filter(({ contradictions }) => contradictions.count > 0)
     .map(({ id, contradictions: { shown } }) => ({
       id,
-      level: levels.get(id),
+      level: requirements.get(id)?.level,
       expected: shown[0]?.expected,
       actual: shown[0]?.actual,
     }));

@@ -94,6 +94,7 @@ test.each<[string, Seen[], string, Partial<JudgeOptions>?]>([
   ["another reference than was asked for", [verify(1, {}, { path: "/v1/disbursements/DS" })], "access.whole-reference"],
   ["a webhook with another amount", [verify(1), webhook(3, seven)], "webhook.amount"],
   ["a webhook with another end", [verify(1, ended), webhook(3, failed)], "webhook.truth"],
+  ["a webhook without amount", [webhook(3, { amount: undefined })], "events.data-is-the-record", extended],
   ["another address", [verify(1), webhook(3), webhook(4, {}, { path: "/other" })], "life.webhooks-addressed"],
   ["a webhook that is cut off", [webhook(3, {}, { body: '{"event":' })], "life.webhooks-true"],
   [

@@ -1,5 +1,6 @@
 // Judges webhooks by what exchanges and other webhooks say about their records, and what was not notified.
 import { type Fields, isFinal, type Kind } from "../history/history.ts";
+import { createValidators } from "../contract/validate.ts";
 import { leastFields, objects, pathsOf, recordFields } from "../history/webhooks.ts";
 import type { Profile } from "../results.ts";
 import { leavesOf } from "../steps/responses.ts";
@@ -74,6 +75,16 @@ export function createWebhookRules(deps: Deps) {
     return isOwn;
   }
 
+  /** Judges a webhook by the documented shape of its event. */
+  function judgeShape(webhook: Webhook, json: unknown, event: string) {
+    if (!/^(disbursement\.(completed|failed)|checkout\.(completed|failed|cancelled))$/.test(event)) return;
+    const words = [...event.split("."), "event"].map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+    const [fault] = createValidators("extended")(words.join(""))(json);
+    const ids = ["events.data-is-the-record"] as const;
+    if (fault === undefined) tally.held(ids);
+    else tally.contradicted(ids, fault, () => [webhook], `the documented shape of ${event}`);
+  }
+
   /** Judges that each end has one webhook, however often it is sent. */
   function judgeOnce(record: Record, status: string, webhook: Webhook) {
     const id = webhook.headers["webhook-id"] ?? "";
@@ -134,6 +145,7 @@ export function createWebhookRules(deps: Deps) {
       if (json === undefined && claimsJson)
         tally.contradicted(["life.webhooks-true"], "JSON that cannot be parsed", () => [webhook], "JSON");
       const { event } = fieldsIn(json);
+      if (profile === "extended") judgeShape(webhook, json, textOf(event));
       if (notifiedWithinMs !== undefined) noteMentions(json);
       for (const object of objects(json)) judgeObject(webhook, object, event);
     },

@@ -27,7 +27,7 @@ const GUIDES: Listed = {
   "certify-a-client": "All that a program must do to be certified, and how an existing application takes part.",
   conformance: "The suite that certifies a service, a client or a receiver of webhooks.",
   watch: "Judge a service in production by the traffic that it has anyway.",
-  operating: "When things go wrong, and procedures.",
+  operating: "What to do in each failure; restore, failover, PostgreSQL, keys, sign-on, logs.",
   rails: "What carries the money of a live server: one, several with routes, trouble, and a rail of your own.",
 };
 const LOOK_UP: Listed = {
