@@ -50,11 +50,8 @@ export function afterAnHour(seen: readonly Seen[]): Seen[] {
 }
 
 const requirements = new Map<string, Requirement>(catalogue.map((each) => [each.id, each]));
-/** Returns true for a must of the interface document. Of the extended profile, a watch judges what costs no rule. */
-export const isCoreMust = (id: string) => {
-  const { level, profile } = requirements.get(id)!;
-  return level === "must" && profile === "core";
-};
+/** Returns true for what a service must or should do. What the others observe cannot be contradicted. */
+export const isDemanded = (id: string) => requirements.get(id)!.level !== "observe";
 
 /** Returns the contradicted requirements, each with what was expected and what was seen. */
 export const alarmsOf = (result: WatchResult) =>

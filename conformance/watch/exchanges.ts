@@ -1,7 +1,7 @@
 // Judges what exchanges say about payouts and checkouts by what earlier exchanges said about them.
 import { type Fields, type Kind, lastSegment } from "../history/history.ts";
 import type { Profile } from "../results.ts";
-import { textOf } from "../target/values.ts";
+import { decoded, textOf } from "../target/values.ts";
 import { type Call, isObject } from "./calls.ts";
 import type { Merchants } from "./merchants.ts";
 import { createOf, evidenceOf, factOf, type Record, type Records } from "./records.ts";
@@ -23,6 +23,9 @@ type Deps = {
   shown: (record: Record, at: number) => void;
 };
 
+/** A record that a response shows, and what was known of it. */
+type Shown = { kind: Kind; reference: string; userId: unknown; by: "verify" | "list"; known: Record | undefined };
+
 /** Case, spaces, dots and slashes at the end are spellings of a reference that the interface leaves open. */
 const spelling = (reference: unknown) =>
   textOf(reference)
@@ -31,6 +34,8 @@ const spelling = (reference: unknown) =>
 
 export function createExchangeRules(deps: Deps) {
   const { profile, tally, merchants, records, statements, clockMs, staleMs, shown } = deps;
+  /** The owner of the payments that a key created, by the number of the key's merchant. */
+  const owners = new Map<number, string>();
   /** When a sandbox was last reset. What began before is not judged. */
   let resetAt = -Infinity;
 
@@ -56,6 +61,15 @@ export function createExchangeRules(deps: Deps) {
       () => [evidenceOf(prior, first), exchange],
       `409 for a reference that ${prior.reference} has`,
     );
+  }
+
+  /** Judges that a 409 leads to the record. A log without the date of a response has a selection of its headers. */
+  function located({ exchange, response }: Call, kind: Kind, { reference }: Record) {
+    const { location, date } = response.headers;
+    if (location === undefined && date === undefined) return;
+    const ids = idsOf(kind, "located");
+    if (location && decoded(location.split("/").at(-1)!) === reference) tally.held(ids);
+    else tally.contradicted(ids, location ? "another address" : "none", () => [exchange], `Location of ${reference}`);
   }
 
   /** Judges that a value belongs to no other record of the merchant. */
@@ -105,11 +119,30 @@ export function createExchangeRules(deps: Deps) {
     shown(record, exchange.endedAt);
   }
 
+  /** Judges that a key shows records of one merchant only: the one for whom it created payments. */
+  function isForeign(call: Call, merchant: number, { kind, reference, userId, by, known }: Shown): boolean {
+    if (typeof userId !== "string") return false;
+    const owner = owners.get(merchant);
+    if (owner === undefined && known && createOf(known)) owners.set(merchant, userId);
+    if (owner === undefined) return false;
+    const ids = idsOf(kind, by === "list" ? "listed" : "own");
+    if (userId === owner) tally.held(ids);
+    else
+      tally.contradicted(
+        ids,
+        `${reference} of the owner ${userId}`,
+        () => [call.exchange],
+        `records of ${owner} only, for whom this key created payments`,
+      );
+    return userId !== owner;
+  }
+
   /** States a record that a verify or a list returned. */
   function showed(call: Call, kind: Kind, merchant: number, value: Fields, by: "verify" | "list", asked?: Record) {
     const { reference, merchantsReference, id, status } = value;
     if (typeof reference !== "string") return;
     const known = asked?.reference === reference ? asked : records.find(kind, merchant, reference);
+    if (isForeign(call, merchant, { kind, reference, userId: value["userId"], by, known })) return;
     const record = known ?? records.open(kind, merchant, reference);
     const isFirst = factOf(record, "id") === undefined;
     const isTrue = statements.state(record, by, call.exchange, factsOfRecord(value, kind, by), status);
@@ -156,6 +189,7 @@ export function createExchangeRules(deps: Deps) {
       const { does, kind, operation, exchange, isAccepted, status, sent, data } = call;
       if (isAccepted && (operation === "resetSandbox" || operation === "deleteMerchant")) {
         records.reset();
+        owners.clear();
         resetAt = exchange.endedAt;
       }
       if (kind === undefined || exchange.sentAt <= resetAt) return;
@@ -165,7 +199,10 @@ export function createExchangeRules(deps: Deps) {
       if (does === "verify") verified(call, kind, merchant);
       if (does === "create" && status === 409 && typeof sent["reference"] === "string") {
         const prior = records.ownerOf("reference", kind, merchant, sent["reference"]);
-        if (prior) repeated(call, kind, prior);
+        if (prior) {
+          repeated(call, kind, prior);
+          located(call, kind, prior);
+        }
       }
       // The interface has no lists.
       const items = does === "list" && status === 200 && profile === "extended" ? data["items"] : [];

@@ -46,8 +46,8 @@ const create = (at: number, data: object = {}, over: Over = {}) =>
   exchange(at, "POST", "/v1/disbursements", { ...sent, ...over.sent }, { ...created, ...data }, over);
 const verify = (at: number, data: Partial<typeof record> = {}, over: Over = {}) =>
   exchange(at, "GET", `/v1/disbursements/${data.reference ?? "DSB1"}`, "", { ...record, ...data }, over);
-const list = (at: number, data: object) =>
-  exchange(at, "GET", "/v1/disbursements", "", { items: [{ ...record, ...data }] }, {});
+const list = (at: number, data: object, query = "") =>
+  exchange(at, "GET", `/v1/disbursements${query}`, "", { items: [{ ...record, ...data }] }, {});
 const sandbox = (at: number, method: string, control: string) =>
   exchange(at, method, `/sandbox/${control}`, {}, {}, {});
 function webhook(at: number, data: object = {}, over: Partial<Webhook> = {}): Webhook {
@@ -105,6 +105,33 @@ test.each<[string, Seen[], string, Partial<JudgeOptions>?]>([
   ],
   ["an end without webhook", [verify(1), verify(5, ended), verify(20, other)], "life.webhooks-sent", complete],
   ["a record without a key", [verify(1), without(verify(2), "x-api-key")], "auth.verify-needs-key"],
+  [
+    "another merchant's record",
+    [create(0), verify(1), verify(2, { ...other, userId: "u2" })],
+    "uniqueness.merchants-apart",
+    extended,
+  ],
+  ["a 409 that leads elsewhere", [create(0), create(9, {}, { status: 409 })], "recovery.location", extended],
+  ["an item that the filter excludes", [list(1, {}, "?status=failed")], "lists.filters", extended],
+  [
+    "an x-request-id that is used again",
+    [verify(1), { ...verify(1), sentAt: start + 9000 }],
+    "answers.request-id-own",
+    extended,
+  ],
+  ["another name of an event", [webhook(3, failed)], "events.disbursement", extended],
+  [
+    "the time of a sandbox in a webhook",
+    [webhook(3, {}, { headers: { "webhook-timestamp": "1" } })],
+    "signature.timestamp-real",
+    extended,
+  ],
+  [
+    "a webhook that is sent again otherwise",
+    [verify(1), webhook(3, {}, named("a")), webhook(4, { updatedAt: "" }, named("a"))],
+    "retries.after-failure",
+    extended,
+  ],
   ["an error of the service", [verify(1, {}, { status: 500 })], "errors.no-5xx"],
 ])("is contradicted by %s", (_, traffic, id, options) => {
   expect(alarms(traffic, options)).toContain(id);

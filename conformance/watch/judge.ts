@@ -65,7 +65,7 @@ export function createJudge(options: JudgeOptions): Judge {
   const statements = createStatements({ tally, hashes, records, staleMs, webhookClockMs });
   const forgot = (what: string) => void count(forgotten, what);
   const common = { profile, tally, records, statements };
-  const webhooks = createWebhookRules({ ...common, notifiedWithinMs, webhookClockMs, forgot });
+  const webhooks = createWebhookRules({ ...common, hashes, notifiedWithinMs, webhookClockMs, forgot });
   const exchanges = createExchangeRules({ ...common, merchants, clockMs, staleMs, shown: webhooks.shown });
   const responses = createResponseRules(profile, tally);
   const read = createCallReader(createValidators(profile));

@@ -24,8 +24,8 @@ export type Record = {
   merchant: number;
   /** What was said, a response first. */
   said: Said[];
-  /** The final statuses that webhooks announced, each with the webhook's id. */
-  notified: [status: string, id: string][];
+  /** The final statuses that webhooks announced, each with the webhook's id and the hash of its body. */
+  notified: [status: string, id: string, body: number][];
   /** Set if another merchant has a record with this reference, so that webhooks may be about either. */
   isShared?: true;
   /** Set once a webhook named it. */

@@ -27,6 +27,7 @@ export function createResponseRules(profile: Profile, tally: Tally) {
   const rules = watches.filter(({ id }) => judged.has(id));
   const validator = createValidators(profile);
   let hasSeenKeys = false;
+  let previous = { id: "", sentAt: 0 };
   /** True once a caller let the sandbox fail. */
   let hasChaos = false;
 
@@ -53,6 +54,20 @@ export function createResponseRules(profile: Profile, tally: Tally) {
     if (shape && call.isAccepted) judgeFaults(shape, differences(response, validator), call);
   }
 
+  /** Judges that an exchange has an x-request-id of its own. Two gateways may log one exchange, a little apart. */
+  function judgeRequestId(call: Call) {
+    const { sentAt, headers, response } = call.exchange;
+    const id = response!.headers["x-request-id"];
+    if (id === undefined || sentAt <= previous.sentAt + 20) return;
+    const isOwn = id !== previous.id && id !== headers["x-request-id"];
+    previous = { id, sentAt };
+    judge(
+      ["answers.request-id-own"],
+      isOwn ? undefined : "the x-request-id of the request or of another exchange",
+      call,
+    );
+  }
+
   /** Judges requests without a key. A log that leaves out keys, or names callers otherwise, says nothing about them. */
   function judgeKey(call: Call) {
     const { exchange, operation, status, isAccepted } = call;
@@ -71,6 +86,7 @@ export function createResponseRules(profile: Profile, tally: Tally) {
       hasChaos ||= call.operation === "setChaos" && call.isAccepted;
       if (isOfGateway(call)) return;
       judgeKey(call);
+      judgeRequestId(call);
       if (!isKnown(call.exchange.response!.body)) return;
       judgeResponse(call);
       for (const [id, isTrue] of call.isAccepted && call.faults.length === 0

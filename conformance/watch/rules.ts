@@ -1,10 +1,12 @@
 // What traffic can show, and the requirements that it then keeps or contradicts.
 import { openapi } from "../contract/contract.ts";
-import { isExact, type Kind } from "../history/history.ts";
+import { createValidators } from "../contract/validate.ts";
+import { type Fields, isExact, isFinal, type Kind } from "../history/history.ts";
 import { linkOf, referencesOf } from "../steps/checkouts.ts";
 import { textOf } from "../target/values.ts";
 import { watches } from "../topics/answers/watches.ts";
-import type { Call } from "./calls.ts";
+import { type Call, fieldsIn, isObject } from "./calls.ts";
+import type { Webhook } from "./traffic.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 type Ids = readonly RequirementId[];
@@ -16,6 +18,7 @@ const ofPayouts = {
   repeated: ["create.duplicate-refused", "life.references-used"],
   raced: ["create.duplicate-race"],
   otherwise: ["create.duplicate-any-field"],
+  located: ["recovery.location", "recovery.lost-answer"],
   // What no other payout may have: the service's reference, the id, the link to the payment page.
   reference: ["create.service-reference-unique", "life.payouts-apart"],
   id: ["life.payouts-apart"],
@@ -24,6 +27,9 @@ const ofPayouts = {
   found: ["verify.found", "life.records-kept", "create.service-reference-verifies"],
   unknown: ["verify.unknown-404"],
   whole: ["access.whole-reference"],
+  // A key shows records of its own merchant only.
+  own: ["uniqueness.merchants-apart", "access.merchants-apart-after-owner"],
+  listed: ["lists.merchants-apart"],
   // What is stated stays so, and agrees with the create.
   kept: ["life.facts-kept"],
   final: ["life.final-status", "status.final-stays"],
@@ -36,6 +42,7 @@ const ofPayouts = {
   notifiedAmount: ["webhook.amount", ...ofNotifiedFact],
   notifiedEnd: ["webhook.truth", "life.ends-as-notified", "life.events-agree"],
   notifiedOnce: ["events.once"],
+  notifiedAgain: ["retries.after-failure"],
   notifiedAddress: ["life.webhooks-addressed", "webhook.only-with-address"],
   notifiedSuccess: ["webhook.disbursement-success", "life.webhooks-sent"],
   notifiedFailure: ["webhook.disbursement-failure", "life.webhooks-sent"],
@@ -45,12 +52,15 @@ export type Event = keyof typeof ofPayouts;
 
 const ofCheckouts: { readonly [event in Event]?: Ids } = {
   repeated: ["checkout-request.reference-unique"],
+  located: ["checkout-request.reference-unique"],
   reference: ["checkout.reference", "life.checkouts-apart"],
   id: ["life.checkouts-apart"],
   url: ["checkout.links-differ", "life.checkouts-apart"],
   found: ["life.checkouts-kept"],
   unknown: ["checkout-record.unknown-404"],
   whole: ["access.whole-reference"],
+  own: ["uniqueness.merchants-apart", "access.merchants-apart-after-owner"],
+  listed: ["lists.merchants-apart"],
   kept: ["life.checkouts-kept"],
   final: ["life.checkouts-kept", "checkout-states.final"],
   agrees: ["checkout-record.agrees"],
@@ -59,6 +69,7 @@ const ofCheckouts: { readonly [event in Event]?: Ids } = {
   notifiedAmount: ["webhook.amount", ...ofNotifiedFact],
   notifiedEnd: ["life.events-agree"],
   notifiedOnce: ["events.once"],
+  notifiedAgain: ["retries.after-failure"],
   notifiedAddress: ["life.webhooks-addressed"],
   notifiedSuccess: ["webhook.checkout-outcome", "life.checkout-events-sent"],
   notifiedFailure: ["webhook.checkout-outcome", "life.checkout-events-sent"],
@@ -95,6 +106,29 @@ export const shapeRules: Record<string, RequirementId> = {
   verifyCheckout: "checkout-record.shape",
 };
 
+const itemsOf = ({ data: { items } }: Call) => (Array.isArray(items) ? items.filter(isObject) : []);
+const timeOf = (item: Fields) => Date.parse(textOf(item["createdAt"]));
+/** Which items of a list a filter lets through. */
+const filters: Record<string, (item: Fields, value: string) => boolean> = {
+  status: (item, value) => item["status"] === value,
+  merchantsReference: (item, value) => item["merchantsReference"] === value,
+  createdAfter: (item, value) => timeOf(item) >= Date.parse(value),
+  createdBefore: (item, value) => timeOf(item) < Date.parse(value),
+};
+const listRules: [id: RequirementId, isTrue: (call: Call) => boolean][] = [
+  [
+    "lists.filters",
+    (call) =>
+      [...new URLSearchParams(call.path.split("?")[1])].every(([name, value]) =>
+        itemsOf(call).every((item) => filters[name]?.(item, value) ?? true),
+      ),
+  ],
+  [
+    "lists.newest-first",
+    (call) => itemsOf(call).every((item, at, items) => at === 0 || timeOf(item) <= timeOf(items[at - 1]!)),
+  ],
+];
+
 /** What a valid request that was accepted must get. */
 export const responseRules: Record<string, [id: RequirementId, isTrue: (call: Call) => boolean][]> = {
   createDisbursement: [
@@ -112,17 +146,84 @@ export const responseRules: Record<string, [id: RequirementId, isTrue: (call: Ca
     ["verify.timestamps", ({ data }) => [data["createdAt"], data["updatedAt"]].every(isTimestamp)],
   ],
   createCheckout: [
+    [
+      "checkout-body.echo",
+      ({ sent: { amount, reference }, data }) =>
+        data["amount"] === amount && data["merchantsReference"] === (reference ?? data["reference"]),
+    ],
     ["checkout.link", ({ response, sent }) => linkOf(response, Object.values(sent).map(textOf)) !== undefined],
     ["checkout.reference", ({ response }) => referencesOf(response).length > 0],
   ],
   verifyCheckout: [["checkout-states.outcomes", hasStatusOf("CheckoutStatus")]],
+  listDisbursements: listRules,
+  listCheckouts: listRules,
 };
+
+/** What is wrong with a webhook; "" if nothing is, and undefined if it is no case of the rule. */
+type FaultOf = (webhook: Webhook, json: Fields) => string | undefined;
+
+const headerForms = Object.entries({
+  "webhook-id": /^msg_[\da-f]{32}$/,
+  "webhook-timestamp": /^\d{10}$/,
+  "webhook-signature": /^v1,[\w+/=]+( v1,[\w+/=]+)*$/,
+});
+/** A log may have a selection of the headers. */
+const hasHeaders = ({ headers }: Webhook) => headers["host"] !== undefined;
+
+/** What a timestamp may be off, in milliseconds: five minutes, and what clocks differ by. */
+const mostOffMs = 360_000;
+
+/** An event is named by its kind and how the payment ended. */
+const endOf =
+  (kind: Kind): FaultOf =>
+  (_, { event, data }) => {
+    const name = textOf(event);
+    const status = textOf(fieldsIn(data)["status"]);
+    if (!isFinal(status) || !name.startsWith(kind)) return undefined;
+    return name === `${kind}.${status === "success" ? "completed" : status}` ? "" : `${name} with status ${status}`;
+  };
+
+/** What a webhook must be by this project's decisions. */
+export const webhookRules: readonly [id: RequirementId, faultOf: FaultOf][] = [
+  ["events.disbursement", endOf("disbursement")],
+  ["events.checkout", endOf("checkout")],
+  [
+    "events.data-is-the-record",
+    (_, json) => {
+      const words = textOf(json["event"]).split(".").concat("event");
+      const schema = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+      return schema in openapi.components.schemas ? (createValidators("extended")(schema)(json)[0] ?? "") : undefined;
+    },
+  ],
+  [
+    "events.json",
+    (webhook) => {
+      const { "content-type": type = "missing" } = webhook.headers;
+      return !hasHeaders(webhook) ? undefined : /^application\/json\b/i.test(type) ? "" : `Content-Type ${type}`;
+    },
+  ],
+  [
+    "signature.timestamp-real",
+    ({ headers, sentAt }) => {
+      const offMs = Math.abs(Number(headers["webhook-timestamp"]) * 1000 - sentAt);
+      return offMs > mostOffMs ? `${offMs / 1000} s off` : Number.isNaN(offMs) ? undefined : "";
+    },
+  ],
+  [
+    "signature.headers",
+    (webhook) =>
+      hasHeaders(webhook)
+        ? (headerForms.find(([name, form]) => !form.test(webhook.headers[name] ?? ""))?.[0] ?? "")
+        : undefined,
+  ],
+];
 
 /** The requirements that traffic can show, of every profile. */
 export const judgeable: ReadonlySet<string> = new Set<RequirementId>([
   ...watches.map(({ id }) => id),
+  "answers.request-id-own",
   ...[ofPayouts, ofCheckouts].flatMap((events) => Object.values(events).flat()),
   ...Object.values(shapeRules),
   ...Object.values(keyRules).flatMap(({ missing, wrong = [] }) => [...missing, ...wrong]),
-  ...Object.values(responseRules).flatMap((each) => each.map(([id]) => id)),
+  ...[...Object.values(responseRules).flat(), ...webhookRules].map(([id]) => id),
 ]);

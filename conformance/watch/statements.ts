@@ -101,8 +101,11 @@ export function createStatements({ tally, hashes, records, staleMs, webhookClock
   /** States a status. Only final ones that differ contradict each other at once; webhooks state only these. */
   function stateStatus(record: Record, state: string, said: Said, seen: Seen) {
     if (said.by === "webhook" && !isFinal(state)) return;
-    const final = record.said.find((each) => isFinal(each.state));
-    if (!record.said.some((each) => each.state === state)) said.state = state;
+    // A response is the better witness: a webhook may come before replicas show what it says.
+    const ends = record.said.filter((each) => isFinal(each.state));
+    const final = ends.find(({ by }) => by !== "webhook") ?? ends[0];
+    const isKnown = (each: Said) => each.state === state && (each.by !== "webhook" || said.by === "webhook");
+    if (!record.said.some(isKnown)) said.state = state;
     if (!final) return;
     const hasWebhook = final.by === "webhook" || said.by === "webhook";
     const ids = idsOf(record.kind, hasWebhook ? "notifiedEnd" : "final");

@@ -25,7 +25,7 @@ import {
   afterAnHour,
   alarmsOf,
   declared,
-  isCoreMust,
+  isDemanded,
   judged,
   short,
   startQuick,
@@ -119,12 +119,12 @@ const sample = /^(create.duplicate-refused|life.facts-kept|verify.customer|webho
 const tried = faults.filter(({ id }) => triesAll || sample.test(id));
 
 test(
-  `names the right requirement about nine in ten broken servers that violate a core must and whose fault the traffic meets`,
+  "contradicts nine in ten broken servers whose fault the traffic meets, four in five by the fault's own requirement",
   { timeout: 3_600_000 },
   async () => {
     const left = [...tried];
     const met: string[] = [];
-    const unnamed: string[] = [];
+    const [unnamed, silent]: [string[], string[]] = [[], []];
     let caught = 0;
     const watchNext = async () => {
       for (let fault = left.shift(); fault; fault = left.shift()) {
@@ -132,15 +132,17 @@ test(
         // Traffic that is long enough for the first retries of webhooks.
         const { isMet, ids } = await watchBroken(how, triesAll ? { ...short, retriedMs: 6000 } : short);
         if (violates.some((each) => ids.has(each))) caught += 1;
-        if (!isMet || !violates.some(isCoreMust)) continue;
+        if (!isMet || !violates.some(isDemanded)) continue;
         met.push(id);
+        if (ids.size === 0) silent.push(id);
         if (!violates.some((each) => ids.has(each))) unnamed.push(`${id} (${[...ids].join(", ")})`);
       }
     };
     await Promise.all(Array.from({ length: 12 }, watchNext));
     console.log(`met:\n${met.toSorted().join("\n")}\n\nnot named:\n${unnamed.toSorted().join("\n")}`);
     console.log(`${caught} of all ${tried.length} are caught`);
-    expect({ unnamed, isFew: unnamed.length <= met.length / 10 }).toMatchObject({ isFew: true });
+    expect({ silent, areFew: silent.length <= met.length / 10 }).toMatchObject({ areFew: true });
+    expect({ unnamed, areFew: unnamed.length <= met.length / 5 }).toMatchObject({ areFew: true });
   },
 );
 
