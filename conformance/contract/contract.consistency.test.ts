@@ -84,6 +84,10 @@ describe("requirements", () => {
     expect([judged.has(id), broken.has(id)]).toEqual([true, true]);
   });
 
+  test("no broken server violates an id that is no requirement, because no check would then have to catch it", () => {
+    expect([...broken].filter((id) => !byId.has(id))).toEqual([]);
+  });
+
   test("each requirement that can be violated has an example, which `node scripts/examples.ts ID` records", () => {
     const violable = catalogue.filter(({ level }) => level !== "observe").map(({ id }) => id);
     const examples = readExamples();

@@ -68,7 +68,7 @@ export function tallyPhrases(report: Pick<Report, "requirements" | "watched">): 
 /** Sums payouts by currency. A payout whose response was lost counts, because the target may have made it. */
 export function paidOf(created: Report["created"]): { currency: string; payouts: number; total: number }[] {
   const payouts = created.filter(({ kind }) => kind === "disbursement");
-  return [...Map.groupBy(payouts, ({ currency = "no currency" }) => currency)]
+  return [...Map.groupBy(payouts, ({ currency = "without a currency" }) => currency)]
     .map(([currency, paid]) => ({
       currency,
       payouts: paid.length,

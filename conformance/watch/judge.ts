@@ -48,7 +48,9 @@ export function createJudge(options: JudgeOptions): Judge {
   const missed = new Map<string, number>();
   const forgotten = new Map<string, number>();
   const seen = { from: 0, until: 0, exchange: 0, webhook: 0 };
+  /** What is held, after what was judged already. */
   const held: Seen[] = [];
+  let judged = 0;
 
   const hashes = createHashes(options.salt);
   const ids = requirementsOf(profile).map(({ id }) => id as RequirementId);
@@ -85,13 +87,20 @@ export function createJudge(options: JudgeOptions): Judge {
       seen.from = seen.from === 0 ? each.sentAt : Math.min(seen.from, each.sentAt);
       seen.until = Math.max(seen.until, each.kind === "exchange" ? each.endedAt : each.sentAt);
       let place = held.length;
-      while (place > 0 && held[place - 1]!.sentAt > each.sentAt) place -= 1;
+      while (place > judged && held[place - 1]!.sentAt > each.sentAt) place -= 1;
       held.splice(place, 0, each);
-      while (held.length > mostHeld || (held[0] && held[0].sentAt < seen.until - heldMs)) judge(held.shift()!);
+      const oldest = seen.until - heldMs;
+      while (held.length - judged > mostHeld || (held[judged]?.sentAt ?? oldest) < oldest) {
+        judge(held[judged]!);
+        judged += 1;
+      }
+      if (judged <= mostHeld) return;
+      held.splice(0, judged);
+      judged = 0;
     },
     missed: (reason, cases) => void count(missed, reason, cases),
     result() {
-      for (const each of held.splice(0)) judge(each);
+      for (const each of held.splice(judged)) judge(each);
       return {
         profile,
         from: seen.from,

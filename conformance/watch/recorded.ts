@@ -114,10 +114,17 @@ function messageFrom({ headers: recorded, body }: Message, mayBeEmpty: boolean) 
   return { headers, body: bodyFrom(body ?? "", headers, mayBeEmpty) };
 }
 
+/** The origins of some URLs as they were written, such as "https://Pay.example:443". */
+const origins = new Map<string, string>();
+
 /** Divides a URL into its origin, if it has one, and its path with the query, as sent. */
 function divided(url: string): { origin: string | undefined; path: string } {
   const [, origin, path = ""] = /^([a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?)?([^#]*)/i.exec(url) ?? [];
-  return { origin: origin && (URL.parse(origin)?.origin ?? origin), path };
+  if (origin === undefined) return { origin, path };
+  if (origins.size > 1000) origins.clear();
+  const known = origins.get(origin) ?? URL.parse(origin)?.origin ?? origin;
+  origins.set(origin, known);
+  return { origin: known, path };
 }
 
 /** Returns the exchange, with the path of its URL. */

@@ -17,7 +17,7 @@ import type { WatchedRequirement, WatchResult } from "./result.ts";
 
 const reasons = {
   unseen: { code: "unseen", text: "No exchange or webhook was a case of it." },
-  hidden: { code: "hidden", text: "No traffic can show it. A run can judge it." },
+  hidden: { code: "hidden", text: "A watch does not judge it. A run can." },
 } as const;
 
 const shared = { durationMs: 0, watched: true } as const;

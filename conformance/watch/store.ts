@@ -11,7 +11,7 @@ export type Store<T> = {
 };
 
 export type StoreOptions = {
-  /** How many values are in memory before the older half is written to the file. The default is 30000. */
+  /** How many values are in memory before the older half is written to the file. The default is 10000. */
   mostInMemory?: number;
   /** How many bytes the file may have. By default the disk is the limit. */
   mostOnDisk?: number;
@@ -19,6 +19,8 @@ export type StoreOptions = {
 
 type Entry<T> = { value: T; isChanged: boolean };
 
+/** From this size on, the process saves memory rather than time. */
+const largeBytes = 150e6;
 const pageBytes = 4096;
 const filterBits = 2 ** 27;
 
@@ -60,7 +62,7 @@ function openFile(mostOnDisk: number) {
  * @param forgot is called with the number of lost values, and why
  */
 export function createStore<T>(
-  { mostInMemory = 30_000, mostOnDisk = 2 ** 43 }: StoreOptions,
+  { mostInMemory = 10_000, mostOnDisk = 2 ** 43 }: StoreOptions,
   forgot: (count: number, why: string) => void,
 ): Store<T> {
   let file: ReturnType<typeof openFile> | undefined;
@@ -89,8 +91,9 @@ export function createStore<T>(
   function keep(key: number, entry: Entry<T>) {
     recent.set(key, entry);
     if (recent.size < mostInMemory / 2) return;
-    // From here on there is much to remember. V8 would let garbage grow to twice what is in use.
-    setFlagsFromString("--optimize-for-size");
+    // V8 would let garbage grow to twice what is in use.
+    const isLarge = process.memoryUsage.rss() > largeBytes;
+    setFlagsFromString(isLarge ? "--optimize-for-size" : "--no-optimize-for-size");
     const evicted = older;
     older = recent;
     recent = new Map();

@@ -41,8 +41,11 @@ export function createTally(ids: readonly RequirementId[], { markOf }: Hashes) {
   const all = new Map<string, WatchedRequirement>(
     ids.map((id) => [id, { id, held: 0, contradictions: { count: 0, shown: [] } }]),
   );
-  /** Hides what may be a phone number, also in a reference or an address. */
-  const withoutNumbers = (text: string) => text.replaceAll(/\d{10,15}/g, markOf);
+  /** Hides what may be a phone number, also in a reference or an address. Digits between letters are none. */
+  const withoutNumbers = (text: string) =>
+    text.replaceAll(/[a-z]?\d{10,15}[a-z]?/gi, (found) =>
+      /^[a-z].*[a-z]$/i.test(found) ? found : found.replace(/\d+/, markOf),
+    );
 
   /** Returns a value of a field as reports may show it. */
   function shownValue(field: string, value: unknown): unknown {
