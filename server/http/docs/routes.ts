@@ -75,7 +75,8 @@ export function documentation(settings: Settings): Router {
     body: string,
   ) => render("layout", { ...page, ...settings, live: LIVE, body, pages });
 
-  const texts = new Map<string, () => string>(FOR_PROGRAMS.map((file) => [`/${file}`, () => textOf(file)]));
+  const forPrograms = pages.length > 0 ? FOR_PROGRAMS : [];
+  const texts = new Map<string, () => string>(forPrograms.map((file) => [`/${file}`, () => textOf(file)]));
   for (const [path, files] of Object.entries(FILES)) texts.set(path, () => files.map(read).join(""));
   for (const page of pages) {
     const { name } = page;
