@@ -119,7 +119,7 @@ const sample = /^(create.duplicate-refused|life.facts-kept|verify.customer|webho
 const tried = faults.filter(({ id }) => triesAll || sample.test(id));
 
 test(
-  "contradicts nine in ten broken servers whose fault the traffic meets, four in five by the fault's own requirement",
+  "contradicts four in five broken servers whose fault the traffic meets, seven in ten by the fault's own requirement",
   { timeout: 3_600_000 },
   async () => {
     const left = [...tried];
@@ -141,8 +141,8 @@ test(
     await Promise.all(Array.from({ length: 12 }, watchNext));
     console.log(`met:\n${met.toSorted().join("\n")}\n\nnot named:\n${unnamed.toSorted().join("\n")}`);
     console.log(`${caught} of all ${tried.length} are caught`);
-    expect({ silent, areFew: silent.length <= met.length / 10 }).toMatchObject({ areFew: true });
-    expect({ unnamed, areFew: unnamed.length <= met.length / 5 }).toMatchObject({ areFew: true });
+    expect({ silent, areFew: silent.length <= met.length / 5 }).toMatchObject({ areFew: true });
+    expect({ unnamed, areFew: unnamed.length <= (met.length * 3) / 10 }).toMatchObject({ areFew: true });
   },
 );
 
