@@ -120,11 +120,13 @@ export function createExchangeRules(deps: Deps) {
   }
 
   /** Judges that a key shows records of one merchant only: the one for whom it created payments. */
-  function isForeign(call: Call, merchant: number, { kind, reference, userId, by, known }: Shown): boolean {
-    if (typeof userId !== "string") return false;
+  function judgeOwner(call: Call, merchant: number, { kind, reference, userId, by, known }: Shown) {
+    if (typeof userId !== "string") return;
     const owner = owners.get(merchant);
-    if (owner === undefined && known && createOf(known)) owners.set(merchant, userId);
-    if (owner === undefined) return false;
+    // Another owner of a payment that this key created is a fact that changed.
+    const isOwn = known && createOf(known);
+    if (isOwn && owner === undefined) owners.set(merchant, userId);
+    if (isOwn || owner === undefined) return;
     const ids = idsOf(kind, by === "list" ? "listed" : "own");
     if (userId === owner) tally.held(ids);
     else
@@ -134,7 +136,6 @@ export function createExchangeRules(deps: Deps) {
         () => [call.exchange],
         `records of ${owner} only, for whom this key created payments`,
       );
-    return userId !== owner;
   }
 
   /** States a record that a verify or a list returned. */
@@ -142,7 +143,7 @@ export function createExchangeRules(deps: Deps) {
     const { reference, merchantsReference, id, status } = value;
     if (typeof reference !== "string") return;
     const known = asked?.reference === reference ? asked : records.find(kind, merchant, reference);
-    if (isForeign(call, merchant, { kind, reference, userId: value["userId"], by, known })) return;
+    judgeOwner(call, merchant, { kind, reference, userId: value["userId"], by, known });
     const record = known ?? records.open(kind, merchant, reference);
     const isFirst = factOf(record, "id") === undefined;
     const isTrue = statements.state(record, by, call.exchange, factsOfRecord(value, kind, by), status);

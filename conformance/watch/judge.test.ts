@@ -111,6 +111,7 @@ test.each<[string, Seen[], string, Partial<JudgeOptions>?]>([
     "uniqueness.merchants-apart",
     extended,
   ],
+  ["another owner later", [create(0), verify(1), verify(9, { userId: "u2" })], "life.facts-kept"],
   ["a 409 that leads elsewhere", [create(0), create(9, {}, { status: 409 })], "recovery.location", extended],
   ["an item that the filter excludes", [list(1, {}, "?status=failed")], "lists.filters", extended],
   [

@@ -69,7 +69,7 @@ export function createJudge(options: JudgeOptions): Judge {
   const common = { profile, tally, records, statements };
   const webhooks = createWebhookRules({ ...common, hashes, notifiedWithinMs, webhookClockMs, forgot });
   const exchanges = createExchangeRules({ ...common, merchants, clockMs, staleMs, shown: webhooks.shown });
-  const responses = createResponseRules(profile, tally);
+  const responses = createResponseRules(profile, tally, clockMs);
   const read = createCallReader(createValidators(profile));
 
   function judge(each: Seen) {

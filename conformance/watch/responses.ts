@@ -22,7 +22,8 @@ export const isOfGateway = ({ status, response }: Call) =>
   (status >= 520 && status <= 530) ||
   ((status === 404 || status >= 500) && response.json === undefined);
 
-export function createResponseRules(profile: Profile, tally: Tally) {
+/** @param clockMs by how much the clocks of two gateways may differ */
+export function createResponseRules(profile: Profile, tally: Tally, clockMs: number) {
   const judged = new Set(tally.requirements.map(({ id }) => id));
   const rules = watches.filter(({ id }) => judged.has(id));
   const validator = createValidators(profile);
@@ -58,7 +59,7 @@ export function createResponseRules(profile: Profile, tally: Tally) {
   function judgeRequestId(call: Call) {
     const { sentAt, headers, response } = call.exchange;
     const id = response!.headers["x-request-id"];
-    if (id === undefined || sentAt <= previous.sentAt + 20) return;
+    if (id === undefined || sentAt <= previous.sentAt + clockMs) return;
     const isOwn = id !== previous.id && id !== headers["x-request-id"];
     previous = { id, sentAt };
     judge(
