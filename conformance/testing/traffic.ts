@@ -73,10 +73,15 @@ export async function startStage(start: () => Promise<Running>, seed: number) {
 /** Last digits that force an outcome in a sandbox: failures, immediate ones, and a payout that stays pending. */
 const forced = ["089", "089", "002", "001", "601", "129"] as const;
 
-/** Returns payouts as merchants make them: of several countries and sizes, with references of their own styles. */
+/** Returns payouts as merchants make them: of several countries and sizes, with references of their own styles, some to the same recipient. */
 export function payoutsFor(hooks: string, random: Random, count: number): DisbursementRequest[] {
+  const payees: ReturnType<typeof payeeIn>[] = [];
   return Array.from({ length: count }, (_, index) => {
-    const payee = payeeIn(pick(random, commonPairs), { recipient: "", assumed: ["recipient"] }, random);
+    const payee =
+      index % 8 === 6
+        ? payees[index - 3]!
+        : payeeIn(pick(random, commonPairs), { recipient: "", assumed: ["recipient"] }, random);
+    payees.push(payee);
     const digits = index % 4 === 1 ? forced[Math.floor(index / 4) % forced.length]! : payee.phoneNumber.slice(-3);
     const name = `${random(0, 2 ** 40).toString(36)}-${index}`;
     return {
@@ -110,6 +115,7 @@ export async function makeTraffic(stage: Stage, seed: number, { payouts, finalMs
   const [client, other] = [clientOf(key), clientOf(secondKey)];
   const entries = payoutsFor(hooks, random, payouts);
   const references: string[] = [];
+  const others: string[] = [];
 
   await forAll(entries, async (entry, index) => {
     const pay = () => client.disbursements.create(entry, { ifExists: "return" });
@@ -121,19 +127,23 @@ export async function makeTraffic(stage: Stage, seed: number, { payouts, finalMs
   // The other merchant uses the same references for other payouts.
   await forAll(payoutsFor(hooks, random, 5), async (entry, index) => {
     const { reference } = await other.disbursements.create({ ...entry, reference: entries[index]!.reference });
+    others.push(reference);
     await other.disbursements.verify(reference);
+    // Somebody who has the keys of both merchants looks for a payout with the wrong one.
+    await other.disbursements.verify(references[index]!);
   });
   const checkouts: string[] = [];
-  await forAll(payoutsFor(hooks, random, 3), async ({ phoneNumber, ...order }, index) => {
+  await forAll(payoutsFor(hooks, random, 8), async ({ phoneNumber, ...order }, index) => {
     const { reference } = await client.checkouts.create({ ...order, redirectURL: "https://shop.example/thanks" });
     checkouts.push(reference);
     await client.checkouts.verify(reference);
-    const body = new URLSearchParams({ phoneNumber, action: index === 2 ? "cancel" : "pay" });
+    const body = new URLSearchParams({ phoneNumber, action: index % 3 === 2 ? "cancel" : "pay" });
     await fetch(`${url}/checkouts/${reference}`, { method: "POST", body, redirect: "manual" });
   });
 
   async function readAll() {
     await forAll(references, (reference) => client.disbursements.verify(reference));
+    await forAll(others, (reference) => other.disbursements.verify(reference));
     await forAll(checkouts, (reference) => client.checkouts.verify(reference));
     const lists = [client.disbursements.list(), client.checkouts.list(), other.disbursements.list()];
     await forAll(lists, async (list: AsyncIterable<unknown>) => {
