@@ -14,6 +14,7 @@ import { createJudge } from "./judge.ts";
 import type { WatchSettings } from "./judge-pipe.ts";
 import { readLines } from "./lines.ts";
 import { openOutlet } from "./outlet.ts";
+import { saveMemory } from "./store.ts";
 
 /** For how long a read may show an older state, unless more is declared. */
 const usualVisibleAfterMs = 5000;
@@ -110,6 +111,7 @@ async function watchFile({ har, exchanges, target }: Given, { judge: options, ou
   const file = har ?? exchanges ?? "-";
   const input = file === "-" ? process.stdin : (await open(file)).createReadStream();
   const { interrupted, listen, unlisten } = createInterruption();
+  saveMemory();
   const judge = createJudge(options);
   try {
     const outlet = await openOutlet(settings, judge.result);

@@ -7,6 +7,7 @@ import { createHttpStream } from "./http-stream.ts";
 import { stopping, type Frame, type Idle, type WatchSettings } from "./judge-pipe.ts";
 import { createJudge } from "./judge.ts";
 import { openOutlet } from "./outlet.ts";
+import { saveMemory } from "./store.ts";
 import { webhookOf, type Exchange, type Listener } from "./traffic.ts";
 
 /** Tells `listener` the exchanges and webhooks of connections. */
@@ -61,6 +62,7 @@ async function run({ judge: options, outlet: settings }: WatchSettings): Promise
   }
 }
 
+saveMemory();
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
 try {
   process.exitCode = await run(JSON.parse(process.argv[2]!) as WatchSettings);
