@@ -25,17 +25,21 @@ function choiceOf(call: Call, sound: readonly Reply[], { status }: Reply): strin
   return undefined;
 }
 
+/** True if a caller got the reply: what got lost shows nothing. */
+const isSeen = ({ status, text }: Reply, seen: readonly Seen[]) =>
+  seen.some((each) => each.kind === "exchange" && each.response?.status === status && each.response.body === text);
+
 /** Returns the same fault, and a function that returns how traffic met it: `true`, or what else is different. */
 export function noting(how: How) {
   const choices = new Set<string>();
   const replies: Reply[] = [];
   let hasOtherWebhooks = false;
   const same: How = (world) => {
-    const { handle, webhook, merchant, ...others } = hooksOf(how, world);
-    if (merchant) choices.add("when payments end and webhooks are repeated");
+    const hooks = hooksOf(how, world);
+    const { handle, webhook } = hooks;
+    if (hooks.merchant) choices.add("when payments end and webhooks are repeated");
     return {
-      ...others,
-      ...(merchant && { merchant }),
+      ...hooks,
       ...(handle && {
         async handle(call, ask) {
           const sound: Reply[] = [];
@@ -65,9 +69,6 @@ export function noting(how: How) {
       }),
     };
   };
-  /** A response that got lost shows nothing. */
-  const isSeen = ({ status, text }: Reply, seen: readonly Seen[]) =>
-    seen.some((each) => each.kind === "exchange" && each.response?.status === status && each.response.body === text);
   return {
     how: same,
     metBy: (seen: readonly Seen[]): true | string =>

@@ -213,6 +213,8 @@ const endOf =
 export const webhookRules: readonly [id: RequirementId, faultOf: FaultOf][] = [
   ["events.disbursement", endOf("disbursement")],
   ["events.checkout", endOf("checkout")],
+  ["life.events-agree", endOf("disbursement")],
+  ["life.events-agree", endOf("checkout")],
   [
     "events.data-is-the-record",
     (_, json) => {

@@ -26,7 +26,7 @@ const fieldsSent = Object.entries({
 const agreements: { [fact: string]: Event } = { fee: "fee", [phoneNumber]: "recipient", webhookURL: "address" };
 const failureCode = "failure.code";
 /** What contradicts a fact that only the end of a record states. */
-const ends: { [fact: string]: Event } = { updatedAt: "endedAt", [failureCode]: "failure" };
+const ofEnd: { [fact: string]: Event } = { updatedAt: "endedAt", [failureCode]: "failure" };
 
 /** Returns the facts that a valid create states. An address that it lacks may come from the merchant's settings. */
 export function factsSent({ sent, faults }: Call): Fields {
@@ -88,7 +88,7 @@ export function createStatements({ tally, hashes, records, staleMs, webhookClock
       const first = sourceOf(record, field);
       if (!first) said.facts[field] = value;
       if (!first || first.facts[field] === value) continue;
-      const end = ends[field];
+      const end = ofEnd[field];
       isTrue &&= end !== undefined;
       const sources = [first.by, said.by];
       const ofWebhook = idsOf(kind, field === "amount" ? "notifiedAmount" : "notifiedFact");

@@ -7,17 +7,15 @@ import { isAccepted, refusal } from "../../broken/replies.ts";
 import { changesRecord } from "../../broken/webhooks.ts";
 
 /** Treats phone numbers with one suffix like those with another. */
-const forcesLike =
-  (suffix: string, other: string): How =>
-  () => {
-    const like = (phone: string) => (phone.endsWith(suffix) ? phone.slice(0, -3) + other : phone);
-    return {
-      merchant: ({ outcomeOf, forces }) => ({
-        outcomeOf: (payout) => outcomeOf({ ...payout, phoneNumber: like(payout.phoneNumber) }),
-        forces: (phone, digits) => forces(like(phone), digits),
-      }),
-    };
-  };
+function forcesLike(suffix: string, other: string): How {
+  const like = (phone: string) => (phone.endsWith(suffix) ? phone.slice(0, -3) + other : phone);
+  return () => ({
+    merchant: ({ outcomeOf, forces }) => ({
+      outcomeOf: (payout) => outcomeOf({ ...payout, phoneNumber: like(payout.phoneNumber) }),
+      forces: (phone, digits) => forces(like(phone), digits),
+    }),
+  });
+}
 
 /** Pays a request with this suffix like one with another, and changes the response. */
 const paysLike = (suffix: string, other: string, change: () => ReturnType<typeof refusal> | undefined): How =>
