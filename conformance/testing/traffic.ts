@@ -73,15 +73,13 @@ export async function startStage(start: () => Promise<Running>, seed: number) {
 /** Last digits that force an outcome in a sandbox: failures, immediate ones, and a payout that stays pending. */
 const forced = ["089", "089", "002", "001", "601", "129"] as const;
 
-/** Returns payouts as merchants make them: of several countries and sizes, with references of their own styles, some to the same recipient. */
+/** Returns payouts as merchants make them: of several countries and sizes, some to one recipient, with references of their own styles. */
 export function payoutsFor(hooks: string, random: Random, count: number): DisbursementRequest[] {
-  const payees: ReturnType<typeof payeeIn>[] = [];
-  return Array.from({ length: count }, (_, index) => {
-    const payee =
-      index % 8 === 6
-        ? payees[index - 3]!
-        : payeeIn(pick(random, commonPairs), { recipient: "", assumed: ["recipient"] }, random);
-    payees.push(payee);
+  const payees = Array.from({ length: count }, () =>
+    payeeIn(pick(random, commonPairs), { recipient: "", assumed: ["recipient"] }, random),
+  );
+  return payees.map((each, index) => {
+    const payee = index % 8 === 6 ? payees[index - 3]! : each;
     const digits = index % 4 === 1 ? forced[Math.floor(index / 4) % forced.length]! : payee.phoneNumber.slice(-3);
     const name = `${random(0, 2 ** 40).toString(36)}-${index}`;
     return {

@@ -167,7 +167,7 @@ test.each<[string, Seen[], string, Partial<JudgeOptions>?]>([
   ],
   [
     "references that count",
-    Array.from({ length: 8 }, (_, at) => create(at, { reference: `DSB${1e16 + at}` })),
+    Array.from({ length: 8 }, (_, at) => create(at, { reference: `DSB${1e15 + at}` })),
     "references.unguessable",
     extended,
   ],
