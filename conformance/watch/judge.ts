@@ -80,9 +80,9 @@ export function createJudge(options: JudgeOptions): Judge {
 
   /** Judges the first of those that are held. */
   function judgeFirst(number: number) {
-    const inOrder = held.sort((a, b) => a.sentAt - b.sentAt);
+    const inOrder = held.toSorted((a, b) => a.sentAt - b.sentAt);
     held = inOrder.slice(number);
-    for (const each of inOrder.slice(0, number)) judge(each);
+    inOrder.slice(0, number).forEach(judge);
   }
 
   return {
