@@ -38,7 +38,7 @@ export type Judge = Listener & {
 /** By how much the clocks of exchanges may differ, such as those of two gateways. */
 const clockMs = 20;
 /** How many exchanges and webhooks are held, to be judged in the order in which they began. */
-const mostHeld = 1000;
+const mostHeld = 400;
 
 const count = (counts: Map<string, number>, name: string, more = 1) => counts.set(name, (counts.get(name) ?? 0) + more);
 
