@@ -9,6 +9,7 @@ import { CannotRun, exitCodeOf, type Profile } from "../results.ts";
 import { createJudge } from "./judge.ts";
 import { renderMetrics } from "./metrics.ts";
 import { watchedReport, type Circumstances } from "./report.ts";
+import { saveMemory } from "./store.ts";
 import type { Listener } from "./traffic.ts";
 
 /** Settings of a watch. They are JSON, so that they can be given to another process. */
@@ -36,6 +37,7 @@ export async function judgeTraffic(
 ): Promise<0 | 1 | 2> {
   const { source, declared, folder, everyMs, metrics } = settings;
   makeFolder({ report: folder });
+  saveMemory();
   const judge = createJudge({ ...settings, ...declared });
   const server = createServer((_, response) => {
     response.setHeader("content-type", "text/plain; version=0.0.4; charset=utf-8").end(renderMetrics(judge.result()));
