@@ -7,6 +7,7 @@ import { evidenceOf, type Record, type Records, type Said, sourceOf } from "./re
 import { type Event, idsOf } from "./rules.ts";
 import type { Hashes, Tally } from "./tally.ts";
 import type { Seen } from "./traffic.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 const phoneNumber = "customer.phoneNumber";
 /** A merchant may change its name. */
@@ -27,6 +28,15 @@ const agreements: { [fact: string]: Event } = { fee: "fee", [phoneNumber]: "reci
 const failureCode = "failure.code";
 /** What contradicts a fact that only the end of a record states. */
 const ofEnd: { [fact: string]: Event } = { updatedAt: "endedAt", [failureCode]: "failure" };
+
+/** Returns what two statements about a fact keep or contradict. */
+function idsOfFact(kind: Kind, field: string, sources: Said["by"][]): readonly RequirementId[] {
+  const end = ofEnd[field];
+  if (end) return idsOf(kind, end);
+  if (sources.includes("webhook")) return idsOf(kind, field === "amount" ? "notifiedAmount" : "notifiedFact");
+  const agrees = sources.includes("create") ? idsOf(kind, agreements[field] ?? "agrees") : [];
+  return [...idsOf(kind, "kept"), ...agrees];
+}
 
 /** Returns the facts that a valid create states. An address that it lacks may come from the merchant's settings. */
 export function factsSent({ sent, faults }: Call): Fields {
@@ -86,20 +96,20 @@ export function createStatements({ tally, hashes, records, staleMs, webhookClock
       const value = remembered(field, stated[field]);
       if (value === undefined) continue;
       const first = sourceOf(record, field);
-      if (!first) said.facts[field] = value;
-      if (!first || first.facts[field] === value) continue;
-      const end = ofEnd[field];
-      isTrue &&= end !== undefined;
-      const sources = [first.by, said.by];
-      const ofWebhook = idsOf(kind, field === "amount" ? "notifiedAmount" : "notifiedFact");
-      const agrees = sources.some((by) => by === "create") ? idsOf(kind, agreements[field] ?? "agrees") : [];
+      if (!first) {
+        said.facts[field] = value;
+        continue;
+      }
+      const isOfEnd = ofEnd[field] !== undefined;
+      const ids = idsOfFact(kind, field, [first.by, said.by]);
+      if (first.facts[field] === value) {
+        if (isOfEnd) tally.held(ids);
+        continue;
+      }
+      isTrue &&= isOfEnd;
       const [known, given] = [first.facts[field], value].map((each) => textOf(tally.shownValue(field, each)));
       tally.contradicted(
-        end
-          ? idsOf(kind, end)
-          : sources.some((by) => by === "webhook")
-            ? ofWebhook
-            : [...idsOf(kind, "kept"), ...agrees],
+        ids,
         `${field} ${given}`,
         () => [evidenceOf(record, first), seen],
         `${field} ${known} of ${reference}, as stated before`,
