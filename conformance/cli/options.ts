@@ -370,7 +370,7 @@ export function optionsOf(
     rate: values.rate,
     headers: Object.fromEntries(values.header?.filter(Boolean) ?? []),
     tls: readTls({ ca: values.ca, cert: values.cert, key: values.key }, new Date(), faults),
-    ...(values.interactive ? { interactive: true } : {}),
+    interactive: values.interactive,
     yes: values.yes,
     throughPrism: values["through-prism"],
     repeatFlags: repeatWords(serviceOptions, given),

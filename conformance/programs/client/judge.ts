@@ -330,7 +330,7 @@ export function judge(trial: Trial): ScenarioRun {
       const actual = texts.join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
       const shown = service.calls.filter((call) => faults.some(({ isShownBy }) => isShownBy?.(call)));
       const evidence = shown.map((call) => exchanges.get(call)!);
-      return { id, ok: false, expected, actual, ...(evidence.length > 0 ? { exchanges: evidence } : {}) };
+      return { id, ok: false, expected, actual, exchanges: evidence.length > 0 ? evidence : undefined };
     });
   const isUnknown = all.some(({ id, ok }) => id === "client.finds-out" && !ok);
   const mayBeLate = isUnknown && heldUpMs > settings.timeoutMs / 8;
@@ -351,6 +351,6 @@ export function judge(trial: Trial): ScenarioRun {
     findings: isIdle ? findings.filter(({ ok }) => !ok) : findings,
     notRun,
     exchanges: [...exchanges.values()],
-    ...(isIdle ? { thrown: silent } : {}),
+    thrown: isIdle ? silent : undefined,
   };
 }

@@ -265,8 +265,7 @@ export class Context {
    * @param evidence what shows the finding; by default every request of the scenario
    */
   judge(ok: boolean, expected: string, actual: string, evidence?: readonly Sent[], id = this.#requirement): void {
-    const exchanges = evidence?.map(({ exchange }) => exchange);
-    this.findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });
+    this.findings.push({ id, ok, expected, actual, exchanges: evidence?.map(({ exchange }) => exchange) });
   }
 
   /** Judges a response by its status. */
