@@ -3,7 +3,9 @@ import type { Check } from "../check.ts";
 import { checks, watches } from "../topics/index.ts";
 import { pageOf } from "../contract/examples.ts";
 import { catalogue, requirementsOf, sideCatalogues } from "../contract/requirements.ts";
-import { guides } from "../programs/guides.ts";
+import { scenarios as clientScenarios } from "../programs/client/scenarios.ts";
+import { scenarios as receiverScenarios } from "../programs/receiver/run.ts";
+import type { Described } from "../programs/run.ts";
 import { needs } from "../run/needs.ts";
 import { wrapped } from "../report/visible.ts";
 import { counted, levels, sourceOf, topicOf } from "../report/words.ts";
@@ -17,6 +19,12 @@ const effects: Record<Effect, string> = {
 };
 /** The value of `--effects` that allows checks with an effect. */
 const allowing = { none: "none", "must-be-rejected": "reject", "moves-money": "money" };
+
+/** The command that judges a merchant's program, and its scenarios. */
+export const guides: Record<Side, { run: string; scenarios: readonly Described[] }> = {
+  client: { run: "npx --no -- certify client --command CMD", scenarios: clientScenarios },
+  receiver: { run: "npx --no -- certify receiver --url URL --effects-url URL", scenarios: receiverScenarios },
+};
 
 /** Renders a label and a text, which is wrapped and indented. */
 const field = (label: string, text: string) =>
