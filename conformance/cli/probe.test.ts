@@ -11,7 +11,7 @@ import type { Call, Reply as ModelReply } from "../model/messages.ts";
 import { listen } from "../model/server.ts";
 import { makeCertificate } from "../testing/certificates.ts";
 import { startSoundTarget } from "../testing/sound-target.ts";
-import { openTarget } from "../run/open.ts";
+import { openTarget } from "../run/run.ts";
 import { findControls } from "./controls.ts";
 import { doctor, estimatedSeconds } from "./doctor.ts";
 import { readOptions } from "./options.ts";

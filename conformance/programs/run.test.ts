@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { testFolder } from "../../server/testing/resources.ts";
 import { explain, list } from "../cli/catalogue.ts";
 import { sideCatalogues } from "../contract/requirements.ts";
-import { readReport } from "../report/read.ts";
+import { readReport } from "../report/json.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { CannotRun, exitCodeOf } from "../results.ts";
 import { runSide } from "./command.ts";

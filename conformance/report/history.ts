@@ -2,7 +2,7 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { CannotRun, type Report, type Verdict } from "../results.ts";
-import { readReport } from "./read.ts";
+import { readReport } from "./json.ts";
 import { oneLine } from "./visible.ts";
 import { counted, runVerdicts } from "./words.ts";
 

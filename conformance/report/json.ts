@@ -1,4 +1,5 @@
-import { isTroubled, type CheckResult, type Report } from "../results.ts";
+import { readFileSync } from "node:fs";
+import { CannotRun, isTroubled, type CheckResult, type Report } from "../results.ts";
 import { causesOf, firstRequest } from "./causes.ts";
 import { repeatOf } from "./repeat.ts";
 import { paidOf, tallyOf } from "./scope.ts";
@@ -49,4 +50,18 @@ export function renderJson(report: Report): string {
   }));
   const derived = { levels: tallyOf(report), paid: paidOf(report.created), causes };
   return `${JSON.stringify({ ...report, ...derived, requirements }, null, 2)}\n`;
+}
+
+/**
+ * Reads a report.json.
+ * @throws CannotRun if the file cannot be read or is not a report
+ */
+export function readReport(file: string): Report {
+  try {
+    const report = JSON.parse(readFileSync(file, "utf8")) as Partial<Report>;
+    if (Array.isArray(report.requirements) && Array.isArray(report.observed)) return report as Report;
+  } catch (error) {
+    throw new CannotRun(`${file} is not a readable report: ${(error as Error).message}`, { cause: error });
+  }
+  throw new CannotRun(`${file} is not a report of certify.`);
 }

@@ -1,14 +1,15 @@
 // Defines the words that reports use for the terms of `results.ts`. Every renderer takes its words from this file.
-import type {
-  EffectsAllowed,
-  Level,
-  NotJudged,
-  Profile,
-  Report,
-  Requirement,
-  RunVerdict,
-  Side,
-  Verdict,
+import {
+  verdictOrder,
+  type EffectsAllowed,
+  type Level,
+  type NotJudged,
+  type Profile,
+  type Report,
+  type Requirement,
+  type RunVerdict,
+  type Side,
+  type Verdict,
 } from "../results.ts";
 
 export const runVerdicts: Record<RunVerdict, string> = {
@@ -20,7 +21,6 @@ export const runVerdicts: Record<RunVerdict, string> = {
   contradicted: "Contradicted",
 };
 
-/** The words for verdicts. Their order is the order in which reports list the verdicts, the worst first. */
 export const verdicts: Record<Verdict, string> = {
   fail: "Failed",
   "could-not-run": "Could not run",
@@ -37,8 +37,6 @@ export const watchedVerdicts: Record<Verdict, string> = {
   pass: "Held",
   "not-applicable": "Not seen",
 };
-
-export const verdictOrder = Object.keys(verdicts) as Verdict[];
 
 /** Sorts results by verdict, the worst first. Results with the same verdict stay in their order. */
 export const worstFirst = <T extends { verdict: Verdict }>(results: readonly T[]): T[] =>

@@ -2,7 +2,7 @@
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { permits } from "../target/ledger.ts";
 import { reachOf } from "../topics/create/checks.ts";
-import { judgedByReads, lackOf } from "./reads.ts";
+import { judgedByReads, lackOf } from "./needs.ts";
 import type { CheckReport } from "./verdicts.ts";
 import { allControls, controls, hasControl, type RunOptions } from "../run-options.ts";
 import { counted, namedFirst } from "../report/words.ts";

@@ -6,7 +6,7 @@ import { describeRequest } from "../history/history.ts";
 import { expectNone, type Fault } from "../steps/expect.ts";
 import { counted } from "../report/words.ts";
 import type { Disagreement } from "../results.ts";
-import { lackOf } from "./reads.ts";
+import { lackOf } from "./needs.ts";
 import type { Shared } from "./session.ts";
 import { permits } from "../target/ledger.ts";
 import type { Target } from "../target/target.ts";

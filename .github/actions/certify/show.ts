@@ -3,7 +3,7 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { causesOf, firstRequest } from "../../../conformance/report/causes.ts";
-import { readReport } from "../../../conformance/report/read.ts";
+import { readReport } from "../../../conformance/report/json.ts";
 import { shortened, visible } from "../../../conformance/report/visible.ts";
 import type { Report } from "../../../conformance/results.ts";
 
