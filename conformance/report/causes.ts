@@ -61,7 +61,6 @@ const lacksResponse = (text: RegExp) => (evidence: Evidence) =>
  * condition is true applies.
  */
 const explanations: [when: (evidence: Evidence) => boolean, explanation: string][] = [
-  [isUnprotected, "This route is outside the middleware that checks the key, or the key is not compared as a whole."],
   [
     lacksResponse(/no complete response/),
     "The target did not respond within --timeout. A handler may wait for something that never happens, such as a lock or another service.",

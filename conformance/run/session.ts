@@ -20,7 +20,7 @@ import { conclude, type CheckReport, type Notes } from "./verdicts.ts";
 import { inLanes, nextOf } from "./side-by-side.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
 
-export type Shared = Clock & {
+type Shared = Clock & {
   options: RunOptions;
   target: Target;
   limits: Limits;

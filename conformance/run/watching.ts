@@ -1,21 +1,19 @@
 // Judges every response of a run, whichever check sent the request.
-import { titleOf, type Check, type Watch } from "../check.ts";
+import { titleOf, type Check, type Context, type Watch } from "../check.ts";
 import { differences } from "../contract/documented.ts";
 import { createValidators } from "../contract/validate.ts";
 import { describeRequest } from "../history/history.ts";
 import { expectNone, type Fault } from "../steps/expect.ts";
 import { counted } from "../report/words.ts";
-import type { Disagreement } from "../results.ts";
+import type { Disagreement, Requirement } from "../results.ts";
 import { lackOf } from "./needs.ts";
-import type { Shared } from "./session.ts";
 import { permits } from "../target/ledger.ts";
 import type { Target } from "../target/target.ts";
 
+type Settings = Pick<Context, "target" | "validator" | "options"> & { selected: ReadonlyMap<string, Requirement> };
+
 /** Starts to judge every response with these watches. Returns a check that reports the results; it must run last. */
-export function watchAll(
-  watches: readonly Watch[],
-  { target, validator, selected, options }: Pick<Shared, "target" | "validator" | "selected" | "options">,
-): Check {
+export function watchAll(watches: readonly Watch[], { target, validator, options, selected }: Settings): Check {
   const tallies = watches.map((watch) => ({ watch, responses: 0, violations: [] as Fault[] }));
   target.onResponse((response) => {
     for (const tally of tallies.filter(({ watch }) => watch.applies(response))) {

@@ -70,8 +70,9 @@ export function effectsFromUrl(url: string): Subject["effects"] {
     if (status !== 200) throw new CannotRun(`${source} responded with ${status} instead of 200.`);
     return response.text();
   }
-  const whyNot = ({ message, cause }: Error) => (cause instanceof Error ? cause.message : message);
-  return probeOf(source, read, (error) => `did not respond: ${whyNot(error)}`);
+  return probeOf(source, read, ({ message, cause }) => {
+    return `did not respond: ${cause instanceof Error ? cause.message : message}`;
+  });
 }
 
 /** Returns a probe that runs a shell command. */
