@@ -13,6 +13,7 @@ import {
   type Side,
 } from "../results.ts";
 import { createProgress, type Output } from "../run/progress.ts";
+import { selectedRequirements } from "../run/selection.ts";
 import { buildReport, sideConditions } from "../run/tree.ts";
 import { conclude, type CheckReport, type Finding } from "../run/verdicts.ts";
 
@@ -89,11 +90,10 @@ export function scenarioReport(
 ): CheckReport {
   const { notApplicable = {}, notRun = {}, exchanges = [] } = run;
   const { durationMs = 0, selectFlags = [] } = more;
-  const selected = requirementsOf(side).filter(({ id }) => only?.includes(id) ?? true);
   const { results, error } = conclude({
     ...run,
     check: { name, ids },
-    selected: new Map(selected.map((requirement) => [requirement.id, requirement])),
+    selected: selectedRequirements({ profile: side, only }),
     observed: [],
     notApplicable,
     notRun,
