@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
 import { CannotRun, isSide, type Report } from "../results.ts";
 import { scopeLine, signingText, trafficLine, weakenedBy } from "../report/scope.ts";
+import { joinedFirst } from "../report/words.ts";
 import { sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
@@ -98,12 +99,7 @@ export async function signCertificate(
   { key, now }: { key: KeyObject; now: Date },
 ): Promise<string> {
   const found = obstacles(report);
-  if (found.length > 0) {
-    const more = found.length - mostShown;
-    throw new CannotRun(
-      `No certificate: ${found.slice(0, mostShown).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`,
-    );
-  }
+  if (found.length > 0) throw new CannotRun(`No certificate: ${joinedFirst(found, mostShown)}.`);
   const issued = Math.floor(now.getTime() / 1000);
   const { profile, effects, startedAt, finishedAt, suiteVersion, seed, challenge = null, counts } = report;
   const certificate: Certificate = {

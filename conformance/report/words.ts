@@ -114,6 +114,10 @@ export function counted(count: number, noun: string): string {
 export const namedFirst = (names: readonly string[], most = 3) =>
   names.slice(0, most).join(", ") + (names.length > most ? ` and ${names.length - most} more` : "");
 
+/** Joins the first few of several findings, such as "a; b; and 4 more". */
+export const joinedFirst = (texts: readonly string[], most: number) =>
+  texts.slice(0, most).join("; ") + (texts.length > most ? `; and ${texts.length - most} more` : "");
+
 const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 /** Renders an amount for people. Every currency has two decimals (D14): 1000000 becomes "10,000.00". */

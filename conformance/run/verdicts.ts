@@ -1,6 +1,7 @@
 // Turns the findings of one check into a result for each of its requirements.
 import type { Declaration } from "../allowances/declaration.ts";
 import { CouldNotJudge, Prerequisite, type Check } from "../check.ts";
+import { joinedFirst } from "../report/words.ts";
 import { describeResponse } from "../target/exchange.ts";
 import { BudgetExceeded, RunStopped } from "../target/ledger.ts";
 import type {
@@ -56,11 +57,7 @@ function evidence(exchanges: readonly Exchange[]) {
   return { exchanges: unique.slice(0, mostExchanges), exchangesLeftOut: leftOut > 0 ? leftOut : undefined };
 }
 
-const joined = (texts: readonly string[]) => {
-  const unique = [...new Set(texts)];
-  const more = unique.length - mostFindings;
-  return unique.slice(0, mostFindings).join("; ") + (more > 0 ? `; and ${more} more` : "");
-};
+const joined = (texts: readonly string[]) => joinedFirst([...new Set(texts)], mostFindings);
 
 /** Returns the exchange that shows a finding: its only one, or the one whose response it quotes. */
 function shownBy({ exchanges, actual }: Finding, all: readonly Exchange[]): Exchange | undefined {
