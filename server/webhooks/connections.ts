@@ -98,9 +98,12 @@ export function createConnections({ lookup, allowPrivate }: ConnectionOptions) {
           agent: agents[target.protocol as "http:"],
           headers: { host: target.host, "content-length": Buffer.byteLength(body), ...headers },
           maxHeaderSize: HEADERS_BYTES,
-          signal,
         });
         let informational = 0;
+        // The option `signal` of a request watches the whole stream for its end (a fifth of the CPU of an attempt).
+        const abort = () => void request.destroy(signal.reason as Error);
+        if (signal.aborted) abort();
+        else signal.addEventListener("abort", abort, { once: true });
         request
           .on("information", () => {
             informational += 1;
@@ -115,6 +118,11 @@ export function createConnections({ lookup, allowPrivate }: ConnectionOptions) {
           })
           // An error of an aborted request does not say why it was aborted.
           .on("error", (error) => reject(signal.aborted ? signal.reason : error))
+          .on("close", () => {
+            signal.removeEventListener("abort", abort);
+            // Without effect after a response or an error.
+            reject(signal.reason);
+          })
           .end(body);
       }),
     /** Closes all connections. Requests in progress fail. */
