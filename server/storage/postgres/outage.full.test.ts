@@ -81,6 +81,17 @@ test("connections cut off at random lose and double no payout, under load and wi
   await worker.close();
 });
 
+test.each(["cut-before", "cut-after"] as const)(
+  "a top-up whose commit is cut off (%s) is booked once, and succeeds",
+  async (onCommit) => {
+    const { id } = await addMerchant(storage);
+    proxy.onCommit = onCommit;
+    const topUp = { id: "a-top-up", currency: "XOF", amount: 700, reason: "a transfer" };
+    expect(await storage.adjustBalance(id, topUp, ACTOR)).toBe("booked");
+    expect([await storage.listBalances(id), await count("entries")]).toMatchObject([[{ available: 700 }], 1]);
+  },
+);
+
 test("an operation that must not run twice reports that its outcome is unknown", async () => {
   const { id } = await addMerchant(storage);
   for (const [onCommit, counted] of [

@@ -74,7 +74,6 @@ const OPERATIONS: Record<string, Operation> = {
     run: (storage) => storage.insertCheckout(aCheckout(M!, { ...CHECKOUT, rail: RAIL! })),
     learns: inserted,
   },
-  "a top-up": { run: (storage) => storage.adjustBalance(M!, adjustment, ACTOR), learns: whole },
   "a proposal": { run: (storage) => storage.adjustBalance(M!, adjustment, ACTOR, true), learns: whole },
   "a suspension": { run: (storage) => storage.setMerchantState(M!, "suspended", ACTOR), learns: whole },
   "a reopening": {
