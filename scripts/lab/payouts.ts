@@ -11,7 +11,7 @@ import {
   type DisbursementRequest,
 } from "../../client/index.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
-import { inParallel, judged, withWorld, type RunOptions, type World } from "./world.ts";
+import { inParallel, inWorld, type RunOptions, type World } from "./world.ts";
 
 /** One payout and what the client reported about it. */
 interface Payout {
@@ -95,15 +95,14 @@ interface PayoutOptions extends RunOptions {
 }
 
 /** Creates payouts and checks the report of each. At most one outcome in 1,000 may stay unknown. */
-export const runPayouts = (options: PayoutOptions): Promise<string[]> =>
-  judged(options, (violate) => {
-    const { timeoutMs = 1_000 } = options;
-    const network = { share: SHARE_OF_FAULTS, delayMs: 1.5 * timeoutMs };
-    const env = { SETTLE_DELAY_MS: "1000" };
-    return withWorld({ ...options, database: "sqlite", env, network, violate }, (world) =>
-      payAndCompare(world, { ...options, timeoutMs }),
-    );
-  });
+export function runPayouts(options: PayoutOptions): Promise<string[]> {
+  const { timeoutMs = 1_000 } = options;
+  const network = { share: SHARE_OF_FAULTS, delayMs: 1.5 * timeoutMs };
+  const env = { SETTLE_DELAY_MS: "1000" };
+  return inWorld({ ...options, database: "sqlite", env, network }, (world) =>
+    payAndCompare(world, { ...options, timeoutMs }),
+  );
+}
 
 async function payAndCompare({ server, key: apiKey, network, violate }: World, options: PayoutOptions) {
   const { payouts: count, seed, print, width = 100, timeoutMs: timeout } = options;
