@@ -165,8 +165,9 @@ test.each<[visitor: Visitor, path: string, ...said: Parameters<typeof says>[2][]
   await says(visitor.get(filled(path)), 200, ...said);
 });
 
-test("every page shows what others wrote as text, and cannot be framed, cached, or load anything from elsewhere", async () => {
+test("every page shows what others wrote as text, no secret, and cannot be framed, cached, or load from elsewhere", async () => {
   const { server, id, kofi } = hostile;
+  const secrets = [server.key, (await server.storage.readSecrets(id)).current];
   await server.request("GET", `/v1/disbursements/${encodeURIComponent(HOSTILE)}`);
   const visitors = [await signedIn(server, { name: HOSTILE }), kofi];
   const shown = new Set<string>();
@@ -176,6 +177,7 @@ test("every page shows what others wrote as text, and cannot be framed, cached, 
       const { html, headers } = first.to === undefined ? first : await get(first.to);
       if (!headers.get("content-type")?.startsWith("text/html")) continue;
       expect([route, /<script>|<img/.test(html)]).toEqual([route, false]);
+      expect([route, secrets.filter((secret) => html.includes(secret))]).toEqual([route, []]);
       expect(Buffer.byteLength(html)).toBeLessThan(60_000);
       const policy = headers.get("content-security-policy")!;
       for (const part of ["default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"])
