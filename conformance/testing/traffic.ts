@@ -9,8 +9,8 @@ import { commonPairs, payeeIn } from "../generate/countries.ts";
 import { createRandom, pick, type Random } from "../generate/random.ts";
 import { listen } from "../model/server.ts";
 import { forwardTcp } from "../watch/forward.ts";
-import { createHttpStream } from "../watch/http-stream.ts";
-import { webhookOf, type Exchange, type Seen } from "../watch/traffic.ts";
+import { createRecorder } from "../watch/recorded.ts";
+import type { Listener, Seen } from "../watch/traffic.ts";
 
 /** A service and a receiver of webhooks with a watch in front of each, and what the watch has seen. */
 export type Stage = Awaited<ReturnType<typeof startStage>>;
@@ -31,26 +31,31 @@ async function startNetwork(target: string, random: Random) {
 }
 
 /** Forwards as `certify watch` does, but without a process of its own for the judge. */
-function tap(target: string, see: (exchange: Exchange) => void, missed: (reason: string) => void) {
-  const open = () => createHttpStream(see, missed);
-  return forwardTcp({ listen: { host: "127.0.0.1", port: 0 }, target: new URL(target) }, open, () => undefined);
+function tap(kind: "exchange" | "webhook", target: string, listener: Listener) {
+  const record = createRecorder(listener, target);
+  const route = { kind, listen: { host: "127.0.0.1", port: 0 }, target: new URL(target) };
+  return forwardTcp(
+    route,
+    (line) => record("a connection", line),
+    () => undefined,
+  );
 }
 
 /** Starts a service, and a receiver that fails at the first attempt of some webhooks. */
 export async function startStage(start: () => Promise<Running>, seed: number) {
   const seen: Seen[] = [];
   const missed: string[] = [];
-  const miss = (reason: string) => void missed.push(reason);
+  const listener: Listener = { see: (each) => void seen.push(each), missed: (reason) => void missed.push(reason) };
   const attempted = new Set<unknown>();
   const receiver = await listen(async ({ path, headers }, _request, response) => {
     const isFirst = !attempted.has(headers["webhook-id"]);
     attempted.add(headers["webhook-id"]);
     response.writeHead(path.startsWith("/flaky") && isFirst ? 500 : 204).end();
   });
-  const hooks = await tap(receiver.url, (exchange) => void seen.push(webhookOf(exchange)), miss);
+  const hooks = await tap("webhook", receiver.url, listener);
   const service = await start();
   const behind = await startNetwork(service.url, createRandom(seed, "network behind the watch"));
-  const door = await tap(behind.url, (exchange) => void seen.push(exchange), miss);
+  const door = await tap("exchange", behind.url, listener);
   const network = await startNetwork(door.url, createRandom(seed, "network in front of the watch"));
   return {
     seen,

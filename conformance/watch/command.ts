@@ -5,15 +5,12 @@ import { addAbortSignal } from "node:stream";
 import { durationMs, plainUrl, readFlags, refuse, type Options, type Values } from "../cli/flags.ts";
 import { listener, reportOptions, seconds, serviceGroups } from "../cli/options.ts";
 import { createInterruption } from "../cli/reporting.ts";
-import { complain } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
 import { readTls } from "../target/tls.ts";
-import type { Routes } from "./forward.ts";
+import type { Route } from "./forward.ts";
 import { readHar } from "./har.ts";
-import { createJudge } from "./judge.ts";
-import type { WatchSettings } from "./judge-pipe.ts";
 import { readLines } from "./lines.ts";
-import { openOutlet } from "./outlet.ts";
+import { judgeTraffic, type WatchSettings } from "./watch.ts";
 
 /** For how long a read may show an older state, unless more is declared. */
 const usualVisibleAfterMs = 5000;
@@ -92,38 +89,37 @@ function faultsIn(given: Given): string[] {
 }
 
 function settingsOf(given: Given): WatchSettings {
-  const { profile, target, har, exchanges, report: folder, every: everyMs, metrics } = given;
+  const { profile, target, har, exchanges, report: folder, every: everyMs, metrics, declare } = given;
   const file = har ?? exchanges ?? "-";
-  const source = target ?? (file === "-" ? "standard input" : basename(file));
-  const { readAfterWriteMs = 0 } = given.declare ?? {};
-  const declared = {
-    visibleAfterMs: Math.max(usualVisibleAfterMs, readAfterWriteMs),
-    notifiedWithinMs: given["notified-within"],
+  return {
+    profile,
+    target,
+    source: target ?? (file === "-" ? "standard input" : basename(file)),
+    declared: {
+      visibleAfterMs: Math.max(usualVisibleAfterMs, declare?.readAfterWriteMs ?? 0),
+      notifiedWithinMs: given["notified-within"],
+    },
+    // A forward sees exchanges and webhooks by one clock.
+    ...(given["webhooks-to"] !== undefined && { webhookClockMs: 0 }),
+    folder,
+    everyMs,
+    metrics,
   };
-  // A forward sees exchanges and webhooks by one clock.
-  const clocks = given["webhooks-to"] === undefined ? {} : { webhookClockMs: 0 };
-  return { judge: { profile, ...declared, ...clocks }, outlet: { source, declared, folder, everyMs, metrics } };
 }
 
-/** Judges a recording. An interruption or an error ends it early, but with a report of what was read. */
-async function watchFile({ har, exchanges, target }: Given, { judge: options, outlet: settings }: WatchSettings) {
+/** Judges a recording. An interruption ends it early, but with a report of what was read. */
+async function watchFile({ har, exchanges, target }: Given, settings: WatchSettings) {
   const file = har ?? exchanges ?? "-";
   const input = file === "-" ? process.stdin : (await open(file)).createReadStream();
   const { interrupted, listen, unlisten } = createInterruption();
-  const judge = createJudge(options);
-  try {
-    const outlet = await openOutlet(settings, judge.result);
+  return judgeTraffic(settings, async (judge) => {
     listen();
     addAbortSignal(interrupted, input);
-    const reading = har === undefined ? readLines(input, judge, target) : readHar(input, judge, target);
-    const failure = await reading.catch((error: Error) => (interrupted.aborted ? undefined : error));
-    if (failure) complain(failure.message);
-    const exitCode = await outlet.finish();
-    return failure ? exitCode || 2 : exitCode;
-  } finally {
+    await (har === undefined ? readLines : readHar)(input, judge, target).catch((error: Error) => {
+      if (!interrupted.aborted) throw error;
+    });
     unlisten();
-    judge.close();
-  }
+  });
 }
 
 /**
@@ -140,10 +136,10 @@ export async function watch(args: readonly string[]): Promise<0 | 1 | 2> {
   const settings = settingsOf(given);
   const { target, listen, "webhooks-to": to, "webhooks-listen": webhooksListen } = given;
   if (target === undefined || !listen) return watchFile(given, settings);
-  const routes: Routes = { service: { listen, target: new URL(target), certificates } };
+  const routes: Route[] = [{ kind: "exchange", listen, target: new URL(target), certificates }];
   // The client certificate is for the service alone.
   const { cert: _cert, key: _key, ...authorities } = certificates;
   if (to !== undefined && webhooksListen)
-    routes.webhooks = { listen: webhooksListen, target: new URL(to), certificates: authorities };
+    routes.push({ kind: "webhook", listen: webhooksListen, target: new URL(to), certificates: authorities });
   return (await import("./forward.ts")).forward(routes, settings) as Promise<0 | 1 | 2>;
 }

@@ -1,36 +1,31 @@
 // A forward with its judge in a process of its own, as `certify watch --listen` starts it.
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { Agent, createServer, request, type IncomingMessage } from "node:http";
-import { connect, type AddressInfo } from "node:net";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buffer, text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { reportIn, startCertify } from "../testing/command-line.ts";
-
-const hashOf = (body: Buffer) => createHash("sha256").update(body).digest("hex");
 
 /** Responds with the hash of the body, once `released` resolves. */
 let released: Promise<unknown>;
 const service = createServer(async (incoming, response) => {
-  const hash = hashOf(await buffer(incoming));
+  const body = await buffer(incoming);
   await released;
-  response.end(hash);
+  response.end(hash("sha256", body));
 });
-service.listen(0, "127.0.0.1");
-await once(service, "listening");
+await once(service.listen(0, "127.0.0.1"), "listening");
 const target = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
 
 let watch: ReturnType<typeof startCertify>;
 let urls: string[];
 let folder: string;
-let agent: Agent;
 
 beforeEach(async () => {
   released = Promise.resolve();
-  agent = new Agent({ keepAlive: true, maxSockets: 1 });
   folder = mkdtempSync(join(tmpdir(), "watch-"));
   const listen = ["--listen", "127.0.0.1:0", "--webhooks-to", target, "--webhooks-listen", "127.0.0.1:0"];
   await new Promise<void>((resolve) => {
@@ -44,16 +39,14 @@ beforeEach(async () => {
   });
 });
 afterEach(() => {
-  agent.destroy();
   watch.child.kill("SIGKILL");
   rmSync(folder, { recursive: true });
 });
 
 /** Sends a body, and expects the service's response to it. */
-async function exchange(body: Buffer = randomBytes(10), url = urls[0]!): Promise<void> {
-  const sent = request(url, { method: "POST", headers: { "x-api-key": "k" }, agent }).end(body);
-  const [response] = (await once(sent, "response")) as [IncomingMessage];
-  expect(await text(response)).toBe(hashOf(body));
+async function exchange(body = randomBytes(10), url = urls[0]!): Promise<void> {
+  const response = await fetch(`${url}/v1/disbursements`, { method: "POST", headers: { "x-api-key": "a-key" }, body });
+  expect(await response.text()).toBe(hash("sha256", body));
 }
 
 /** Sends an exchange to which the service does not respond until `release` is called, and then SIGTERM. */
@@ -64,8 +57,7 @@ async function stopInExchange() {
   const open = exchange();
   await arrived;
   watch.child.kill("SIGTERM");
-  const port = Number(new URL(urls[0]!).port);
-  await expect.poll(async () => once(connect(port).unref(), "connect").catch(String)).toContain("ECONNREFUSED");
+  await expect.poll(() => fetch(urls[1]!).catch(({ cause }: Error) => cause)).toMatchObject({ code: "ECONNREFUSED" });
   return { open, release };
 }
 
@@ -92,7 +84,7 @@ test("an exchange that is open is finished, an idle connection closed, and the r
 test("a second signal cuts what is open", async () => {
   const { open } = await stopInExchange();
   watch.child.kill("SIGTERM");
-  await expect(open).rejects.toThrow("ECONNRESET");
+  await expect(open).rejects.toMatchObject({ cause: { message: /ECONNRESET|closed/ } });
   expect(await ending()).toMatchObject({ watched: { exchanges: 1 } });
 });
 
@@ -100,7 +92,6 @@ test("traffic passes when the judge is killed, and the watch says so", async () 
   await exchange();
   signalJudge("SIGKILL");
   await exchange(randomBytes(20_000_000));
-  agent.destroy();
   watch.child.kill("SIGTERM");
   expect(await ending()).toEqual({
     code: 2,
@@ -109,12 +100,13 @@ test("traffic passes when the judge is killed, and the watch says so", async () 
   });
 });
 
-test("traffic passes when the judge does not run, and what was too much for it is said", async () => {
+test("traffic passes when the judge does not run, and what was too much for it is counted", async () => {
   await exchange();
   signalJudge("SIGSTOP");
-  for (let times = 0; times < 5; times += 1) await exchange(randomBytes(20_000_000));
+  for (let times = 0; times < 300; times += 1) await exchange(randomBytes(250_000));
   signalJudge("SIGCONT");
-  agent.destroy();
   watch.child.kill("SIGTERM");
-  expect(await ending()).toMatchObject({ watched: { missed: { "parts of connections: the judge fell behind": 1 } } });
+  const { watched } = await ending();
+  const { "exchanges for which the judge was too slow": untold = 0, ...others } = watched!.missed;
+  expect([watched!.exchanges + untold, untold > 0, others]).toEqual([301, true, {}]);
 });

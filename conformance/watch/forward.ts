@@ -1,5 +1,5 @@
-// Forwards connections byte for byte: no retry, no change, no timeout. A judge beside it (judge-pipe.ts) is told what
-// passes, after it has passed.
+// Forwards connections byte for byte: no retry, no change, no timeout. What has passed is read (http-stream.ts) and told to
+// a judge in another process (judge-pipe.ts).
 import { once } from "node:events";
 import { connect, createServer, type Socket, isIP, type AddressInfo } from "node:net";
 import * as tls from "node:tls";
@@ -7,8 +7,10 @@ import { describeError, hostOf } from "../target/failures.ts";
 import { tlsContext, type TlsCertificates } from "../target/tls.ts";
 import { complain, print } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
-import type { Told } from "./http-stream.ts";
-import { startJudge, type Role, type WatchSettings } from "./judge-pipe.ts";
+import { createHttpStream } from "./http-stream.ts";
+import { startJudge } from "./judge-pipe.ts";
+import type { Missed, Recorded } from "./recorded.ts";
+import type { WatchSettings } from "./watch.ts";
 
 /** TCP notices by itself that the other side's machine is gone. */
 const keepAlive = { keepAlive: true, keepAliveInitialDelay: 60_000 };
@@ -35,39 +37,47 @@ function reset(socket: Socket): void {
   else socket.write("", close);
 }
 
-type Route = { listen: { host: string; port: number }; target: URL; certificates?: TlsCertificates };
-
-/** Of callers to the service, and of the service to the receiver of webhooks. */
-export type Routes = Partial<Record<Role, Route>>;
+/** From callers to the service (`exchange`), or from the service to the receiver of webhooks (`webhook`). */
+export type Route = {
+  kind: "exchange" | "webhook";
+  listen: { host: string; port: number };
+  target: URL;
+  certificates?: TlsCertificates;
+};
 
 /**
  * Forwards the connections to an address.
- * @param open is told each connection, and how to close it when nothing is open on it
+ * @param tell is told what has passed, and what was not read
  * @throws CannotRun if the address cannot be listened on
  */
 export async function forwardTcp(
-  { listen, target, certificates = {} }: Route,
-  open: (close: () => void) => Told,
+  { kind, listen, target, certificates = {} }: Route,
+  tell: (line: Recorded | Missed) => void,
   say: (text: string) => void,
 ) {
-  const callers = new Set<Socket>();
+  /** The callers, each with what closes its connection when nothing is open on it. */
+  const callers = new Map<Socket, () => void>();
   const dial = createDial(target, certificates);
   let isDown = false;
+  let isStopping = false;
 
   const server = createServer({ allowHalfOpen: true, noDelay: true, ...keepAlive }, (caller) => {
     let isConnected = false;
+    const stream = createHttpStream(kind, tell);
+    const closeIfIdle = () => {
+      if (isStopping && stream.isIdle()) [caller, service].forEach((side) => side.destroySoon());
+    };
     // `pipe` waits for the slower side, and passes on the end of each side. TLS cannot end before its handshake.
     const service = dial(() => {
       isConnected = true;
       if (isDown) say(`${hostOf(target)} can be reached again.`);
       isDown = false;
       caller.pipe(service);
-      caller.on("data", told.sent);
+      caller.on("data", stream.sent).on("data", closeIfIdle);
     });
-    const told = open(() => [caller, service].forEach((side) => side.destroySoon()));
-    callers.add(caller);
+    callers.set(caller, closeIfIdle);
     service.pipe(caller);
-    service.on("data", told.received).on("end", told.ended);
+    service.on("data", stream.received).on("data", closeIfIdle).on("end", stream.ended);
     service.on("error", (error) => {
       if (isConnected || isDown) return;
       isDown = true;
@@ -84,7 +94,7 @@ export async function forwardTcp(
       // A connection that is cut has no end to pass on.
       if (isFailure || !service.writableEnded) reset(service);
       callers.delete(caller);
-      told.closed();
+      stream.closed();
     });
   });
   server.listen(listen.port, listen.host);
@@ -98,13 +108,16 @@ export async function forwardTcp(
   const { address, port } = server.address() as AddressInfo;
   return {
     url: `http://${isIP(address) === 6 ? `[${address}]` : address}:${port}`,
-    /** Stops listening. Resolves when the open connections have ended. */
+    /** Stops listening, and closes each connection once nothing is open on it. Resolves when all are closed. */
     async stop() {
+      isStopping = true;
       server.close();
-      await Promise.all(Array.from(callers, (caller) => new Promise((resolve) => caller.once("close", resolve))));
+      const closed = Array.from(callers.keys(), (caller) => new Promise((resolve) => caller.once("close", resolve)));
+      for (const closeIfIdle of callers.values()) closeIfIdle();
+      await Promise.all(closed);
     },
     /** Cuts every open connection. */
-    cut: () => callers.forEach(reset),
+    cut: () => callers.forEach((_, caller) => reset(caller)),
   };
 }
 
@@ -113,12 +126,12 @@ export async function forwardTcp(
  * @returns the exit code of the judge (judge-process.ts)
  * @throws CannotRun if an address cannot be listened on, or if the judge does not start
  */
-export async function forward(routes: Routes, settings: WatchSettings): Promise<number> {
+export async function forward(routes: readonly Route[], settings: WatchSettings): Promise<number> {
   const judge = await startJudge(settings, complain);
   const doors: Awaited<ReturnType<typeof forwardTcp>>[] = [];
   try {
-    for (const [role, route] of Object.entries(routes) as [Role, Route][]) {
-      const door = await forwardTcp(route, (close) => judge.open(role, close), complain);
+    for (const route of routes) {
+      const door = await forwardTcp(route, judge.tell, complain);
       print(`Forwarding ${door.url} to ${route.target.origin}`);
       doors.push(door);
     }
@@ -132,8 +145,6 @@ export async function forward(routes: Routes, settings: WatchSettings): Promise<
   const steps = [stop, () => doors.forEach((door) => door.cut())];
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => steps.shift()?.());
   await signalled;
-  const stopped = doors.map((door) => door.stop());
-  judge.stop();
-  await Promise.all(stopped);
+  await Promise.all(doors.map((door) => door.stop()));
   return judge.end();
 }

@@ -1,4 +1,6 @@
 // Reads a HAR 1.2, as browsers, recording proxies and gateways export it. They differ in what they leave out.
+import { buffer } from "node:stream/consumers";
+import type { Readable } from "node:stream";
 import { CannotRun } from "../results.ts";
 import { createRecorder } from "./recorded.ts";
 import type { Listener } from "./traffic.ts";
@@ -18,7 +20,7 @@ type Entry = {
 function bodyOf({ text = "", encoding, size = -1 }: Content) {
   const length = Buffer.byteLength(text, encoding === "base64" ? "base64" : "utf8");
   if (length < size) return { absent: length === 0 ? "missing" : "cut" };
-  return encoding === "base64" ? { base64: text } : text;
+  return encoding === "base64" && text !== "" ? { base64: text } : text;
 }
 
 /** Returns the line that says the same as an entry. */
@@ -39,12 +41,11 @@ function lineOf({ startedDateTime, time = -1, request, response }: Entry) {
  * @param target the base URL of the service, see createRecorder
  * @throws {CannotRun} if the input is not a HAR
  */
-export async function readHar(input: AsyncIterable<Buffer>, listener: Listener, target?: string): Promise<void> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of input) chunks.push(chunk);
+export async function readHar(input: Readable, listener: Listener, target?: string): Promise<void> {
+  const bytes = await buffer(input);
   let entries: (Entry & { place: string })[];
   try {
-    const har = JSON.parse(new TextDecoder().decode(Buffer.concat(chunks))) as { log: { entries: Entry[] } };
+    const har = JSON.parse(new TextDecoder().decode(bytes)) as { log: { entries: Entry[] } };
     entries = har.log.entries.map((entry, index) => ({ ...entry, place: `entry ${index + 1}` }));
   } catch {
     throw new CannotRun("This is not a HAR of at most 512 MB. --exchanges reads JSON Lines, of any size.");

@@ -1,152 +1,123 @@
 // Reads exchanges from the bytes of a connection. bare-http-parser takes bytes as they come, is strict where HTTP/1.1
 // leaves room to smuggle, and has no dependencies; Node's own parser is not open to programs.
 import HTTPParser from "bare-http-parser";
-import { decodedText, type Absent, type Body, type Exchange, type Headers } from "./traffic.ts";
+import type { Missed, Recorded } from "./recorded.ts";
 
 const { REQUEST, RESPONSE, DATA } = HTTPParser.constants;
 
-const createParser = () => new HTTPParser({ maxHeaderSize: 64 * 1024 });
-
-const headersOf = (event: { headers: HTTPParser.Headers }): Headers =>
-  Object.fromEntries(Object.entries(event.headers).map(([name, value]) => [name, [value].flat().join(", ")]));
-
+const limits = { maxHeaderSize: 64 * 1024 };
 /** No body of the contract comes near this size, in bytes. */
-const largestBody = 1024 * 1024;
+const largestBody = 256 * 1024;
 
-const cut: Absent = { absent: "cut" };
-
-/** @param bytes in Latin 1: a text grows more cheaply than a buffer, and holds nothing else that came with it */
-const bodyOf = (bytes: string, headers: Headers): Body =>
-  bytes.length > largestBody ? cut : decodedText(Buffer.from(bytes, "latin1"), headers["content-encoding"]);
-
-/** What is told of one connection between a caller and the service. */
-export type Told = {
-  sent(chunk: Buffer): void;
-  received(chunk: Buffer): void;
-  /** The service will send no more. A response without a length ends here. */
-  ended(): void;
-  /** The connection is over. An exchange that is not complete is told as it is. */
-  closed(): void;
+/** An exchange whose request or response has not ended. Bodies are in Latin 1, which keeps no other bytes alive. */
+type Open = {
+  exchange: Recorded;
+  sent: string;
+  received: string;
+  isSent: boolean;
+  isAnswered: boolean;
+  /** True if a 100 Continue came for which the request did not ask. */
+  continued: boolean;
 };
+
+const cut = { absent: "cut" };
+const bodyOf = (bytes: string) => (bytes.length > largestBody ? cut : { base64: btoa(bytes) });
+const withMore = (bytes: string, more: Buffer) =>
+  bytes.length > largestBody ? bytes : bytes + more.toString("latin1", 0, largestBody + 1);
 
 /**
  * Reads both directions of a connection whose caller waits for each response before the next request, as nearly all do.
- * After a gap, the requests of another caller would be paired with the wrong responses.
- * @param see is told each exchange once request and response have ended
- * @param missed is told why the rest of the connection, or a part, is not read
- * @param now returns milliseconds since 1970
+ * @param kind what a request and its response are
+ * @param tell is told each exchange once request and response have ended, and why the rest of the connection is not read
  */
-export function createHttpStream(see: (exchange: Exchange) => void, missed: (reason: string) => void, now = Date.now) {
-  let requests = createParser();
-  let responses = createParser();
-  let state: "reading" | "in a gap" | "over" = "reading";
+export function createHttpStream(kind: "exchange" | "webhook", tell: (line: Recorded | Missed) => void) {
+  const requests = new HTTPParser(limits);
+  const responses = new HTTPParser(limits);
+  let isReadable = true;
   /** When the request began of which bytes have come. */
   let beganAt: number | undefined;
-  /** The exchange that is open. */
-  let exchange: Exchange | undefined;
-  let sent = "";
-  let received = "";
-  let isSent = false;
-  let isAnswered = false;
-  let continued = false;
-  let hasRead = false;
-  /** True if the last bytes came from the service. */
-  let isServicesTurn = false;
+  let open: Open | undefined;
 
-  function stop(next: "in a gap" | "over", reason: string): void {
-    missed(reason);
-    state = next;
-    exchange = undefined;
-    isServicesTurn = false;
+  function stop(reason: string): void {
+    tell({ kind: "missed", reason });
+    isReadable = false;
+    open = undefined;
   }
 
   function finish(): void {
-    if (exchange) see(exchange);
-    exchange = undefined;
-    hasRead = true;
+    if (open) tell(open.exchange);
+    open = undefined;
   }
 
   function inRequest(event: HTTPParser.Event): void {
     if (event.type === REQUEST) {
-      if (exchange) return stop("over", "connections whose caller does not wait for responses");
-      const { method, url: path } = event;
+      if (open) return stop("connections whose caller does not wait for responses");
+      const { method, url: path, headers } = event;
       if (method === "HEAD") responses.skipBody();
-      exchange = { kind: "exchange", sentAt: beganAt!, endedAt: 0, method, path, headers: headersOf(event), body: cut };
-      sent = received = "";
-      isSent = isAnswered = continued = false;
-    } else if (event.type === DATA) sent += sent.length > largestBody ? "" : event.data.toString("latin1");
+      const exchange = { kind, sentAt: beganAt!, endedAt: 0, method, path, headers, body: cut };
+      open = { exchange, sent: "", received: "", isSent: false, isAnswered: false, continued: false };
+    } else if (event.type === DATA) open!.sent = withMore(open!.sent, event.data);
     else {
-      exchange!.body = bodyOf(sent, exchange!.headers);
-      isSent = true;
       beganAt = undefined;
-      if (isAnswered) finish();
+      open!.exchange.body = bodyOf(open!.sent);
+      open!.isSent = true;
+      if (open!.isAnswered) finish();
     }
   }
 
   function endResponse(): void {
-    if (!exchange?.response) return;
-    exchange.response.body = bodyOf(received, exchange.response.headers);
-    exchange.endedAt = now();
-    isAnswered = true;
-    if (isSent) finish();
+    if (!open?.exchange.response) return;
+    open.exchange.response.body = bodyOf(open.received);
+    open.exchange.endedAt = Date.now();
+    open.isAnswered = true;
+    if (open.isSent) finish();
   }
 
   function inResponse(event: HTTPParser.Event): void {
-    if (!exchange || isAnswered) return stop("over", "responses to requests that were not seen");
+    if (!open || open.isAnswered) return stop("responses to requests that were not seen");
+    const { exchange } = open;
     if (event.type === RESPONSE) {
-      const { code: status } = event;
-      if (status === 101) return stop("over", "connections that switched to another protocol");
+      const { code: status, headers } = event;
+      if (status === 101) return stop("connections that switched to another protocol");
       if (status < 200 && exchange.method === "HEAD") responses.skipBody();
-      continued ||= status === 100 && exchange.headers["expect"] === undefined;
-      if (status >= 200)
-        exchange.response = { status, headers: headersOf(event), body: cut, ...(continued && { continued }) };
-    } else if (event.type === DATA) received += received.length > largestBody ? "" : event.data.toString("latin1");
+      open.continued ||= status === 100 && !("expect" in exchange.headers!);
+      if (status >= 200) exchange.response = { status, headers, body: cut, continued: open.continued };
+    } else if (event.type === DATA) open.received = withMore(open.received, event.data);
     else endResponse();
   }
 
-  /** Handles events until reading stops. Errors of who sees the exchanges are not those of the connection. */
+  /** Handles events until reading stops. No fault of the reader may end the forward. */
   function read(events: Generator<HTTPParser.Event, void>, handle: (event: HTTPParser.Event) => void): void {
     try {
       for (const event of events) {
         handle(event);
-        if (state !== "reading") return;
+        if (!isReadable) return;
       }
-    } catch (error) {
-      if ((error as Error).name !== "HTTPParserError") throw error;
-      stop("over", "parts of connections that cannot be read as HTTP/1.1");
+    } catch {
+      stop("parts of connections that cannot be read as HTTP/1.1");
     }
   }
 
   return {
     sent(chunk: Buffer) {
-      if (state === "in a gap" && isServicesTurn) {
-        requests = createParser();
-        responses = createParser();
-        beganAt = undefined;
-        state = "reading";
-      }
-      isServicesTurn = false;
-      if (state !== "reading") return;
-      beganAt ??= now();
+      if (!isReadable) return;
+      beganAt ??= Date.now();
       read(requests.push(chunk), inRequest);
     },
     received(chunk: Buffer) {
-      isServicesTurn = true;
-      if (state === "reading") read(responses.push(chunk), inResponse);
+      if (isReadable) read(responses.push(chunk), inResponse);
     },
+    /** The service will send no more. A response without a length ends here. */
     ended() {
-      const { headers } = exchange?.response ?? {};
-      if (headers && !headers["content-length"] && !headers["transfer-encoding"]) endResponse();
+      const { headers } = open?.exchange.response ?? {};
+      if (headers && !("content-length" in headers) && !("transfer-encoding" in headers)) endResponse();
     },
+    /** The connection is over. An exchange that is not complete is told as it is. */
     closed() {
-      if (exchange && !isAnswered) exchange.endedAt = now();
+      if (open && !open.isAnswered) open.exchange.endedAt = Date.now();
       finish();
     },
-    /** Bytes are missing here. Reading goes on with the request after a response, if the caller is known to wait for it. */
-    lose(reason: string) {
-      if (state !== "over") stop(hasRead ? "in a gap" : "over", reason);
-    },
     /** Returns true if every request has its response. */
-    isIdle: () => state === "reading" && !exchange && beganAt === undefined,
+    isIdle: () => isReadable && !open && beganAt === undefined,
   };
 }

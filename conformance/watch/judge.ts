@@ -37,9 +37,8 @@ export type Judge = Listener & {
 
 /** By how much the clocks of exchanges may differ, such as those of two gateways. */
 const clockMs = 20;
-/** For how long, and how many, exchanges and webhooks are held to be judged in the order in which they began. */
-const heldMs = 5000;
-const mostHeld = 1000;
+/** How many exchanges and webhooks are held, to be judged in the order in which they began. */
+const mostHeld = 400;
 
 const count = (counts: Map<string, number>, name: string, more = 1) => counts.set(name, (counts.get(name) ?? 0) + more);
 
@@ -48,9 +47,7 @@ export function createJudge(options: JudgeOptions): Judge {
   const missed = new Map<string, number>();
   const forgotten = new Map<string, number>();
   const seen = { from: 0, until: 0, exchange: 0, webhook: 0 };
-  /** What is held, after what was judged already. */
-  const held: Seen[] = [];
-  let judged = 0;
+  let held: Seen[] = [];
 
   const hashes = createHashes(options.salt);
   const ids = requirementsOf(profile).map(({ id }) => id as RequirementId);
@@ -81,26 +78,23 @@ export function createJudge(options: JudgeOptions): Judge {
     exchanges.see(call);
   }
 
+  /** Judges the first of those that are held. */
+  function judgeFirst(number: number) {
+    const inOrder = held.toSorted((a, b) => a.sentAt - b.sentAt);
+    held = inOrder.slice(number);
+    inOrder.slice(0, number).forEach(judge);
+  }
+
   return {
     see(each) {
       seen[each.kind] += 1;
       seen.from = seen.from === 0 ? each.sentAt : Math.min(seen.from, each.sentAt);
       seen.until = Math.max(seen.until, each.kind === "exchange" ? each.endedAt : each.sentAt);
-      let place = held.length;
-      while (place > judged && held[place - 1]!.sentAt > each.sentAt) place -= 1;
-      held.splice(place, 0, each);
-      const oldest = seen.until - heldMs;
-      while (held.length - judged > mostHeld || (held[judged]?.sentAt ?? oldest) < oldest) {
-        judge(held[judged]!);
-        judged += 1;
-      }
-      if (judged <= mostHeld) return;
-      held.splice(0, judged);
-      judged = 0;
+      if (held.push(each) >= mostHeld) judgeFirst(mostHeld / 2);
     },
     missed: (reason, cases) => void count(missed, reason, cases),
     result() {
-      for (const each of held.splice(judged)) judge(each);
+      judgeFirst(held.length);
       return {
         profile,
         from: seen.from,

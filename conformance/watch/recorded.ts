@@ -2,22 +2,25 @@
 // also have requests to other services.
 import { Ajv } from "ajv";
 import { openapi } from "../contract/contract.ts";
+import { decoded } from "../target/http.ts";
 import { parsedJson } from "../target/values.ts";
-import { decodedText, webhookOf, type Absent, type Body, type Headers, type Listener, type Seen } from "./traffic.ts";
+import { webhookOf, type Absent, type Body, type Exchange, type Headers, type Listener } from "./traffic.ts";
 
 type Message = { headers?: Record<string, unknown> | { name: string; value?: unknown }[]; body?: unknown };
-type Recorded = Message & {
-  kind?: Seen["kind"];
+export type Recorded = Message & {
+  kind?: "exchange" | "webhook";
   sentAt: number | string;
   endedAt?: number | string;
   method?: string;
   url?: string;
   path?: string;
   caller?: string | number;
-  response?: Message & { status?: number | string };
+  response?: Message & { status?: number | string; continued?: boolean };
   /** How the receiver of a webhook responded. */
   status?: number | string;
 };
+/** Says that a log lacks something. */
+export type Missed = { kind: "missed"; reason?: string; count?: number };
 
 /** Reads ISO 8601 with a time zone, or milliseconds since 1970. Returns NaN for a time in seconds or microseconds. */
 function timeFrom(value: unknown): number {
@@ -29,6 +32,7 @@ function timeFrom(value: unknown): number {
 const text = { description: "a text", type: "string", minLength: 1 };
 const time = { description: "ISO 8601 with a time zone, or milliseconds since 1970", isTime: true };
 const number = { description: "a number", type: ["integer", "string"], pattern: String.raw`^-?\d+$` };
+const kindIs = (kind: string) => ({ properties: { kind: { const: kind } }, required: ["kind"] });
 const message = {
   status: number,
   headers: {
@@ -46,10 +50,9 @@ const message = {
 const schema = {
   description: "a JSON object",
   type: "object",
-  required: ["sentAt"],
   properties: {
     ...message,
-    kind: { description: "exchange or webhook", enum: ["exchange", "webhook"] },
+    kind: { description: "exchange, webhook or missed", enum: ["exchange", "webhook", "missed"] },
     sentAt: time,
     endedAt: time,
     method: text,
@@ -57,20 +60,24 @@ const schema = {
     path: text,
     caller: { description: "a text or a number", type: ["string", "number"] },
     response: { description: "an object", type: "object", required: ["status"], properties: message },
+    reason: text,
+    count: { description: "a number", type: "integer" },
   },
-  anyOf: [{ required: ["url"] }, { required: ["path"] }],
-  if: { properties: { kind: { const: "webhook" } }, required: ["kind"] },
-  // Otherwise a flat line would be an exchange whose response was lost.
-  else: { required: ["endedAt", "method"], properties: { status: { description: 'in "response"', not: {} } } },
+  if: kindIs("missed"),
+  else: {
+    required: ["sentAt"],
+    anyOf: [{ required: ["url"] }, { required: ["path"] }],
+    if: kindIs("webhook"),
+    // Otherwise a flat line would be an exchange whose response was lost.
+    else: { required: ["endedAt", "method"], properties: { status: { description: 'in "response"', not: {} } } },
+  },
 };
 const ajv = new Ajv({ strict: false, verbose: true });
 ajv.addKeyword({ keyword: "isTime", validate: (_: true, value: unknown) => timeFrom(value) > 0 });
-const isRecorded = ajv.compile<Recorded>(schema);
+const isRecorded = ajv.compile<Recorded | Missed>(schema);
 
-/** Names the field that is not as documented, and quotes nothing. Undefined if all are. */
-function faultIn(value: unknown): string | undefined {
-  if (isRecorded(value))
-    return timeFrom(value.endedAt) < timeFrom(value.sentAt) ? '"endedAt" must not be before "sentAt"' : undefined;
+/** Names the field that is not as documented, and quotes nothing. */
+function faultFound(): string {
   const { instancePath, params, parentSchema } = isRecorded.errors![0]!;
   const lacking = params["missingProperty"] as string | undefined;
   const field = [...instancePath.split("/").slice(1), lacking ?? []].flat().join(".");
@@ -78,11 +85,13 @@ function faultIn(value: unknown): string | undefined {
 }
 
 function headersFrom(recorded: Message["headers"] = {}): Headers {
-  const list = Array.isArray(recorded) ? recorded : Object.entries(recorded).map(([name, value]) => ({ name, value }));
   const headers: Record<string, string> = {};
+  const list = Array.isArray(recorded)
+    ? recorded
+    : Object.keys(recorded).map((name) => ({ name, value: recorded[name] }));
   for (const { name, value } of list) {
     // HTTP/2 has pseudo headers. This one stands for the host.
-    const key = name.toLowerCase().replace(/^:authority$/, "host");
+    const key = name === ":authority" ? "host" : name.toLowerCase();
     if (value === undefined || value === null || key.startsWith(":")) continue;
     const joined = Array.isArray(value) ? value.join(", ") : String(value as string);
     headers[key] = headers[key] === undefined ? joined : `${headers[key]}, ${joined}`;
@@ -90,93 +99,112 @@ function headersFrom(recorded: Message["headers"] = {}): Headers {
   return headers;
 }
 
-/** @param mayBeEmpty whether a body of which nothing is recorded was empty, unless a header says that it was not */
-function bodyFrom(recorded: unknown, headers: Headers, mayBeEmpty: boolean): Body {
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Decodes a body. Many recorders keep Content-Encoding after they have undone it; what is coded after all is not UTF-8. */
+function decodedText(bytes: Buffer, coding: string | undefined): Body {
+  for (const each of [coding, undefined]) {
+    try {
+      return utf8.decode(decoded(bytes, each));
+    } catch {}
+  }
+  return { absent: "undecodable" };
+}
+
+/** Counting braces takes a tenth of the time of parsing, and nearly always proves that nothing is missing. */
+function isStartOfJson(body: string): boolean {
+  const isWhole = body.endsWith("}") && body.split("{").length === body.split("}").length;
+  return !isWhole && /^\s*[{[]/.test(body) && parsedJson(body) === undefined;
+}
+
+/** @param isBodiless true if such a message has no body */
+function bodyFrom(recorded: unknown, headers: Headers, isBodiless: boolean): Body {
   const { absent, base64 } = Object(recorded) as Partial<Absent & { base64: string }>;
   if (absent) return { absent };
   // The sender may have written the same value in more bytes.
   if (typeof recorded !== "string" && base64 === undefined) return JSON.stringify(recorded);
-  const bytes = Buffer.from(base64 ?? (recorded as string), base64 === undefined ? "utf8" : "base64");
+  const written = base64 === undefined ? (recorded as string) : Buffer.from(base64, "base64");
+  const isText = typeof written === "string";
   const coding = headers["content-encoding"];
   const length = coding === undefined ? Number(headers["content-length"] ?? Number.NaN) : Number.NaN;
+  const size = Buffer.byteLength(written);
   // Many recorders write an empty text for a body that they did not keep.
-  if (bytes.length === 0) return length === 0 || (mayBeEmpty && !(length > 0)) ? "" : { absent: "missing" };
-  if (bytes.length < length) return { absent: "cut" };
-  const body = decodedText(bytes, coding);
-  if (typeof body !== "string") return body;
+  if (size === 0) return isBodiless || length === 0 || !(isText || length > 0) ? "" : { absent: "missing" };
+  if (size < length) return { absent: "cut" };
+  if (!isText) return decodedText(written, coding);
+  const body = written.replace(/^\uFEFF/, "");
   if (body.includes("\uFFFD")) return { absent: "undecodable" };
-  const isCut = Number.isNaN(length) && /^\s*[{[]/.test(body) && parsedJson(body) === undefined;
-  return isCut ? { absent: "cut" } : body;
+  return Number.isNaN(length) && isStartOfJson(body) ? { absent: "cut" } : body;
 }
 
-function messageFrom({ headers: recorded, body }: Message, mayBeEmpty: boolean) {
-  const headers = headersFrom(recorded);
-  return { headers, body: bodyFrom(body ?? "", headers, mayBeEmpty) };
+function messageFrom({ headers: written, body }: Message, isBodiless: boolean) {
+  const headers = headersFrom(written);
+  return { headers, body: bodyFrom(body ?? "", headers, isBodiless) };
 }
 
-/** The origins of some URLs as they were written, such as "https://Pay.example:443". */
-const origins = new Map<string, string>();
+const withoutBody = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
 
-/** Divides a URL into its origin, if it has one, and its path with the query, as sent. */
-function divided(url: string): { origin: string | undefined; path: string } {
-  const [, origin, path = ""] = /^([a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?)?([^#]*)/i.exec(url) ?? [];
-  if (origin === undefined) return { origin, path };
-  if (origins.size > 1000) origins.clear();
-  const known = origins.get(origin) ?? URL.parse(origin)?.origin ?? origin;
-  origins.set(origin, known);
-  return { origin: known, path };
-}
-
-/** Returns the exchange, with the path of its URL. */
-function exchangeFrom({ sentAt, endedAt = sentAt, method = "POST", path, url = path, caller, ...recorded }: Recorded) {
-  const { status, response = { status }, ...request } = recorded;
+/** @param path the path and query, as sent */
+function exchangeFrom({ sentAt, endedAt = sentAt, method = "POST", caller, ...recorded }: Recorded, path: string) {
+  const { status, response = { status } } = recorded;
   const code = Number(response.status ?? 0);
-  const isEmpty = method === "HEAD" || code < 200 || code === 204 || code === 304;
+  const isBodiless = method === "HEAD" || code < 200 || code === 204 || code === 304;
   return {
     kind: "exchange",
     sentAt: timeFrom(sentAt),
     endedAt: timeFrom(endedAt),
     method,
-    path: divided(url!).path,
-    ...messageFrom(request, /^(GET|HEAD|OPTIONS|DELETE)$/.test(method)),
-    ...(code > 0 && { response: { status: code, ...messageFrom(response, isEmpty) } }),
+    path,
+    ...messageFrom(recorded, withoutBody.has(method)),
+    ...(code > 0 && {
+      response: {
+        status: code,
+        ...messageFrom(response, isBodiless),
+        ...(response.continued && { continued: true as const }),
+      },
+    }),
     ...(caller !== undefined && { caller: String(caller) }),
-  } as const;
+  } satisfies Exchange;
 }
 
 const routes = Object.keys(openapi.paths).map((template) => template.replaceAll(/\{[^}]+\}/g, "[^/?]+"));
 const documented = new RegExp(`(?:${routes.join("|")})(?:\\?.*)?$`);
-
-/** Returns the path and query within the service; undefined if the URL is not for it. `target` is its base URL. */
-function pathWithin(target: string | undefined, url: string): string | undefined {
-  const { origin, path } = divided(url);
-  if (target === undefined) return documented.exec(path)?.[0];
-  const base = divided(target);
-  const isWithin = (origin ?? base.origin) === base.origin && path.startsWith(`${base.path}/`);
-  return isWithin ? path.slice(base.path.length) : undefined;
-}
+/** Divides a URL into its origin, if it has one, and its path with the query, as sent. */
+const dividing = /^(?<origin>[a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?)?(?<path>[^#]*)/i;
 
 /**
- * Returns a function that tells `listener` what a recording has: exchanges with the service, and webhooks. What cannot be
+ * Returns a function that tells \`listener\` what a recording has: exchanges with the service, and webhooks. What cannot be
  * read is counted. The first places are named.
  * @param target the base URL of the service, without a slash at its end; by default every path of the contract counts
  */
 export function createRecorder(listener: Listener, target?: string) {
+  const base = target === undefined ? undefined : new URL(target);
+  const prefix = base?.pathname.replace(/\/$/, "") ?? "";
   let unreadable = 0;
+
+  function unread(place: string, fault: string): void {
+    unreadable += 1;
+    listener.missed(unreadable <= 20 ? `${place} cannot be read: ${fault}` : "further places that cannot be read");
+  }
+
+  /** Returns the path and query within the service; undefined if the request is not for it. */
+  function pathWithin(path: string, origin: string | undefined): string | undefined {
+    if (!base) return documented.exec(path)?.[0];
+    const isWithin = origin === undefined || URL.parse(origin)?.origin === base.origin;
+    return isWithin && path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined;
+  }
+
   return (place: string, recorded: unknown): void => {
-    const fault = faultIn(recorded);
-    if (fault !== undefined) {
-      unreadable += 1;
-      return listener.missed(
-        unreadable <= 20 ? `${place} cannot be read: ${fault}` : "further places that cannot be read",
-      );
-    }
-    const { kind, path, url = path } = recorded as Recorded;
-    const exchange = exchangeFrom(recorded as Recorded);
-    const { method, headers } = exchange;
-    const looksLikeWebhook = method === "POST" && "webhook-id" in headers && !documented.test(exchange.path);
-    if (kind === "webhook" || (!kind && looksLikeWebhook)) return listener.see(webhookOf(exchange));
-    const within = pathWithin(target, url!);
+    if (!isRecorded(recorded)) return unread(place, faultFound());
+    if (recorded.kind === "missed") return listener.missed(recorded.reason ?? "the log lacks it", recorded.count);
+    const { kind, path: written, url = written } = recorded;
+    const { origin, path = "" } = dividing.exec(url!)!.groups!;
+    const exchange = exchangeFrom(recorded, path);
+    if (exchange.endedAt < exchange.sentAt) return unread(place, '"endedAt" must not be before "sentAt"');
+    const isPost = exchange.method === "POST";
+    if (kind === "webhook" || (!kind && isPost && "webhook-id" in exchange.headers && !documented.test(path)))
+      return isPost ? listener.see(webhookOf(exchange)) : listener.missed("webhooks that are not sent by POST");
+    const within = pathWithin(path, origin);
     if (within === undefined) return listener.missed(`not for ${target ?? "a path of the contract"}`);
     return listener.see({ ...exchange, path: within });
   };

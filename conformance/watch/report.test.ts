@@ -1,14 +1,13 @@
-// Tests what `certify watch` says, in each form, to Prometheus, and together with a run.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+// Tests what `certify watch` says in each form, and together with a run.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { renderReports } from "../cli/reporting.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { readWatched } from "../report/watched.ts";
 import { exitCodeOf, type Report } from "../results.ts";
 import { exchange, requirement, sampleReport, traffic } from "../testing/sample-report.ts";
-import { openOutlet } from "./outlet.ts";
 import { watchedReport } from "./report.ts";
 import type { WatchedRequirement, WatchResult } from "./result.ts";
 
@@ -80,40 +79,6 @@ test.each<[string, WatchedRequirement[], Partial<WatchResult>, Report["verdict"]
   expect(exitCodeOf(report)).toBe(exitCode);
   for (const text of Object.values(formsOf(report)))
     expect(text.replace(/<style>[^]*<\/style>/, "")).not.toMatch(/certified/i);
-});
-
-test("metrics are served, and the report is written, while the watch runs and at its end", async () => {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-  const print = vi.spyOn(console, "log").mockReturnValue();
-  vi.spyOn(process.stdout, "write").mockReturnValue(true);
-  onTestFinished(() => void vi.useRealTimers().restoreAllMocks());
-  const written = () => JSON.parse(readFileSync(join(folder, "report.json"), "utf8")) as Report;
-  const settings = { source, declared, folder, everyMs: 60_000, metrics: { host: "127.0.0.1", port: 0 } };
-  let result = resultOf([held], { missed: { 'a "cut"\nbody\\': 2 } });
-  const outlet = await openOutlet(settings, () => result);
-  const port = Number(/port (\d+)/.exec(String(print.mock.lastCall))![1]);
-  const url = `http://127.0.0.1:${port}/metrics`;
-  const response = await fetch(url);
-  expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
-  const metricsText = await response.text();
-  expect(metricsText).toMatch(
-    /^# HELP certify_watch_exchanges_total .*\n# TYPE certify_watch_exchanges_total counter\n/,
-  );
-  expect(metricsText.match(/^\w.*/gm)).toEqual([
-    "certify_watch_exchanges_total 12431",
-    'certify_watch_judged_total{requirement="create.accepted"} 12000',
-    'certify_watch_violations_total{requirement="create.accepted"} 0',
-    String.raw`certify_watch_missed_total{reason="a \"cut\"\nbody\\"} 2`,
-  ]);
-  const metrics = { host: "127.0.0.1", port };
-  await expect(openOutlet({ ...settings, metrics }, () => result)).rejects.toThrow(/^--metrics: .*EADDRINUSE/);
-  vi.advanceTimersByTime(60_000);
-  await vi.waitFor(() => expect(print.mock.lastCall).toEqual([expect.stringMatching(/Z {2}No contradiction in/)]));
-  expect(written()).toMatchObject({ verdict: "no-contradiction" });
-  result = resultOf([twice]);
-  expect(await outlet.finish()).toBe(1);
-  expect(written()).toMatchObject({ verdict: "contradicted" });
-  await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
 const bound = (id: string) => requirement(id, "not-applicable", { reason: { code: "effects", text: "needs money" } });

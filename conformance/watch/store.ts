@@ -1,5 +1,5 @@
 // Keeps what a watch remembers: what was used lately in memory, the rest in a file that has no name.
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { setFlagsFromString } from "node:v8";
 
 /** Keys are hashes of 52 bits. Values are JSON, and may be changed until evicted. */
@@ -17,41 +17,55 @@ export type StoreOptions = {
   mostOnDisk?: number;
 };
 
-type Entry<T> = { value: T; isChanged: boolean };
+/** Makes V8 collect garbage before it is several times what is in use. Call it before the process needs much memory. */
+export function saveMemory(): void {
+  for (const flag of ["--heap-growing-percent=30", "--semi-space-growth-factor=1"]) setFlagsFromString(flag);
+}
 
-/** From this size on, the process saves memory rather than time. */
-const largeBytes = 150e6;
+/** Of which size tables are. They fit into SQLite's cache, so writing stays quick however much is remembered. */
+const rowsOfTable = 100_000;
+const cacheKilobytes = 16_000;
 const pageBytes = 4096;
 const filterBits = 2 ** 27;
 
 /** Opens a temporary database in the folder of TMPDIR. SQLite deletes its file at once, and goes on using it. */
 function openFile(mostOnDisk: number) {
   const database = new DatabaseSync("");
-  database.exec("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-16000");
-  database.exec("CREATE TABLE memory (key INTEGER PRIMARY KEY, value TEXT)");
-  database.exec(`PRAGMA max_page_count=${Math.floor(mostOnDisk / pageBytes)}`);
-  const select = database.prepare("SELECT value FROM memory WHERE key = ?");
-  const insert = database.prepare("INSERT OR REPLACE INTO memory VALUES (?, ?)");
-  // Tells new keys from those that may have been written, so that new keys need no read.
+  database.exec(`PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-${cacheKilobytes}`);
+  database.exec(`PRAGMA max_page_count=${Math.floor(mostOnDisk / pageBytes)}; BEGIN`);
+  /** The newest first. */
+  const tables: { insert: StatementSync; select: StatementSync }[] = [];
+  // Tells new keys from those that were written, so that new keys need no read.
   const filter = new Uint8Array(filterBits / 8);
+  const placesOf = (key: number) => [key % filterBits, Math.floor(key / 2 ** 25) % filterBits];
   let written = 0;
+
+  function addTable() {
+    const name = `memory${tables.length}`;
+    database.exec(`COMMIT; CREATE TABLE ${name} (key INTEGER PRIMARY KEY, value TEXT); BEGIN`);
+    const insert = database.prepare(`INSERT OR REPLACE INTO ${name} VALUES (?, ?)`);
+    tables.unshift({ insert, select: database.prepare(`SELECT value FROM ${name} WHERE key = ?`) });
+  }
+
   return {
     get written() {
       return written;
     },
     read(key: number): string | undefined {
-      const place = key % filterBits;
-      const mayHave = ((filter[place >>> 3]! >>> (place & 7)) & 1) === 1;
-      return mayHave ? (select.get(key) as { value: string } | undefined)?.value : undefined;
-    },
-    write(rows: [key: number, value: unknown][]) {
-      database.exec("BEGIN");
-      for (const [key, value] of rows) {
-        insert.run(key, JSON.stringify(value));
-        filter[(key % filterBits) >>> 3]! |= 1 << (key & 7);
+      if (!placesOf(key).every((place) => (filter[place >>> 3]! >>> (place & 7)) & 1)) return undefined;
+      for (const { select } of tables) {
+        const row = select.get(key) as { value: string } | undefined;
+        if (row) return row.value;
       }
-      database.exec("COMMIT");
-      written += rows.length;
+      return undefined;
+    },
+    write(values: Map<number, unknown>) {
+      if (written >= tables.length * rowsOfTable) addTable();
+      for (const [key, value] of values) {
+        tables[0]!.insert.run(key, JSON.stringify(value));
+        for (const place of placesOf(key)) filter[place >>> 3]! |= 1 << (place & 7);
+      }
+      written += values.size;
     },
     close: () => database.close(),
   };
@@ -66,64 +80,41 @@ export function createStore<T>(
   forgot: (count: number, why: string) => void,
 ): Store<T> {
   let file: ReturnType<typeof openFile> | undefined;
-  let recent = new Map<number, Entry<T>>();
-  let older = new Map<number, Entry<T>>();
+  let recent = new Map<number, T>();
+  let older = new Map<number, T>();
 
-  function lose(count: number, error: unknown) {
-    forgot(count + (file?.written ?? 0), (error as Error).message);
-    file?.close();
-    file = undefined;
-  }
-
-  function write(entries: Map<number, Entry<T>>) {
-    const changed = [...entries].flatMap(([key, { value, isChanged }]) =>
-      isChanged ? [[key, value] as [number, T]] : [],
-    );
+  /** Does something with the file. Returns undefined if that fails. */
+  function using<R>(count: number, what: (opened: ReturnType<typeof openFile>) => R): R | undefined {
     try {
-      file ??= openFile(mostOnDisk);
-      // In the order of the file, so that neighbours are written together.
-      file.write(changed.toSorted(([a], [b]) => a - b));
+      return what((file ??= openFile(mostOnDisk)));
     } catch (error) {
-      lose(changed.length, error);
+      forgot(count + (file?.written ?? 0), (error as Error).message);
+      file?.close();
+      file = undefined;
+      return undefined;
     }
   }
 
-  function keep(key: number, entry: Entry<T>) {
-    recent.set(key, entry);
+  function set(key: number, value: T) {
+    older.delete(key);
+    recent.set(key, value);
     if (recent.size < mostInMemory / 2) return;
-    // V8 would let garbage grow to twice what is in use.
-    const isLarge = process.memoryUsage.rss() > largeBytes;
-    setFlagsFromString(isLarge ? "--optimize-for-size" : "--no-optimize-for-size");
     const evicted = older;
     older = recent;
     recent = new Map();
-    if (evicted.size > 0) write(evicted);
-  }
-
-  function read(key: number): Entry<T> | undefined {
-    try {
-      const text = file?.read(key);
-      return text === undefined ? undefined : { value: JSON.parse(text) as T, isChanged: false };
-    } catch (error) {
-      lose(0, error);
-      return undefined;
-    }
+    if (evicted.size > 0) using(evicted.size, ({ write }) => write(evicted));
   }
 
   return {
     get(key) {
       const latest = recent.get(key);
-      if (latest) return latest.value;
-      const entry = older.get(key) ?? read(key);
-      if (!entry) return undefined;
-      older.delete(key);
-      keep(key, entry);
-      return entry.value;
+      if (latest !== undefined) return latest;
+      const text = older.has(key) ? undefined : file && using(0, ({ read }) => read(key));
+      const value = older.get(key) ?? (text === undefined ? undefined : (JSON.parse(text) as T));
+      if (value !== undefined) set(key, value);
+      return value;
     },
-    set(key, value) {
-      older.delete(key);
-      keep(key, { value, isChanged: true });
-    },
+    set,
     close: () => file?.close(),
   };
 }

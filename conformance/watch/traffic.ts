@@ -1,22 +1,9 @@
 // The traffic that `certify watch` judges: exchanges between callers and the service, and the webhooks of the service.
-import { decoded } from "../target/http.ts";
 
 /** Why a body is not known: a log left it out, it was cut, or it cannot be decoded. */
 export type Absent = { absent: "missing" | "cut" | "undecodable" };
 /** A body as its sender meant it: without chunks and content codings. A message without a body has an empty text. */
 export type Body = string | Absent;
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-/** Decodes a body. Many recorders keep Content-Encoding after they have undone it; what is coded after all is not UTF-8. */
-export function decodedText(bytes: Buffer, coding: string | undefined): Body {
-  for (const each of [coding, undefined]) {
-    try {
-      return utf8.decode(decoded(bytes, each));
-    } catch {}
-  }
-  return { absent: "undecodable" };
-}
 
 /** Names in lower case. The values of a repeated header are joined with ", ". */
 export type Headers = Readonly<Record<string, string>>;

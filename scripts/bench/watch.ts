@@ -1,23 +1,24 @@
-// Compares `certify watch` with a plain forward by the same library, and with no forward, in turns. On Linux, each forward
-// has one core, with its judge; load and service have the rest. Usage: node scripts/bench/watch.ts [ROUNDS] [SECONDS]
+// Compares `certify watch` with a plain forward of Node's streams, and with no forward, in turns. On Linux, both forwards
+// have one core, with the judge; load and service have the rest. Usage: node scripts/bench/watch.ts [ROUNDS] [SECONDS]
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdtempSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { connect, createServer as createTcpServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { Pool } from "undici";
-import { forwardTcp } from "../../conformance/watch/forward.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
 import { atRate, middle, payout, quantile, sender, sorted } from "./load.ts";
 import { startTarget } from "./target.ts";
 
 const PER_SECOND = 2_000;
-const listen = { host: "127.0.0.1", port: 0 };
 const certify = fileURLToPath(new URL("../../conformance/bin.js", import.meta.url));
+
+const announce = (server: Server) =>
+  server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
 
 /** Accepts every payout, as the contract says. */
 function serve(): void {
@@ -27,14 +28,12 @@ function serve(): void {
     const data = { ...example.data, reference: randomUUID(), merchantsReference: reference, amount };
     response.setHeader("content-type", "application/json").end(JSON.stringify({ ...example, data }));
   });
-  server.listen(listen, () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+  announce(server);
 }
 
-const ignore = () => undefined;
-const told = { sent: ignore, received: ignore, ended: ignore, closed: ignore };
-
-async function forwardPlainly(target: string): Promise<void> {
-  console.log((await forwardTcp({ listen, target: new URL(target) }, () => told, ignore)).url);
+function forwardPlainly(target: string): void {
+  const service = { host: "127.0.0.1", port: Number(new URL(target).port), noDelay: true };
+  announce(createTcpServer({ noDelay: true }, (caller) => caller.pipe(connect(service)).pipe(caller)));
 }
 
 /** Moves a process and its children, with all their threads, to cores. */
@@ -75,5 +74,5 @@ async function compare(rounds: number, seconds: number): Promise<void> {
 
 const [role = "5", given = "10"] = process.argv.slice(2);
 if (role === "service") serve();
-else if (role === "plain") await forwardPlainly(given);
+else if (role === "plain") forwardPlainly(given);
 else await compare(Number(role), Number(given));

@@ -2,7 +2,7 @@ import type { Response } from "express";
 import type { Change } from "../domain/changes.ts";
 import type { OpenCheckout } from "../domain/payments.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import type { Access, Right } from "../domain/sign-in.ts";
+import type { Access } from "../domain/sign-in.ts";
 
 /** The state of a request. Middleware sets the fields for the handlers that run after it. */
 export interface RequestState {
@@ -15,8 +15,6 @@ export interface RequestState {
   keyId: string;
   /** The visitor of a page of the dashboard. */
   visit: Visit;
-  /** The right that the form of the dashboard needs. */
-  right: Right;
   /** The checkout of a payment page. */
   opened: OpenCheckout;
   /** What the request has recorded, if it may record anything (D111). */
@@ -38,13 +36,3 @@ export interface Visit {
  * Express does not type it.
  */
 export const stateOf = (res: Pick<Response, "locals">): Partial<RequestState> => res.locals;
-
-/** Returns a field that earlier middleware of the route always sets. */
-export function stated<Field extends keyof RequestState>(
-  res: Pick<Response, "locals">,
-  field: Field,
-): RequestState[Field] {
-  const value = stateOf(res)[field];
-  if (value === undefined) throw new Error(`No middleware of this route has set ${field}`);
-  return value;
-}

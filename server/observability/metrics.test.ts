@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
+import { createTestRail, railsOf } from "../testing/rail.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import type { TestServer } from "../testing/server.ts";
 import { start } from "../testing/table.ts";
@@ -12,10 +12,6 @@ beforeEach(async () => {
   [server, receiver] = await Promise.all([start(), startReceiver()]);
   onTestFinished(() => receiver.close());
 });
-const startLive = (rail: TestRail) =>
-  start({ env: { SANDBOX: "false", METRICS_TOKEN }, rails: railsOf(rail), seed: 3 });
-const notify = (live: TestServer, reference: string, status: string) =>
-  fetch(`${live.url}/rails/test/webhooks`, { method: "POST", body: JSON.stringify({ reference, answer: { status } }) });
 
 const read = async (of = server) => (await of.request("GET", "/metrics", { key: null, headers })).text.split("\n");
 /** Expects these lines of the metrics. */
@@ -108,13 +104,14 @@ test("waiting work is counted once in five seconds for all scrapes, and left out
 
 test("calls to rails are counted by result, and the payments that wait, are unknown or in conflict", async () => {
   const rail = createTestRail();
-  const live = await startLive(rail);
+  const live = await start({ env: { SANDBOX: "false", METRICS_TOKEN }, rails: railsOf(rail), seed: 3 });
   rail.answers.push({ status: "success" }, new Error("time-out"));
   const { reference } = (await live.createPayout()).body.data;
   await live.pass(0);
   await live.createPayout();
   await live.pass(0);
-  await notify(live, reference, "failed");
+  const body = JSON.stringify({ reference, answer: { status: "failed" } });
+  await fetch(`${live.url}/rails/test/webhooks`, { method: "POST", body });
   live.clock.advance(500);
   await shows(
     live,
@@ -129,13 +126,4 @@ test("calls to rails are counted by result, and the payments that wait, are unkn
     'rail_conflicts_open{rail="test"} 1',
     'rail_oldest_unknown_seconds{rail="test"} 0.5',
   );
-});
-
-test("the time until a rail has ended a payment is measured, also if the rail notifies it", async () => {
-  const live = await startLive(createTestRail({ status: "pending" }));
-  const { reference } = (await live.createPayout()).body.data;
-  await live.pass(0);
-  live.clock.advance(4_000);
-  for (const _ of [1, 2]) await notify(live, reference, "success");
-  await shows(live, 'rail_time_to_final_seconds_count{rail="test"} 1', 'rail_time_to_final_seconds_sum{rail="test"} 4');
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { nextStep, verdictOf } from "./schedule.ts";
+import { nextStep } from "./schedule.ts";
 
 const now = Date.parse("2026-11-20T09:30:00Z");
 const MINUTE = 60_000;
@@ -45,12 +45,4 @@ test.each<[why: string, httpStatus: number, retryAfter: string | undefined, expe
   ["it may be absent", 503, undefined, 5_000],
 ])("Retry-After: %s", (_, httpStatus, retryAfter, expected) => {
   expect(delayAfter(1, { httpStatus, ...(retryAfter !== undefined && { retryAfter }) })).toBe(expected);
-});
-
-test.each([
-  ["delivered", [200, 204, 299]],
-  ["ended", [410]],
-  ["failed", [301, 304, 400, 409, 429, 500, 503, undefined]],
-])("a delivery is %s by the responses %j", (verdict, statuses) => {
-  for (const httpStatus of statuses) expect(verdictOf(httpStatus)).toBe(verdict);
 });

@@ -7,7 +7,7 @@ import { serve } from "../testing/http.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { addDelivery, claimAll, concurrently } from "../testing/storage/fixtures.ts";
 import { sign } from "../webhooks/send.ts";
-import { LEASE_MS } from "./queue-worker.ts";
+import { HELD_MS, LEASE_MS } from "./queue-worker.ts";
 
 const HOUR = 3_600_000;
 
@@ -82,6 +82,59 @@ describe("an attempt in progress", () => {
     expect(await claimAll(server.storage)).toEqual([]);
     server.clock.advance(LEASE_MS);
     expect(await claimAll(server.storage)).toMatchObject([{ step: 0 }]);
+  });
+
+  /** Lets its receiver respond. Returns the results that are recorded. */
+  async function recordedOf(response: ServerResponse) {
+    response.writeHead(204).end();
+    await server.service.deliveries.idle();
+    return (await deliveries())[0].attempts;
+  }
+  const away = () => Promise.reject(new Error("the database is away"));
+
+  test.each([
+    [HELD_MS - 1, 1],
+    [HELD_MS, 0],
+  ])("whose claim was not renewed for %i ms is recorded %i times", async (milliseconds, count) => {
+    server.storage.renewClaims = away;
+    const response = await heldAttempt();
+    server.clock.advance(milliseconds);
+    server.service.deliveries.endLapsed();
+    expect(await recordedOf(response)).toHaveLength(count);
+  });
+
+  test("whose claim is renewed lasts as long as its receiver takes", async () => {
+    const response = await heldAttempt();
+    for (let seconds = 0; seconds < 9; seconds += 1) {
+      server.clock.advance(1_000);
+      await server.service.deliveries.renew();
+      server.service.deliveries.endLapsed();
+    }
+    expect(await recordedOf(response)).toHaveLength(1);
+  });
+
+  test("has a renewal that counts from when it was sent, because the storage may respond late", async () => {
+    const response = await heldAttempt();
+    server.storage.renewClaims = async () => {
+      server.storage.renewClaims = away;
+      server.clock.advance(HELD_MS);
+    };
+    await server.service.deliveries.renew();
+    server.service.deliveries.endLapsed();
+    expect(await recordedOf(response)).toEqual([]);
+  });
+
+  test("does not begin if the claim arrives too late", async () => {
+    const { claimDeliveries } = server.storage;
+    server.storage.claimDeliveries = async (...which) => {
+      const claimed = await claimDeliveries(...which);
+      server.clock.advance(HELD_MS);
+      return claimed;
+    };
+    await pay(healthy.url);
+    expect(await server.service.deliveries.begin()).toBe(0);
+    await server.service.deliveries.idle();
+    expect(healthy.received).toEqual([]);
   });
 
   test("ends before the delay of the retry starts (D13)", async () => {

@@ -2,24 +2,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { components } from "../../generated/openapi.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { serve } from "../testing/http.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
+import { start } from "../testing/table.ts";
 
 type Delivery = components["schemas"]["Delivery"];
 
 let server: TestServer;
 let receiver: Receiver;
 beforeEach(async () => {
-  server = await startServer();
-  receiver = await startReceiver();
-});
-afterEach(async () => {
-  await server.close();
-  await receiver.close();
+  [server, receiver] = await Promise.all([start(), startReceiver()]);
+  onTestFinished(() => receiver.close());
 });
 
 const DAY_S = 86_400;
@@ -97,17 +94,6 @@ test.each([
   },
 );
 
-test("retries follow the schedule in real time too", async () => {
-  receiver.respondWith(500);
-  await payout();
-  await server.pass(2_000);
-  expect(receiver.received).toHaveLength(1);
-  await server.pass(3_999);
-  expect(receiver.received).toHaveLength(1);
-  await server.pass(2_001);
-  expect(receiver.received).toHaveLength(2);
-});
-
 test("a retry that succeeds makes others that wait for the receiver due early (D13)", async () => {
   receiver.respondWith(500);
   for (let made = 0; made < 3; made += 1) await payout();
@@ -154,13 +140,6 @@ test("retries of 50 events take ten rounds, in each of which every event has one
     expect(times).toEqual(times.toSorted());
   }
   await close();
-});
-
-test("two concurrent advances of an hour move the clock by two hours", async () => {
-  await payout();
-  await Promise.all([advance(3_600), advance(3_600)]);
-  expect((await server.request("GET", "/sandbox/clock")).body.data).toEqual({ now: "2026-11-20T11:30:00.000Z" });
-  expect(receiver.received).toHaveLength(1);
 });
 
 describe("a server that stops", () => {

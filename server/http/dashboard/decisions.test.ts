@@ -4,9 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { done, not, openDashboard, says } from "../../testing/dashboard.ts";
 import { enter, signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { createTestRail, railsOf } from "../../testing/rail.ts";
-import { startServer } from "../../testing/server.ts";
 
-const DAY = 86_400_000;
 const rail = createTestRail();
 const env = { SANDBOX: "false", BALANCE_APPROVAL_FROM: "XOF:1000000" };
 const { server, id, area, ada, kofi, close } = await openDashboard({ env, rails: railsOf(rail) });
@@ -143,50 +141,31 @@ test("a payment says that it waits until somebody resumes its rail", async () =>
   await says(ada.get(page), 200, not("paused"));
 });
 
-describe("a balance", () => {
-  test("is changed by hand after a confirmation page, from an amount on by two people", async () => {
-    const { merchant } = await server.addMerchant("Ama Stores");
-    const finance = await signedIn(server, { name: "Esther", role: "finance" });
-    const at = `/m/${merchant.id}/balances/adjust`;
-    const topUp = { kind: "top-up", currency: "XOF", reason: "Bank transfer 118" };
-    const asked = (changes: object) => finance.get(`${at}?${new URLSearchParams({ ...topUp, ...changes })}`);
-    const adjust = async (changes: object) => done(finance.post(at, (await asked(changes)).hidden("/adjust")));
-    await says(asked({ amount: "999999" }), 200, "Available now: XOF 0.00. Available then: XOF 9,999.99");
-    await adjust({ amount: "999999" });
-    await says(asked({ kind: "withdraw", amount: "1000000" }), 200, "Somebody else must approve it");
-    for (const wrong of [{ amount: "-5" }, { currency: "xof" }, { reason: " " }, { kind: "both" }])
-      await says(asked({ amount: "1", ...wrong }), 422);
-    // Without an approval amount, it always takes two.
-    for (const changes of [{ amount: "1000000" }, { amount: "1", currency: "GHS" }]) await adjust(changes);
-    const balances = async () => (await storage.listBalances(merchant.id)).map(({ available }) => available);
-    expect(await balances()).toEqual([999_999]);
-    const proposals = (await storage.listProposals()).filter((each) => each.merchantId === merchant.id);
-    const large = { proposal: `${merchant.id}/${proposals.find(({ currency }) => currency === "XOF")!.id}` };
-    await says(finance.post("/balances/approve", large), 409, "Somebody else must approve it");
-    const waits = "Changes of balances wait for a second person.";
-    const overview = `/m/${merchant.id}/overview`;
-    for (const page of ["/overview", overview]) await says(ada.get(page), 200, waits);
-    const own = await signedIn(server, { merchantId: merchant.id, name: "Own" });
-    await says(own.get(overview), 200, not(waits));
-    await says(ada.get("/balances"), 200, "Bank transfer 118");
-    for (let count = 0; count < 2; count += 1) await done(ada.post("/balances/approve", large));
-    expect(await balances()).toEqual([1_999_999]);
-  });
-
-  test("below the payouts of the busiest recent day may run out within a day", async () => {
-    const enforced = await startServer({ env: { BALANCES: "enforced" } });
-    const topUp = (name: string, amount: number) => {
-      const change = { id: name, currency: "XOF", amount, reason: "Bank" };
-      return enforced.storage.adjustBalance(enforced.merchant.id, change, "dashboard Ada");
-    };
-    await topUp("bank-118", 40_000);
-    for (const amount of [10_000, 15_000]) await enforced.createPayout({ amount, phoneNumber: "2250700000001" });
-    await enforced.pass(DAY);
-    const visitor = await signedIn(enforced);
-    const page = `/m/${enforced.merchant.id}/balances`;
-    await says(visitor.get(page), 200, /XOF 147\.50.*may run out within a day/);
-    await topUp("bank-119", 10_250);
-    await says(visitor.get(page), 200, not("may run out within a day"));
-    await enforced.close();
-  });
+test("a balance is changed by hand after a confirmation page, from an amount on by two people", async () => {
+  const { merchant } = await server.addMerchant("Ama Stores");
+  const finance = await signedIn(server, { name: "Esther", role: "finance" });
+  const at = `/m/${merchant.id}/balances/adjust`;
+  const topUp = { kind: "top-up", currency: "XOF", reason: "Bank transfer 118" };
+  const asked = (changes: object) => finance.get(`${at}?${new URLSearchParams({ ...topUp, ...changes })}`);
+  const adjust = async (changes: object) => done(finance.post(at, (await asked(changes)).hidden("/adjust")));
+  await says(asked({ amount: "999999" }), 200, "Available now: XOF 0.00. Available then: XOF 9,999.99");
+  await adjust({ amount: "999999" });
+  await says(asked({ kind: "withdraw", amount: "1000000" }), 200, "Somebody else must approve it");
+  for (const wrong of [{ amount: "-5" }, { currency: "xof" }, { reason: " " }, { kind: "both" }])
+    await says(asked({ amount: "1", ...wrong }), 422);
+  // Without an approval amount, it always takes two.
+  for (const changes of [{ amount: "1000000" }, { amount: "1", currency: "GHS" }]) await adjust(changes);
+  const balances = async () => (await storage.listBalances(merchant.id)).map(({ available }) => available);
+  expect(await balances()).toEqual([999_999]);
+  const proposals = (await storage.listProposals()).filter((each) => each.merchantId === merchant.id);
+  const large = { proposal: `${merchant.id}/${proposals.find(({ currency }) => currency === "XOF")!.id}` };
+  await says(finance.post("/balances/approve", large), 409, "Somebody else must approve it");
+  const waits = "Changes of balances wait for a second person.";
+  const overview = `/m/${merchant.id}/overview`;
+  for (const page of ["/overview", overview]) await says(ada.get(page), 200, waits);
+  const own = await signedIn(server, { merchantId: merchant.id, name: "Own" });
+  await says(own.get(overview), 200, not(waits));
+  await says(ada.get("/balances"), 200, "Bank transfer 118");
+  for (let count = 0; count < 2; count += 1) await done(ada.post("/balances/approve", large));
+  expect(await balances()).toEqual([1_999_999]);
 });

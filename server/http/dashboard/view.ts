@@ -21,7 +21,7 @@ import {
 import type { HandlerContext } from "../handlers.ts";
 import { formatAmount, formatPhoneNumber, languageOf } from "../pages/formats.ts";
 import type { RequestRoom } from "../request-limit.ts";
-import { stated, stateOf, type Visit } from "../request-state.ts";
+import { stateOf, type Visit } from "../request-state.ts";
 import { bdi, Html, htmlOf, link, markup, tag, type Part } from "./html.ts";
 
 /** The dependencies of the dashboard's pages. */
@@ -155,7 +155,7 @@ export const mayDo = ({ visit: { session } }: View, name: ActionName): boolean =
 };
 
 /** The visit of a request that `requireSession` has let through. */
-export const visitOf = (res: Response): Visit => stated(res, "visit");
+export const visitOf = (res: Response): Visit => stateOf(res).visit!;
 
 /** The visitor, for the audit trail. */
 export function actorIn(res: Response): Actor {

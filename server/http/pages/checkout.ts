@@ -11,12 +11,11 @@ import express, {
 } from "express";
 import type { Logger } from "pino";
 import { collectChanges, type Change } from "../../domain/changes.ts";
-import type { Clock } from "../../domain/clock.ts";
 import { ConnectionDropped, ServiceError } from "../../domain/errors.ts";
-import type { HandoverStore } from "../../domain/handovers.ts";
-import { CHECKOUT_LIFETIME_MS, isPayable, type Checkouts, type OpenCheckout } from "../../domain/payments.ts";
+import { CHECKOUT_LIFETIME_MS, isPayable, type OpenCheckout } from "../../domain/payments.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { textIn, type TextId } from "../../texts/index.ts";
+import type { HandlerContext } from "../handlers.ts";
 import { onlyFor, toHttpError, toServiceError } from "../http-error.ts";
 import { arrived, through } from "../json-body.ts";
 import { inTime } from "../request-limit.ts";
@@ -45,11 +44,7 @@ const HEADERS = {
 };
 
 /** The dependencies of the pages. */
-export interface PageContext {
-  config: { sandbox: boolean };
-  clock: Clock;
-  checkouts: Checkouts;
-  storage: Pick<HandoverStore, "findHandover">;
+interface PageContext extends Pick<HandlerContext, "config" | "clock" | "checkouts" | "storage"> {
   log: Logger;
 }
 
