@@ -99,10 +99,11 @@ export function createExchangeRules(deps: Deps) {
   }
 
   /** Judges that a recipient is the same customer as in the merchant's other records. */
-  function judgeCustomer(record: Record, phoneNumber: unknown, { exchange }: Call) {
-    const [number, id] = ["customer.phoneNumber", "customer.id"].map((field) => factOf(record, field));
+  function judgeCustomer(record: Record, shows: Fields, { exchange }: Call) {
+    const [number, id] = ["customer.phoneNumber", "customer.id"].map((field) => valueAt(shows, field));
     // No number is stated of a customer who was erased.
-    const owner = number === undefined || id === undefined ? undefined : earlierWith("customer", phoneNumber, record);
+    const isStated = factOf(record, "customer.phoneNumber") !== undefined && typeof id === "string";
+    const owner = isStated ? earlierWith("customer", number, record) : undefined;
     const ids = idsOf(record.kind, "customer");
     if (!owner) return;
     if (factOf(owner, "customer.id") === id) return tally.held(ids);
@@ -204,11 +205,11 @@ export function createExchangeRules(deps: Deps) {
     const known = asked?.reference === reference ? asked : records.find(kind, merchant, reference);
     judgeOwner(call, merchant, { kind, reference, userId: value["userId"], by, known });
     const record = known ?? records.open(kind, merchant, reference);
-    const isFirst = factOf(record, "id") === undefined;
+    const isFirst = !record.said.some((each) => each.by === "verify" || each.by === "list");
     const isTrue = statements.state(record, by, call.exchange, factsOfRecord(value, kind, by), status);
     if (!known) judgeApart(record, "repeated", "reference", merchantsReference, call);
     if (isFirst) judgeApart(record, "id", "id", id, call);
-    if (isFirst && profile === "extended") judgeCustomer(record, valueAt(value, "customer.phoneNumber"), call);
+    if (isFirst && profile === "extended") judgeCustomer(record, value, call);
     const agreed = createOf(record) ? (["kept", "agrees", "recipient", "address"] as const) : (["kept"] as const);
     if (isTrue) for (const event of agreed) tally.held(idsOf(kind, event));
     shown(record, call.exchange.endedAt);
