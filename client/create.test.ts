@@ -192,15 +192,6 @@ table("a 409 before any ambiguous attempt", {}, [
   ["without a code", [respond(409, { statusCode: 409, error: "x" }, { location: here }), ok(another)], isAnother],
 ]);
 
-test.each([
-  [record, true],
-  [another, false],
-])("a 409 throws, and says whether the record is this payment", async (existing, matches) => {
-  const { failure } = scriptedClient([duplicate(here), ok(existing)]);
-  const error = await failure(({ disbursements }) => disbursements.create(disbursementRequest));
-  expect(error).toMatchObject({ name: "DuplicateReferenceError", status: 409, requestId: "req_1", matches, existing });
-});
-
 const nowhere = unknown("DuplicateReferenceError", { matches: undefined, existing: undefined });
 table("a 409 whose record is not found may be this payment", { isReached: false }, [
   ["no Location", [duplicate()], nowhere],
@@ -403,12 +394,6 @@ describe("a signal", () => {
     const { result, sent, took } = await abort(first);
     expect(result).toMatchObject(expected);
     expect([sent.length, took]).toEqual([1, 0]);
-  });
-
-  test("that was aborted before anything is sent proves that nothing was", async () => {
-    const { create: pay, sent } = scriptedClient([]);
-    const { error } = await pay({ signal: AbortSignal.abort() });
-    expect([error!.name, sent]).toEqual(["AbortedError", []]);
   });
 });
 

@@ -74,20 +74,13 @@ beforeAll(async () => {
   project.write("payments.ts", readFileSync(sample, "utf8"));
   const makePayroll = new URL("examples/make-payroll.ts", import.meta.url);
   project.write("make-payroll.ts", readFileSync(makePayroll, "utf8"));
-}, 120_000);
+});
 afterAll(async () => {
   server?.kill("SIGKILL");
   project?.remove();
 });
 
 describe("the packed package", () => {
-  test("contains JavaScript, types, licence and README, and no tests", () => {
-    const files = readdirSync(project.installed, { recursive: true }).map(String);
-    const required = ["README.md", "LICENSE", "dist/client/index.js", "dist/client/index.d.ts"];
-    expect(files).toEqual(expect.arrayContaining(required));
-    expect(files.filter((file) => /\.test\.|testing|(?<!\.d)\.ts$/.test(file))).toEqual([]);
-  });
-
   test("keeps the meaning of fields in its types", () => {
     const types = readFileSync(`${project.installed}/dist/generated/models.d.ts`, "utf8");
     expect(types).toContain("`10000` means 100.00, in every currency");

@@ -31,6 +31,9 @@ export type Need =
 /** The responses on which a finding rests. */
 export type Evidence = TargetResponse | readonly TargetResponse[];
 
+/** One requirement, or several. */
+export type Ids = RequirementId | readonly RequirementId[];
+
 export type Context = {
   target: Target;
   options: CheckOptions;
@@ -54,7 +57,7 @@ export type Context = {
    * @param evidence the responses that show the finding. The default is `found`, or else all responses of the check
    */
   judge(
-    ids: RequirementId | readonly RequirementId[],
+    ids: Ids,
     ok: boolean,
     expected: string,
     found: TargetResponse | string | readonly string[],
@@ -62,10 +65,10 @@ export type Context = {
   ): boolean;
   /** Records behaviour that the interface leaves open. Equal behaviour must give equal values. */
   observe(id: RequirementId, name: string, value: unknown): void;
-  /** Records that a requirement is not applicable. `code` names the reason, `provide` what the caller can add. */
-  notApplicable(id: RequirementId, why: string, code?: "target" | "effects" | "caller", provide?: string): void;
-  /** Records that this run could not judge the requirement, for a reason outside the suite. */
-  couldNotRun(id: RequirementId, why: string): void;
+  /** Records that requirements are not applicable. `code` names the reason, `provide` what the caller can add. */
+  notApplicable(ids: Ids, why: string, code?: "target" | "effects" | "caller", provide?: string): void;
+  /** Records that this run could not judge the requirements, for a reason outside the suite. */
+  couldNotRun(ids: Ids, why: string): void;
   /** Records Dredd's judgement of a transaction. */
   noteDredd(transaction: string, ok: boolean): void;
   /** Returns an unused value for the merchant's reference. */
@@ -141,11 +144,7 @@ const leastEffectOf = (ids: readonly string[]): Effect =>
  * Defines a check of one or more requirements. Its effect is the least of their effects, or `none` for a check of an
  * existing payout. A check needs a name only to tell it from another check whose first requirement is the same.
  */
-export function judges(
-  judged: RequirementId | readonly RequirementId[],
-  { name, pays = 0, upTo = usualAmount, ...rest }: Stated,
-  run: Check["run"],
-): Check {
+export function judges(judged: Ids, { name, pays = 0, upTo = usualAmount, ...rest }: Stated, run: Check["run"]): Check {
   const ids = [judged].flat();
   return {
     ...rest,

@@ -32,7 +32,6 @@ const brokenReference = contract.replaceAll('/schemas/Amount"', '/schemas/Sum"')
 test.each<[what: string, changed: string, options: string[], code: number, output: string]>([
   ["says what breaks", shorter, [], 1, `Breaking:\n  ${PLACE}: fewer values are valid (31536000 → 86400)`],
   ["counts what does not break", contract.replace("version: 1.0.0", "version: 1.0.1"), [], 0, "; 0 break."],
-  ["prints JSON", shorter, ["--json"], 1, '"verdict": "breaking"'],
   ["refuses other arguments", contract, ["more"], 2, "Usage: npm run contract -- diff OLD NEW"],
   ["names a file that is no contract", "a: 1", [], 2, "is no OpenAPI document: it has no field `openapi`."],
   ["names a reference that leads nowhere", brokenReference, [], 2, "/schemas/Sum leads to no component"],

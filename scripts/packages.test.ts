@@ -1,6 +1,6 @@
-// Installs every package that would be published in an empty project, and runs it once.
+// Installs every package that would be published in an empty project, looks at its files, and runs it once.
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { installPacked, readManifest } from "./testing/packed.ts";
@@ -26,7 +26,9 @@ test.each(published)("npm packs %s, and the installed package runs", async (work
     stdout: names.map((name) => `${name} true\n`).join(""),
     stderr: "",
   });
-  expect(existsSync(join(installed, "dist/LICENSE")) || existsSync(join(installed, "LICENSE"))).toBe(true);
+  const files = readdirSync(installed, { recursive: true, encoding: "utf8" });
+  expect.soft(files).toEqual(expect.arrayContaining(["README.md", expect.stringMatching(/^(dist\/)?LICENSE$/)]));
+  expect.soft(files.filter((file) => /\.test\.|tsconfig|testing|(?<!\.d)\.c?ts$/.test(file))).toEqual([]);
   expect(entries.length + Object.keys(manifest.bin ?? {}).length).toBeGreaterThan(0);
   remove();
 });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createLog } from "./log.ts";
-import { fillLog, type HttpResponse } from "./testing/http.ts";
+import { fillLog } from "./testing/http.ts";
 import { startOwnPostgres } from "./testing/own-postgres.ts";
 import { stop, testDatabase, testFolder, startTestServer } from "./testing/resources.ts";
 import { startPostgresProxy } from "./testing/postgres-proxy.ts";
@@ -24,13 +24,10 @@ describe("its disk", () => {
   let folder: string;
   let file: string;
   let env: { DATABASE_URL: string; LOG_LEVEL: string };
-  const useFile = (name: string) => {
-    file = name;
-    env = { DATABASE_URL: `sqlite:${file}`, LOG_LEVEL: "error" };
-  };
   beforeEach(() => {
     folder = testFolder();
-    useFile(join(folder, "data", "server.db"));
+    file = join(folder, "data", "server.db");
+    env = { DATABASE_URL: `sqlite:${file}`, LOG_LEVEL: "error" };
   });
 
   const find = ({ request }: ServerProcess, reference: string) => request("GET", `/v1/disbursements/${reference}`);
@@ -72,8 +69,8 @@ describe("its disk", () => {
   }) => {
     const disk = mountSmallDisk() ?? skip("mounting a disk needs Linux and root");
     onTestFinished(disk.close);
-    useFile(join(disk.folder, "data", "server.db"));
-    const server = await startTestServer(env);
+    const onDisk = join(disk.folder, "data", "server.db");
+    const server = await startTestServer({ ...env, DATABASE_URL: `sqlite:${onDisk}` });
     const before = (await server.createPayout()).body.data.reference;
     disk.fill();
     const acknowledged = [before, ...(await createUntilRefused(server, /storage is full/))];
@@ -83,7 +80,7 @@ describe("its disk", () => {
     acknowledged.push((await server.createPayout()).body.data.reference);
     await expect.poll(() => probes(server)).toEqual([200, 200]);
     await stop(server);
-    using db = new DatabaseSync(file, { readOnly: true });
+    using db = new DatabaseSync(onDisk, { readOnly: true });
     expect(db.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
     const stored = db.prepare("SELECT reference FROM disbursements").all();
     expect(stored.map(({ reference }) => reference).toSorted()).toEqual(acknowledged.toSorted());
@@ -126,11 +123,7 @@ describe("its database", () => {
   /** The limit for the storage's part of a request, and a margin for a busy machine. The client's time-out is 15 seconds. */
   const LONGEST_MS = 12_000;
 
-  interface Created extends HttpResponse {
-    sent: ReturnType<typeof aPayout>;
-    tookMs: number;
-  }
-  async function create({ createPayout }: ServerProcess, sent = aPayout()): Promise<Created> {
+  async function create({ createPayout }: ServerProcess, sent = aPayout()) {
     const begun = performance.now();
     return { ...(await createPayout(sent)), sent, tookMs: performance.now() - begun };
   }
@@ -139,7 +132,7 @@ describe("its database", () => {
     const postgres = await startOwnPostgres();
     onTestFinished(postgres.close);
     const server = await startTestServer({ DATABASE_URL: postgres.url });
-    const results: Created[] = [];
+    const results: Awaited<ReturnType<typeof create>>[] = [];
     let isEnded = false;
     const calling = concurrently(CALLERS, async () => {
       while (!isEnded) results.push(await create(server));

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { ConfigError, readConfig, type Config } from "./config.ts";
+import { SETTINGS } from "./settings.ts";
 
 type Env = Record<string, string>;
 const folder = mkdtempSync(join(tmpdir(), "config-"));
@@ -33,28 +34,19 @@ test("defaults to a sandbox on loopback", () => {
     port: 3000,
     publicUrl: "http://127.0.0.1:3000",
     database: { kind: "sqlite", path: "data/server.db" },
-    role: "all",
     sandbox: true,
     mode: "unset",
     settleDelayMs: 2_000,
     webhookAllowPrivate: true,
-    oneOperatorDecides: false,
-    attentionAfterMinutes: 60,
     webhookAllowInsecure: true,
-    dashboard: true,
-    requestLog: true,
-    trustProxy: false,
     metrics: {},
-    logLevel: "info",
     shutdownTimeoutMs: 8_000,
-    drainDelayMs: 0,
     balances: "tracked",
-    authFailuresPerMinute: 1_000,
     fees: { disbursement: { basisPoints: 100, fixed: 0 }, checkout: { basisPoints: 480, fixed: 0 } },
   };
-  expect(readConfig({})).toEqual(expected);
-  const empty = ["HOST", "PORT", "PUBLIC_URL", "DATABASE_URL", "SANDBOX", "SANDBOX_API_KEY", "RATE_LIMIT"];
-  expect(readConfig(Object.fromEntries(empty.map((name) => [name, ""])))).toEqual(expected);
+  expect(readConfig({})).toMatchObject(expected);
+  const empty = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, ""]));
+  expect(readConfig(empty)).toEqual(readConfig({}));
 });
 
 const NO_METRICS = { metrics: undefined };
@@ -226,23 +218,17 @@ test("reports all problems together, without the values of secrets", () => {
   expect(problemsOf(env).join()).not.toMatch(/hunter/);
 });
 
-const urlOf = (env: Env = {}, options = {}) =>
-  readConfig({ DATABASE_URL: `sqlite:${join(folder, "server.db")}`, ...env }, options).publicUrl;
-const note = (text: string) => writeFileSync(join(folder, "server.db.address"), text);
-describe("the address of a running server", () => {
-  test("is what commands use, unless a variable names another", () => {
-    note("http://127.0.0.1:4100\n");
-    expect(urlOf()).toBe("http://127.0.0.1:4100");
-    expect(urlOf({ PORT: "4200" })).toBe("http://127.0.0.1:4200");
-    expect(urlOf({ PUBLIC_URL: "https://pay.example" })).toBe("https://pay.example");
-    expect(urlOf({}, { server: true })).toBe("http://127.0.0.1:3000");
-  });
-
-  test.each(["", "4100", "https://127.0.0.1:4100", "http://192.0.2.1:4100", "http://pay.example", "\0"])(
-    "is not used if the file contains %j, which no server of this machine writes",
-    (text) => {
-      note(text);
-      expect(urlOf()).toBe("http://127.0.0.1:3000");
-    },
-  );
+const RUNNING = "http://127.0.0.1:4100\n";
+/** What no server of this machine writes. */
+const FOREIGN = ["", "4100", "https://127.0.0.1:4100", "http://192.0.2.1:4100", "http://pay.example", "\0"];
+test.each<[noted: string, env: Env, used: string]>([
+  [RUNNING, {}, "http://127.0.0.1:4100"],
+  [RUNNING, { PORT: "4200" }, "http://127.0.0.1:4200"],
+  [RUNNING, { PUBLIC_URL: "https://pay.example" }, "https://pay.example"],
+  ...FOREIGN.map((noted): [string, Env, string] => [noted, {}, "http://127.0.0.1:3000"]),
+])("after a server has noted %j, a command with %j uses %s, and a new server does not", (noted, changes, used) => {
+  writeFileSync(join(folder, "server.db.address"), noted);
+  const env = { DATABASE_URL: `sqlite:${join(folder, "server.db")}`, ...changes };
+  expect(readConfig(env).publicUrl).toBe(used);
+  expect(`${readConfig(env, { server: true }).publicUrl}\n`).not.toBe(RUNNING);
 });

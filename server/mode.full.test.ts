@@ -44,36 +44,24 @@ const startAndStop = async (env: Env) => stop(await startTestServer(env));
 const modeOf = async (env: Env): Promise<string> =>
   JSON.parse((await runCommand(env, "db", "status", "--json")).stdout).mode;
 
-interface Place {
-  env: { DATABASE_URL: string };
-  /** Everything that is stored. */
-  contents(): Promise<unknown>;
-}
+/** Each creates an empty database. `contents` reads everything that is stored in it. */
+const DATABASES = {
+  async SQLite() {
+    const files = () => readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+    const contents = async () => files().map(({ name }) => [name, readFileSync(join(folder, name), "base64")]);
+    return { env: sqlite, contents };
+  },
+  async PostgreSQL() {
+    const { url, run } = await testDatabase(postgres.url);
+    const tables = () => run("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY 1");
+    const contents = async () =>
+      Promise.all((await tables()).map(async ({ name }) => [name, await run(`SELECT * FROM ${String(name)}`)]));
+    return { env: { DATABASE_URL: url }, contents };
+  },
+};
 
-async function sqlitePlace(): Promise<Place> {
-  const files = () => readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
-  const contents = async () => files().map(({ name }) => [name, readFileSync(join(folder, name), "base64")]);
-  return { env: sqlite, contents };
-}
-
-async function postgresPlace(): Promise<Place> {
-  const { url, run } = await testDatabase(postgres.url);
-  return {
-    env: { DATABASE_URL: url },
-    async contents() {
-      const tables = await run("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY 1");
-      const contents: unknown[] = [];
-      for (const { name } of tables) contents.push(name, await run(`SELECT * FROM ${String(name)}`));
-      return contents;
-    },
-  };
-}
-
-describe.each([
-  ["SQLite", sqlitePlace],
-  ["PostgreSQL", postgresPlace],
-] as const)("%s", (_, create) => {
-  let place: Place;
+describe.each(Object.entries(DATABASES))("%s", (_, create) => {
+  let place: Awaited<ReturnType<typeof create>>;
   beforeEach(async () => {
     place = await create();
   });
@@ -116,7 +104,7 @@ describe.each([
 });
 
 test("of processes in different modes that start at once on an empty database, those of one mode run", async () => {
-  const { env } = await postgresPlace();
+  const { env } = await DATABASES.PostgreSQL();
   const modes = [SANDBOX, LIVE, SANDBOX, LIVE];
   const results = await Promise.allSettled(
     modes.map((mode) => startTestServer({ ...env, ...mode, SANDBOX_API_KEY: undefined })),

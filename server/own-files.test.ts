@@ -1,33 +1,23 @@
-import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { writeFirstKey } from "./own-files.ts";
 import { testFolder } from "./testing/resources.ts";
 
-const modeOf = (file: string) => statSync(file).mode & 0o777;
-
-test("only the owner can read the file, also in the place of one that others could read", () => {
-  const data = join(testFolder(), "data");
-  const file = writeFirstKey(data, "sk_first");
-  expect([readFileSync(file, "utf8"), modeOf(file)]).toEqual(["sk_first\n", 0o600]);
-  writeFileSync(file, "", { mode: 0o644 });
-  writeFirstKey(data, "sk_second");
-  expect([readFileSync(file, "utf8"), modeOf(file), readdirSync(data)]).toEqual([
-    "sk_second\n",
-    0o600,
-    ["first-api-key"],
-  ]);
-});
-
-test.each(["existing", "missing"])("a planted symbolic link to an %s file is replaced, not followed", (kind) => {
+test.each<[where: string, plant: (file: string, elsewhere: string) => void]>([
+  ["a new file", () => undefined],
+  ["the place of a file that others can read", (file) => writeFileSync(file, "before", { mode: 0o644 })],
+  [
+    "the place of a link to a file",
+    (file, elsewhere) => (writeFileSync(elsewhere, "before"), symlinkSync(elsewhere, file)),
+  ],
+  ["the place of a link to no file", (file, elsewhere) => symlinkSync(elsewhere, file)],
+])("writes the key to %s, which only its owner can read, and follows no link", (_, plant) => {
   const folder = testFolder();
-  const target = join(folder, "elsewhere");
-  if (kind === "existing") writeFileSync(target, "before", { mode: 0o644 });
-  symlinkSync(target, join(folder, "first-api-key"));
+  const elsewhere = join(testFolder(), "elsewhere");
+  plant(join(folder, "first-api-key"), elsewhere);
   const file = writeFirstKey(folder, "sk_first");
-  expect([readFileSync(file, "utf8"), modeOf(file)]).toEqual(["sk_first\n", 0o600]);
-  expect(readdirSync(folder).toSorted()).toEqual(
-    kind === "existing" ? ["elsewhere", "first-api-key"] : ["first-api-key"],
-  );
-  if (kind === "existing") expect([readFileSync(target, "utf8"), modeOf(target)]).toEqual(["before", 0o644]);
+  expect([readFileSync(file, "utf8"), statSync(file).mode & 0o777]).toEqual(["sk_first\n", 0o600]);
+  expect(readdirSync(folder)).toEqual(["first-api-key"]);
+  if (existsSync(elsewhere)) expect(readFileSync(elsewhere, "utf8")).toBe("before");
 });

@@ -1,9 +1,9 @@
 // Runs the package as its users do, on the oldest and the newest Node that it supports.
-import { execFileSync, type ChildProcess } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { pages } from "./http/docs/pages.ts";
 import { installPacked, tsc, type Project } from "../scripts/testing/packed.ts";
 import { reservePort } from "../conformance/target/reserve-port.ts";
@@ -28,14 +28,12 @@ const inGuide = (name: string): string => guide.split(`<!-- ${name} -->\n\n\`\`\
 let project: Project;
 let bin = "";
 let receiver: Receiver;
-const children: ChildProcess[] = [];
 beforeAll(async () => {
   project = await installPacked("server");
   bin = project.bin("disbursement-checkout");
   receiver = await startReceiver();
 });
 afterAll(async () => {
-  for (const child of children) child.kill("SIGKILL");
   await receiver.close();
   project.remove();
 });
@@ -43,7 +41,7 @@ afterAll(async () => {
 /** Starts the installed command. */
 function start(node: string, env: Record<string, string>, ...args: string[]) {
   const program = startProgram(node, args, { NODE_COMPILE_CACHE: undefined, ...env }, project.folder);
-  children.push(program.child);
+  onTestFinished(() => program.kill("SIGKILL"));
   return program;
 }
 const end = async (...args: Parameters<typeof start>) => {

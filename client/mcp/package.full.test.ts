@@ -1,6 +1,6 @@
 // Packs the command, installs it outside this repository, and uses it as a host does: from its configuration.
 import { spawnSync } from "node:child_process";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -21,7 +21,7 @@ beforeAll(async () => {
   const { PATH, HOME } = process.env as { PATH: string; HOME: string };
   const paths = { API_KEY_FILE: join(project.folder, "key"), JOURNAL: join(project.folder, "journal") };
   env = { PATH, HOME, BASE_URL: server.url, ...paths };
-}, 120_000);
+});
 afterAll(async () => {
   server?.kill("SIGKILL");
   project?.remove();
@@ -68,10 +68,7 @@ test("explains itself, and names what is missing", () => {
   expect(run(["--nonsense"])).toMatchObject({ status: 2 });
 });
 
-test("contains no tests and no TypeScript sources, and the README's configuration starts the command", () => {
-  const files = readdirSync(project.installed, { recursive: true, encoding: "utf8" });
-  expect(files).toEqual(expect.arrayContaining(["README.md", "dist/LICENSE", "dist/client/mcp/bin.js"]));
-  expect(files.filter((file) => /\.test\.|\.ts$|tsconfig|testing/.test(file))).toEqual([]);
+test("the README's configuration starts the command", () => {
   const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
   const [config, policy] = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text!));
   const { args, env: variables } = config.mcpServers.payments;

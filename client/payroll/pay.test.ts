@@ -244,8 +244,11 @@ describe("the preview", () => {
     ]);
     expect(service.payouts.map(({ amount }) => amount)).toEqual([1500000, 1200000, 450050, 450050]);
     // The same file without the option has other amounts: the journal refuses them.
-    const { errors } = await pay(lines.slice(0, 2), ["--yes"]);
-    expect(errors).toContain('has the reference "a" with another amount');
+    const changed = await pay(lines.slice(0, 2), ["--yes"]);
+    expect(changed).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining('the reference "a" with another amount'),
+    });
     expect(service.payouts).toHaveLength(4);
   });
 
@@ -370,13 +373,6 @@ describe("with --yes", () => {
     rmSync(at("payroll.journal"));
     const { code, printed } = await pay(lines, ["--yes"]);
     expect([code, printed]).toEqual([0, expect.stringContaining("nobody was paid this month.")]);
-  });
-
-  test("stops if an entry was changed since it was sent", async () => {
-    await pay([header, row(1)], ["--yes"]);
-    const { code, errors } = await pay([header, row(1, 7)], ["--yes"]);
-    expect([code, service.payouts.length]).toEqual([2, 1]);
-    expect(errors).toContain('has the reference "salary-1" with another amount');
   });
 });
 

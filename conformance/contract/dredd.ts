@@ -2,12 +2,11 @@
 // OpenAPI 3 it ignores the schemas of bodies. It sends its requests to a server in this process, which sends the prepared
 // requests to the target, so that the budget, the allowed effects and the recording apply to them too.
 import { CannotRun } from "../results.ts";
-import { EventEmitter, once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
+import { EventEmitter } from "node:events";
 import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
 import type { Schema } from "./contract.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { listenOnHost, type Reply } from "../target/receiver.ts";
 import type { Target } from "../target/target.ts";
 
 /** A request, and the response that is documented for it. */
@@ -61,22 +60,20 @@ export async function runDredd(target: Target, transactions: readonly Transactio
   const results = transactions.map((): DreddResult => ({ ok: false, message: "Dredd did not judge it" }));
   let failure: { error: unknown } | undefined;
 
-  async function forward(index: number, reply: ServerResponse) {
+  async function forward(index: number, reply: Reply) {
     const response = await target.send(transactions[index]!.request);
     results[index]!.response = response;
     if (response.status === undefined) return reply.destroy();
     const type = response.headers["content-type"];
-    reply.writeHead(response.status, type === undefined ? {} : { "content-type": type }).end(response.text);
+    return reply.writeHead(response.status, type === undefined ? {} : { "content-type": type }).end(response.text);
   }
-  const server = createServer((request, reply) => {
-    request.resume();
+  const server = await listenOnHost({ host: "127.0.0.1", port: 0 }, ({ path }, reply) => {
     if (failure) return void reply.destroy();
-    forward(Number(request.url?.slice(1)), reply).catch((error: unknown) => {
+    forward(Number(path.slice(1)), reply).catch((error: unknown) => {
       failure ??= { error };
       reply.destroy();
     });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  });
 
   const emitter = new EventEmitter();
   const setResult = (ok: boolean, test: Test, message: string) =>
@@ -88,7 +85,7 @@ export async function runDredd(target: Target, transactions: readonly Transactio
   process.removeAllListeners("warning");
   (require("dredd/build/reporters/reporterOutputLogger.js") as Output).default.transports.console.silent = true;
   const dredd = new (require("dredd") as Dredd)({
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: server.url,
     apiDescriptions: [{ location: "contract.apib", content: blueprint(transactions) }],
     emitter,
     loglevel: "silent",
@@ -96,8 +93,7 @@ export async function runDredd(target: Target, transactions: readonly Transactio
   try {
     await new Promise<void>((resolve, reject) => dredd.run((error) => (error ? reject(error) : resolve())));
   } finally {
-    server.close();
-    server.closeAllConnections();
+    await server.close();
   }
   if (failure) throw failure.error;
   return results;

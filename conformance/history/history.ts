@@ -64,13 +64,7 @@ export const describeRequest = ({ request }: TargetResponse) => `${request.metho
 
 export const sentAt = ({ exchange }: TargetResponse) => Date.parse(exchange.at);
 
-export type Histories = {
-  readonly all: readonly History[];
-  readonly contradictions: readonly Contradiction[];
-  /** Returns the history of a merchant's record; undefined if the run has not met it. */
-  find(merchant: Merchant, kind: Kind, reference: string): History | undefined;
-  see(response: TargetResponse): void;
-};
+export type Histories = ReturnType<typeof createHistories>;
 
 /** Returns what an operation does, and with which kind of record; undefined if it returns no records. */
 export function meaningOf(operation: string): { does: string; kind: Kind } | undefined {
@@ -109,7 +103,7 @@ const denies = ({ status = 0, request }: TargetResponse) =>
 
 const nameOf = (...parts: [Merchant, Kind, string]) => parts.join(" ");
 
-export function createHistories(now: () => Date): Histories {
+export function createHistories(now: () => Date) {
   const histories = new Map<string, History>();
   const contradictions: Contradiction[] = [];
 
@@ -204,12 +198,13 @@ export function createHistories(now: () => Date): Histories {
   }
 
   return {
-    get all() {
+    get all(): readonly History[] {
       return [...histories.values()];
     },
-    contradictions,
-    find: (...which) => histories.get(nameOf(...which)),
-    see(response) {
+    contradictions: contradictions as readonly Contradiction[],
+    /** Returns the history of a merchant's record; undefined if the run has not met it. */
+    find: (...which: Parameters<typeof nameOf>) => histories.get(nameOf(...which)),
+    see(response: TargetResponse) {
       const operation = meaningOf(operationOf(response));
       const merchant = merchantOf(response);
       if (!operation || merchant === undefined) return;

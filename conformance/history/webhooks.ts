@@ -4,7 +4,7 @@
 import type { Notification } from "../target/receiver.ts";
 import type { Attempt, Facts } from "./facts.ts";
 import { isFinal, merchantOf, type Fields, type History } from "./history.ts";
-import { leavesOf } from "../steps/responses.ts";
+import { textsIn } from "../steps/responses.ts";
 import { dataOf } from "../target/exchange.ts";
 import { textOf } from "../target/values.ts";
 
@@ -25,10 +25,6 @@ export const leastFields = 3;
 
 const isUrl = (text: string) => /^https?:\/\//i.test(text);
 
-/** Returns every string in a JSON value with the name of its field. */
-const strings = (value: unknown) =>
-  leavesOf(value).filter((leaf): leaf is [name: string, text: string] => typeof leaf[1] === "string");
-
 export function objects(value: unknown): Fields[] {
   if (typeof value !== "object" || value === null) return [];
   const inner = Object.values(value).flatMap((each) => objects(each));
@@ -39,12 +35,12 @@ export function objects(value: unknown): Fields[] {
 function identities({ kind, sent, response }: Attempt): string[] {
   const own = [textOf(sent["reference"] ?? "")];
   const name = kind === "checkout" ? /ref|^id$|_id$|Id$|checkout|token|session/i : /^reference$/;
-  const made = strings(response.json).flatMap(([field, text]) => (name.test(field) && !isUrl(text) ? [text] : []));
+  const made = textsIn(response.json).flatMap(([field, text]) => (name.test(field) && !isUrl(text) ? [text] : []));
   return [...own, ...made].filter((text) => text.length >= leastLength);
 }
 
 function mentions({ json, body }: Notification, attempt: Attempt): boolean {
-  const stated = new Set(strings(json).map(([, text]) => text));
+  const stated = new Set(textsIn(json).map(([, text]) => text));
   return identities(attempt).some((text) => stated.has(text) || body.includes(text));
 }
 
@@ -69,7 +65,7 @@ function attributed(facts: Facts, notifications: readonly Notification[]) {
     owners: created.filter(({ mailbox }) => mailbox === notification.box),
     refused: facts.refusals.filter(({ mailbox }) => mailbox === notification.box),
     /** For each text that identifies creates, these creates. */
-    named: strings(notification.json).flatMap(([, text]) => {
+    named: textsIn(notification.json).flatMap(([, text]) => {
       const known = byText.get(text)?.map(({ attempt }) => attempt);
       return known ? [known] : [];
     }),
@@ -194,7 +190,7 @@ export const unreadable = (notifications: readonly Notification[]): Notification
 type End = { record: Attempt; status: string };
 
 function mayState({ json }: Notification, status: string): boolean {
-  const stated = strings(json).filter(([name]) => name === "status");
+  const stated = textsIn(json).filter(([name]) => name === "status");
   return stated.length === 0 || stated.some(([, word]) => word === status);
 }
 

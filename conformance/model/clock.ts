@@ -3,8 +3,6 @@
 /** Something to do at a time on the sandbox clock. `run` gets the time at which the task was due. */
 export type Task = { at: number; run: (at: number) => void | Promise<void> };
 
-const maxTimer = 2 ** 31 - 1;
-
 export class Clock {
   #ahead = 0;
   #tasks: Task[] = [];
@@ -56,6 +54,6 @@ export class Clock {
     clearTimeout(this.#timer);
     if (this.#tasks.length === 0) return;
     const next = Math.min(...this.#tasks.map(({ at }) => at)) - this.now();
-    this.#timer = setTimeout(() => this.#startDue(), Math.max(0, Math.min(next, maxTimer)));
+    this.#timer = setTimeout(() => this.#startDue(), Math.max(0, next));
   }
 }

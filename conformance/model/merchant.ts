@@ -182,7 +182,6 @@ export class Merchant {
   reset(): void {
     this.state.clock.close();
     this.state = new State();
-    this.secrets.forgetPrevious();
   }
 
   /** Moves the clock forward. Resolves when everything that is due has happened. */

@@ -15,22 +15,18 @@ const form = `<form method="post">
   </form>`;
 
 /** Shows the form of a checkout that can be paid, and its status otherwise. */
-export function paymentPage(checkout: Checkout, problem?: string): string {
-  const { status, customer, merchant, amount, currency, merchantsReference } = checkout;
-  const isWaiting = status === "pending" && customer !== undefined;
+export function paymentPage({ status, customer, merchant, amount, currency, merchantsReference }: Checkout): string {
   return `<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
-        ${isWaiting ? `<meta http-equiv="refresh" content="1" />` : ""}
         <title>Payment</title>
       </head>
       <body>
         <h1>${escaped(merchant.name)}</h1>
         <p>${format(amount)} ${currency}</p>
         <p>${escaped(merchantsReference)}</p>
-        ${problem ? `<p role="alert">${problem}</p>` : ""}
-        ${status === "pending" && !isWaiting ? form : `<p role="status">Status of the payment: ${status}.</p>`}
+        ${status === "pending" && customer === undefined ? form : `<p role="status">Status of the payment: ${status}.</p>`}
       </body>
     </html>`;
 }

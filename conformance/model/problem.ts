@@ -5,29 +5,24 @@ import type { components } from "../../generated/openapi.ts";
 type Schemas = components["schemas"];
 export type Field = Schemas["FieldError"];
 
-const statuses: Record<Schemas["ErrorCode"], number> = {
+const statuses = {
   invalid_request: 400,
   unauthorized: 401,
-  key_not_permitted: 403,
-  merchant_suspended: 403,
   not_found: 404,
   unknown_path: 404,
   method_not_allowed: 405,
   duplicate_reference: 409,
   disbursement_final: 409,
   checkout_final: 409,
-  approval_pending: 409,
   delivery_in_progress: 409,
   content_too_large: 413,
   unsupported_media_type: 415,
   invalid_value: 422,
   insufficient_funds: 422,
   limit_exceeded: 422,
-  not_served: 422,
-  rate_limited: 429,
   internal_error: 500,
   unavailable: 503,
-};
+} satisfies Partial<Record<Schemas["ErrorCode"], number>>;
 
 type Details = { headers?: Record<string, string>; fields?: Field[] };
 
@@ -37,7 +32,7 @@ export class Problem extends Error {
   readonly headers: Record<string, string>;
   readonly body: Schemas["ErrorResponse"];
 
-  constructor(code: Schemas["ErrorCode"], message: string, { headers = {}, fields }: Details = {}) {
+  constructor(code: keyof typeof statuses, message: string, { headers = {}, fields }: Details = {}) {
     super(message);
     const status = statuses[code];
     this.status = status;

@@ -7,7 +7,6 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Ask, Call, Reply } from "./messages.ts";
 import { Merchant, type Hooks } from "./merchant.ts";
-import { Problem } from "./problem.ts";
 import { createService } from "./service.ts";
 
 export type Model = {
@@ -56,11 +55,6 @@ export async function listen(
   };
   server.on("request", (request, response) => void onRequest(request, response));
   server.on("checkExpectation", (request, response) => void onRequest(request, response));
-  server.on("clientError", (_error, socket) => {
-    const body = JSON.stringify(new Problem("invalid_request", "The request is not valid HTTP.").body);
-    const head = `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nx-request-id: ${newKey()}`;
-    socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`);
-  });
   await once(server.listen(port, "127.0.0.1"), "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -50,10 +50,6 @@ export class Secrets {
     this.#current = newSecret();
   }
 
-  forgetPrevious(): void {
-    this.#previous = [];
-  }
-
   /** Returns the secrets that sign at this time, the current one first. */
   active(now: number): string[] {
     return [this.#current, ...this.#active(now).map(({ secret }) => secret)];

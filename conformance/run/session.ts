@@ -76,9 +76,12 @@ function createContext(check: Check, notes: Notes, account: Account, shared: Sha
     observe(requirement, name, value) {
       notes.observed.push({ requirement, name, value: value ?? null });
     },
-    notApplicable: (id, text, code = "target", provide?: string) =>
-      void (notes.notApplicable[id] = { code, text, provide }),
-    couldNotRun: (id, why) => void (notes.notRun[id] = why),
+    notApplicable(ids, text, code = "target", provide?: string) {
+      for (const id of [ids].flat()) notes.notApplicable[id] = { code, text, provide };
+    },
+    couldNotRun(ids, why) {
+      for (const id of [ids].flat()) notes.notRun[id] = why;
+    },
     noteDredd: (transaction, ok) => void (dredd[transaction] = ok),
     fresh: target.merchant.fresh,
     random: createRandom(options.seed, check.name),

@@ -4,14 +4,10 @@
 import { type Context, given } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { dataOf, is2xx, leavesOf } from "./responses.ts";
+import { dataOf, is2xx, textsIn } from "./responses.ts";
 import { verifyCheckout } from "./requests.ts";
 import { finishCheckout } from "./sandbox-controls.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
-
-/** Returns every string in a JSON value with the name of its field. */
-export const textsIn = (value: unknown) =>
-  leavesOf(value).filter((each): each is [name: string, text: string] => typeof each[1] === "string");
 
 const isLink = (text: string) => /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 
@@ -95,8 +91,6 @@ export async function checkoutStatus(context: Context, created: TargetResponse):
 
 /** Records the reason why no checkout could be ended. */
 export function noneEnded(context: Context, ids: readonly RequirementId[]) {
-  for (const id of ids) {
-    if (context.person) context.notApplicable(id, "the person finished no checkout", "caller", "--interactive");
-    else context.notApplicable(id, "the suite cannot finish the target's checkouts");
-  }
+  if (context.person) context.notApplicable(ids, "the person finished no checkout", "caller", "--interactive");
+  else context.notApplicable(ids, "the suite cannot finish the target's checkouts");
 }

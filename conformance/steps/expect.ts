@@ -1,6 +1,6 @@
 // The vocabulary of the checks: each function states one expectation about the target, records it as a finding, and
 // returns true if the target meets it.
-import type { Context, Evidence } from "../check.ts";
+import type { Context, Evidence, Ids } from "../check.ts";
 import { describeResponse, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { equal, textOf } from "../target/values.ts";
 import { checkoutBody, disbursementBody } from "./bodies.ts";
@@ -23,7 +23,7 @@ const is = ({ status }: TargetResponse, expected: Status) =>
  */
 export function expectStatus(
   context: Context,
-  id: RequirementId | readonly RequirementId[],
+  id: Ids,
   response: TargetResponse,
   status: Status | readonly Status[],
   when: string,
@@ -110,7 +110,7 @@ export async function expectHidden(
  */
 export const same = (
   context: Context,
-  id: RequirementId | readonly RequirementId[],
+  id: Ids,
   what: string,
   actual: unknown,
   expected: unknown,

@@ -1,7 +1,7 @@
 // Creates and retrieves the records on which checks build.
 import type { components } from "../../generated/openapi.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
-import { given, type Context } from "../check.ts";
+import { given, type Context, type Ids } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { type Body, checkoutBody, disbursementBody } from "./bodies.ts";
 import { type More, pay, startCheckout, verifyDisbursement } from "./requests.ts";
@@ -80,7 +80,7 @@ export function recordIn(response: TargetResponse, body: Body): Body {
  */
 export async function judgeRecord(
   context: Context,
-  ids: RequirementId | readonly RequirementId[],
+  ids: Ids,
   body: Body,
   response: TargetResponse,
   when = `for ${JSON.stringify(body)}`,

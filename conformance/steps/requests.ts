@@ -2,6 +2,7 @@
 import { CouldNotJudge, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
+import { textOf } from "../target/values.ts";
 import { cursorOf, dataOf } from "./responses.ts";
 
 /** Fields to add to a request. They replace those of its operation, such as the method or the path. */
@@ -25,6 +26,10 @@ export const startCheckout = (context: Context, body: unknown, more: More = {}):
 /** Sends a checkout that the target must refuse. */
 export const startInvalidCheckout = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   startCheckout(context, body, { effect: "must-be-rejected", ...more });
+
+/** Requests the list of the records that have this merchant's reference. */
+export const listNamed = (context: Context, kind: string, reference: unknown, more?: More): Promise<TargetResponse> =>
+  get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(textOf(reference))}`, more);
 
 /**
  * Requests a list page by page, up to the last page or `most` pages.

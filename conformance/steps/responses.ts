@@ -27,3 +27,7 @@ export function leavesOf(value: unknown, name = ""): [name: string, leaf: unknow
   if (typeof value !== "object" || value === null) return [[name, value]];
   return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, key));
 }
+
+/** Returns every string in a JSON value with the name of its field. */
+export const textsIn = (value: unknown) =>
+  leavesOf(value).filter((leaf): leaf is [name: string, text: string] => typeof leaf[1] === "string");

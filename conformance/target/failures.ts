@@ -1,9 +1,12 @@
 // Describes network and TLS errors in words: what is wrong, and what to do.
 
-type NetworkError = NodeJS.ErrnoException & { cert?: { subjectaltname?: string; subject?: { CN?: string } } };
+export type HttpFailure = {
+  failure: string;
+  /** True if no connection was established. The request then cannot have reached the target. */
+  unreachable: boolean;
+};
 
-/** What is wrong with a connection. `unreachable` is true if the connection was not established. */
-export type Described = { failure: string; unreachable: boolean };
+type NetworkError = NodeJS.ErrnoException & { cert?: { subjectaltname?: string; subject?: { CN?: string } } };
 
 const unknownCa = () =>
   "the server's certificate is signed by a CA that this machine does not know. Pass the CA's certificate with --ca FILE. " +
@@ -48,7 +51,7 @@ const meanings: Record<string, (host: string, error: NetworkError) => string> = 
   ERR_SSL_PACKET_LENGTH_TOO_LONG: plainHttp,
 };
 
-export function describeError(error: NetworkError, origin: URL): Described {
+export function describeError(error: NetworkError, origin: URL): HttpFailure {
   // If a host has several addresses, Node reports an AggregateError with one error per address.
   const inner = error instanceof AggregateError ? (error.errors[0] as NetworkError) : error;
   const code = inner.code ?? error.code ?? "";

@@ -3,8 +3,10 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { isIP, type LookupFunction } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
-import { describeError } from "./failures.ts";
+import { describeError, type HttpFailure } from "./failures.ts";
 import { tlsContext, type TlsCertificates } from "./tls.ts";
+
+export type { HttpFailure } from "./failures.ts";
 
 export type HttpResponse = {
   status: number;
@@ -12,11 +14,6 @@ export type HttpResponse = {
   body: Buffer;
   /** Set if a 100 Continue came first, for which the request did not ask. */
   continued?: true;
-};
-export type HttpFailure = {
-  failure: string;
-  /** True if no connection was established. The request then cannot have reached the target. */
-  unreachable: boolean;
 };
 
 /** Shorter than the keep-alive of servers: a server could close an idle connection just when a request reuses it. */

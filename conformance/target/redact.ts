@@ -34,15 +34,13 @@ export const newKeyField = /("apiKey"\s*:\s*")([^"\\]+)/g;
 /** A customer's name in a record. A sandbox's names are made of the last digits of the phone number (D19). */
 export const customerName = /("customer"\s*:\s*\{[^{}]*?"name"\s*:\s*")(?!Customer \d{4}")((?:[^"\\]|\\.)+)/g;
 
+const inJson = (secret: string) => JSON.stringify(secret).slice(1, -1);
 /** The ways in which a URL and JSON write a secret. */
 const encodings: ((secret: string) => string)[] = [
-  (secret) => secret,
+  String,
   encodeURIComponent,
-  (secret) => JSON.stringify(secret).slice(1, -1),
-  (secret) =>
-    JSON.stringify(secret)
-      .slice(1, -1)
-      .replaceAll("/", String.raw`\/`),
+  inJson,
+  (secret) => inJson(secret).replaceAll("/", String.raw`\/`),
 ];
 /** Base64 of a secret, as in Basic authentication, without the last group: it may also encode text that follows. */
 const base64Of = (secret: string) =>

@@ -54,10 +54,9 @@ export function curlLine(
       else words.push("-H", shellWord(value === "" ? `${name};` : `${name}: ${value}`, substitutes));
     }
   }
-  if (!body) return words.join(" ");
   // curl would otherwise add a Content-Type of its own.
   const hasType = Object.keys(headers).some((name) => name.toLowerCase() === "content-type");
-  return [...words, ...(hasType ? [] : ["-H 'content-type:'"]), "--data-binary", shellWord(text, substitutes)].join(
-    " ",
-  );
+  if (body && !hasType) words.push("-H 'content-type:'");
+  if (body) words.push("--data-binary", shellWord(text, substitutes));
+  return words.join(" ");
 }

@@ -38,7 +38,7 @@ export type Judge = Listener & {
 /** By how much the clocks of exchanges may differ, such as those of two gateways. */
 const clockMs = 20;
 /** How many exchanges and webhooks are held, to be judged in the order in which they began. */
-const mostHeld = 1000;
+const mostHeld = 400;
 
 const count = (counts: Map<string, number>, name: string, more = 1) => counts.set(name, (counts.get(name) ?? 0) + more);
 
@@ -80,9 +80,9 @@ export function createJudge(options: JudgeOptions): Judge {
 
   /** Judges the first of those that are held. */
   function judgeFirst(number: number) {
-    const inOrder = held.sort((a, b) => a.sentAt - b.sentAt);
+    const inOrder = held.toSorted((a, b) => a.sentAt - b.sentAt);
     held = inOrder.slice(number);
-    for (const each of inOrder.slice(0, number)) judge(each);
+    inOrder.slice(0, number).forEach(judge);
   }
 
   return {

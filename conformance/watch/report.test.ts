@@ -48,7 +48,7 @@ test("each form says what was contradicted, what held, what was not seen, and ho
     request   #2 POST /v1/disbursements, 200
     expected  409
     received  200 for R-1 again
-    likely    `);
+`);
   expect(terminal).toMatch(
     /\nLimits of this watch: not judged: a body is cut \(12 times\); a read may show .* 5.0 s; /,
   );

@@ -1,10 +1,9 @@
 // Empty databases for benchmarks, and a way to fill them.
-import { spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { closeSync, fsyncSync, openSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { createIds } from "../../server/domain/ids.ts";
+import { startOwnPostgres } from "../../server/testing/own-postgres.ts";
 import { connected, DATABASES } from "../lab/database.ts";
 
 export interface StoredDatabase {
@@ -81,29 +80,11 @@ export async function sqlite(): Promise<StoredDatabase> {
 }
 
 /**
- * Starts a PostgreSQL server that waits for the disk, unless TEST_DATABASE_URL names one.
+ * Starts a PostgreSQL server, whose commits wait for the disk.
  * @param settings such as `shared_buffers=1GB`
  */
-export async function postgresServer(settings: readonly string[]): Promise<{ url: string; stop(): Promise<void> }> {
-  const given = process.env.TEST_DATABASE_URL;
-  if (given) return { url: given, stop: async () => undefined };
-  const script = new URL("../../server/testing/postgres-process.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, [script, "durable", ...settings], { stdio: ["pipe", "pipe", "inherit"] });
-  const [url] = await once(child.stdout, "data");
-  return {
-    url: String(url).trim(),
-    async stop() {
-      child.stdin.end();
-      await once(child, "exit");
-    },
-  };
-}
-
-/** @param server the URL of any database on the server */
-export async function postgres(server: string): Promise<StoredDatabase> {
-  const name = `bench_${randomUUID().replaceAll("-", "")}`;
-  const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
-  await connected(server, (client) => client.query(`CREATE DATABASE ${name}`));
+export async function postgres(settings: readonly string[]): Promise<StoredDatabase> {
+  const { url, run, close } = await startOwnPostgres("durable", settings);
   return {
     url,
     fill: (payouts) =>
@@ -115,11 +96,10 @@ export async function postgres(server: string): Promise<StoredDatabase> {
         await client.query("VACUUM ANALYZE disbursements");
         await client.query("CHECKPOINT");
       }),
-    written: () =>
-      connected(url, async (client) => {
-        const { rows } = await client.query("SELECT pg_current_wal_lsn() - '0/0' AS bytes");
-        return Number(rows[0].bytes);
-      }),
-    close: () => connected(server, async (client) => void (await client.query(`DROP DATABASE ${name} WITH (FORCE)`))),
+    async written() {
+      const [row] = await run("SELECT pg_current_wal_lsn() - '0/0' AS bytes");
+      return Number(row!.bytes);
+    },
+    close,
   };
 }

@@ -3,7 +3,7 @@
 // Usage: node scripts/bench/stored.ts [--rounds N] [--storage sqlite|postgres] [--postgres SETTING=VALUE]… [PAYOUTS…]
 import { parseArgs } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
-import { postgres, postgresServer, sqlite, type StoredDatabase } from "./databases.ts";
+import { postgres, sqlite, type StoredDatabase } from "./databases.ts";
 import { load, median, medianRatio, oneReference, payout, verify, type Measured } from "./load.ts";
 import { startServer } from "./target.ts";
 
@@ -83,8 +83,4 @@ async function measure(storage: string, create: () => Promise<StoredDatabase>) {
 console.log(`Median of ${ROUNDS} rounds of ${REQUESTS} requests over 64 connections, by the number of stored payouts. Ratios are to
 the first row. References are random, and each payout is to one of 100,000 phone numbers.`);
 if (values.storage !== "postgres") await measure("SQLite", sqlite);
-if (values.storage !== "sqlite") {
-  const server = await postgresServer(values.postgres);
-  await measure("PostgreSQL", () => postgres(server.url));
-  await server.stop();
-}
+if (values.storage !== "sqlite") await measure("PostgreSQL", () => postgres(values.postgres));

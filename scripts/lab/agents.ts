@@ -10,7 +10,7 @@ import { createClient, type Disbursement } from "../../client/index.ts";
 import type { Outcome } from "../../client/mcp/outcome.ts";
 import { seededRandom } from "../../server/testing/random.ts";
 import { printedUrl } from "../bench/target.ts";
-import { judged, withWorld, type RunOptions, type World } from "./world.ts";
+import { inWorld, type RunOptions, type World } from "./world.ts";
 
 const TOKEN = "token-of-the-host";
 const SERVICE = { database: "sqlite", env: { SETTLE_DELAY_MS: "200" }, network: { share: 0.3, delayMs: 300 } } as const;
@@ -31,9 +31,7 @@ async function stop(child: ChildProcess): Promise<void> {
 
 /** Runs the tools. The limit of the day is a tenth below what the agents want to pay. Returns the violations found. */
 export const runAgents = (options: AgentOptions): Promise<string[]> =>
-  judged(options, (violate) =>
-    withWorld({ ...options, ...SERVICE, processes: 1, violate }, (world) => payWithAgents(world, options)),
-  );
+  inWorld({ ...options, ...SERVICE, processes: 1 }, (world) => payWithAgents(world, options));
 
 async function payWithAgents({ server, network, key, folder, fileWith, violate }: World, options: AgentOptions) {
   const { calls, kills, seed, print, sessions = 50, processes = 5, recipients = 300 } = options;

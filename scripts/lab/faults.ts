@@ -7,7 +7,7 @@ import { audit } from "./audit.ts";
 import type { Storage } from "./database.ts";
 import { startLoad, type Load } from "./payments.ts";
 import { RANDOM_FAULTS } from "./random.ts";
-import { judged, withWorld, type Fault, type RunOptions, type World } from "./world.ts";
+import { inWorld, type Fault, type RunOptions, type World } from "./world.ts";
 
 /** A kill, after which the database is checked while no process has it open. */
 const KILL: Fault = {
@@ -98,15 +98,13 @@ export const runCluster = (options: RunOptions & Duration) =>
 
 /** Applies faults to a service under load, in rounds of all faults in random order. Returns the violations found. */
 const runFaults = (plan: Plan): Promise<string[]> =>
-  judged(plan, (violate) =>
-    withWorld({ ...plan, database: plan.storage, violate }, async (world) => {
-      const stopLoad = startLoad(world.payments, seededRandom(plan.seed + 2), plan.load);
-      await applyAll(world, plan);
-      await stopLoad();
-      for (const server of world.servers) await server.ready();
-      plan.print(await audit(world));
-    }),
-  );
+  inWorld({ ...plan, database: plan.storage }, async (world) => {
+    const stopLoad = startLoad(world.payments, seededRandom(plan.seed + 2), plan.load);
+    await applyAll(world, plan);
+    await stopLoad();
+    for (const server of world.servers) await server.ready();
+    plan.print(await audit(world));
+  });
 
 async function applyAll(world: World, plan: Plan) {
   const { seed, faults, rounds = Infinity, minutes = Infinity } = plan;

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { aPayout } from "../../server/testing/http.ts";
-import { inParallel, judged, Missing, withWorld, type RunOptions, type Violate } from "./world.ts";
+import { inParallel, inWorld, Missing, type RunOptions, type Violate } from "./world.ts";
 
 const CALLERS = 16;
 /** More than a page of the database, so that the trace shows each page and each response completely. */
@@ -19,29 +19,27 @@ const RESPONSE = /^(?:write|writev|sendto|sendmsg)\(\d+<(?:socket|TCP)[^]*HTTP\/
  * @throws Missing without `strace`
  */
 export const runFlushes = (options: RunOptions & { creates: number }) =>
-  judged(options, (violate) =>
-    withWorld({ ...options, database: "sqlite", violate }, async ({ server, caller, fileWith }) => {
-      const { creates, print } = options;
-      const trace = fileWith("trace", "");
-      // Only the main thread is traced: it writes to SQLite and sends the responses.
-      const args = ["-p", String(server.pid()), "-y", "-s", String(BYTES_SHOWN), "-e", `trace=${CALLS}`, "-o", trace];
-      const tracer = spawn("strace", args, { stdio: ["ignore", "ignore", "pipe"] });
-      const ended = once(tracer, "close").catch(() => undefined);
-      try {
-        if (!(await isAttached(tracer)))
-          throw new Missing("strace is not installed, or not allowed to trace another process");
-        await inParallel(Array(creates).keys(), CALLERS, async () => {
-          await caller.send("POST", "/v1/disbursements", { body: aPayout() });
-        });
-      } finally {
-        tracer.kill("SIGINT");
-        await ended;
-      }
-      const { responses, flushes } = judge(readFileSync(trace, "latin1").split("\n"), violate);
-      if (responses !== creates) violate(`${responses} of ${creates} responses are in the trace`);
-      print(`${responses} payouts; ${flushes} flushes`);
-    }),
-  );
+  inWorld({ ...options, database: "sqlite" }, async ({ server, caller, fileWith, violate }) => {
+    const { creates, print } = options;
+    const trace = fileWith("trace", "");
+    // Only the main thread is traced: it writes to SQLite and sends the responses.
+    const args = ["-p", String(server.pid()), "-y", "-s", String(BYTES_SHOWN), "-e", `trace=${CALLS}`, "-o", trace];
+    const tracer = spawn("strace", args, { stdio: ["ignore", "ignore", "pipe"] });
+    const ended = once(tracer, "close").catch(() => undefined);
+    try {
+      if (!(await isAttached(tracer)))
+        throw new Missing("strace is not installed, or not allowed to trace another process");
+      await inParallel(Array(creates).keys(), CALLERS, async () => {
+        await caller.send("POST", "/v1/disbursements", { body: aPayout() });
+      });
+    } finally {
+      tracer.kill("SIGINT");
+      await ended;
+    }
+    const { responses, flushes } = judge(readFileSync(trace, "latin1").split("\n"), violate);
+    if (responses !== creates) violate(`${responses} of ${creates} responses are in the trace`);
+    print(`${responses} payouts; ${flushes} flushes`);
+  });
 
 /** `strace` first says that it is attached, or why it cannot be. */
 async function isAttached(tracer: ChildProcess): Promise<boolean> {

@@ -3,7 +3,7 @@ import { aPayout } from "../../server/testing/http.ts";
 import { runCommand } from "../../server/testing/process.ts";
 import { seededRandom } from "../../server/testing/random.ts";
 import type { Storage } from "./database.ts";
-import { inParallel, judged, withWorld, type RunOptions, type Violate, type World } from "./world.ts";
+import { inParallel, inWorld, type RunOptions, type World } from "./world.ts";
 
 const PROCESSES: Record<Storage, number> = { postgres: 4, sqlite: 1 };
 const CALLERS = 64;
@@ -21,16 +21,15 @@ interface FundsOptions extends RunOptions {
  * Sends payouts from 64 callers to all processes, which are killed meanwhile. First a balance, then a key's daily
  * limit, permits exactly half of the payouts. A caller repeats a request that got no response. Returns the violations.
  */
-export const runFunds = (options: FundsOptions): Promise<string[]> =>
-  judged(options, (violate) => {
-    const env = { BALANCES: "enforced", REQUEST_LOG: "off" };
-    const { storage: database } = options;
-    return withWorld({ ...options, database, processes: PROCESSES[database], env, violate }, (world) =>
-      raceForFunds(world, options, violate),
-    );
-  });
+export function runFunds(options: FundsOptions): Promise<string[]> {
+  const env = { BALANCES: "enforced", REQUEST_LOG: "off" };
+  const { storage: database } = options;
+  return inWorld({ ...options, database, processes: PROCESSES[database], env }, (world) =>
+    raceForFunds(world, options),
+  );
+}
 
-async function raceForFunds(world: World, { payouts, seed, print }: FundsOptions, violate: Violate) {
+async function raceForFunds(world: World, { payouts, seed, print }: FundsOptions) {
   const random = seededRandom(seed);
   const half = payouts / 2;
 
@@ -67,7 +66,7 @@ async function raceForFunds(world: World, { payouts, seed, print }: FundsOptions
     const found = Object.entries(counts).map(([result, count]) => `${count} ${result}`);
     print(`${what}, ${payouts} payouts: ${found.join(", ")}`);
     if (found.length !== 2 || counts.accepted !== half || counts[`422 ${refusal}`] !== half)
-      violate(`${what} for ${half} payouts: ${found.join(", ")}`);
+      world.violate(`${what} for ${half} payouts: ${found.join(", ")}`);
   }
 
   const [, merchant] = / id: (\S+), name: Sandbox Merchant/.exec(await command("keys", "merchants"))!;

@@ -15,7 +15,7 @@ import { openStorage } from "../../server/storage/open.ts";
 import { aPayout, serve } from "../../server/testing/http.ts";
 import { middle, quantile, sorted } from "../bench/load.ts";
 import { FINAL } from "./payments.ts";
-import { inParallel, judged, launchAll, withWorld, type RunOptions, type World } from "./world.ts";
+import { inParallel, inWorld, launchAll, type RunOptions, type World } from "./world.ts";
 
 const MERCHANTS = 20;
 const SESSIONS = 4;
@@ -174,50 +174,48 @@ async function startPayer({ caller, violate }: World) {
 
 /** Lets other merchants abuse the server while one merchant pays, in turns with the dummy. Returns the violations. */
 export const runNeighbours = (options: RunOptions & { rounds: number }): Promise<string[]> =>
-  judged(options, (violate) =>
-    // Exit code 1 says that work was left for the next start.
-    withWorld({ ...options, database: "sqlite", exitCodes: [0, 1], violate }, async (world) => {
-      const { server, caller } = world;
-      const payer = await startPayer(world);
-      const clients = fork(import.meta.filename);
-      /** Sends an order and waits until it is followed. Without an order, waits until the clients have started. */
-      const order = async (next?: Order) => {
-        if (next) clients.send(next);
-        await once(clients, "message");
-      };
-      try {
-        await order();
-        // The first start was needed to mark the database as a sandbox's.
-        await server.stop();
-        const abusers = await storeAbusers(world);
-        await launchAll([server]);
-        const keys = abusers.flatMap((abuser) => Array<string>(PAYMENTS).fill(abuser.keys[0]!));
-        await inParallel(keys, 20, async (key) => {
-          await caller.send("POST", "/v1/disbursements", { key, body: aPayout({ phoneNumber: PENDING }) });
-        });
-        await payer.measure();
-        const rounds: Record<"alone" | "abused", Awaited<ReturnType<typeof payer.measure>>>[] = [];
-        while (rounds.length < options.rounds) {
-          await order({ abusers, dummy: true });
-          const alone = await payer.measure();
-          await order({ abusers, dummy: false });
-          rounds.push({ alone, abused: await payer.measure() });
-          await order({ abusers: [], dummy: true });
-        }
-        for (const what of ["create", "webhook"] as const) {
-          for (const { alone, abused } of rounds)
-            options.print(`${what}: p95 ${alone[what].toFixed(1)} ms alone, ${abused[what].toFixed(1)} ms abused`);
-          const ratio = middle(rounds.map(({ alone, abused }) => abused[what] / alone[what]));
-          const slowerMs = middle(rounds.map(({ alone, abused }) => abused[what] - alone[what]));
-          options.print(`${what}: p95 ${ratio.toFixed(2)} times the p95 alone`);
-          if (ratio > MOST.ratio && slowerMs > MOST.noiseMs)
-            violate(`a neighbour's ${what} took ${ratio.toFixed(2)} times as long`);
-        }
-      } finally {
-        clients.kill();
-        await payer.close();
+  // Exit code 1 says that work was left for the next start.
+  inWorld({ ...options, database: "sqlite", exitCodes: [0, 1] }, async (world) => {
+    const { server, caller, violate } = world;
+    const payer = await startPayer(world);
+    const clients = fork(import.meta.filename);
+    /** Sends an order and waits until it is followed. Without an order, waits until the clients have started. */
+    const order = async (next?: Order) => {
+      if (next) clients.send(next);
+      await once(clients, "message");
+    };
+    try {
+      await order();
+      // The first start was needed to mark the database as a sandbox's.
+      await server.stop();
+      const abusers = await storeAbusers(world);
+      await launchAll([server]);
+      const keys = abusers.flatMap((abuser) => Array<string>(PAYMENTS).fill(abuser.keys[0]!));
+      await inParallel(keys, 20, async (key) => {
+        await caller.send("POST", "/v1/disbursements", { key, body: aPayout({ phoneNumber: PENDING }) });
+      });
+      await payer.measure();
+      const rounds: Record<"alone" | "abused", Awaited<ReturnType<typeof payer.measure>>>[] = [];
+      while (rounds.length < options.rounds) {
+        await order({ abusers, dummy: true });
+        const alone = await payer.measure();
+        await order({ abusers, dummy: false });
+        rounds.push({ alone, abused: await payer.measure() });
+        await order({ abusers: [], dummy: true });
       }
-    }),
-  );
+      for (const what of ["create", "webhook"] as const) {
+        for (const { alone, abused } of rounds)
+          options.print(`${what}: p95 ${alone[what].toFixed(1)} ms alone, ${abused[what].toFixed(1)} ms abused`);
+        const ratio = middle(rounds.map(({ alone, abused }) => abused[what] / alone[what]));
+        const slowerMs = middle(rounds.map(({ alone, abused }) => abused[what] - alone[what]));
+        options.print(`${what}: p95 ${ratio.toFixed(2)} times the p95 alone`);
+        if (ratio > MOST.ratio && slowerMs > MOST.noiseMs)
+          violate(`a neighbour's ${what} took ${ratio.toFixed(2)} times as long`);
+      }
+    } finally {
+      clients.kill();
+      await payer.close();
+    }
+  });
 
 if (import.meta.main) await followOrders();

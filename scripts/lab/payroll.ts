@@ -9,7 +9,7 @@ import { createClient, type DisbursementRequest } from "../../client/index.ts";
 import { fileJournal } from "../../client/payroll/journal.ts";
 import { createAll } from "../../client/payroll/payroll.ts";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
-import { judged, withWorld, type RunOptions, type World } from "./world.ts";
+import { inWorld, type RunOptions, type World } from "./world.ts";
 
 const CONCURRENCY = 16;
 
@@ -80,11 +80,10 @@ function drawKills({ payouts, kills }: PayrollOptions, random: SeededRandom): nu
 }
 
 /** Kills the payroll several times, then lets it end. Every entry must be paid exactly once. */
-export const runPayroll = (options: PayrollOptions): Promise<string[]> =>
-  judged(options, (violate) => {
-    const service = { database: "sqlite", env: { RATE_LIMIT: String(options.rate) } } as const;
-    return withWorld({ ...options, ...service, violate }, (world) => payAgain(world, options));
-  });
+export function runPayroll(options: PayrollOptions): Promise<string[]> {
+  const env = { RATE_LIMIT: String(options.rate) };
+  return inWorld({ ...options, database: "sqlite", env }, (world) => payAgain(world, options));
+}
 
 async function payAgain({ server, key: apiKey, folder, violate }: World, options: PayrollOptions) {
   const { payouts, kills, seed, print } = options;

@@ -81,6 +81,10 @@ interface WorldOptions extends RunOptions, Pick<Parameters<typeof prepareServer>
   violate: Violate;
 }
 
+/** Runs an experiment on one service. Returns the violations found. */
+export const inWorld = (options: Omit<WorldOptions, "violate">, use: (world: World) => Promise<void>) =>
+  judged(options, (violate) => withWorld({ ...options, violate }, use));
+
 /** Starts a service. Afterwards stops the service, and checks its database. */
 export async function withWorld(options: WorldOptions, use: (world: World) => Promise<void>): Promise<void> {
   const { processes = 1, env, seed, deadlineMs, violate } = options;

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { startReceiver } from "../testing/receiver.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { testFolder } from "../testing/resources.ts";
@@ -10,15 +10,10 @@ import { createRemote, RemoteError, type Remote } from "./remote.ts";
 
 let server: TestServer;
 let folder: string;
-let endings: (() => unknown)[];
 beforeEach(async () => {
   folder = testFolder();
-  endings = [];
   server = await startServer();
-});
-afterEach(async () => {
-  for (const end of endings) await end();
-  await server.close();
+  onTestFinished(server.close);
 });
 
 const remoteOf = (key = server.key) => createRemote({ baseUrl: server.url }, { API_KEY: key });
@@ -35,7 +30,8 @@ type Send = Options["send"];
 async function aReceiver() {
   const { url, received, close } = await startReceiver();
   const receiver = forwardTo(url);
-  endings.push(close, receiver.close);
+  onTestFinished(close);
+  onTestFinished(receiver.close);
   const references = () => received.map(({ body }) => body.data.reference as string);
   return { send: receiver.send, received, references };
 }
@@ -54,7 +50,7 @@ function listen(send: Send, options: Partial<Options> = {}) {
     stopping: stopping.signal,
   });
   const stop = () => (stopping.abort(), ended);
-  endings.push(() => stop().catch(() => undefined));
+  onTestFinished(() => stop().catch(() => undefined));
   const attempts = () => told.filter((event) => event.type === "attempt");
   return {
     told,
@@ -178,8 +174,9 @@ test("every event arrives at least once and in order, through 50 cuts", async ()
       () => send(webhook),
       () => ({ sentAt: 0, latencyMs: 0, error: "The connection was cut." }),
     );
-  await listen(send).connected();
-  await endings.pop()!();
+  const first = listen(send);
+  await first.connected();
+  await first.stop();
   const references: string[] = [];
   const paying = (async () => {
     while (references.length < 100) references.push(await pay());

@@ -1,19 +1,15 @@
 // What commands say if the storage of the running server fails after they have recorded something.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Storage } from "../domain/storage.ts";
 import { startWithTerminal } from "../testing/commands.ts";
-import { failingStorage, type FailingStorage } from "../testing/failing-storage.ts";
+import { failingStorage, type FailingStorage, type Failure } from "../testing/failing-storage.ts";
 import { runCommand } from "../testing/process.ts";
-import { createTestRail, railsOf } from "../testing/rail.ts";
 import type { TestServer } from "../testing/server.ts";
 
-const REASON = ["--reason", "a test"];
 let server: TestServer;
 let failing: FailingStorage;
 let terminal: Awaited<ReturnType<typeof startWithTerminal>>;
-const wrap = (storage: Storage) => (failing = failingStorage(storage)).storage;
 beforeAll(async () => {
-  terminal = await startWithTerminal({ wrap, rails: railsOf(createTestRail({ status: "pending" })) });
+  terminal = await startWithTerminal({ wrap: (storage) => (failing = failingStorage(storage)).storage });
   ({ server } = terminal);
 });
 afterAll(() => terminal.close());
@@ -22,48 +18,25 @@ async function run(...args: string[]) {
   const { code, stdout, stderr } = await runCommand(terminal.env, ...args);
   return { code, text: (stdout + stderr).trimEnd() };
 }
-const payout = async () => (await server.createPayout()).body.data.reference as string;
-let changes = 0;
 const anotherMerchant = async () => (await server.addMerchant("Kofi Goods")).merchant.id;
 
-/** Commands that write, with their arguments. What a command says after a failure is decided in one place for all. */
-const WRITING: Record<string, (merchant: string) => string[] | Promise<string[]>> = {
-  "keys create-merchant": () => ["Ama Foods"],
-  "keys close-merchant": async () => [await anotherMerchant(), "--yes"],
-  "keys rotate-secret": (id) => [id],
-  "balances top-up": (id) => [id, "500", "XOF", ...REASON],
-  "balances approve": async (id) => {
-    changes += 1;
-    const change = { id: `proposed-${changes}`, amount: 1, currency: "XOF", reason: "a transfer" };
+const RECORDED = /Recorded before this error: .* See `.+ keys audit` before you repeat it\.$/;
+test.each<[writes: number, failure: Failure, code: number, said: RegExp]>([
+  [0, "is unavailable", 2, /^The server's database.* Nothing was recorded\.$/],
+  [1, "is unavailable", 1, RECORDED],
+  [1, "returns nothing", 1, RECORDED],
+])(
+  "after %i writes the storage %s: a command exits with %i and says the truth",
+  async (writes, failure, code, said) => {
+    const id = await anotherMerchant();
+    const change = { id: "a-change", amount: 1, currency: "XOF", reason: "a transfer" };
     await server.storage.adjustBalance(id, change, "dashboard Grace", true);
-    return [id, change.id];
+    const restore = failing.failAfter(writes, failure);
+    const ended = await run("balances", "approve", id, change.id);
+    restore();
+    expect(ended).toEqual({ code, text: expect.stringMatching(said) });
   },
-  "rails decide": async () => [await payout(), "--outcome", "failed", ...REASON],
-};
-
-test.each(Object.entries(WRITING))("%s says the truth, whatever fails after a write", async (command, argsOf) => {
-  const [group = "", name = ""] = command.split(" ");
-  const given = await argsOf(server.merchant.id);
-  let restore = failing.failAfter(0);
-  const before = await run(group, name, ...given);
-  restore();
-  expect(before).toEqual({ code: 2, text: expect.stringMatching(/^The server's database.* Nothing was recorded\.$/) });
-  for (const [writes, failure] of [
-    [1, "is unavailable"],
-    [1, "returns nothing"],
-    [2, "is unavailable"],
-  ] as const) {
-    const args = await argsOf(server.merchant.id);
-    restore = failing.failAfter(writes, failure);
-    const { code, text } = await run(group, name, ...args);
-    const written = restore();
-    if (written > 0) expect(text).not.toMatch(/[Nn]othing was/);
-    if (code === 0 || written === 0) continue;
-    expect([code, text]).toEqual([1, expect.stringMatching(/Recorded before this error: .*keys audit/)]);
-    // Only a command with this option can be repeated with its id.
-    expect(text.includes("add --id")).toBe(name === "top-up");
-  }
-});
+);
 
 const balanceOf = async (id: string) => (await server.storage.listBalances(id))[0]?.available;
 

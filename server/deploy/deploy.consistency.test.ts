@@ -102,15 +102,9 @@ test("everything that the build copies exists and is allowed into it, and the im
   // The packing needs more than the files that are copied one by one; package.full.test.ts tests the package itself.
   const missing = allowed.filter((path) => !existsSync(new URL(`../../${path.slice(0, -1)}`, import.meta.url)));
   expect(missing).toEqual([]);
-  expect(
-    dockerfile
-      .split(/^FROM /m)
-      .at(-1)!
-      .match(/^COPY .*$/gm),
-  ).toEqual(["COPY --from=dependencies /app /app", "COPY --from=package /package /app/server"]);
+  expect(dockerfile.split(/^FROM /m).at(-1)).not.toMatch(/^COPY (?!--from=)/m);
   expect(ignored.find((line) => !line.startsWith("#"))).toBe("*");
   expect(ignored).toEqual(expect.arrayContaining(["**/*.test.ts", "server/testing", "server/deploy"]));
-  expect(linesOf("ENV")).toEqual(["NODE_ENV=production HOST=0.0.0.0 PORT=3000"]);
 });
 
 test("the base is the version of Node that the project is tested with, and an ordinary user runs the server", () => {

@@ -9,9 +9,13 @@ const NAMESPACE = ["unshare", "--user", "--map-user=1000", "--map-group=1000"] a
 
 export type OwnPostgres = Awaited<ReturnType<typeof startOwnPostgres>>;
 
-/** Starts a PostgreSQL server that a test can disturb. @param settings whether commits wait for the disk */
-export async function startOwnPostgres(settings?: "durable" | "fast") {
-  const { url, child } = await startPostgres(settings);
+/**
+ * Starts a PostgreSQL server that a test can disturb.
+ * @param commits whether commits wait for the disk
+ * @param settings such as `shared_buffers=1GB`
+ */
+export async function startOwnPostgres(commits?: "durable" | "fast", settings?: readonly string[]) {
+  const { url, child } = await startPostgres(commits, settings);
   // One connection, which is replaced when a restart has ended it.
   const pool = new Pool({ connectionString: url, max: 1 }).on("error", () => undefined);
   const run = async (sql: string) => (await pool.query<Record<string, unknown>>(sql)).rows;
@@ -72,12 +76,14 @@ export function asOrdinaryUser(): readonly string[] {
 
 /**
  * Starts an empty PostgreSQL server, which ends when its standard input is closed.
- * @param settings whether commits wait for the disk; without this a crash of the server loses the latest commits
+ * @param commits whether commits wait for the disk; without this a crash of the server loses the latest commits
+ * @param settings such as `shared_buffers=1GB`
  */
 export async function startPostgres(
-  settings: "durable" | "fast" = "fast",
+  commits: "durable" | "fast" = "fast",
+  settings: readonly string[] = [],
 ): Promise<{ url: string; child: ChildProcess }> {
-  const [command, ...args] = [...asOrdinaryUser(), process.execPath, script, settings];
+  const [command, ...args] = [...asOrdinaryUser(), process.execPath, script, commits, ...settings];
   const child = spawn(command!, args, { stdio: ["pipe", "pipe", "inherit"] });
   const [url] = await Promise.race([once(child.stdout, "data"), once(child, "exit").then(() => [""])]);
   if (!String(url).startsWith("postgres:")) throw new Error("PostgreSQL did not start.");

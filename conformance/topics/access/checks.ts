@@ -7,7 +7,7 @@ import { arrived, type Box } from "../../steps/notifications.ts";
 import { probesOf, sendProbe } from "../../steps/probes.ts";
 import { type Body, checkoutBody } from "../../steps/bodies.ts";
 import { dataOf, is2xx, listed } from "../../steps/responses.ts";
-import { get, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
+import { get, listNamed, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
 import { existingPayout, paid, sameRecord, verified, started } from "../../steps/records.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
@@ -320,12 +320,10 @@ export const checks = [
     await paid(context, { reference: fresh });
     await started(context, { reference: fresh });
     for (const kind of ["disbursements", "checkouts"]) {
-      const list = (reference: string) =>
-        get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
-      const own = await list(fresh);
+      const own = await listNamed(context, kind, fresh);
       given(listed(own).length === 1, "one record in the list", own);
       for (const [what, change] of [...others, ...spellings].filter(([, changed]) => changed(fresh) !== fresh)) {
-        const response = await list(change(fresh));
+        const response = await listNamed(context, kind, change(fresh));
         const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);
         context.judge(id, !found, `no record of ${fresh} in the list of ${kind} for that reference ${what}`, response);
       }

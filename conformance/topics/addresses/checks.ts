@@ -44,8 +44,7 @@ export const checks = [
     for (const webhookURL of [...goodAddresses, longest]) {
       const { reference } = await paid(context, { webhookURL });
       const { data, response } = await verified(context, reference);
-      const { webhookURL: actual } = data;
-      same(context, id, "webhookURL", actual, webhookURL, response);
+      same(context, id, "webhookURL", data.webhookURL, webhookURL, response);
     }
     const { reference } = await paid(context);
     const { data, response } = await verified(context, reference);

@@ -3,7 +3,7 @@ import { judges, type Context, type Check } from "../../check.ts";
 import { expectStatus } from "../../steps/expect.ts";
 import { dataOf, listed } from "../../steps/responses.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
-import { get, pay } from "../../steps/requests.ts";
+import { get, listNamed, pay } from "../../steps/requests.ts";
 import { paid } from "../../steps/records.ts";
 import { numberOf, textOf } from "../../target/values.ts";
 
@@ -63,8 +63,7 @@ export const checks: readonly Check[] = [
         const isRefused = refused.status === 422 && code === "insufficient_funds";
         const expected = "422 with the code insufficient_funds for a disbursement above the balance";
         context.judge(id, isRefused, expected, refused);
-        const query = `merchantsReference=${encodeURIComponent(textOf(reference))}`;
-        const found = await get(context, `/v1/disbursements?${query}`);
+        const found = await listNamed(context, "disbursements", reference);
         const isAbsent = found.status === 200 && listed(found).length === 0;
         context.judge(id, isAbsent, "a list without the refused disbursement", found);
         await setBalance(context, currency, 1_000_000_000);

@@ -114,10 +114,7 @@ export const checks = [
     const all = [created.status, early.status, ...seen].filter((status, index, list) => status !== list[index - 1]);
     const known = all.every((status) => ["pending", "success", "failed"].includes(status));
     context.judge("status.settles", ended && known, "pending, then success or failed", all.join(", then "));
-    if (!ended) {
-      for (const each of [id, moves] as const) context.couldNotRun(each, "the payout did not settle");
-      return;
-    }
+    if (!ended) return context.couldNotRun([id, moves], "the payout did not settle");
     if (hasControl(context.options, "clock")) await advance(context, 3 * 86_400);
     for (let round = 0; round < 6; round += 1) {
       const found = await Promise.all(Array.from({ length: someTogether }, () => verified(context, reference)));
@@ -141,10 +138,7 @@ export const checks = [
       const { body, reference, response } = await paid(context, { phoneNumber: context.options.failingRecipient });
       yield;
       const { data } = await settled(context, reference);
-      if (data.status !== "failed") {
-        for (const each of [id, "status.final-stays"] as const) otherStatus(context, each, "failed", data.status);
-        return;
-      }
+      if (data.status !== "failed") return otherStatus(context, [id, "status.final-stays"], "failed", data.status);
       const again = await pay(context, body);
       expectStatus(context, id, again, 409, "for the reference of a failed disbursement", [response, again]);
       const { data: record } = await verified(context, reference);

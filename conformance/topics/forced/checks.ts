@@ -5,11 +5,10 @@ import { expectStatus, same } from "../../steps/expect.ts";
 import { first, mailbox } from "../../steps/notifications.ts";
 import { dataOf, listed } from "../../steps/responses.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
-import { get, pay } from "../../steps/requests.ts";
+import { listNamed, pay } from "../../steps/requests.ts";
 import { paid, verified } from "../../steps/records.ts";
 import { advance, forcing } from "../../steps/sandbox-controls.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
-import { textOf } from "../../target/values.ts";
 import { otherStatus } from "../webhook/checks.ts";
 
 /**
@@ -132,7 +131,7 @@ export const checks: readonly Check[] = [
       const { data } = await settled(context, reference);
       if (data.status !== "failed") return otherStatus(context, id, "failed", data.status);
       const expected = data.failure;
-      const list = await get(context, `/v1/disbursements?merchantsReference=${textOf(body["reference"])}`);
+      const list = await listNamed(context, "disbursements", body["reference"]);
       const actual = listed(list).map(({ failure }) => failure);
       same(context, id, "in the list, failure", actual, [expected], list);
       const { data: sent } = ((await first(context, box)).json ?? {}) as { data?: { failure?: unknown } };

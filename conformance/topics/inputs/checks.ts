@@ -10,7 +10,7 @@ import { allowsMadeUpNumbers, type CheckOptions, hasControl } from "../../run-op
 import { expectData, expectStatus, same } from "../../steps/expect.ts";
 import { dataOf, is4xx, listed } from "../../steps/responses.ts";
 import { type Body, disbursementBody, permitted, someAddress } from "../../steps/bodies.ts";
-import { get, type More, pay, payInvalid, verifyDisbursement } from "../../steps/requests.ts";
+import { get, listNamed, type More, pay, payInvalid, verifyDisbursement } from "../../steps/requests.ts";
 import { lookAtOpen, several } from "../../steps/several.ts";
 import { moveClock } from "../../steps/sandbox-controls.ts";
 import { settled, settledByClock } from "../../steps/settlement.ts";
@@ -184,7 +184,7 @@ export async function repeatAll(
   const due = madeIn(context).filter(({ conditions }) => conditions.moment.at === at);
   const [sample] = modelPayouts.get(context.facts)?.made ?? [];
   if (sample) given(due.length > 0, "200 for a payout whose reference is used again", sample.response);
-  else for (const id of ids) context.couldNotRun(id, "no payouts were created under the conditions of the model");
+  else context.couldNotRun(ids, "no payouts were created under the conditions of the model");
   let isPaid = false;
   await several(due, concurrency, async (each) => {
     if (isPaid) return;
@@ -219,7 +219,7 @@ async function judgeUnknown(context: Context) {
 
 /** Judges that no two payouts have the same service reference. */
 function judgeReferences(context: Context, made: readonly Made[]) {
-  const accepted = made.filter(({ response }) => response.status === 200);
+  const accepted = madeIn(context);
   given(accepted.length > 0, "200 for a payout", made[0]!.response);
   const actual = new Set(accepted.map(({ response }) => dataOf(response)["reference"])).size;
   const evidence = accepted.map(({ response }) => response).slice(0, 10);
@@ -238,9 +238,10 @@ const timeOf = async (context: Context, { headers: { date = "" } }: TargetRespon
   Date.parse(hasControl(context.options, "time") ? textOf(dataOf(await get(context, "/sandbox/clock"))["now"]) : date);
 
 /** Judges that records of all countries state the same time, the time of the target, because times are in UTC. */
-async function judgeTimes(context: Context, made: readonly Made[]) {
-  const accepted = made.filter(({ response }) => response.status === 200);
-  const firsts = [...Map.groupBy(accepted, ({ body }) => body["country"]).values()].map(([first]) => first!.response);
+async function judgeTimes(context: Context) {
+  const firsts = [...Map.groupBy(madeIn(context), ({ body }) => body["country"]).values()].map(
+    ([first]) => first!.response,
+  );
   const found = await several(firsts, concurrency, (response) =>
     verifyDisbursement(context, textOf(dataOf(response)["reference"])),
   );
@@ -259,10 +260,10 @@ async function judgeTimes(context: Context, made: readonly Made[]) {
 }
 
 /** Judges in a sandbox that a payout whose phone number forces a failure fails, whatever its other values are. */
-async function judgeFailures(context: Context, made: readonly Made[]) {
+async function judgeFailures(context: Context) {
   const { environment, failingRecipient = "" } = context.options;
   const id = "forced.089-fails-later";
-  const failing = made.filter((each) => each.conditions.ending.fails && each.response.status === 200);
+  const failing = madeIn(context).filter(({ conditions }) => conditions.ending.fails);
   if (environment !== "sandbox" || !failingRecipient.endsWith("089") || failing.length === 0)
     return context.notApplicable(id, "the model's payouts include none to a number that forces a failure");
   for (const { response } of failing) {
@@ -273,10 +274,9 @@ async function judgeFailures(context: Context, made: readonly Made[]) {
 }
 
 /** Judges that a list has one record for each reference. */
-async function judgeListed(context: Context, made: readonly Made[]) {
-  for (const { body, response } of made.filter((each) => each.response.status === 200)) {
-    const path = `/v1/disbursements?merchantsReference=${encodeURIComponent(textOf(body["reference"]))}`;
-    const list = await get(context, path);
+async function judgeListed(context: Context) {
+  for (const { body, response } of madeIn(context)) {
+    const list = await listNamed(context, "disbursements", body["reference"]);
     const [actual, expected] = [listed(list).map(({ reference }) => reference), [dataOf(response)["reference"]]];
     same(context, "uniqueness.one-record", "listed records", actual, expected, list);
   }
@@ -311,12 +311,12 @@ export const checks = [
       judgeValues(context, made);
       observeCoverage(context, made);
       judgeReferences(context, made);
-      await judgeTimes(context, made);
+      await judgeTimes(context);
       await judgeUnknown(context);
       await repeatAll(context, "immediately");
       if (context.options.profile === "extended") {
-        await judgeListed(context, made);
-        await judgeFailures(context, made);
+        await judgeListed(context);
+        await judgeFailures(context);
       }
       // The closing checks compare later responses with those about settled payouts.
       if (hasControl(context.options, "clock")) {

@@ -115,6 +115,8 @@ async function useOtherSpelling(context: Context, { conditions, body, response }
   return { way, isPaidAgain: again.status === 200 };
 }
 
+const ofSpellings = ["life.spellings-used", "life.spellings-distinct", "life.other-spellings"] as const;
+
 /** How long to wait for a status that a notification has announced. */
 const graceMs = 8000;
 const allReceived = ({ receiver }: Context) => receiver?.all ?? [];
@@ -311,29 +313,24 @@ export const checks = [
       await repeatAll(context, "end", [id]);
     },
   ),
-  judges(
-    ["life.spellings-used", "life.spellings-distinct", "life.other-spellings"],
-    { phase: "closing", pays: referenceKinds + 1 },
-    async (context, id) => {
-      await aged(context);
-      const respellable = madeIn(context).filter(({ body, conditions: { reference } }) => {
-        const own = textOf(body["reference"]);
-        return reference.other(own) !== own;
-      });
-      const byKind = Map.groupBy(respellable, ({ conditions }) => conditions.reference.what);
-      if (byKind.size === 0)
-        for (const each of [id, "life.spellings-distinct", "life.other-spellings"] as const)
-          if (madeIn(context).length === 0) context.couldNotRun(each, nonePaid);
-          else context.notApplicable(each, "the target accepts no reference that has another spelling");
-      const seen: (readonly [string, string])[] = [];
-      for (const [payout] of byKind.values()) {
-        const { way, isPaidAgain } = await useOtherSpelling(context, payout!, id);
-        seen.push(way);
-        if (isPaidAgain) break;
-      }
-      if (seen.length > 0) context.observe("life.other-spellings", "responses", Object.fromEntries(seen.toSorted()));
-    },
-  ),
+  judges(ofSpellings, { phase: "closing", pays: referenceKinds + 1 }, async (context, id) => {
+    await aged(context);
+    const respellable = madeIn(context).filter(({ body, conditions: { reference } }) => {
+      const own = textOf(body["reference"]);
+      return reference.other(own) !== own;
+    });
+    const byKind = Map.groupBy(respellable, ({ conditions }) => conditions.reference.what);
+    if (madeIn(context).length === 0) return context.couldNotRun(ofSpellings, nonePaid);
+    if (byKind.size === 0)
+      return context.notApplicable(ofSpellings, "the target accepts no reference that has another spelling");
+    const seen: (readonly [string, string])[] = [];
+    for (const [payout] of byKind.values()) {
+      const { way, isPaidAgain } = await useOtherSpelling(context, payout!, id);
+      seen.push(way);
+      if (isPaidAgain) break;
+    }
+    context.observe("life.other-spellings", "responses", Object.fromEntries(seen.toSorted()));
+  }),
 
   judges(["life.webhooks-sent", "life.ends-as-notified", ...ofReceived], closingWithReceiver, async (context, id) => {
     await aged(context);
@@ -341,10 +338,7 @@ export const checks = [
     await judgeSent(context, id, "disbursement");
     await judgeEnds(context);
     const received = allReceived(context);
-    if (received.length === 0) {
-      for (const each of ofReceived) context.couldNotRun(each, "no webhook was received");
-      return;
-    }
+    if (received.length === 0) return context.couldNotRun(ofReceived, "no webhook was received");
     judgeAmounts(context);
     const stated = statements(context.facts, received);
     const lies = falseStatements(stated).map(({ statement: { owner, history }, fields }) => ({

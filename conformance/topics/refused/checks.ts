@@ -1,6 +1,6 @@
 // Sends requests that the target refuses, and shows that they leave nothing behind: their reference is free, no list
 // shows them, no webhook is sent to their address, and existing records stay as they are (§5 to §7, D6, D42).
-import { judges, type Context, Prerequisite } from "../../check.ts";
+import { judges, type Context, Prerequisite, type Ids } from "../../check.ts";
 import { alteredKeys } from "../../generate/bypasses.ts";
 import { usualAmount } from "../../generate/plan.ts";
 import { counted } from "../../report/words.ts";
@@ -10,7 +10,7 @@ import { expectNone, same } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
 import { wrongKey } from "../../steps/probes.ts";
 import { judgeRecord, paid, sameRecord, started, verified } from "../../steps/records.ts";
-import { get, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
+import { listNamed, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
 import { dataOf, is2xx, listed } from "../../steps/responses.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
@@ -100,12 +100,7 @@ export async function awaitAndJudge(context: Context, last: Paid | undefined) {
  * Sends a valid disbursement whose reference was used in refused requests only, and judges its record. Returns undefined
  * if the target refuses it.
  */
-async function payAfter(
-  context: Context,
-  ids: RequirementId | readonly RequirementId[],
-  reference: string,
-  refused: readonly TargetResponse[],
-) {
+async function payAfter(context: Context, ids: Ids, reference: string, refused: readonly TargetResponse[]) {
   const box = context.receiver?.openMailbox();
   const body = disbursementBody(context, { reference, ...addressOf(box) });
   const response = await pay(context, body);
@@ -130,7 +125,7 @@ async function payAnother(context: Context): Promise<Paid> {
  */
 export async function refuseThenPay(
   context: Context,
-  ids: RequirementId | readonly RequirementId[],
+  ids: Ids,
   cases: readonly Refusable[],
   counts = isRefused,
 ): Promise<{ judged: boolean; paid?: Paid }> {
@@ -306,7 +301,7 @@ export const checks = [
       refusals.push(await sendChanged(context, "disbursements", disbursementBody(context, { reference }), refusable));
     const judgeListed = async (expected: number) => {
       for (const kind of ["disbursements", "checkouts"]) {
-        const list = await get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
+        const list = await listNamed(context, kind, reference);
         same(context, id, `number of listed ${kind}`, listed(list).length, expected, [...refusals, list]);
       }
     };

@@ -1,13 +1,13 @@
 // Checks notifications (§6). The interface requires that they are sent and that they are true. It does not define their
 // format.
-import { judges, type Context, type Check } from "../../check.ts";
+import { judges, type Context, type Check, type Ids } from "../../check.ts";
 import { hasControl } from "../../run-options.ts";
 import type { Notification } from "../../target/receiver.ts";
-import { shapeOf, checkoutStatus, ended, noneEnded, textsIn } from "../../steps/checkouts.ts";
+import { shapeOf, checkoutStatus, ended, noneEnded } from "../../steps/checkouts.ts";
 import { respondWith } from "../../steps/deliveries.ts";
 import { arrived, eventName, expectArrival, expectNotification, first, mailbox } from "../../steps/notifications.ts";
 import { checkoutBody } from "../../steps/bodies.ts";
-import { dataOf } from "../../steps/responses.ts";
+import { dataOf, textsIn } from "../../steps/responses.ts";
 import { paid, verified } from "../../steps/records.ts";
 import { startCheckout } from "../../steps/requests.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
@@ -45,12 +45,12 @@ const recipients = {
  * Records that a payout did not end in the status to be judged. If the caller named the recipient, the target cannot
  * produce this status; a default recipient proves nothing.
  */
-export function otherStatus(context: Context, id: RequirementId, wanted: "success" | "failed", actual: string) {
+export function otherStatus(context: Context, ids: Ids, wanted: "success" | "failed", actual: string) {
   const [flag, what, provide] = recipients[wanted];
   const text = `a payout's status became ${actual}, not ${wanted}`;
   if (context.options.assumed.includes(flag))
-    context.notApplicable(id, `${what}: with the default, ${text}`, "caller", provide);
-  else context.notApplicable(id, text);
+    context.notApplicable(ids, `${what}: with the default, ${text}`, "caller", provide);
+  else context.notApplicable(ids, text);
 }
 
 /** Returns the strings in a JSON value whose field names match. */
