@@ -12,7 +12,7 @@ import {
   UsageError,
   ValidationError,
 } from "./errors.ts";
-import type { ErrorDetails } from "./errors.ts";
+import type { ErrorClass } from "./errors.ts";
 import { isText, redactData } from "./text.ts";
 import type { Redact } from "./text.ts";
 import type { Reply } from "./transport.ts";
@@ -29,11 +29,9 @@ export type AttemptOutcome = ({ data: Data; error?: undefined } | { data?: undef
   requestId?: string | undefined;
 };
 
-type ErrorClass = new (message: string, details: ErrorDetails) => ClientError;
-
 // The error class for each status with which the service refuses a request. The service recorded nothing; in the case
 // of 409 it already has a record with the reference.
-const refusalErrors: Record<number, ErrorClass> = {
+const refusalErrors: Record<number, ErrorClass<ClientError>> = {
   400: ValidationError,
   401: AuthenticationError,
   403: AuthenticationError,

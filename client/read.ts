@@ -25,11 +25,6 @@ export type DisbursementFilters = ListFilters<DisbursementStatus>;
 /** Selects the checkouts of `checkouts.list`. */
 export type CheckoutFilters = ListFilters<CheckoutStatus>;
 
-export interface Page {
-  items: Data[];
-  nextCursor?: string | null;
-}
-
 const noFilters = {
   merchantsReference: undefined,
   status: undefined,
@@ -56,6 +51,8 @@ export interface ListPage<R> {
   /** Pass it to `page` to read the next page. Missing on the last page. */
   nextCursor?: string | null | undefined;
 }
+
+export type Page = ListPage<Data>;
 
 /** Records, the newest first. Iterate over all of them, or read one page. */
 export interface List<R> extends AsyncIterable<R> {

@@ -1,9 +1,7 @@
 // With the real clock, the global fetch and a real server.
-import { once } from "node:events";
-import { createServer } from "node:http";
 import type { IncomingMessage, RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { serve } from "../server/testing/http.ts";
 import { buildClient } from "./client.ts";
 import { createClient } from "./index.ts";
 import { system } from "./runtime.ts";
@@ -11,26 +9,21 @@ import { disbursementCreated, disbursementRequest, key, record, rejectionOf } fr
 
 let listener: RequestListener;
 let seen: IncomingMessage[];
-const server = createServer((request, response) => {
-  seen.push(request);
-  listener(request, response);
-});
-
+let server: Awaited<ReturnType<typeof serve>>;
 beforeEach(async () => {
   seen = [];
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  server = await serve((request, response) => {
+    seen.push(request);
+    listener(request, response);
+  });
 });
 afterEach(async () => {
   vi.unstubAllGlobals();
-  server.close();
-  server.closeAllConnections();
-  await once(server, "close");
+  await server.close();
 });
 
-const address = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const connect = (options: object = {}) =>
-  createClient({ baseUrl: address(), apiKey: key, retry: { tries: 1 }, ...options });
+  createClient({ baseUrl: server.url, apiKey: key, retry: { tries: 1 }, ...options });
 
 test.each([true, false])("a read bypasses caches if requests have the field `cache`: %s", async (isKnown) => {
   // As in older Workers, which refuse the field.
@@ -98,7 +91,7 @@ test("a timeout closes the connection", async () => {
     timeOut = action;
     return () => {};
   };
-  const client = buildClient({ baseUrl: address(), apiKey: key, retry: { tries: 1 } }, { ...system, after });
+  const client = buildClient({ baseUrl: server.url, apiKey: key, retry: { tries: 1 } }, { ...system, after });
   expect(await rejectionOf(client.disbursements.verify("DSB1"))).toMatchObject({ name: "TimeoutError" });
   await closed.promise;
 });
@@ -108,9 +101,8 @@ test("a refused connection is a definite failure, a broken one is not, and is re
   const { disbursements } = connect({ retry: { tries: 2, minDelay: 1 } });
   expect(await disbursements.create(disbursementRequest).result()).toMatchObject({ outcome: "unknown" });
   expect(seen).toHaveLength(2);
-  server.close();
-  server.closeAllConnections();
-  const other = await disbursements.create({ ...disbursementRequest, reference: "payroll-2" }).result();
+  const stopped = await serve(listener);
+  await stopped.close();
+  const other = await connect({ baseUrl: stopped.url }).disbursements.create(disbursementRequest).result();
   expect(other).toMatchObject({ outcome: "refused", error: { name: "ConnectionError" } });
-  server.listen(0);
 });

@@ -8,7 +8,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createHttpClient } from "./testing/http.ts";
-import { startLoadBalancer } from "./testing/load-balancer.ts";
 import { startPostgresProxy } from "./testing/postgres-proxy.ts";
 import { KEY, launchServer, runKeys, runServer, type ServerProcess } from "./testing/process.ts";
 import { reservePort } from "../conformance/target/reserve-port.ts";
@@ -265,28 +264,35 @@ describe("processes on PostgreSQL", () => {
 
   test("a rolling restart fails no request, pays nothing twice and makes each attempt once", async () => {
     const receiver = await aReceiver();
-    const balancer = await startLoadBalancer();
-    onTestFinished(balancer.close);
-    const running: ServerProcess[] = [];
-    async function startNext() {
-      const drain = { DRAIN_DELAY_MS: "1500", SHUTDOWN_TIMEOUT_MS: "15000" };
-      const server = await start({ SETTLE_DELAY_MS: "20", LOG_LEVEL: "error", ...drain });
-      running.push(server);
-      await balancer.add(server.port);
-      return server;
-    }
-    const old = await Promise.all([startNext(), startNext(), startNext()]);
-
-    const { createPayout, close } = createHttpClient({ port: balancer.port, key: KEY, sandbox: true });
-    onTestFinished(close);
     const failures: string[] = [];
     const created: string[] = [];
     let sent = 0;
     let isEnded = false;
+    const running: ServerProcess[] = [];
+    /** The servers that a load balancer uses, which asks each of them every tenth of a second, and never retries. */
+    let ready: ServerProcess[] = [];
+    const isReady = async (server: ServerProcess) => (await statusOf(server, "/readyz").catch(() => 0)) === 200;
+    const polling = async () => {
+      for (; !isEnded; await sleep(100)) {
+        const found = await Promise.all(running.map(isReady));
+        ready = running.filter((_, index) => found[index]);
+      }
+    };
+    async function startNext() {
+      const drain = { DRAIN_DELAY_MS: "1500", SHUTDOWN_TIMEOUT_MS: "15000" };
+      const server = await start({ SETTLE_DELAY_MS: "20", LOG_LEVEL: "error", ...drain });
+      running.push(server);
+      await expect.poll(() => ready).toContain(server);
+      return server;
+    }
+    const polled = polling();
+    const old = await Promise.all([startNext(), startNext(), startNext()]);
+
     // Two of three payouts are final immediately, and a worker settles the third payout.
     const calling = concurrently(3, async (index) => {
       for (let round = 0; !isEnded; round += 1) {
         const phoneNumber = (index + round) % 3 === 0 ? "2257038102473" : "2257038102001";
+        const { createPayout } = ready[sent % ready.length]!;
         sent += 1;
         const response = await createPayout({ phoneNumber, webhookURL: receiver.url }).catch(() => undefined);
         if (response?.status === 200) created.push(response.body.data.reference);
@@ -301,15 +307,14 @@ describe("processes on PostgreSQL", () => {
       while (created.length < goal && failures.length === 0) await sleep(5);
     }
     await progress();
-    for (const { kill, ended, port } of old) {
+    for (const { kill, ended } of old) {
       kill("SIGTERM");
       expect(await ended).toMatchObject({ code: 0, stderr: "" });
-      balancer.remove(port);
       await startNext();
       await progress();
     }
     isEnded = true;
-    await calling;
+    await Promise.all([calling, polled]);
     const printed = failures.length > 0 ? running.map(({ output }) => output()) : [];
     expect([...failures, ...printed]).toEqual([]);
 

@@ -1,11 +1,10 @@
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer as createHttpServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { serve } from "../../server/testing/http.ts";
 import { startServer, type TestServer } from "../../server/testing/server.ts";
 import { connectionLost, connectionRefused } from "../testing/fakes.ts";
 import { httpListener } from "./http.ts";
@@ -431,9 +430,8 @@ test("the log has every call, and neither key nor phone numbers", async () => {
 
 test("HTTP needs the token and a local name", async () => {
   const tools = open();
-  const http = createHttpServer(httpListener(() => tools.createServer(), "the-token"));
-  await new Promise<void>((resolve) => void http.listen(0, "127.0.0.1", resolve));
-  const url = new URL(`http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`);
+  const http = await serve(httpListener(() => tools.createServer(), "the-token"));
+  const url = new URL("/mcp", http.url);
   const status = async (headers: Record<string, string>) =>
     (await fetch(url, { method: "POST", body: "{}", headers })).status;
   expect(await status({})).toBe(401);
@@ -445,6 +443,5 @@ test("HTTP needs the token and a local name", async () => {
   const call = caller(client);
   expect(await call("pay", { plan: await prepare(call) })).toMatchObject({ result: "pending" });
   await client.close();
-  http.closeAllConnections();
-  http.close();
+  await http.close();
 });

@@ -1,15 +1,13 @@
 // Receivers in every framework, with events that the tests sign.
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { Server } from "node:http";
+import type { RequestListener } from "node:http";
 import { connect } from "node:net";
-import type { AddressInfo } from "node:net";
 import { text as textOf } from "node:stream/consumers";
-import { createAdaptorServer } from "@hono/node-server";
+import { getRequestListener } from "@hono/node-server";
 import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { serve } from "../../server/testing/http.ts";
 import { rejectionOf } from "../testing/fakes.ts";
 import { receiveWebhooks as receiveExpress } from "./express.ts";
 import { receiveWebhooks as receiveFastify } from "./fastify.ts";
@@ -38,7 +36,7 @@ const receivers: Record<string, Start> = {
     // These keep the raw body.
     app.post("/raw", express.raw({ type: "*/*" }), receiveExpress(options));
     app.post("/text", express.text({ type: "*/*" }), receiveExpress(options));
-    return listen(createServer(app));
+    return listen(app);
   },
 
   async Fastify(options) {
@@ -66,7 +64,7 @@ const receivers: Record<string, Start> = {
       await next();
     });
     app.post("/parsed", receiveHono(options));
-    return listen(createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server);
+    return listen(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   },
 
   async fetch(options) {
@@ -76,23 +74,13 @@ const receivers: Record<string, Start> = {
       return receive(request);
     };
     const route = (request: Request) => (new URL(request.url).pathname === "/webhooks" ? receive : parsed)(request);
-    return listen(createAdaptorServer({ fetch: route, overrideGlobalObjects: false }) as Server);
+    return listen(getRequestListener(route, { overrideGlobalObjects: false }));
   },
 };
 
-async function listen(server: Server): Promise<Running> {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    url: `${origin}/webhooks`,
-    parsedUrl: `${origin}/parsed`,
-    async stop() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
+async function listen(handle: RequestListener): Promise<Running> {
+  const { url, close } = await serve(handle);
+  return { url: `${url}/webhooks`, parsedUrl: `${url}/parsed`, stop: close };
 }
 
 const secrets = ["current", "previous"].map((text) => `whsec_${btoa(`the ${text} secret`)}`);

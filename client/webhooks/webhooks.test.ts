@@ -28,7 +28,6 @@ const headers = (changes: Record<string, string> = {}) => ({
 const at = (offset: number) =>
   headers({ "webhook-timestamp": `${seconds + offset}`, "webhook-signature": sign(text, secret, seconds + offset) });
 const signatures = (value: string) => headers({ "webhook-signature": value });
-const without = (name: string) => Object.fromEntries(Object.entries(headers()).filter(([key]) => key !== name));
 /** A timestamp that is not in decimal digits, and signed as it is. */
 const signedAt = (timestamp: string) => {
   const key = Buffer.from(secret.slice(6), "base64");
@@ -86,18 +85,12 @@ const says = async (call: Promise<unknown>, kind: typeof WebhookError | typeof U
 };
 
 describe("verifyWebhook", () => {
-  const messages: [RegExp, Received][] = [
-    [/missing/, { headers: without("webhook-id") }],
-    [/^No signature matches/, { body: `${text} ` }],
-    [/tolerance/, { headers: at(-301) }],
-    ...["[]", "null", "7", '"x"', "{}", '{"event":1,"data":{}}', '{"event":"x"}', "not json", "\xff"].map(
-      (body): [RegExp, Received] => [/not an event/, { body, headers: signatures(sign(body)) }],
-    ),
-  ];
-  test.each(messages)("reports %s %j", async (message, { body: given = text, headers: sent = headers() }) => {
-    await says(verifyWebhook(given, sent, secret), WebhookError, message);
-    await says(verifyWebhook(given, new Headers(sent), secret), WebhookError, message);
-  });
+  test.each(["[]", "null", "7", '"x"', "{}", '{"event":1,"data":{}}', '{"event":"x"}', "not json", "\xff"])(
+    "reports that the body %j is not an event",
+    async (body) => {
+      await says(verifyWebhook(body, signatures(sign(body)), secret), WebhookError, /not an event/);
+    },
+  );
 
   test.each([
     ["text", text],

@@ -1,6 +1,5 @@
 import type { Json } from "./contract.ts";
-import { escapeHtml } from "./highlight.ts";
-import { inlineHtml, toHtml } from "./html.ts";
+import { escapeHtml, inlineHtml, toHtml } from "./html.ts";
 
 /** The properties of a schema as a list, with the properties of objects inside it. */
 export function fieldList(schema: Json): string {

@@ -2,8 +2,7 @@
 import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
 import { exampleOf, operationsOf, type Json, type Operation } from "./contract.ts";
 import { fieldList, parameterList } from "./fields.ts";
-import { codeBlock, escapeHtml } from "./highlight.ts";
-import { toHtml } from "./html.ts";
+import { codeBlock, escapeHtml, toHtml } from "./html.ts";
 import type { Sample } from "./samples.ts";
 
 const json = (value: unknown) => JSON.stringify(value, null, 2);

@@ -1,6 +1,6 @@
 // What every event makes of every state of a hand-over (D74).
 import { expect, test } from "vitest";
-import { byHand, next, type HandoverFacts, type HandoverEvent } from "./handover-state.ts";
+import { next, type HandoverFacts, type HandoverEvent } from "./handover-state.ts";
 import type { HandoverReport } from "./handovers.ts";
 import type { RailAnswer } from "./rails.ts";
 
@@ -107,25 +107,5 @@ test.each(STATUSES.flatMap((here) => STATUSES.map((there) => [here, there] as co
     // An open conflict stays until a person closes it, and keeps its time.
     const again = next({ ...closed, conflict: EARLIER }, event, TIMES).after;
     expect(again.conflict).toEqual(isConflict ? { at: BEFORE, answer } : EARLIER);
-  },
-);
-
-const [ADA, ESI] = ["dashboard Ada", "dashboard Esi"];
-const proposal = { status: "failed", reason: "r", by: ADA } as const;
-const idleBy = (changes: object) => ({ status: "pending", isUnderway: false, ...changes }) as const;
-
-test.each([
-  [idleBy({ status: "failed" }), ADA, false, "not-pending"],
-  [idleBy({}), ADA, false, "decided"],
-  [idleBy({ isUnderway: true }), ADA, false, "in-progress"],
-  [idleBy({ isUnderway: true }), ADA, true, "proposed"],
-  [idleBy({ proposal }), ADA, true, "proposed"],
-  [idleBy({ proposal }), ESI, true, "decided"],
-  [idleBy({ proposal, isUnderway: true }), ESI, true, "in-progress"],
-  [idleBy({ proposal: { ...proposal, status: "success" } }), ESI, true, "proposed"],
-] as const)(
-  "a decision by hand about %j by %s, needs two people: %s, is %s",
-  (before, chain, needsSecondPerson, result) => {
-    expect(byHand(before, "failed", { chain, needsSecondPerson })).toBe(result);
   },
 );

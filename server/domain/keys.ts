@@ -1,4 +1,4 @@
-import { hash, createHmac, createSecretKey, type KeyObject } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Limits } from "./limits.ts";
 
 /** What a key may do (D88): read payments, create payouts, create checkouts. A key without scopes may do everything. */
@@ -72,26 +72,6 @@ export function rotated(at: number, secrets: WebhookSecrets, secret: string): We
 /** Makes a webhook secret (D12, Standard Webhooks 1.0). */
 export const newSecret = (random: (size: number) => Uint8Array): string =>
   `whsec_${Buffer.from(random(32)).toString("base64")}`;
-
-const MOST_KEY_OBJECTS = 1_000;
-
-/**
- * Returns a function that returns the HMAC-SHA256 of a text. The function keeps the key objects of recent secrets, because
- * Node takes 10 µs to use a secret that is not yet a key object.
- * @param bytesOf returns the bytes of a secret
- */
-export function hmacs(encoding: "base64" | "hex", bytesOf: (secret: string) => Uint8Array) {
-  const keys = new Map<string, KeyObject>();
-  return (secret: string, text: string): string => {
-    let key = keys.get(secret);
-    if (!key) {
-      if (keys.size >= MOST_KEY_OBJECTS) keys.clear();
-      key = createSecretKey(bytesOf(secret));
-      keys.set(secret, key);
-    }
-    return createHmac("sha256", key).update(text).digest(encoding);
-  };
-}
 
 /** A sandbox, or a service that moves real money. A database belongs to one of them for ever (D80). */
 export type Mode = "sandbox" | "live";

@@ -5,7 +5,7 @@ import type { ClaimedDelivery } from "../domain/deliveries.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { useDatabase, useFolder } from "../testing/resources.ts";
-import { ACTOR, addDelivery, addMerchant, aDisbursement, claimAll, pendingOn } from "../testing/storage/fixtures.ts";
+import { addDelivery, addMerchant, aDisbursement, claimAll, pendingOn } from "../testing/storage/fixtures.ts";
 import { HOUR, MINUTE, SECOND, START } from "../testing/times.ts";
 import { HELD_MS, LEASE_MS } from "../workers/queue-worker.ts";
 import { openPostgres } from "./postgres/index.ts";
@@ -173,39 +173,6 @@ describe.each(Object.entries({ SQLite: SQLITE, PostgreSQL: POSTGRES }))("%s", (_
       }
     },
   );
-
-  test.each(WRONG)("all jump by %i ms and return: what was written meanwhile does not wait", async (ms) => {
-    await set({ process: ms, other: ms, database: ms });
-    await pass(SECOND);
-    const [process] = processes as [Process];
-    const { storage, clock } = process;
-    expect(Math.abs(clock.now() - time - ms)).toBeLessThanOrEqual(SECOND);
-    const record = await create(process);
-    expect(record.createdAt - time).toBe(ms);
-    expect(await storage.takeRequest(id, 1)).toBe(true);
-    for (const host of ["a.example", "b.example"]) await addDelivery(storage, id, { webhookURL: `https://${host}/` });
-    const [claim, delivered] = await claimsOf(process);
-    const at = clock.now();
-    const retry = { status: "pending", step: 1, nextAttemptAt: at + 2 * SECOND } as const;
-    await storage.recordAttempt(claim!, { at, sentAt: at, latencyMs: 1 }, retry);
-    await storage.recordAttempt(delivered!, { at, sentAt: START, latencyMs: 1 }, { status: "delivered", step: 1 });
-    await storage.replayAll({ merchantId: id, filter: { status: "delivered" }, pace: 1 }, ACTOR);
-    await storage.insertLink({ id: "link", hash: "00", role: "viewer", name: "ada", lifetimeMs: 600_000 }, ACTOR);
-
-    await set({ process: 0, other: 0, database: 0 });
-    await pass(3 * SECOND);
-    expect(await storage.settleDue(10)).toBe(1);
-    const settled = (await storage.findDisbursement(id, record.reference))!;
-    expect(settled.status).toBe("success");
-    expect(settled.updatedAt).toBeGreaterThanOrEqual(settled.createdAt);
-    expect(await storage.takeRequest(id, 1)).toBe(true);
-    const again = await claimsOf(process);
-    expect(again).toHaveLength(2);
-    for (const each of again)
-      await storage.recordAttempt(each, { at: time, sentAt: time, latencyMs: 1 }, { status: "delivered", step: 2 });
-    if (ms === YEAR) expect(await storage.listTeam()).toEqual([]);
-    await expectAllWork(0);
-  });
 });
 
 test.each([HOUR, -HOUR])(

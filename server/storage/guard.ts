@@ -38,7 +38,6 @@ export function createGuard(explain: (error: unknown) => unknown, worked?: () =>
     guarded: (executor: Executor): Executor => ({
       ...executor,
       read: (query) => run(() => executor.read(query)),
-      readAll: (queries) => run(() => executor.readAll(queries)),
       write: (work, options) => run(() => executor.write(work, options)),
       together(work, options) {
         const add = executor.together(work, options);

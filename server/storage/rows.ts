@@ -1,7 +1,8 @@
+import { createHmac } from "node:crypto";
 import { nameOf } from "../domain/audit.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { derivedReference } from "../domain/ids.ts";
-import { hmacs, type ApiKey, type SecretHash } from "../domain/keys.ts";
+import type { ApiKey, SecretHash } from "../domain/keys.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import { kindOf, type Customer, type Disbursement, type Draft } from "../domain/records.ts";
 import type { Failure, Payment, PaymentKind, Plan } from "../domain/records.ts";
@@ -89,7 +90,7 @@ export const toOwner = (row: Row): KeyOwner => ({ merchant: toMerchant(row), ...
 /** The error of a request whose key was revoked after its authentication. */
 export const keyRevoked = () => new ServiceError("unauthorized", "This API key is not valid.");
 
-const hmac = hmacs("hex", (secret) => Buffer.from(secret));
+const hmac = (secret: string, text: string): string => createHmac("sha256", secret).update(text).digest("hex");
 
 /**
  * Returns a merchant's customer. Its id is a UUIDv7 with the time of the merchant's creation. Because of the merchant's

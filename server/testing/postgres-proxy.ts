@@ -9,18 +9,16 @@ const COMMIT = Buffer.from("COMMIT\0");
 
 export type PostgresProxy = Awaited<ReturnType<typeof startPostgresProxy>>;
 
-/** A proxy in front of PostgreSQL that a test can cut, freeze and switch off. */
+/** A proxy in front of PostgreSQL that a test can cut, slow down and switch off. */
 export async function startPostgresProxy(server: string) {
   let target = new URL(server);
   const pairs = new Set<readonly [client: Socket, upstream: Socket]>();
   const forgotten = new WeakSet<object>();
-  let isFrozen = false;
 
   const listener = createServer((client) => {
     const upstream = connect(Number(target.port || 5432), target.hostname);
     const pair = [client, upstream] as const;
     pairs.add(pair);
-    const isSilent = () => isFrozen || forgotten.has(pair);
     const end = () => {
       pairs.delete(pair);
       for (const socket of pair) socket.destroy();
@@ -32,12 +30,12 @@ export async function startPostgresProxy(server: string) {
       if (cutting !== "pass") proxy.onCommit = "pass";
       if (cutting === "cut-before") return end();
       isCommitting = cutting === "cut-after";
-      if (!isSilent()) upstream.write(data);
+      if (!forgotten.has(pair)) upstream.write(data);
     });
     upstream.on("data", (data) => {
       // The server responds after it has committed.
       if (isCommitting) return void proxy.beforeCut().finally(end);
-      if (isSilent()) return;
+      if (forgotten.has(pair)) return;
       if (proxy.delayMs === 0) client.write(data);
       else setTimeout(() => client.write(data), proxy.delayMs);
     });
@@ -67,8 +65,6 @@ export async function startPostgresProxy(server: string) {
       cut();
       await once(listener, "close");
     },
-    /** Passes on nothing until `restore`. */
-    freeze: () => void (isFrozen = true),
     /**
      * Passes on nothing from existing connections, like a network that has lost the state of the connections. New
      * connections work.
@@ -79,7 +75,6 @@ export async function startPostgresProxy(server: string) {
     /** The delay of everything that the server sends, in milliseconds. */
     delayMs: 0,
     async restore() {
-      isFrozen = false;
       cut();
       if (!listener.listening) await listen(port);
     },

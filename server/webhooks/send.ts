@@ -1,6 +1,6 @@
+import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Attempt } from "../domain/deliveries.ts";
-import { hmacs } from "../domain/keys.ts";
 import { createConnections } from "./connections.ts";
 import { parseTarget, Refusal } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";
@@ -114,16 +114,17 @@ export function webhookHeaders({ id, secrets, body }: Omit<Message, "url">, sent
 export function sign(secrets: readonly string[], id: string, timestampSeconds: number, body: string): string {
   if (secrets.length === 0) throw new Error("Signing a webhook requires at least one secret.");
   const content = `${id}.${timestampSeconds}.${body}`;
-  return secrets.map((secret) => `v1,${hmac(secret, content)}`).join(" ");
+  return secrets
+    .map((secret) => `v1,${createHmac("sha256", keyOf(secret)).update(content).digest("base64")}`)
+    .join(" ");
 }
 
-const hmac = hmacs("base64", bytesOf);
-
-function bytesOf(secret: string): Uint8Array {
+/** Node signs with a key object in a fifth of the time that it takes with bytes. */
+function keyOf(secret: string): KeyObject {
   if (!SECRET_FORM.test(secret)) {
     throw new Error("A webhook secret must be whsec_ and the base64 of 24 to 64 bytes.");
   }
-  return Buffer.from(secret.slice(SECRET_PREFIX.length), "base64");
+  return createSecretKey(secret.slice(SECRET_PREFIX.length), "base64");
 }
 
 async function readResponse(response: IncomingMessage): Promise<Omit<AttemptResult, "sentAt" | "latencyMs">> {

@@ -130,26 +130,3 @@ export function toBooks({ rows }: QueryResult) {
     },
   };
 }
-
-/**
- * A statement of PostgreSQL that books, like `reserved`, the payouts that an INSERT stores, and returns their ids. It saves
- * one of the three round trips of a create.
- */
-export const booked = (insert: string) => `WITH stored AS (${insert} RETURNING *), changed AS (
-    INSERT INTO accounts (merchant_id, currency, available, reserved, entries, at)
-    SELECT merchant_id, currency, -sum(amount::numeric + fee), sum(amount::numeric + fee), count(*), max(updated_at)
-    FROM stored GROUP BY merchant_id, currency ORDER BY merchant_id COLLATE "C", currency COLLATE "C"
-    ON CONFLICT (merchant_id, currency) DO UPDATE
-    SET available = accounts.available + excluded.available, reserved = accounts.reserved + excluded.reserved,
-      entries = accounts.entries + excluded.entries, at = greatest(accounts.at, excluded.at)
-    RETURNING *
-  ), booked AS (
-    INSERT INTO entries (merchant_id, reference, kind, currency, at, available, reserved, fees, outside, number, balance)
-    SELECT s.merchant_id, s.reference, 'reserve', s.currency, c.at, -s.total, s.total, 0, 0,
-      c.entries - s.later, c.available + coalesce(s.later_total, 0)
-    FROM (SELECT *, amount::numeric + fee AS total, count(*) OVER later AS later,
-        sum(amount::numeric + fee) OVER later AS later_total
-      FROM stored WINDOW later AS (PARTITION BY merchant_id, currency ORDER BY reference COLLATE "C"
-        ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)) AS s
-    JOIN changed c ON c.merchant_id = s.merchant_id AND c.currency = s.currency
-  ) SELECT id FROM stored`;

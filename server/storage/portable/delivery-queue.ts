@@ -181,6 +181,6 @@ const toBacklog = fields<Backlog>(
   "due_deliveries waiting_deliveries oldest_due_deliveries:oldestDeliveryDueAt due_settlements oldest_due_settlements:oldestSettlementDueAt",
 );
 
-export const backlog = ({ readAll }: Executor): Pick<Storage, "readBacklog"> => ({
-  readBacklog: async () => toBacklog(Object.assign({}, ...(await readAll(BACKLOG)).flat())),
+export const backlog = ({ read }: Executor): Pick<Storage, "readBacklog"> => ({
+  readBacklog: async () => toBacklog(Object.assign({}, ...(await Promise.all(BACKLOG.map(read))).flat())),
 });

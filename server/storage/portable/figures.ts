@@ -50,7 +50,7 @@ const LATE_OF_MERCHANT = `SELECT count(*) AS count FROM (SELECT 1 FROM disbursem
   WHERE merchant_id = :merchant AND created_at <= :before AND ${LATE} LIMIT ${MOST_WAITING_COUNTED}) AS found`;
 
 const toIssue = fields<Issue>("merchant_id host count since");
-export function figures({ database, read, readAll }: Executor): FigureStore {
+export function figures({ database, read }: Executor): FigureStore {
   const answers = new Map<string, { at: number; figures: Promise<Figure[]> }>();
 
   /** Each payment is in one part, and one statement counts a part: a payment that settles meanwhile is counted once. */
@@ -76,7 +76,9 @@ export function figures({ database, read, readAll }: Executor): FigureStore {
   async function ofEach(merchants: (which: string) => string, ofOne: string, values: NonNullable<Query["values"]>) {
     const which = values.merchant === undefined ? "" : "WHERE m.id = :merchant";
     const rows = await read({ text: merchants(which), values });
-    const found = await readAll(rows.map((row) => ({ text: ofOne, values: { ...row, merchant: row.merchant_id } })));
+    const found = await Promise.all(
+      rows.map((row) => read({ text: ofOne, values: { ...row, merchant: row.merchant_id } })),
+    );
     return rows.flatMap((row, index) => found[index]!.map((each): Row => ({ ...row, ...each })));
   }
 

@@ -9,11 +9,11 @@ import type { Insertion, Payment } from "../../domain/records.ts";
 import { byText } from "../postgres/text.ts";
 import { customerOf, fields, keyRevoked, recorded, RECORDS, toRecord, toValues } from "../rows.ts";
 import type { RecordTable, Row, Values } from "../rows.ts";
-import { booked, openQuery, reserved, toBooks, type Books, type Entry } from "./booking.ts";
+import { openQuery, reserved, toBooks, type Books, type Entry } from "./booking.ts";
 import { lockQueries, required, toLocked, type Lock, type LockedMerchant } from "./locked-merchant.ts";
 import { noted } from "./noting.ts";
 import { eachGiven, given, insertNew, insertRows } from "./query.ts";
-import type { Database, Executor, Query, Work } from "./query.ts";
+import type { Executor, Query, Work } from "./query.ts";
 import { writeEvents } from "./settling.ts";
 
 /** What concerns the payments of a key. */
@@ -38,24 +38,18 @@ interface Payout extends Item<Disbursement> {
 }
 
 /** Stores new payments. Those that arrive while earlier ones are being committed share a transaction. */
-export function insertions({
-  database,
-  together,
-}: Executor): Pick<RecordStore, "insertDisbursement" | "insertCheckout"> {
+export function insertions({ together }: Executor): Pick<RecordStore, "insertDisbursement" | "insertCheckout"> {
   function inserting<T extends Payment>(work: (drafts: readonly Draft<T>[]) => Work<Insertion<T>[]>) {
     const insert = together(work, { largest: 512, idempotent: true });
     return (draft: Draft<T>) => noted(insert(draft), (result) => (result?.inserted === false ? undefined : "certain"));
   }
   return {
-    insertDisbursement: inserting<Disbursement>((drafts) => insertDisbursements(drafts, database)),
+    insertDisbursement: inserting(insertDisbursements),
     insertCheckout: inserting(insertCheckouts),
   };
 }
 
-function* insertDisbursements(
-  drafts: readonly Draft<Disbursement>[],
-  database: Database,
-): Work<Insertion<Disbursement>[]> {
+function* insertDisbursements(drafts: readonly Draft<Disbursement>[]): Work<Insertion<Disbursement>[]> {
   const writesEvents = drafts.some(({ status }) => status !== "pending");
   const { asked, enforced } = yield* lockOwners(drafts, writesEvents ? "orders" : "shares");
   const items = asked.map((each): Payout => {
@@ -67,9 +61,7 @@ function* insertDisbursements(
     const mustBeCovered = draft.mustBeCovered === true || enforced.has(`${merchant.id} ${record.currency}`);
     return { ...each, draft, bounds, record, entry, mustBeCovered };
   });
-  const isBookedAtOnce = database === "postgres" && items.every(isPlain);
-  const [inserted] = isBookedAtOnce ? yield [insertQuery(RECORDS.disbursement, items, booked)] : [];
-  const batch = inserted ? { stored: idsOf(inserted.rows), last: [] } : yield* storeAndJudge(items, database);
+  const batch = yield* storeAndJudge(items);
   const results = yield* outcomes(RECORDS.disbursement, items, batch);
   yield* writeEvents(itemsIn(items, batch.stored).filter(({ record }) => record.status !== "pending"));
   return results;
@@ -147,17 +139,11 @@ const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.merchants_referen
 /**
  * Stores records that are not refused, unless their merchant's reference is in use (D4). Returns the ids of the stored
  * records. Transactions insert in the same order, so that they cannot deadlock.
- * @param complete makes the statement from an INSERT
  */
-function insertQuery<T extends Payment>(
-  { table }: RecordTable,
-  items: readonly Item<T>[],
-  complete = (insert: string) => `${insert} RETURNING id`,
-): Query {
+function insertQuery<T extends Payment>({ table }: RecordTable, items: readonly Item<T>[]): Query {
   const permitted = items.filter(({ refusal }) => !refusal).map(({ record }) => toValues(record));
   const sorted = permitted.toSorted((a, b) => byText(keyOf(a), keyOf(b)));
-  const { text, rows } = insertRows(table, sorted, "ON CONFLICT DO NOTHING");
-  return { text: complete(text), rows };
+  return insertRows(table, sorted, "ON CONFLICT DO NOTHING RETURNING id");
 }
 
 /** Writes the hand-overs of new payments to their rails. They are ready at once. */
@@ -183,10 +169,6 @@ interface Stored {
   last: readonly Query[];
 }
 
-/** True if neither a limit nor the balance can refuse the payout, and no rail gets it. */
-const isPlain = ({ bounds, mustBeCovered, draft }: Payout) =>
-  bounds.length === 0 && !mustBeCovered && draft.rail === undefined;
-
 /** Adds to the sums, and locks them. Adding 0 locks a sum, even if the sum does not exist yet. */
 const ADD = `ON CONFLICT (merchant_id, key_id, day, currency)
   DO UPDATE SET amount = daily_sums.amount + excluded.amount RETURNING *`;
@@ -207,17 +189,13 @@ const REMOVE = `DELETE FROM disbursements WHERE merchant_id = ANY(:merchants::te
  * Stores payouts, and judges them by their limits and balances, one after the other. The payouts to judge are known only
  * once they are stored, because a duplicate is not judged.
  */
-function* storeAndJudge(items: readonly Payout[], database: Database): Work<Stored> {
-  const insert = insertQuery(RECORDS.disbursement, items);
-  const lock = (payouts: readonly Payout[]) => [
-    addQuery(payouts.flatMap(sumsOf).map((sum) => ({ ...sum, amount: 0 }))),
-    openQuery(payouts.map(({ entry }) => entry)),
-  ];
-  // In PostgreSQL a step more is a round trip more. In SQLite a duplicate must not need the disk.
-  const inSteps = database === "sqlite";
-  const [inserted, ...early] = yield inSteps ? [insert] : [insert, ...lock(items.filter(({ refusal }) => !refusal))];
+function* storeAndJudge(items: readonly Payout[]): Work<Stored> {
+  const [inserted] = yield [insertQuery(RECORDS.disbursement, items)];
   const stored = itemsIn(items, idsOf(inserted!.rows));
-  const [locked, opened] = inSteps ? yield lock(stored) : early;
+  const [locked, opened] = yield [
+    addQuery(stored.flatMap(sumsOf).map((sum) => ({ ...sum, amount: 0 }))),
+    openQuery(stored.map(({ entry }) => entry)),
+  ];
   const used = new Map(locked!.rows.map((row) => [nameOf(row), row.amount as number]));
   const books = toBooks(opened!);
   const refusals = new Map<string, ServiceError>();

@@ -81,7 +81,7 @@ const TOO_MANY_KEYS =
 const toJson = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
 
 export function merchants(executor: Executor): Omit<MerchantStore, "exclusively" | "takeRequest"> {
-  const { read, readAll, write, sealing } = executor;
+  const { read, write, sealing } = executor;
   const findOwner = executor.finder(OWNER, columnsOf("api_keys", ["hash"]));
 
   /** Returns an operation that changes a column of a merchant. @param entryOf what the audit trail says */
@@ -200,7 +200,9 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
       return (await read({ text: SELECT_KEYS })).map(toKey);
     },
     async listKeysOf(merchant) {
-      const lists = await readAll([SELECT_ACTIVE, SELECT_REVOKED].map((text) => ({ text, values: { merchant } })));
+      const lists = await Promise.all(
+        [SELECT_ACTIVE, SELECT_REVOKED].map((text) => read({ text, values: { merchant } })),
+      );
       return lists.flat().map(toKey);
     },
     async recordKeyUses(keys) {

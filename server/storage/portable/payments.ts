@@ -128,7 +128,7 @@ const LOCK_DISBURSEMENT = lockPending("disbursements");
 
 type OfOthers = "insertDisbursement" | "insertCheckout" | "loadPayments";
 export function payments(executor: Executor): Omit<RecordStore, OfOthers> {
-  const { read, readAll, write } = executor;
+  const { read, write } = executor;
 
   /** Changes a checkout. Resolves with false if none that is pending has this reference, or `change` returns nothing. */
   const changePending = (
@@ -189,7 +189,7 @@ export function payments(executor: Executor): Omit<RecordStore, OfOthers> {
       }),
     async searchPayments({ text, phoneNumber: phone = "", limit }) {
       const values = { text, phone, from: 0, created_at: LAST, limit };
-      const found = (await readAll(FIND.map((statement) => ({ text: statement, values })))).flat();
+      const found = (await Promise.all(FIND.map((statement) => read({ text: statement, values })))).flat();
       return found.map(toRecord<Payment>).toSorted((a, b) => b.createdAt - a.createdAt);
     },
     findCheckout: recordFinder<Checkout>(executor, RECORDS.checkout),

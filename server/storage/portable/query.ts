@@ -73,10 +73,8 @@ export interface Executor {
   database: Database;
   /** How webhook secrets are stored. */
   sealing: Sealing;
-  /** Executes a statement that only reads. */
+  /** Executes a statement that only reads. SQLite executes it at once, so that several see the same state. */
   read(query: Query): Promise<readonly Row[]>;
-  /** Executes statements that only read. SQLite reads them in one transaction. */
-  readAll(queries: readonly Query[]): Promise<(readonly Row[])[]>;
   /** Executes work in a transaction. Resolves with its result after the commit. */
   write<T>(work: () => Work<T>, options?: WriteOptions): Promise<T>;
   /**

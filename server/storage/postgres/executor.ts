@@ -104,7 +104,6 @@ export function postgresExecutor(
     ...shared,
     database: "postgres",
     read,
-    readAll: (queries) => Promise.all(queries.map(read)),
     write: (work, options) => transaction((sendIn) => runIn(sendIn, work()), options),
     // One batch at a time: while a batch is being committed, the next batch fills up.
     together: (work, { largest = 256, idempotent = false } = {}) =>

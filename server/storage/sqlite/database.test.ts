@@ -176,18 +176,6 @@ describe("a backup", () => {
     await copy.close();
   });
 
-  test("replaces no file, not even the database", async () => {
-    const storage = open();
-    writeFileSync(pathOf("precious"), "precious");
-    for (const file of [path, pathOf("precious")])
-      await expect(storage.backup(file)).rejects.toThrow(/^The backup of .+ failed: the file exists\.$/);
-    const missing = storage.backup(pathOf("missing", "copy.db"));
-    await expect(missing).rejects.toThrow(/^The backup of .+ failed: ENOENT/);
-    expect(readFileSync(pathOf("precious"), "utf8")).toBe("precious");
-    await addMerchant(storage);
-    await storage.close();
-  });
-
   test.each<[string, (source: string) => void]>([
     ["is a folder", (source) => mkdirSync(source)],
     ["is no database", (source) => writeFileSync(source, "no database, but longer than a header. ".repeat(100))],
@@ -288,12 +276,6 @@ describe("a restore", () => {
     expect(new Map(claims.map((claim) => [claim.id, claim.askedAgoMs]))).toEqual(new Map(doubts));
   });
 
-  test("a missing database needs no confirmation", async () => {
-    const missing = pathOf("new", "server.db");
-    expect(await restore({ replace: false, to: missing })).toEqual({ version: VERSION });
-    expect(await namesIn(missing)).toEqual(["Before"]);
-  });
-
   test("replaces a damaged database after confirmation, and never applies its log to the backup", async () => {
     const crashed = await crashAs("crashed.db");
     writeFileSync(crashed, "damaged ".repeat(1_000));
@@ -304,7 +286,7 @@ describe("a restore", () => {
     expect(await namesIn(crashed)).toEqual(["Before"]);
   });
 
-  test("the log of a crashed server is in the kept file; without its database it is not applied to the backup", async () => {
+  test("the log of a crashed server is in the kept file; without its database it is not applied to the backup, which needs no confirmation", async () => {
     const crashed = await crashAs("crashed.db");
     const moved = pathOf("moved.db");
     copyFileSync(`${crashed}-wal`, `${moved}-wal`);

@@ -171,7 +171,6 @@ export function sqliteExecutor(
     ...shared,
     database: "sqlite",
     read: async (query) => execute(query).rows,
-    readAll: async (queries) => queries.map((query) => execute(query).rows),
     write: (work, { commit = "write" } = {}) =>
       new Promise((resolve, reject) => {
         add(alone, commit).waiting.push({ item: work, resolve, reject });

@@ -27,7 +27,10 @@ export async function fill(storage: Storage, texts = "\u{1f423} \ufdd0") {
   const failed = { status: "failed", due: undefined!, fee: 0, failure: failureOf("other") } as const;
   await storage.insertDisbursement(aDisbursement(kofi.id, failed));
   const checkout = aCheckout(ada.id, { redirectURL: "https://ada.example/thanks" });
-  for (const draft of [checkout, aCheckout(kofi.id)]) await storage.insertCheckout(draft);
+  const paid = aCheckout(kofi.id, { currency: "NGN" });
+  for (const draft of [checkout, paid]) await storage.insertCheckout(draft);
+  await storage.finishCheckout(paid.reference, "success");
+  await storage.adjustBalance(kofi.id, { id: "top-up", currency: "NGN", amount: 700, reason: "Paid in" }, ACTOR);
   await storage.payCheckout(checkout.reference, "2250102030405", { afterMs: HOUR, status: "failed" });
   await storage.countRefusal(ada.id, "refused");
 

@@ -175,6 +175,8 @@ export function handoverTests(current: Current): void {
   describe("a person", () => {
     test("proposes, and another person confirms the same status", async () => {
       const { reference, claim } = await claimed();
+      expect(await decide(reference, "failed", "dashboard Ada")).toBe("proposed");
+      expect(await decide(reference, "failed", "dashboard Esi")).toBe("in-progress");
       await record(claim, reportOf());
       // The same person at the command line does not count as a second person.
       for (const actor of ["dashboard Ada", "dashboard Ada", "command Ada"] as const)
@@ -183,6 +185,7 @@ export function handoverTests(current: Current): void {
       expect(await find(reference)).toMatchObject({ proposal: { status: "failed", by: "dashboard Esi" } });
       expect(await endOf(reference)).toEqual(["pending", []]);
       expect(await decide(reference, "failed", "dashboard Ada")).toBe("decided");
+      expect(await decide(reference, "failed", "dashboard Ada")).toBe("not-pending");
       expect([await endOf(reference), (await find(reference)).proposal]).toEqual([FAILED, undefined]);
       const detail = "dashboard Ada: seen in the wallet";
       expect((await find(reference)).exchanges).toMatchObject([{ action: "decision", result: "failed", detail }]);

@@ -2,8 +2,6 @@
 import { beforeEach, expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
 import { InvalidCursorError, ServiceError } from "../../domain/errors.ts";
-import type { Limits } from "../../domain/limits.ts";
-import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { REQUESTS_KEPT, type LoggedRequest } from "../../domain/request-log.ts";
 import { ACTOR, ADA, aKey, aRequest, concurrently, KOFI, nextId, type Current } from "./fixtures.ts";
 import { DAY, HOUR, MINUTE, SECOND, START } from "../times.ts";
@@ -29,7 +27,6 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
     const limits = { perDay: { XOF: 7, GHS: 9 }, countries: ["CI", "GH"] };
     const keyLimits = { key: key.id, perDay: "XOF:7,GHS:9", countries: "CI,GH" };
     const url = "https://merchant.example:8443/hook?token=confidential";
-    const chaos = { ...NO_CHAOS, latencyMs: 250, lostResponsesPercent: 5 };
     const { id: webhook } = await delivery(id);
     const replay = (status: string) => ({ delivery: webhook, status });
     const filter = { status: "failed", host: "b.example", createdAfter: START } as const;
@@ -44,7 +41,6 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
     const issuer = "https://id.example";
     const other = { ...link, id: "session-2", hash: "0c".repeat(32) };
     const provided = { session: other.id, provider: issuer, role: "finance" };
-    const limit = (given?: Limits) => storage.setMerchantLimits(id, given, ACTOR);
     const setState = (state?: "suspended") => storage.setMerchantState(id, state, ACTOR);
     const endSessions = (of: { id: string } | { name: string }) =>
       storage.endSessions({ merchantId: id, ...of }, ACTOR);
@@ -54,9 +50,6 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
       [() => storage.setKeyLimits(key.id, limits, ACTOR), "key.limit", keyLimits],
       [() => storage.setKeyLimits(key.id, undefined, ACTOR), "key.limit", { key: key.id }],
       [() => storage.setKeyLimits("unknown", limits, ACTOR)],
-      [() => storage.renameMerchant(id, "After", ACTOR), "merchant.rename", { from: "Ada Stores", to: "After" }],
-      [() => limit({ perPayment: { XOF: 5 } }), "merchant.limit", { perPayment: "XOF:5" }],
-      [() => limit(), "merchant.limit"],
       [() => setState("suspended"), "merchant.suspend"],
       [() => setState("suspended")],
       [() => setState(), "merchant.reopen"],
@@ -64,7 +57,6 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
       [() => storage.rotateSecret(id, "whsec_new", program), "secret.rotate", {}, program],
       [() => storage.setDefaultWebhook(id, url, ACTOR), "default-webhook.set", { receiver: "merchant.example:8443" }],
       [() => storage.setDefaultWebhook(id, undefined, ACTOR), "default-webhook.remove"],
-      [() => storage.setChaos(id, chaos, ACTOR), "sandbox.chaos", { latencyMs: "250", lostResponsesPercent: "5" }],
       [() => storage.setChaos(id, undefined, ACTOR), "sandbox.chaos", { chaos: "off" }],
       [() => refused(storage.requestReplay(id, "msg_nothing", ACTOR))],
       [async () => report((await claims())[0]!, { status: "ended", step: 1 })],
@@ -79,7 +71,6 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
       [() => storage.pauseRail("mobile", "Broken", ACTOR), "rail.pause", { rail: "mobile", reason: "Broken" }],
       [() => storage.pauseRail("mobile", "again", ACTOR)],
       [async () => expect(await storage.readPauses()).toMatchObject([{ rail: "mobile", by: ACTOR, reason: "Broken" }])],
-      [() => storage.resumeRail("mobile", ACTOR), "rail.resume", { rail: "mobile" }],
       [() => storage.insertLink(link, ACTOR), "dashboard.link", { name: "Ada", role: "finance" }],
       [() => storage.signIn(link.hash, session), "dashboard.sign-in", { session: link.id }, "merchant Ada"],
       [() => endSessions({ id: "nothing" })],

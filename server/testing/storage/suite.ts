@@ -109,7 +109,6 @@ const ALLOWED: Record<"both" | "sqlite" | "postgres", readonly Allowed[]> = {
   ],
   postgres: [
     [/FROM handovers WHERE attention_real IS NOT NULL .*LIMIT (10000|\$2)\b/, "an index of few rows, up to a limit"],
-    [/^WITH stored AS .+ INSERT INTO entries/, "sorts the entries of one batch"],
   ],
 };
 

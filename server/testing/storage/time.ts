@@ -55,6 +55,31 @@ export function clockTests(current: Current): void {
     await expect(storage.requestReplay(id, claimed.id, ACTOR)).rejects.toMatchObject({ code: "delivery_in_progress" });
   });
 
+  test("what was written while the server's clock was ahead does not wait after its correction", async () => {
+    const setClock = async (at: number) => {
+      current.clock().set(at);
+      await storage.ping();
+    };
+    await setClock(START + YEAR);
+    const { reference } = await payout(id);
+    expect(await storage.takeRequest(id, 1)).toBe(true);
+    for (const host of ["a.example", "b.example"]) await delivery(id, { webhookURL: `https://${host}/` });
+    const [retried, delivered] = await claims();
+    const sent = { at: now(), sentAt: now() };
+    await report(retried!, { status: "pending", step: 1, nextAttemptAt: now() + HOUR }, sent);
+    await report(delivered!, { status: "delivered", step: 1 });
+    await storage.replayAll({ merchantId: id, filter: { status: "delivered" }, pace: 1 }, ACTOR);
+    await storage.insertLink({ id: "link", hash: "00", role: "viewer", name: "ada", lifetimeMs: HOUR }, ACTOR);
+
+    await setClock(START);
+    pass(2 * SECOND);
+    expect(await storage.settleDue(10)).toBe(1);
+    const settled = (await storage.findDisbursement(id, reference))!;
+    expect([settled.status, settled.updatedAt >= settled.createdAt]).toEqual(["success", true]);
+    expect([await storage.takeRequest(id, 1), await storage.listTeam()]).toEqual([true, []]);
+    expect((await claims()).map((each) => each.id).toSorted()).toEqual([retried!.id, delivered!.id].toSorted());
+  });
+
   test("tells whether a record, a retry or a claimed delivery is due by a time", async () => {
     const hasDue = (until: number) => storage.hasDue(id, until);
     await payout(id);
