@@ -106,8 +106,10 @@ const withoutDetails = (text: string) =>
 
 /** Returns the error that a body states. A long body was cut off, so it is not parsed. */
 function errorIn(body: string): string {
-  const [, error] = /"(?:error|message)"\s*:\s*"([^"]*)"/.exec(body) ?? [];
-  return withoutDetails(error ?? (body.startsWith("{") ? "" : body.replaceAll(/<[^>]*>/g, " ")));
+  const [, error] = /"(?:error|message)"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(body) ?? [];
+  return withoutDetails(
+    error?.replaceAll(/\\(.)/g, "$1") ?? (body.startsWith("{") ? "" : body.replaceAll(/<[^>]*>/g, " ")),
+  );
 }
 
 const longestTitle = 120;
