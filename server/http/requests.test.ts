@@ -154,11 +154,12 @@ describe("paths and methods", () => {
   });
 });
 
-describe("the API key", () => {
-  test.each([
-    ["true", "test_", "live_", "is a live key, because it begins with live_, and this is a sandbox."],
-    ["false", "live_", "test_", "is a key for a sandbox, because it begins with test_, and this is a live service."],
-  ])("with SANDBOX=%s begins with %s, and one that begins with %s is refused", async (SANDBOX, own, other, reason) => {
+test.each([
+  ["true", "test_", "live_", "is a live key, because it begins with live_, and this is a sandbox."],
+  ["false", "live_", "test_", "is a key for a sandbox, because it begins with test_, and this is a live service."],
+])(
+  "with SANDBOX=%s an API key begins with %s, and one that begins with %s is refused",
+  async (SANDBOX, own, other, reason) => {
     const { merchants, merchant, key, request } = await start({ env: { SANDBOX } });
     expect(key).toMatch(new RegExp(`^${own}[0-9a-z]{32}$`));
     // This is also true of a key that an earlier version stored.
@@ -168,8 +169,8 @@ describe("the API key", () => {
       expect([text, status]).toEqual([text, text.startsWith(other) ? 401 : 200]);
       if (status === 401) expect(body.message).toContain(`This API key ${reason}`);
     }
-  });
-});
+  },
+);
 
 test("the link of a checkout uses PUBLIC_URL, not the request's Host header", async () => {
   const own = await start({ env: { PUBLIC_URL: "https://pay.example/base" } });

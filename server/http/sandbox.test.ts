@@ -118,15 +118,13 @@ describe("merchants for tests (D112)", () => {
     expect((await server.storage.findMerchant(id))!.state).toBe("closed");
   });
 
-  test("need a valid name and a creator who is not suspended, and are at most 1,000 an hour", async () => {
+  test("need a valid name, and are at most 1,000 an hour", async () => {
     for (const name of ["", " ", "a\u200bb", "x".repeat(101)])
       expect(await create({ name })).toMatchObject({ status: 422, body: { fields: [{ path: "name" }] } });
     server.clock.advance(3_600_000);
     for (let made = 0; made < 1_000; made += 1) expect((await create()).status).toBe(200);
     server.clock.advance(600_000);
     expect(await create()).toMatchObject({ status: 429, headers: { "retry-after": "3000" } });
-    await server.storage.setMerchantState(server.merchant.id, "suspended", "command ada@host");
-    expect(await create()).toMatchObject({ status: 403, body: { code: "merchant_suspended" } });
   });
 });
 

@@ -1,8 +1,8 @@
 // How the log shows what the server reports of its work, and what neither the log nor the metrics contain.
 import { stripVTControlCharacters } from "node:util";
-import { pino, type Logger } from "pino";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { createTelemetry, type Emit } from "../domain/telemetry.ts";
+import { pino } from "pino";
+import { expect, onTestFinished, test } from "vitest";
+import { createTelemetry } from "../domain/telemetry.ts";
 import { startReceiver } from "../testing/receiver.ts";
 import { start } from "../testing/table.ts";
 import { logTelemetry, prettyLine } from "./log-telemetry.ts";
@@ -59,32 +59,23 @@ test("the log has one line per request; it and the metrics have no key, secret, 
   expect(metrics).not.toContain(server.merchant.id);
 });
 
-describe("on a terminal", () => {
-  /** Returns what the log shows. */
-  async function shown(write: (log: Logger, emit: Emit) => void): Promise<string> {
-    const format = await prettyLine();
-    let text = "";
-    const log = pino({}, { write: (line: string) => void (text += format(line)) });
-    const { emit, on } = createTelemetry((error) => expect.unreachable(String(error)));
-    logTelemetry({ on }, log);
-    write(log, emit);
-    return stripVTControlCharacters(text);
-  }
-
-  test("a request is one line that a person can read, other lines keep their message, and an error its stack", async () => {
-    const request = { requestId: "req_1", method: "POST", route: "/v1/disbursements", durationMs: 3.24, status: 200 };
-    const text = await shown((log, emit) => {
-      emit("request", { ...request, merchantId: "m-1", operation: "createDisbursement", client: "127.0.0.0/24" });
-      emit("request", { ...request, status: undefined });
-      log.warn({ aheadMs: 5 }, "the system clock was set back");
-      emit("storage", { working: false, message: "The storage is full.", error: new Error("disk full") });
-    });
-    const [first, second, third] = text.split("\n");
-    expect(first).toMatch(
-      /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: POST \/v1\/disbursements 200 3\.2 ms \{"requestId":"req_1","merchantId":"m-1"\}$/,
-    );
-    expect(second).toContain("POST /v1/disbursements no response 3.2 ms");
-    expect(third).toMatch(/WARN: the system clock was set back \{"aheadMs":5\}/);
-    expect(text).toMatch(/ERROR: The storage is full\.[^]*Error: disk full\n +at /);
-  });
+test("on a terminal a request is one line that a person can read, other lines keep their message, and an error its stack", async () => {
+  const format = await prettyLine();
+  let written = "";
+  const log = pino({}, { write: (line: string) => void (written += format(line)) });
+  const { emit, on } = createTelemetry((error) => expect.unreachable(String(error)));
+  logTelemetry({ on }, log);
+  const request = { requestId: "req_1", method: "POST", route: "/v1/disbursements", durationMs: 3.24, status: 200 };
+  emit("request", { ...request, merchantId: "m-1", operation: "createDisbursement", client: "127.0.0.0/24" });
+  emit("request", { ...request, status: undefined });
+  log.warn({ aheadMs: 5 }, "the system clock was set back");
+  emit("storage", { working: false, message: "The storage is full.", error: new Error("disk full") });
+  const text = stripVTControlCharacters(written);
+  const [first, second, third] = text.split("\n");
+  expect(first).toMatch(
+    /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: POST \/v1\/disbursements 200 3\.2 ms \{"requestId":"req_1","merchantId":"m-1"\}$/,
+  );
+  expect(second).toContain("POST /v1/disbursements no response 3.2 ms");
+  expect(third).toMatch(/WARN: the system clock was set back \{"aheadMs":5\}/);
+  expect(text).toMatch(/ERROR: The storage is full\.[^]*Error: disk full\n +at /);
 });

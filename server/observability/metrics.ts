@@ -1,5 +1,4 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { Config } from "../config.ts";
 import { within, type Clock } from "../domain/clock.ts";
 import type { HandoverFigures } from "../domain/handovers.ts";
 import type { Storage } from "../domain/storage.ts";
@@ -27,7 +26,12 @@ interface MetricsContext {
   telemetry: Pick<Telemetry, "on">;
   storage: Storage;
   clock: Clock;
-  config: Pick<Config, "sandbox" | "database" | "role" | "rails">;
+  config: {
+    sandbox: boolean;
+    database: { kind: string };
+    role: string;
+    rails?: { rails: readonly { name: string }[] };
+  };
 }
 
 /** What a metric tells, its labels, and the buckets of a histogram. */

@@ -19,13 +19,9 @@ export async function openPage(browser: Browser, url: string, options: BrowserCo
   return page;
 }
 
-/** Opens a link to sign in. */
-export const openLink = async (browser: Browser, server: TestServer, options?: BrowserContextOptions): Promise<Page> =>
-  openPage(browser, linkAddress(server.url, await newLink(server)), options);
-
 /** Signs an operator in with a browser. */
-export async function browse(...how: Parameters<typeof openLink>): Promise<Page> {
-  const page = await openLink(...how);
+export async function browse(browser: Browser, server: TestServer, options?: BrowserContextOptions): Promise<Page> {
+  const page = await openPage(browser, linkAddress(server.url, await newLink(server)), options);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL("**/dashboard");
   return page;

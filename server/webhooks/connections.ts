@@ -96,16 +96,11 @@ export function createConnections({ lookup, allowPrivate }: ConnectionOptions) {
           path: target.pathname + target.search,
           method: "POST",
           agent: agents[target.protocol as "http:"],
-          // A list of headers costs less than an object, and Node adds none to it.
-          headers: [
-            ["host", target.host],
-            ["content-length", String(Buffer.byteLength(body))],
-            ...Object.entries(headers),
-          ].flat(),
+          headers: { host: target.host, "content-length": Buffer.byteLength(body), ...headers },
           maxHeaderSize: HEADERS_BYTES,
         });
         let informational = 0;
-        // Cheaper than the option `signal` of a request, which watches the whole stream for its end.
+        // The option `signal` of a request watches the whole stream for its end (a fifth of the CPU of an attempt).
         const abort = () => void request.destroy(signal.reason as Error);
         if (signal.aborted) abort();
         else signal.addEventListener("abort", abort, { once: true });

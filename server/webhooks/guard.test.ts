@@ -1,24 +1,19 @@
 import { once } from "node:events";
-import { connect, createServer, type AddressInfo, type Server } from "node:net";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { createConnections } from "./connections.ts";
 import { neverReachable, parseTarget, specialRange } from "./guard.ts";
 import { createSender } from "./send.ts";
 
 /** Listens on every address of the machine, records the address of each connection, and closes it. */
-let trap: Server;
-let port: number;
-let visits: string[] = [];
-
-beforeAll(async () => {
-  trap = createServer((socket) => {
-    visits.push(socket.localAddress?.replace("::ffff:", "") ?? "unknown");
-    socket.destroy();
-  });
-  await once(trap.listen(0), "listening");
-  ({ port } = trap.address() as AddressInfo);
+const visits: string[] = [];
+const trap = createServer((socket) => {
+  visits.push(socket.localAddress?.replace("::ffff:", "") ?? "unknown");
+  socket.destroy();
 });
+await once(trap.listen(0), "listening");
+const { port } = trap.address() as AddressInfo;
 afterAll(() => trap.close());
 
 /**

@@ -1,12 +1,11 @@
 import type { Attempt, NextStep } from "../domain/deliveries.ts";
 
 const SECOND = 1_000;
-const HOUR = 3_600 * SECOND;
 
 /** The delay of each of the ten attempts since the previous one, in seconds, without jitter: up to a day (D13). */
 const DELAYS_S = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 const JITTER = 0.2;
-const RETRY_AFTER_MAX_MS = HOUR;
+const RETRY_AFTER_MAX_MS = 3_600 * SECOND;
 
 type Result = Pick<Attempt, "sentAt" | "latencyMs" | "httpStatus"> & { retryAfter?: string };
 

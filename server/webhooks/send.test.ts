@@ -9,7 +9,7 @@ import { queryObjects } from "node:v8";
 import { gzipSync } from "node:zlib";
 import { generate } from "selfsigned";
 import { Webhook } from "standardwebhooks";
-import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { newSecret } from "../domain/keys.ts";
 import { createSender, sign, type AttemptResult, type Message, type SenderOptions } from "./send.ts";
 
@@ -18,15 +18,10 @@ const secrets = ["only-for-tests-32-bytes-of-key!!", "another-32-bytes-of-key-in
 );
 const body = JSON.stringify({ event: "disbursement.completed", data: { amount: 10_000, name: "Ngũgĩ 🎉" } });
 
-const ends: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).toReversed()) await end();
-});
-
 const lookup = async () => ["127.0.0.1"];
 function sender(options: Partial<SenderOptions> = {}) {
   const made = createSender({ allowPrivate: true, allowInsecure: true, lookup, now: Date.now, ...options });
-  ends.push(() => made.close());
+  onTestFinished(() => made.close());
   return made;
 }
 
@@ -35,12 +30,13 @@ async function listen(server: Server) {
   const sockets: Socket[] = [];
   server.on("connection", (socket: Socket) => sockets.push(socket.on("error", () => undefined)));
   await once(server.listen(0, "127.0.0.1"), "listening");
-  ends.push(() => {
+  const close = () => {
     server.close();
     for (const socket of sockets) socket.destroy();
-  });
+  };
+  onTestFinished(close);
   const { port } = server.address() as AddressInfo;
-  return { port, url: `http://127.0.0.1:${port}/hook?from=us`, sockets };
+  return { port, url: `http://127.0.0.1:${port}/hook?from=us`, sockets, close };
 }
 const receiver = (respond: RequestListener) => listen(createServer(respond));
 /** A receiver that does not parse HTTP: the function gets the socket after the first data. */
@@ -71,7 +67,7 @@ const messageTo = (url: string, more: Partial<Message> = {}): Message => ({ url,
 
 test("POSTs the body verbatim, signed with every secret at the real time of the attempt", async () => {
   vi.setSystemTime("2026-11-20T09:30:02.987Z");
-  ends.push(() => vi.useRealTimers());
+  onTestFinished(() => void vi.useRealTimers());
   const got: { request: IncomingMessage; sent: string }[] = [];
   const { url, port } = await receiver(async (request, response) => {
     got.push({ request, sent: await text(request) });
@@ -223,8 +219,8 @@ test("a response that never ends is cut off; the next webhook uses another conne
 });
 
 test("a port where nothing listens, a name that does not exist, and an invalid secret are explained", async () => {
-  const { url } = await receiver(() => undefined);
-  await ends.pop()!();
+  const { url, close } = await receiver(() => undefined);
+  close();
   const notFound = Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" });
   const errorOf = async (message: Message) =>
     (await sender({ lookup: () => Promise.reject(notFound) }).send(message)).error;
@@ -238,7 +234,7 @@ test("a port where nothing listens, a name that does not exist, and an invalid s
 
 test("a name server that does not respond: the attempt ends after 15 s and sends nothing later", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  ends.push(() => vi.useRealTimers());
+  onTestFinished(() => void vi.useRealTimers());
   const requests: unknown[] = [];
   const { port, sockets } = await receiver((request, response) => {
     requests.push(request);

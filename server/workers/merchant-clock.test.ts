@@ -2,24 +2,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { components } from "../../generated/openapi.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { serve } from "../testing/http.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
+import { start } from "../testing/table.ts";
 
 type Delivery = components["schemas"]["Delivery"];
 
 let server: TestServer;
 let receiver: Receiver;
 beforeEach(async () => {
-  server = await startServer();
-  receiver = await startReceiver();
-});
-afterEach(async () => {
-  await server.close();
-  await receiver.close();
+  [server, receiver] = await Promise.all([start(), startReceiver()]);
+  onTestFinished(() => receiver.close());
 });
 
 const DAY_S = 86_400;

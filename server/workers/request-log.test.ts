@@ -6,8 +6,6 @@ import { createTelemetry, type Exchange, type TelemetryEvents } from "../domain/
 import { createFakeClock } from "../testing/clock.ts";
 import { startRequestLog } from "./request-log.ts";
 
-const ROUTE = "/v1/disbursements/:reference";
-const SERVICE = "DSB0123456ABCDEFGHJKMNPQRS1";
 const anExchange: Exchange = {
   requestId: "req_1",
   merchantId: "ada",
@@ -75,36 +73,6 @@ test("requests that have ended are stored together a moment later, in their orde
     { ...common, requestId: "req_2", number: 2, status: 422, code: "invalid_value", returned },
   ]);
   expect(reports).toEqual([{ stored: 2, dropped: 0 }]);
-});
-
-const BOTH = { reference: SERVICE, merchantsReference: "order-7" };
-test.each<[string, Partial<Exchange>, object]>([
-  ["leads to a payment by its response", { returned: { data: BOTH } }, BOTH],
-  [
-    "leads to a payment by its path",
-    { route: ROUTE, parameters: { reference: SERVICE } },
-    { reference: SERVICE, path: `/v1/disbursements/${SERVICE}` },
-  ],
-  [
-    "leads to a payment by the address of the payment that has its reference",
-    { status: 409, location: `/v1/disbursements/${SERVICE}`, sent: { reference: "order-7" } },
-    BOTH,
-  ],
-  ...[
-    ["sk_of_ada", "…"],
-    ["2257038102473", "…473"],
-    ["order-7", "order-7"],
-    ["whsec_AAAA", "whsec_…"],
-  ].map(([reference, shown]): [string, Partial<Exchange>, object] => [
-    `whose path has ${reference} shows ${shown}`,
-    { route: ROUTE, parameters: { reference: reference! } },
-    { path: `/v1/disbursements/${shown}` },
-  ]),
-])("a request %s", async (_, exchange, expected) => {
-  const { stored, end, stop } = setUp();
-  end(exchange);
-  await stop();
-  expect(stored).toMatchObject([expected]);
 });
 
 /** Each merchant's requests with a status, and how many of the merchant's are stored. */

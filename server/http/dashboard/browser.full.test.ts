@@ -1,11 +1,10 @@
-// The dashboard in a real browser: the accessibility of every page, found by the servers' own routes, and people's ways.
-import type { BrowserContext, Locator, Page } from "playwright-core";
+// The dashboard in a real browser: the accessibility of every page, found by the servers' own routes.
+import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openBrowser } from "../../../scripts/testing/browser.ts";
-import { browse, openLink, suitsEveryone } from "../../testing/browser.ts";
-import { filledDashboard, openDashboard } from "../../testing/dashboard.ts";
+import { browse, suitsEveryone } from "../../testing/browser.ts";
+import { filledDashboard } from "../../testing/dashboard.ts";
 import { startReceiver } from "../../testing/receiver.ts";
-import { aPayout } from "../../testing/server.ts";
 
 const [NARROW, WIDE] = [380, 1_280];
 const [browser, down] = await Promise.all([openBrowser(), startReceiver(500)]);
@@ -95,60 +94,4 @@ describe.each(services)("every page of %s suits everyone", (_, filled, paths) =>
     expect.soft(await unreachable(page), path).toEqual([]);
     await page.close();
   });
-});
-
-test("a merchant's first day, with the keyboard alone", async () => {
-  const dashboard = await openDashboard();
-  const { server, receiver } = dashboard;
-  receiver.respondWith(500);
-  const page = await openLink(browser, server, { viewport: { width: WIDE, height: 800 } });
-  /** Moves the focus to an element with the Tab key, and presses a key there. */
-  async function press(target: Locator, key = "Enter"): Promise<void> {
-    await target.waitFor();
-    while (!(await target.evaluate((element) => element === document.activeElement))) await page.keyboard.press("Tab");
-    await page.keyboard.press(key);
-  }
-  const button = (name: string) => page.getByRole("button", { name, exact: true });
-  const link = (name: string) => page.getByRole("link", { name, exact: true }).first();
-  const shown = (text: string) => page.getByText(text).first().waitFor();
-
-  await press(button("Sign in"));
-  await press(link("Ada Stores"));
-  await page.getByRole("heading", { name: "Disbursements" }).waitFor();
-  await suitsEveryone(page, "no-payments", NARROW, WIDE);
-  await press(link("Settings"));
-  await press(page.getByLabel("Name of the new key"), "ControlOrMeta+A");
-  await page.keyboard.type("Payroll");
-  await press(button("Create an API key"));
-  const key = (await page.locator("#shown-once").textContent())!;
-  await suitsEveryone(page, "new-key", NARROW, WIDE);
-  const payout = aPayout({ webhookURL: receiver.url });
-  expect((await server.createPayout(payout, { key })).status).toBe(200);
-
-  await press(link("Disbursements"));
-  await press(link(payout.reference));
-  await shown("Due: success");
-  await server.pass(server.config.settleDelayMs);
-  await shown("Attempt 1: status 500");
-  await suitsEveryone(page, "payment", NARROW, WIDE);
-  await press(link("Open or replay it"));
-  receiver.respondWith(204);
-  await press(button("Replay the webhook"));
-  await expect.poll(() => server.pass(0).then(() => receiver.received.length)).toBe(2);
-  await shown("Attempt 2: status 204");
-
-  await press(link("Sandbox"));
-  await press(page.getByLabel("Move it forward by"), "End");
-  await press(button("Move the sandbox’s clock…"));
-  await press(button("Move the sandbox’s clock"));
-  await shown("+7 days");
-  await suitsEveryone(page, "moved-clock", NARROW, WIDE);
-  await press(link("Settings"));
-  const row = page.getByRole("row").filter({ hasText: key.slice(-4) });
-  await press(row.getByText("Revoke the API key…"));
-  await press(button(`Revoke the API key …${key.slice(-4)}`));
-  await row.getByText("revoked", { exact: true }).waitFor();
-  await expect.poll(async () => (await server.createPayout({}, { key })).status).toBe(401);
-  await page.context().close();
-  await dashboard.close();
 });

@@ -141,33 +141,31 @@ test("a payment says that it waits until somebody resumes its rail", async () =>
   await says(ada.get(page), 200, not("paused"));
 });
 
-describe("a balance", () => {
-  test("is changed by hand after a confirmation page, from an amount on by two people", async () => {
-    const { merchant } = await server.addMerchant("Ama Stores");
-    const finance = await signedIn(server, { name: "Esther", role: "finance" });
-    const at = `/m/${merchant.id}/balances/adjust`;
-    const topUp = { kind: "top-up", currency: "XOF", reason: "Bank transfer 118" };
-    const asked = (changes: object) => finance.get(`${at}?${new URLSearchParams({ ...topUp, ...changes })}`);
-    const adjust = async (changes: object) => done(finance.post(at, (await asked(changes)).hidden("/adjust")));
-    await says(asked({ amount: "999999" }), 200, "Available now: XOF 0.00. Available then: XOF 9,999.99");
-    await adjust({ amount: "999999" });
-    await says(asked({ kind: "withdraw", amount: "1000000" }), 200, "Somebody else must approve it");
-    for (const wrong of [{ amount: "-5" }, { currency: "xof" }, { reason: " " }, { kind: "both" }])
-      await says(asked({ amount: "1", ...wrong }), 422);
-    // Without an approval amount, it always takes two.
-    for (const changes of [{ amount: "1000000" }, { amount: "1", currency: "GHS" }]) await adjust(changes);
-    const balances = async () => (await storage.listBalances(merchant.id)).map(({ available }) => available);
-    expect(await balances()).toEqual([999_999]);
-    const proposals = (await storage.listProposals()).filter((each) => each.merchantId === merchant.id);
-    const large = { proposal: `${merchant.id}/${proposals.find(({ currency }) => currency === "XOF")!.id}` };
-    await says(finance.post("/balances/approve", large), 409, "Somebody else must approve it");
-    const waits = "Changes of balances wait for a second person.";
-    const overview = `/m/${merchant.id}/overview`;
-    for (const page of ["/overview", overview]) await says(ada.get(page), 200, waits);
-    const own = await signedIn(server, { merchantId: merchant.id, name: "Own" });
-    await says(own.get(overview), 200, not(waits));
-    await says(ada.get("/balances"), 200, "Bank transfer 118");
-    for (let count = 0; count < 2; count += 1) await done(ada.post("/balances/approve", large));
-    expect(await balances()).toEqual([1_999_999]);
-  });
+test("a balance is changed by hand after a confirmation page, from an amount on by two people", async () => {
+  const { merchant } = await server.addMerchant("Ama Stores");
+  const finance = await signedIn(server, { name: "Esther", role: "finance" });
+  const at = `/m/${merchant.id}/balances/adjust`;
+  const topUp = { kind: "top-up", currency: "XOF", reason: "Bank transfer 118" };
+  const asked = (changes: object) => finance.get(`${at}?${new URLSearchParams({ ...topUp, ...changes })}`);
+  const adjust = async (changes: object) => done(finance.post(at, (await asked(changes)).hidden("/adjust")));
+  await says(asked({ amount: "999999" }), 200, "Available now: XOF 0.00. Available then: XOF 9,999.99");
+  await adjust({ amount: "999999" });
+  await says(asked({ kind: "withdraw", amount: "1000000" }), 200, "Somebody else must approve it");
+  for (const wrong of [{ amount: "-5" }, { currency: "xof" }, { reason: " " }, { kind: "both" }])
+    await says(asked({ amount: "1", ...wrong }), 422);
+  // Without an approval amount, it always takes two.
+  for (const changes of [{ amount: "1000000" }, { amount: "1", currency: "GHS" }]) await adjust(changes);
+  const balances = async () => (await storage.listBalances(merchant.id)).map(({ available }) => available);
+  expect(await balances()).toEqual([999_999]);
+  const proposals = (await storage.listProposals()).filter((each) => each.merchantId === merchant.id);
+  const large = { proposal: `${merchant.id}/${proposals.find(({ currency }) => currency === "XOF")!.id}` };
+  await says(finance.post("/balances/approve", large), 409, "Somebody else must approve it");
+  const waits = "Changes of balances wait for a second person.";
+  const overview = `/m/${merchant.id}/overview`;
+  for (const page of ["/overview", overview]) await says(ada.get(page), 200, waits);
+  const own = await signedIn(server, { merchantId: merchant.id, name: "Own" });
+  await says(own.get(overview), 200, not(waits));
+  await says(ada.get("/balances"), 200, "Bank transfer 118");
+  for (let count = 0; count < 2; count += 1) await done(ada.post("/balances/approve", large));
+  expect(await balances()).toEqual([1_999_999]);
 });

@@ -7,7 +7,8 @@ import { openSqlite } from "../../storage/sqlite/index.ts";
 import { filledDashboard, not, PARAMETERS, says, trail, type FilledDashboard } from "../../testing/dashboard.ts";
 import { newLink, send, signedIn, visit } from "../../testing/dashboard-visitor.ts";
 import { failingStorage, type FailingStorage, type Failure } from "../../testing/failing-storage.ts";
-import { aPayout, startServer } from "../../testing/server.ts";
+import { aPayout } from "../../testing/server.ts";
+import { start } from "../../testing/table.ts";
 
 const sandbox = await filledDashboard();
 const live = await filledDashboard({ isLive: true });
@@ -372,12 +373,11 @@ describe("who may send a form", () => {
 });
 
 test("the forms of one session are limited, without a limit for others", async () => {
-  const server = await startServer();
+  const server = await start();
   const [busy, calm] = [await signedIn(server), await signedIn(server)];
   for (let count = 0; count < 120; count++) await says(busy.post("/nothing"), 404);
   const refused = await says(busy.post("/merchants", { name: "One too many" }), 429, "more than 120 forms");
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
   await says(busy.get(""), 200);
   await says(calm.post("/nothing"), 404);
-  await server.close();
 });

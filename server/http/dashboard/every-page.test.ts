@@ -5,7 +5,7 @@ import { ACTION_NAMES, actionOf } from "../../actions/index.ts";
 import { filledDashboard, not, openDashboard, PARAMETERS, parametersOf, says } from "../../testing/dashboard.ts";
 import { signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startReceiver } from "../../testing/receiver.ts";
-import { startServer } from "../../testing/server.ts";
+import { start } from "../../testing/table.ts";
 import { PAGES } from "./routes.ts";
 
 const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`;
@@ -202,15 +202,13 @@ test("what does not exist, or is not set up, is not found", async () => {
   const unknownPaths = ["/nothing", "/m/nobody/settings", "/m/%zz/settings", "/m/nobody/settings/close"];
   for (const path of [...unknownPaths, "/sign-out?csrf=x"]) await says(sandbox.operator.get(path), 404, "Not found");
   for (const path of ["/attention", "/rails", `${sandbox.area}/attention`]) await says(sandbox.operator.get(path), 404);
-  const quiet = await startServer({ env: { REQUEST_LOG: "off", DASHBOARD: "false" }, seed: 3 });
+  const quiet = await start({ env: { REQUEST_LOG: "off", DASHBOARD: "false" }, seed: 3 });
   for (const path of ["", "/sign-in"]) expect((await visit(quiet, path)).status).toBe(404);
-  await quiet.close();
-  const other = await startServer({ env: { REQUEST_LOG: "off" } });
+  const other = await start({ env: { REQUEST_LOG: "off" } });
   const { reference } = (await other.createPayout()).body.data;
   const [ada, area] = [await signedIn(other), `/m/${other.merchant.id}`];
   await says(ada.get(`${area}/requests`), 404);
   await says(ada.get(`${area}/disbursements/${reference}`), 200, not("/requests"));
-  await other.close();
   await says(live.operator.get(`${live.area}/sandbox`), 404);
   for (const form of ["reset", "advance"]) await says(live.operator.post(`${live.area}/sandbox/${form}`), 404);
   await says(live.operator.get(`${live.area}/settings`), 200, not("/sandbox"));

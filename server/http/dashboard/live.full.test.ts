@@ -119,6 +119,7 @@ test("settings and team follow what others change, and keep forms that are half 
   await page.getByRole("button", { name: "Make a sign-in link" }).click();
   await page.getByLabel("The person’s name").fill("Yaw Men");
   const link = (await page.locator("#shown-once").textContent())!;
+  expect(await violationsOf(page)).toEqual([]);
   await enter(server, new URL(link).searchParams.get("token")!);
   await page.getByRole("row").filter({ hasText: "Esi" }).getByText("last seen").waitFor();
   expect(await page.getByLabel("The person’s name").inputValue()).toBe("Yaw Men");

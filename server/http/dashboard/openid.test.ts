@@ -8,7 +8,8 @@ import { openBrowser, violationsOf } from "../../../scripts/testing/browser.ts";
 import { says, trail } from "../../testing/dashboard.ts";
 import { visit } from "../../testing/dashboard-visitor.ts";
 import { serve as listen } from "../../testing/http.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
+import { startServer } from "../../testing/server.ts";
+import { start } from "../../testing/table.ts";
 
 /** A form is used, so that browsers know that the provider's page leads back. */
 const PAGE =
@@ -77,17 +78,17 @@ const secretIn = (name: string, secret: string) => {
 const provider = await startProvider();
 const RETURN = "/sign-in/openid/return";
 
-function start(seed: number, changes: Record<string, string> = {}): Promise<TestServer> {
-  const env = {
+/** Settings of a server whose people sign in at the provider. */
+const withProvider = (changes: Record<string, string> = {}) => ({
+  env: {
     OIDC_ISSUER: provider.issuer,
     OIDC_CLIENT_ID: CLIENT.id,
     OIDC_CLIENT_SECRET_FILE: secretIn("secret", `${CLIENT.secret}\n`),
     OIDC_ROLES: "payments%2C all=administrator,closed shop=viewer@nobody",
     ...changes,
-  };
-  return startServer({ env, seed });
-}
-const server = await start(1);
+  },
+});
+const server = await startServer(withProvider());
 afterAll(async () => {
   await Promise.all([server.close(), provider.close()]);
   rmSync(folder, { recursive: true });
@@ -140,7 +141,7 @@ test("the provider's groups give a role for all merchants", async () => {
 });
 
 test("the provider's groups give a role for one merchant, until it is closed", async () => {
-  const own = await start(1, { OIDC_ROLES: `shop=support@${server.merchant.id},staff=viewer` });
+  const own = await start(withProvider({ OIDC_ROLES: `shop=support@${server.merchant.id},staff=viewer` }));
   const { id } = own.merchant;
   const { session } = await signIn("kofi", own);
   expect((await visit(own, "", { headers: { cookie: session! } })).to).toContain(`/m/${id}`);
@@ -149,7 +150,6 @@ test("the provider's groups give a role for one merchant, until it is closed", a
   const refused = await signIn("kofi", own);
   expect([refused.status, refused.session]).toEqual([403, undefined]);
   expect(refused.text).toContain("closed this merchant");
-  await own.close();
 });
 
 test.each([
@@ -177,12 +177,11 @@ test.each<[Record<string, string>, number, string?]>([
 ])(
   "claims of Microsoft Entra ID with %j: %i, and the log names the setting that is missing",
   async (env, ...expected) => {
-    const named = await start(8, env);
+    const named = await start(withProvider(env));
     const { status } = await signIn("entra", named);
     const [, reason] = expected;
     const logged = named.logged().findLast(({ msg }) => String(msg).includes("OpenID"))?.reason;
     expect([status, logged]).toEqual([expected[0], reason && expect.stringMatching(reason)]);
-    await named.close();
   },
 );
 
@@ -241,14 +240,12 @@ test("only the browser that began a sign-in ends it, once, and no log or page ha
 });
 
 test("a wrong secret of the client, or a provider that is down, signs nobody in and stops nothing", async () => {
-  const wrong = await start(3, { OIDC_CLIENT_SECRET_FILE: secretIn("wrong", "not-the-secret") });
+  const wrong = await start(withProvider({ OIDC_CLIENT_SECRET_FILE: secretIn("wrong", "not-the-secret") }));
   expect(await signIn("ada", wrong)).toMatchObject({ status: 403, session: undefined });
   expect(JSON.stringify(wrong.logged())).toContain("invalid_client");
-  await wrong.close();
-  const down = await start(4, { OIDC_ISSUER: "http://127.0.0.1:1" });
+  const down = await start(withProvider({ OIDC_ISSUER: "http://127.0.0.1:1" }));
   await says(visit(down, "/sign-in/openid"), 403, "The provider cannot be reached");
   await says(visit(down, "/sign-in"), 200, "Sign in with 127.0.0.1:1");
-  await down.close();
 });
 
 test("in a browser the way leads from the sign-in page to the dashboard", async () => {

@@ -118,9 +118,10 @@ describe("the log of requests", () => {
     const request = ["POST /v1/disbursements", "traced", "…473", "Sent", "Returned", `Sent ${by}`, hint];
     const { html } = await says(visitor.get(`${log}?request=${one}`), 200, `${payment}"`, ...request);
     expect(idsIn(html)).toEqual([one]);
-    // The refused duplicate leads to the same payment.
-    for (const query of [`?reference=${reference}`, "?reference=traced"])
-      expect(await found(query)).toEqual([two, one]);
+    // The refused duplicate leads to the same payment, and so does a request with the payment's path.
+    const three = await logged(await server.request("GET", `/v1/disbursements/${reference}`));
+    expect(await found(`?reference=${reference}`)).toEqual([three, two, one]);
+    expect(await found("?reference=traced")).toEqual([three, two, one]);
   });
 
   test("has no phone number, key, secret or name, wherever a caller puts them", async () => {
@@ -131,14 +132,14 @@ describe("the log of requests", () => {
     await pay({ ...aPayout(), name: "Lovelace", apiKey: key, [phoneNumber]: "Lovelace" });
     await pay({ ...aPayout(), reference: `${key} ${phoneNumber}`, amount: 0 });
     await pay(`{"phoneNumber":"${phoneNumber}","name":"Lovelace"`);
-    for (const wanted of [`/${phoneNumber}`, `/${key}`, `?merchantsReference=${phoneNumber}`])
+    for (const wanted of [`/${phoneNumber}`, `/${key}`, "/whsec_s3cret", `?merchantsReference=${phoneNumber}`])
       await server.request("GET", `/v1/disbursements${wanted}`, { key });
     const { body } = await server.request("GET", "/sandbox/webhook-secret", { key });
     await logged(await server.request("GET", "/sandbox/events", { key }), merchant.id);
     const { items } = await server.storage.listRequests({ merchantId: merchant.id, limit: 100 });
-    expect(items).toHaveLength(9);
+    expect(items).toHaveLength(10);
     const text = JSON.stringify(items);
-    for (const each of [key, body.data.secret, "whsec", "t0ken", phoneNumber, "0102038", "Lovelace", "Private"])
+    for (const each of [key, body.data.secret, "s3cret", "t0ken", phoneNumber, "0102038", "Lovelace", "Private"])
       expect.soft(text, each).not.toContain(each);
     expect(text).toContain("…389");
   });

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { linkAddress } from "../../domain/sign-in.ts";
 import { done, not, openDashboard, says, trail } from "../../testing/dashboard.ts";
 import { enter, newLink, send, signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
-import { startServer } from "../../testing/server.ts";
+import { start } from "../../testing/table.ts";
 
 const HOUR = 3_600_000;
 const { server, id, area, ada, close } = await openDashboard();
@@ -48,12 +48,11 @@ describe("a link", () => {
   });
 
   test("that does not work can be tried 30 times from an address, which locks out nobody with a link", async () => {
-    const own = await startServer({ seed: 4 });
+    const own = await start({ seed: 4 });
     for (let count = 0; count < 30; count++) await says(submit("wrong", {}, own), 403);
     const refused = await says(submit("wrong", {}, own), 429, "Too many sign-ins from this address failed");
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     await done(submit(await newLink(own), {}, own));
-    await own.close();
   });
 });
 
@@ -91,42 +90,38 @@ describe("a session", () => {
   });
 
   test("ends after two hours without use; automatic refreshes do not count", async () => {
-    const own = await startServer();
+    const own = await start();
     const [busy, open] = [await signedIn(own), await signedIn(own)];
     for (const status of [200, 303]) {
       own.clock.advance(HOUR);
       await says(busy.get(""), 200);
       await says(open.get(`/m/${own.merchant.id}/disbursements`, { "x-live": "yes" }), status);
     }
-    await own.close();
   });
 });
 
-describe("a server at an address", () => {
-  test.each([
-    ["true", "https://pay.example/base", "__Host-dashboard", "; Secure"],
-    ["false", "https://pay.example", "__Host-dashboard", "; Secure"],
-    ["false", "http://127.0.0.1:3000", "dashboard", ""],
-    ["false", "http://[::1]:3000", "dashboard", ""],
-    ["false", "http://localhost:3000", "dashboard", ""],
-    ["false", "http://pay.example", undefined, ""],
-    ["false", "http://10.0.0.7:3000", undefined, ""],
-  ])("with SANDBOX=%s at %s sets the cookie %s%s", async (SANDBOX, PUBLIC_URL, name, secure) => {
-    const other = await startServer({ env: { SANDBOX, PUBLIC_URL }, seed: 2 });
-    const token = await newLink(other);
-    const { origin, pathname } = new URL(PUBLIC_URL);
-    const entered = submit(token, { origin }, other);
-    if (name === undefined) {
-      const refusal = "A live server serves no dashboard over plain http";
-      for (const page of [visit(other, ""), visit(other, `/sign-in?token=${token}`), entered])
-        expect((await says(page, 403, refusal, not(token))).cookie).toBe("");
-    } else {
-      const { headers } = await says(entered, 303);
-      expect(headers.get("location")).toBe(`${pathname.replace(/\/$/, "")}/dashboard`);
-      expect(setBy(headers)).toMatch(new RegExp(`^${name}=[\\w-]{43}; Path=/; HttpOnly${secure}; SameSite=Strict$`));
-    }
-    await other.close();
-  });
+test.each([
+  ["true", "https://pay.example/base", "__Host-dashboard", "; Secure"],
+  ["false", "https://pay.example", "__Host-dashboard", "; Secure"],
+  ["false", "http://127.0.0.1:3000", "dashboard", ""],
+  ["false", "http://[::1]:3000", "dashboard", ""],
+  ["false", "http://localhost:3000", "dashboard", ""],
+  ["false", "http://pay.example", undefined, ""],
+  ["false", "http://10.0.0.7:3000", undefined, ""],
+])("a server with SANDBOX=%s at %s sets the cookie %s%s", async (SANDBOX, PUBLIC_URL, name, secure) => {
+  const other = await start({ env: { SANDBOX, PUBLIC_URL }, seed: 2 });
+  const token = await newLink(other);
+  const { origin, pathname } = new URL(PUBLIC_URL);
+  const entered = submit(token, { origin }, other);
+  if (name === undefined) {
+    const refusal = "A live server serves no dashboard over plain http";
+    for (const page of [visit(other, ""), visit(other, `/sign-in?token=${token}`), entered])
+      expect((await says(page, 403, refusal, not(token))).cookie).toBe("");
+    return;
+  }
+  const { headers } = await says(entered, 303);
+  expect(headers.get("location")).toBe(`${pathname.replace(/\/$/, "")}/dashboard`);
+  expect(setBy(headers)).toMatch(new RegExp(`^${name}=[\\w-]{43}; Path=/; HttpOnly${secure}; SameSite=Strict$`));
 });
 
 const langOf = async (path: string, headers: Record<string, string>) =>

@@ -49,7 +49,6 @@ const SLOW = "00225-07 03 81.02.47";
 
 // The pages have no scripts, so nothing depends on them.
 test.each<[what: string, status: string, way: (page: Page, checkout: Checkout) => Promise<unknown>]>([
-  ["pays at once", "success", (page) => payWith(page, "+225 07 00 00 00 01")],
   ["is refused at once", "failed", (page) => payWith(page, "+225 07 00 00 00 02")],
   ["cancels", "cancelled", (page) => cancelButton(page).click()],
   [

@@ -52,38 +52,39 @@ const kept = (typed: string) => [`value="${typed}"`, 'aria-invalid="true" aria-d
 const odd = "That did not work";
 const json = { method: "POST", headers: { "content-type": "application/json" }, body: '{"action":"pay"}' };
 
-describe("the response has a status, texts, no script, and headers that forbid framing, caching and scripts", () => {
-  type Wishes = Parameters<typeof shop.checkout>[0];
-  test.each<[string, Wishes, (url: string) => Response, number, ...texts: string[]]>([
-    ["the form", {}, get, 200, "You have 30 minutes left"],
-    ["to a French browser", {}, (url) => get(url, french), 200, language("en")],
-    ["for Kenya", KENYA, get, 200, "for example +254 712 000 000. Operators (Kenya): M-Pesa, Airtel Money."],
-    ["for an unknown country", { country: "FR", locale: "fr" }, get, 200, "Avec l’indicatif du pays.</p>"],
-    ["a merchant's texts", { reference: TEXT }, get, 200, ESCAPED, MERCHANT.replace("&", "&amp;")],
-    ["the result", {}, async (url) => (await cancel(url), get(url)), 200, "Back to"],
-    ["without a redirectURL", ALONE, async (url) => (await cancel(url), get(url)), 200, "You can close this page."],
-    ["the waiting page", {}, async (url) => (await pay(url, STAYS_PENDING), back(url)), 200, "You can close this page"],
-    ["the redirect to the shop", {}, async (url) => (await cancel(url), back(url)), 303],
-    ["an unknown reference", {}, (url) => get(`${url}X`), 404, language("en")],
-    ["an unknown reference, in French", {}, (url) => get(`${url}X`, french), 404, language("fr")],
-    ["an invalid escape", {}, (url) => get(`${url}%zz`), 404],
-    ["a NUL", {}, (url) => get(`${url}%00`), 404],
-    ["no reference", {}, () => get(`${shop.origin}/checkouts`), 404],
-    ["an unsupported method", { locale: "fr" }, (url) => ask(url, { method: "PUT" }), 405, language("fr")],
-    ["a failure", {}, (url) => pay(url, "2250000000500"), 500],
-    ["a refusal", {}, (url) => pay(url, "2250000000503"), 503],
-    ["no number", {}, (url) => pay(url, ""), 422, "Enter the number", ...kept("")],
-    ["a word", {}, (url) => pay(url, '"><b>'), 422, "digits only", ...kept("&quot;&gt;&lt;b&gt;")],
-    ["no calling code", KENYA, (url) => pay(url, "0703"), 422, "country code, for example +254.", ...kept("0703")],
-    ["too few digits", {}, (url) => pay(url, "225 07"), 422, "10 to 15 digits", ...kept("225 07")],
-    ["JSON", {}, (url) => ask(url, json), 400, odd],
-    ["no form", {}, (url) => ask(url, { method: "POST" }), 400, odd],
-    ["no action", {}, (url) => ask(url, form("phoneNumber=2250000000001")), 400, odd],
-    ["an unknown action", {}, (url) => ask(url, form("action=refund")), 400, odd],
-    ["two numbers", {}, (url) => ask(url, form("action=pay&phoneNumber=1&phoneNumber=2250000000001")), 400, odd],
-    ["too many bytes", {}, (url) => pay(url, "2".repeat(5_000)), 413, odd],
-    ["too many fields", {}, (url) => ask(url, form(`action=pay${"&a=".repeat(20)}`)), 413, odd],
-  ])("%s", async (_, wishes, open, expected, ...texts) => {
+type Wishes = Parameters<typeof shop.checkout>[0];
+test.each<[string, Wishes, (url: string) => Response, number, ...texts: string[]]>([
+  ["the form", {}, get, 200, "You have 30 minutes left"],
+  ["to a French browser", {}, (url) => get(url, french), 200, language("en")],
+  ["for Kenya", KENYA, get, 200, "for example +254 712 000 000. Operators (Kenya): M-Pesa, Airtel Money."],
+  ["for an unknown country", { country: "FR", locale: "fr" }, get, 200, "Avec l’indicatif du pays.</p>"],
+  ["a merchant's texts", { reference: TEXT }, get, 200, ESCAPED, MERCHANT.replace("&", "&amp;")],
+  ["the result", {}, async (url) => (await cancel(url), get(url)), 200, "Back to"],
+  ["without a redirectURL", ALONE, async (url) => (await cancel(url), get(url)), 200, "You can close this page."],
+  ["the waiting page", {}, async (url) => (await pay(url, STAYS_PENDING), back(url)), 200, "You can close this page"],
+  ["the redirect to the shop", {}, async (url) => (await cancel(url), back(url)), 303],
+  ["an unknown reference", {}, (url) => get(`${url}X`), 404, language("en")],
+  ["an unknown reference, in French", {}, (url) => get(`${url}X`, french), 404, language("fr")],
+  ["an invalid escape", {}, (url) => get(`${url}%zz`), 404],
+  ["a NUL", {}, (url) => get(`${url}%00`), 404],
+  ["no reference", {}, () => get(`${shop.origin}/checkouts`), 404],
+  ["an unsupported method", { locale: "fr" }, (url) => ask(url, { method: "PUT" }), 405, language("fr")],
+  ["a failure", {}, (url) => pay(url, "2250000000500"), 500],
+  ["a refusal", {}, (url) => pay(url, "2250000000503"), 503],
+  ["no number", {}, (url) => pay(url, ""), 422, "Enter the number", ...kept("")],
+  ["a word", {}, (url) => pay(url, '"><b>'), 422, "digits only", ...kept("&quot;&gt;&lt;b&gt;")],
+  ["no calling code", KENYA, (url) => pay(url, "0703"), 422, "country code, for example +254.", ...kept("0703")],
+  ["too few digits", {}, (url) => pay(url, "225 07"), 422, "10 to 15 digits", ...kept("225 07")],
+  ["JSON", {}, (url) => ask(url, json), 400, odd],
+  ["no form", {}, (url) => ask(url, { method: "POST" }), 400, odd],
+  ["no action", {}, (url) => ask(url, form("phoneNumber=2250000000001")), 400, odd],
+  ["an unknown action", {}, (url) => ask(url, form("action=refund")), 400, odd],
+  ["two numbers", {}, (url) => ask(url, form("action=pay&phoneNumber=1&phoneNumber=2250000000001")), 400, odd],
+  ["too many bytes", {}, (url) => pay(url, "2".repeat(5_000)), 413, odd],
+  ["too many fields", {}, (url) => ask(url, form(`action=pay${"&a=".repeat(20)}`)), 413, odd],
+])(
+  "the response has a status, texts, no script, and headers that forbid framing, caching and scripts: %s",
+  async (_, wishes, open, expected, ...texts) => {
     const { url, reference } = await shop.checkout(wishes);
     const { status, headers, text } = await open(url);
     expect(status).toBe(expected);
@@ -104,8 +105,8 @@ describe("the response has a status, texts, no script, and headers that forbid f
     if (status < 400) return;
     await isUnpaid(reference);
     expect((await pay(url)).status).toBe(200);
-  });
-});
+  },
+);
 
 test("a field that the form does not have changes nothing", async () => {
   const paid = async (fields: Record<string, string>) => {
