@@ -1,11 +1,11 @@
 // Runs the steps of .github/actions/certify as a runner of GitHub does, with bash.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
+import { useFolder } from "../server/testing/resources.ts";
 import { responses } from "./broken/changes.ts";
 import type { How } from "./broken/fault.ts";
 import { withBody } from "./broken/replies.ts";
@@ -18,29 +18,22 @@ type Action = { inputs: Record<string, { default?: string; required?: boolean }>
 
 const file = join(import.meta.dirname, "../.github/actions/certify/action.yml");
 const { inputs, runs } = parse(readFileSync(file, "utf8")) as Action;
-const folder = mkdtempSync(join(tmpdir(), "action-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const at = useFolder();
 
 /** Runs the action with these inputs. Returns the exit code, the log, the job's summary, and what would be uploaded. */
 async function use(given: Record<string, string>) {
-  const at = (name: string) => join(folder, name);
   for (const name of ["output", "summary"]) writeFileSync(at(name), "");
-  const filled = (texts: Record<string, string> = {}) => {
-    const outputs = new Map(
-      readFileSync(at("output"), "utf8")
-        .split("\n")
-        .map((line) => line.split("=") as [string, string]),
-    );
-    const valueOf = (_: string, isInput: string | undefined, name: string) =>
-      (isInput ? (given[name] ?? inputs[name]?.default) : outputs.get(name)) ?? "";
-    const expression = /\$\{\{ (?:(inputs)|steps\.certify\.outputs)\.([\w-]+) \}\}/g;
-    return Object.fromEntries(
-      Object.entries(texts).map(([name, text]) => [name, String(text).replaceAll(expression, valueOf)]),
-    );
-  };
+  const written = (name: string) => readFileSync(at("output"), "utf8").match(`(?<=^|\n)${name}=(.*)`)?.[1];
+  /** Replaces expressions of GitHub, which name an input of the action or an output of its step. */
+  const filled = (texts: Record<string, string> = {}) =>
+    JSON.parse(
+      JSON.stringify(texts).replaceAll(/\$\{\{ (?:\w+\.)+([\w-]+) \}\}/g, (_, name: string) =>
+        JSON.stringify(given[name] ?? inputs[name]?.default ?? written(name) ?? "").slice(1, -1),
+      ),
+    ) as Record<string, string>;
   const runner = {
     PATH: process.env["PATH"],
-    RUNNER_TEMP: folder,
+    RUNNER_TEMP: at(),
     GITHUB_ACTION_PATH: dirname(file),
     GITHUB_OUTPUT: at("output"),
     GITHUB_STEP_SUMMARY: at("summary"),
@@ -65,12 +58,9 @@ const hostile: How = responses("verifyDisbursement", (reply) =>
 
 /** Runs the action against a service. */
 async function against(how: How | undefined, more: Record<string, string> = {}) {
-  const target = await startSoundTarget({ key, environment: "live", ...(how && { how }) });
-  try {
-    return { ...(await use({ "base-url": target.url, "api-key": key, ...more })), seen: target.seen, url: target.url };
-  } finally {
-    await target.stop();
-  }
+  const { url, seen, stop } = await startSoundTarget({ key, environment: "live", ...(how && { how }) });
+  onTestFinished(stop);
+  return { ...(await use({ "base-url": url, "api-key": key, ...more })), seen, url };
 }
 
 test("with an address and a key, it reads, writes the summary and names the report to upload", async () => {

@@ -1,15 +1,13 @@
 // Runs `certify` in a process of its own, against sound targets, broken targets and targets that are not the service.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { writeFile } from "node:fs/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { useFolder } from "../server/testing/resources.ts";
 import { creates, hasNoKey, keyOf } from "./broken/calls.ts";
 import { handles, refuses, responses, texts } from "./broken/changes.ts";
 import { joined, type How } from "./broken/fault.ts";
 import { success, withHeader } from "./broken/replies.ts";
 import { referencesOf, seedOf } from "./certificate/challenge.ts";
 import { writeKeyPair } from "./certificate/keys.ts";
-import { listen } from "./model/server.ts";
 import type { Report } from "./results.ts";
 import { runCertify } from "./testing/command-line.ts";
 import { startSoundTarget } from "./testing/sound-target.ts";
@@ -20,20 +18,11 @@ const realRecipient = "2250712345678";
 const money = ["--effects", "money"];
 
 type Target = Awaited<ReturnType<typeof startSoundTarget>>;
-const started: { stop(): Promise<void> }[] = [];
-let folder = "";
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "certify-"));
-});
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((target) => target.stop()));
-  await rm(folder, { recursive: true, force: true });
-});
+const at = useFolder();
 
 async function start(settings: Partial<Parameters<typeof startSoundTarget>[0]> = {}) {
   const target = await startSoundTarget({ key, ...settings });
-  started.push(target);
+  onTestFinished(target.stop);
   return target;
 }
 
@@ -64,8 +53,8 @@ describe("a run that cannot start exits with 2, shows no secret and creates noth
 
   test("with --sign, if a check does not fit into the budget", async () => {
     const target = await start();
-    writeKeyPair(join(folder, "signing.key"));
-    const args = [...money, "--max-total", "10000", "--sign", join(folder, "signing.key")];
+    writeKeyPair(at("signing.key"));
+    const args = [...money, "--max-total", "10000", "--sign", at("signing.key")];
     const { code, report, output } = await runCertify(target, args);
     expect([code, report]).toEqual([2, undefined]);
     expect(output).toMatch(/too small for \d+ checks[^]*too small to earn a certificate/);
@@ -82,17 +71,6 @@ const lenient = joined(
 );
 
 describe("what a run does to money", () => {
-  test.each([
-    [undefined, "none"],
-    ["live", "none"],
-    ["sandbox", "money"],
-  ] as const)("a loopback target that reports the environment %s gets effects %s", async (environment, effects) => {
-    const target = await start({ ...(environment && { environment }) });
-    const { report } = await runCertify(target, ["--only", "verify.unknown-404"]);
-    expect(report?.effects).toBe(effects);
-    expect(posts(target)).toEqual([]);
-  });
-
   // The seed decides which check is the first to send a request without a key.
   test.each(["1", "2"])("--effects reject stops at the first accepted request, seed %s", async (seed) => {
     const data = { reference: "r", merchantsReference: "m", amount: 100, fee: 0, status: "success" };
@@ -198,9 +176,8 @@ describe("verdicts", () => {
   });
 
   test("a declared limit that the target does not have fails the run, which names it", async () => {
-    const file = join(folder, "certify.yaml");
-    await writeFile(file, "largestAmount: 50000\n");
-    const { code, report, output } = await runCertify(await start(), [...money, "--declare", file]);
+    await writeFile(at("certify.yaml"), "largestAmount: 50000\n");
+    const { code, report, output } = await runCertify(await start(), [...money, "--declare", at("certify.yaml")]);
     expect([report?.verdict, code, report?.errors]).toEqual(["failed", 1, []]);
     const text = "--declare: largestAmount: 50000 is not what the target limits: the target accepts more: amount 50001";
     expect(report?.falseDeclaration).toContain(text);
@@ -219,33 +196,12 @@ describe("verdicts", () => {
 });
 
 const limited = [...money, "--timeout", "2000", "--seed", "7"];
-type Serve = Parameters<typeof listen>[0];
-const json = { "content-type": "application/json" };
 
-// conformance/cli/probe.test.ts has targets that respond like another service.
-describe("a target is not certified", () => {
-  test.each<[what: string, code: number, says: RegExp, serve: Serve]>([
-    [
-      "returns 200 for everything",
-      1,
-      /^FAILED[^]*auth\.(create|verify)-needs-key[^]*expected[^]*401[^]*200 \{"statusCode":200/m,
-      async (_call, _request, response) => void response.writeHead(200, json).end('{"statusCode":200,"data":{}}'),
-    ],
-    ["never responds", 2, /No response: no complete response within 2000 ms/, async () => undefined],
-    [
-      "does not speak HTTP",
-      2,
-      /No response: Parse Error/,
-      async (_call, request) => void request.socket.end("SSH-2.0-OpenSSH_9.9\r\n"),
-    ],
-  ])("that %s, and the exit code is %i", async (_, expected, says, serve) => {
-    const server = await listen(serve);
-    started.push(server);
-    const { code, output, report } = await runCertify({ url: server.url, key }, limited);
-    expect(code).toBe(expected);
-    expect(["failed", "error", undefined]).toContain(report?.verdict);
-    expect(output).toMatch(says);
-  });
+// conformance/cli/probe.test.ts has targets that respond like another service, or not at all.
+test("a target that returns 200 for everything fails", async () => {
+  const { code, output } = await runCertify(await start({ how: handles(async () => success({})) }), limited);
+  expect(code).toBe(1);
+  expect(output).toMatch(/^FAILED[^]*auth\.(create|verify)-needs-key[^]*expected[^]*401[^]*200 \{"statusCode":200/m);
 });
 
 test.each<[what: string, reply: Promise<never> | undefined, why: string]>([

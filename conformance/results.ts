@@ -7,7 +7,9 @@ import type { Declaration } from "./allowances/declaration.ts";
 /** Thrown if the suite cannot do its work. The message says why and what to do. The exit code is then 2. */
 export class CannotRun extends Error {}
 
-export type Verdict = "pass" | "fail" | "warn" | "observed" | "not-applicable" | "could-not-run";
+/** The verdicts, the worst first. Reports list them in this order. */
+export const verdictOrder = ["fail", "could-not-run", "warn", "pass", "observed", "not-applicable"] as const;
+export type Verdict = (typeof verdictOrder)[number];
 
 /** `no-contradiction` and `contradicted` are the verdicts on watched traffic, which never certifies anything. */
 export type RunVerdict = "certified" | "passed-partially" | "failed" | "error" | "no-contradiction" | "contradicted";
@@ -253,10 +255,8 @@ export function countsOf(requirements: readonly Pick<RequirementResult, "verdict
 }
 
 /** Returns the worst of several verdicts. */
-export function worstOf(verdicts: readonly Verdict[]): Verdict {
-  const order: Verdict[] = ["fail", "could-not-run", "warn", "pass", "observed", "not-applicable"];
-  return order.find((verdict) => verdicts.includes(verdict)) ?? "not-applicable";
-}
+export const worstOf = (verdicts: readonly Verdict[]): Verdict =>
+  verdictOrder.find((verdict) => verdicts.includes(verdict)) ?? "not-applicable";
 
 /** Returns 0 if everything selected passed, 1 if something failed, and 2 if the suite could not do its work. */
 export function exitCodeOf(report: Report): 0 | 1 | 2 {

@@ -1,79 +1,77 @@
-// Determines whether requests met a fault: whether a broken server said or sent something else than the sound server
-// underneath would have. What only takes longer, is only stored, or shows after minutes does not count.
-import type { Changeable } from "../model/merchant.ts";
+// Determines whether traffic met a fault: whether a caller or a receiver got a message that the sound server underneath
+// would not have sent, and that no sound service may send in its place. Sound services differ in the choices below, as
+// those in sound.ts do, so such a message contradicts nothing that the traffic shows.
+import { isDeepStrictEqual } from "node:util";
+import type { Seen } from "../watch/traffic.ts";
+import { creates, fieldsOf, isOf, isPage } from "./calls.ts";
 import { hooksOf, type Call, type How, type Message, type Reply } from "./fault.ts";
+import { isAccepted } from "./replies.ts";
 
-const textOfCall = ({ method, path, headers, body }: Call) => JSON.stringify([method, path, headers, String(body)]);
-const textOfReply = (reply: Reply | undefined) => JSON.stringify(reply) ?? "";
-const textOfMessage = ({ url, headers, body }: Message) => JSON.stringify([url, headers, body]);
+const isSame = (a: Call, b: Call) =>
+  isDeepStrictEqual([a.method, a.path, a.headers, String(a.body)], [b.method, b.path, b.headers, String(b.body)]);
+/** What a reply says: the order of fields means nothing. */
+const contentOf = ({ status, headers, text }: Reply) => [status, headers, fieldsOf(text) ?? text];
+/** What a message says, without its signature: the traffic does not show the secret. */
+const unsigned = ({ url, headers, body }: Message) => {
+  const signature = headers["webhook-signature"]?.replaceAll(/v1,\S+( |$)/g, "");
+  return [url, { ...headers, "webhook-signature": signature }, body];
+};
 
-type Methods = Record<string, (...args: unknown[]) => unknown>;
-const textOfResult = (args: unknown, result: unknown) => JSON.stringify([args, result instanceof Promise || result]);
-
-/** Tells `differs` whether each replaced method of a merchant returns what the method that it replaces did. */
-function noted(account: Methods, replace: (account: Methods) => Methods, differs: (is: boolean) => void): Methods {
-  const sound = new Map<string, string>();
-  const mapped = (methods: Methods, around: (name: string, call: () => unknown, args: unknown[]) => unknown): Methods =>
-    Object.fromEntries(
-      Object.entries(methods).map(([name, method]) => [
-        name,
-        (...args: unknown[]) => around(name, () => method(...args), args),
-      ]),
-    );
-  const watched = mapped(account, (name, call, args) => {
-    const result = call();
-    sound.set(name, textOfResult(args, result));
-    return result;
-  });
-  return mapped(replace(watched), (name, call, args) => {
-    sound.delete(name);
-    const result = call();
-    differs(textOfResult(args, result) !== sound.get(name));
-    return result;
-  });
+/** Returns why a sound service may respond like this, too; undefined if it may not. */
+function choiceOf(call: Call, sound: readonly Reply[], { status }: Reply): string | undefined {
+  if (isPage(call)) return "what payment pages show, which a watch does not read";
+  const isRefused = status >= 400 && status !== 409 && sound.every(isAccepted);
+  if (isRefused && isOf(call, creates)) return "which creates are refused or fail";
+  return undefined;
 }
 
-/** Returns the same fault, and a function that returns true if requests to its server have met the fault. */
-export function noting(how: How): { how: How; isMet: () => boolean } {
-  let isMet = false;
-  const differs = (is: boolean) => void (isMet ||= is);
+/** True if a caller got the reply: what got lost shows nothing. */
+const isSeen = ({ status, text }: Reply, seen: readonly Seen[]) =>
+  seen.some((each) => each.kind === "exchange" && each.response?.status === status && each.response.body === text);
+
+/** Returns the same fault, and a function that returns how traffic met it: `true`, or what else is different. */
+export function noting(how: How) {
+  const choices = new Set<string>();
+  const replies: Reply[] = [];
+  let hasOtherWebhooks = false;
   const same: How = (world) => {
-    const { handle, webhook, merchant, settings } = hooksOf(how, world);
+    const hooks = hooksOf(how, world);
+    const { handle, webhook } = hooks;
+    if (hooks.merchant) choices.add("when payments end and webhooks are repeated");
     return {
-      ...(settings ? { settings } : {}),
+      ...hooks,
       ...(handle && {
         async handle(call, ask) {
-          const said: string[] = [];
-          const asked = textOfCall(call);
+          const sound: Reply[] = [];
           const reply = await handle(call, async (each) => {
-            const sound = await ask(each);
-            if (textOfCall(each) === asked) said.push(textOfReply(sound));
-            return sound;
+            const said = await ask(each);
+            if (said && isSame(each, call)) sound.push(said);
+            return said;
           });
-          differs(!said.includes(textOfReply(reply)));
+          if (!reply || sound.some((each) => isDeepStrictEqual(contentOf(each), contentOf(reply)))) return reply;
+          const choice = choiceOf(call, sound, reply);
+          if (choice === undefined) replies.push(reply);
+          else choices.add(choice);
           return reply;
         },
       }),
       ...(webhook && {
         async webhook(message, deliver) {
-          let sent = 0;
-          let received = "";
-          const reply = await webhook(message, async (each) => {
-            sent += 1;
-            differs(sent > 1 || textOfMessage(each) !== textOfMessage(message));
-            const sound = await deliver(each);
-            received = textOfReply(sound);
-            return sound;
+          const sent: Message[] = [];
+          const reply = await webhook(message, (each) => {
+            sent.push(each);
+            return deliver(each);
           });
-          differs(textOfReply(reply) !== received);
+          hasOtherWebhooks ||= sent.length !== 1 || !isDeepStrictEqual(unsigned(sent[0]!), unsigned(message));
+          if (!isDeepStrictEqual(sent, [message])) choices.add("with which secret webhooks are signed");
           return reply;
         },
       }),
-      ...(merchant && {
-        merchant: (account) =>
-          noted(account as unknown as Methods, (each) => merchant(each as unknown as Changeable) as Methods, differs),
-      }),
     };
   };
-  return { how: same, isMet: () => isMet };
+  return {
+    how: same,
+    metBy: (seen: readonly Seen[]): true | string =>
+      hasOtherWebhooks || replies.some((each) => isSeen(each, seen)) || [...choices].join(", "),
+  };
 }

@@ -1,9 +1,9 @@
 // Every requirement for merchants' programs has a scenario and a broken program. `programs.full.test.ts` tries more.
 import { expect, test } from "vitest";
+import { guides } from "../cli/catalogue.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import { createValidators } from "../contract/validate.ts";
 import { createRandom } from "../generate/random.ts";
-import { guides } from "../programs/guides.ts";
 import { createEvents, eventNames } from "../programs/receiver/webhook.ts";
 import { brokenClients } from "./clients/broken.ts";
 import { breaches } from "./clients/trial.ts";

@@ -3,7 +3,7 @@
 import type { Declaration } from "../allowances/declaration.ts";
 import type { Check } from "../check.ts";
 import { checks, watches } from "../topics/index.ts";
-import { openSession } from "../run/open.ts";
+import { openSession } from "../run/run.ts";
 import { readOptions } from "../cli/options.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { CheckReport } from "../run/verdicts.ts";

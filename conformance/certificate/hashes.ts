@@ -2,21 +2,12 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { catalogueText } from "../contract/contract.ts";
-import { sides, type Report } from "../results.ts";
+import { sides } from "../results.ts";
 
 /** Returns the SHA-256 hash of the content in hexadecimal. */
 export function sha256(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
-
-/** Returns a hash of the verdicts on all requirements and checks, which is equal for runs with equal verdicts. */
-export const resultsSha256 = ({ requirements }: Pick<Report, "requirements">): string =>
-  sha256(
-    requirements
-      .map(({ id, verdict, checks }) => JSON.stringify([id, verdict, checks.map((each) => [each.name, each.verdict])]))
-      .toSorted()
-      .join("\n"),
-  );
 
 const code = /\.(ts|js|eta|css)$/;
 /** Folders and files that judge no target: the suite's broken servers, examples, tests, and the build of the package. */

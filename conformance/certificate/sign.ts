@@ -2,7 +2,8 @@ import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
 import { CannotRun, isSide, type Report } from "../results.ts";
 import { scopeLine, signingText, trafficLine, weakenedBy } from "../report/scope.ts";
-import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
+import { joinedFirst } from "../report/words.ts";
+import { sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
 /**
@@ -13,7 +14,10 @@ export const certificateType = "conformance-certificate+jwt";
 export const algorithm = "Ed25519";
 
 /** The claims of a certificate. Hashes are SHA-256 in hexadecimal. `iat`, `nbf` and `exp` are seconds since 1970. */
-export type Certificate = {
+export type Certificate = Pick<
+  Report,
+  "profile" | "effects" | "startedAt" | "finishedAt" | "suiteVersion" | "seed" | "counts"
+> & {
   /**
    * The target's base URL. If a merchant's program was judged: what was judged instead of a service, such as the
    * command of a client.
@@ -27,20 +31,13 @@ export type Certificate = {
   scope: string;
   /** What weakened the run, one sentence each. A run that nothing weakened has an empty list. */
   weakenedBy: string[];
-  profile: Report["profile"];
-  effects: Report["effects"];
-  startedAt: string;
-  finishedAt: string;
-  suiteVersion: string;
-  seed: number;
   /** The text of a partner from which the seed and the references were derived; null without `--challenge`. */
   challenge: string | null;
   /** The watched traffic that the run was reported with: its exchanges, merchants and time, in words; null without. */
   watched: string | null;
   /** Whether the service signed its webhooks, and whether the run verified the signatures, in words. */
   webhooks: string;
-  counts: Report["counts"];
-  hashes: { spec: string; suite: string; results: string; report: string; exchanges?: string };
+  hashes: { spec: string; suite: string; report: string; exchanges?: string };
 };
 
 const isText = (value: unknown) => typeof value === "string";
@@ -102,12 +99,7 @@ export async function signCertificate(
   { key, now }: { key: KeyObject; now: Date },
 ): Promise<string> {
   const found = obstacles(report);
-  if (found.length > 0) {
-    const more = found.length - mostShown;
-    throw new CannotRun(
-      `No certificate: ${found.slice(0, mostShown).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`,
-    );
-  }
+  if (found.length > 0) throw new CannotRun(`No certificate: ${joinedFirst(found, mostShown)}.`);
   const issued = Math.floor(now.getTime() / 1000);
   const { profile, effects, startedAt, finishedAt, suiteVersion, seed, challenge = null, counts } = report;
   const certificate: Certificate = {
@@ -132,9 +124,8 @@ export async function signCertificate(
     hashes: {
       spec: report.specSha256,
       suite: suiteSha256(),
-      results: resultsSha256(report),
       report: sha256(reportJson),
-      ...(report.exchangesSha256 === undefined ? {} : { exchanges: report.exchangesSha256 }),
+      exchanges: report.exchangesSha256,
     },
   };
   return new SignJWT(certificate)

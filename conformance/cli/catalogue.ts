@@ -2,8 +2,10 @@
 import type { Check } from "../check.ts";
 import { checks, watches } from "../topics/index.ts";
 import { pageOf } from "../contract/examples.ts";
-import { catalogue, requirementsOf, sideCatalogues } from "../contract/requirements.ts";
-import { guides } from "../programs/guides.ts";
+import { allRequirements, requirementsOf } from "../contract/requirements.ts";
+import { scenarios as clientScenarios } from "../programs/client/scenarios.ts";
+import { scenarios as receiverScenarios } from "../programs/receiver/run.ts";
+import type { Described } from "../programs/run.ts";
 import { needs } from "../run/needs.ts";
 import { wrapped } from "../report/visible.ts";
 import { counted, levels, sourceOf, topicOf } from "../report/words.ts";
@@ -17,6 +19,12 @@ const effects: Record<Effect, string> = {
 };
 /** The value of `--effects` that allows checks with an effect. */
 const allowing = { none: "none", "must-be-rejected": "reject", "moves-money": "money" };
+
+/** The command that judges a merchant's program, and its scenarios. */
+export const guides: Record<Side, { run: string; scenarios: readonly Described[] }> = {
+  client: { run: "npx --no -- certify client --command CMD", scenarios: clientScenarios },
+  receiver: { run: "npx --no -- certify receiver --url URL --effects-url URL", scenarios: receiverScenarios },
+};
 
 /** Renders a label and a text, which is wrapped and indented. */
 const field = (label: string, text: string) =>
@@ -116,12 +124,11 @@ const rendered = (lines: readonly string[]): CommandResult => ({
  * scenario of `certify client` or `certify receiver` in the same way.
  */
 export function explain(id: string): CommandResult {
-  const all = [...catalogue, ...Object.values(sideCatalogues).flat()];
-  const requirement = all.find((each) => each.id === id);
+  const requirement = allRequirements.find((each) => each.id === id);
   if (!requirement) {
     const scenario = scenarioLines(id);
     if (scenario.length > 0) return rendered([id, ...scenario]);
-    const names = [...all, ...sides.flatMap((side) => guides[side].scenarios)].map((each) => each.id);
+    const names = [...allRequirements, ...sides.flatMap((side) => guides[side].scenarios)].map((each) => each.id);
     throw new OptionsError(
       `There is no requirement or scenario ${JSON.stringify(id)}.${didYouMean(id, names)} See certify list.`,
     );

@@ -8,7 +8,7 @@ import { packed } from "../recording/tape.ts";
 import { print } from "../report/visible.ts";
 import { CannotRun, type Report } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
-import { checksBeyondBudget, missingLines, needsConsent, planLines } from "../run/plan.ts";
+import { checksBeyondBudget, missingLines, obstacleTo, planLines } from "../run/plan.ts";
 import type { Output } from "../run/progress.ts";
 import { plannedChecks, run } from "../run/run.ts";
 import { areUnusual } from "../target/redact.ts";
@@ -45,20 +45,12 @@ async function certify(given: CertifyOptions, machine: Outside, listen: () => vo
   const options = await probe(given, outside);
   const planned = plannedChecks(options);
   for (const line of [...planLines(planned, options), ...missingLines(planned, options)]) print(line);
-  if (planned.length === 0) {
-    throw new CannotRun(
-      `No check to run: --effects ${options.effects} excludes every check of the requirements in --only.`,
-    );
-  }
+  const obstacle = obstacleTo(planned, options, given.yes);
+  if (obstacle !== undefined) throw new CannotRun(obstacle);
   if (planned.some((check) => dreddChecks.includes(check))) requireDredd();
   if (given.reporting.sign !== undefined && checksBeyondBudget(planned, options).length > 0) {
     throw new CannotRun(
       "This budget is too small to earn a certificate. Nothing was paid. Raise --max-payouts and --max-total as shown above, or omit --sign.",
-    );
-  }
-  if (needsConsent(planned, options) && !given.yes) {
-    throw new CannotRun(
-      "This run creates payouts on a target that is not on loopback. Nothing was paid. Add --yes to confirm.",
     );
   }
   makeFolder(given.reporting);

@@ -1,9 +1,8 @@
 // Tests the commands that need no target, as `certify COMMAND …` runs them.
 import { generateKeyPairSync } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { useFolder } from "../../server/testing/resources.ts";
 import { writeKeyPair } from "../certificate/keys.ts";
 import { catalogue, inProfile } from "../contract/requirements.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
@@ -11,16 +10,7 @@ import { commandOf, commands, fullHelp } from "./commands.ts";
 import { readOptions } from "./options.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
-let folder: string;
-const at = (name: string) => join(folder, name);
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "certify-"));
-  writeKeyPair(at("signing"));
-  const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey;
-  writeFileSync(at("rsa"), rsa.export({ type: "spki", format: "pem" }));
-  writeFileSync(at("text"), "text");
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const at = useFolder();
 
 const run = (name: string, ...args: string[]) => commandOf(name)!.run(args, { env: {}, now, newSeed: () => 1 });
 
@@ -104,12 +94,16 @@ test.each<[string, string[], string]>([
   ["verify", ["c.jws"], "--key is missing: give the signer's public key"],
   ["verify", ["c.jws", "--key", "nothing"], "--key: ENOENT"],
   ["verify", ["c.jws", "--key", "signing"], "is a private key. Keep it secret"],
-  ["verify", ["c.jws", "--key", "rsa"], "is a key of type rsa; certificates need Ed25519."],
+  ["verify", ["c.jws", "--key", "elliptic"], "is a key of type ec; certificates need Ed25519."],
   ["verify", ["c.jws", "--key", "text"], "is not a public key in PEM format"],
   ["verify", ["nothing.jws", "--key", "signing.pub"], "ENOENT"],
   ["verify", ["c.jws", "--key", "signing.pub", "--max-age", "soon"], "--max-age: must look like 30d, 12h or 90m"],
   ["verify", ["c.jws", "--key", "signing.pub", "--contract", "nothing.json"], "--contract: ENOENT"],
 ])("certify %s %j is refused", async (name, args, message) => {
+  writeKeyPair(at("signing"));
+  const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  writeFileSync(at("elliptic"), publicKey.export({ type: "spki", format: "pem" }));
+  writeFileSync(at("text"), "text");
   const named = args.map((arg, index) => (args[index - 1] === "--key" ? at(arg) : arg));
   await expect(run(name, ...named)).rejects.toThrow(message);
 });

@@ -1,7 +1,7 @@
 // The commands of `certify`. Each loads its own parts when it runs, since it takes a second to load all parts.
 import { publicKeyFile, writeKeyPair } from "../certificate/keys.ts";
 import { compareReports } from "../report/diff.ts";
-import { readReport } from "../report/read.ts";
+import { readReport } from "../report/json.ts";
 import { didYouMean, helpOf, OptionsError, readFlags, refuse, type CommandResult } from "./flags.ts";
 import { serviceGroups } from "./options.ts";
 import { verify, verifyOptions } from "./verify.ts";

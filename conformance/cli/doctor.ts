@@ -7,9 +7,8 @@ import { counted } from "../report/words.ts";
 import { oneLine } from "../report/visible.ts";
 import type { RunOptions } from "../run-options.ts";
 import { thisMachine } from "../recording/outside.ts";
-import { openTarget } from "../run/open.ts";
-import { checksBeyondBudget, needsConsent, worstCase } from "../run/plan.ts";
-import { plannedChecks } from "../run/run.ts";
+import { checksBeyondBudget, obstacleTo, worstCase } from "../run/plan.ts";
+import { openTarget, plannedChecks } from "../run/run.ts";
 import type { Target } from "../target/target.ts";
 import type { CommandResult } from "./flags.ts";
 import { findControls } from "./controls.ts";
@@ -103,9 +102,8 @@ export function estimatedSeconds(
 function examineRun(options: RunOptions, given: CertifyOptions, latencyMs: number): Point {
   const planned = plannedChecks(options);
   const name = "run";
-  if (planned.length === 0) return fix(name, `--effects ${options.effects} excludes every check in --only.`);
-  if (needsConsent(planned, options) && !given.yes)
-    return fix(name, "it would create payouts on a target that is not on loopback. Add --yes to confirm.");
+  const obstacle = obstacleTo(planned, options, given.yes);
+  if (obstacle !== undefined) return fix(name, obstacle);
   const { payouts, amount } = worstCase(planned, options);
   const beyond = checksBeyondBudget(planned, options);
   if (beyond.length > 0) {

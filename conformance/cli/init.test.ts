@@ -1,7 +1,6 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { useFolder } from "../../server/testing/resources.ts";
 import { disbursementIn, type Fields } from "../broken/calls.ts";
 import { handles } from "../broken/changes.ts";
 import type { Reply } from "../broken/fault.ts";
@@ -12,18 +11,11 @@ import { init } from "./init.ts";
 import { readOptions } from "./options.ts";
 
 const key = "key-of-the-tests";
-let folder: string;
-const file = () => join(folder, "certify.yaml");
-let stop: (() => Promise<void>) | undefined;
+const at = useFolder();
+const file = () => at("certify.yaml");
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "certify-"));
-  vi.spyOn(console, "log").mockImplementation(() => undefined);
-});
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await stop?.();
-  stop = undefined;
-  rmSync(folder, { recursive: true });
+  const log = vi.spyOn(console, "log").mockReturnValue();
+  onTestFinished(() => log.mockRestore());
 });
 
 /** Starts a target that responds to a payout as `replies` says; by default it accepts each. */
@@ -40,7 +32,7 @@ async function targetThat(replies: (fields: Fields) => Reply | undefined = () =>
       return replies(fields) ?? (isLong ? success({ reference: `S${payouts.length}` }) : ask(call));
     }),
   });
-  stop = () => target.stop();
+  onTestFinished(target.stop);
   return { ...target, payouts };
 }
 

@@ -9,7 +9,7 @@ import { largestTried } from "../topics/create/checks.ts";
 import { counted } from "../report/words.ts";
 import { oneLine, print } from "../report/visible.ts";
 import { CannotRun } from "../results.ts";
-import { openTarget } from "../run/open.ts";
+import { openTarget } from "../run/run.ts";
 import { limitText } from "../run/plan.ts";
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 import { BudgetExceeded, RunStopped } from "../target/ledger.ts";

@@ -96,9 +96,6 @@ export const seedOptions = {
   },
 } as const satisfies Options;
 
-/** The ids of all requirements, including those that a run does not judge. */
-const everyId = [catalogue, ...Object.values(sideCatalogues)].flat().map(({ id }) => id);
-
 /** The options of every kind of run for its report. */
 export const reportOptions = {
   report: { value: "DIR", meaning: "directory for the report", initial: "./certify-report", repeat: false },
@@ -106,7 +103,7 @@ export const reportOptions = {
     value: "FILE",
     meaning:
       "known failures to tolerate until they expire (YAML: id, reason, expires); `new` writes those of this run to ./conformance-baseline.yaml",
-    read: (file: string) => (file === "new" ? file : readBaseline(text(file), everyId)),
+    read: (file: string) => (file === "new" ? file : readBaseline(text(file))),
     repeat: false,
   },
   sign: {
@@ -327,12 +324,9 @@ function secretIn(name: string, value: string | undefined, faults: string[]): st
 
 /** Returns the options, as shell words, with which curl uses the same certificates. */
 function curlFlags({ ca, cert, key }: Pick<ServiceValues, "ca" | "cert" | "key">): string[] {
-  return [
-    ...(ca === undefined ? [] : ["--cacert", quoted(ca)]),
-    // Escape colons, because after a colon curl expects the password of the certificate.
-    ...(cert === undefined ? [] : ["--cert", quoted(cert.replaceAll(":", String.raw`\:`))]),
-    ...(key === undefined ? [] : ["--key", quoted(key)]),
-  ];
+  // Escape colons, because after a colon curl expects the password of the certificate.
+  const files = { "--cacert": ca, "--cert": cert?.replaceAll(":", String.raw`\:`), "--key": key };
+  return Object.entries(files).flatMap(([flag, file]) => (file === undefined ? [] : [flag, quoted(file)]));
 }
 
 /**
@@ -370,7 +364,7 @@ export function optionsOf(
     rate: values.rate,
     headers: Object.fromEntries(values.header?.filter(Boolean) ?? []),
     tls: readTls({ ca: values.ca, cert: values.cert, key: values.key }, new Date(), faults),
-    ...(values.interactive ? { interactive: true } : {}),
+    interactive: values.interactive,
     yes: values.yes,
     throughPrism: values["through-prism"],
     repeatFlags: repeatWords(serviceOptions, given),

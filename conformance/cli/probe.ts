@@ -5,7 +5,7 @@ import { examineTarget } from "./examination.ts";
 import { thisMachine, type Outside } from "../recording/outside.ts";
 import { pairOf, payeeIn, type Recipient } from "../generate/countries.ts";
 import { createRandom } from "../generate/random.ts";
-import { openTarget } from "../run/open.ts";
+import { openTarget } from "../run/run.ts";
 import type { CertifyOptions } from "./options.ts";
 import type { Target } from "../target/target.ts";
 import { CannotRun } from "../results.ts";
@@ -32,14 +32,6 @@ async function ask<T>(
   } finally {
     close();
   }
-}
-
-/** Returns the environment of the target. @throws CannotRun at the first point that has to be fixed */
-async function findEnvironment(options: CertifyOptions, target: Target) {
-  const found = await examineTarget(options, target, (point) => {
-    if (!point.ok) throw new CannotRun(`${point.text}\n${doctorHint}`);
-  });
-  return found?.environment;
 }
 
 type Found = Pick<RunOptions, "environment" | "controls">;
@@ -101,9 +93,12 @@ function requireRoom({ baseUrl, profile }: CertifyOptions, sandboxTime: Date, no
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
 export async function probe(options: CertifyOptions, outside: Outside = thisMachine()): Promise<RunOptions> {
-  const environment = await ask(options, { effects: "none", isImpatient: true }, outside, (target) =>
-    findEnvironment(options, target),
+  const examined = await ask(options, { effects: "none", isImpatient: true }, outside, (target) =>
+    examineTarget(options, target, (point) => {
+      if (!point.ok) throw new CannotRun(`${point.text}\n${doctorHint}`);
+    }),
   );
+  const environment = examined?.environment;
   // A live service has no sandbox controls, and could tell the suite from a merchant by the search for them.
   if (environment === "live") return runOptions(options, { environment, controls: [] });
   const effects = effectsFor(options, environment);

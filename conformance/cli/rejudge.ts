@@ -6,7 +6,7 @@ import { sha256, suiteSha256 } from "../certificate/hashes.ts";
 import type { Certificate } from "../certificate/sign.ts";
 import { createReplay, Disagreement } from "../recording/replay.ts";
 import { unpacked, type Tape } from "../recording/tape.ts";
-import { readReport } from "../report/read.ts";
+import { readReport } from "../report/json.ts";
 import { counted } from "../report/words.ts";
 import { isFileError, type CommandResult } from "./flags.ts";
 import type { CertifyOptions } from "./options.ts";

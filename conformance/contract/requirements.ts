@@ -20,6 +20,9 @@ export const sideCatalogues = Object.fromEntries(sides.map((side) => [side, cata
   Record<Side, readonly Requirement[]>
 >;
 
+/** Every requirement, for services and for merchants' programs. */
+export const allRequirements = [catalogue, ...Object.values(sideCatalogues)].flat();
+
 /** Returns true if the profile of a service includes the requirement. `extended` includes all of `core`. */
 export function inProfile(requirement: Requirement, profile: Profile): boolean {
   return profile === "extended" || requirement.profile === "core";

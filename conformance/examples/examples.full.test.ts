@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { testFolder } from "../../server/testing/resources.ts";
 import { writeKeyPair } from "../certificate/keys.ts";
 import { triesAll } from "../broken/self-test.ts";
 import { verify as verifyFile } from "../cli/verify.ts";
@@ -31,7 +30,7 @@ const shown: Readonly<Record<string, string>> = {
 const timeout = triesAll ? 3_600_000 : 300_000;
 test.each(examples)("$file fails what examples.ts says", { timeout }, async (example) => {
   if (isMissing(example)) return console.warn(`not tried without ${example.toolchain.name}`);
-  const folder = mkdtempSync(join(tmpdir(), "example-"));
+  const folder = testFolder();
   const env = { ...secrets, HOME: folder, BOOKINGS: join(folder, "bookings") };
   const kind = example.file.startsWith("clients/") ? "clients" : "receivers";
   const origin = `http://127.0.0.1:${await reservePort()}`;
@@ -44,7 +43,6 @@ test.each(examples)("$file fails what examples.ts says", { timeout }, async (exa
     const { output } = await startCertify(args, { env }).ended;
     return (await reportIn(folder)) ?? expect.fail(output);
   });
-  rmSync(folder, { recursive: true });
   const failed = report.requirements.flatMap(({ id, verdict }) => (verdict === "fail" || verdict === "warn" ? id : []));
   expect(report.errors).toEqual([]);
   expect(report.requirements.filter(({ verdict }) => verdict === "pass").length).toBeGreaterThan(2);
@@ -54,7 +52,7 @@ test.each(examples)("$file fails what examples.ts says", { timeout }, async (exa
 });
 
 test("a program that passes gets a certificate, which is valid for its profile and its command alone", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "certificates-"));
+  const folder = testFolder();
   writeKeyPair(join(folder, "key"));
   await withCommand(
     examples.find(({ file }) => file === "clients/our-client.ts")!,
@@ -72,5 +70,4 @@ test("a program that passes gets a certificate, which is valid for its profile a
       expect(await verify("client", "another")).toMatchObject({ exitCode: 1 });
     },
   );
-  rmSync(folder, { recursive: true });
 });

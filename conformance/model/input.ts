@@ -92,7 +92,7 @@ type Parameter = { name: string; schema: { $ref?: string; type?: string }; allow
 type ListPath = "/v1/disbursements" | "/v1/checkouts" | "/v1/statements" | "/sandbox/events" | "/sandbox/deliveries";
 
 /** Returns the parameters of a list, and a function that validates their values. */
-function parametersOf(path: ListPath) {
+export function parametersOf(path: ListPath) {
   const parameters = document.paths[path].get.parameters.map((parameter) => {
     const shared = "$ref" in parameter ? parameter.$ref?.split("/").at(-1) : undefined;
     const all = document.components.parameters as unknown as Record<string, Parameter>;

@@ -55,7 +55,6 @@ export function sideOptionsOf(
     only,
     scenarios: chosen,
     failFast: values["fail-fast"],
-    challenge: values.challenge,
     ...seed,
     reporting: values,
   };

@@ -13,6 +13,7 @@ import {
   type Side,
 } from "../results.ts";
 import { createProgress, type Output } from "../run/progress.ts";
+import { selectedRequirements } from "../run/selection.ts";
 import { buildReport, sideConditions } from "../run/tree.ts";
 import { conclude, type CheckReport, type Finding } from "../run/verdicts.ts";
 
@@ -85,18 +86,14 @@ export function scenarioReport(
   side: Side,
   { name, ids }: Pick<Described, "name" | "ids">,
   run: ScenarioRun,
-  {
-    durationMs = 0,
-    selectFlags = [] as string[],
-    only,
-  }: { durationMs?: number; selectFlags?: string[]; only?: string[] | undefined } = {},
+  { only, ...more }: { durationMs?: number; selectFlags?: string[]; only?: string[] | undefined } = {},
 ): CheckReport {
   const { notApplicable = {}, notRun = {}, exchanges = [] } = run;
-  const selected = requirementsOf(side).filter(({ id }) => only?.includes(id) ?? true);
+  const { durationMs = 0, selectFlags = [] } = more;
   const { results, error } = conclude({
     ...run,
     check: { name, ids },
-    selected: new Map(selected.map((requirement) => [requirement.id, requirement])),
+    selected: selectedRequirements({ profile: side, only }),
     observed: [],
     notApplicable,
     notRun,
@@ -104,11 +101,8 @@ export function scenarioReport(
     durationMs,
   });
   // A fault shows in the scenario as a whole, not in a single exchange.
-  const entries = Object.entries(results).map(([id, { shownBy: _shownBy, ...result }]) => [
-    id,
-    { ...result, selectFlags },
-  ]);
-  return { ...noMoney, results: Object.fromEntries(entries), notApplicable, ...(error === undefined ? {} : { error }) };
+  const entries = Object.entries(results).map(([id, result]) => [id, { ...result, shownBy: undefined, selectFlags }]);
+  return { ...noMoney, results: Object.fromEntries(entries), notApplicable, error };
 }
 
 /**
@@ -134,7 +128,7 @@ function withPassesTogether(requirement: RequirementResult): RequirementResult {
 /** Runs the scenarios that the options select, and returns the report. */
 export async function judgeProgram<Scenario extends Described>(judging: Judging<Scenario>): Promise<Report> {
   const { side, target, scenarios, jobs, options, waits, events, repeatFlags, output, interrupted } = judging;
-  const { only, scenarios: chosen, failFast, seed, challenge } = options;
+  const { only, scenarios: chosen, failFast } = options;
   const startedAt = new Date();
   const judged = scenarios.filter(({ ids }) => only === undefined || ids.some((id) => only.includes(id)));
   const waiting = judged.filter(({ id }) => chosen?.includes(id) ?? true);
@@ -181,17 +175,7 @@ export async function judgeProgram<Scenario extends Described>(judging: Judging<
   }
   const report = buildReport({
     conditions: sideConditions(waits, events),
-    options: {
-      profile: side,
-      baseUrl: target,
-      effects: "none",
-      maxPayouts: 0,
-      maxTotal: 0,
-      seed,
-      ...(challenge === undefined ? {} : { challenge }),
-      repeatFlags,
-      ...(only ? { only } : {}),
-    },
+    options: { ...options, profile: side, baseUrl: target, effects: "none", maxPayouts: 0, maxTotal: 0, repeatFlags },
     checks,
     errors,
     startedAt,

@@ -123,15 +123,13 @@ export function createStandIns<Options extends SecretOptions>(
     options: {
       ...options,
       key: keyFor(key),
-      ...(secondKey === undefined ? {} : { secondKey: keyFor(secondKey) }),
-      ...(given === undefined ? {} : { webhookSecret: secretFor(given) }),
+      secondKey: secondKey && keyFor(secondKey),
+      webhookSecret: given && secretFor(given),
       headers: Object.fromEntries(
         Object.entries(headers).map(([name, value]) => [name, replacements.get(value) ?? ""]),
       ),
       recipient: phones.get(options.recipient) ?? options.recipient,
-      ...(options.failingRecipient === undefined
-        ? {}
-        : { failingRecipient: phones.get(options.failingRecipient) ?? options.failingRecipient }),
+      failingRecipient: phones.get(options.failingRecipient ?? "") ?? options.failingRecipient,
     },
     /** Must be called with the body of every request and response before the other functions are called. */
     learn({ request = "", response = "" }: { request?: string; response?: string }) {

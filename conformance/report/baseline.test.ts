@@ -2,26 +2,25 @@ import { expect, test } from "vitest";
 import { renderReports } from "../cli/reporting.ts";
 import { exitCodeOf, type RequirementResult } from "../results.ts";
 import { check, requirement, sampleReport } from "../testing/sample-report.ts";
-import { newBaseline, readBaseline } from "./baseline.ts";
+import { newBaseline, readBaseline as read } from "./baseline.ts";
 import { renderTerminal } from "./terminal.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
-const read = (text: string) => readBaseline(text, ["create.echo", "verify.fields"]);
 const rest = "reason: r, expires: 2026-12-31";
 
 test.each([
   ["invalid YAML", "- id: [", /at line 1/],
-  ["a mapping", "id: create.echo", /must be a list/],
+  ["a mapping", "id: lists.pages", /must be a list/],
   ["an unknown id", `- {id: nope, ${rest}}`, /entry 1 id: there is no such requirement/],
-  ["a reason to be filled in", `- {id: create.echo, reason: "", expires: 2026-12-31}`, /entry 1 reason: say why/],
-  ["a day that does not exist", "- {id: create.echo, reason: r, expires: 2026-02-30}", /expires must be a day/],
-  ["a duplicate id", `- {id: create.echo, ${rest}}\n- {id: create.echo, ${rest}}`, /create.echo: use one entry/],
-  ["several problems", "- {id: create.echo, expires: 2026-12-31}\n- 7", /entry 1 .*'reason'[^]*entry 2 must be object/],
+  ["a reason to be filled in", `- {id: lists.pages, reason: "", expires: 2026-12-31}`, /entry 1 reason: say why/],
+  ["a day that does not exist", "- {id: lists.pages, reason: r, expires: 2026-02-30}", /expires must be a day/],
+  ["a duplicate id", `- {id: lists.pages, ${rest}}\n- {id: lists.pages, ${rest}}`, /lists.pages: use one entry/],
+  ["several problems", "- {id: lists.pages, expires: 2026-12-31}\n- 7", /entry 1 .*'reason'[^]*entry 2 must be object/],
 ])("a list of known failures with %s is rejected", (_, text, message) => {
   expect(() => read(text)).toThrow(message);
 });
 
-const failing = requirement("create.echo", "fail", {
+const failing = requirement("lists.pages", "fail", {
   checks: [check({ name: "amount", verdict: "fail" }), check({ name: "reference" })],
 });
 const expired = "expires: 2026-11-19";
@@ -30,13 +29,13 @@ const tolerated = /^Nothing else failed; 1 known failure tolerated/;
 test.each<[string, RequirementResult[], over: string, verdict: string, exitCode: number, RegExp]>([
   ["fails as known", [failing], "expires: 2026-12-31", "passed-partially", 0, tolerated],
   ["fails on the last day", [failing], "expires: 2026-11-20", "passed-partially", 0, tolerated],
-  ["fails after the last day", [failing], expired, "failed", 1, /create.echo: the entry expired on 2026-11-19/],
+  ["fails after the last day", [failing], expired, "failed", 1, /lists.pages: the entry expired on 2026-11-19/],
   ["is not judged after the last day", [], expired, "failed", 1, /the entry expired/],
-  ["passes now", [requirement("create.echo", "pass")], "expires: 2026-12-31", "failed", 1, /no longer fails/],
+  ["passes now", [requirement("lists.pages", "pass")], "expires: 2026-12-31", "failed", 1, /no longer fails/],
   ["passes in a check", [failing], "expires: 2026-12-31, checks: [reference]", "failed", 1, /"reference" no longer/],
   [
     "fails beside another",
-    [failing, requirement("verify.fields", "fail")],
+    [failing, requirement("verify.found", "fail")],
     "expires: 2026-12-31",
     "failed",
     1,
@@ -51,7 +50,7 @@ test.each<[string, RequirementResult[], over: string, verdict: string, exitCode:
     /could not be judged; 1/,
   ],
 ])("a known failure that %s is shown in every form", (_, requirements, over, verdict, exitCode, text) => {
-  const entries = read(`[{id: create.echo, reason: Fixed in 4.2, ${over}}]`);
+  const entries = read(`[{id: lists.pages, reason: Fixed in 4.2, ${over}}]`);
   const { report, contents } = renderReports(sampleReport(requirements), { baseline: entries }, now);
   expect([report.verdict, exitCodeOf(report)]).toEqual([verdict, exitCode]);
   const problem = report.baselineProblems?.[0];
@@ -65,9 +64,9 @@ test.each<[string, RequirementResult[], over: string, verdict: string, exitCode:
 });
 
 test("a new list has the failures of a run for 30 days, and can be read once its reasons are filled in", () => {
-  const report = sampleReport([failing, requirement("verify.fields", "fail"), requirement("x", "pass")]);
+  const report = sampleReport([failing, requirement("verify.found", "fail"), requirement("x", "pass")]);
   const text = newBaseline(report, now);
-  expect(text).toContain('- id: create.echo\n  checks:\n    - amount\n  reason: ""\n  expires: 2026-12-20\n');
+  expect(text).toContain('- id: lists.pages\n  checks:\n    - amount\n  reason: ""\n  expires: 2026-12-20\n');
   const baseline = read(text.replaceAll('""', "Fixed in 4.2"));
   expect(renderReports(report, { baseline }, now).report.verdict).toBe("passed-partially");
 });

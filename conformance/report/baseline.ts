@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject } from "ajv";
 import { parseDocument, stringify } from "yaml";
+import { allRequirements } from "../contract/requirements.ts";
 import { CannotRun, type Report, type RequirementResult } from "../results.ts";
 import { counted } from "./words.ts";
 
@@ -18,21 +19,21 @@ export type Baseline = KnownFailure[] | "new";
 const endOf = (day: string) => Date.parse(`${day}T23:59:59.999Z`);
 const isDay = (text: string) => endOf(text) > 0 && new Date(endOf(text)).toISOString().startsWith(text);
 
-/** Returns the schema of the file. `ids` are those of all requirements, also of those that the run does not judge. */
-const schemaFor = (ids: readonly string[]) => ({
+/** The schema of the file. It allows all requirements, also those that the run does not judge. */
+const schema = {
   type: "array",
   items: {
     type: "object",
     required: ["id", "reason", "expires"],
     additionalProperties: false,
     properties: {
-      id: { enum: ids },
+      id: { enum: allRequirements.map(({ id }) => id) },
       checks: { type: "array", minItems: 1, items: { type: "string" } },
       reason: { type: "string", pattern: String.raw`\S` },
       expires: { type: "string", format: "day" },
     },
   },
-});
+};
 
 function problemOf({ keyword, instancePath, message, params }: ErrorObject): string {
   const [, index, ...path] = instancePath.split("/");
@@ -47,16 +48,14 @@ function problemOf({ keyword, instancePath, message, params }: ErrorObject): str
 
 /**
  * Reads a YAML list of known failures.
- * @param ids the ids of all requirements, including those that the run does not judge
  * @throws CannotRun that lists everything that is wrong with the file, one line each
  */
-export function readBaseline(text: string, ids: readonly string[]): KnownFailure[] {
+export function readBaseline(text: string): KnownFailure[] {
   const document = parseDocument(text);
   if (document.errors.length > 0) throw new CannotRun(document.errors.map(({ message }) => message.trim()).join("\n"));
   const entries: unknown = document.toJS({ maxAliasCount: 0 }) ?? [];
   const ajv = new Ajv({ allErrors: true, formats: { day: isDay } });
-  if (!ajv.validate<KnownFailure[]>(schemaFor(ids), entries))
-    throw new CannotRun((ajv.errors ?? []).map(problemOf).join("\n"));
+  if (!ajv.validate<KnownFailure[]>(schema, entries)) throw new CannotRun((ajv.errors ?? []).map(problemOf).join("\n"));
   const repeated = entries.map(({ id }) => id).filter((id, index, all) => all.indexOf(id) < index);
   if (repeated.length > 0) throw new CannotRun(`${repeated.join(", ")}: use one entry with all its checks.`);
   return entries;

@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { testFolder } from "../../server/testing/resources.ts";
 import type { Verdict } from "../results.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
 import { historyOf } from "./history.ts";
@@ -17,8 +17,7 @@ const verdictsOver5Days = {
 };
 
 test("shows by target, requirement and run what failed, and what flickers", () => {
-  const folder = mkdtempSync(join(tmpdir(), "history-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = testFolder();
   const write = (name: string, content: unknown) => {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), JSON.stringify(content));

@@ -2,7 +2,7 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { CannotRun, type Report, type Verdict } from "../results.ts";
-import { readReport } from "./read.ts";
+import { readReport } from "./json.ts";
 import { oneLine } from "./visible.ts";
 import { counted, runVerdicts } from "./words.ts";
 
@@ -41,24 +41,16 @@ function tableOf(subject: string, runs: readonly Report[]): string[] {
   ];
 }
 
-/** Renders the history of runs, the oldest first: a table for each target and profile. */
-export function renderHistory(reports: readonly Report[]): string {
-  const inTime = reports.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
-  const tables = [...Map.groupBy(inTime, subjectOf)].map(([subject, runs]) =>
-    tableOf(subject, runs)
-      .map((line) => `${oneLine(line)}\n`)
-      .join(""),
-  );
-  return [...tables, legend].join("\n");
-}
-
 /**
- * Renders the history of the runs whose report.json is in a folder or below.
+ * Renders the history of the runs whose report.json is in a folder or below, the oldest first: a table for each target
+ * and profile.
  * @throws CannotRun if there is none, or if a file with this name is not a report
  */
 export function historyOf(folder: string): string {
   const reports = globSync("**/report.json", { cwd: folder }).map((name) => readReport(join(folder, name)));
   const hint = "Keep the report of each run in a folder of its own, such as with --report runs/$(date +%F-%H%M).";
   if (reports.length === 0) throw new CannotRun(`${folder} contains no report of certify. ${hint}`);
-  return renderHistory(reports);
+  const inTime = reports.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
+  const tables = [...Map.groupBy(inTime, subjectOf)].map(([subject, runs]) => tableOf(subject, runs));
+  return [...tables.map((lines) => `${lines.map(oneLine).join("\n")}\n`), legend].join("\n");
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isSide, type Report, type RequirementResult } from "../results.ts";
+import { isSide, verdictOrder, type Report, type RequirementResult } from "../results.ts";
 import { pageOf } from "../contract/examples.ts";
 import { causesOf, firstRequest, needsAttention } from "./causes.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
@@ -58,6 +58,7 @@ export function renderHtml(report: Report): string {
     needsAttention,
     pageOf,
     firstRequest,
+    verdictOrder,
     worstFirst: words.worstFirst,
     duration: words.duration,
     moment,

@@ -1,27 +1,25 @@
-import { isTroubled, type CheckResult, type Exchange, type Report } from "../results.ts";
+import { readFileSync } from "node:fs";
+import { CannotRun, isTroubled, type CheckResult, type Report } from "../results.ts";
 import { causesOf, firstRequest } from "./causes.ts";
 import { repeatOf } from "./repeat.ts";
 import { paidOf, tallyOf } from "./scope.ts";
+import { shortened } from "./visible.ts";
 
 /** How many exchanges of a check are kept, and how many characters of each body. */
 const limits = { troubled: { exchanges: 8, body: 2000 }, other: { exchanges: 1, body: 500 } };
 
-const cut = (text: string | undefined, length: number) =>
-  text !== undefined && text.length > length ? `${text.slice(0, length)}…` : text;
-
-function shortened(check: CheckResult): CheckResult {
+function withoutOthers(check: CheckResult): CheckResult {
   const { exchanges, shownBy, contradictedBy, exchangesLeftOut = 0 } = check;
   const limit = limits[isTroubled(check) ? "troubled" : "other"];
   const kept = exchanges.filter(({ id }, index) => index < limit.exchanges || id === shownBy || id === contradictedBy);
   const omitted = exchangesLeftOut + exchanges.length - kept.length;
+  const cut = (body: string | undefined) => body && shortened(body, limit.body);
   return {
     ...check,
-    exchanges: kept.map((exchange): Exchange => ({
-      ...exchange,
-      requestBody: cut(exchange.requestBody, limit.body),
-      responseBody: cut(exchange.responseBody, limit.body),
-    })),
-    ...(omitted > 0 ? { exchangesLeftOut: omitted } : {}),
+    exchanges: kept.map(({ requestBody, responseBody, ...exchange }) => {
+      return { ...exchange, requestBody: cut(requestBody), responseBody: cut(responseBody) };
+    }),
+    exchangesLeftOut: omitted > 0 ? omitted : undefined,
   };
 }
 
@@ -30,7 +28,7 @@ export const withoutExcess = (report: Report): Report => ({
   ...report,
   requirements: report.requirements.map((requirement) => ({
     ...requirement,
-    checks: requirement.checks.map(shortened),
+    checks: requirement.checks.map(withoutOthers),
   })),
 });
 
@@ -52,4 +50,18 @@ export function renderJson(report: Report): string {
   }));
   const derived = { levels: tallyOf(report), paid: paidOf(report.created), causes };
   return `${JSON.stringify({ ...report, ...derived, requirements }, null, 2)}\n`;
+}
+
+/**
+ * Reads a report.json.
+ * @throws CannotRun if the file cannot be read or is not a report
+ */
+export function readReport(file: string): Report {
+  try {
+    const report = JSON.parse(readFileSync(file, "utf8")) as Partial<Report>;
+    if (Array.isArray(report.requirements) && Array.isArray(report.observed)) return report as Report;
+  } catch (error) {
+    throw new CannotRun(`${file} is not a readable report: ${(error as Error).message}`, { cause: error });
+  }
+  throw new CannotRun(`${file} is not a report of certify.`);
 }

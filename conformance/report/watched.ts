@@ -9,7 +9,7 @@ import {
   type Report,
   type RequirementResult,
 } from "../results.ts";
-import { readReport } from "./read.ts";
+import { readReport } from "./json.ts";
 import { trafficLine } from "./scope.ts";
 import { counted, namedFirst } from "./words.ts";
 

@@ -1,14 +1,15 @@
 // Defines the words that reports use for the terms of `results.ts`. Every renderer takes its words from this file.
-import type {
-  EffectsAllowed,
-  Level,
-  NotJudged,
-  Profile,
-  Report,
-  Requirement,
-  RunVerdict,
-  Side,
-  Verdict,
+import {
+  verdictOrder,
+  type EffectsAllowed,
+  type Level,
+  type NotJudged,
+  type Profile,
+  type Report,
+  type Requirement,
+  type RunVerdict,
+  type Side,
+  type Verdict,
 } from "../results.ts";
 
 export const runVerdicts: Record<RunVerdict, string> = {
@@ -20,7 +21,6 @@ export const runVerdicts: Record<RunVerdict, string> = {
   contradicted: "Contradicted",
 };
 
-/** The words for verdicts. Their order is the order in which reports list the verdicts, the worst first. */
 export const verdicts: Record<Verdict, string> = {
   fail: "Failed",
   "could-not-run": "Could not run",
@@ -37,8 +37,6 @@ export const watchedVerdicts: Record<Verdict, string> = {
   pass: "Held",
   "not-applicable": "Not seen",
 };
-
-export const verdictOrder = Object.keys(verdicts) as Verdict[];
 
 /** Sorts results by verdict, the worst first. Results with the same verdict stay in their order. */
 export const worstFirst = <T extends { verdict: Verdict }>(results: readonly T[]): T[] =>
@@ -115,6 +113,10 @@ export function counted(count: number, noun: string): string {
 /** Names the first few of several things, such as "a, b, c and 4 more". */
 export const namedFirst = (names: readonly string[], most = 3) =>
   names.slice(0, most).join(", ") + (names.length > most ? ` and ${names.length - most} more` : "");
+
+/** Joins the first few of several findings, such as "a; b; and 4 more". */
+export const joinedFirst = (texts: readonly string[], most: number) =>
+  texts.slice(0, most).join("; ") + (texts.length > most ? `; and ${texts.length - most} more` : "");
 
 const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 

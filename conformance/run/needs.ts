@@ -1,6 +1,9 @@
-// Decides whether a run provides what a check needs from the target or the caller.
+// Decides whether a run provides what a check needs from the target or the caller, and says what it lacks.
 import type { Check, Need } from "../check.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 import type { NotJudged } from "../results.ts";
+import { checks } from "../topics/index.ts";
+import { judgeable } from "../watch/rules.ts";
 import type { Declaration } from "../allowances/declaration.ts";
 import { exceeded } from "../allowances/table.ts";
 import {
@@ -28,9 +31,6 @@ const byControl = Object.fromEntries(
   ]),
 ) as Record<Control, Provision>;
 
-const forcesOutcomes = (options: RunOptions) =>
-  options.environment === "sandbox" || (hasControl(options, "clock") && allowsMadeUpNumbers(options));
-
 export const needs: Record<Need, Provision> = {
   ...byControl,
   "finish-or-person": {
@@ -40,7 +40,8 @@ export const needs: Record<Need, Provision> = {
   },
   "forced-outcomes": {
     what: "a sandbox whose phone numbers force an outcome",
-    met: forcesOutcomes,
+    met: (options) =>
+      options.environment === "sandbox" || (hasControl(options, "clock") && allowsMadeUpNumbers(options)),
     lacking: "the target is not a sandbox whose phone numbers force an outcome",
   },
   "second-key": {
@@ -98,4 +99,27 @@ export function unmetNeed(
   if (unmet === undefined) return undefined;
   const { what, provide, lacking = `the target has no ${what}` } = unmet;
   return provide === undefined ? { code: "target", text: lacking } : { code: "caller", text: what, provide };
+}
+
+/** The requirements that checks of the payout in `--payout` judge in full, whatever `--effects` allows. */
+export const judgedByReads = new Set<string>([
+  "auth.record-hidden-without-key",
+  "verify.found",
+  "verify.record-shape",
+  "verify.status-known",
+  "verify.updated-not-before-created",
+  "access.whole-reference",
+] satisfies RequirementId[]);
+
+/** The requirements that the payout in `--payout` helps to judge, in full or in part. */
+const readable = new Set<string>([...judgedByReads, ...checks.flatMap(({ existing, ids }) => (existing ? ids : []))]);
+
+/** Says what would let a requirement be judged whose checks `--effects` does not allow. */
+export function lackOf({ effects, payout }: Pick<RunOptions, "effects" | "payout">, id: string): string {
+  const ways = [
+    ...(payout === undefined && readable.has(id) ? ["an existing payout (--payout REFERENCE)"] : []),
+    ...(judgeable.has(id) ? ["the traffic of callers (certify watch)"] : []),
+    `more than --effects ${effects}`,
+  ];
+  return `needs ${new Intl.ListFormat("en", { type: "disjunction" }).format(ways)}`;
 }

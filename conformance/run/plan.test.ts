@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Check } from "../check.ts";
 import { checks as allChecks } from "../topics/index.ts";
 import { allControls, type RunOptions } from "../run-options.ts";
-import { needsConsent, planLines } from "./plan.ts";
+import { obstacleTo, planLines } from "./plan.ts";
 import { inOrder, selectedChecks } from "./selection.ts";
 import type { Effect } from "../results.ts";
 
@@ -80,5 +80,6 @@ test.each([
   ["not for payouts on loopback", [paying], true, false],
   ["not without payouts", [looking, refused], false, false],
 ])("consent is required %s", (_, checks, loopback, asked) => {
-  expect(needsConsent(checks, { ...options, loopback })).toBe(asked);
+  expect(obstacleTo(checks, { ...options, loopback }, false)?.includes("--yes") ?? false).toBe(asked);
+  expect(obstacleTo(checks, { ...options, loopback }, true)).toBeUndefined();
 });

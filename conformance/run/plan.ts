@@ -68,9 +68,14 @@ function sandboxLines(checks: readonly Check[], options: RunOptions): string[] {
   ];
 }
 
-/** Returns true if the caller must confirm the run with `--yes`. */
-export const needsConsent = (checks: readonly Check[], options: RunOptions) =>
-  !options.loopback && checks.some((check) => check.effect === "moves-money");
+/** Returns the reason why a run must not start, and what to do; undefined if it may start. */
+export function obstacleTo(checks: readonly Check[], options: RunOptions, isConfirmed: boolean): string | undefined {
+  if (checks.length === 0)
+    return `No check to run: --effects ${options.effects} excludes every check of the requirements in --only.`;
+  return !isConfirmed && !options.loopback && checks.some((check) => check.effect === "moves-money")
+    ? "This run creates payouts on a target that is not on loopback. Nothing was paid. Add --yes to confirm."
+    : undefined;
+}
 
 export const limitText = ({ maxPayouts, maxTotal }: RunOptions) =>
   Number.isFinite(maxTotal)

@@ -1,15 +1,63 @@
-// Executes the checks of a run and combines the report of each check into one tree of results.
+// Creates the target and the session of a run from its options, executes the checks, and combines the report of each into
+// one tree of results.
 import { setFlagsFromString } from "node:v8";
-import { checks, watches } from "../topics/index.ts";
-import { conditionsOf } from "./tree.ts";
-import { openSession } from "./open.ts";
-import type { CheckReport } from "./verdicts.ts";
-import type { RunOptions } from "../run-options.ts";
-import type { Outside } from "../recording/outside.ts";
-import { createProgress, type Output } from "./progress.ts";
+import { createLimits } from "../allowances/limits.ts";
+import { createVisibility } from "../allowances/visibility.ts";
+import { thisMachine, type Outside } from "../recording/outside.ts";
 import type { Report } from "../results.ts";
+import { realRecipients, type RunOptions } from "../run-options.ts";
+import { createBudget } from "../target/ledger.ts";
+import { createPerson } from "../target/person.ts";
+import { createReceiver } from "../target/receiver.ts";
+import { createRedactor, hiddenIn } from "../target/redact.ts";
+import { createTarget, type TargetOptions } from "../target/target.ts";
+import { checks, watches } from "../topics/index.ts";
+import { listens } from "./needs.ts";
+import { createProgress, type Output } from "./progress.ts";
 import { selectedChecks } from "./selection.ts";
-import { buildReport } from "./tree.ts";
+import { createSession } from "./session.ts";
+import { buildReport, conditionsOf } from "./tree.ts";
+import type { CheckReport } from "./verdicts.ts";
+
+export function openTarget(
+  options: Omit<RunOptions, "loopback" | "environment" | "profile" | "controls" | "settleTimeoutMs"> &
+    Pick<TargetOptions, "isImpatient">,
+  outside: Outside = thisMachine(),
+) {
+  const { secrets, phones } = hiddenIn(options);
+  const http = outside.connect(new URL(options.baseUrl).origin, options.tls);
+  const limits = createLimits(options.declared);
+  const target = createTarget(
+    { ...options, people: realRecipients(options) },
+    {
+      ...outside,
+      http,
+      budget: createBudget(options.maxPayouts, options.maxTotal),
+      redact: createRedactor(secrets, phones),
+      visibility: createVisibility(limits, outside.now),
+    },
+  );
+  return { target, limits, http, close: () => http.close() };
+}
+
+/** Creates the session of a run with these options, with a webhook receiver if the options ask for it. */
+export async function openSession(options: RunOptions, outside: Outside = thisMachine()) {
+  const { target, limits, close } = openTarget(options, outside);
+  const { webhookListen: address, webhookUrl: publicUrl } = options;
+  const receiver =
+    address && listens(options)
+      ? await createReceiver({ ...address, publicUrl }, outside.now, outside.listen, target.merchant.mailbox)
+      : undefined;
+  const person = options.interactive ? createPerson(outside.prompt) : undefined;
+  const session = createSession(options, { ...outside, target, limits, receiver, person });
+  return {
+    session,
+    async close() {
+      close();
+      await receiver?.close();
+    },
+  };
+}
 
 export const plannedChecks = (options: RunOptions) =>
   selectedChecks(

@@ -2,14 +2,12 @@ import { createHash } from "node:crypto";
 import type { Check } from "../check.ts";
 import { permits } from "../target/ledger.ts";
 import type { RunOptions } from "../run-options.ts";
-import { catalogue, inProfile } from "../contract/requirements.ts";
-import { effects, type Requirement } from "../results.ts";
+import { requirementsOf } from "../contract/requirements.ts";
+import { effects, type Report, type Requirement } from "../results.ts";
 
 /** Returns the requirements that the profile and `--only` select, by id. It does not take `--effects` into account. */
-export function selectedRequirements(options: Pick<RunOptions, "profile" | "only">): Map<string, Requirement> {
-  const chosen = catalogue.filter(
-    (requirement) => inProfile(requirement, options.profile) && (options.only?.includes(requirement.id) ?? true),
-  );
+export function selectedRequirements({ profile, only }: Pick<Report, "profile" | "only">): Map<string, Requirement> {
+  const chosen = requirementsOf(profile).filter(({ id }) => only?.includes(id) ?? true);
   return new Map(chosen.map((requirement) => [requirement.id, requirement]));
 }
 

@@ -2,7 +2,7 @@
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { permits } from "../target/ledger.ts";
 import { reachOf } from "../topics/create/checks.ts";
-import { judgedByReads, lackOf } from "./reads.ts";
+import { judgedByReads, lackOf } from "./needs.ts";
 import type { CheckReport } from "./verdicts.ts";
 import { allControls, controls, hasControl, type RunOptions } from "../run-options.ts";
 import { counted, namedFirst } from "../report/words.ts";
@@ -46,40 +46,38 @@ function namedReason(id: string, { checks }: FinishedRun): NotJudged | undefined
     .toSorted((a, b) => weights.indexOf(a.code) - weights.indexOf(b.code) || a.text.localeCompare(b.text))[0];
 }
 
-/** Returns why no check judged the requirement; undefined if the run ended before its checks. */
-function whyNotJudged({ id, effect }: Requirement, run: FinishedRun): NotJudged | undefined {
-  const { options } = run;
-  const named = namedReason(id, run);
-  if (named) return named;
-  return permits(options.effects, effect) ? undefined : { code: "effects", text: lackOf(options, id) };
-}
-
 /** Returns the verdict on a requirement, and the reason if it was not judged, or not in full. */
-function verdictOn(requirement: Requirement, checks: readonly CheckResult[], run: FinishedRun) {
+function verdictOn(
+  { id, effect }: Requirement,
+  checks: readonly CheckResult[],
+  run: FinishedRun,
+): Pick<RequirementResult, "verdict" | "reason"> {
   const { only, effects, payout } = run.options;
-  if (only?.includes(requirement.id) === false)
-    return { verdict: "not-applicable", reason: { code: "only", text: "excluded by --only" } } as const;
   const stopped = stoppedBy(run);
+  const named = namedReason(id, run);
   if (checks.length === 0) {
-    const reason = whyNotJudged(requirement, run);
+    const lacking = permits(effects, effect) ? undefined : lackOf(run.options, id);
+    const reason = named ?? (lacking === undefined ? undefined : ({ code: "effects", text: lacking } as const));
     // `--only` asked for this requirement, so a run without a verdict on it has not done its work.
-    if (reason) return { verdict: only ? "could-not-run" : "not-applicable", reason } as const;
+    if (reason) return { verdict: only ? "could-not-run" : "not-applicable", reason };
     const text = stopped ?? "the run ended before its checks";
-    return { verdict: "could-not-run", reason: { code: "stopped", text } } as const;
+    return { verdict: "could-not-run", reason: { code: "stopped", text } };
   }
   const verdict = worstOf(checks.map((check) => check.verdict));
   if (verdict === "could-not-run" && stopped !== undefined)
-    return { verdict, reason: { code: "stopped", text: stopped } } as const;
-  if (!permits(effects, requirement.effect) && !(payout !== undefined && judgedByReads.has(requirement.id)))
-    return { verdict, reason: { code: "effects", text: `judged only as far as --effects ${effects} allows` } } as const;
+    return { verdict, reason: { code: "stopped", text: stopped } };
+  if (!permits(effects, effect) && !(payout !== undefined && judgedByReads.has(id)))
+    return { verdict, reason: { code: "effects", text: `judged only as far as --effects ${effects} allows` } };
   // A check may have been left out because the caller did not provide something, and it might have failed.
-  const lacking = namedReason(requirement.id, run);
-  return lacking?.code === "caller" ? { verdict, reason: lacking } : { verdict };
+  return { verdict, reason: named?.code === "caller" ? named : undefined };
 }
 
 function requirementResult(requirement: Requirement, run: FinishedRun): RequirementResult {
-  const leftOut = run.options.only?.includes(requirement.id) === false;
-  const checks = leftOut ? [] : run.checks.flatMap((check) => check.results[requirement.id] ?? []);
+  if (run.options.only?.includes(requirement.id) === false) {
+    const reason = { code: "only", text: "excluded by --only" } as const;
+    return { ...requirement, verdict: "not-applicable", reason, checks: [] };
+  }
+  const checks = run.checks.flatMap((check) => check.results[requirement.id] ?? []);
   return { ...requirement, ...verdictOn(requirement, checks, run), checks };
 }
 

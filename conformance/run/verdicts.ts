@@ -1,6 +1,7 @@
 // Turns the findings of one check into a result for each of its requirements.
 import type { Declaration } from "../allowances/declaration.ts";
 import { CouldNotJudge, Prerequisite, type Check } from "../check.ts";
+import { joinedFirst } from "../report/words.ts";
 import { describeResponse } from "../target/exchange.ts";
 import { BudgetExceeded, RunStopped } from "../target/ledger.ts";
 import type {
@@ -56,21 +57,13 @@ function evidence(exchanges: readonly Exchange[]) {
   return { exchanges: unique.slice(0, mostExchanges), exchangesLeftOut: leftOut > 0 ? leftOut : undefined };
 }
 
-const joined = (texts: readonly string[]) => {
-  const unique = [...new Set(texts)];
-  const more = unique.length - mostFindings;
-  return unique.slice(0, mostFindings).join("; ") + (more > 0 ? `; and ${more} more` : "");
-};
+const joined = (texts: readonly string[]) => joinedFirst([...new Set(texts)], mostFindings);
 
-/** Returns the exchange that shows the first failed finding: its only one, or the one whose response it quotes. */
-function shownBy([first]: readonly Finding[], all: readonly Exchange[]): { shownBy?: number } {
-  if (!first) return {};
-  const exchanges = first.exchanges ?? all;
-  const [shown] =
-    exchanges.length === 1
-      ? exchanges
-      : exchanges.filter((exchange) => describeResponse({ status: exchange.status, exchange }) === first.actual);
-  return shown ? { shownBy: shown.id } : {};
+/** Returns the exchange that shows a finding: its only one, or the one whose response it quotes. */
+function shownBy({ exchanges, actual }: Finding, all: readonly Exchange[]): Exchange | undefined {
+  const shown = exchanges ?? all;
+  if (shown.length === 1) return shown[0];
+  return shown.find((exchange) => describeResponse({ status: exchange.status, exchange }) === actual);
 }
 
 /** Returns the last exchange of a finding's evidence; undefined if the finding has no evidence. */
@@ -84,15 +77,15 @@ type Result = Omit<CheckResult, "name" | "durationMs">;
 function judged({ level }: Requirement, findings: readonly Finding[], all: readonly Exchange[]): Result {
   const failed = findings.filter((finding) => !finding.ok).toSorted((a, b) => placeOf(a) - placeOf(b));
   const shown = failed.length > 0 ? failed : findings;
-  const first = failed[0] && lastExchange(failed[0]);
+  const [first] = failed;
   return {
     verdict: failed.length === 0 ? "pass" : level === "should" ? "warn" : "fail",
     expected: joined(shown.map((finding) => finding.expected)),
     actual: joined(shown.map((finding) => finding.actual)),
     // The evidence of failures comes first, because the list is cut off after `mostExchanges`.
     ...evidence([...shown, ...findings].flatMap((finding) => finding.exchanges ?? all)),
-    ...shownBy(failed, all),
-    ...(first ? { contradictedBy: first.id } : {}),
+    shownBy: first && shownBy(first, all)?.id,
+    contradictedBy: first && lastExchange(first)?.id,
   };
 }
 
@@ -124,13 +117,14 @@ function unfinished({ level }: Requirement, { thrown, exchanges }: CheckRun, why
   const soft = level === "must" ? "fail" : level === "should" ? "warn" : "could-not-run";
   const { expected, actual } = why;
   // The last request shows the missing prerequisite, so it comes first.
-  const last = thrown instanceof Prerequisite ? exchanges.slice(-1) : [];
+  const last = thrown instanceof Prerequisite ? exchanges.at(-1) : undefined;
   return {
     verdict: why.verdict === "fail" ? soft : why.verdict,
     expected,
     actual,
-    ...evidence([...last, ...exchanges]),
-    ...(last[0] ? { shownBy: last[0].id, contradictedBy: last[0].id } : {}),
+    ...evidence([...(last ? [last] : []), ...exchanges]),
+    shownBy: last?.id,
+    contradictedBy: last?.id,
   };
 }
 
@@ -176,5 +170,5 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
     const result = requirement && resultOf(requirement);
     return result ? [[id, { name: check.names?.[id] ?? check.name, ...result, durationMs }]] : [];
   });
-  return { results: Object.fromEntries(results), ...(fault === undefined ? {} : { error: fault }) };
+  return { results: Object.fromEntries(results), error: fault };
 }

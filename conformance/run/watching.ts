@@ -1,34 +1,27 @@
 // Judges every response of a run, whichever check sent the request.
-import { titleOf, type Check, type Watch } from "../check.ts";
+import { titleOf, type Check, type Context, type Watch } from "../check.ts";
 import { differences } from "../contract/documented.ts";
-import { createValidators, type Validator } from "../contract/validate.ts";
+import { createValidators } from "../contract/validate.ts";
 import { describeRequest } from "../history/history.ts";
-import { expectNone } from "../steps/expect.ts";
+import { expectNone, type Fault } from "../steps/expect.ts";
 import { counted } from "../report/words.ts";
 import type { Disagreement, Requirement } from "../results.ts";
-import type { RunOptions } from "../run-options.ts";
-import type { TargetResponse } from "../target/exchange.ts";
-import { lackOf } from "./reads.ts";
+import { lackOf } from "./needs.ts";
 import { permits } from "../target/ledger.ts";
 import type { Target } from "../target/target.ts";
 
-type WatchDeps = {
-  target: Target;
-  validator: (schema: string) => Validator;
-  selected: ReadonlyMap<string, Requirement>;
-  options: RunOptions;
-};
-
-type Faulty = { response: TargetResponse; faults: string[] };
+type Settings = Pick<Context, "target" | "validator" | "options"> & { selected: ReadonlyMap<string, Requirement> };
 
 /** Starts to judge every response with these watches. Returns a check that reports the results; it must run last. */
-export function watchAll(watches: readonly Watch[], { target, validator, selected, options }: WatchDeps): Check {
-  const tallies = watches.map((watch) => ({ watch, responses: 0, faulty: [] as Faulty[] }));
+export function watchAll(watches: readonly Watch[], { target, validator, options, selected }: Settings): Check {
+  const tallies = watches.map((watch) => ({ watch, responses: 0, violations: [] as Fault[] }));
   target.onResponse((response) => {
     for (const tally of tallies.filter(({ watch }) => watch.applies(response))) {
       tally.responses += 1;
       const faults = tally.watch.faults(response, validator);
-      if (faults.length > 0) tally.faulty.push({ response, faults });
+      if (faults.length === 0) continue;
+      const text = `${response.status ?? "no response"}: ${faults.slice(0, 5).join(", ")}`;
+      tally.violations.push({ actual: `${describeRequest(response)} → ${text}`, evidence: response });
     }
   });
   return {
@@ -38,12 +31,8 @@ export function watchAll(watches: readonly Watch[], { target, validator, selecte
     effect: "none",
     offline: true,
     async run(context) {
-      for (const { watch, responses, faulty } of tallies) {
+      for (const { watch, responses, violations } of tallies) {
         const { id, rare } = watch;
-        const violations = faulty.map(({ response, faults }) => ({
-          actual: `${describeRequest(response)} → ${response.status ?? "no response"}: ${faults.slice(0, 5).join(", ")}`,
-          evidence: response,
-        }));
         if (responses > 0) expectNone(context, id, titleOf(id), violations, counted(responses, "response"));
         else if (rare) context.notApplicable(id, rare);
         else if (permits(options.effects, selected.get(id)?.effect ?? "none"))

@@ -78,10 +78,13 @@ export async function startStage(start: () => Promise<Running>, seed: number) {
 /** Last digits that force an outcome in a sandbox: failures, immediate ones, and a payout that stays pending. */
 const forced = ["089", "089", "002", "001", "601", "129"] as const;
 
-/** Returns payouts as merchants make them: of several countries and sizes, with references of their own styles. */
+/** Returns payouts as merchants make them: of several countries and sizes, some to one recipient, with references of their own styles. */
 export function payoutsFor(hooks: string, random: Random, count: number): DisbursementRequest[] {
-  return Array.from({ length: count }, (_, index) => {
-    const payee = payeeIn(pick(random, commonPairs), { recipient: "", assumed: ["recipient"] }, random);
+  const payees = Array.from({ length: count }, () =>
+    payeeIn(pick(random, commonPairs), { recipient: "", assumed: ["recipient"] }, random),
+  );
+  return payees.map((each, index) => {
+    const payee = index % 8 === 6 ? payees[index - 3]! : each;
     const digits = index % 4 === 1 ? forced[Math.floor(index / 4) % forced.length]! : payee.phoneNumber.slice(-3);
     const name = `${random(0, 2 ** 40).toString(36)}-${index}`;
     return {
@@ -114,37 +117,42 @@ export async function makeTraffic(stage: Stage, seed: number, { payouts, finalMs
   const clientOf = (apiKey: string) => createClient({ baseUrl: url, apiKey, timeout: 3000, retry });
   const [client, other] = [clientOf(key), clientOf(secondKey)];
   const entries = payoutsFor(hooks, random, payouts);
-  const references: string[] = [];
+  const shops = [client.disbursements, other.disbursements, client.checkouts].map((shop) => ({
+    shop,
+    references: [] as string[],
+  }));
+  const [own, others, checkouts] = shops.map(({ references }) => references) as [string[], string[], string[]];
 
   await forAll(entries, async (entry, index) => {
     const pay = () => client.disbursements.create(entry, { ifExists: "return" });
     // Some payrolls run twice at the same time.
     const [{ reference }] = await Promise.all([pay(), ...(index % 10 === 4 ? [pay()] : [])]);
-    references.push(reference);
+    own.push(reference);
     await client.disbursements.verify(reference);
   });
   // The other merchant uses the same references for other payouts.
   await forAll(payoutsFor(hooks, random, 5), async (entry, index) => {
     const { reference } = await other.disbursements.create({ ...entry, reference: entries[index]!.reference });
+    others.push(reference);
     await other.disbursements.verify(reference);
+    // Somebody who has the keys of both merchants looks for a payout with the wrong one.
+    await other.disbursements.verify(own[index]!);
   });
-  const checkouts: string[] = [];
-  await forAll(payoutsFor(hooks, random, 3), async ({ phoneNumber, ...order }, index) => {
+  await forAll(payoutsFor(hooks, random, 8), async ({ phoneNumber, ...order }, index) => {
     const { reference } = await client.checkouts.create({ ...order, redirectURL: "https://shop.example/thanks" });
     checkouts.push(reference);
     await client.checkouts.verify(reference);
-    const body = new URLSearchParams({ phoneNumber, action: index === 2 ? "cancel" : "pay" });
+    const body = new URLSearchParams({ phoneNumber, action: index % 3 === 2 ? "cancel" : "pay" });
     await fetch(`${url}/checkouts/${reference}`, { method: "POST", body, redirect: "manual" });
   });
 
-  async function readAll() {
-    await forAll(references, (reference) => client.disbursements.verify(reference));
-    await forAll(checkouts, (reference) => client.checkouts.verify(reference));
-    const lists = [client.disbursements.list(), client.checkouts.list(), other.disbursements.list()];
-    await forAll(lists, async (list: AsyncIterable<unknown>) => {
-      for await (const _ of list) void _;
+  const readAll = () =>
+    forAll(shops, async ({ shop, references }) => {
+      await forAll(references, (reference) => shop.verify(reference));
+      // A broken list has no end.
+      const listed: unknown[] = [];
+      for await (const each of shop.list()) if (listed.push(each) > 10 * payouts) break;
     });
-  }
   await sleep(finalMs);
   await readAll();
   await sleep(oldMs);

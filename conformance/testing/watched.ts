@@ -64,12 +64,12 @@ export const alarmsOf = (result: WatchResult) =>
       actual: shown[0]?.actual,
     }));
 
-/** Watches a broken server. Returns whether the traffic met the fault, and the requirements that were contradicted. */
+/** Watches a broken server. Returns how the traffic met the fault, and the requirements that were contradicted. */
 export async function watchBroken(how: How, size?: Size) {
   const noted = noting(how);
   const { seen } = await watched(() => startQuick(noted.how), 1, size);
   const alarms = (["core", "extended"] as const).flatMap((profile) =>
     alarmsOf(judged(afterAnHour(seen), { profile, ...declared })),
   );
-  return { isMet: noted.isMet(), ids: new Set(alarms.map(({ id }) => id)) };
+  return { met: noted.metBy(seen), ids: new Set(alarms.map(({ id }) => id)) };
 }

@@ -88,6 +88,40 @@ export function createExchangeRules(deps: Deps) {
     );
   }
 
+  /** Judges that a recipient is the same customer as in the merchant's other records. */
+  function judgeCustomer(record: Record, { exchange }: Call) {
+    const { kind, merchant, reference } = record;
+    const [number, customer] = ["customer.phoneNumber", "customer.id"].map((field) => factOf(record, field));
+    if (typeof number !== "string" || customer === undefined) return;
+    const owner = records.ownerOf("customer", kind, merchant, number, record);
+    const ids = idsOf(kind, "customer");
+    if (!owner || owner.key === record.key) return;
+    if (factOf(owner, "customer.id") === customer) tally.held(ids);
+    else
+      tally.contradicted(
+        ids,
+        `another customer for ${reference}`,
+        () => [evidenceOf(owner, owner.said[0]!), exchange],
+        `the customer of ${owner.reference}, who has the same phone number`,
+      );
+  }
+
+  /** Judges that a list of one reference has its record. */
+  function judgeListed({ exchange, path, data: { items } }: Call, kind: Kind, merchant: number) {
+    const [[filter, wanted] = [], ...others] = new URLSearchParams(path.split("?")[1]);
+    if (filter !== "merchantsReference" || others.length > 0 || !Array.isArray(items)) return;
+    const record = records.ownerOf("reference", kind, merchant, wanted!);
+    if (!record || exchange.sentAt <= record.said[0]!.endedAt + staleMs) return;
+    if (items.length > 0) tally.held(idsOf(kind, "unlisted"));
+    else
+      tally.contradicted(
+        idsOf(kind, "unlisted"),
+        "an empty list",
+        () => [evidenceOf(record, record.said[0]!), exchange],
+        `a list with ${record.reference}, whose merchantsReference was asked for`,
+      );
+  }
+
   function created(call: Call, kind: Kind, merchant: number) {
     const { data, sent, exchange, faults } = call;
     const { reference, merchantsReference, url, status } = data;
@@ -149,6 +183,7 @@ export function createExchangeRules(deps: Deps) {
     const isTrue = statements.state(record, by, call.exchange, factsOfRecord(value, kind, by), status);
     if (!known) judgeApart(record, "repeated", "reference", merchantsReference, call);
     if (isFirst) judgeApart(record, "id", "id", id, call);
+    if (isFirst && profile === "extended") judgeCustomer(record, call);
     const agreed = createOf(record) ? (["kept", "agrees", "recipient", "address"] as const) : (["kept"] as const);
     if (isTrue) for (const event of agreed) tally.held(idsOf(kind, event));
     shown(record, call.exchange.endedAt);
@@ -206,8 +241,10 @@ export function createExchangeRules(deps: Deps) {
         }
       }
       // The interface has no lists.
-      const items = does === "list" && status === 200 && profile === "extended" ? data["items"] : [];
+      if (does !== "list" || status !== 200 || profile !== "extended") return;
+      const { items } = data;
       for (const item of Array.isArray(items) ? items.filter(isObject) : []) showed(call, kind, merchant, item, "list");
+      judgeListed(call, kind, merchant);
     },
   };
 }

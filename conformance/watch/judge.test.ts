@@ -7,17 +7,30 @@ const start = Date.UTC(2026, 10, 20, 9, 30);
 const phoneNumber = "2257038102473";
 const webhookURL = "https://merchant.example/hooks?shop=1";
 const sent = { reference: "order 1", amount: 100, country: "CI", currency: "XOF", phoneNumber, webhookURL };
-const created = { reference: "DSB1", merchantsReference: "order 1", amount: 100, fee: 1, status: "pending" };
+const created = {
+  reference: "DSB1N2B3V4C5X6Z7K8J9",
+  merchantsReference: "order 1",
+  amount: 100,
+  fee: 1,
+  status: "pending",
+};
 const customer = { id: "c1", name: "Awa Kone", phoneNumber };
 const times = { createdAt: "2026-11-20T09:30:00.000Z", updatedAt: "2026-11-20T09:30:02.000Z" };
-const merchant = { id: "r1", userId: "u1", merchant: { name: "Ada Stores" } };
+const merchant = { id: "0192f0c4-7b1e-7c5a-9d2f-3a4b5c6d7e81", userId: "u1", merchant: { name: "Ada Stores" } };
 const record = { ...created, ...merchant, ...times, customer, country: "CI", currency: "XOF", webhookURL };
-const other = { reference: "DSB2", id: "r2", merchantsReference: "order 2" };
+const other = {
+  reference: "DSB2N2B3V4C5X6Z7K8J9",
+  id: "0192f0c4-7b1e-7c5a-9d2f-3a4b5c6d7e82",
+  merchantsReference: "order 2",
+};
 const twin = { ...other, merchantsReference: "order 1" };
 const paid = (number: string) => ({ customer: { ...customer, phoneNumber: number } });
-const again = { reference: "DSB2" };
+const again = { reference: "DSB2N2B3V4C5X6Z7K8J9" };
 const seven = { amount: 7 };
 const [ended, failed] = [{ status: "success" }, { status: "failed" }];
+const why = { ...failed, failure: { code: "declined", message: "The customer declined." } };
+const later = { createdAt: "2026-11-20T09:31:00.000Z", updatedAt: "2026-11-20T09:31:00.000Z" };
+const stranger = { customer: { ...customer, id: "c2" } };
 
 /** What differs from the usual exchange: how many seconds it takes, its key, what was sent, the status. */
 type Over = Partial<Exchange> & { for?: number; key?: string; sent?: object; status?: number };
@@ -45,9 +58,18 @@ function exchange(at: number, method: string, path: string, body: object | "", d
 const create = (at: number, data: object = {}, over: Over = {}) =>
   exchange(at, "POST", "/v1/disbursements", { ...sent, ...over.sent }, { ...created, ...data }, over);
 const verify = (at: number, data: Partial<typeof record> = {}, over: Over = {}) =>
-  exchange(at, "GET", `/v1/disbursements/${data.reference ?? "DSB1"}`, "", { ...record, ...data }, over);
-const list = (at: number, data: object, query = "") =>
-  exchange(at, "GET", `/v1/disbursements${query}`, "", { items: [{ ...record, ...data }] }, {});
+  exchange(
+    at,
+    "GET",
+    `/v1/disbursements/${data.reference ?? "DSB1N2B3V4C5X6Z7K8J9"}`,
+    "",
+    { ...record, ...data },
+    over,
+  );
+const list = (at: number, data: object, query = "", nextCursor?: string) =>
+  exchange(at, "GET", `/v1/disbursements${query}`, "", { items: [{ ...record, ...data }], nextCursor }, {});
+const emptyList = (at: number) =>
+  exchange(at, "GET", "/v1/disbursements?merchantsReference=order%201", "", { items: [] }, {});
 const sandbox = (at: number, method: string, control: string) =>
   exchange(at, method, `/sandbox/${control}`, {}, {}, {});
 function webhook(at: number, data: object = {}, over: Partial<Webhook> = {}): Webhook {
@@ -133,14 +155,31 @@ test.each<[string, Seen[], string, Partial<JudgeOptions>?]>([
     "retries.after-failure",
     extended,
   ],
+  ["an end that moves", [verify(1, ended), verify(9, { ...ended, ...later })], "status.updated-at-moves", extended],
+  ["a failure that a webhook leaves out", [verify(1, why), webhook(3, failed)], "failure.same-everywhere", extended],
+  ["a list without a payout that was shown", [verify(1), emptyList(9)], "lists.every-status", extended],
+  ["a page that begins anew", [list(1, {}, "", "next"), list(2, later, "?cursor=next")], "lists.pages", extended],
+  [
+    "a recipient who is two customers",
+    [verify(1), verify(2, { ...other, ...stranger })],
+    "references.customer",
+    extended,
+  ],
+  [
+    "references that count",
+    Array.from({ length: 8 }, (_, at) => create(at, { reference: `DSB${1e15 + at}` })),
+    "references.unguessable",
+    extended,
+  ],
   ["an error of the service", [verify(1, {}, { status: 500 })], "errors.no-5xx"],
 ])("is contradicted by %s", (_, traffic, id, options) => {
   expect(alarms(traffic, options)).toContain(id);
 });
 
 /** A webhook of another form, of which nothing can be compared. */
-const unclear = '{"event":"disbursement.completed","data":{"reference":"DSB1","amount":"100.00","createdAt":"then"}}';
-const mention = '{"reference":"DSB1"}';
+const unclear =
+  '{"event":"disbursement.completed","data":{"reference":"DSB1N2B3V4C5X6Z7K8J9","amount":"100.00","createdAt":"then"}}';
+const mention = '{"reference":"DSB1N2B3V4C5X6Z7K8J9"}';
 const cut = { absent: "cut" } as const;
 const page = { headers: { date: "now", "content-type": "text/html" }, body: "<html>" };
 const twice = (over: Over) => [create(0, {}, over), create(9, again, over)];
@@ -167,7 +206,7 @@ test.each<[string, Seen[], Partial<JudgeOptions>?]>([
     [
       create(0),
       create(9, seven, { ...second, sent: seven }),
-      verify(12, { ...seven, id: "r2" }, second),
+      verify(12, { ...seven, id: "0192f0c4-7b1e-7c5a-9d2f-3a4b5c6d7e82" }, second),
       webhook(15, seven),
     ],
   ],
@@ -198,7 +237,10 @@ test.each<[string, Seen[], Partial<JudgeOptions>?]>([
   ],
   ["a sandbox that is to fail", [sandbox(0, "PUT", "chaos"), verify(3, {}, { status: 500 })]],
   ["an error of something else on the same host", [verify(1, {}, { path: "/shop/orders", status: 500 })]],
-  ["a wrong path", [answered(verify(1, {}, { path: "/pay/v1/disbursements/DSB1" }), { status: 404, ...page })]],
+  [
+    "a wrong path",
+    [answered(verify(1, {}, { path: "/pay/v1/disbursements/DSB1N2B3V4C5X6Z7K8J9" }), { status: 404, ...page })],
+  ],
   ["an end that nobody has to notify", [verify(1), webhook(3), verify(5, ended), verify(900, ended)]],
   ["an end before the watch", [verify(1, ended), verify(3, other), verify(900, other)], complete],
   ["an address without a path", [create(0, {}, { sent: root }), webhook(3, root), webhook(3, root, bare)]],

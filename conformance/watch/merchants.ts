@@ -4,7 +4,7 @@ import type { Hashes } from "./tally.ts";
 
 /** What a log writes in place of a key, or of most of it. Two merchants may have the same. */
 const isMasked = (name: string) =>
-  /^[\Wx_]*$|_$|\*{3}|•|…|\.{3}|^[[<({]|redact|mask|hidden|filtered|removed/i.test(name);
+  /^[\Wx_]*$|^([a-z]+_)+$|\*{3}|•|…|\.{3}|^[[<({]|redact|mask|hidden|filtered|removed/i.test(name);
 
 export type Merchants = ReturnType<typeof createMerchants>;
 

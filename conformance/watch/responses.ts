@@ -1,10 +1,12 @@
 // Judges what a single exchange shows.
 import { differences } from "../contract/documented.ts";
 import { createValidators } from "../contract/validate.ts";
+import type { Kind } from "../history/history.ts";
 import type { Profile } from "../results.ts";
 import { watches } from "../topics/answers/watches.ts";
+import { compared, leastShown, unknownBits } from "../topics/references/checks.ts";
 import { type Call, isKnown } from "./calls.ts";
-import { keyRules, responseRules, shapeRules } from "./rules.ts";
+import { itemsOf, keyRules, responseRules, shapeRules, timeOf } from "./rules.ts";
 import type { Tally } from "./tally.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
@@ -16,6 +18,8 @@ const ofHeaders = new Set<RequirementId>([
   "answers.request-id",
   "limits.retry-after",
 ]);
+const mostPages = 1000;
+
 /** Returns true for what a gateway sends in place of a service that is away, overloaded, or has no such path. */
 export const isOfGateway = ({ status, response }: Call) =>
   (status >= 502 && status <= 504) ||
@@ -29,6 +33,9 @@ export function createResponseRules(profile: Profile, tally: Tally, clockMs: num
   const validator = createValidators(profile);
   let hasSeenKeys = false;
   let previous = { id: "", sentAt: 0 };
+  const firstReferences: { readonly [kind in Kind]: string[] } = { disbursement: [], checkout: [] };
+  /** The times of the last records of pages, by the cursor of the next page. */
+  const lastOfPages = new Map<string, number>();
   /** True once a caller let the sandbox fail. */
   let hasChaos = false;
 
@@ -82,6 +89,38 @@ export function createResponseRules(profile: Profile, tally: Tally, clockMs: num
     else if (isAccepted && !hasKey) judge(ids.missing, "a request without x-api-key was accepted", call);
   }
 
+  /** Judges that the first references of each kind have nothing in common. */
+  function judgeGuessable(call: Call) {
+    const { does, kind, isAccepted, data } = call;
+    if (does !== "create" || !isAccepted || typeof data["reference"] !== "string") return;
+    const references = firstReferences[kind!];
+    if (references.length === compared || references.includes(data["reference"])) return;
+    references.push(data["reference"]);
+    if (references.length === compared)
+      judge(
+        ["references.unguessable"],
+        unknownBits(references) < leastShown ? `${references.join(", ")} are alike` : undefined,
+        call,
+      );
+  }
+
+  /** Judges that a page has no record that is newer than those of the page before. */
+  function judgePage(call: Call) {
+    if (call.does !== "list" || !call.isAccepted) return;
+    const items = itemsOf(call);
+    const { nextCursor } = call.data;
+    const last = lastOfPages.get(new URLSearchParams(call.path.split("?")[1]).get("cursor") ?? "");
+    if (last !== undefined)
+      judge(
+        ["lists.pages"],
+        items.some((item) => timeOf(item) > last) ? "newer than the page before" : undefined,
+        call,
+      );
+    if (typeof nextCursor !== "string" || items.length === 0) return;
+    if (lastOfPages.size > mostPages) lastOfPages.clear();
+    lastOfPages.set(nextCursor, timeOf(items.at(-1)!));
+  }
+
   return {
     see(call: Call) {
       hasChaos ||= call.operation === "setChaos" && call.isAccepted;
@@ -90,6 +129,8 @@ export function createResponseRules(profile: Profile, tally: Tally, clockMs: num
       judgeRequestId(call);
       if (!isKnown(call.exchange.response!.body)) return;
       judgeResponse(call);
+      judgeGuessable(call);
+      judgePage(call);
       for (const [id, isTrue] of call.isAccepted && call.faults.length === 0
         ? (responseRules[call.operation] ?? [])
         : [])

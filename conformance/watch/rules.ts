@@ -5,6 +5,7 @@ import { type Fields, isExact, isFinal, type Kind } from "../history/history.ts"
 import { linkOf, referencesOf } from "../steps/checkouts.ts";
 import { textOf } from "../target/values.ts";
 import { watches } from "../topics/answers/watches.ts";
+import { bitsIn, uuid7 } from "../topics/references/checks.ts";
 import { type Call, fieldsIn, isObject } from "./calls.ts";
 import type { Webhook } from "./traffic.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
@@ -30,9 +31,16 @@ const ofPayouts = {
   // A key shows records of its own merchant only.
   own: ["uniqueness.merchants-apart", "access.merchants-apart-after-owner"],
   listed: ["lists.merchants-apart"],
+  // A list of its reference lacks a record that was shown before.
+  unlisted: ["lists.every-status"],
+  // One recipient is one customer of a merchant.
+  customer: ["references.customer"],
   // What is stated stays so, and agrees with the create.
   kept: ["life.facts-kept"],
-  final: ["life.final-status", "status.final-stays"],
+  final: ["life.final-status", "status.final-stays", "status.settles"],
+  // What a record states of its end.
+  endedAt: ["status.updated-at-moves"],
+  failure: ["failure.same-everywhere"],
   agrees: ["verify.agrees-with-create", "records.as-requested"],
   fee: ["verify.agrees-with-create", "fee.on-top"],
   recipient: ["verify.customer", "records.as-requested", "records.phone-digits"],
@@ -40,7 +48,7 @@ const ofPayouts = {
   // Webhooks are true, and sent once, in time and to the right address.
   notifiedFact: ofNotifiedFact,
   notifiedAmount: ["webhook.amount", ...ofNotifiedFact],
-  notifiedEnd: ["webhook.truth", "life.ends-as-notified", "life.events-agree"],
+  notifiedEnd: ["webhook.truth", "life.ends-as-notified", "life.events-agree", "status.settles"],
   notifiedOnce: ["events.once"],
   notifiedAgain: ["retries.after-failure"],
   notifiedAddress: ["life.webhooks-addressed", "webhook.only-with-address"],
@@ -56,14 +64,16 @@ const ofCheckouts: { readonly [event in Event]?: Ids } = {
   reference: ["checkout.reference", "life.checkouts-apart"],
   id: ["life.checkouts-apart"],
   url: ["checkout.links-differ", "life.checkouts-apart"],
-  found: ["life.checkouts-kept"],
+  found: ["life.checkouts-kept", "checkout-record.shape"],
   unknown: ["checkout-record.unknown-404"],
   whole: ["access.whole-reference"],
   own: ["uniqueness.merchants-apart", "access.merchants-apart-after-owner"],
   listed: ["lists.merchants-apart"],
   kept: ["life.checkouts-kept"],
   final: ["life.checkouts-kept", "checkout-states.final"],
+  endedAt: ["checkout-states.updated-at"],
   agrees: ["checkout-record.agrees"],
+  fee: ["checkout-record.agrees"],
   address: ["checkout-record.agrees"],
   notifiedFact: ofNotifiedFact,
   notifiedAmount: ["webhook.amount", ...ofNotifiedFact],
@@ -98,6 +108,12 @@ const hasStatusOf = (schema: string) => {
   const known = openapi.components.schemas[schema]!["enum"] as unknown[];
   return ({ data: { status } }: Call) => status === undefined || known.includes(status);
 };
+const hasReferenceOfForm = ({ data: { reference } }: Call) =>
+  /^(DSB|CHK)/.test(textOf(reference)) && bitsIn(textOf(reference)) >= 80;
+const hasId7: [id: RequirementId, isTrue: (call: Call) => boolean] = [
+  "references.record-ids",
+  ({ data: { id } }) => uuid7.test(textOf(id)),
+];
 const isTimestamp = (value: unknown) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(textOf(value));
 
 /** The schemas of successful responses that no rule for every response of a run judges. */
@@ -106,8 +122,8 @@ export const shapeRules: Record<string, RequirementId> = {
   verifyCheckout: "checkout-record.shape",
 };
 
-const itemsOf = ({ data: { items } }: Call) => (Array.isArray(items) ? items.filter(isObject) : []);
-const timeOf = (item: Fields) => Date.parse(textOf(item["createdAt"]));
+export const itemsOf = ({ data: { items } }: Call) => (Array.isArray(items) ? items.filter(isObject) : []);
+export const timeOf = (item: Fields) => Date.parse(textOf(item["createdAt"]));
 /** Which items of a list a filter lets through. */
 const filters: Record<string, (item: Fields, value: string) => boolean> = {
   status: (item, value) => item["status"] === value,
@@ -134,6 +150,7 @@ export const responseRules: Record<string, [id: RequirementId, isTrue: (call: Ca
   createDisbursement: [
     ["create.accepted", ({ status }) => status === 200],
     ["create.status-known", hasStatusOf("DisbursementStatus")],
+    ["references.form", hasReferenceOfForm],
     ["create.amount-echoed", ({ sent: { amount }, data }) => data["amount"] === amount || !isExact(amount)],
     [
       "create.reference-echoed",
@@ -144,6 +161,8 @@ export const responseRules: Record<string, [id: RequirementId, isTrue: (call: Ca
     ["verify.found", ({ status }) => status === 200],
     ["verify.status-known", hasStatusOf("DisbursementStatus")],
     ["verify.timestamps", ({ data }) => [data["createdAt"], data["updatedAt"]].every(isTimestamp)],
+    hasId7,
+    ["addresses.left-out", ({ data }) => data["webhookURL"] !== null && data["webhookURL"] !== ""],
   ],
   createCheckout: [
     [
@@ -153,9 +172,16 @@ export const responseRules: Record<string, [id: RequirementId, isTrue: (call: Ca
     ],
     ["checkout.link", ({ response, sent }) => linkOf(response, Object.values(sent).map(textOf)) !== undefined],
     ["checkout.reference", ({ response }) => referencesOf(response).length > 0],
+    ["references.form", hasReferenceOfForm],
   ],
-  verifyCheckout: [["checkout-states.outcomes", hasStatusOf("CheckoutStatus")]],
-  listDisbursements: listRules,
+  verifyCheckout: [["checkout-states.outcomes", hasStatusOf("CheckoutStatus")], hasId7],
+  listDisbursements: [
+    ...listRules,
+    [
+      "uniqueness.one-record",
+      (call) => !new URLSearchParams(call.path.split("?")[1]).has("merchantsReference") || itemsOf(call).length <= 1,
+    ],
+  ],
   listCheckouts: listRules,
 };
 
@@ -187,6 +213,8 @@ const endOf =
 export const webhookRules: readonly [id: RequirementId, faultOf: FaultOf][] = [
   ["events.disbursement", endOf("disbursement")],
   ["events.checkout", endOf("checkout")],
+  ["life.events-agree", endOf("disbursement")],
+  ["life.events-agree", endOf("checkout")],
   [
     "events.data-is-the-record",
     (_, json) => {
@@ -222,6 +250,8 @@ export const webhookRules: readonly [id: RequirementId, faultOf: FaultOf][] = [
 export const judgeable: ReadonlySet<string> = new Set<RequirementId>([
   ...watches.map(({ id }) => id),
   "answers.request-id-own",
+  "references.unguessable",
+  "lists.pages",
   ...[ofPayouts, ofCheckouts].flatMap((events) => Object.values(events).flat()),
   ...Object.values(shapeRules),
   ...Object.values(keyRules).flatMap(({ missing, wrong = [] }) => [...missing, ...wrong]),

@@ -7,6 +7,7 @@ import { evidenceOf, type Record, type Records, type Said, sourceOf } from "./re
 import { type Event, idsOf } from "./rules.ts";
 import type { Hashes, Tally } from "./tally.ts";
 import type { Seen } from "./traffic.ts";
+import type { RequirementId } from "../../generated/requirement-ids.ts";
 
 const phoneNumber = "customer.phoneNumber";
 /** A merchant may change its name. */
@@ -24,6 +25,18 @@ const fieldsSent = Object.entries({
 });
 /** What a record contradicts that differs from its create in this fact. */
 const agreements: { [fact: string]: Event } = { fee: "fee", [phoneNumber]: "recipient", webhookURL: "address" };
+const failureCode = "failure.code";
+/** What contradicts a fact that only the end of a record states. */
+const ofEnd: { [fact: string]: Event } = { updatedAt: "endedAt", [failureCode]: "failure" };
+
+/** Returns what two statements about a fact keep or contradict. */
+function idsOfFact(kind: Kind, field: string, sources: Said["by"][]): readonly RequirementId[] {
+  const end = ofEnd[field];
+  if (end) return idsOf(kind, end);
+  if (sources.includes("webhook")) return idsOf(kind, field === "amount" ? "notifiedAmount" : "notifiedFact");
+  const agrees = sources.includes("create") ? idsOf(kind, agreements[field] ?? "agrees") : [];
+  return [...idsOf(kind, "kept"), ...agrees];
+}
 
 /** Returns the facts that a valid create states. An address that it lacks may come from the merchant's settings. */
 export function factsSent({ sent, faults }: Call): Fields {
@@ -43,6 +56,8 @@ export function factsOfRecord(record: Fields, kind: Kind, by: Said["by"]): Field
   const stated: Fields = {};
   for (const field of kept) stated[field] = valueAt(record, field);
   for (const field of optional[kind]) stated[field] = record[field] ?? (by === "verify" ? null : undefined);
+  if (isFinal(record["status"])) stated["updatedAt"] = record["updatedAt"];
+  if (record["status"] === "failed") stated[failureCode] = valueAt(record, failureCode) ?? null;
   return stated;
 }
 
@@ -67,7 +82,7 @@ export type Statements = ReturnType<typeof createStatements>;
 export function createStatements({ tally, hashes, records, staleMs, webhookClockMs }: Deps) {
   /** Returns a value as it is remembered; undefined if it states nothing that could be compared. */
   function remembered(field: string, value: unknown): unknown {
-    if (value === null && field.endsWith("URL")) return null;
+    if (value === null && (field.endsWith("URL") || field === failureCode)) return null;
     if (!isExact(value)) return undefined;
     if (field !== phoneNumber) return value;
     // A service erases customers after a while, down to the code of their country.
@@ -81,15 +96,20 @@ export function createStatements({ tally, hashes, records, staleMs, webhookClock
       const value = remembered(field, stated[field]);
       if (value === undefined) continue;
       const first = sourceOf(record, field);
-      if (!first) said.facts[field] = value;
-      if (!first || first.facts[field] === value) continue;
-      isTrue = false;
-      const sources = [first.by, said.by];
-      const ofWebhook = idsOf(kind, field === "amount" ? "notifiedAmount" : "notifiedFact");
-      const agrees = sources.some((by) => by === "create") ? idsOf(kind, agreements[field] ?? "agrees") : [];
+      if (!first) {
+        said.facts[field] = value;
+        continue;
+      }
+      const isOfEnd = ofEnd[field] !== undefined;
+      const ids = idsOfFact(kind, field, [first.by, said.by]);
+      if (first.facts[field] === value) {
+        if (isOfEnd) tally.held(ids);
+        continue;
+      }
+      isTrue &&= isOfEnd;
       const [known, given] = [first.facts[field], value].map((each) => textOf(tally.shownValue(field, each)));
       tally.contradicted(
-        sources.some((by) => by === "webhook") ? ofWebhook : [...idsOf(kind, "kept"), ...agrees],
+        ids,
         `${field} ${given}`,
         () => [evidenceOf(record, first), seen],
         `${field} ${known} of ${reference}, as stated before`,
@@ -108,7 +128,11 @@ export function createStatements({ tally, hashes, records, staleMs, webhookClock
     if (!record.said.some(isKnown)) said.state = state;
     if (!final) return;
     const hasWebhook = final.by === "webhook" || said.by === "webhook";
-    const ids = idsOf(record.kind, hasWebhook ? "notifiedEnd" : "final");
+    const isNotified = record.notified.some(([each]) => each === final.state);
+    const ids = [
+      ...(hasWebhook ? [] : idsOf(record.kind, "final")),
+      ...(hasWebhook || isNotified ? idsOf(record.kind, "notifiedEnd") : []),
+    ];
     const lateMs = staleMs + (hasWebhook ? Math.max(webhookClockMs, leastWebhookLagMs) : 0);
     if (final.state === state) tally.held(ids);
     else if (isFinal(state) || said.sentAt > final.endedAt + lateMs)

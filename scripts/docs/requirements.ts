@@ -2,13 +2,12 @@
 import { readFileSync } from "node:fs";
 import { judgingOf } from "../../conformance/cli/catalogue.ts";
 import { readExamples } from "../../conformance/contract/examples.ts";
-import { catalogue, sideCatalogues } from "../../conformance/contract/requirements.ts";
+import { allRequirements as all } from "../../conformance/contract/requirements.ts";
 import { levels, sourceOf, topicOf } from "../../conformance/report/words.ts";
 import type { Requirement } from "../../conformance/results.ts";
 import { toHtml } from "./html.ts";
 
 const examples = readExamples();
-const all = [...catalogue, ...Object.values(sideCatalogues).flat()];
 
 /** Each decision in Markdown, by its number. */
 const decisions = Object.fromEntries(

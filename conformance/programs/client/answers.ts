@@ -68,16 +68,18 @@ export type Sent = { status?: number; headers?: Reply["headers"]; body?: string;
 const mostBytes = 32 * 1024 * 1024;
 const chunk = Buffer.alloc(64 * 1024, " ");
 
-/** Writes text directly to the socket, because the HTTP server would correct it, and closes the connection. */
-function writeRaw({ response }: Delivery, text: string, failure: string): Sent {
-  const socket: Socket = response.socket!;
-  socket.write(text, () => socket.destroy());
-  return { failure };
-}
+/** Writes a text directly to the socket, because the HTTP server would correct it, and closes the connection. */
+const raw =
+  (textOf: (honest: Reply) => string, failure: string) =>
+  ({ response, honest }: Delivery): Sent => {
+    const socket: Socket = response.socket!;
+    socket.write(textOf(honest), () => socket.destroy());
+    return { failure };
+  };
 
 const half = (text: string) => text.slice(0, Math.floor(text.length / 2));
 
-const headText = ({ status, headers }: Reply, more: Record<string, string>) =>
+const headText = ({ status, headers }: Reply, more: Record<string, string> = {}) =>
   [
     `HTTP/1.1 ${status} OK`,
     ...Object.entries({ ...headers, ...more }).map(([name, value]) => `${name}: ${String(value)}`),
@@ -108,23 +110,16 @@ const senders = {
     response.socket!.resetAndDestroy();
     return { failure: "the connection was reset without a response" };
   },
-  "cut-status": (delivery: Delivery) =>
-    writeRaw(delivery, "HTTP/1.1 20", "the connection was closed within the status line"),
-  "cut-headers": (delivery: Delivery) =>
-    writeRaw(
-      delivery,
-      `${headText(delivery.honest, {})}\r\ncontent-le`,
-      "the connection was closed within the headers",
-    ),
-  "cut-body"(delivery: Delivery) {
-    const { text } = delivery.honest;
-    const head = headText(delivery.honest, { "content-length": String(Buffer.byteLength(text)) });
-    return writeRaw(delivery, `${head}\r\n\r\n${half(text)}`, "the connection was closed within the body");
-  },
+  "cut-status": raw(() => "HTTP/1.1 20", "the connection was closed within the status line"),
+  "cut-headers": raw((honest) => `${headText(honest)}\r\ncontent-le`, "the connection was closed within the headers"),
+  "cut-body": raw((honest) => {
+    const length = String(Buffer.byteLength(honest.text));
+    return `${headText(honest, { "content-length": length })}\r\n\r\n${half(honest.text)}`;
+  }, "the connection was closed within the body"),
   /** The body is cut, but the response looks complete, because only the end of the connection marks its end. */
   "short-body"(delivery: Delivery) {
     const { status, headers, text } = delivery.honest;
-    writeRaw(delivery, `${headText(delivery.honest, { connection: "close" })}\r\n\r\n${half(text)}`, "");
+    raw((honest) => `${headText(honest, { connection: "close" })}\r\n\r\n${half(text)}`, "")(delivery);
     return { status, headers, body: half(text) };
   },
   /** Nothing is sent, and the connection stays open. */
@@ -154,8 +149,7 @@ const senders = {
     });
     return { failure: "the body never ended" };
   },
-  garbage: (delivery: Delivery) =>
-    writeRaw(delivery, "\u0016\u0003\u0001 this is no HTTP\r\n\r\n", "what was sent is no HTTP"),
+  garbage: raw(() => "\u0016\u0003\u0001 this is no HTTP\r\n\r\n", "what was sent is no HTTP"),
 } satisfies Record<string, (delivery: Delivery) => Sent>;
 
 function forge({ status, headers = {}, body = "", honestBody }: Forged, { response, honest, fill }: Delivery): Sent {

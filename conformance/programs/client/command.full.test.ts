@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFolder } from "../../../server/testing/resources.ts";
 import { programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
@@ -11,16 +10,14 @@ import { entries } from "./entries.ts";
 import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "certify-client-test-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-
+const at = useFolder();
 const quiet = { write: () => undefined };
 const never = new AbortController().signal;
 const scenario = (id: string) => scenarios.find((each) => each.id === id)!;
 
 /** Returns the command that runs a program, given as the text of a module. */
 function programFile(name: string, text: string): string {
-  const file = join(folder, `${name}.mjs`);
+  const file = at(`${name}.mjs`);
   writeFileSync(file, text);
   return `"${process.execPath}" "${file}"`;
 }

@@ -1,6 +1,6 @@
 // Compares what a client reported with what the service recorded, and judges every request that it sent.
 import { Prerequisite } from "../../check.ts";
-import { counted } from "../../report/words.ts";
+import { counted, joinedFirst } from "../../report/words.ts";
 import type { Exchange } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
 import { createRedactor, type Redact } from "../../target/redact.ts";
@@ -326,11 +326,11 @@ export function judge(trial: Trial): ScenarioRun {
       const { expected, faultsIn } = judges[id]!;
       const faults = faultsIn(trial, redact);
       if (faults.length === 0) return { id, ok: true, expected, actual: "as expected" };
-      const texts = faults.slice(0, 3).map(({ text }) => text);
-      const actual = texts.join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
+      const texts = faults.map(({ text }) => text);
+      const actual = joinedFirst(texts, 3);
       const shown = service.calls.filter((call) => faults.some(({ isShownBy }) => isShownBy?.(call)));
       const evidence = shown.map((call) => exchanges.get(call)!);
-      return { id, ok: false, expected, actual, ...(evidence.length > 0 ? { exchanges: evidence } : {}) };
+      return { id, ok: false, expected, actual, exchanges: evidence.length > 0 ? evidence : undefined };
     });
   const isUnknown = all.some(({ id, ok }) => id === "client.finds-out" && !ok);
   const mayBeLate = isUnknown && heldUpMs > settings.timeoutMs / 8;
@@ -351,6 +351,6 @@ export function judge(trial: Trial): ScenarioRun {
     findings: isIdle ? findings.filter(({ ok }) => !ok) : findings,
     notRun,
     exchanges: [...exchanges.values()],
-    ...(isIdle ? { thrown: silent } : {}),
+    thrown: isIdle ? silent : undefined,
   };
 }

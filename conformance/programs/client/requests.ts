@@ -1,6 +1,6 @@
 // Reads the requests of a client, and judges each by the contract.
-import { openapi, routeOf } from "../../contract/contract.ts";
-import { readBody } from "../../model/input.ts";
+import { routeOf } from "../../contract/contract.ts";
+import { parametersOf, readBody } from "../../model/input.ts";
 import type { Call as Request } from "../../model/messages.ts";
 import type { Entry } from "./entries.ts";
 
@@ -18,13 +18,7 @@ export type ReadRequest = Omit<Request, "body"> & {
 
 const path = "/v1/disbursements";
 
-type Parameter = { name: string; $ref?: string };
-const { parameters } = openapi.components as unknown as { parameters: Record<string, Parameter> };
-const listParameters = new Set(
-  (openapi.paths[path]["get"] as unknown as { parameters: Parameter[] }).parameters.map(
-    ({ name, $ref }) => name ?? parameters[$ref!.split("/").at(-1)!]!.name,
-  ),
-);
+const listParameters = new Set(parametersOf(path).parameters.map(({ name }) => name));
 
 /** @param key the key that the client was given */
 export function readRequest(request: Request, key: string): ReadRequest {

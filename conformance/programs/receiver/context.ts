@@ -89,10 +89,8 @@ export const countText = (count: number) =>
 /** What the service sends for an event. */
 export type Genuine = Stamp & { context: Context; event: Event; body: Buffer };
 
-type Optional<T> = { [Name in keyof T]?: T[Name] | undefined };
-
 /** How a request differs from the genuine one. A header whose value is undefined is not sent. */
-export type Altered = Optional<Stamp & { type: string }> &
+export type Altered = Partial<Stamp & { type: string }> &
   Partial<Omit<WebhookRequest, "headers" | "body">> & {
     body?: Buffer | string;
     /** Returns the headers to send, from those that the other fields make. */
@@ -103,7 +101,7 @@ export type Altered = Optional<Stamp & { type: string }> &
 
 export type Change = (genuine: Genuine) => Altered;
 
-const headersOf = ({ type, id, timestamp, signature }: Optional<Stamp & { type: string }>): Header[] =>
+const headersOf = ({ type, id, timestamp, signature }: Altered): Header[] =>
   Object.entries({
     "content-type": type,
     "webhook-id": id,
@@ -265,8 +263,7 @@ export class Context {
    * @param evidence what shows the finding; by default every request of the scenario
    */
   judge(ok: boolean, expected: string, actual: string, evidence?: readonly Sent[], id = this.#requirement): void {
-    const exchanges = evidence?.map(({ exchange }) => exchange);
-    this.findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });
+    this.findings.push({ id, ok, expected, actual, exchanges: evidence?.map(({ exchange }) => exchange) });
   }
 
   /** Judges a response by its status. */

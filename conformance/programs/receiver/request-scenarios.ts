@@ -36,7 +36,7 @@ const hostile: Record<string, string> = {
 const notHeldUp = (id: string, name: string, count: number, at: number | undefined, change: Altered) =>
   scenario("not-held-up", id, name, async (context) => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const hold = { ...(at === undefined ? {} : { at }), until: () => promise, closes: true } as const;
+    const hold = { at, until: () => promise, closes: true } as const;
     const others = context.events(count).map((other) => context.post(other, () => ({ ...change, hold })));
     const event = context.event();
     // Unfinished requests may also keep a receiver from reporting its effects.

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
 import { brokenReceivers } from "../../broken/receivers/broken.ts";
 import { listen } from "../../model/server.ts";
@@ -9,15 +9,10 @@ import { effectsFromCommand, type Subject } from "./subject.ts";
 
 const secret = "whsec_cmVjZWl2ZXItdHJpYWwtc2VjcmV0LTAwMDAwMDE=";
 const limits = { timeoutMs: 5000, settleMs: 5000, pieceMs: 5, repeatMs: 0 };
-const closers: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
 
 async function receiverWith(pieces: Partial<Pieces> = {}): Promise<Subject> {
   const { subject, stop } = await startReceiver([secret], pieces);
-  closers.push(stop);
+  onTestFinished(stop);
   return subject;
 }
 
@@ -68,7 +63,7 @@ test("a wrong amount fails although other values are not stated, and again alone
 
 test("a receiver that does not respond, or a probe that fails, ends the run with an error", async () => {
   const { url, stop } = await listen(async () => undefined);
-  closers.push(stop);
+  onTestFinished(stop);
   const silent = await run({ url, effects: async () => [] }, { limits: { ...limits, timeoutMs: 50 } });
   expect(silent.errors).toEqual([`The receiver did not respond to 3 requests in a row. Is it running at ${url}?`]);
   expect(exitCodeOf(silent)).toBe(1);

@@ -53,7 +53,7 @@ async function runScenario(run: ReceiverRun, scenario: Scenario, shared: Shared)
   if (thrown instanceof CannotRun) throw thrown;
   // A failure is reported even if the rest of the requirement could not be judged.
   for (const finding of findings) if (!finding.ok) delete notApplicable[finding.id];
-  return { findings, notApplicable, exchanges, ...(thrown === undefined ? {} : { thrown }) };
+  return { findings, notApplicable, exchanges, thrown };
 }
 
 /** Judges the effects of all events again, because a receiver may act after it has responded. */

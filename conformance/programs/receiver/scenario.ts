@@ -1,4 +1,5 @@
 // Defines a scenario, and the scenarios that send single requests and judge that each was accepted or refused.
+import type { Described } from "../run.ts";
 import type { Altered, Change, Context, Genuine } from "./context.ts";
 import type { Stamp } from "./webhook.ts";
 
@@ -8,13 +9,7 @@ import type { Stamp } from "./webhook.ts";
  */
 export type Need = "restart" | "outage" | "old-secret" | "parallel";
 
-export type Scenario = {
-  /** The name for `--scenario`. */
-  id: string;
-  /** One phrase that says what the scenario sends. */
-  name: string;
-  /** The ids of the requirements that the scenario judges. */
-  ids: readonly string[];
+export type Scenario = Described & {
   needs?: readonly Need[];
   /** The scenario is left out if the receiver does not get all of these types of events. */
   events?: readonly string[];

@@ -45,8 +45,7 @@ async function readResponse(response: IncomingMessage): Promise<Partial<Outcome>
   } catch {
     // The status was received, and only the status counts.
   }
-  const { statusCode: status, headers } = response;
-  return { ...(status === undefined ? {} : { status }), headers, body: Buffer.concat(chunks).toString("utf8") };
+  return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks).toString("utf8") };
 }
 
 /**

@@ -1,18 +1,13 @@
 import type { OutgoingHttpHeaders, RequestListener } from "node:http";
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { listen } from "../../model/server.ts";
 import { CannotRun } from "../../results.ts";
 import { reservePort } from "../../target/reserve-port.ts";
 import { effectsFromCommand, effectsFromUrl, outageOf, startSubject } from "./subject.ts";
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
 async function serving(handle: RequestListener): Promise<string> {
   const { url, stop } = await listen(async (_call, request, response) => void handle(request, response));
-  closers.push(stop);
+  onTestFinished(stop);
   return `${url}/`;
 }
 
@@ -62,7 +57,7 @@ test("a receiver is killed only when it listens no longer, and can start again",
     setInterval(() => process.ppid === parent || setTimeout(() => process.exit(), 100), 10);`;
   const env = { ...process.env, LINGERING: lingering };
   const receiver = await startSubject('setsid node -e "$LINGERING" >/dev/null 2>&1 & wait', url, env);
-  closers.push(receiver.kill);
+  onTestFinished(receiver.kill);
   for (const start of [receiver.start, undefined]) {
     expect((await fetch(url)).status).toBe(200);
     await receiver.kill();

@@ -40,57 +40,50 @@ function isEffect(value: unknown): value is Effect {
   return typeof value === "object" && value !== null && typeof (value as Effect).id === "string";
 }
 
-/** Parses what a probe printed. @throws CannotRun */
-function parseEffects(source: string, text: string): Effect[] {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    if (Array.isArray(parsed) && parsed.every(isEffect)) return parsed;
-  } catch {
-    // A text that is not JSON is refused below.
-  }
-  throw new CannotRun(`${source} must give ${effectsForm}: one entry for each effect, each with the event's id.`);
+/** Returns a probe. `read` gets the text, and `problemOf` describes an unexpected error of it. */
+function probeOf(source: string, read: () => Promise<string>, problemOf: (error: Error) => string): Subject["effects"] {
+  return async () => {
+    const text = await read().catch((error: Error) => {
+      throw error instanceof CannotRun ? error : new CannotRun(`${source} ${problemOf(error)}`);
+    });
+    try {
+      const parsed: unknown = JSON.parse(text);
+      if (Array.isArray(parsed) && parsed.every(isEffect)) return parsed;
+    } catch {
+      // A text that is not JSON is refused below.
+    }
+    throw new CannotRun(`${source} must give ${effectsForm}: one entry for each effect, each with the event's id.`);
+  };
 }
 
 /** Returns a probe that asks a URL. */
 export function effectsFromUrl(url: string): Subject["effects"] {
-  return async () => {
-    const source = "--effects-url";
-    try {
-      const signal = AbortSignal.timeout(probeTimeoutMs);
-      // A redirect could lead the suite to a service that only this machine reaches. A connection is not used again,
-      // because the receiver may be closing it.
-      const options = { signal, redirect: "manual", headers: { connection: "close" } } as const;
-      const response = await fetch(url, options);
-      if (response.status >= 300 && response.status <= 399)
-        throw new CannotRun(
-          `${source} responded with a redirect (${response.status}). Give the URL to which it leads.`,
-        );
-      if (response.status !== 200) throw new CannotRun(`${source} responded with ${response.status} instead of 200.`);
-      return parseEffects(source, await response.text());
-    } catch (error) {
-      if (error instanceof CannotRun) throw error;
-      const { message, cause } = error as Error;
-      throw new CannotRun(`${source} did not respond: ${cause instanceof Error ? cause.message : message}`);
-    }
-  };
+  const source = "--effects-url";
+  async function read() {
+    const signal = AbortSignal.timeout(probeTimeoutMs);
+    // A redirect could lead the suite to a service that only this machine reaches. A connection is not used again,
+    // because the receiver may be closing it.
+    const response = await fetch(url, { signal, redirect: "manual", headers: { connection: "close" } });
+    const { status } = response;
+    if (status >= 300 && status <= 399)
+      throw new CannotRun(`${source} responded with a redirect (${status}). Give the URL to which it leads.`);
+    if (status !== 200) throw new CannotRun(`${source} responded with ${status} instead of 200.`);
+    return response.text();
+  }
+  return probeOf(source, read, ({ message, cause }) => {
+    return `did not respond: ${cause instanceof Error ? cause.message : message}`;
+  });
 }
-
-const execute = promisify(execFile);
 
 /** Returns a probe that runs a shell command. */
 export function effectsFromCommand(command: string, env: NodeJS.ProcessEnv): Subject["effects"] {
-  return async () => {
-    try {
-      const options = { env, timeout: probeTimeoutMs, maxBuffer: largestList };
-      const { stdout } = await execute("/bin/sh", ["-c", command], options);
-      return parseEffects("--effects-command", stdout);
-    } catch (error) {
-      if (error instanceof CannotRun) throw error;
-      const { stderr = "", message } = error as Error & { stderr?: string };
-      const why = (stderr.trim() || message).slice(0, 500);
-      throw new CannotRun(`--effects-command failed: ${why}`);
-    }
-  };
+  const options = { env, timeout: probeTimeoutMs, maxBuffer: largestList };
+  return probeOf(
+    "--effects-command",
+    async () => (await promisify(execFile)("/bin/sh", ["-c", command], options)).stdout,
+    ({ stderr = "", message }: Error & { stderr?: string }) =>
+      `failed: ${(stderr.trim() || message).slice(0, quotedLength)}`,
+  );
 }
 
 const startMs = 30_000;
@@ -106,16 +99,13 @@ function addressOf(url: string): Address {
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) || (protocol === "https:" ? 443 : 80) };
 }
 
-async function isListening({ host, port }: Address): Promise<boolean> {
-  const socket = connect({ host, port });
-  try {
-    await once(socket, "connect");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
+function isListening(address: Address): Promise<boolean> {
+  const socket = connect(address);
+  const connected = once(socket, "connect").then(
+    () => true,
+    () => false,
+  );
+  return connected.finally(() => socket.destroy());
 }
 
 type Started = ReturnType<typeof startGroup>;
@@ -164,12 +154,10 @@ export async function startSubject(
       while ((await isListening(address)) && performance.now() < end) await sleep(pollMs);
     },
   };
-  try {
-    await restart.start();
-  } catch (error) {
+  await restart.start().catch(async (error: unknown) => {
     await restart.kill();
     throw error;
-  }
+  });
   return restart;
 }
 

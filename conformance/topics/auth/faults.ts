@@ -1,10 +1,10 @@
 // Servers that fail to authenticate requests (§5).
-import { forEach, type Call, type Faults, type How } from "../../broken/fault.ts";
+import { forEach, type Call, type Faults, type How, type World } from "../../broken/fault.ts";
 import { asJson, creates, hasNoKey, isOf, keyOf, typeOf, withKey, type Operations } from "../../broken/calls.ts";
 import { forwards, handles, opens } from "../../broken/changes.ts";
 import { isAccepted } from "../../broken/replies.ts";
 
-const hasKey = (call: Call) => keyOf(call) !== "";
+const hasUnknownKey = (call: Call, { key, secondKey }: World) => !["", key, secondKey].includes(keyOf(call));
 
 /** Accepts a key that compares equal to the right one in this way. */
 const compares = (equals: (given: string, key: string) => boolean) =>
@@ -71,11 +71,11 @@ const opensAround = (operation: Operations, around: WayAround): How =>
 
 export const faults: Faults = {
   "auth.create-needs-key: A create without a key is accepted.": opens("createDisbursement", hasNoKey),
-  "auth.create-refuses-wrong-key: A create with any key is accepted.": opens("createDisbursement", hasKey),
+  "auth.create-refuses-wrong-key: A create with any key is accepted.": opens("createDisbursement", hasUnknownKey),
   "auth.verify-needs-key: Verify needs no key.": opens("verifyDisbursement", hasNoKey),
-  "auth.verify-refuses-wrong-key: Verify accepts any key.": opens("verifyDisbursement", hasKey),
+  "auth.verify-refuses-wrong-key: Verify accepts any key.": opens("verifyDisbursement", hasUnknownKey),
   "auth.checkout-needs-key: A checkout without a key is accepted.": opens("createCheckout", hasNoKey),
-  "auth.checkout-refuses-wrong-key: A checkout with any key is accepted.": opens("createCheckout", hasKey),
+  "auth.checkout-refuses-wrong-key: A checkout with any key is accepted.": opens("createCheckout", hasUnknownKey),
   ...forEach(equalities, ([what, equals]) => [`auth.whole-key-compared: ${what} is accepted.`, compares(equals)]),
   "auth.key-only-in-header: A key in Authorization is accepted.": finds(({ headers: { authorization = "" } }, key) =>
     [`Bearer ${key}`, `Basic ${btoa(`${key}:`)}`].includes(String(authorization)),

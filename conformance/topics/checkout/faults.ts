@@ -42,10 +42,9 @@ export const faults: Faults = {
     "checkout.optional-fields",
     refuses(({ redirectURL }) => redirectURL === undefined, 422, "createCheckout"),
   ),
-  "checkout.accepted: Creating a checkout returns a redirect to the payment page.": statuses(
-    "createCheckout",
-    200,
-    303,
+  "checkout.accepted: Creating a checkout returns a redirect to the payment page.": also(
+    "answers.exact",
+    statuses("createCheckout", 200, 303),
   ),
   "checkout.link: The checkout response has no link.": created((checkout) => without(checkout, "url")),
   "checkout.link: The link to the payment page is relative.": created(({ url, ...checkout }) => ({

@@ -183,9 +183,9 @@ export const faults: Faults = {
         : record,
     ),
   ),
-  "records.concurrent: The records of two concurrent creates have each other's recipient.": through(
-    "records.concurrent",
-    (world) => {
+  "records.concurrent: The records of two concurrent creates have each other's recipient.": also(
+    "life.facts-kept",
+    through("records.concurrent", (world) => {
       const exchange = exchangesWithin<unknown>(3, world);
       const recipients = new Map<unknown, unknown>();
       return handles(async (call, ask) => {
@@ -197,7 +197,7 @@ export const faults: Faults = {
         const recipient = isOf(call, "verifyDisbursement") ? recipients.get(record["reference"]) : undefined;
         return recipient === undefined ? reply : withData(reply, withPhone(record, String(recipient)));
       });
-    },
+    }),
   ),
   "records.phone-digits: Phone numbers are stored as numbers, so that leading zeros are lost.": phones((phone) =>
     String(Number(phone)),

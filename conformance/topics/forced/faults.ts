@@ -1,14 +1,21 @@
 // Sandboxes that do not produce the outcome that a phone number forces (D17), or show a failure too early or differently
 // in other places (D75).
-import { through, type Faults, type How } from "../../broken/fault.ts";
+import { also, through, type Faults, type How } from "../../broken/fault.ts";
 import { disbursementIn, withFields, without } from "../../broken/calls.ts";
-import { handles, items, records, refuses, texts } from "../../broken/changes.ts";
+import { handles, items, records, refuses } from "../../broken/changes.ts";
 import { isAccepted, refusal } from "../../broken/replies.ts";
 import { changesRecord } from "../../broken/webhooks.ts";
 
 /** Treats phone numbers with one suffix like those with another. */
-const forcesLike = (suffix: string, other: string) =>
-  texts("createDisbursement", "phoneNumber", (phone) => (phone.endsWith(suffix) ? phone.slice(0, -3) + other : phone));
+function forcesLike(suffix: string, other: string): How {
+  const like = (phone: string) => (phone.endsWith(suffix) ? phone.slice(0, -3) + other : phone);
+  return () => ({
+    merchant: ({ outcomeOf, forces }) => ({
+      outcomeOf: (payout) => outcomeOf({ ...payout, phoneNumber: like(payout.phoneNumber) }),
+      forces: (phone, digits) => forces(like(phone), digits),
+    }),
+  });
+}
 
 /** Pays a request with this suffix like one with another, and changes the response. */
 const paysLike = (suffix: string, other: string, change: () => ReturnType<typeof refusal> | undefined): How =>
@@ -37,8 +44,9 @@ export const faults: Faults = {
     ({ phoneNumber }) => String(phoneNumber).endsWith("500"),
     500,
   ),
-  "forced.failure-codes: Every payout that fails has the same failure code.": records((record) =>
-    record["failure"] ? { ...record, failure: { ...declined, code: "other" } } : record,
+  "forced.failure-codes: Every payout that fails has the same failure code.": also(
+    "failure.same-everywhere",
+    records((record) => (record["failure"] ? { ...record, failure: { ...declined, code: "other" } } : record)),
   ),
   "failure.only-failed: A pending payout shows already why it will fail.": through(
     "forced.089-fails-later",

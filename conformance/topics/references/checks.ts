@@ -13,10 +13,10 @@ import { paid, verified } from "../../steps/records.ts";
 import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 
-const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+export const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /** Returns the entropy in bits of the part after the prefix, on the assumption that every character is random. */
-function bitsIn(reference: string): number {
+export function bitsIn(reference: string): number {
   const rest = reference.slice(3);
   const alphabets: [RegExp, number][] = [
     [/^\d*$/, 10],
@@ -28,10 +28,10 @@ function bitsIn(reference: string): number {
 }
 
 /** How many references of each kind are compared. */
-const compared = 8;
+export const compared = 8;
 
 /** So few references cannot show all of their 80 random bits. They must show this many. */
-const leastShown = 75;
+export const leastShown = 75;
 
 /** True if the references are numbers, and each is larger than the last by the same step. */
 function areCounted(references: readonly string[]): boolean {

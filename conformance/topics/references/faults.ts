@@ -18,7 +18,10 @@ const customers = (change: (customer: Fields, record: Fields) => Fields) =>
   });
 
 export const faults: Faults = {
-  "fee.on-top: Fees are not rounded.": fees((amount) => amount / 100 + 0.5),
+  "fee.on-top: Fees are not rounded.": also(
+    "verify.record-shape",
+    fees((amount) => amount / 100 + 0.5),
+  ),
   "fee.on-top: The record's fee differs from the fee in the create response.": also(
     "verify.agrees-with-create",
     fees((_, fee) => fee + 1, ["verifyDisbursement"]),

@@ -39,7 +39,10 @@ export const faults: Faults = {
     record["status"] === "pending" ? { ...record, status: "settling" } : record,
   ),
   "verify.timestamps: Timestamps have no milliseconds.": times((time) => time.replace(/\.\d+/, "")),
-  "verify.timestamps: Every time is an hour ahead of UTC.": times((time) => shifted(time, 3_600_000)),
+  "verify.timestamps: Every time is an hour ahead of UTC.": also(
+    "life.facts-kept",
+    times((time) => shifted(time, 3_600_000)),
+  ),
   "verify.updated-not-before-created: updatedAt is before createdAt.": through(
     "verify.found",
     records((record) => ({ ...record, updatedAt: shifted(record["createdAt"], -1) })),
