@@ -28,8 +28,8 @@ export const startInvalidCheckout = (context: Context, body: unknown, more: More
   startCheckout(context, body, { effect: "must-be-rejected", ...more });
 
 /** Requests the list of the records that have this merchant's reference. */
-export const listNamed = (context: Context, kind: string, reference: unknown, more?: More): Promise<TargetResponse> =>
-  get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(textOf(reference))}`, more);
+export const listNamed = (context: Context, kind: string, reference: unknown): Promise<TargetResponse> =>
+  get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(textOf(reference))}`);
 
 /**
  * Requests a list page by page, up to the last page or `most` pages.
