@@ -74,7 +74,7 @@ beforeAll(async () => {
   project.write("payments.ts", readFileSync(sample, "utf8"));
   const makePayroll = new URL("examples/make-payroll.ts", import.meta.url);
   project.write("make-payroll.ts", readFileSync(makePayroll, "utf8"));
-}, 120_000);
+});
 afterAll(async () => {
   server?.kill("SIGKILL");
   project?.remove();

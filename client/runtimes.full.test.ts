@@ -83,7 +83,7 @@ beforeAll(async () => {
   const compilerOptions = { strict: true, module: "nodenext", target: "es2022", lib: ["es2022", "dom"], types: [] };
   project.write("smoke.json", { compilerOptions, files: ["smoke.ts"] });
   project.node([tsc, "-p", "smoke.json"]);
-}, 120_000);
+});
 afterAll(async () => {
   server?.kill("SIGKILL");
   project?.remove();

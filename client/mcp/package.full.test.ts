@@ -21,7 +21,7 @@ beforeAll(async () => {
   const { PATH, HOME } = process.env as { PATH: string; HOME: string };
   const paths = { API_KEY_FILE: join(project.folder, "key"), JOURNAL: join(project.folder, "journal") };
   env = { PATH, HOME, BASE_URL: server.url, ...paths };
-}, 120_000);
+});
 afterAll(async () => {
   server?.kill("SIGKILL");
   project?.remove();

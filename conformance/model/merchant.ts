@@ -329,18 +329,11 @@ export class Merchant {
   #newRecord(kind: "disbursement" | "checkout", request: Schemas["CheckoutRequest"], past?: string) {
     const now = past === undefined ? this.state.clock.now() : Date.parse(past);
     const { userId, name } = this;
-    const { amount, country, currency, webhookURL } = request;
     const reference = newReference(kind === "checkout" ? "CHK" : "DSB");
-    const { reference: merchantsReference = reference } = request;
+    const { reference: merchantsReference = reference, amount, country, currency, webhookURL } = request;
     const [createdAt, updatedAt, fee] = [iso(now), iso(now), this.feeOf(amount, kind)];
-    const asked = {
-      merchantsReference,
-      amount,
-      fee,
-      country,
-      currency,
-      ...(webhookURL !== undefined && { webhookURL }),
-    };
+    const address = webhookURL === undefined ? {} : { webhookURL };
+    const asked = { merchantsReference, amount, fee, country, currency, ...address };
     const status: Payment["status"] = "pending";
     return { id: newId(now), userId, merchant: { name }, reference, status, ...asked, createdAt, updatedAt };
   }

@@ -32,14 +32,10 @@ export function send(response: ServerResponse, reply: Reply | undefined, isHead 
 }
 
 /**
- * Listens on the loopback interface.
+ * Listens on a free port of the loopback interface.
  * @param serve responds to each request, also to a request that expects 100 Continue
- * @param port by default a free one
  */
-export async function listen(
-  serve: (call: Call, request: IncomingMessage, response: ServerResponse) => Promise<void>,
-  port = 0,
-) {
+export async function listen(serve: (call: Call, request: IncomingMessage, response: ServerResponse) => Promise<void>) {
   // Several runs share a thread. With a shorter time, Node would close a connection after a pause of the thread although
   // the connection's next request has arrived.
   const server = createServer({ keepAliveTimeout: 120_000, requestTimeout: 0, headersTimeout: 0 });
@@ -55,7 +51,7 @@ export async function listen(
   };
   server.on("request", (request, response) => void onRequest(request, response));
   server.on("checkExpectation", (request, response) => void onRequest(request, response));
-  await once(server.listen(port, "127.0.0.1"), "listening");
+  await once(server.listen(0, "127.0.0.1"), "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async stop() {

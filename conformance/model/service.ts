@@ -49,19 +49,14 @@ function refuseByNumber(merchant: Merchant, phoneNumber: string, reference: stri
   throw new Problem("unavailable", "Nothing was recorded. Retry the same request.", { headers });
 }
 
-/** Holds a response back, or loses it, if the phone number chooses that. Returns true if the response is lost. */
-async function losesResponse(merchant: Merchant, phoneNumber: string): Promise<boolean> {
-  if (merchant.forces(phoneNumber, "408")) await sleep(30_000, undefined, { ref: false });
-  return merchant.forces(phoneNumber, "504");
-}
-
 async function createDisbursement({ call, merchant }: Asked): Promise<Schemas["DisbursementCreated"] | undefined> {
   const request = readBody(call, "DisbursementRequest");
+  const { phoneNumber } = request;
   refuseDuplicate("/v1/disbursements", merchant.state.disbursements.duplicateOf(request.reference));
-  refuseByNumber(merchant, request.phoneNumber, request.reference);
+  refuseByNumber(merchant, phoneNumber, request.reference);
   const { reference, merchantsReference, amount, fee, status } = merchant.addDisbursement(request);
-  const isLost = await losesResponse(merchant, request.phoneNumber);
-  return isLost ? undefined : { reference, merchantsReference, amount, fee, status };
+  if (merchant.forces(phoneNumber, "408")) await sleep(30_000, undefined, { ref: false });
+  return merchant.forces(phoneNumber, "504") ? undefined : { reference, merchantsReference, amount, fee, status };
 }
 
 function createCheckout({ call, merchant }: Asked, origin: Origin): Schemas["CheckoutCreated"] {

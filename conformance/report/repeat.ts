@@ -21,7 +21,7 @@ export function repeatCommand(report: Report, ids?: readonly string[]): string {
  */
 export function repeatFailures(report: Report): string | undefined {
   const failed = report.requirements.filter(
-    ({ verdict, checks }) => verdict === "fail" && !checks.every(({ watched }) => watched),
+    ({ verdict, checks }) => verdict === "fail" && checks.some((check) => check.verdict === "fail" && !check.watched),
   );
   if (failed.length === 0) return undefined;
   const command = repeatCommand(

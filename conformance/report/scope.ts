@@ -111,9 +111,10 @@ export function scopeLine(report: Report, most = 3): string {
 export const trafficText = ({ exchanges, webhooks }: Pick<Watched, "exchanges" | "webhooks">) =>
   counted(exchanges, "exchange") + (webhooks > 0 ? ` and ${counted(webhooks, "webhook")}` : "");
 
-/** Describes watched traffic, such as "12,431 exchanges of 3 merchants in 2 h 10 min". */
+/** Describes watched traffic, such as "12,431 exchanges of 3 merchants in 2 h 10 min from 2026-11-29 10:00 UTC". */
 export const trafficLine = ({ merchants, from, until, ...traffic }: Watched) =>
-  `${trafficText(traffic)} of ${counted(merchants, "merchant")} in ${duration(Date.parse(until) - Date.parse(from))}`;
+  `${trafficText(traffic)} of ${counted(merchants, "merchant")} in ${duration(Date.parse(until) - Date.parse(from))} ` +
+  `from ${from.slice(0, 16).replace("T", " ")} UTC`;
 
 const timesOf = (title: string, counts: Record<string, number>) =>
   Object.entries(counts).map(([what, count]) => `${title}: ${what} (${counted(count, "time")})`);

@@ -133,7 +133,18 @@ function secondOpinionLines({ secondOpinion }: Report): string[] {
  */
 export function renderTerminal(report: Report, options: { color: boolean }): string {
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
-  const { verdict, summary, errors, baselineProblems = [], created, observed, budget, profile, watched } = report;
+  const {
+    verdict,
+    summary,
+    errors,
+    baselineProblems = [],
+    created,
+    observed,
+    budget,
+    profile,
+    effects,
+    watched,
+  } = report;
   const unintended = created.filter((record) => record.unintended).length;
   const paid = `${words.sums(paidOf(created))} in ${budget.payouts} of ${words.counted(budget.maxPayouts, "allowed payout")}`;
   return [
@@ -151,8 +162,8 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
       lenientConditions(report).join("; ") || undefined,
     ),
     tallyPhrases(report).join("; "),
-    // The payouts of a merchant's program are simulated, and a watch sends none.
-    ...line("Paid ", isSide(profile) || watched ? undefined : paid),
+    // The payouts of a merchant's program are simulated.
+    ...line("Paid ", isSide(profile) || (effects !== "money" && created.length === 0) ? undefined : paid),
     ...line(
       "Webhooks: ",
       observed.some(({ requirement }) => requirement === "webhook.headers") ? signingText(report) : undefined,

@@ -1,6 +1,7 @@
 // Judges an existing payout by reading it (`--payout`).
 import { expect, onTestFinished, test } from "vitest";
 import { records } from "../broken/changes.ts";
+import { joined } from "../broken/fault.ts";
 import { faults } from "../broken/faults.ts";
 import { startBroken } from "../broken/server.ts";
 import { runTrial } from "../broken/trial.ts";
@@ -25,7 +26,12 @@ test.each([
   "verify.record-shape: verifyDisbursement leaves customer out.",
 ])("reads of an existing payout show a violation of %s", async (name) => {
   const { how, violates } = faults.find(({ id }) => id === name)!;
-  const server = await startBroken(how, 0);
+  // However long the run takes, the payout stays pending.
+  const unsettled = { settings: { settleMs: 3_600_000 } };
+  const server = await startBroken(
+    joined(how, () => unsettled),
+    0,
+  );
   // Another payout, which a list must not show.
   await payAt(server, "march-0002");
   const payout = await payAt(server);

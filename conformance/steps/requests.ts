@@ -1,9 +1,9 @@
 // Sends the requests of the checks.
 import { CouldNotJudge, type Context } from "../check.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { type TargetRequest, type TargetResponse, dataOf } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import { textOf } from "../target/values.ts";
-import { cursorOf, dataOf } from "./responses.ts";
+import { cursorOf } from "./responses.ts";
 
 /** Fields to add to a request. They replace those of its operation, such as the method or the path. */
 export type More = Partial<TargetRequest>;
@@ -28,8 +28,8 @@ export const startInvalidCheckout = (context: Context, body: unknown, more: More
   startCheckout(context, body, { effect: "must-be-rejected", ...more });
 
 /** Requests the list of the records that have this merchant's reference. */
-export const listNamed = (context: Context, kind: string, reference: unknown, more?: More): Promise<TargetResponse> =>
-  get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(textOf(reference))}`, more);
+export const listNamed = (context: Context, kind: string, reference: unknown): Promise<TargetResponse> =>
+  get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(textOf(reference))}`);
 
 /**
  * Requests a list page by page, up to the last page or `most` pages.

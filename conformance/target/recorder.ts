@@ -52,11 +52,8 @@ export function createRecorder({ redact, merchant, now, secretHeaders, ...option
   const { key, secondKey, people = {} } = options;
   const used = new Set<string>();
   let count = 0;
-  const hidden: [variable: string, value: string | undefined][] = [
-    ["${API_KEY}", key],
-    ["${API_KEY_2}", secondKey],
-  ];
-  for (const [name, phone] of Object.entries(people)) hidden.push([`\${${name}:?}`, phone]);
+  const phones = Object.entries(people).map(([name, phone]) => [`\${${name}:?}`, phone] as const);
+  const hidden = [["${API_KEY}", key] as const, ["${API_KEY_2}", secondKey] as const, ...phones];
   const substitutes = hidden.flatMap(([shell, value = ""]): Substitute[] =>
     [...new Set([value, encodeURIComponent(value)])].filter((text) => text !== "").map((text) => ({ text, shell })),
   );

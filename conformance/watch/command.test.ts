@@ -61,7 +61,7 @@ test("follows standard input, serves metrics and writes the report meanwhile, an
       source: "standard input",
       from: "2026-11-29T10:00:01.000Z",
       exchanges: 2,
-      missed: { "line 1 cannot be read: it must be a JSON object": 1, [missed.reason]: 2 },
+      missed: { "line 1 cannot be read: it must be object": 1, [missed.reason]: 2 },
       declared: { visibleAfterMs: 7000, notifiedWithinMs: 60_000 },
     },
   });

@@ -27,47 +27,52 @@ function summary(line: Recorded | Missed): string {
   return [method, shown(body), "->", ...answer].filter(Boolean).join(" ");
 }
 
-/** Starts a service and a forward to it. `log` has what is told of the connections. */
+/** Starts a service and a forward to it. `lines` has what is told of the connections. */
 async function start(scheme: "http" | "https") {
   const isSecure = scheme === "https";
   const server = isSecure ? createTlsServer({ key, cert, allowHalfOpen: true }) : createServer({ allowHalfOpen: true });
   const port = await serve(server);
   const [lines, said]: [(Recorded | Missed)[], string[]] = [[], []];
-  const route = { kind: "exchange", listen, target: new URL(`${scheme}://localhost:${port}`) } as const;
+  const target = new URL(`${scheme}://localhost:${port}`);
   const { url, stop, cut } = await forwardTcp(
-    { ...route, certificates: { ca: cert } },
+    { kind: "exchange", listen, target, certificates: { ca: cert } },
     (line) => lines.push(line),
     (text) => said.push(text),
   );
   onTestFinished(cut);
   const dial = () => connect({ host: listen.host, port: Number(new URL(url).port), allowHalfOpen: true });
-  /** Connects. Returns both ends. */
+  /** Connects. Returns both ends, and a function that passes a step of a conversation. */
   async function call() {
     const accepted = once(server, isSecure ? "secureConnection" : "connection") as Promise<[Socket]>;
     const caller = dial().on("error", ignore);
     const [service] = await accepted;
-    return { caller, service: service.on("error", ignore) };
+    service.on("error", ignore);
+    const pass = async (step: string, size?: number) =>
+      step.startsWith(">")
+        ? passed(caller, service, step.slice(1), size)
+        : passed(service, caller, step.slice(1), size);
+    return { caller, service, pass };
   }
   return { server, port, lines, said, dial, call, stop };
 }
 
 /** Reads at least so many bytes. */
-async function take(socket: Socket, count: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for (let size = 0; size < count; size += chunks.at(-1)!.length) {
+async function take(socket: Socket, count: number): Promise<string> {
+  let taken = "";
+  while (taken.length < count) {
     while (socket.readableLength === 0) await once(socket, "readable");
-    chunks.push(socket.read() as Buffer);
+    taken += (socket.read() as Buffer).toString("latin1");
   }
-  return Buffer.concat(chunks);
+  return taken;
 }
 
 /** Writes bytes in chunks, and expects the same at the other end. */
-async function pass(from: Socket, to: Socket, bytes: Buffer, size = bytes.length): Promise<void> {
+async function passed(from: Socket, to: Socket, bytes: string, size = bytes.length): Promise<void> {
   for (let at = 0; at < bytes.length; at += size) {
-    from.write(bytes.subarray(at, at + size));
+    from.write(bytes.slice(at, at + size), "latin1");
     await turn();
   }
-  expect((await take(to, bytes.length)).equals(bytes)).toBe(true);
+  expect((await take(to, bytes.length)) === bytes).toBe(true);
 }
 
 /** Ends one direction, and expects the end without further bytes. */
@@ -115,20 +120,17 @@ const conversations: Record<string, [steps: string[], log: string[]]> = {
 };
 const ways = [
   { scheme: "http", size: 1 },
-  { scheme: "http", size: 2 ** 20 },
-  { scheme: "https", size: 30 },
+  { scheme: "https", size: 2 ** 20 },
 ] as const;
 const rows = Object.keys(conversations).flatMap((name) => ways.map((way) => ({ ...way, name })));
 
 test.each(rows)("$scheme: $name in chunks of $size", async ({ scheme, name, size }) => {
   const [steps, expected] = conversations[name]!;
   const { call, stop, lines } = await start(scheme);
-  const { caller, service } = await call();
+  const { caller, service, pass } = await call();
   for (const step of steps) {
-    const bytes = Buffer.from(step.slice(1), "latin1");
-    const sides = step.startsWith(">") ? ([caller, service] as const) : ([service, caller] as const);
     if (step === ".") await endOf(service, caller);
-    else await pass(...sides, bytes, Math.max(size, bytes.length / 100));
+    else await pass(step, Math.max(size, step.length / 100));
   }
   await endOf(caller, service);
   await endOf(service, caller);
@@ -138,13 +140,12 @@ test.each(rows)("$scheme: $name in chunks of $size", async ({ scheme, name, size
 
 test("an exchange begins with the first byte of the request and ends with the last of the response", async () => {
   const { call, lines } = await start("http");
-  const { caller, service } = await call();
+  const { pass } = await call();
   const now = vi.spyOn(Date, "now");
   onTestFinished(() => now.mockRestore());
   for (const [at, step] of [get().slice(0, 5), `>${get().slice(5)}`, ok().slice(0, -1), "<e"].entries()) {
     now.mockReturnValue(at + 1);
-    const sides = step.startsWith(">") ? ([caller, service] as const) : ([service, caller] as const);
-    await pass(...sides, Buffer.from(step.slice(1)));
+    await pass(step);
   }
   expect(lines).toMatchObject([{ sentAt: 1, endedAt: 4 }]);
 });
@@ -173,13 +174,11 @@ test.each(["http", "https"] as const)(
   "%s: a slow caller gets the response of a service that refuses the rest of a request",
   async (scheme) => {
     const { call, stop, lines } = await start(scheme);
-    const { caller, service } = await call();
-    await pass(caller, service, Buffer.from(get().slice(1)));
-    const response = Buffer.from(
-      status("200 OK")
-        .slice(1)
-        .padEnd(2 ** 20, "x"),
-    );
+    const { caller, service, pass } = await call();
+    await pass(get());
+    const response = status("200 OK")
+      .slice(1)
+      .padEnd(2 ** 20, "x");
     service.end(response);
     while (lines.length === 0) await turn();
     service.destroy();
@@ -187,7 +186,7 @@ test.each(["http", "https"] as const)(
       caller.write("the rest");
       await turn();
     }
-    expect((await take(caller, response.length)).equals(response)).toBe(true);
+    expect((await take(caller, response.length)) === response).toBe(true);
     await endOf(caller, caller);
     await stop();
   },
@@ -198,7 +197,7 @@ test.each(["caller", "service"] as const)(
   async (aborting) => {
     const ends = await (await start("http")).call();
     const other = ends[aborting === "caller" ? "service" : "caller"];
-    await pass(ends[aborting], other, Buffer.from("half"));
+    await ends.pass(`${aborting === "caller" ? ">" : "<"}half`);
     const aborted = new Promise((resolve) => other.resume().once("close", resolve));
     ends[aborting].resetAndDestroy();
     expect(await aborted).toBe(true);
@@ -214,13 +213,12 @@ test("closes callers' connections while the target is down, says so once, and sa
   }
   expect(said).toEqual([expect.stringMatching(`nothing listens on localhost:${port} .* Callers see closed`)]);
   await serve(server, port);
-  const { caller, service } = await call();
-  await pass(caller, service, Buffer.from("back"));
+  await (await call()).pass(">back");
   expect(said).toEqual([expect.anything(), `localhost:${port} can be reached again.`]);
 });
 
 test("says which address cannot be listened on", async () => {
   const port = await serve(createServer());
-  const taken = { kind: "exchange", listen: { ...listen, port }, target: new URL("http://127.0.0.1:1") } as const;
-  await expect(forwardTcp(taken, ignore, ignore)).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`);
+  const route = { kind: "exchange", listen: { ...listen, port }, target: new URL("http://127.0.0.1:1") } as const;
+  await expect(forwardTcp(route, ignore, ignore)).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`);
 });

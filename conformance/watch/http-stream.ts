@@ -10,15 +10,7 @@ const limits = { maxHeaderSize: 64 * 1024 };
 const largestBody = 256 * 1024;
 
 /** An exchange whose request or response has not ended. Bodies are in Latin 1, which keeps no other bytes alive. */
-type Open = {
-  exchange: Recorded;
-  sent: string;
-  received: string;
-  isSent: boolean;
-  isAnswered: boolean;
-  /** True if a 100 Continue came for which the request did not ask. */
-  continued: boolean;
-};
+type Open = { exchange: Recorded; sent: string; received: string; isSent: boolean; isAnswered: boolean };
 
 const cut = { absent: "cut" };
 const bodyOf = (bytes: string) => (bytes.length > largestBody ? cut : { base64: btoa(bytes) });
@@ -37,6 +29,8 @@ export function createHttpStream(kind: "exchange" | "webhook", tell: (line: Reco
   /** When the request began of which bytes have come. */
   let beganAt: number | undefined;
   let open: Open | undefined;
+  /** True if a 100 Continue came for which the request did not ask. */
+  let continued = false;
 
   function stop(reason: string): void {
     tell({ kind: "missed", reason });
@@ -54,8 +48,9 @@ export function createHttpStream(kind: "exchange" | "webhook", tell: (line: Reco
       if (open) return stop("connections whose caller does not wait for responses");
       const { method, url: path, headers } = event;
       if (method === "HEAD") responses.skipBody();
-      const exchange = { kind, sentAt: beganAt!, endedAt: 0, method, path, headers, body: cut };
-      open = { exchange, sent: "", received: "", isSent: false, isAnswered: false, continued: false };
+      continued = false;
+      const exchange = { kind, sentAt: beganAt!, method, path, headers, body: cut };
+      open = { exchange, sent: "", received: "", isSent: false, isAnswered: false };
     } else if (event.type === DATA) open!.sent = withMore(open!.sent, event.data);
     else {
       beganAt = undefined;
@@ -80,8 +75,8 @@ export function createHttpStream(kind: "exchange" | "webhook", tell: (line: Reco
       const { code: status, headers } = event;
       if (status === 101) return stop("connections that switched to another protocol");
       if (status < 200 && exchange.method === "HEAD") responses.skipBody();
-      open.continued ||= status === 100 && !("expect" in exchange.headers!);
-      if (status >= 200) exchange.response = { status, headers, body: cut, continued: open.continued };
+      continued ||= status === 100 && !("expect" in exchange.headers!);
+      if (status >= 200) exchange.response = { status, headers, body: cut, continued };
     } else if (event.type === DATA) open.received = withMore(open.received, event.data);
     else endResponse();
   }

@@ -29,59 +29,50 @@ function timeFrom(value: unknown): number {
   return time > 1e11 && time < 1e14 ? time : Number.NaN;
 }
 
-const text = { description: "a text", type: "string", minLength: 1 };
-const time = { description: "ISO 8601 with a time zone, or milliseconds since 1970", isTime: true };
-const number = { description: "a number", type: ["integer", "string"], pattern: String.raw`^-?\d+$` };
+const text = { type: "string", minLength: 1 };
+const time = { isTime: true };
 const kindIs = (kind: string) => ({ properties: { kind: { const: kind } }, required: ["kind"] });
 const message = {
-  status: number,
-  headers: {
-    description: 'an object, or a list of {"name", "value"}',
-    type: ["object", "array"],
-    items: { description: '{"name", "value"}', type: "object", required: ["name"], properties: { name: text } },
-  },
-  body: {
-    properties: {
-      base64: { description: "base64", type: "string" },
-      absent: { description: "missing, cut or undecodable", enum: ["missing", "cut", "undecodable"] },
-    },
-  },
+  status: { type: ["integer", "string"], pattern: String.raw`^-?\d+$` },
+  headers: { type: ["object", "array"], items: { type: "object", required: ["name"], properties: { name: text } } },
+  body: { properties: { base64: { type: "string" }, absent: { enum: ["missing", "cut", "undecodable"] } } },
 };
 const schema = {
-  description: "a JSON object",
   type: "object",
   properties: {
     ...message,
-    kind: { description: "exchange, webhook or missed", enum: ["exchange", "webhook", "missed"] },
+    kind: { enum: ["exchange", "webhook", "missed"] },
     sentAt: time,
     endedAt: time,
     method: text,
     url: text,
     path: text,
-    caller: { description: "a text or a number", type: ["string", "number"] },
-    response: { description: "an object", type: "object", required: ["status"], properties: message },
+    caller: { type: ["string", "number"] },
+    response: { type: "object", required: ["status"], properties: message },
     reason: text,
-    count: { description: "a number", type: "integer" },
+    count: { type: "integer" },
   },
   if: kindIs("missed"),
   else: {
     required: ["sentAt"],
     anyOf: [{ required: ["url"] }, { required: ["path"] }],
     if: kindIs("webhook"),
-    // Otherwise a flat line would be an exchange whose response was lost.
-    else: { required: ["endedAt", "method"], properties: { status: { description: 'in "response"', not: {} } } },
+    // A flat line would be an exchange whose response was lost.
+    else: { required: ["endedAt", "method"], dependencies: { status: ["response"] } },
   },
 };
-const ajv = new Ajv({ strict: false, verbose: true });
-ajv.addKeyword({ keyword: "isTime", validate: (_: true, value: unknown) => timeFrom(value) > 0 });
+const ajv = new Ajv({ strict: false });
+ajv.addKeyword({
+  keyword: "isTime",
+  validate: (_: true, value: unknown) => timeFrom(value) > 0,
+  error: { message: "must be ISO 8601 with a time zone, or milliseconds since 1970" },
+});
 const isRecorded = ajv.compile<Recorded | Missed>(schema);
 
 /** Names the field that is not as documented, and quotes nothing. */
 function faultFound(): string {
-  const { instancePath, params, parentSchema } = isRecorded.errors![0]!;
-  const lacking = params["missingProperty"] as string | undefined;
-  const field = [...instancePath.split("/").slice(1), lacking ?? []].flat().join(".");
-  return `${field ? `"${field}"` : "it"} ${lacking ? "is missing" : `must be ${parentSchema!["description"]}`}`;
+  const { instancePath, message: fault } = isRecorded.errors![0]!;
+  return `${instancePath.slice(1).replaceAll("/", ".") || "it"} ${fault}`;
 }
 
 function headersFrom(recorded: Message["headers"] = {}): Headers {
@@ -145,35 +136,28 @@ function messageFrom({ headers: written, body }: Message, isBodiless: boolean) {
 const withoutBody = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
 
 /** @param path the path and query, as sent */
-function exchangeFrom({ sentAt, endedAt = sentAt, method = "POST", caller, ...recorded }: Recorded, path: string) {
-  const { status, response = { status } } = recorded;
+function exchangeFrom(recorded: Recorded, path: string): Exchange {
+  const { sentAt, endedAt = sentAt, method = "POST", caller, status, response = { status } } = recorded;
+  const { headers, body } = messageFrom(recorded, withoutBody.has(method));
+  const times = { sentAt: timeFrom(sentAt), endedAt: timeFrom(endedAt) };
+  const exchange: Exchange = { kind: "exchange", ...times, method, path, headers, body };
   const code = Number(response.status ?? 0);
   const isBodiless = method === "HEAD" || code < 200 || code === 204 || code === 304;
-  return {
-    kind: "exchange",
-    sentAt: timeFrom(sentAt),
-    endedAt: timeFrom(endedAt),
-    method,
-    path,
-    ...messageFrom(recorded, withoutBody.has(method)),
-    ...(code > 0 && {
-      response: {
-        status: code,
-        ...messageFrom(response, isBodiless),
-        ...(response.continued && { continued: true as const }),
-      },
-    }),
-    ...(caller !== undefined && { caller: String(caller) }),
-  } satisfies Exchange;
+  if (code > 0) {
+    exchange.response = { status: code, ...messageFrom(response, isBodiless) };
+    if (response.continued) exchange.response.continued = true;
+  }
+  if (caller !== undefined) exchange.caller = String(caller);
+  return exchange;
 }
 
 const routes = Object.keys(openapi.paths).map((template) => template.replaceAll(/\{[^}]+\}/g, "[^/?]+"));
 const documented = new RegExp(`(?:${routes.join("|")})(?:\\?.*)?$`);
 /** Divides a URL into its origin, if it has one, and its path with the query, as sent. */
-const dividing = /^(?<origin>[a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?)?(?<path>[^#]*)/i;
+const dividing = /^([a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?)?([^#]*)/i;
 
 /**
- * Returns a function that tells \`listener\` what a recording has: exchanges with the service, and webhooks. What cannot be
+ * Returns a function that tells `listener` what a recording has: exchanges with the service, and webhooks. What cannot be
  * read is counted. The first places are named.
  * @param target the base URL of the service, without a slash at its end; by default every path of the contract counts
  */
@@ -198,14 +182,15 @@ export function createRecorder(listener: Listener, target?: string) {
     if (!isRecorded(recorded)) return unread(place, faultFound());
     if (recorded.kind === "missed") return listener.missed(recorded.reason ?? "the log lacks it", recorded.count);
     const { kind, path: written, url = written } = recorded;
-    const { origin, path = "" } = dividing.exec(url!)!.groups!;
+    const [, origin, path = ""] = dividing.exec(url!)!;
     const exchange = exchangeFrom(recorded, path);
-    if (exchange.endedAt < exchange.sentAt) return unread(place, '"endedAt" must not be before "sentAt"');
+    if (exchange.endedAt < exchange.sentAt) return unread(place, "endedAt must not be before sentAt");
     const isPost = exchange.method === "POST";
     if (kind === "webhook" || (!kind && isPost && "webhook-id" in exchange.headers && !documented.test(path)))
       return isPost ? listener.see(webhookOf(exchange)) : listener.missed("webhooks that are not sent by POST");
     const within = pathWithin(path, origin);
     if (within === undefined) return listener.missed(`not for ${target ?? "a path of the contract"}`);
-    return listener.see({ ...exchange, path: within });
+    exchange.path = within;
+    return listener.see(exchange);
   };
 }

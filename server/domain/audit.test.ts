@@ -29,10 +29,6 @@ test.each(Object.entries(REFUSED))("refuses %s", (_kind, characters) => {
       );
 });
 
-test.each(["", "  ", "x".repeat(101)])("refuses the length of %j", (name) => {
-  expect(() => checkedName(name)).toThrow("A name has 1 to 100 characters");
-});
-
 test.each([
   ["other capitals", "aDA"],
   ["a full-width letter", "\uff21da"],

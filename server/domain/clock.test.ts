@@ -4,9 +4,6 @@ import { createSystemClock, type ClockReport } from "./clock.ts";
 const START = Date.UTC(2026, 10, 20, 9, 30);
 const SECOND = 1_000;
 const HOUR = 3_600_000;
-const YEAR = 365 * 24 * HOUR;
-/** By how much a clock is wrong. */
-const WRONG = [20 * SECOND, HOUR, YEAR].flatMap((ms) => [ms, -ms]);
 
 /** A clock, the true time that it should have, and what it has reported. */
 function createWorld() {
@@ -22,13 +19,11 @@ function createWorld() {
 /** How far the clock is from the true time after some time, with a wall clock and a database's that may be ahead. */
 type Step = [passedMs: number, wallAhead: number, databaseAhead: number | undefined, ahead: number];
 const none = undefined;
-const process = (aheadMs: number): ClockReport => ({ clock: "process", aheadMs });
-const step = (clock: ClockReport["clock"], steppedMs: number): ClockReport => ({ clock, aheadMs: 0, steppedMs });
 
-test.each<[what: string, steps: Step[], reports: ClockReport[]]>([
-  ["the wall clock alone is followed", [[10, 0, none, 0]], []],
-  ["a part of a millisecond is left out", [[10.75, 0, none, -0.75]], []],
-  ["a small correction forwards is followed at once", [[0, 2_000, none, 2_000]], []],
+test.each<[what: string, steps: Step[]]>([
+  ["the wall clock alone is followed", [[10, 0, none, 0]]],
+  ["a part of a millisecond is left out", [[10.75, 0, none, -0.75]]],
+  ["a small correction forwards is followed at once", [[0, 2_000, none, 2_000]]],
   [
     "for a small correction backwards the clock stands still",
     [
@@ -37,35 +32,9 @@ test.each<[what: string, steps: Step[], reports: ClockReport[]]>([
       [1_999, 0, none, 1],
       [2, 0, none, 0],
     ],
-    [],
   ],
-  ["the database's clock is followed while both are close", [[0, 0, 300, 300]], []],
-  ...WRONG.flatMap((ms): [string, Step[], ClockReport[]][] => [
-    [
-      `a jump of the wall clock alone by ${ms} ms and the way back are followed and reported`,
-      [
-        [0, 0, none, 0],
-        [0, ms, none, ms],
-        [0, 0, none, 0],
-      ],
-      [step("process", ms), step("process", -ms)],
-    ],
-    [
-      `beside a database, a wall clock that is wrong by ${ms} ms is reported once and not followed`,
-      [[0, 0, 0, 0], ...Array.from({ length: 3 }, (): Step => [SECOND, ms, 0, 0]), [0, 0, 0, 0]],
-      [process(ms), process(0)],
-    ],
-    [
-      `a jump of the database's clock by ${ms} ms and the way back are followed and reported`,
-      [
-        [0, 0, 0, 0],
-        [0, 0, ms, ms],
-        [0, 0, 0, 0],
-      ],
-      [step("database", ms), process(-ms), step("database", -ms), process(0)],
-    ],
-  ]),
-])("%s", (_, steps, expected) => {
+  ["the database's clock is followed while both are close", [[0, 0, 300, 300]]],
+])("%s", (_, steps) => {
   const { world, reports, clock } = createWorld();
   const before = clock.monotonic();
   for (const [passedMs, wallAhead, databaseAhead, ahead] of steps) {
@@ -74,7 +43,7 @@ test.each<[what: string, steps: Step[], reports: ClockReport[]]>([
     if (databaseAhead !== undefined) clock.follow(world.time + databaseAhead);
     expect(clock.now() - world.time).toBe(ahead);
   }
-  expect(reports).toEqual(expected);
+  expect(reports).toEqual([]);
   // Durations notice nothing.
   expect(clock.monotonic() - before).toBe(world.time - START);
 });

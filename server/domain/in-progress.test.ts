@@ -58,20 +58,6 @@ describe("what has no room waits", () => {
     expect(begun.toSorted()).toEqual(["a1", "a2", "a3", "a4", "a5", "b1", "b2", "b3", "c1"]);
   });
 
-  test("work that waits too long is refused with a time to retry, and does not begin later", async () => {
-    const { run, end, begun } = held({ total: 2 });
-    const first = run("a, first");
-    const late = run("a, late").catch((error: unknown) => error);
-    clock.advance(4_999);
-    const last = run("a, last");
-    clock.advance(1);
-    expect(await late).toMatchObject({ code: "rate_limited", details: { retryAfterSeconds: 1 } });
-    await end("a, first");
-    expect(begun).toEqual(["a, first", "a, last"]);
-    await end("a, last");
-    await Promise.all([first, last]);
-  });
-
   test("a merchant who has too much waiting is refused at once", async () => {
     const { run, begun } = held({ total: 2 });
     const results = Array.from({ length: 1_030 }, (_, index) => run(`a${index}`));

@@ -6,7 +6,7 @@ import { createFakeClock, type FakeClock } from "../testing/clock.ts";
 import { startPostgresProxy } from "../testing/postgres-proxy.ts";
 import { testDatabase, useFolder } from "../testing/resources.ts";
 import type { TestDatabase } from "../testing/postgres.ts";
-import { contents, fill, LARGEST } from "../testing/storage/everything.ts";
+import { contents, fill } from "../testing/storage/everything.ts";
 import {
   ACTOR,
   addDelivery,
@@ -47,7 +47,7 @@ async function inCopy<T>(work: (storage: Storage) => Promise<T>): Promise<T> {
   return work(opened).finally(() => opened.close());
 }
 test("the copy has everything, its books are right, and a service continues on it", async () => {
-  const { ada, kofi, key, revoked, pending, claimed, due, before, cursors } = await inSource(async (source) => {
+  const { ada, pending, claimed, due, before, cursors } = await inSource(async (source) => {
     const filled = await fill(source);
     await concurrently(1_000, (index) => source.countRefusal(filled.ada.id, `refused-${index}`));
     const { cursor: records } = await source.listDisbursements({ merchantId: filled.ada.id, limit: 1 });
@@ -63,12 +63,7 @@ test("the copy has everything, its books are right, and a service continues on i
 
   await inCopy(async (storage) => {
     expect(await contents(storage)).toEqual(before);
-    expect((await storage.findMerchantByKey(key.hash))?.merchant.id).toBe(ada.id);
-    expect(await storage.findMerchantByKey(revoked.hash)).toBeUndefined();
     expect(await storage.countRefusal(ada.id, "refused-999")).toBe(2);
-    const { merchantsReference } = pending;
-    const again = await storage.insertDisbursement(aDisbursement(ada.id, { merchantsReference }));
-    expect(again).toMatchObject({ inserted: false, record: { id: pending.id, amount: LARGEST } });
 
     // Only the lease of the delivery that was being attempted still runs.
     expect((await claimAll(storage)).map(({ id }) => id)).toContain(due.id);
@@ -83,7 +78,6 @@ test("the copy has everything, its books are right, and a service continues on i
     const ofList = storage.listDisbursements({ ...query, cursor: cursors.records });
     await expect(ofList).rejects.toThrow(InvalidCursorError);
     expect((await storage.listAudit({ limit: 1, cursor: cursors.trail! })).items).toHaveLength(1);
-    expect(await storage.listDisbursements({ ...query, merchantId: kofi.id })).toMatchObject({ items: [{ fee: 0 }] });
   });
 });
 

@@ -41,6 +41,7 @@ export const settings = {
   "role.administrator": ["administrator", "administrateur"],
   available: ["Available", "Disponible"],
   reserved: ["Reserved", "Réservé"],
+  mayNotLast: ["may run out within a day", "risque de ne pas suffire un jour"],
   statement: ["Statement", "Relevé"],
   balance: ["Balance", "Solde"],
   change: ["Change", "Mouvement"],

@@ -1,16 +1,32 @@
 import { readBalances, type Balance, type StatementEntry } from "../../domain/ledger.ts";
 import { personOf } from "../../domain/audit.ts";
+import type { Figure } from "../../domain/figures.ts";
+import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { form, formCard } from "./forms.ts";
-import { bdi, card, column, link, markup, table, under, type Column } from "./html.ts";
+import { bdi, card, column, link, markup, table, tag, under, type Column } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
 
 const ON_A_PAGE = 50;
+/** Among the last of these whole days, the one on which most was paid out shows for how long a balance may last. */
+const DAYS = 7;
+
+/** What was paid out in a currency on the day on which most was paid out, without fees. */
+function busiest(figures: readonly Figure[], currency: string): bigint {
+  const paid = figures.filter((each) => each.currency === currency && each.status === "success");
+  const sums = [...Map.groupBy(paid, ({ day }) => day).values()].map((of) =>
+    of.reduce((sum, { amount }) => sum + amount, 0n),
+  );
+  return sums.reduce((most, each) => (each > most ? each : most), 0n);
+}
 
 /** The columns of balances, after one for what they are of. */
-const columnsOf = <Row extends Balance>({ amount }: View, first: Column<Row>) => [
+const columnsOf = <Row extends Balance>({ t, amount }: View, first: Column<Row>, isLow?: (balance: Row) => boolean) => [
   first,
-  column<Row>("available", "number", ({ available, currency }) => amount(available, currency)),
+  column<Row>("available", "number", (balance) => [
+    amount(balance.available, balance.currency),
+    isLow?.(balance) && under(tag("pending", t("mayNotLast"))),
+  ]),
   column<Row>("reserved", "number wide", ({ reserved, currency }) => amount(reserved, currency)),
 ];
 
@@ -21,14 +37,21 @@ const ofMerchant = list<StatementEntry>({
   read: (view, cursor) =>
     view.context.storage.listStatement({ merchantId: merchantOf(view).id, limit: ON_A_PAGE, ...cursor }),
   async above(view) {
-    const { t } = view;
-    const balances = await readBalances(view.context, merchantOf(view).id);
+    const { context, t } = view;
+    const merchant = merchantOf(view);
+    const today = Math.floor(sandboxTime(merchant, context.clock.now()) / DAY_MS);
+    const days = { from: today - DAYS, to: today - 1 };
+    const [balances, figures] = await Promise.all([
+      readBalances(context, merchant.id),
+      context.storage.readFigures({ merchantId: merchant.id, kind: "disbursement", ...days }),
+    ]);
     const columns = columnsOf(
       view,
       column<Balance>("currency", "", ({ currency, enforced }) => [
         currency,
         under(t(enforced ? "limitsPayouts" : "limitsNoPayouts")),
       ]),
+      ({ enforced, available, currency }) => enforced && BigInt(available) < busiest(figures, currency),
     );
     const shown = balances.length === 0 ? markup`<p>${t("nothingHere")}</p>` : table(view, balances, columns);
     return markup`${card(shown, { isLive: true })}${formCard(view, "balance.adjust", { class: "inline" })}<h2>${t("statement")}</h2>`;

@@ -99,7 +99,7 @@ describe.each([
         .concat(...attributes.map((each) => ` ${each}`));
       expect.soft(ENGLISH.exec(text), route).toBeNull();
       expect.soft(/\{\w+\}|undefined|NaN/.exec(text), route).toBeNull();
-      const english = (await operator.get(path)).html;
+      const english = (await operator.get(path, { "accept-language": "de" })).html;
       expect.soft(english, route).toContain('<html lang="en">');
       expect.soft(english, route).toMatch(new RegExp(`class="badge (test|live)">${mode}<`));
     }

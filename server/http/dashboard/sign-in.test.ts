@@ -124,23 +124,12 @@ test.each([
   expect(setBy(headers)).toMatch(new RegExp(`^${name}=[\\w-]{43}; Path=/; HttpOnly${secure}; SameSite=Strict$`));
 });
 
-const langOf = async (path: string, headers: Record<string, string>) =>
-  /<html lang="(\w+)">/.exec((await visit(server, path, { headers })).html)?.[1];
-
-describe("the language", () => {
-  test("is one that the browser prefers, or English", async () => {
-    const preferences = { fr: "fr", "fr-CI,en;q=0.5": "fr", "en,fr;q=0.9": "en", de: "en", "*": "en" };
-    for (const [accepted, expected] of Object.entries(preferences))
-      expect([accepted, await langOf("/sign-in", { "accept-language": accepted })]).toEqual([accepted, expected]);
-  });
-
-  test("of an error is the page's", async () => {
-    const french = { "accept-language": "fr" };
-    await says(submit("x", french), 403, "Ce lien a déjà servi");
-    await says(ada.get("/nothing", french), 404, "Ce que vous cherchez n’est pas ici");
-    const role = { name: "Esi", role: "owner" };
-    await says(ada.post("/team/links", role, french), 422, "Rôle : « owner » ne convient pas");
-  });
+test("an error of a form is in the language of its page", async () => {
+  const french = { "accept-language": "fr" };
+  await says(submit("x", french), 403, "Ce lien a déjà servi");
+  await says(ada.get("/nothing", french), 404, "Ce que vous cherchez n’est pas ici");
+  const role = { name: "Esi", role: "owner" };
+  await says(ada.post("/team/links", role, french), 422, "Rôle : « owner » ne convient pas");
 });
 
 const ofMerchant = (name: string) => signedIn(server, { merchantId: id, name });

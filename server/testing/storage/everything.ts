@@ -5,7 +5,7 @@ import type { Storage } from "../../domain/storage.ts";
 import { ACTOR, addDelivery, addMerchant, aCheckout, aDisbursement, aKey, attempted, claimAll } from "./fixtures.ts";
 import { HOUR, MINUTE, START } from "../times.ts";
 
-export const LARGEST = 2 ** 53 - 1;
+const LARGEST = 2 ** 53 - 1;
 
 /** Fills the storage. Returns the values that the tests search for. @param texts put into names and responses */
 export async function fill(storage: Storage, texts = "\u{1f423} \ufdd0") {
@@ -41,7 +41,7 @@ export async function fill(storage: Storage, texts = "\u{1f423} \ufdd0") {
   const claimed = await addDelivery(storage, ada.id);
   await claimAll(storage, { merchantId: ada.id, leaseMs: MINUTE });
   const due = await addDelivery(storage, ada.id);
-  return { ada, kofi, key, revoked, pending, claimed, due };
+  return { ada, kofi, pending, claimed, due };
 }
 
 /** All entries of the storage's lists. */
