@@ -172,7 +172,9 @@ test("says what a certificate states, what weakened the run, and what was not ch
   const report = sound({ ...under({ headers: ["x-pilot"] }), alsoWatched: traffic }, results);
   const text = await verified(await signed(report), {}, "--target https://sandbox.example");
   expect(text).toMatch(/^VALID {2}c.jws\nTarget +https:\/\/sandbox.example\nScope +core · effects money/);
-  expect(text).toMatch(/^Watched {5}12,431 exchanges and 310 webhooks of 2 merchants in 3 h 2 min from 2026-11-29 10:00 UTC$/m);
+  expect(text).toMatch(
+    /^Watched {5}12,431 exchanges and 310 webhooks of 2 merchants in 3 h 2 min from 2026-11-29 10:00 UTC$/m,
+  );
   expect(text).toMatch(/^Weakened by headers were added to every request: x-pilot$/m);
   expect(text).toMatch(/^Weakened by webhook.failed \(§4.1\) was not judged: The target has no payment page/m);
   const [, unchecked = ""] = text.split("Not checked. Each option would check the statement after it:\n");

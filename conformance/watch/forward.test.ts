@@ -176,7 +176,9 @@ test.each(["http", "https"] as const)(
     const { call, stop, lines } = await start(scheme);
     const { caller, service, pass } = await call();
     await pass(get());
-    const response = status("200 OK").slice(1).padEnd(2 ** 20, "x");
+    const response = status("200 OK")
+      .slice(1)
+      .padEnd(2 ** 20, "x");
     service.end(response);
     while (lines.length === 0) await turn();
     service.destroy();

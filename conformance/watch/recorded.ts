@@ -157,7 +157,7 @@ const documented = new RegExp(`(?:${routes.join("|")})(?:\\?.*)?$`);
 const dividing = /^([a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?)?([^#]*)/i;
 
 /**
- * Returns a function that tells \`listener\` what a recording has: exchanges with the service, and webhooks. What cannot be
+ * Returns a function that tells `listener` what a recording has: exchanges with the service, and webhooks. What cannot be
  * read is counted. The first places are named.
  * @param target the base URL of the service, without a slash at its end; by default every path of the contract counts
  */
