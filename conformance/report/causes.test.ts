@@ -71,6 +71,8 @@ test.each<[string, RequirementResult[], string[][]]>([
 
 test.each<[string, Partial<Exchange>, Over, RegExp]>([
   ["auth.a", { status: 404, ...read }, unprotected, /reference} responds with 404 instead of 401$/],
+  ["create.duplicate-refused", {}, { expected: "409" }, /no unique constraint/],
+  ["create.duplicate-race", {}, { actual: "2 × 200, 18 × 409" }, /looked up first/],
   ["create.duplicate-race", {}, { actual: "1 × 200, 19 × 500" }, /not turned into 409/],
   ["verify.found", { status: 404, ...read }, {}, /read replica/],
   ["verify.unknown-404", { status: 404 }, { expected: "404" }, /^The target responds with 404$/],

@@ -76,6 +76,14 @@ const explanations: [when: (evidence: Evidence) => boolean, explanation: string]
     "The unique constraint of the database works, but its error is not turned into 409. Catch the violation and respond with 409.",
   ],
   [
+    ({ id, actual }) => id.includes("race") && /^([2-9]|\d\d+) × 200/.test(actual),
+    "The reference is looked up first and inserted later. Concurrent requests all find nothing. Only a unique constraint in the database prevents this.",
+  ],
+  [
+    ({ id, status }) => id.startsWith("create.duplicate-refused") && status >= 200 && status < 300,
+    "There is no unique constraint on merchant and reference, or it covers more fields, such as amount, phone number or country.",
+  ],
+  [
     ({ status, exchange, isValid }) => isValid && status === 404 && /^GET \S+\{reference\}$/.test(routeOf(exchange!)),
     "The record is not found right after it was created: a read replica that lags behind, a lookup by another reference or merchant, or a create that responds before its commit.",
   ],

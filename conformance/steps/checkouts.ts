@@ -3,8 +3,8 @@
 // Ends checkouts: with the sandbox control, or by a person if the target has no such control (`--interactive`).
 import { type Context, given } from "../check.ts";
 import { hasControl } from "../run-options.ts";
-import type { TargetResponse } from "../target/exchange.ts";
-import { dataOf, is2xx, textsIn } from "./responses.ts";
+import { type TargetResponse, dataOf, isAccepted } from "../target/exchange.ts";
+import { textsIn } from "./responses.ts";
 import { verifyCheckout } from "./requests.ts";
 import { finishCheckout } from "./sandbox-controls.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
@@ -65,7 +65,7 @@ const tasks: Record<string, string> = {
 export async function finishAny(context: Context, created: TargetResponse, outcome: string) {
   if (!hasControl(context.options, "finish")) return undefined;
   for (const reference of referencesOf(created)) {
-    if (is2xx(await finishCheckout(context, reference, outcome))) return reference;
+    if (isAccepted(await finishCheckout(context, reference, outcome))) return reference;
   }
   return undefined;
 }

@@ -1,10 +1,9 @@
 // The vocabulary of the checks: each function states one expectation about the target, records it as a finding, and
 // returns true if the target meets it.
 import type { Context, Evidence, Ids } from "../check.ts";
-import { describeResponse, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
+import { describeResponse, type TargetRequest, type TargetResponse, dataOf, isAccepted } from "../target/exchange.ts";
 import { equal, textOf } from "../target/values.ts";
 import { checkoutBody, disbursementBody } from "./bodies.ts";
-import { dataOf, is2xx } from "./responses.ts";
 import { payInvalid, startInvalidCheckout } from "./requests.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
@@ -97,7 +96,7 @@ export async function expectHidden(
   { secrets, status, whom }: { secrets: readonly string[]; status: number | "no 2xx"; whom: string },
 ): Promise<TargetResponse> {
   const response = await context.target.send(request);
-  const isRefused = status === "no 2xx" ? !is2xx(response) : response.status === status;
+  const isRefused = status === "no 2xx" ? !isAccepted(response) : response.status === status;
   const isHidden = !secrets.some((secret) => response.text.includes(secret));
   const where = `at ${request.method} ${request.path.split("?")[0]}`;
   context.judge(id, isRefused && isHidden, `${status} and no record ${whom} ${where}`, response);

@@ -2,11 +2,10 @@
 import type { components } from "../../generated/openapi.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 import { given, type Context, type Ids } from "../check.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { type TargetResponse, dataOf } from "../target/exchange.ts";
 import { type Body, checkoutBody, disbursementBody } from "./bodies.ts";
 import { type More, pay, startCheckout, verifyDisbursement } from "./requests.ts";
 import { expectStatus, same } from "./expect.ts";
-import { dataOf } from "./responses.ts";
 import { textOf } from "../target/values.ts";
 
 type Schemas = components["schemas"];

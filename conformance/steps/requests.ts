@@ -1,9 +1,9 @@
 // Sends the requests of the checks.
 import { CouldNotJudge, type Context } from "../check.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { type TargetRequest, type TargetResponse, dataOf } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import { textOf } from "../target/values.ts";
-import { cursorOf, dataOf } from "./responses.ts";
+import { cursorOf } from "./responses.ts";
 
 /** Fields to add to a request. They replace those of its operation, such as the method or the path. */
 export type More = Partial<TargetRequest>;

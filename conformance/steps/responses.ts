@@ -1,8 +1,6 @@
 // Reads responses.
 import { given } from "../check.ts";
-import { dataOf, isAccepted, type TargetResponse } from "../target/exchange.ts";
-
-export { dataOf, isAccepted as is2xx };
+import { dataOf, type TargetResponse } from "../target/exchange.ts";
 
 export const is4xx = ({ status }: TargetResponse) => status !== undefined && status >= 400 && status < 500;
 

@@ -113,8 +113,8 @@ const forAll = <T>(all: readonly T[], work: (each: T, index: number) => Promise<
 export async function makeTraffic(stage: Stage, seed: number, { payouts, finalMs, oldMs, retriedMs }: Size) {
   const { url, key, secondKey, hooks } = stage;
   const random = createRandom(seed, "traffic");
-  const retry = { minDelay: 5, maxDelay: 50, totalTime: 3000 };
-  const clientOf = (apiKey: string) => createClient({ baseUrl: url, apiKey, timeout: 3000, retry });
+  const retry = { minDelay: 5, maxDelay: 50, totalTime: 10_000 };
+  const clientOf = (apiKey: string) => createClient({ baseUrl: url, apiKey, timeout: 10_000, retry });
   const [client, other] = [clientOf(key), clientOf(secondKey)];
   const entries = payoutsFor(hooks, random, payouts);
   const shops = [client.disbursements, other.disbursements, client.checkouts].map((shop) => ({

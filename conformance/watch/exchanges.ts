@@ -1,12 +1,12 @@
 // Judges what exchanges say about payouts and checkouts by what earlier exchanges said about them.
-import { type Fields, type Kind, lastSegment } from "../history/history.ts";
+import { type Fields, type Kind, lastSegment, valueAt } from "../history/history.ts";
 import type { Profile } from "../results.ts";
 import { decoded, textOf } from "../target/values.ts";
-import { type Call, isObject } from "./calls.ts";
+import type { Call } from "./calls.ts";
 import type { Merchants } from "./merchants.ts";
 import { createOf, evidenceOf, factOf, type Record, type Records } from "./records.ts";
 import { isOfGateway } from "./responses.ts";
-import { type Event, idsOf } from "./rules.ts";
+import { type Event, idsOf, itemsOf, timeOf } from "./rules.ts";
 import { factsOfCreate, factsOfRecord, factsSent, type Statements } from "./statements.ts";
 import type { Tally } from "./tally.ts";
 
@@ -26,6 +26,8 @@ type Deps = {
 /** A record that a response shows, and what was known of it. */
 type Shown = { kind: Kind; reference: string; userId: unknown; by: "verify" | "list"; known: Record | undefined };
 
+const mostPages = 1000;
+
 /** Case, spaces, dots and slashes at the end are spellings of a reference that the interface leaves open. */
 const spelling = (reference: unknown) =>
   textOf(reference)
@@ -36,6 +38,8 @@ export function createExchangeRules(deps: Deps) {
   const { profile, tally, merchants, records, statements, clockMs, staleMs, shown } = deps;
   /** The owner of the payments that a key created, by the number of the key's merchant. */
   const owners = new Map<number, string>();
+  /** The times of the last records of pages, by the list and the cursor of the next page. */
+  const lastOfPages = new Map<string, number>();
   /** When a sandbox was last reset. What began before is not judged. */
   let resetAt = -Infinity;
 
@@ -72,44 +76,66 @@ export function createExchangeRules(deps: Deps) {
     else tally.contradicted(ids, location ? "another address" : "none", () => [exchange], `Location of ${reference}`);
   }
 
-  /** Judges that a value belongs to no other record of the merchant. */
-  function judgeApart(record: Record, event: Event, what: string, value: unknown, { exchange }: Call) {
-    const { kind, merchant, reference, key } = record;
+  /** Returns an earlier record of the same merchant that has this value; undefined if there is none. */
+  function earlierWith(what: string, value: unknown, record: Record): Record | undefined {
+    const { kind, merchant, key } = record;
     const owner = typeof value === "string" ? records.ownerOf(what, kind, merchant, value, record) : undefined;
-    if (owner === undefined || owner.key === key) return;
+    if (owner === undefined || owner.key === key) return undefined;
     // The key of an operator may show records of several merchants.
     const [userId, other] = [owner, record].map((each) => factOf(each, "userId"));
-    if (userId !== undefined && other !== undefined && userId !== other) return;
+    return userId === undefined || other === undefined || userId === other ? owner : undefined;
+  }
+
+  /** Judges that a value belongs to no other record of the merchant. */
+  function judgeApart(record: Record, event: Event, what: string, value: unknown, { exchange }: Call) {
+    const owner = earlierWith(what, value, record);
+    if (!owner) return;
     tally.contradicted(
-      idsOf(kind, event),
-      `the same ${what} for ${reference}`,
+      idsOf(record.kind, event),
+      `the same ${what} for ${record.reference}`,
       () => [evidenceOf(owner, owner.said[0]!), exchange],
-      `the ${what} of ${owner.reference} for no other ${kind}`,
+      `the ${what} of ${owner.reference} for no other ${record.kind}`,
     );
   }
 
   /** Judges that a recipient is the same customer as in the merchant's other records. */
-  function judgeCustomer(record: Record, { exchange }: Call) {
-    const { kind, merchant, reference } = record;
-    const [number, customer] = ["customer.phoneNumber", "customer.id"].map((field) => factOf(record, field));
-    if (typeof number !== "string" || customer === undefined) return;
-    const owner = records.ownerOf("customer", kind, merchant, number, record);
-    const ids = idsOf(kind, "customer");
-    if (!owner || owner.key === record.key) return;
-    if (factOf(owner, "customer.id") === customer) tally.held(ids);
-    else
-      tally.contradicted(
-        ids,
-        `another customer for ${reference}`,
-        () => [evidenceOf(owner, owner.said[0]!), exchange],
-        `the customer of ${owner.reference}, who has the same phone number`,
-      );
+  function judgeCustomer(record: Record, shows: Fields, { exchange }: Call) {
+    const [number, id] = ["customer.phoneNumber", "customer.id"].map((field) => valueAt(shows, field));
+    // No number is stated of a customer who was erased.
+    const isStated = factOf(record, "customer.phoneNumber") !== undefined && typeof id === "string";
+    const owner = isStated ? earlierWith("customer", number, record) : undefined;
+    const ids = idsOf(record.kind, "customer");
+    if (!owner) return;
+    if (factOf(owner, "customer.id") === id) return tally.held(ids);
+    tally.contradicted(
+      ids,
+      `another customer for ${record.reference}`,
+      () => [evidenceOf(owner, owner.said[0]!), exchange],
+      `the customer of ${owner.reference}, who has the same phone number`,
+    );
+  }
+
+  /** Judges that a page has no record that is newer than those of the page before. */
+  function judgePage({ exchange, path, data: { nextCursor } }: Call, items: Fields[], merchant: number) {
+    const query = new URLSearchParams(path.split("?")[1]);
+    const cursor = query.get("cursor") ?? "";
+    query.delete("cursor");
+    const pageAt = (at: unknown) => `${merchant} ${path.split("?")[0]} ${query.toString()} ${textOf(at)}`;
+    const last = lastOfPages.get(pageAt(cursor));
+    const newer = items.find((item) => last !== undefined && timeOf(item) > last);
+    if (newer)
+      tally.contradicted(["lists.pages"], `${textOf(newer["reference"])}, which is newer than the page before`, () => [
+        exchange,
+      ]);
+    else if (last !== undefined) tally.held(["lists.pages"]);
+    if (lastOfPages.size > mostPages) lastOfPages.clear();
+    if (nextCursor !== undefined && items.length > 0) lastOfPages.set(pageAt(nextCursor), timeOf(items.at(-1)!));
   }
 
   /** Judges that a list of one reference has its record. */
-  function judgeListed({ exchange, path, data: { items } }: Call, kind: Kind, merchant: number) {
+  function judgeListed({ exchange, path }: Call, items: Fields[], kind: Kind, merchant: number) {
     const [[filter, wanted] = [], ...others] = new URLSearchParams(path.split("?")[1]);
-    if (filter !== "merchantsReference" || others.length > 0 || !Array.isArray(items)) return;
+    if (filter !== "merchantsReference" || others.length > 0) return;
     const record = records.ownerOf("reference", kind, merchant, wanted!);
     if (!record || exchange.sentAt <= record.said[0]!.endedAt + staleMs) return;
     if (items.length > 0) tally.held(idsOf(kind, "unlisted"));
@@ -179,11 +205,11 @@ export function createExchangeRules(deps: Deps) {
     const known = asked?.reference === reference ? asked : records.find(kind, merchant, reference);
     judgeOwner(call, merchant, { kind, reference, userId: value["userId"], by, known });
     const record = known ?? records.open(kind, merchant, reference);
-    const isFirst = factOf(record, "id") === undefined;
+    const isFirst = !record.said.some((each) => each.by === "verify" || each.by === "list");
     const isTrue = statements.state(record, by, call.exchange, factsOfRecord(value, kind, by), status);
     if (!known) judgeApart(record, "repeated", "reference", merchantsReference, call);
     if (isFirst) judgeApart(record, "id", "id", id, call);
-    if (isFirst && profile === "extended") judgeCustomer(record, call);
+    if (isFirst && profile === "extended") judgeCustomer(record, value, call);
     const agreed = createOf(record) ? (["kept", "agrees", "recipient", "address"] as const) : (["kept"] as const);
     if (isTrue) for (const event of agreed) tally.held(idsOf(kind, event));
     shown(record, call.exchange.endedAt);
@@ -242,9 +268,11 @@ export function createExchangeRules(deps: Deps) {
       }
       // The interface has no lists.
       if (does !== "list" || status !== 200 || profile !== "extended") return;
-      const { items } = data;
-      for (const item of Array.isArray(items) ? items.filter(isObject) : []) showed(call, kind, merchant, item, "list");
-      judgeListed(call, kind, merchant);
+      const items = itemsOf(call);
+      for (const item of items) showed(call, kind, merchant, item, "list");
+      if (!Array.isArray(data["items"])) return;
+      judgePage(call, items, merchant);
+      judgeListed(call, items, kind, merchant);
     },
   };
 }

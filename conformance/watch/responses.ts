@@ -6,7 +6,7 @@ import type { Profile } from "../results.ts";
 import { watches } from "../topics/answers/watches.ts";
 import { compared, leastShown, unknownBits } from "../topics/references/checks.ts";
 import { type Call, isKnown } from "./calls.ts";
-import { itemsOf, keyRules, responseRules, shapeRules, timeOf } from "./rules.ts";
+import { keyRules, responseRules, shapeRules } from "./rules.ts";
 import type { Tally } from "./tally.ts";
 import type { RequirementId } from "../../generated/requirement-ids.ts";
 
@@ -18,8 +18,6 @@ const ofHeaders = new Set<RequirementId>([
   "answers.request-id",
   "limits.retry-after",
 ]);
-const mostPages = 1000;
-
 /** Returns true for what a gateway sends in place of a service that is away, overloaded, or has no such path. */
 export const isOfGateway = ({ status, response }: Call) =>
   (status >= 502 && status <= 504) ||
@@ -34,8 +32,6 @@ export function createResponseRules(profile: Profile, tally: Tally, clockMs: num
   let hasSeenKeys = false;
   let previous = { id: "", sentAt: 0 };
   const firstReferences: { readonly [kind in Kind]: string[] } = { disbursement: [], checkout: [] };
-  /** The times of the last records of pages, by the cursor of the next page. */
-  const lastOfPages = new Map<string, number>();
   /** True once a caller let the sandbox fail. */
   let hasChaos = false;
 
@@ -104,23 +100,6 @@ export function createResponseRules(profile: Profile, tally: Tally, clockMs: num
       );
   }
 
-  /** Judges that a page has no record that is newer than those of the page before. */
-  function judgePage(call: Call) {
-    if (call.does !== "list" || !call.isAccepted) return;
-    const items = itemsOf(call);
-    const { nextCursor } = call.data;
-    const last = lastOfPages.get(new URLSearchParams(call.path.split("?")[1]).get("cursor") ?? "");
-    if (last !== undefined)
-      judge(
-        ["lists.pages"],
-        items.some((item) => timeOf(item) > last) ? "newer than the page before" : undefined,
-        call,
-      );
-    if (typeof nextCursor !== "string" || items.length === 0) return;
-    if (lastOfPages.size > mostPages) lastOfPages.clear();
-    lastOfPages.set(nextCursor, timeOf(items.at(-1)!));
-  }
-
   return {
     see(call: Call) {
       hasChaos ||= call.operation === "setChaos" && call.isAccepted;
@@ -130,7 +109,6 @@ export function createResponseRules(profile: Profile, tally: Tally, clockMs: num
       if (!isKnown(call.exchange.response!.body)) return;
       judgeResponse(call);
       judgeGuessable(call);
-      judgePage(call);
       for (const [id, isTrue] of call.isAccepted && call.faults.length === 0
         ? (responseRules[call.operation] ?? [])
         : [])

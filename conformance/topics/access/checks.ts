@@ -6,13 +6,13 @@ import { expectData, expectHidden, expectStatus } from "../../steps/expect.ts";
 import { arrived, type Box } from "../../steps/notifications.ts";
 import { probesOf, sendProbe } from "../../steps/probes.ts";
 import { type Body, checkoutBody } from "../../steps/bodies.ts";
-import { dataOf, is2xx, listed } from "../../steps/responses.ts";
+import { listed } from "../../steps/responses.ts";
+import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
 import { get, listNamed, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
 import { existingPayout, paid, sameRecord, verified, started } from "../../steps/records.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { several } from "../../steps/several.ts";
-import type { TargetRequest, TargetResponse } from "../../target/exchange.ts";
 import type { Notification, Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
 import { finishAny, pageLink } from "../../steps/checkouts.ts";
@@ -41,7 +41,7 @@ async function judgeRead(context: Context, id: RequirementId, path: string, secr
     if (probe.kind !== "missing") return;
     const send = (method: string) => context.target.send(probe.change({ method, path, effect, key: "none" }));
     const head = await send("HEAD");
-    context.judge(id, !is2xx(head), `no 2xx for HEAD ${probe.what}`, head);
+    context.judge(id, !isAccepted(head), `no 2xx for HEAD ${probe.what}`, head);
     for (const method of ["OPTIONS", "TRACE"]) {
       const response = await send(method);
       const isHidden = !secrets.some((secret) => response.text.includes(secret));
@@ -235,7 +235,7 @@ export const checks = [
     const receiver = context.receiver!;
     const box = receiver.openMailbox();
     const created = await startCheckout(context, checkoutBody(context, addressOf(box)));
-    given(is2xx(created), "a 2xx for a valid checkout", created);
+    given(isAccepted(created), "a 2xx for a valid checkout", created);
     await openAll(context, created, [box.url]);
     // A second checkout is really paid, to show that the check would notice a payment of the first checkout.
     const paidBox = receiver.openMailbox();
@@ -290,7 +290,7 @@ export const checks = [
         const further: Variant = ["with a further path segment", String, "/x"];
         for (const [what, response] of await ask(context, "disbursements", reference, [...others, further])) {
           // A shorter reference may belong to another disbursement.
-          const found = is2xx(response) && dataOf(response)["merchantsReference"] === body["reference"];
+          const found = isAccepted(response) && dataOf(response)["merchantsReference"] === body["reference"];
           context.judge(id, !found, `no record for its reference ${what}`, response);
         }
         for (const [what, { status }] of await ask(context, "disbursements", reference, spellings))

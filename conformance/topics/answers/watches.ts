@@ -3,9 +3,8 @@ import type { Watch } from "../../check.ts";
 import { openapi } from "../../contract/contract.ts";
 import { differences, operationOf, routeOfResponse, schemaName } from "../../contract/documented.ts";
 import { fieldsOf } from "../../target/ledger.ts";
-import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
+import { describeResponse, type TargetResponse, isAccepted } from "../../target/exchange.ts";
 import type { Validator } from "../../contract/validate.ts";
-import { is2xx } from "../../steps/responses.ts";
 import { equal, textOf } from "../../target/values.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
@@ -29,7 +28,7 @@ const isDescribedError = (response: TargetResponse) =>
   isOf(response, described) && documented.has(response.status ?? 0);
 /** Returns true if the interface defines a JSON body for the response, which can be a success or a documented error. */
 const isDescribed = (response: TargetResponse) =>
-  isDescribedError(response) || (is2xx(response) && isOf(response, [...described, "createCheckout"]));
+  isDescribedError(response) || (isAccepted(response) && isOf(response, [...described, "createCheckout"]));
 /** Returns false for web pages and operational endpoints such as health probes, which are not part of the API. */
 const ofApi = ({ request }: TargetResponse) =>
   !/^\/(healthz|readyz|metrics|docs|dashboard|checkouts)\b/.test(request.path);

@@ -4,10 +4,9 @@ import { judges, type Check, type Context, given } from "../../check.ts";
 import { type Probe, probesOf, sendProbe } from "../../steps/probes.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { get } from "../../steps/requests.ts";
-import { is2xx } from "../../steps/responses.ts";
+import { isAccepted, type TargetRequest } from "../../target/exchange.ts";
 import { existingPayout, paid } from "../../steps/records.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
-import type { TargetRequest } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
@@ -83,7 +82,7 @@ export const checks: readonly Check[] = operations.map(([ids, open, more = {}]) 
     // Stop here if the target accepts these probes: it would accept most others too, and each may pay.
     for (const probe of [missing!, unknown!]) {
       const response = await send(probe);
-      given(!is2xx(response), `no 2xx ${probe.what}`, response);
+      given(!isAccepted(response), `no 2xx ${probe.what}`, response);
     }
     const read = () => get(context, `/v1/disbursements/${context.target.merchant.unknown}`);
     const sends = others.map((probe) => () => send(probe));

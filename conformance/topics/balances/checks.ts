@@ -1,7 +1,8 @@
 // Checks balances and statements (D87). Each check uses a currency of its own, so that no other check changes its sums.
 import { judges, type Context, type Check } from "../../check.ts";
 import { expectStatus } from "../../steps/expect.ts";
-import { dataOf, listed } from "../../steps/responses.ts";
+import { listed } from "../../steps/responses.ts";
+import { dataOf } from "../../target/exchange.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
 import { get, listNamed, pay } from "../../steps/requests.ts";
 import { paid } from "../../steps/records.ts";

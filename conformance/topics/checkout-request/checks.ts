@@ -3,12 +3,11 @@ import { judges, type Context } from "../../check.ts";
 import { expectData, expectOneAccepted, expectStatus, same } from "../../steps/expect.ts";
 import { atOnce, pay, startCheckout, startInvalidCheckout, verifyCheckout } from "../../steps/requests.ts";
 import { checkoutBody, disbursementBody, someAddress } from "../../steps/bodies.ts";
-import { dataOf } from "../../steps/responses.ts";
+import { dataOf, describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { usualAmount } from "../../generate/plan.ts";
 import { finishAny } from "../../steps/checkouts.ts";
 import { started } from "../../steps/records.ts";
 import { advance, finishCheckout } from "../../steps/sandbox-controls.ts";
-import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 
 /** Returns the faults of a response. The response must be a 200 and match a schema. */
 const faultsIn = (context: Context, response: TargetResponse, schema: string) =>

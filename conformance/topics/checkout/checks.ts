@@ -9,10 +9,10 @@ import { started } from "../../steps/records.ts";
 import { verifyCheckout, startCheckout, startInvalidCheckout } from "../../steps/requests.ts";
 import { expectStatus, same } from "../../steps/expect.ts";
 import { asJson, type Body, checkoutBody, siteOf, someAddress } from "../../steps/bodies.ts";
-import { dataOf, is2xx, is4xx, leavesOf } from "../../steps/responses.ts";
+import { is4xx, leavesOf } from "../../steps/responses.ts";
+import { dataOf, isAccepted, describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { finishCheckout } from "../../steps/sandbox-controls.ts";
 import { several } from "../../steps/several.ts";
-import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { textOf } from "../../target/values.ts";
 import { fieldsOf, send } from "../inputs/checks.ts";
 import { bodiesOf } from "../json/checks.ts";
@@ -20,7 +20,7 @@ import { bodiesOf } from "../json/checks.ts";
 /** Creates a checkout that a check builds on. Throws `Prerequisite` if the target does not accept it. */
 async function accepted(context: Context, over: Record<string, unknown> = {}): Promise<TargetResponse> {
   const response = await startCheckout(context, checkoutBody(context, over));
-  given(is2xx(response), "a 2xx for a valid checkout", response);
+  given(isAccepted(response), "a 2xx for a valid checkout", response);
   return response;
 }
 
@@ -43,7 +43,7 @@ async function create(context: Context, planned: Planned): Promise<Made> {
   const named = context.options.profile === "extended" ? { reference } : {};
   const body: Body = { amount, country, currency, webhookURL, redirectURL, ...named };
   const response = await send(context, form, body, startCheckout);
-  if (is2xx(response)) return { planned, body, response };
+  if (isAccepted(response)) return { planned, body, response };
   const usual = checkoutBody(context, { webhookURL: webhookURL && someAddress(context), redirectURL, ...named });
   const again = is4xx(response) ? await startCheckout(context, usual) : response;
   const fields = Object.keys(JSON.parse(JSON.stringify(usual)) as Body);
@@ -239,7 +239,7 @@ export const checks = [
 
   judges([acceptedId, recordId, repeatId], { phase: "opening" }, async (context) => {
     const created = await several(planOf(context.options), concurrency, (planned) => create(context, planned));
-    const all = created.filter(({ response }) => is2xx(response) && linkOf(response) !== undefined);
+    const all = created.filter(({ response }) => isAccepted(response) && linkOf(response) !== undefined);
     given(all.length > 0, "a 2xx with a link for a checkout", created[0]!.response);
     context.judge(acceptedId, true, "2xx", `2xx for ${all.length} checkouts`, all[0]!.response);
     await several([...all.entries()], concurrency, async ([index, each]) => {

@@ -12,12 +12,11 @@ import {
   webhooks,
 } from "../../steps/notifications.ts";
 import type { Body } from "../../steps/bodies.ts";
-import { dataOf } from "../../steps/responses.ts";
+import { dataOf, describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { paid, verified, started } from "../../steps/records.ts";
 import { verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
 import { advance, finishCheckout, forcing, type Key, moveClock, rotateSecond } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
-import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import type { Notification } from "../../target/receiver.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { delivered, respondWith } from "../../steps/deliveries.ts";

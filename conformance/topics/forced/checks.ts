@@ -3,7 +3,8 @@
 import { judges, type Check, given } from "../../check.ts";
 import { expectStatus, same } from "../../steps/expect.ts";
 import { first, mailbox } from "../../steps/notifications.ts";
-import { dataOf, listed } from "../../steps/responses.ts";
+import { listed } from "../../steps/responses.ts";
+import { dataOf } from "../../target/exchange.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
 import { listNamed, pay } from "../../steps/requests.ts";
 import { paid, verified } from "../../steps/records.ts";

@@ -19,12 +19,12 @@ import { eventually, lookAt, lookAtOpen, retrievable } from "../../steps/several
 import { expectNone, expectStatus } from "../../steps/expect.ts";
 import { eventName, patienceOf, requestsBehind } from "../../steps/notifications.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
-import { dataOf, isRefusal, leavesOf } from "../../steps/responses.ts";
+import { isRefusal, leavesOf } from "../../steps/responses.ts";
+import { dataOf, type TargetResponse } from "../../target/exchange.ts";
 import { pay, payInvalid, startCheckout, verifyDisbursement } from "../../steps/requests.ts";
 import { referenceKinds } from "../../generate/inputs.ts";
 import { moveClock } from "../../steps/sandbox-controls.ts";
 import { settledByClock } from "../../steps/settlement.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { linksOf, referencesOf } from "../../steps/checkouts.ts";
 import { type Made, madeIn, settledAt, repeatAll, repeatCost } from "../inputs/checks.ts";

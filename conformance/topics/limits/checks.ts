@@ -7,7 +7,7 @@ import type { CheckOptions } from "../../run-options.ts";
 import { bothRefused, expectStatus, same } from "../../steps/expect.ts";
 import { findDelay } from "../../steps/notifications.ts";
 import { asJson, checkoutBody, disbursementBody, someAddress, withAmount } from "../../steps/bodies.ts";
-import { dataOf } from "../../steps/responses.ts";
+import { dataOf } from "../../target/exchange.ts";
 import { paid, verified } from "../../steps/records.ts";
 import { pay, payInvalid, startCheckout } from "../../steps/requests.ts";
 import { usualAmount } from "../../generate/plan.ts";

@@ -2,11 +2,11 @@
 import { judges, type Check, type Context, given } from "../../check.ts";
 import { expectFields, expectStatus, same } from "../../steps/expect.ts";
 import { atOnce, get, pages, verifyCheckout } from "../../steps/requests.ts";
-import { cursorOf, dataOf, isPage, listed } from "../../steps/responses.ts";
+import { cursorOf, isPage, listed } from "../../steps/responses.ts";
+import { dataOf, describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { disbursementBody } from "../../steps/bodies.ts";
 import { existingPayout, paid, started } from "../../steps/records.ts";
 import { advance, finishCheckout, forcing } from "../../steps/sandbox-controls.ts";
-import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 
 type Kind = "disbursements" | "checkouts";

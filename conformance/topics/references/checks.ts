@@ -7,10 +7,10 @@ import { differentReferences, lookalikes, missingWords } from "../../generate/re
 import { counted } from "../../report/words.ts";
 import { expectData, expectNone, expectStatus, same } from "../../steps/expect.ts";
 import { disbursementBody, checkoutBody } from "../../steps/bodies.ts";
-import { dataOf, isRefusal } from "../../steps/responses.ts";
+import { isRefusal } from "../../steps/responses.ts";
+import { dataOf, describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { get, pay, startCheckout } from "../../steps/requests.ts";
 import { paid, verified } from "../../steps/records.ts";
-import { describeResponse, type TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 
 export const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -11,11 +11,11 @@ import { arrived, type Box } from "../../steps/notifications.ts";
 import { wrongKey } from "../../steps/probes.ts";
 import { judgeRecord, paid, sameRecord, started, verified } from "../../steps/records.ts";
 import { listNamed, pay, startCheckout, verifyCheckout } from "../../steps/requests.ts";
-import { dataOf, is2xx, listed } from "../../steps/responses.ts";
+import { listed } from "../../steps/responses.ts";
+import { dataOf, isAccepted, isRefused, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
 import { settled } from "../../steps/settlement.ts";
 import { invalidAtOnce, several } from "../../steps/several.ts";
-import { isRefused, type TargetRequest, type TargetResponse } from "../../target/exchange.ts";
 import type { Receiver } from "../../target/receiver.ts";
 import { textOf } from "../../target/values.ts";
 import { malformed } from "../json/checks.ts";
@@ -141,7 +141,7 @@ export async function refuseThenPay(
       watchAddress(context, refusable[0], box, response);
       continue;
     }
-    if (is2xx(response) && refused.length > 0) {
+    if (isAccepted(response) && refused.length > 0) {
       judged = context.judge(ids, true, "a free reference", "a later request with the reference was accepted", refused);
     }
     // The reference is used now, or may be used.
@@ -288,7 +288,7 @@ export const checks = [
     const body = checkoutBody(context, { reference, amount: 88 });
     const response = await startCheckout(context, body);
     const expected = "200 with amount 88 for a checkout whose reference was only in refused requests";
-    const ok = is2xx(response) && dataOf(response)["amount"] === 88;
+    const ok = isAccepted(response) && dataOf(response)["amount"] === 88;
     context.judge(id, ok, expected, response, [...responses, response]);
     await advance(context, 1860);
     judgeAddresses(context);

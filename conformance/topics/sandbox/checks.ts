@@ -6,7 +6,8 @@ import { expectData, expectFields, expectStatus, same } from "../../steps/expect
 import { idOf, mailbox, webhooks } from "../../steps/notifications.ts";
 import { wrongKey } from "../../steps/probes.ts";
 import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
-import { cursorOf, dataOf, isPage, listed } from "../../steps/responses.ts";
+import { cursorOf, isPage, listed } from "../../steps/responses.ts";
+import { dataOf, type TargetResponse } from "../../target/exchange.ts";
 import { get, startCheckout, verifyDisbursement, verifyCheckout } from "../../steps/requests.ts";
 import { paid, verified, started } from "../../steps/records.ts";
 import {
@@ -20,7 +21,6 @@ import {
   withChaos,
   type Key,
 } from "../../steps/sandbox-controls.ts";
-import type { TargetResponse } from "../../target/exchange.ts";
 import { equal, textOf } from "../../target/values.ts";
 import { delivered, deliveryOf, logged, respondWith } from "../../steps/deliveries.ts";
 

@@ -3,7 +3,7 @@ import { exceeded } from "../../allowances/table.ts";
 import { judges, type Context, type Check } from "../../check.ts";
 import { expectData, expectStatus, same } from "../../steps/expect.ts";
 import { disbursementBody, checkoutBody, someAddress } from "../../steps/bodies.ts";
-import { dataOf, is2xx } from "../../steps/responses.ts";
+import { dataOf, isAccepted } from "../../target/exchange.ts";
 import { get, pay, startCheckout, verifyDisbursement } from "../../steps/requests.ts";
 import { paid, verified, recordOf } from "../../steps/records.ts";
 import { settled } from "../../steps/settlement.ts";
@@ -84,7 +84,7 @@ export const checks: readonly Check[] = [
       const none = "no disbursement for the reference of a checkout";
       for (const other of referencesOf(checkout).slice(0, 3)) {
         const response = await verifyDisbursement(context, other);
-        context.judge("verify.found", !is2xx(response), none, response, [checkout, response]);
+        context.judge("verify.found", !isAccepted(response), none, response, [checkout, response]);
       }
     },
   ),

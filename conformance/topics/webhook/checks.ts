@@ -7,7 +7,8 @@ import { shapeOf, checkoutStatus, ended, noneEnded } from "../../steps/checkouts
 import { respondWith } from "../../steps/deliveries.ts";
 import { arrived, eventName, expectArrival, expectNotification, first, mailbox } from "../../steps/notifications.ts";
 import { checkoutBody } from "../../steps/bodies.ts";
-import { dataOf, textsIn } from "../../steps/responses.ts";
+import { textsIn } from "../../steps/responses.ts";
+import { dataOf } from "../../target/exchange.ts";
 import { paid, verified } from "../../steps/records.ts";
 import { startCheckout } from "../../steps/requests.ts";
 import { advance } from "../../steps/sandbox-controls.ts";
