@@ -20,7 +20,7 @@ type Entry = {
 function bodyOf({ text = "", encoding, size = -1 }: Content) {
   const length = Buffer.byteLength(text, encoding === "base64" ? "base64" : "utf8");
   if (length < size) return { absent: length === 0 ? "missing" : "cut" };
-  return encoding === "base64" && text !== "" ? { base64: text } : text;
+  return encoding === "base64" ? { base64: text } : text;
 }
 
 /** Returns the line that says the same as an entry. */

@@ -13,7 +13,7 @@ const largestBody = 256 * 1024;
 type Open = { exchange: Recorded; sent: string; received: string; isSent: boolean; isAnswered: boolean };
 
 const cut = { absent: "cut" };
-const bodyOf = (bytes: string) => (bytes.length > largestBody ? cut : { base64: btoa(bytes) });
+const bodyOf = (bytes: string) => (bytes.length > largestBody ? cut : { base64: btoa(bytes), isWhole: true });
 const withMore = (bytes: string, more: Buffer) =>
   bytes.length > largestBody ? bytes : bytes + more.toString("latin1", 0, largestBody + 1);
 

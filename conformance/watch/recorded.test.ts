@@ -56,12 +56,14 @@ test("reads the shapes that logs have", async () => {
     line({ sentAt: "2026-11-29T11:00:00+01:00", url, headers: { "X-Api-Key": ["a", "b"] } }),
     line({ url, headers: several, response: { status: "0" }, caller: 7 }),
     line({ ...hook, body: { amount: 1 } }),
+    line({ ...hook, body: { base64: btoa("{"), isWhole: true } }),
     line({ kind: "webhook" }),
   );
   expect(seen).toMatchObject([
     { sentAt: at, path: "/v1/checkouts", headers: { "x-api-key": "a, b" } },
     { headers: { via: "1, 2", host: "h" }, caller: "7" },
     { kind: "webhook", path: "/hook", body: '{"amount":1}' },
+    { body: "{" },
   ]);
   expect(seen[1]).not.toHaveProperty("response");
   expect(missed).toEqual(["webhooks that are not sent by POST"]);
@@ -118,6 +120,7 @@ test.each<[string, object, object]>([
     responseBody(cut),
   ],
   ["the start of JSON of unknown length", entry({}, { content: { text: '{"a":{"b":1}' } }), responseBody(cut)],
+  ["the start of JSON in base64", entry({}, { content: base64(Buffer.from("{")) }), responseBody(cut)],
   ["braces in JSON", entry({}, { content: { text: '{"a":"{"}' } }), responseBody('{"a":"{"}')],
   ["text after a byte order mark", entry({}, { content: { text: "\uFEFF{}" } }), responseBody("{}")],
   ["text that is not JSON", entry({}, { content: { text: "<html>" } }), responseBody("<html>")],

@@ -110,20 +110,19 @@ function isStartOfJson(body: string): boolean {
 
 /** @param isBodiless true if such a message has no body */
 function bodyFrom(recorded: unknown, headers: Headers, isBodiless: boolean): Body {
-  const { absent, base64 } = Object(recorded) as Partial<Absent & { base64: string }>;
+  const { absent, base64, isWhole } = Object(recorded) as Partial<Absent & { base64: string; isWhole: true }>;
   if (absent) return { absent };
   // The sender may have written the same value in more bytes.
   if (typeof recorded !== "string" && base64 === undefined) return JSON.stringify(recorded);
   const written = base64 === undefined ? (recorded as string) : Buffer.from(base64, "base64");
-  const isText = typeof written === "string";
   const coding = headers["content-encoding"];
   const length = coding === undefined ? Number(headers["content-length"] ?? Number.NaN) : Number.NaN;
   const size = Buffer.byteLength(written);
   // Many recorders write an empty text for a body that they did not keep.
-  if (size === 0) return isBodiless || length === 0 || !(isText || length > 0) ? "" : { absent: "missing" };
+  if (size === 0) return isBodiless || isWhole || length === 0 ? "" : { absent: "missing" };
   if (size < length) return { absent: "cut" };
-  if (!isText) return decodedText(written, coding);
-  const body = written.replace(/^\uFEFF/, "");
+  const body = typeof written === "string" ? written.replace(/^\uFEFF/, "") : decodedText(written, coding);
+  if (typeof body !== "string" || isWhole) return body;
   if (body.includes("\uFFFD")) return { absent: "undecodable" };
   return Number.isNaN(length) && isStartOfJson(body) ? { absent: "cut" } : body;
 }

@@ -96,24 +96,22 @@ export function createStatements({ tally, hashes, records, staleMs, webhookClock
       const value = remembered(field, stated[field]);
       if (value === undefined) continue;
       const first = sourceOf(record, field);
-      if (!first) {
-        said.facts[field] = value;
-        continue;
-      }
+      if (!first) said.facts[field] = value;
       const isOfEnd = ofEnd[field] !== undefined;
+      const isSame = first?.facts[field] === value;
+      if (!first || (isSame && !isOfEnd)) continue;
       const ids = idsOfFact(kind, field, [first.by, said.by]);
-      if (first.facts[field] === value) {
-        if (isOfEnd) tally.held(ids);
-        continue;
+      if (isSame) tally.held(ids);
+      else {
+        isTrue &&= isOfEnd;
+        const [known, given] = [first.facts[field], value].map((each) => textOf(tally.shownValue(field, each)));
+        tally.contradicted(
+          ids,
+          `${field} ${given}`,
+          () => [evidenceOf(record, first), seen],
+          `${field} ${known} of ${reference}, as stated before`,
+        );
       }
-      isTrue &&= isOfEnd;
-      const [known, given] = [first.facts[field], value].map((each) => textOf(tally.shownValue(field, each)));
-      tally.contradicted(
-        ids,
-        `${field} ${given}`,
-        () => [evidenceOf(record, first), seen],
-        `${field} ${known} of ${reference}, as stated before`,
-      );
     }
     return isTrue;
   }

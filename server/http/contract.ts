@@ -86,6 +86,14 @@ async function disturb({ chaos, clock, stopping }: ContractContext, merchant: Me
 const hasBody = ({ headers }: Request) =>
   headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 
+/** Sends a response of 200 as `res.json` would, which decides about type, ETag and freshness again for each (6 % of a verify). */
+function sendJson(res: Response, body: object): void {
+  const text = JSON.stringify(body);
+  res.setHeader("Content-Type", "application/json; charset=utf-8");
+  res.setHeader("Content-Length", Buffer.byteLength(text));
+  res.end(text);
+}
+
 type Handle = (call: object) => Promise<object | Send>;
 
 /** Serves an operation. Requests are refused in the order of the steps (D1). */
@@ -124,7 +132,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
     if (!isOfSandbox && chaos.losesResponse(merchant, operationId)) throw new ConnectionDropped();
     if (typeof data === "function") return data(req, res);
     state.returned = { statusCode: 200, data };
-    res.json(state.returned);
+    sendJson(res, state.returned);
   }
 
   // A control of the sandbox has no time limit, because it may wait for settlements and webhooks.

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { done, not, openDashboard, says } from "../../testing/dashboard.ts";
 import { enter, signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { createTestRail, railsOf } from "../../testing/rail.ts";
+import { start } from "../../testing/table.ts";
 
 const rail = createTestRail();
 const env = { SANDBOX: "false", BALANCE_APPROVAL_FROM: "XOF:1000000" };
@@ -168,4 +169,20 @@ test("a balance is changed by hand after a confirmation page, from an amount on 
   await says(ada.get("/balances"), 200, "Bank transfer 118");
   for (let count = 0; count < 2; count += 1) await done(ada.post("/balances/approve", large));
   expect(await balances()).toEqual([1_999_999]);
+});
+
+test("a balance below the payouts of the busiest recent day may run out within a day", async () => {
+  const enforced = await start({ env: { BALANCES: "enforced" } });
+  const topUp = (name: string, amount: number) => {
+    const change = { id: name, currency: "XOF", amount, reason: "Bank" };
+    return enforced.storage.adjustBalance(enforced.merchant.id, change, "dashboard Ada");
+  };
+  await topUp("bank-118", 40_000);
+  for (const amount of [10_000, 15_000]) await enforced.createPayout({ amount, phoneNumber: "2250700000001" });
+  await enforced.pass(86_400_000);
+  const visitor = await signedIn(enforced);
+  const page = `/m/${enforced.merchant.id}/balances`;
+  await says(visitor.get(page), 200, /XOF 147\.50.*may run out within a day/);
+  await topUp("bank-119", 10_250);
+  await says(visitor.get(page), 200, not("may run out within a day"));
 });
