@@ -22,7 +22,7 @@ export const faults: Faults = {
     creates,
     "webhookURL",
     (value) => length(value) > 2048,
-    () => undefined,
+    undefined,
   ),
   "limits.body-size: A body of any size is accepted.": forwards((call) =>
     call.body.length > 16_384 && fieldsOf(call.body) ? withFields(call, fieldsOf(call.body)) : call,
@@ -31,7 +31,7 @@ export const faults: Faults = {
     creates,
     "amount",
     (value) => Number(value) > Number.MAX_SAFE_INTEGER,
-    () => 1,
+    1,
   ),
   "limits.amount-maximum-kept: A checkout's amount overflows at 32 bits.": data("createCheckout", (created) => ({
     ...created,

@@ -1,9 +1,7 @@
 // Servers whose webhooks are lost, misdirected or false (§6).
 import type { Faults } from "../../broken/fault.ts";
-import { handles } from "../../broken/changes.ts";
-import { isError } from "../../broken/replies.ts";
-import { isOf, textIn } from "../../broken/calls.ts";
-import { notify } from "../../broken/memory.ts";
+import { isOf } from "../../broken/calls.ts";
+import { notifies } from "../../broken/memory.ts";
 import {
   changesBody,
   changesOutcome,
@@ -20,12 +18,9 @@ export const faults: Faults = {
   "webhook.disbursement-success: A successful payout has no webhook.": drops(isOfEvent("disbursement.completed")),
   "webhook.disbursement-failure: No webhook is sent for a failed payout.": drops(isOfEvent("disbursement.failed")),
   "webhook.checkout-outcome: No webhook is sent for a checkout.": drops((message) => !isPayout(message)),
-  "webhook.only-with-address: A refused request triggers a webhook for a failed payout.": handles(async (call, ask) => {
-    const reply = await ask(call);
-    const isRefused = isOf(call, "createDisbursement") && reply && isError(reply) && reply.status !== 401;
-    if (isRefused) await notify(textIn(call, "webhookURL"));
-    return reply;
-  }),
+  "webhook.only-with-address: A refused request triggers a webhook for a failed payout.": notifies(
+    (call, { status }) => isOf(call, "createDisbursement") && status !== 401,
+  ),
   "webhook.truth: A failed payout is first notified as a success.": delivers(async (message, deliver) => {
     const data = recordIn(message);
     const body = JSON.stringify({ event: "disbursement.completed", data: { ...data, status: "success" } });
