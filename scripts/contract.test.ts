@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFolder } from "../server/testing/resources.ts";
 import { releaseFaults } from "./contract/release.ts";
 
 const path = (file: string) => fileURLToPath(new URL(file, import.meta.url));
@@ -14,16 +14,13 @@ const contract = await readFile(CONTRACT, "utf8");
 const shorter = contract.replace("maximum: 31536000", "maximum: 86400");
 const PLACE = "schemas/ClockAdvance > properties > seconds > maximum";
 
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "contract-"));
-});
-afterEach(() => rm(folder, { recursive: true }));
+const pathOf = useFolder();
 
-async function write(file: string, text: string): Promise<string> {
-  await mkdir(join(folder, file, ".."), { recursive: true });
-  await writeFile(join(folder, file), text);
-  return join(folder, file);
+async function write(name: string, text: string): Promise<string> {
+  const file = pathOf(name);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text);
+  return file;
 }
 
 const run = (...args: string[]) => spawnSync(process.execPath, [path("contract.ts"), ...args], { encoding: "utf8" });
@@ -42,7 +39,7 @@ test.each<[what: string, changed: string, options: string[], code: number, outpu
 });
 
 test("without a released contract nothing is checked, and check says so", async () => {
-  expect(await releaseFaults(pathToFileURL(`${folder}/`))).toBeUndefined();
+  expect(await releaseFaults(pathToFileURL(`${pathOf()}/`))).toBeUndefined();
   const { status, stdout } = run("check");
   expect([status, stdout]).toEqual([0, expect.stringMatching(/^No contract has been released, /)]);
 });
@@ -52,7 +49,7 @@ async function faults(changed: string, unreleased: string): Promise<string[]> {
   await write("spec/released/1.0.0.yaml", contract);
   await write("spec/openapi.yaml", changed);
   await write("CHANGELOG.md", `# Changelog\n\n${unreleased}\n## 1.0.0\n\n- The first version.\n`);
-  return (await releaseFaults(pathToFileURL(`${folder}/`)))!;
+  return (await releaseFaults(pathToFileURL(`${pathOf()}/`)))!;
 }
 
 const declaring = (place: string) => `## Unreleased\n\n### Breaking changes of the contract\n\n- \`${place}\`: why.\n`;

@@ -117,8 +117,6 @@ function read([name = "", ...args]: string[]) {
   return { run: chosen.run, options: { ...defaults, ...(Object.fromEntries(given) as object) } };
 }
 
-const print = (line: string) => console.log(line);
-
 async function main(args: string[]): Promise<number> {
   if (args.length === 0 || args.includes("--help")) {
     console.log(usage());
@@ -132,15 +130,15 @@ async function main(args: string[]): Promise<number> {
     return 2;
   }
   const { run, options } = chosen;
-  print(`${args[0]}, seed ${options.seed}`);
+  console.log(`${args[0]}, seed ${options.seed}`);
   try {
-    const violations = await run({ ...options, deadlineMs: 10_000, print });
+    const violations = await run({ ...options, deadlineMs: 10_000, print: console.log });
     const repeat = `Repeat with --seed ${options.seed}`;
-    print(violations.length === 0 ? "No violation" : `${violations.length} violations. ${repeat}`);
+    console.log(violations.length === 0 ? "No violation" : `${violations.length} violations. ${repeat}`);
     return violations.length === 0 ? 0 : 1;
   } catch (error) {
     if (!(error instanceof Missing)) throw error;
-    print(`Skipped: ${error.message}.`);
+    console.log(`Skipped: ${error.message}.`);
     return 0;
   }
 }

@@ -48,8 +48,7 @@ export async function load(target: Target, amount: number, request: Request): Pr
   const seconds = (performance.now() - start) / 1_000;
   const cpuPerRequest = ((target.cpuMs() - cpuBefore) * 1_000) / amount;
   await pool.close();
-  const times = sorted(latencies);
-  return { perSecond: amount / seconds, cpuPerRequest, p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
+  return { perSecond: amount / seconds, cpuPerRequest, p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) };
 }
 
 /**
@@ -72,11 +71,10 @@ export async function atRate<T>(
 
 export const sorted = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b);
 
-/** @param values in ascending order */
 export const quantile = (values: readonly number[], share: number): number =>
-  values[Math.ceil(values.length * share) - 1]!;
+  sorted(values)[Math.ceil(values.length * share) - 1]!;
 
-export const middle = (values: readonly number[]) => quantile(sorted(values), 0.5);
+export const middle = (values: readonly number[]) => quantile(values, 0.5);
 
 /** The median of each figure. */
 export function median(rounds: readonly Measured[]): Measured {

@@ -106,7 +106,7 @@ export async function startTarget(name: string, args: string[], env: Record<stri
 }
 
 /** The first URL that a program prints. What it prints afterwards is read too, or the program would block. */
-export async function printedUrl(output: Readable): Promise<string> {
+async function printedUrl(output: Readable): Promise<string> {
   for await (const line of createInterface(output)) {
     const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
     if (!url) continue;

@@ -11,7 +11,7 @@ import { json } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { Pool } from "undici";
 import document from "../../generated/openapi.json" with { type: "json" };
-import { atRate, middle, payout, quantile, sender, sorted } from "./load.ts";
+import { atRate, middle, payout, quantile, sender } from "./load.ts";
 import { startTarget } from "./target.ts";
 
 const PER_SECOND = 2_000;
@@ -56,7 +56,7 @@ async function compare(rounds: number, seconds: number): Promise<void> {
   for (let round = 0; round <= rounds; round += 1) {
     for (const { target, p50, p99 } of round % 2 === 0 ? subjects : subjects.toReversed()) {
       const pool = new Pool(target.url, { connections: 64 });
-      const times = sorted(await atRate(PER_SECOND, seconds, sender(pool, payout())));
+      const times = await atRate(PER_SECOND, seconds, sender(pool, payout()));
       await pool.close();
       if (round === 0) continue; // The warm-up.
       p50.push(quantile(times, 0.5));

@@ -1,15 +1,13 @@
 // Many sessions of agents pay with the tools of client/mcp. The tools' processes are killed, and the network to the
 // service loses and replaces messages. Counts at the service what was paid, and compares every final result with it.
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createClient, type Disbursement } from "../../client/index.ts";
 import type { Outcome } from "../../client/mcp/outcome.ts";
+import { startProgram } from "../../server/testing/process.ts";
 import { seededRandom } from "../../server/testing/random.ts";
-import { printedUrl } from "../bench/target.ts";
 import { inWorld, type RunOptions, type World } from "./world.ts";
 
 const TOKEN = "token-of-the-host";
@@ -22,11 +20,6 @@ interface AgentOptions extends RunOptions {
   sessions?: number;
   processes?: number;
   recipients?: number;
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  child.kill("SIGKILL");
-  await once(child, "exit");
 }
 
 /** Runs the tools. The limit of the day is a tenth below what the agents want to pay. Returns the violations found. */
@@ -48,10 +41,10 @@ async function payWithAgents({ server, network, key, folder, fileWith, violate }
   const args = [main, "--http", "0", "--token-file", fileWith("token", TOKEN), "--policy", policy];
 
   /** Starts a process of the tools, and returns its URL when it listens. */
-  async function start(): Promise<{ child: ChildProcess; url: string }> {
-    const env = { ...process.env, ...files, BASE_URL: network.url };
-    const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe"] });
-    return { child, url: `${await printedUrl(child.stderr)}/mcp` };
+  async function start() {
+    const { kill, ended, until } = startProgram(process.execPath, args, { ...files, BASE_URL: network.url });
+    const [url] = await until(/http:\/\/127\.0\.0\.1:\d+/);
+    return { url: `${url}/mcp`, kill: () => (kill("SIGKILL"), ended) };
   }
 
   async function connect(url: string) {
@@ -96,7 +89,7 @@ async function payWithAgents({ server, network, key, folder, fileWith, violate }
       else {
         const place = killed % processes;
         killed += 1;
-        await stop(running[place]!.child);
+        await running[place]!.kill();
         running[place] = await start();
       }
     }
@@ -104,7 +97,7 @@ async function payWithAgents({ server, network, key, folder, fileWith, violate }
 
   try {
     await Promise.all([...Array.from({ length: sessions }, (_, index) => use(index % processes)), killAgain()]);
-    await Promise.all(running.map(({ child }) => stop(child)));
+    await Promise.all(running.map(({ kill }) => kill()));
     // Without faults, paying the same plans again resolves every unknown outcome.
     network.heal();
     const last = await start();
@@ -131,6 +124,6 @@ async function payWithAgents({ server, network, key, folder, fileWith, violate }
       else if (paid.has(plan) !== (payout !== undefined)) violate(`the result of ${plan} contradicts the service`);
     }
   } finally {
-    for (const { child } of running) child.kill("SIGKILL");
+    for (const { kill } of running) void kill();
   }
 }

@@ -21,18 +21,15 @@ interface CallerOptions {
 export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, violate }: CallerOptions) {
   const clients = ports.map((port) => createHttpClient({ port, key, sandbox }));
   let turn = 0;
-  let slowest = 0;
 
   /** Returns undefined if the connection ended without a response. A response that violates the contract is a violation. */
   async function send(method: string, path: string, { deadlineMs = usual, ...options }: CallOptions = {}) {
-    const begun = performance.now();
     turn += 1;
     const client = clients[turn % clients.length]!;
     const overdue = new AbortController();
     const deadline = sleep(deadlineMs, "overdue" as const, { signal: overdue.signal }).catch(() => undefined);
     const response = await Promise.race([client.request(method, path, options).catch(lost), deadline]);
     overdue.abort();
-    slowest = Math.max(slowest, performance.now() - begun);
     if (response !== "overdue") return response;
     violate(`${method} ${path} got no response within ${deadlineMs} ms`);
     return undefined;
@@ -65,12 +62,6 @@ export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, vi
         if (!nextCursor) return;
         cursor = `&cursor=${encodeURIComponent(nextCursor)}`;
       }
-    },
-    /** The longest time that a request took, in milliseconds, since the last call. */
-    slowest() {
-      const value = slowest;
-      slowest = 0;
-      return value;
     },
   };
 }

@@ -120,9 +120,8 @@ async function applyAll(world: World, plan: Plan) {
 }
 
 async function apply(world: World, fault: Fault, random: SeededRandom, { recovery, print }: Plan) {
-  const { payments, caller, violate } = world;
+  const { payments, violate } = world;
   const before = payments.acknowledged();
-  caller.slowest();
   const detail = await fault.run(world, random);
   const during = payments.acknowledged() - before;
   if (fault.harmless && during === 0) violate(`no payment was acknowledged during ${fault.name}`);
@@ -130,8 +129,7 @@ async function apply(world: World, fault: Fault, random: SeededRandom, { recover
   await payments.payout();
   const tookMs = performance.now() - ended;
   if (tookMs > recovery * 1_000) violate(`recovery from ${fault.name} took ${tookMs.toFixed(0)} ms`);
-  const numbers = `recovered in ${tookMs.toFixed(0)} ms; ${during} acknowledged meanwhile`;
-  print(`${fault.name.padEnd(34)} ${detail}; ${numbers}; slowest request ${caller.slowest().toFixed(0)} ms`);
+  print(`${fault.name.padEnd(34)} ${detail}; recovered in ${tookMs.toFixed(0)} ms; ${during} acknowledged meanwhile`);
 }
 
 const shuffled = <T>(values: readonly T[], random: SeededRandom): T[] =>

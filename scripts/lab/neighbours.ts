@@ -13,7 +13,7 @@ import { createKey, createMerchant } from "../../server/domain/merchants.ts";
 import { createLink, signIn } from "../../server/domain/sign-in.ts";
 import { openStorage } from "../../server/storage/open.ts";
 import { aPayout, serve } from "../../server/testing/http.ts";
-import { middle, quantile, sorted } from "../bench/load.ts";
+import { middle, quantile } from "../bench/load.ts";
 import { FINAL } from "./payments.ts";
 import { inParallel, inWorld, launchAll, type RunOptions, type World } from "./world.ts";
 
@@ -29,8 +29,6 @@ const AT_ONCE = 4;
 const EVERY_MS = 40;
 /** How much slower a neighbour may become. Differences below `noiseMs` are noise of the machine. */
 const MOST = { ratio: 3, noiseMs: 10 };
-
-const p95 = (values: readonly number[]) => quantile(sorted(values), 0.95);
 
 /** A merchant that abuses the server in one way. */
 interface Abuser {
@@ -167,7 +165,7 @@ async function startPayer({ caller, violate }: World) {
         await arrived;
         times.webhook.push(performance.now() - begun);
       }
-      return { create: p95(times.create), webhook: p95(times.webhook) };
+      return { create: quantile(times.create, 0.95), webhook: quantile(times.webhook, 0.95) };
     },
   };
 }

@@ -2,7 +2,7 @@
 // Memory, handles and latency must stay flat. Needs an idle machine, because it compares latencies.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
-import { atRate, load, payout, quantile, sender, sorted } from "../bench/load.ts";
+import { atRate, load, payout, quantile, sender } from "../bench/load.ts";
 import { API_KEY, arrivals, withServer, type Target } from "../bench/target.ts";
 import { startSlowSenders } from "./slow-senders.ts";
 import { judged, type RunOptions } from "./world.ts";
@@ -16,7 +16,7 @@ const REST_S = 70;
 /** The criteria. Memory is judged in the second half, when caches are full. */
 const MOST = { growthMbPerMinute: 3, latencyRatio: 1.5, slowRatio: 2 };
 
-const p99 = (latencies: readonly number[]) => quantile(sorted(latencies), 0.99);
+const p99 = (latencies: readonly number[]) => quantile(latencies, 0.99);
 
 interface Sample {
   minutes: number;

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { testFolder } from "../testing/resources.ts";
 import { dnsLookup, hostsLookup } from "./lookup.ts";
 
 /** A look-up of a name with these addresses in DNS. */
@@ -32,9 +32,7 @@ test("a name without addresses rejects with a code; localhost is never queried i
 });
 
 test("the hosts file is read again when it changes; all other names are resolved through DNS", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "hosts-"));
-  const file = join(folder, "hosts");
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(testFolder(), "hosts");
   const lookup = hostsLookup(async (name) => [`dns:${name}`], file);
   expect(await lookup("receiver.test")).toEqual(["dns:receiver.test"]);
   writeFileSync(file, "# local\n10.0.0.7\treceiver.test Other # comment\n::7 receiver.test\nnot-an-address x.test\n");

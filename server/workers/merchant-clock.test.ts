@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import type { ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { components } from "../../generated/openapi.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { serve } from "../testing/http.ts";
+import { testFolder } from "../testing/resources.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { start } from "../testing/table.ts";
 
@@ -28,37 +27,25 @@ const payout = async (changes: Parameters<TestServer["createPayout"]>[0] = {}) =
 const deliveries = async (): Promise<Delivery[]> =>
   (await server.request("GET", "/sandbox/deliveries")).body.data.items;
 
-describe("an advance of the clock", () => {
-  test("processes settlements, webhooks and expiries in order, each at its own time (D18)", async () => {
-    const { reference: checkout } = (await server.createCheckout({ webhookURL: receiver.url })).body.data;
-    server.clock.advance(1_000);
-    const first = await payout();
-    server.clock.advance(500);
-    const second = await payout({ phoneNumber: "2257038102089" });
-    await advance(DAY_S);
+test("an advance of the clock processes settlements, webhooks and expiries in order, each at its own time (D18)", async () => {
+  const { reference: checkout } = (await server.createCheckout({ webhookURL: receiver.url })).body.data;
+  server.clock.advance(1_000);
+  const first = await payout();
+  server.clock.advance(500);
+  const second = await payout({ phoneNumber: "2257038102089" });
+  await advance(DAY_S);
 
-    expect(receiver.received.map(({ body }) => [body.event, body.data.reference, body.data.updatedAt])).toEqual([
-      ["disbursement.completed", first, "2026-11-20T09:30:03.000Z"],
-      ["disbursement.failed", second, "2026-11-20T09:30:03.500Z"],
-      ["checkout.cancelled", checkout, "2026-11-20T10:00:00.000Z"],
-    ]);
-    const delivered = (await deliveries()).toReversed();
-    expect(delivered.map(({ attempts }) => attempts.map(({ at }) => at))).toEqual([
-      ["2026-11-20T09:30:03.000Z"],
-      ["2026-11-20T09:30:03.500Z"],
-      ["2026-11-20T10:00:00.000Z"],
-    ]);
-  });
-
-  test("stops at the requested time", async () => {
-    const reference = await payout();
-    const status = async () => (await server.request("GET", `/v1/disbursements/${reference}`)).body.data.status;
-    await advance(1);
-    expect(await status()).toBe("pending");
-    await advance(1);
-    expect(await status()).toBe("success");
-    expect(receiver.received).toHaveLength(1);
-  });
+  expect(receiver.received.map(({ body }) => [body.event, body.data.reference, body.data.updatedAt])).toEqual([
+    ["disbursement.completed", first, "2026-11-20T09:30:03.000Z"],
+    ["disbursement.failed", second, "2026-11-20T09:30:03.500Z"],
+    ["checkout.cancelled", checkout, "2026-11-20T10:00:00.000Z"],
+  ]);
+  const delivered = (await deliveries()).toReversed();
+  expect(delivered.map(({ attempts }) => attempts.map(({ at }) => at))).toEqual([
+    ["2026-11-20T09:30:03.000Z"],
+    ["2026-11-20T09:30:03.500Z"],
+    ["2026-11-20T10:00:00.000Z"],
+  ]);
 });
 
 test.each([
@@ -142,45 +129,28 @@ test("retries of 50 events take ten rounds, in each of which every event has one
   await close();
 });
 
-describe("a server that stops", () => {
-  test("aborts an advance, with the attempts so far recorded", async () => {
-    receiver.respondWith(500);
-    await payout();
-    const moved = advance(6 * DAY_S);
-    while (receiver.received.length < 2) await new Promise(setImmediate);
-    const { storage, merchant } = server;
-    server.service.release();
-    const { status, body } = await moved;
-    expect([status, body.message]).toEqual([
-      500,
-      expect.stringMatching(/^The server is stopping\. .* Recorded before this error: /),
-    ]);
-    const [delivery] = (await storage.listDeliveries({ merchantId: merchant.id, limit: 1 })).items;
-    expect(delivery!.attempts.length).toBeGreaterThanOrEqual(1);
-    expect(delivery).toMatchObject({ status: "pending", nextAttemptAt: expect.any(Number) });
-  });
+test("a server that stops aborts an advance, records the attempts so far, and leaves the rest to the next start", async () => {
+  const path = join(testFolder(), "server.db");
+  const openStorage = (how: Parameters<typeof openSqlite>[1]) => openSqlite(path, how);
+  const first = await startServer({ openStorage });
+  receiver.respondWith(500);
+  await first.createPayout({ webhookURL: receiver.url });
+  const moved = first.request("POST", "/sandbox/clock/advance", { body: { seconds: 6 * DAY_S } });
+  await receiver.until(2);
+  first.service.release();
+  const response = await moved;
+  expect(response.status).toBe(500);
+  expect(response.body.message).toMatch(/^The server is stopping\. .* Recorded before this error: /);
+  const { clock, merchant } = first;
+  await first.close();
 
-  test("leaves the rest of an advance to the next start", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "advance-"));
-    const openStorage = (how: Parameters<typeof openSqlite>[1]) => openSqlite(join(folder, "server.db"), how);
-    const first = await startServer({ openStorage });
-    receiver.respondWith(500);
-    await first.createPayout({ webhookURL: receiver.url });
-    const moved = first.request("POST", "/sandbox/clock/advance", { body: { seconds: 6 * DAY_S } });
-    await receiver.until(2);
-    first.service.release();
-    expect((await moved).status).toBe(500);
-    const { clock, merchant } = first;
-    await first.close();
-
-    const second = await startServer({ openStorage, clock, seed: 2 });
-    const read = async () => (await second.storage.listDeliveries({ merchantId: merchant.id, limit: 1 })).items[0]!;
-    while ((await read()).status === "pending") await new Promise(setImmediate);
-    const { status, attempts } = await read();
-    expect([status, attempts.length]).toEqual(["exhausted", ATTEMPTS]);
-    // The attempts have the dates at which they fell due, and not the date at which the second server started.
-    expect(attempts.at(-1)!.at).toBeLessThan(Date.UTC(2026, 10, 20, 9, 30) + 6 * DAY_S * 1_000);
-    await second.close();
-    rmSync(folder, { recursive: true });
-  });
+  const second = await startServer({ openStorage, clock, seed: 2 });
+  const read = async () => (await second.storage.listDeliveries({ merchantId: merchant.id, limit: 1 })).items[0]!;
+  expect((await read()).attempts.length).toBeGreaterThanOrEqual(1);
+  while ((await read()).status === "pending") await new Promise(setImmediate);
+  const { status, attempts } = await read();
+  expect([status, attempts.length]).toEqual(["exhausted", ATTEMPTS]);
+  // The attempts have the dates at which they fell due, and not the date at which the second server started.
+  expect(attempts.at(-1)!.at).toBeLessThan(Date.UTC(2026, 10, 20, 9, 30) + 6 * DAY_S * 1_000);
+  await second.close();
 });
