@@ -1,6 +1,6 @@
 // The limits that a deployment may add to the interface (§8, D45): one entry for each field of certify.yaml. An entry
 // says how people read the limit, which requests exceed it, and with which payouts it is found and proved. The schema
-// says how a limit is declared, and fit.ts keeps requests inside it.
+// says how a limit is declared, and limits.ts keeps requests inside it.
 import { oneLine, wrapped } from "../report/visible.ts";
 import { fieldNames, meaningOf, type Declaration, type Velocity } from "./declaration.ts";
 import * as find from "./search.ts";

@@ -1,5 +1,5 @@
 // Builds the bodies of the checks' requests. A check states only what differs from a valid request.
-import { fitted } from "../allowances/fit.ts";
+import { fitted } from "../allowances/limits.ts";
 import { exceeded } from "../allowances/table.ts";
 import type { Context } from "../check.ts";
 import { anyPayee, homeOf, pairOf, varied } from "../generate/countries.ts";

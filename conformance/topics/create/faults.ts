@@ -13,9 +13,17 @@ import {
   statuses,
   texts,
 } from "../../broken/changes.ts";
-import { dataOf, isAccepted, refusal, withData } from "../../broken/replies.ts";
+import { isAccepted, refusal } from "../../broken/replies.ts";
 import { changesRecord } from "../../broken/webhooks.ts";
-import { disbursementIn, exchangesWithin, extraIn, isOf, sent, without, type Fields } from "../../broken/calls.ts";
+import {
+  disbursementIn,
+  exchangesWithin,
+  extraIn,
+  sent,
+  withFields,
+  without,
+  type Fields,
+} from "../../broken/calls.ts";
 
 const payments = (change: (fields: Fields) => Fields) => requests("createDisbursement", change);
 
@@ -26,12 +34,11 @@ const withAmount = (change: (amount: number) => unknown) => (record: Fields) => 
   ...record,
   amount: change(Number(record["amount"])),
 });
-const withPhone = (record: Fields, phoneNumber: string): Fields => ({
-  ...record,
-  customer: { ...(record["customer"] as Fields), phoneNumber },
-});
 const phones = (change: (phoneNumber: string) => string) =>
-  records((record) => withPhone(record, change(String((record["customer"] as Fields)["phoneNumber"]))));
+  records((record) => {
+    const customer = record["customer"] as Fields;
+    return { ...record, customer: { ...customer, phoneNumber: change(String(customer["phoneNumber"])) } };
+  });
 /** Texts that only a careless pattern accepts, each with a valid value of its field. */
 const almostValid = [
   ["create.phone-pattern", "phoneNumber", "with a leading plus sign", /^\+\d+$/, "2257038102473"],
@@ -171,15 +178,10 @@ export const faults: Faults = {
     "life.facts-kept",
     through("records.concurrent", (world) => {
       const exchange = exchangesWithin<unknown>(3, world);
-      const recipients = new Map<unknown, unknown>();
       return handles(async (call, ask) => {
-        const reply = await ask(call);
-        if (!reply || !isAccepted(reply)) return reply;
-        const record = dataOf(reply);
-        const { phoneNumber } = disbursementIn(call) ?? {};
-        if (phoneNumber) recipients.set(record["reference"], await exchange(phoneNumber));
-        const recipient = isOf(call, "verifyDisbursement") ? recipients.get(record["reference"]) : undefined;
-        return recipient === undefined ? reply : withData(reply, withPhone(record, String(recipient)));
+        const fields = disbursementIn(call);
+        if (!fields) return ask(call);
+        return ask(withFields(call, { ...fields, phoneNumber: await exchange(fields["phoneNumber"]) }));
       });
     }),
   ),

@@ -1,6 +1,6 @@
 // Lets Dredd judge one example of each documented response. Dredd repeats a request that another check of the run has
 // sent, and compares status and body with the OpenAPI document.
-import { fittedReference } from "../../allowances/fit.ts";
+import { fittedReference } from "../../allowances/limits.ts";
 import { judges, type Check, type Context } from "../../check.ts";
 import { schemaName } from "../../contract/documented.ts";
 import { runDredd, type Transaction } from "../../contract/dredd.ts";
