@@ -10,25 +10,18 @@ type Group = readonly number[];
 const indices = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 /**
- * Returns a number that stands for a row's combination of values in a group; undefined if the row lacks a value of the
- * group. There are at most 255 dimensions of 256 values, so that three values fit into an exact number.
+ * Returns a number that stands for a row's combination of values in a group; NaN if the row lacks a value of the group.
+ * There are at most 255 dimensions of 256 values, so that three values fit into an exact number.
  */
-function combination(row: readonly (number | undefined)[], group: Group): number | undefined {
-  let code = 0;
-  for (const dimension of group) {
-    const value = row[dimension];
-    if (value === undefined) return undefined;
-    code = code * 2 ** 16 + dimension * 2 ** 8 + value + 1;
-  }
-  return code;
-}
+const combination = (row: readonly (number | undefined)[], group: Group) =>
+  group.reduce((code, dimension) => code * 2 ** 16 + dimension * 2 ** 8 + (row[dimension] ?? NaN) + 1, 0);
 
 export const pairsOf = (dimensions: number): Group[] =>
   indices(dimensions).flatMap((first) => indices(first).map((second) => [second, first]));
 
 /** Returns every combination that the groups have in these rows. */
 export const combinationsIn = (rows: readonly Row[], groups: readonly Group[]) =>
-  new Set(rows.flatMap((row) => groups.map((group) => combination(row, group)!)));
+  new Set(rows.flatMap((row) => groups.map((group) => combination(row, group))));
 
 const partialRows = (sizes: readonly number[], group: Group) =>
   group.reduce<(number | undefined)[][]>(
@@ -42,7 +35,7 @@ function bestValue(
   dimension: number,
   size: number,
   groups: readonly Group[],
-  open: ReadonlyMap<number | undefined, unknown>,
+  open: ReadonlyMap<number, unknown>,
 ) {
   const own = groups.filter((group) => group.includes(dimension));
   const gains = indices(size).map((value) => {
@@ -57,7 +50,7 @@ export function covering(sizes: readonly number[], triples: readonly Group[]): R
   const random = createRandom(1, "covering");
   const groups = [...triples, ...pairsOf(sizes.length)];
   const open = new Map(
-    groups.flatMap((group) => partialRows(sizes, group).map((row) => [combination(row, group)!, row] as const)),
+    groups.flatMap((group) => partialRows(sizes, group).map((row) => [combination(row, group), row] as const)),
   );
   const rows: Row[] = [];
   for (let [start] = open.values(); start; [start] = open.values()) {
@@ -65,7 +58,7 @@ export function covering(sizes: readonly number[], triples: readonly Group[]): R
     const left = indices(sizes.length).filter((dimension) => start![dimension] === undefined);
     for (const dimension of shuffled(left, random))
       row = row.with(dimension, bestValue(row, dimension, sizes[dimension]!, groups, open));
-    for (const group of groups) open.delete(combination(row, group)!);
+    for (const group of groups) open.delete(combination(row, group));
     rows.push(row as Row);
   }
   return rows;

@@ -5,25 +5,14 @@ import { createInterruption, makeFolder, publish } from "../cli/reporting.ts";
 import type { Report, Side } from "../results.ts";
 import type { Described } from "./run.ts";
 
+/** The form of an option that names what a run selects. */
+const selection = { value: "ID,…", otherwise: "all", many: true, read: names, repeat: false } as const;
+
 /** The options that `certify client` and `certify receiver` have in common. */
 export const sideOptions = (side: Side) =>
   ({
-    scenario: {
-      value: "ID,…",
-      meaning: "run only these scenarios",
-      otherwise: "all",
-      many: true,
-      read: names,
-      repeat: false,
-    },
-    only: {
-      value: "ID,…",
-      meaning: `judge only these requirements (see \`certify list --profile ${side}\`)`,
-      otherwise: "all",
-      many: true,
-      read: names,
-      repeat: false,
-    },
+    scenario: { ...selection, meaning: "run only these scenarios" },
+    only: { ...selection, meaning: `judge only these requirements (see \`certify list --profile ${side}\`)` },
     "fail-fast": { meaning: "ends the run at the first scenario that fails", repeat: false },
     ...seedOptions,
     ...reportOptions,
@@ -51,13 +40,7 @@ export function sideOptionsOf(
   }
   const seed = seedIn(values, newSeed, faults);
   refuse(faults);
-  return {
-    only,
-    scenarios: chosen,
-    failFast: values["fail-fast"],
-    ...seed,
-    reporting: values,
-  };
+  return { only, scenarios: chosen, failFast: values["fail-fast"], ...seed };
 }
 
 /**

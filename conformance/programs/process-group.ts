@@ -13,7 +13,7 @@ export type Launch = (environment: Environment, input: string) => { ended: Promi
 /** The longest output that is kept of each stream, in characters. */
 const longestOutput = 4_000_000;
 
-/** Starts a command with the variables of the suite, without proxies, and further variables. */
+/** Starts a shell command with the variables of the suite, without proxies, and further variables. */
 export function startGroup(command: string, variables: NodeJS.ProcessEnv, input = "") {
   const env = {
     // A run starts a program often. Programs in Node.js start faster with the code that they compiled before.
@@ -40,23 +40,13 @@ export function startGroup(command: string, variables: NodeJS.ProcessEnv, input 
     output,
     ended,
     isRunning: () => child.exitCode === null && child.signalCode === null,
-    signal(name: NodeJS.Signals) {
+    /** Sends a signal to the whole group. */
+    kill(signal: NodeJS.Signals = "SIGKILL") {
       try {
-        if (child.pid !== undefined) process.kill(-child.pid, name);
+        if (child.pid !== undefined) process.kill(-child.pid, signal);
       } catch {
         // The group has ended already.
       }
     },
   };
 }
-
-/**
- * Returns a function that starts a program.
- * @param command a command line for the shell
- */
-export const launcher =
-  (command: string): Launch =>
-  (environment, input) => {
-    const { ended, signal } = startGroup(command, environment, input);
-    return { ended, kill: () => signal("SIGKILL") };
-  };

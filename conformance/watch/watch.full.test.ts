@@ -128,7 +128,7 @@ async function tried({ id, how, violates }: Fault) {
 test("names nine in ten broken servers whose fault the traffic meets", { timeout: 3_600_000 }, async () => {
   const chosen = faults.filter(({ id }) => triesAll || sample.test(id));
   const all: Awaited<ReturnType<typeof tried>>[] = await Readable.from(chosen)
-    .map(tried, { concurrency: 12 })
+    .map(tried, { concurrency: 20 })
     .toArray();
   const met = all.filter((each) => each.met === true);
   const unnamed = met.filter(({ isNamed }) => !isNamed);

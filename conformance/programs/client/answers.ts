@@ -46,9 +46,17 @@ export const serviceError = (status: number, code: string, headers: Record<strin
   body: { statusCode: status, error: "Error", message: "Try again later.", code },
 });
 
+/** JSON that is not written as `JSON.stringify` writes it, or a text that is called JSON. */
+export const asJson = (body: string): Forged => ({
+  status: 200,
+  headers: { "content-type": "application/json" },
+  body,
+});
+
 export const never = (answer: Answer): Step => ({ process: "never", answer });
+export const recorded = (answer: Answer): Step => ({ process: "now", answer });
 /** The payout is recorded, and the connection is closed. */
-export const lost: Step = { process: "now", answer: "drop" };
+export const lost = recorded("drop");
 
 /** The inputs for sending a response. */
 export type Delivery = {

@@ -5,7 +5,7 @@ import { useFolder } from "../../../server/testing/resources.ts";
 import { programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
-import { launcher, type Ended, type Launch } from "../process-group.ts";
+import { startGroup, type Ended, type Launch } from "../process-group.ts";
 import { entries } from "./entries.ts";
 import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
@@ -89,7 +89,8 @@ const settings = { seed: 1, timeoutMs: 10_000, limitMs: 60_000 };
 
 /** Runs a program in a scenario, and returns what failed, one line each. */
 async function failuresOf(name: string, text: string, { id = "calm", limitMs = settings.limitMs } = {}) {
-  const launch = launcher(programFile(name, text));
+  const command = programFile(name, text);
+  const launch: Launch = (environment, input) => startGroup(command, environment, input);
   const run = await runScenario(scenario(id), { ...settings, limitMs, launch });
   const { thrown, findings, notRun } = run;
   const failed = findings.filter(({ ok }) => !ok).map((finding) => `${finding.id}: ${finding.actual}`);
@@ -98,7 +99,7 @@ async function failuresOf(name: string, text: string, { id = "calm", limitMs = s
 
 describe("a program", () => {
   test.each(["/nonexistent/client", import.meta.filename])("that cannot be started ends the run: %s", async (file) => {
-    const { errors } = await judgeClient(options(), launcher(file), quiet, never);
+    const { errors } = await judgeClient({ ...options(), command: file }, quiet, never);
     expect(errors).toEqual([
       expect.stringMatching(/^The program could not be started: .*(not found|denied).* Check --command/),
     ]);

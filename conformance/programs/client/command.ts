@@ -4,8 +4,8 @@ import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
 import { runSide, sideOptions, sideOptionsOf } from "../command.ts";
 import { judgeProgram } from "../run.ts";
-import { launcher } from "../process-group.ts";
-import { runScenario, type Settings } from "./run.ts";
+import { startGroup, type Launch } from "../process-group.ts";
+import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
 
 const side = "client";
@@ -64,13 +64,9 @@ export function readClientOptions(args: readonly string[], newSeed: () => number
 type ClientOptions = ReturnType<typeof readClientOptions>;
 
 /** Judges a client and returns the report. `interrupted` ends the run early. */
-export async function judgeClient(
-  options: ClientOptions,
-  launch: Settings["launch"],
-  output: Output,
-  interrupted: AbortSignal,
-): Promise<Report> {
+export async function judgeClient(options: ClientOptions, output: Output, interrupted: AbortSignal): Promise<Report> {
   const { command, seed, timeoutMs, limitMs, jobs, repeatFlags } = options;
+  const launch: Launch = (environment, input) => startGroup(command, environment, input);
   output.write(
     "Some response bodies never end: the program needs a limit of their size, and of the time to read them.\n",
   );
@@ -91,7 +87,5 @@ export async function judgeClient(
 /** Runs `certify client` and returns its exit code. */
 export async function certifyClient(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
   const options = readClientOptions(args, newSeed);
-  return runSide(options.reporting, (interrupted) =>
-    judgeClient(options, launcher(options.command), process.stdout, interrupted),
-  );
+  return runSide(options, (interrupted) => judgeClient(options, process.stdout, interrupted));
 }

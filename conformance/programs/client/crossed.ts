@@ -3,7 +3,7 @@
 // Faults of clients show when two of these conditions meet, so every pair of values occurs. A row of values is an
 // entry, and a scenario has many such entries.
 import { covering } from "../../generate/covering.ts";
-import { gateway, never, serviceError, type Answer, type Forged, type Step } from "./answers.ts";
+import { asJson, gateway, never, serviceError, type Answer, type Forged, type Step } from "./answers.ts";
 import { entry, type Fate, type PlannedEntry, type Story } from "./entries.ts";
 import type { Scenario, Start } from "./scenario.ts";
 
@@ -14,7 +14,6 @@ const framework = (status: number): Forged => ({
 });
 const redirect = (status: number, location: string): Forged => ({ status, headers: { location } });
 const json = (body: unknown): Forged => ({ status: 200, body });
-const asJson = (body: string): Forged => ({ status: 200, headers: { "content-type": "application/json" }, body });
 
 /** What the program receives instead of the response to its first create. */
 const losses: Readonly<Record<string, Answer>> = {

@@ -72,6 +72,10 @@ export function entry(index: number, fate: Fate, over: Partial<PlannedEntry> = {
 /** Returns entries with these fates. */
 export const entries = (...fates: Fate[]) => fates.map((fate, index) => entry(index, fate));
 
+/** Returns entries with these fields, which succeed and fail by turns. */
+export const byTurns = (...fields: Partial<PlannedEntry>[]) =>
+  fields.map((each, index) => entry(index, index % 2 === 0 ? "success" : "failed", each));
+
 /** Returns an entry as the client gets it, or the fields of a request that an entry has. */
 export const asInput = ({ reference, amount, phoneNumber, country, currency }: Entry): Entry => ({
   reference,

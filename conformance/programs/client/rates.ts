@@ -1,6 +1,6 @@
 // Scenarios about temporary and final refusals.
-import { gateway, lost, never, serviceError, type Forged } from "./answers.ts";
-import { entries, entry } from "./entries.ts";
+import { gateway, lost, never, recorded, serviceError, type Forged } from "./answers.ts";
+import { byTurns, entries, entry } from "./entries.ts";
 import { scenario, type Scenario } from "./scenario.ts";
 
 const refusal = (status: number, code: string, retryAfter: string | undefined): Forged =>
@@ -20,10 +20,10 @@ const putOff = (
   { mayGiveUp, ...more }: Partial<Scenario> = {},
 ): Scenario =>
   scenario(id, `The first create is refused temporarily, ${what}`, {
-    entries: Object.entries(ways).map(([about, answer], index) =>
-      entry(index, index % 2 === 0 ? "success" : "failed", {
+    entries: byTurns(
+      ...Object.entries(ways).map(([about, answer]) => ({
         story: { about, creates: [never(answer)], ...(mayGiveUp ? { mayGiveUp, mayBeUnknown: true } : {}) },
-      }),
+      })),
     ),
     ...more,
   });
@@ -68,7 +68,7 @@ export const rates: readonly Scenario[] = [
   }),
   putOff("limited-clock-behind", "with a date of a clock that is a day behind", dates, { clockAhead: -86_400 }),
   scenario("unavailable-recorded", "The payout is recorded, and the client gets 503 with Retry-After", {
-    creates: [{ process: "now", answer: unavailable("1", "timeout") }],
+    creates: [recorded(unavailable("1", "timeout"))],
     judges: ["client.waits-as-told"],
   }),
   scenario("limited-for-ever", "Every create gets 429 without Retry-After", {

@@ -11,7 +11,7 @@ import { entries, type PlannedEntry } from "./entries.ts";
 import { judge, type Run } from "./judge.ts";
 import type { Launch } from "../process-group.ts";
 import { inputOf, readClaims, type Environment } from "./protocol.ts";
-import type { Kill, Scenario, Start } from "./scenario.ts";
+import type { Scenario } from "./scenario.ts";
 import { startService, type HostileService } from "./service.ts";
 
 export type Settings = {
@@ -35,47 +35,31 @@ const latestKillMs = 250;
 /** The entries of a scenario that has none of its own. */
 const defaultEntries = entries("success", "failed", "pending", "settles");
 
-/** Returns the service's `onCreate`, which kills the program at the moment that a scenario names. */
-function killer(
-  { on, create, entryIndex, later }: Kill,
-  { calls }: HostileService,
-  planned: readonly PlannedEntry[],
-  delayMs: number,
-  killNow: () => Promise<void>,
-): HostileService["onCreate"] {
-  const earlier = calls.filter(({ body }) => body !== undefined).length;
-  return async (moment, { number, entry, ofEntry }) => {
-    const isMeant =
-      entryIndex === undefined ? number === earlier + create : entry === planned[entryIndex] && ofEntry >= create;
-    if (moment !== on || !isMeant) return;
-    if (later) setTimeout(() => void killNow(), delayMs);
-    else await killNow();
-  };
-}
-
-/** Starts the program, in as many copies as the scenario says, and waits for its end. */
+/** Starts a program for each environment with the same input, and waits for the end of all. */
 async function runStart(
-  { kill, workers = 1 }: Start,
   service: HostileService,
-  planned: readonly PlannedEntry[],
+  start: number,
+  environments: readonly Environment[],
   input: string,
-  environmentOf: (worker: number) => Environment,
   { launch, limitMs, delayMs, ended: runEnded }: Settings & { delayMs: number },
 ): Promise<Run[]> {
   let stopped: "killed" | "overdue" | undefined;
   const stop = async (why: "killed" | "overdue") => {
     stopped ??= why;
-    for (const { kill: killOne } of programs) killOne();
+    for (const { kill } of programs) kill();
     await Promise.all(programs.map(({ ended }) => ended));
   };
-  service.onCreate = kill ? killer(kill, service, planned, delayMs, () => stop("killed")) : async () => undefined;
-  const programs = Array.from({ length: workers }, (_, worker) => launch(environmentOf(worker), input));
+  service.kill = async ({ later }) => {
+    if (later) setTimeout(() => void stop("killed"), delayMs);
+    else await stop("killed");
+  };
+  const programs = environments.map((environment) => launch(environment, input));
   const timer = setTimeout(() => void stop("overdue"), limitMs);
   const endRun = () => void stop("killed");
   runEnded?.addEventListener("abort", endRun);
   const runs = programs.map(async ({ ended }): Promise<Run> => {
     const end = await ended;
-    return { ...end, ...readClaims(end.stdout, stopped !== undefined), start: service.start, stopped };
+    return { ...end, ...readClaims(end.stdout, stopped !== undefined), start, stopped };
   });
   const all = await Promise.all(runs);
   clearTimeout(timer);
@@ -118,21 +102,22 @@ export async function runScenario(scenario: Scenario, given: Settings): Promise<
   try {
     for (const [index, start] of (scenario.starts ?? [{}]).entries()) {
       if (settings.ended?.aborted) break;
-      const folderOf = (worker: number) => join(state, `${start.freshState ? index : 0}-${worker}`);
-      for (let worker = 0; worker < (start.workers ?? 1); worker += 1)
-        await mkdir(folderOf(worker), { recursive: true });
-      const environmentOf = (worker: number): Environment => ({
-        BASE_URL: service.url,
-        API_KEY: key,
-        TIMEOUT_MS: String(settings.timeoutMs),
-        STATE_DIR: start.withoutState ? "" : folderOf(worker),
-      });
-      service.start = index;
-      service.during = start;
+      const environments: Environment[] = [];
+      for (let worker = 0; worker < (start.workers ?? 1); worker += 1) {
+        const folder = join(state, `${start.freshState ? index : 0}-${worker}`);
+        await mkdir(folder, { recursive: true });
+        environments.push({
+          BASE_URL: service.url,
+          API_KEY: key,
+          TIMEOUT_MS: String(settings.timeoutMs),
+          STATE_DIR: start.withoutState ? "" : folder,
+        });
+      }
+      service.begin(start);
       const delayMs = random(0, latestKillMs);
       const ordered = start.reversed ? planned.toReversed() : planned;
       const input = inputOf(scenario.repeated ? [...ordered, ...ordered] : ordered);
-      runs.push(...(await runStart(start, service, planned, input, environmentOf, { ...settings, delayMs })));
+      runs.push(...(await runStart(service, index, environments, input, { ...settings, delayMs })));
     }
     if (scenario.watched) {
       service.during = { creates: { process: "now", answer: "honest" } };

@@ -1,19 +1,18 @@
 // All scenarios of `certify client`. This file defines those in which requests fail for long or at random or never end,
 // those with unusual but true responses, and those with unusual entries.
-import { lost, never, serviceError, type Answer } from "./answers.ts";
+import { asJson, lost, never, recorded, serviceError, type Answer } from "./answers.ts";
 import { crossed } from "./crossed.ts";
-import { entries, entry, type Entry, type PlannedEntry } from "./entries.ts";
+import { byTurns, entries, entry } from "./entries.ts";
 import { rates } from "./rates.ts";
 import { restarts } from "./restarts.ts";
 import { idsOf, scenario, type Scenario } from "./scenario.ts";
 
 type Rest = Omit<Scenario, "id" | "name">;
 
+/** The response to more requests than a client may send. */
+const always = (answer: Answer) => Array.from({ length: 40 }, () => answer);
 /** Every read and list gets this response. */
-const reading = (answer: Answer): Rest => {
-  const all = Array.from({ length: 40 }, () => answer);
-  return { reads: all, lists: all };
-};
+const reading = (answer: Answer): Rest => ({ reads: always(answer), lists: always(answer) });
 const serviceFails = serviceError(500, "internal_error");
 const twelve = entries(...Array.from({ length: 3 }, () => ["success", "failed", "pending", "settles"] as const).flat());
 
@@ -37,14 +36,14 @@ const lostAnswers: Scenario[] = [
     },
   ),
   scenario("drip", "The payout is recorded, and the response comes byte by byte", {
-    creates: [{ process: "now", answer: "drip" }],
+    creates: [recorded("drip")],
   }),
   scenario("endless", "The payout is recorded, and the body never ends", {
-    creates: [{ process: "now", answer: "endless" }],
+    creates: [recorded("endless")],
   }),
   scenario("endless-for-ever", "No response body ever ends", {
     entries: [entry(0, "success")],
-    afterwards: { process: "now", answer: "endless" },
+    afterwards: recorded("endless"),
     ...reading("endless"),
     mayBeUnknown: 100,
   }),
@@ -55,7 +54,7 @@ const lostAnswers: Scenario[] = [
     judges: ["client.backs-off"],
   }),
   scenario("failure-for-ever-recorded", "The payout is recorded, and every create gets 500", {
-    afterwards: { process: "now", answer: serviceFails },
+    afterwards: recorded(serviceFails),
     mayBeUnknown: 100,
     judges: ["client.backs-off"],
   }),
@@ -78,11 +77,7 @@ const lostAnswers: Scenario[] = [
 const listOf = (...items: string[]): Rest => ({
   creates: [lost],
   location: null,
-  lists: Array.from({ length: 40 }, () => ({
-    status: 200,
-    headers: { "content-type": "application/json" },
-    body: `{"statusCode":200,"data":{"items":[${items.join()}]}}`,
-  })),
+  lists: always(asJson(`{"statusCode":200,"data":{"items":[${items.join()}]}}`)),
   mayBeUnknown: 100,
 });
 const bare =
@@ -120,22 +115,13 @@ const strange: Scenario[] = [
     { entries: entries("pending", "pending"), ...listOf(other, `{${whole}}`, other) },
   ),
   scenario("json-as-text", "The payout is recorded, and the client gets the service's JSON as text/plain", {
-    creates: [{ process: "now", answer: { status: 200, headers: { "content-type": "text/plain" }, honestBody: true } }],
+    creates: [recorded({ status: 200, headers: { "content-type": "text/plain" }, honestBody: true })],
   }),
   scenario(
     "status-added",
     "The payout is recorded, and the client gets a status that a later version of the contract may add",
     {
-      creates: [
-        {
-          process: "now",
-          answer: {
-            status: 200,
-            headers: { "content-type": "application/json" },
-            body: `{"statusCode":200,"data":{${created},"status":"reversed"}}`,
-          },
-        },
-      ],
+      creates: [recorded(asJson(`{"statusCode":200,"data":{${created},"status":"reversed"}}`))],
     },
   ),
 ];
@@ -174,9 +160,6 @@ const references = [
 const largest = Number.MAX_SAFE_INTEGER;
 const amounts = [1, 2, 99, 100, 2 ** 31, 2 ** 32 + 1, 1e15, largest - 1, largest];
 
-/** Entries with these fields, which succeed and fail by turns. */
-const byTurns = (...fields: Partial<Entry>[]): PlannedEntry[] =>
-  fields.map((each, index) => entry(index, index % 2 === 0 ? "success" : "failed", each));
 const named = byTurns(...references.map((reference) => ({ reference })));
 const { reference: _reference, ...same } = entry(0, "success");
 

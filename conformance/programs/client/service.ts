@@ -26,9 +26,6 @@ export type Call = ReadRequest & {
   endedAt?: number;
 };
 
-/** A create, counted from 1 among all creates and among the creates of its entry. */
-type CreateCount = { number: number; entry: PlannedEntry | undefined; ofEntry: number };
-
 export type HostileService = Awaited<ReturnType<typeof startService>>;
 
 const honestStep: Step = { process: "now", answer: "honest" };
@@ -64,12 +61,15 @@ export async function startService(
     calls: [] as Call[],
     /** The method and path of each request to the foreign server. */
     foreignCalls: [] as string[],
-    /** The number of the program's current start. The runner sets it. */
-    start: 0,
-    /** What happens in this start, instead of what the scenario says. */
-    during: {} as Pick<Start, "creates" | "reads">,
-    /** Called at moments of the creates. The service waits for it. */
-    onCreate: async (_moment: Kill["on"], _count: CreateCount): Promise<void> => undefined,
+    /** What happens from now on, instead of what the scenario says. `kill` ends the program. */
+    during: {} as Pick<Start, "creates" | "reads" | "kill">,
+    kill: async (_kill: Kill): Promise<void> => undefined,
+    /** Begins the next start of the program. */
+    begin(during: Start): void {
+      start += 1;
+      creates = 0;
+      service.during = during;
+    },
   };
   /** A server that is not the service. It responds as if every payout had succeeded. */
   const foreign = await listen(async ({ method, path }, _request, response) => {
@@ -80,6 +80,8 @@ export async function startService(
   const began = performance.now();
   const used = new WeakSet<Socket>();
   const counts = new Map<string, number>();
+  /** The number of the program's current start, from 0, and of the creates in it. */
+  let start = -1;
   let creates = 0;
   let suiteError: unknown;
 
@@ -132,11 +134,18 @@ export async function startService(
     const count = nth(`create ${reference}`);
     const { creates: steps = [], afterwards = honestStep } = { ...scenario, ...call.entry?.story };
     const step = service.during.creates ?? drawn("create", reference, count) ?? steps[count] ?? afterwards;
-    const counted = { number, entry: call.entry, ofEntry: count + 1 };
-    await service.onCreate("received", counted);
+    /** Kills the program at the moment that the scenario names. */
+    const reach = async (moment: Kill["on"]) => {
+      const { kill } = service.during;
+      if (kill?.on !== moment || call.start !== start) return;
+      const { create: wanted, entryIndex } = kill;
+      const isOfEntry = entryIndex !== undefined && call.entry === planned[entryIndex] && count + 1 >= wanted;
+      if (isOfEntry || (entryIndex === undefined && number === wanted)) await service.kill(kill);
+    };
+    await reach("received");
     const honest = await process(call, request, step);
-    await service.onCreate("recorded", counted);
-    response.on("finish", () => void service.onCreate("answered", counted));
+    await reach("recorded");
+    response.on("finish", () => void reach("answered"));
     const payout = step.process === "late" ? undefined : ledger.byMerchantsReference(body.reference);
     const isTold = honest.status === 200 && (step.process === "now" || step.process === "twice");
     deliver(call, response, step.answer, { honest, someoneElses: created(ledger.somebodyElses(body)), payout, isTold });
@@ -208,7 +217,7 @@ export async function startService(
     const call: Call = {
       ...received,
       number: service.calls.length + 1,
-      start: service.start,
+      start,
       at: performance.now() - began,
       entry: body ? ledger.entryOfCreate(body) : ledger.entryNamed(reference),
     };

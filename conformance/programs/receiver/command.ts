@@ -164,5 +164,5 @@ async function judgeReceiver(options: ReceiverOptions, interrupted: AbortSignal)
 /** Runs `certify receiver` and returns its exit code. */
 export async function certifyReceiver(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
   const options = readReceiverOptions(args, process.env, newSeed);
-  return runSide(options.reporting, (interrupted) => judgeReceiver(options, interrupted));
+  return runSide(options, (interrupted) => judgeReceiver(options, interrupted));
 }

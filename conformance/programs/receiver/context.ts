@@ -77,17 +77,17 @@ const retryDelays = [20, 50, 100, 200, 500, 1000, 2000, 4000];
 /** The run ends after this many requests in a row to which the receiver did not respond. */
 const mostSilent = 3;
 
-const isSilence = ({ status, failure = "" }: Outcome) =>
-  status === undefined && /^no response|ECONNREFUSED/.test(failure);
-
 /** Returns the text of `webhook-timestamp` for a time some seconds from now. */
 export const secondsIn = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
 
 export const countText = (count: number) =>
   count === 0 ? "no effect" : count === 1 ? "one effect" : `${count} effects`;
 
-/** What the service sends for an event. */
-export type Genuine = Stamp & { context: Context; event: Event; body: Buffer };
+/** What the service signs instead of an event under its own id, with the current time and the first secret. */
+type Signing = { body?: Buffer | string; id?: string; timestamp?: string; secret?: string | undefined };
+
+/** What the service sends for an event. `sign` returns what it would send with these changes. */
+export type Genuine = Stamp & { context: Context; event: Event; body: Buffer; sign: (changes: Signing) => Altered };
 
 /** How a request differs from the genuine one. A header whose value is undefined is not sent. */
 export type Altered = Partial<Stamp & { type: string }> &
@@ -159,28 +159,38 @@ export class Context {
     return Array.from({ length: count }, () => this.event());
   }
 
-  /** Signs a body for an event as the service does, or with another id, time or secret. */
-  stamp(
-    event: Event,
-    body: Buffer,
-    { id = event.id, timestamp = secondsIn(0), secret = this.secrets[0]! } = {},
-  ): Stamp {
-    return { id, timestamp, signature: signatureOf([secret], id, timestamp, body) };
+  /** Writes and signs an event as the service does, or with changes. */
+  sign(event: Event, changes: Signing = {}): Stamp & { body: Buffer } {
+    const { id = event.id, timestamp = secondsIn(0), secret = this.secrets[0]! } = changes;
+    const body = Buffer.from(changes.body ?? bodyOf(event));
+    return { id, timestamp, signature: signatureOf([secret], id, timestamp, body), body };
   }
 
-  /** Sends a request and records it. Ends the run if the receiver stopped responding. */
-  async #send(request: WebhookRequest): Promise<Sent> {
-    const { url } = this.subject;
+  /**
+   * Sends an event once, signed and written as by the service but for the change, and records the request. Ends the run
+   * if the receiver stopped responding.
+   */
+  async post(event: Event, change: Change = () => ({})): Promise<Sent> {
     const { shared } = this;
+    const { url } = this.subject;
     if (shared.silent >= mostSilent) {
       // Every further request would take its whole time limit.
       throw new CannotRun(`The receiver did not respond to ${mostSilent} requests in a row. Is it running at ${url}?`);
     }
+    const genuine = this.sign(event);
+    const sign = (changes: Signing) => this.sign(event, changes);
+    const { headers = (given) => given, ...altered } = change({ context: this, event, sign, ...genuine });
+    const request = {
+      method: "POST",
+      ...altered,
+      headers: headers(headersOf({ type: "application/json", ...genuine, ...altered })),
+      body: Buffer.from(altered.body ?? genuine.body),
+    };
     const at = new Date();
     const { kills } = shared;
     const outcome = await send(url, request, this.limits.timeoutMs);
-    if (isSilence(outcome)) shared.silent += kills === shared.kills ? 1 : 0;
-    else if (outcome.status !== undefined) shared.silent = 0;
+    if (outcome.status !== undefined) shared.silent = 0;
+    else if (/^no response|ECONNREFUSED/.test(outcome.failure ?? "") && kills === shared.kills) shared.silent += 1;
     const exchange = this.#exchange(request, outcome, at);
     this.exchanges.push(exchange);
     return { ...outcome, exchange };
@@ -210,15 +220,6 @@ export class Context {
       curl: "# The signature of an event expires after minutes. Re-run the scenario.",
     };
     return exchangeOf(request, outcome, redact);
-  }
-
-  /** Sends an event once, signed and written as by the service but for the change. */
-  async post(event: Event, change: Change = () => ({})): Promise<Sent> {
-    const body = bodyOf(event);
-    const stamp = this.stamp(event, body);
-    const { headers = (given) => given, ...altered } = change({ context: this, event, body, ...stamp });
-    const changed = headers(headersOf({ type: "application/json", ...stamp, ...altered }));
-    return this.#send({ method: "POST", ...altered, headers: changed, body: Buffer.from(altered.body ?? body) });
   }
 
   /** Sends an event as the service does: signs it for each attempt, and retries unless the response is final. */

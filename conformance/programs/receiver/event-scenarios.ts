@@ -1,6 +1,6 @@
 // Genuine events: they must be acknowledged and take effect once, with the values that they state.
 import { secondsIn, type Context } from "./context.ts";
-import { accepted, resigned, signing, type Scenario, scenario } from "./scenario.ts";
+import { accepted, forEntries, type Scenario, scenario } from "./scenario.ts";
 import { isSuccess } from "./send.ts";
 import { bodyOf, eventNames, type Data, type Event } from "./webhook.ts";
 
@@ -81,10 +81,9 @@ export const eventScenarios: Scenario[] = [
     }
   }),
   accepted("unknown-fields", "unknown-fields", "Events with fields that the contract does not define", [
-    (genuine) => {
-      const { event, data } = genuine.event;
+    ({ event: { event, data }, sign }) => {
       const more = { settledBy: "bank", limits: { daily: [1, null] } };
-      return resigned(genuine, JSON.stringify({ version: 2, event, data: { ...data, ...more }, links: [] }));
+      return sign({ body: JSON.stringify({ version: 2, event, data: { ...data, ...more }, links: [] }) });
     },
   ]),
   exact(
@@ -92,8 +91,8 @@ export const eventScenarios: Scenario[] = [
     "The smallest and the largest amount",
     ...[1, 2 ** 31, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER].map((amount) => ({ amount })),
   ),
-  ...Object.entries(references).map(([kind, merchantsReference], index) =>
-    exact(`reference-${index + 1}`, `A merchant's reference with ${kind}`, { merchantsReference }),
+  ...forEntries(references, (kind, merchantsReference, number) =>
+    exact(`reference-${number}`, `A merchant's reference with ${kind}`, { merchantsReference }),
   ),
   scenario("large-body", "large-body", "An event of 16 KiB", async (context) => {
     const event = context.event("checkout.completed", { metadata: "" });
@@ -107,7 +106,7 @@ export const eventScenarios: Scenario[] = [
     for (const [index, name] of eventNames.entries()) {
       const createdAt = new Date(Date.now() - index * 3_600_000).toISOString();
       const event = context.event(name, { createdAt, updatedAt: createdAt });
-      await context.accepts(event, (genuine) => signing(genuine, { timestamp: secondsIn(-10 * index) }));
+      await context.accepts(event, ({ sign }) => sign({ timestamp: secondsIn(-10 * index) }));
     }
   }),
   scenario("told-apart", "same-payment", "An unknown event about a payment, then its own event", async (context) => {

@@ -1,6 +1,6 @@
 // Events that arrive more than once, because the service retries until it receives a 2xx response.
 import { secondsIn, type Context, type Sent } from "./context.ts";
-import { signing, type Scenario, scenario } from "./scenario.ts";
+import { type Scenario, scenario } from "./scenario.ts";
 import { isFinal, isSuccess } from "./send.ts";
 import type { Event } from "./webhook.ts";
 
@@ -164,7 +164,7 @@ export const repeatScenarios: Scenario[] = [
   scenario("once-in-turn", "repeated", "An event four times, twice with each signature", async (context) => {
     const event = context.event();
     for (const timestamp of [-6, -6, 0, 0].map(secondsIn)) {
-      await judgeRepeat(context, event, await context.post(event, (genuine) => signing(genuine, { timestamp })));
+      await judgeRepeat(context, event, await context.post(event, ({ sign }) => sign({ timestamp })));
     }
   }),
   scenario("once-at-once", "at-once", `${races} events, each eight times at once`, async (context) => {

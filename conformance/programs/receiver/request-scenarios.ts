@@ -1,8 +1,8 @@
 // Headers and requests that are unusual, incomplete or hostile.
 import { secondsIn, type Altered, type Change } from "./context.ts";
-import { accepted, refused, resigned, signing, type Scenario, scenario } from "./scenario.ts";
+import { accepted, forEntries, refused, type Scenario, scenario } from "./scenario.ts";
 import { isSuccess, type Header } from "./send.ts";
-import { bodyOf, type Stamp } from "./webhook.ts";
+import type { Stamp } from "./webhook.ts";
 
 const stampNames = { id: "webhook-id", timestamp: "webhook-timestamp", signature: "webhook-signature" };
 const stampFields = Object.keys(stampNames) as (keyof Stamp)[];
@@ -52,7 +52,7 @@ export const requestScenarios: Scenario[] = [
     "without-a-header",
     "Events without one of the three headers, or with an empty one",
     stampFields.flatMap((field) =>
-      [undefined, ""].map((value): Change => (genuine) => ({ ...signing(genuine, { [field]: "" }), [field]: value })),
+      [undefined, ""].map((value): Change => ({ sign }) => ({ ...sign({ [field]: "" }), [field]: value })),
     ),
   ),
   refused(
@@ -65,7 +65,11 @@ export const requestScenarios: Scenario[] = [
       (now: string) => `${now}e0`,
       (now: string) => `+${now}`,
       (now: string) => `0x${Number(now).toString(16)}`,
-    ].map((write) => (genuine) => signing(genuine, { timestamp: write(genuine.timestamp) })),
+    ].map(
+      (write) =>
+        ({ sign, timestamp }) =>
+          sign({ timestamp: write(timestamp) }),
+    ),
   ),
   accepted(
     "header-case",
@@ -92,7 +96,7 @@ export const requestScenarios: Scenario[] = [
       const event = context.event();
       await context.accepts(event);
       const other = context.event();
-      const second = context.stamp(other, bodyOf(other), { timestamp: secondsIn(1) });
+      const second = context.sign(other, { timestamp: secondsIn(1) });
       const header: Header = [stampNames[field], second[field]];
       for (const isFirst of [true, false]) {
         const sent = await context.post(event, () => ({
@@ -139,16 +143,16 @@ export const requestScenarios: Scenario[] = [
   scenario("no-event-ignored", "no-events", "Signed bodies that are not events", async (context) => {
     for (const text of noEvents) {
       const event = context.event();
-      const sent = await context.post(event, (genuine) => resigned(genuine, text));
+      const sent = await context.post(event, ({ sign }) => sign({ body: text }));
       context.judgeNoFault(sent);
       context.judgeStatus(sent, sent.status !== 410, "another status than 410");
       await context.judgeEffects(event, 0, [sent]);
     }
   }),
-  ...Object.entries(hostile).map(([what, body], index): Scenario =>
+  ...forEntries(hostile, (what, body, number) =>
     scenario(
       "survives-strangers",
-      `hostile-${index + 1}`,
+      `hostile-${number}`,
       `A stranger sends ${what}, then a genuine event arrives`,
       async (context) => {
         const stranger = context.event();

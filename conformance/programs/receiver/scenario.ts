@@ -1,7 +1,6 @@
 // Defines a scenario, and the scenarios that send single requests and judge that each was accepted or refused.
 import type { Described } from "../run.ts";
-import type { Altered, Change, Context, Genuine } from "./context.ts";
-import type { Stamp } from "./webhook.ts";
+import type { Altered, Change, Context } from "./context.ts";
 
 /**
  * What a scenario needs: `restart` and `outage` of the `Subject`, `old-secret` for a second secret that the receiver
@@ -35,15 +34,11 @@ export const scenario = (requirement: string, id: string, name: string, run: Sce
   run,
 });
 
-/** Returns another body, signed as the service would sign it. */
-export const resigned = ({ context, event }: Genuine, text: Buffer | string): Altered => {
-  const body = Buffer.from(text);
-  return { body, ...context.stamp(event, body) };
-};
-
-/** Returns headers with another id or timestamp, signed as the service would sign them. */
-export const signing = ({ context, event, body }: Genuine, changes: Partial<Stamp>): Altered =>
-  context.stamp(event, body, changes);
+/** One scenario for each entry of a table. Their ids end in a number from 1. */
+export const forEntries = <T>(
+  table: Readonly<Record<string, T>>,
+  scenarioOf: (what: string, value: T, number: number) => Scenario,
+) => Object.entries(table).map(([what, value], index) => scenarioOf(what, value, index + 1));
 
 const judged =
   (outcome: "accepted" | "refused") => (requirement: string, id: string, name: string, changes: readonly Change[]) =>

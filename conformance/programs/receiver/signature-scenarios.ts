@@ -1,7 +1,7 @@
 // Events that are forged, altered or stale, and genuine events with unusual signatures.
 import { keyOf, macOf } from "../../model/webhooks.ts";
 import { secondsIn, type Altered, type Change, type Genuine } from "./context.ts";
-import { accepted, refused, resigned, signing, type Scenario, scenario } from "./scenario.ts";
+import { accepted, forEntries, refused, type Scenario, scenario } from "./scenario.ts";
 import { describe } from "./send.ts";
 import { bodyOf, type Event } from "./webhook.ts";
 
@@ -48,8 +48,8 @@ const droppedBytes: Record<string, (body: Buffer) => Buffer> = {
 /** The service signs the event `offset` seconds from now. */
 const signedAt =
   (offset: number): Change =>
-  (genuine) =>
-    signing(genuine, { timestamp: secondsIn(offset) });
+  ({ sign }) =>
+    sign({ timestamp: secondsIn(offset) });
 
 /** Sends another body under the signature of the genuine body. */
 const withBody =
@@ -94,12 +94,8 @@ function withChangedStatus({ context }: Genuine) {
   const event = context.event("checkout.failed");
   const completed = event.event.replace(/[a-z]+$/, "completed");
   const data = { ...event.data, status: "success", changed: true };
-  return { event, ...context.stamp(event, bodyOf(event)), body: bodyOf({ event: completed, data }) };
+  return { event, ...context.sign(event), body: bodyOf({ event: completed, data }) };
 }
-
-/** One scenario for each entry of a table. */
-const forEntries = <T>(table: Record<string, T>, scenarioOf: (what: string, value: T, number: number) => Scenario) =>
-  Object.entries(table).map(([what, value], index) => scenarioOf(what, value, index + 1));
 
 export const signatureScenarios: Scenario[] = [
   refused(
@@ -129,7 +125,7 @@ export const signatureScenarios: Scenario[] = [
   ),
   ...forEntries(encodings, (what, encode, number) =>
     accepted("bytes-covered", `encoding-${number}`, `A genuine event that the service encodes as ${what}`, [
-      (genuine) => resigned(genuine, encode(genuine.body)),
+      ({ sign, body }) => sign({ body: encode(body) }),
     ]),
   ),
   refused("id-covered", "other-id", "A genuine event under another id", [
@@ -143,12 +139,12 @@ export const signatureScenarios: Scenario[] = [
   ]),
   refused("stale-refused", "stale", "Genuine events that were signed long ago", [
     ...[-tooFar, -hour, -24 * hour].map(signedAt),
-    (genuine) => signing(genuine, { timestamp: "0" }),
+    ({ sign }) => sign({ timestamp: "0" }),
   ]),
   refused("future-refused", "future", "Genuine events that were signed in the future", [
     ...[tooFar, 24 * hour].map(signedAt),
     // Milliseconds, which a receiver may take for seconds: a time in the far future.
-    (genuine) => signing(genuine, { timestamp: String(Date.now()) }),
+    ({ sign }) => sign({ timestamp: String(Date.now()) }),
   ]),
   accepted(
     "skew-accepted",
@@ -179,8 +175,8 @@ export const signatureScenarios: Scenario[] = [
     "Events signed with each of the receiver's two secrets alone",
     [0, 1].map(
       (index) =>
-        ({ context, event, body }) =>
-          context.stamp(event, body, { secret: context.secrets[index] }),
+        ({ context, sign }) =>
+          sign({ secret: context.secrets[index] }),
     ),
   ),
   scenario("forgery-blocks-nothing", "forgery-first", "A forged event, then the genuine event", async (context) => {

@@ -112,9 +112,9 @@ type Started = ReturnType<typeof startGroup>;
 
 /** Ends a command. Kills it if the signal does not end it in time. */
 async function stop(started: Started | undefined, name: NodeJS.Signals) {
-  started?.signal(name);
+  started?.kill(name);
   if (name !== "SIGKILL") await Promise.race([started?.ended, sleep(stopMs)]);
-  started?.signal("SIGKILL");
+  started?.kill();
   await started?.ended;
 }
 
