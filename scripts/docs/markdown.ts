@@ -3,18 +3,11 @@ import { commands, fullHelp } from "../../conformance/cli/commands.ts";
 import { runCommandLine } from "../../server/command-line.ts";
 import { GROUPS } from "../../server/commands/table.ts";
 import { resolved } from "./contract.ts";
+import { knownTable } from "./known.ts";
 import { pages, type Page } from "./pages.ts";
 import { referenceParts } from "./reference.ts";
 import { requirementList } from "./requirements.ts";
-import {
-  errorTable,
-  fieldTable,
-  knownTable,
-  metricTable,
-  outcomeTable,
-  settingTable,
-  type Document,
-} from "./tables.ts";
+import { errorTable, fieldTable, metricTable, outcomeTable, settingTable, type Document } from "./tables.ts";
 
 /** The parts of the pages that are made from code or from the contract. */
 const GENERATED: Record<string, (document: Document) => string[] | Promise<string[]>> = {
