@@ -48,7 +48,7 @@ const withAddedStatus = (text: string) => text.replace('"status":"pending"', '"s
  * @param settings.timeoutMs the time limit for an attempt that the client is told
  */
 export async function startService(
-  scenario: Omit<Scenario, "judges">,
+  scenario: Scenario,
   planned: readonly PlannedEntry[],
   settings: { key: string; seed: number; timeoutMs: number },
 ) {
