@@ -7,7 +7,8 @@ import type { Disbursement } from "../../model/merchant.ts";
 import type { Call as Request, Reply } from "../../model/messages.ts";
 import { listen } from "../../model/server.ts";
 import { createService } from "../../model/service.ts";
-import { drawFault, send, type Answer, type Sent, type Step } from "./answers.ts";
+import type { Outcome } from "../exchange.ts";
+import { drawFault, send, type Answer, type Step } from "./answers.ts";
 import type { Entry, PlannedEntry } from "./entries.ts";
 import { Ledger, type Payout } from "./ledger.ts";
 import { readRequest, type ReadRequest } from "./requests.ts";
@@ -22,7 +23,7 @@ export type Call = ReadRequest & {
   start: number;
   at: number;
   entry: PlannedEntry | undefined;
-  sent?: Sent;
+  sent?: Outcome;
   endedAt?: number;
 };
 

@@ -5,18 +5,9 @@ import { keyOf, macOf, signatureOf } from "../../model/webhooks.ts";
 import { CannotRun, type Exchange, type NotJudged } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
 import { createRedactor } from "../../target/redact.ts";
-import { exchangeOf } from "../exchange.ts";
+import { exchangeOf, type Outcome } from "../exchange.ts";
 import type { Described } from "../run.ts";
-import {
-  describe,
-  isFinal,
-  isRefusal,
-  isSuccess,
-  send,
-  type Header,
-  type Outcome,
-  type WebhookRequest,
-} from "./send.ts";
+import { describe, isFinal, isRefusal, isSuccess, send, type Header, type WebhookRequest } from "./send.ts";
 import type { Effect, Subject } from "./subject.ts";
 import { bodyOf, createEvents, eventNames, type Data, type Event, type Stamp } from "./webhook.ts";
 
