@@ -91,11 +91,9 @@ const headText = ({ status, headers }: Reply, more: Record<string, string> = {})
     ...Object.entries({ ...headers, ...more }).map(([name, value]) => `${name}: ${String(value)}`),
   ].join("\r\n");
 
-/** Calls `step` at intervals, until it returns false or the connection ends. */
-function repeat(response: ServerResponse, everyMs: number, step: () => boolean) {
-  const timer = setInterval(() => {
-    if (response.destroyed || !step()) clearInterval(timer);
-  }, everyMs);
+/** Calls `step` at intervals until the connection ends. */
+function repeat(response: ServerResponse, everyMs: number, step: () => void) {
+  const timer = setInterval(step, everyMs);
   response.on("close", () => clearInterval(timer));
 }
 
@@ -138,7 +136,6 @@ const senders = {
     repeat(response, Math.ceil(timeoutMs / 8), () => {
       // The last byte is never sent.
       if (sent < bytes.length - 1) response.write(bytes.subarray(sent, (sent += 1)));
-      return true;
     });
     return { failure: "the body was sent byte by byte, and never ended" };
   },
@@ -149,9 +146,7 @@ const senders = {
     repeat(response, 10, () => {
       response.write(chunk);
       sent += chunk.length;
-      if (sent < mostBytes) return true;
-      response.destroy();
-      return false;
+      if (sent >= mostBytes) response.destroy();
     });
     return { failure: "the body never ended" };
   },
