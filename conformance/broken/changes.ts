@@ -76,14 +76,21 @@ export const texts = (operations: Operations, field: string, change: (text: stri
     return isText(value) ? { ...fields, [field]: change(value) } : fields;
   });
 
-/** Replaces an invalid value of a field with a valid one, so that the server accepts what it must refuse. */
+/**
+ * Replaces an invalid value of a field with a valid one, so that the server accepts what it must refuse.
+ * @param invalid a pattern of invalid texts, or a function that returns true for an invalid value
+ * @param valid the valid value, or a function that returns another one for each request
+ */
 export const accepts = (
   operations: Operations,
   field: string,
-  isInvalid: (value: unknown) => boolean,
-  valid: (value: unknown) => unknown,
-): How =>
-  requests(operations, (fields) => (isInvalid(fields[field]) ? { ...fields, [field]: valid(fields[field]) } : fields));
+  invalid: RegExp | ((value: unknown) => boolean),
+  valid: unknown,
+): How => {
+  const isInvalid = typeof invalid === "function" ? invalid : (value: unknown) => isText(value) && invalid.test(value);
+  const value = () => (typeof valid === "function" ? (valid as () => unknown)() : valid);
+  return requests(operations, (fields) => (isInvalid(fields[field]) ? { ...fields, [field]: value() } : fields));
+};
 
 /** Removes a query parameter from the requests for these operations. */
 export const ignoresQuery = (name: string, operations: Operations = "every"): How =>

@@ -137,7 +137,7 @@ const ofRequests = requests.flatMap(([operation, schema, idFor]) => {
       const isInvalid = broken(resolved(property), required.includes(field));
       const id = idFor(field, keyword);
       if (!isInvalid || id === undefined) return [];
-      const accepted: How = accepts(operation, field, isInvalid, valid[field] ?? (() => undefined));
+      const accepted: How = accepts(operation, field, isInvalid, valid[field]);
       return [{ [`${id}: ${operation} accepts any ${field} that breaks "${keyword}".`]: accepted }];
     }),
   );

@@ -151,11 +151,11 @@ export const otherReferences =
   };
 
 /**
- * Caches successful responses, and sends them in response to requests whose key is refused.
+ * Caches successful responses, and sends them in place of refusals, by default of those because of the key.
  * @param nameOf returns the name under which a request's response is cached; undefined if it is not cached
  */
 export const caches =
-  (operations: Operations, nameOf: (call: Call, world: World) => string | undefined): How =>
+  (operations: Operations, nameOf: (call: Call, world: World) => string | undefined, refusals = [401]): How =>
   () => {
     const cached = new Map<string, Reply>();
     return handles(async (call, ask, world) => {
@@ -164,7 +164,7 @@ export const caches =
       const reply = await ask(call);
       if (name === undefined || !reply) return reply;
       if (isAccepted(reply)) cached.set(name, reply);
-      return reply.status === 401 ? (cached.get(name) ?? reply) : reply;
+      return refusals.includes(reply.status) ? (cached.get(name) ?? reply) : reply;
     });
   };
 
@@ -204,6 +204,9 @@ export const reserves =
       return reply;
     });
   };
+
+/** Sends a webhook about matching requests although they are refused. */
+export const notifies = (fits: Fits) => afterRefusal(fits, (call) => notify(textIn(call, "webhookURL")));
 
 /** Sends a webhook that looks to the merchant like the webhook of a failed payout. */
 export async function notify(url: string | undefined) {

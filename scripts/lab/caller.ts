@@ -3,10 +3,6 @@ import { createHttpClient, type RequestOptions } from "../../server/testing/http
 
 export type Caller = ReturnType<typeof createCaller>;
 
-interface CallOptions extends RequestOptions {
-  deadlineMs?: number;
-}
-
 interface CallerOptions {
   /** The ports of the processes, which get requests in turn. */
   ports: readonly number[];
@@ -23,7 +19,11 @@ export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, vi
   let turn = 0;
 
   /** Returns undefined if the connection ended without a response. A response that violates the contract is a violation. */
-  async function send(method: string, path: string, { deadlineMs = usual, ...options }: CallOptions = {}) {
+  async function send(
+    method: string,
+    path: string,
+    { deadlineMs = usual, ...options }: RequestOptions & { deadlineMs?: number } = {},
+  ) {
     turn += 1;
     const client = clients[turn % clients.length]!;
     const overdue = new AbortController();

@@ -1,10 +1,10 @@
 // Servers that show a record to others after its owner has read it, or by a part of its reference (§4.2, §5), and
 // servers on which a read request pays, uses a reference up or changes a record.
 import { unescape } from "node:querystring";
-import { alone, also, caughtOnlyBy, type Faults, type How, type Reply } from "../../broken/fault.ts";
+import { alone, also, caughtOnlyBy, type Faults, type How } from "../../broken/fault.ts";
 import { caches, changesRecords, payFrom, reserves } from "../../broken/memory.ts";
 import { dataOf, isAccepted } from "../../broken/replies.ts";
-import { forwards, handles, responses } from "../../broken/changes.ts";
+import { forwards, handles } from "../../broken/changes.ts";
 import { hasNoKey, isOf, keyOf, lastPart, lists, pathOf, textIn } from "../../broken/calls.ts";
 
 /** Returns true if the server takes the requested reference `asked` for a known reference. */
@@ -46,13 +46,11 @@ export const faults: Faults = {
     lists,
     ({ path }) => path,
   ),
-  "access.merchants-apart-after-owner: A record that one merchant has read is shown to the other merchant.": () => {
-    const read = new Map<string, Reply>();
-    return responses(["verifyDisbursement", "verifyCheckout"], (reply, call) => {
-      if (isAccepted(reply)) read.set(call.path, reply);
-      return reply.status === 404 ? (read.get(call.path) ?? reply) : reply;
-    });
-  },
+  "access.merchants-apart-after-owner: A record that one merchant has read is shown to the other merchant.": caches(
+    ["verifyDisbursement", "verifyCheckout"],
+    pathOf,
+    [404],
+  ),
   "access.whole-reference: A prefix of a reference finds its record.": alone(
     finds((asked, reference) => asked.length > 5 && reference.startsWith(asked)),
   ),

@@ -2,7 +2,7 @@
 // (§5).
 import { judges, type Check, type Context, given } from "../../check.ts";
 import { type Probe, probesOf, sendProbe } from "../../steps/probes.ts";
-import { checkoutBody, disbursementBody } from "../../steps/bodies.ts";
+import { type Body, checkoutBody, disbursementBody } from "../../steps/bodies.ts";
 import { get } from "../../steps/requests.ts";
 import { isAccepted, type TargetRequest } from "../../target/exchange.ts";
 import { existingPayout, paid } from "../../steps/records.ts";
@@ -40,11 +40,14 @@ const reading = (pathOf: (context: Context) => string) => (context: Context) => 
   request: () => ({ method: "GET", path: pathOf(context) }),
 });
 
-/** Reads a payout; its secret is in no response by chance. */
-const readingOf = (reference: string, secret: unknown): Opened => {
-  const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
-  return { request: () => ({ method: "GET", path }), secrets: [textOf(secret)] };
-};
+/** Reads a payout that `open` makes or finds, with a secret that is in no response by chance. */
+const readingOf =
+  (open: typeof paid | typeof existingPayout, secretIn: (payout: { body: Body; data: Body }) => unknown) =>
+  async (context: Context): Promise<Opened> => {
+    const payout = await open(context);
+    const path = `/v1/disbursements/${encodeURIComponent(payout.reference)}`;
+    return { request: () => ({ method: "GET", path }), secrets: [textOf(secretIn(payout))] };
+  };
 
 const operations: Operation[] = [
   [byKind("auth.create-needs-key", "auth.create-refuses-wrong-key"), creating("/v1/disbursements", disbursementBody)],
@@ -53,22 +56,8 @@ const operations: Operation[] = [
     reading((context) => `/v1/disbursements/${context.fresh()}`),
   ],
   [byKind("auth.checkout-needs-key", "auth.checkout-refuses-wrong-key"), creating("/v1/checkouts", checkoutBody)],
-  [
-    always("auth.record-hidden-without-key"),
-    async (context) => {
-      const { reference, body } = await paid(context);
-      return readingOf(reference, body["reference"]);
-    },
-    { pays: 1 },
-  ],
-  [
-    always("auth.record-hidden-without-key"),
-    async (context) => {
-      const { reference, data } = await existingPayout(context);
-      return readingOf(reference, data.id);
-    },
-    { existing: true },
-  ],
+  [always("auth.record-hidden-without-key"), readingOf(paid, ({ body }) => body["reference"]), { pays: 1 }],
+  [always("auth.record-hidden-without-key"), readingOf(existingPayout, ({ data }) => data["id"]), { existing: true }],
   [always("checkout-record.needs-key"), reading(({ target }) => `/v1/checkouts/${target.merchant.unknown}`)],
   [always("lists.needs-key"), reading(() => "/v1/disbursements")],
   [always("lists.needs-key"), reading(() => "/v1/checkouts"), { name: "Listing checkouts needs a key" }],

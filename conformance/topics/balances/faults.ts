@@ -1,10 +1,8 @@
 // Servers with faults in balances and statements (D87).
-import type { Faults, Reply } from "../../broken/fault.ts";
-import { disbursementIn, fieldsOf } from "../../broken/calls.ts";
-import { handles, items, requests } from "../../broken/changes.ts";
-import { refusal } from "../../broken/replies.ts";
-
-const isInsufficient = (reply: Reply | undefined) => fieldsOf(reply?.text ?? "")?.["code"] === "insufficient_funds";
+import type { Faults } from "../../broken/fault.ts";
+import { fieldsOf } from "../../broken/calls.ts";
+import { items, requests } from "../../broken/changes.ts";
+import { reserves } from "../../broken/memory.ts";
 
 export const faults: Faults = {
   "balances.statement-sums: The balance includes what pending disbursements reserve.": items("listBalances", (all) =>
@@ -17,14 +15,7 @@ export const faults: Faults = {
     ...fields,
     enforced: false,
   })),
-  "balances.insufficient-funds: A refused disbursement uses its reference up.": () => {
-    const used = new Set<unknown>();
-    return handles(async (call, ask) => {
-      const reference = disbursementIn(call)?.["reference"];
-      if (reference !== undefined && used.has(reference)) return refusal(409);
-      const reply = await ask(call);
-      if (isInsufficient(reply)) used.add(reference);
-      return reply;
-    });
-  },
+  "balances.insufficient-funds: A refused disbursement uses its reference up.": reserves(
+    (_, { text }) => fieldsOf(text)?.["code"] === "insufficient_funds",
+  ),
 };

@@ -1,8 +1,8 @@
 // Servers that pay a reference twice, confuse references or merchants, or do not let a client recover (§2.1, §7, D3 to
 // D5).
 import { unescape } from "node:querystring";
-import { also, forEach, type Call, type Faults, type Reply } from "../../broken/fault.ts";
-import { confuses, paysAgain, refusesNamesakes, reserves } from "../../broken/memory.ts";
+import { also, forEach, type Call, type Faults } from "../../broken/fault.ts";
+import { caches, confuses, paysAgain, refusesNamesakes, reserves } from "../../broken/memory.ts";
 import { dataOf, isAccepted, refusal, withData, withHeader } from "../../broken/replies.ts";
 import { disbursementIn, everyNth, extraIn, isOf, isOfSecond, keyOf, sent, type Fields } from "../../broken/calls.ts";
 import { handles, opens, records, refuses, responses } from "../../broken/changes.ts";
@@ -76,14 +76,7 @@ export const faults: Faults = {
     paysAgain((_, first, call) => form(call) !== form(first.call)),
   ]),
   "create.duplicate-invalid-refused: An invalid request with a duplicate reference returns 200 and the existing record.":
-    () => {
-      const replies = new Map<unknown, Reply>();
-      return responses("createDisbursement", (reply, call) => {
-        const { reference } = sent(call);
-        if (isAccepted(reply)) replies.set(reference, reply);
-        return [400, 422].includes(reply.status) ? (replies.get(reference) ?? reply) : reply;
-      });
-    },
+    caches("createDisbursement", (call) => String(sent(call)["reference"]), [400, 422]),
   "create.duplicate-race: Uniqueness is checked before the insert without a lock, so that two concurrent creates are both paid.":
     paysAgain((_, first) => first.isUnderWay),
   "create.duplicate-race: Two creates within 1 ms with the same reference are both paid.": paysAgain(

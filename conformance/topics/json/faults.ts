@@ -1,6 +1,7 @@
-// Servers that mishandle JSON bodies and values, media types and errors (§1, §4, §7, §9, D53).
+// Servers that mishandle JSON bodies and values, media types and errors, or whose responses have the wrong form (§1, §4,
+// §7, §9, D2, D6, D15, D20, D53).
 import { forEach, through, type Call, type Faults, type How } from "../../broken/fault.ts";
-import { errors, forwards, refuses, responses, texts } from "../../broken/changes.ts";
+import { errors, forwards, refuses, responses, statuses, texts } from "../../broken/changes.ts";
 import {
   asJson,
   creates,
@@ -15,7 +16,7 @@ import {
   type Fields,
   type Operations,
 } from "../../broken/calls.ts";
-import { html, isAccepted, isError, withHeader } from "../../broken/replies.ts";
+import { dataOf, html, isAccepted, isError, withBody, withHeader } from "../../broken/replies.ts";
 
 const payouts = ["createDisbursement", "verifyDisbursement"] as const;
 const textOf = ({ body }: Call) => body.toString("utf8");
@@ -39,7 +40,7 @@ const onStatus = (status: number, change: (body: Fields) => unknown) =>
 const fails = (operation: Operations, fits: (call: Call) => boolean) =>
   refuses((_, call) => fits(call), 500, operation);
 
-const statuses = [400, 401, 404, 409, 422];
+const documented = [400, 401, 404, 409, 422];
 
 export const faults: Faults = {
   "json.content-type: The verify response has no Content-Type.": through(
@@ -91,11 +92,11 @@ export const faults: Faults = {
   "errors.no-5xx: A reference with a NUL character returns 500.": fails("verifyDisbursement", (call) =>
     lastPart(call).includes("\0"),
   ),
-  ...forEach(statuses, (status) => [
+  ...forEach(documented, (status) => [
     `errors.shape: A ${status} has no field error.`,
     onStatus(status, (body) => without(body, "error")),
   ]),
-  ...forEach(statuses, (status) => [
+  ...forEach(documented, (status) => [
     `errors.status-mirrored: The body of a ${status} has the statusCode 500.`,
     onStatus(status, (body) => ({ ...body, statusCode: 500 })),
   ]),
@@ -121,5 +122,26 @@ export const faults: Faults = {
     (_, call) => /"amount":\d+\.0\b/.test(textOf(call)),
     400,
     creates,
+  ),
+  "answers.exact: An unknown reference returns 418.": statuses("verifyDisbursement", 404, 418),
+  "answers.envelope-200: The envelope of a successful response has no statusCode.": responses(described, (reply) =>
+    isAccepted(reply) ? withBody(reply, { data: dataOf(reply) }) : reply,
+  ),
+  "answers.headers: Every error has Retry-After: undefined.": through(
+    "refusal.bad-value-422",
+    responses("every", (reply) => (isError(reply) ? withHeader(reply, "retry-after", "undefined") : reply)),
+  ),
+  "answers.request-id: Responses have no x-request-id.": responses("every", (reply) =>
+    withHeader(reply, "x-request-id"),
+  ),
+  "answers.request-id-own: All responses have the same x-request-id.": responses("every", (reply) =>
+    withHeader(reply, "x-request-id", "req_0000000000000000"),
+  ),
+  "answers.request-id-own: The response has the x-request-id of its request.": responses(
+    "every",
+    (reply, { headers }) => {
+      const given = headers["x-request-id"];
+      return given === undefined ? reply : withHeader(reply, "x-request-id", String(given));
+    },
   ),
 };

@@ -1,17 +1,19 @@
-// Checks fees, the limits on references, amounts and bodies, and the limits that the target adds (§8, D14, D15, D45).
+// Checks fees, the limits on references, amounts, bodies and addresses, and the limits that the target adds (§8, D7a, D14,
+// D15, D45).
 import { findLimits, mostPayouts } from "../../allowances/find.ts";
 import { allPairs } from "../../allowances/search.ts";
-import { judges, type Check } from "../../check.ts";
+import { judges, type Check, type Context } from "../../check.ts";
 import { shuffled } from "../../generate/random.ts";
 import type { CheckOptions } from "../../run-options.ts";
 import { bothRefused, expectStatus, same } from "../../steps/expect.ts";
 import { findDelay } from "../../steps/notifications.ts";
-import { asJson, checkoutBody, disbursementBody, someAddress, withAmount } from "../../steps/bodies.ts";
+import { asJson, checkoutBody, disbursementBody, siteOf, someAddress, withAmount } from "../../steps/bodies.ts";
 import { dataOf } from "../../target/exchange.ts";
 import { paid, verified } from "../../steps/records.ts";
-import { pay, payInvalid, startCheckout } from "../../steps/requests.ts";
+import { pay, payInvalid, startCheckout, startInvalidCheckout } from "../../steps/requests.ts";
 import { usualAmount } from "../../generate/plan.ts";
 import { largestTried } from "../create/checks.ts";
+import type { RequirementId } from "../../../generated/requirement-ids.ts";
 
 const controls = ["\0", "\n", "\t", "\u007f", "\u0085"];
 
@@ -32,6 +34,27 @@ const currencies = [...new Set(allPairs.map(({ currency }) => currency))];
 
 /** Returns true if the budget covers the largest amount in every currency. */
 const reachesCurrencies = ({ maxTotal }: CheckOptions) => maxTotal === Infinity;
+
+const badAddresses = (site: string) => [
+  `ftp://${site}/hooks`,
+  "javascript:alert(1)",
+  `mailto:hooks@${site}`,
+  `https://user@${site}/hooks`,
+  `https://user:password@${site}/hooks`,
+  `//${site}/hooks`,
+  "https:///hooks",
+];
+
+/** Addresses where nothing listens, so that deliveries fail immediately. */
+const goodAddresses = [
+  "http://127.0.0.1:1",
+  "https://127.0.0.1:1/a%20b/?x=1&y=%C3%A9#part",
+  "HTTP://127.0.0.1:1/Hooks",
+];
+
+/** Expects an address to be refused as webhookURL. */
+const refuse = (context: Context, id: RequirementId, address: string, what: string) =>
+  bothRefused(context, id, 422, what, (valid) => ({ json: { ...valid, webhookURL: address } }));
 
 export const checks: readonly Check[] = [
   judges("limits.reference-length", { pays: 5 }, async (context, id) => {
@@ -91,6 +114,29 @@ export const checks: readonly Check[] = [
     }
     const response = await pay(context, undefined, padded(disbursementBody(context), 16 * 1024));
     expectStatus(context, id, response, 200, "for 16384 bytes");
+  }),
+  judges("addresses.refused", {}, async (context, id) => {
+    for (const address of badAddresses(siteOf(context))) {
+      await refuse(context, id, address, `webhookURL ${address}`);
+      const response = await startInvalidCheckout(context, checkoutBody(context, { redirectURL: address }));
+      expectStatus(context, id, response, 422, `for a checkout with redirectURL ${address}`);
+    }
+  }),
+  judges("limits.address-length", {}, async (context, id) => {
+    const address = `https://${siteOf(context)}/`.padEnd(2049, "a");
+    await refuse(context, id, address, `a webhookURL of ${address.length} characters`);
+  }),
+  judges(["addresses.kept", "addresses.left-out"], { pays: goodAddresses.length + 2 }, async (context, id) => {
+    const longest = `http://127.0.0.1:1/${"a".repeat(2048 - 19)}`;
+    for (const webhookURL of [...goodAddresses, longest]) {
+      const { reference } = await paid(context, { webhookURL });
+      const { data, response } = await verified(context, reference);
+      same(context, id, "webhookURL", data.webhookURL, webhookURL, response);
+    }
+    const { reference } = await paid(context);
+    const { data, response } = await verified(context, reference);
+    const isLeftOut = !("webhookURL" in data);
+    context.judge("addresses.left-out", isLeftOut, "no webhookURL field", [JSON.stringify(data.webhookURL)], response);
   }),
   judges(
     "limits.added",

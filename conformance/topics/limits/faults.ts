@@ -1,12 +1,15 @@
-// Servers that mishandle the limits of values (D15), or add limits of their own that violate §8 (D45).
+// Servers that mishandle the limits of values (D15) or the addresses of a merchant (D7a), or add limits of their own that
+// violate §8 (D45).
 import { forEach, type Faults } from "../../broken/fault.ts";
-import { accepts, data, forwards, refuses, responses, texts } from "../../broken/changes.ts";
+import { accepts, data, forwards, records, refuses, responses, texts } from "../../broken/changes.ts";
 import { creates, everyNth, fieldsOf, isText, withFields } from "../../broken/calls.ts";
 import { refusal } from "../../broken/replies.ts";
 
 const length = (text: unknown) => (isText(text) ? [...text].length : 0);
 /** Changes the reference of a disbursement before the server reads it. */
 const references = (change: (reference: string) => string) => texts("createDisbursement", "reference", change);
+
+const ignores = (field: string, pattern: RegExp) => accepts(creates, field, pattern, undefined);
 
 export const faults: Faults = {
   "limits.added: References above 40 characters are refused.": refuses(({ reference }) => length(reference) > 40),
@@ -22,7 +25,7 @@ export const faults: Faults = {
     creates,
     "webhookURL",
     (value) => length(value) > 2048,
-    () => undefined,
+    undefined,
   ),
   "limits.body-size: A body of any size is accepted.": forwards((call) =>
     call.body.length > 16_384 && fieldsOf(call.body) ? withFields(call, fieldsOf(call.body)) : call,
@@ -31,7 +34,7 @@ export const faults: Faults = {
     creates,
     "amount",
     (value) => Number(value) > Number.MAX_SAFE_INTEGER,
-    () => 1,
+    1,
   ),
   "limits.amount-maximum-kept: A checkout's amount overflows at 32 bits.": data("createCheckout", (created) => ({
     ...created,
@@ -41,4 +44,15 @@ export const faults: Faults = {
     const isFifth = everyNth(5);
     return responses("verifyDisbursement", (reply) => (isFifth() ? refusal(429) : reply));
   },
+  "addresses.refused: A webhookURL with a user name is accepted.": ignores("webhookURL", /^(?!mailto).*@/),
+  "addresses.refused: A webhookURL without a scheme is accepted.": ignores("webhookURL", /^\/\//),
+  "addresses.refused: A redirectURL with the scheme javascript is accepted.": ignores("redirectURL", /^javascript:/),
+  "addresses.kept: A webhookURL is normalised.": records(({ webhookURL, ...record }) => ({
+    ...record,
+    ...(isText(webhookURL) && { webhookURL: new URL(webhookURL).href }),
+  })),
+  "addresses.left-out: A webhookURL that was not given is null.": records((record) => ({
+    webhookURL: null,
+    ...record,
+  })),
 };

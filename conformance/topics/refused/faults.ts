@@ -1,7 +1,7 @@
 // Servers that refuse a request, but pay it, use its reference up, send a webhook, change a record or list it (§5 to §7).
 import type { RequirementId } from "../../../generated/requirement-ids.ts";
 import { also, caughtOnlyBy, type Call, type Faults } from "../../broken/fault.ts";
-import { afterRefusal, changesRecords, notify, payFrom, reserves, type Fits } from "../../broken/memory.ts";
+import { afterRefusal, changesRecords, notifies, notify, payFrom, reserves, type Fits } from "../../broken/memory.ts";
 import { disbursementIn, hasNoKey, isOf, sent, textIn, type Fields } from "../../broken/calls.ts";
 import { handles } from "../../broken/changes.ts";
 import { isAccepted, isError, itemsOf, withData } from "../../broken/replies.ts";
@@ -19,7 +19,6 @@ const lacks = (field: string) => (call: Call) => disbursementIn(call)?.[field] =
 const isMalformed = (call: Call) => disbursementIn(call) === undefined;
 
 const pays = (fits: Fits) => afterRefusal(fits, payFrom);
-const notifies = (fits: Fits) => afterRefusal(fits, (call) => notify(textIn(call, "webhookURL")));
 /** Requirements that a webhook about a refused request violates. */
 const strays = ["refused.no-webhook", "life.webhooks-addressed", "webhook.only-with-address"] as const;
 /** A refused request that is paid, as the webhook of its payout shows. */

@@ -1,6 +1,6 @@
 // Sandboxes with faults in the /sandbox operations (D17, D18).
 import { also, forEach, type Faults } from "../../broken/fault.ts";
-import { data, handles, ignoresQuery, items, opens, refuses, requests, responses } from "../../broken/changes.ts";
+import { data, handles, ignoresQuery, items, opens, refuses, requests, statuses } from "../../broken/changes.ts";
 import {
   hasNoKey,
   isOf,
@@ -12,8 +12,8 @@ import {
   withKey,
   type Fields,
 } from "../../broken/calls.ts";
-import { untilAdvance } from "../../broken/memory.ts";
-import { isAccepted, refusal, success, withStatus } from "../../broken/replies.ts";
+import { afterRefusal, untilAdvance } from "../../broken/memory.ts";
+import { refusal, success } from "../../broken/replies.ts";
 import { changesOutcome } from "../../broken/webhooks.ts";
 
 const advance = "advanceClock";
@@ -62,7 +62,7 @@ export const faults: Faults = {
     `sandbox.needs-key: The operation ${operation} needs no key.`,
     opens(operation, hasNoKey),
   ]),
-  "sandbox.reads: Reading the webhook secret fails with 500.": responses("readWebhookSecret", () => refusal(500)),
+  "sandbox.reads: Reading the webhook secret fails with 500.": refuses(() => true, 500, "readWebhookSecret"),
   ...forEach(["reference", "cursor", "limit"], (name) => [
     `sandbox.events: The parameter ${name} of events is ignored.`,
     ignoresQuery(name),
@@ -80,9 +80,10 @@ export const faults: Faults = {
     return isRefused ? ask({ ...call, path: call.path.replace(/&cursor=[^&]*/, "") }) : reply;
   }),
   "sandbox.replay: Replaying a delivery returns 404.": refuses(() => true, 404, "replayDelivery"),
-  "sandbox.replay-in-progress: A replay is accepted while an attempt is in progress.": responses(
+  "sandbox.replay-in-progress: A replay is accepted while an attempt is in progress.": statuses(
     "replayDelivery",
-    (reply) => (isAccepted(reply) ? reply : withStatus(reply, 200)),
+    409,
+    200,
   ),
   ...forEach(["finishCheckout", finish] as const, (operation) => [
     `sandbox.finish-${operation === finish ? "payout-" : ""}own: ${operation} is refused to another merchant, but works.`,
@@ -99,12 +100,10 @@ export const faults: Faults = {
   "sandbox.load: A loaded payout is not in the statement.": items("listStatements", (entries) =>
     entries.filter(({ createdAt }) => Date.now() - Date.parse(String(createdAt)) < 86_400_000),
   ),
-  "sandbox.load-refused: What is right in a refused load is loaded.": handles(async (call, ask) => {
-    const reply = await ask(call);
-    if (isOf(call, load) && reply && !isAccepted(reply))
-      await ask(withFields(call, { disbursements: payouts(sent(call)).slice(0, 1) }));
-    return reply;
-  }),
+  "sandbox.load-refused: What is right in a refused load is loaded.": afterRefusal(
+    (call) => isOf(call, load),
+    (call, ask) => ask(withFields(call, { disbursements: payouts(sent(call)).slice(0, 1) })),
+  ),
   ...forEach(["repeat", "reorder"], (does) => [
     `sandbox.${does}s: The chaos switch does not ${does} webhooks.`,
     requests("setChaos", (settings) => ({ ...settings, [`${does}edWebhooksPercent`]: 0 })),
@@ -113,9 +112,7 @@ export const faults: Faults = {
     httpStatus === undefined ? { status: "exhausted" } : outcome,
   ),
   "sandbox.finish-payout: The failure of a payout is ignored.": requests(finish, ({ status }) => ({ status })),
-  "sandbox.finish-payout: A final payout can be finished again.": responses(finish, (reply) =>
-    reply.status === 409 ? withStatus(reply, 200) : reply,
-  ),
+  "sandbox.finish-payout: A final payout can be finished again.": statuses(finish, 409, 200),
   // A payout to a number ending in 129 ends only if it is finished.
   "sandbox.finish-payout: A payout that is finished has no event.": items("listEvents", (events) =>
     events.filter((event) => !JSON.stringify(event).includes('129"')),
