@@ -1,4 +1,5 @@
 // Builds the exchange of a report from a request and its outcome, without secrets.
+import type { IncomingHttpHeaders } from "node:http";
 import { shortened } from "../report/visible.ts";
 import type { Exchange } from "../results.ts";
 import { redactHeaders, type Redact } from "../target/redact.ts";
@@ -6,13 +7,13 @@ import { redactHeaders, type Redact } from "../target/redact.ts";
 /** The longest body that a report shows, in characters. */
 const longestBody = 2048;
 
-type Headers = Parameters<typeof redactHeaders>[0];
 type Request = Pick<Exchange, "id" | "method" | "url" | "durationMs" | "curl"> & {
   at: Date;
-  headers: Headers;
+  headers: Parameters<typeof redactHeaders>[0];
   text: string;
 };
-type Outcome = { status?: number; headers?: Headers; body?: string; failure?: string };
+/** What is known of the response to a request, or the reason why there is no status. */
+export type Outcome = { status?: number; headers?: IncomingHttpHeaders; body?: string; failure?: string };
 
 export function exchangeOf(request: Request, outcome: Outcome, redact: Redact): Exchange {
   const { id, at, method, url, headers, text, durationMs, curl } = request;

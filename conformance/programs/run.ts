@@ -7,7 +7,6 @@ import {
   type CheckResult,
   type Conditions,
   type Exchange,
-  type NotJudged,
   type Report,
   type RequirementResult,
   type Side,
@@ -15,7 +14,7 @@ import {
 import { createProgress, type Output } from "../run/progress.ts";
 import { selectedRequirements } from "../run/selection.ts";
 import { buildReport, sideConditions } from "../run/tree.ts";
-import { conclude, type CheckReport, type Finding } from "../run/verdicts.ts";
+import { conclude, type CheckReport, type Notes } from "../run/verdicts.ts";
 
 /** What every scenario has. */
 export type Described = {
@@ -27,13 +26,13 @@ export type Described = {
   ids: readonly string[];
 };
 
-/** What a run found in one scenario. */
-export type ScenarioRun = {
-  /** At least one finding for each id, unless `notApplicable`, `notRun` or `thrown` gives a reason. */
-  findings: readonly Finding[];
-  notApplicable?: Readonly<Record<string, NotJudged>>;
-  /** The reasons why requirements could not be judged, by requirement id. */
-  notRun?: Readonly<Record<string, string>>;
+/**
+ * What a run found in one scenario: at least one finding for each id, unless `notApplicable`, `notRun` or `thrown` gives a
+ * reason.
+ */
+export type ScenarioRun = Pick<Notes, "findings"> & {
+  notApplicable?: Notes["notApplicable"];
+  notRun?: Notes["notRun"];
   /** What the merchant's program sent or received, redacted. */
   exchanges?: readonly Exchange[];
   /**
@@ -86,10 +85,13 @@ export function scenarioReport(
   side: Side,
   { name, ids }: Pick<Described, "name" | "ids">,
   run: ScenarioRun,
-  { only, ...more }: { durationMs?: number; selectFlags?: string[]; only?: string[] | undefined } = {},
+  {
+    durationMs = 0,
+    selectFlags = [],
+    only,
+  }: { durationMs?: number; selectFlags?: string[]; only?: string[] | undefined } = {},
 ): CheckReport {
   const { notApplicable = {}, notRun = {}, exchanges = [] } = run;
-  const { durationMs = 0, selectFlags = [] } = more;
   const { results, error } = conclude({
     ...run,
     check: { name, ids },

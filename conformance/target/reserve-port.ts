@@ -18,12 +18,16 @@ export async function reservePort(): Promise<number> {
     const port = FIRST + next;
     const held = createSocket("udp4").unref();
     held.bind({ port, address: "127.0.0.1", exclusive: true });
-    if (!(await succeeds(once(held, "listening")))) continue;
-    const connection = connect(port, "127.0.0.1");
-    const isServed = await succeeds(once(connection, "connect"));
-    connection.destroy();
-    if (!isServed) return port;
+    if ((await succeeds(once(held, "listening"))) && !(await isServed(port))) return port;
   }
+}
+
+/** True if a program of this machine listens on a TCP port. */
+export async function isServed(port: number): Promise<boolean> {
+  const connection = connect(port, "127.0.0.1");
+  const isConnected = await succeeds(once(connection, "connect"));
+  connection.destroy();
+  return isConnected;
 }
 
 const succeeds = (event: Promise<unknown>) =>

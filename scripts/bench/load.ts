@@ -59,10 +59,10 @@ export async function atRate<T>(
   perSecond: number,
   seconds: number,
   send: () => Promise<T>,
-  isOver: () => boolean | Promise<boolean> = () => false,
+  isOver: () => boolean = () => false,
 ): Promise<T[]> {
   const sent: Promise<T>[] = [];
-  for (const begun = performance.now(); sent.length < perSecond * seconds && !(await isOver()); await sleep(5)) {
+  for (const begun = performance.now(); sent.length < perSecond * seconds && !isOver(); await sleep(5)) {
     const due = Math.min(perSecond * seconds, ((performance.now() - begun) / 1_000) * perSecond);
     while (sent.length < due) sent.push(send());
   }

@@ -25,17 +25,8 @@ const ROUNDS = Number(values.rounds);
 const STORED = positionals.length > 0 ? positionals.map(Number) : [1_000, 1_000_000];
 const REQUESTS = 20_000;
 
-interface StoredDatabase {
-  url: string;
-  /** Stores this many settled payouts of the only merchant. A server must have created the schema, and have stopped. */
-  fill(payouts: number): Promise<void>;
-  /**
-   * The bytes that this database has written so far: for SQLite, what the process with this id has written; for
-   * PostgreSQL, the write-ahead log.
-   */
-  written(pid: number): Promise<number>;
-  close(): Promise<void>;
-}
+/** An empty database, and what a measurement asks of it. */
+type StoredDatabase = Awaited<ReturnType<typeof sqlite>>;
 
 const ids = createIds(randomBytes);
 /** How many rows are made at a time. PostgreSQL stores them with one statement. */
@@ -74,12 +65,13 @@ function* payoutsOf(count: number, merchant: string) {
 
 const COLUMNS = Object.keys(payoutOf(0, 0, ""));
 
-async function sqlite(): Promise<StoredDatabase> {
+async function sqlite() {
   const { url, close } = await DATABASES.sqlite();
   const file = url.slice("sqlite:".length);
   return {
     url,
-    async fill(payouts) {
+    /** Stores this many settled payouts of the only merchant. A server must have created the schema, and have stopped. */
+    async fill(payouts: number) {
       const db = new DatabaseSync(file);
       db.exec("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; BEGIN");
       const { id } = db.prepare("SELECT id FROM merchants").get() as { id: string };
@@ -93,7 +85,8 @@ async function sqlite(): Promise<StoredDatabase> {
       fsyncSync(descriptor);
       closeSync(descriptor);
     },
-    written: async (pid) => Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))![1]),
+    /** The bytes written so far: by the process with this id, or for PostgreSQL to the write-ahead log. */
+    written: async (pid: number) => Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))![1]),
     close,
   };
 }

@@ -56,15 +56,11 @@ export interface Arrival {
   arrivedAt: number;
 }
 
-/** The webhooks that have arrived at the receiver since the last call. */
-export const newArrivals = async ({ url }: Target): Promise<Arrival[]> =>
-  (await (await fetch(url)).json()) as Arrival[];
-
 /** Waits until `count` webhooks have arrived at the receiver. @throws Error if no webhook arrives for a minute */
-export async function arrivals(receiver: Target, count: number): Promise<Arrival[]> {
+export async function arrivals({ url }: Target, count: number): Promise<Arrival[]> {
   const all: Arrival[] = [];
   for (let idle = 0; all.length < count; await sleep(50)) {
-    const arrived = await newArrivals(receiver);
+    const arrived = (await (await fetch(url)).json()) as Arrival[];
     all.push(...arrived);
     idle = arrived.length > 0 ? 0 : idle + 1;
     if (idle > 1_200) throw new Error(`${all.length} of ${count} webhooks arrived`);

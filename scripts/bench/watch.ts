@@ -3,37 +3,35 @@
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdtempSync } from "node:fs";
-import { createServer } from "node:http";
-import { connect, createServer as createTcpServer, type AddressInfo, type Server } from "node:net";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { Pool } from "undici";
 import document from "../../generated/openapi.json" with { type: "json" };
+import { serve } from "../../server/testing/http.ts";
 import { atRate, middle, payout, quantile, sender } from "./load.ts";
 import { startTarget } from "./target.ts";
 
 const PER_SECOND = 2_000;
 const certify = fileURLToPath(new URL("../../conformance/bin.js", import.meta.url));
 
-const announce = (server: Server) =>
-  server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
-
 /** Accepts every payout, as the contract says. */
-function serve(): void {
+async function acceptAll() {
   const example = document.components.examples.DisbursementCreated.value;
-  const server = createServer(async (request, response) => {
+  const { url } = await serve(async (request, response) => {
     const { reference, amount } = (await json(request)) as Record<string, unknown>;
     const data = { ...example.data, reference: randomUUID(), merchantsReference: reference, amount };
     response.setHeader("content-type", "application/json").end(JSON.stringify({ ...example, data }));
   });
-  announce(server);
+  console.log(url);
 }
 
 function forwardPlainly(target: string): void {
   const service = { host: "127.0.0.1", port: Number(new URL(target).port), noDelay: true };
-  announce(createTcpServer({ noDelay: true }, (caller) => caller.pipe(connect(service)).pipe(caller)));
+  const server = createServer({ noDelay: true }, (caller) => caller.pipe(connect(service)).pipe(caller));
+  server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
 }
 
 /** Moves a process and its children, with all their threads, to cores. */
@@ -73,6 +71,6 @@ async function compare(rounds: number, seconds: number): Promise<void> {
 }
 
 const [role = "5", given = "10"] = process.argv.slice(2);
-if (role === "service") serve();
+if (role === "service") await acceptAll();
 else if (role === "plain") forwardPlainly(given);
 else await compare(Number(role), Number(given));

@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { Pool } from "undici";
 import { serve } from "../../server/testing/http.ts";
 import { atRate, load, payout, quantile, sender, sorted } from "./load.ts";
-import { arrivals, newArrivals, withServer, type Arrival } from "./target.ts";
+import { arrivals, withServer, type Arrival } from "./target.ts";
 
 const PER_SECOND = 200;
 const SECONDS = 10;
@@ -50,17 +50,10 @@ await withServer({ SETTLE_DELAY_MS: "0" }, async (server, receiver) => {
 
   await fetch(`${receiver.url}/up`, { method: "PUT" });
   const up = Date.now();
-  let asked = 0;
-  const arrived: number[] = [];
-  const during = await atRate(CREATES_PER_SECOND, Infinity, create, async () => {
-    if (performance.now() - asked > 250) {
-      asked = performance.now();
-      arrived.push(...(await newArrivals(receiver)).map(({ arrivedAt }) => arrivedAt));
-    }
-    return arrived.length >= waiting;
-  });
-  print("creates while the receiver catches up", during);
-  const times = sorted(arrived);
+  let hasCaughtUp = false;
+  const arriving = arrivals(receiver, waiting).finally(() => (hasCaughtUp = true));
+  print("creates while the receiver catches up", await atRate(CREATES_PER_SECOND, Infinity, create, () => hasCaughtUp));
+  const times = sorted((await arriving).map(({ arrivedAt }) => arrivedAt));
   const [first, last] = [times[0]! - up, times.at(-1)! - up];
   console.log(
     `${times.length} waiting webhooks: the first after ${(first / 1_000).toFixed(1)} s, ` +

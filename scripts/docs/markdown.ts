@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { commandParts } from "./commands.ts";
+import { commands, fullHelp } from "../../conformance/cli/commands.ts";
+import { runCommandLine } from "../../server/command-line.ts";
+import { GROUPS } from "../../server/commands/table.ts";
 import { resolved } from "./contract.ts";
 import { knownTable } from "./known.ts";
 import { pages, type Page } from "./pages.ts";
@@ -25,6 +27,20 @@ const GENERATED: Record<string, (document: Document) => string[] | Promise<strin
   metrics: () => ["# Metrics", metricTable()],
   requirements: () => ["# Requirements", requirementList()],
 };
+
+/** The page of commands: what `--help` prints. */
+async function commandParts(): Promise<string[]> {
+  const { "": single, ...groups } = GROUPS;
+  const parts: string[] = [];
+  const print = (command: string, help: string) => parts.push(`## ${command}`, `\`\`\`text\n${help}\n\`\`\``);
+  for (const name of ["serve", "sandbox", ...Object.keys({ ...groups, ...single })]) {
+    const log = (help: string) => print(`disbursement-checkout ${name}`, help);
+    await runCommandLine([name, "--help"], {}, { log, error: log });
+  }
+  print("certify", await fullHelp(undefined));
+  for (const name of Object.keys(commands)) print(`certify ${name}`, await fullHelp(name));
+  return parts;
+}
 
 /** The Markdown of a page, with placeholders that each server fills in. */
 export const markdownOf = async ({ name, file }: Page, document: Document): Promise<string> =>

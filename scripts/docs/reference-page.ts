@@ -1,8 +1,7 @@
 // Renders the API reference as a page: the text of each operation beside its samples, errors folded.
 import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
 import { exampleOf, operationsOf, type Json, type Operation } from "./contract.ts";
-import { fieldList, parameterList } from "./fields.ts";
-import { codeBlock, escapeHtml, toHtml } from "./html.ts";
+import { codeBlock, escapeHtml, inlineHtml, toHtml } from "./html.ts";
 import type { Sample } from "./samples.ts";
 
 const json = (value: unknown) => JSON.stringify(value, null, 2);
@@ -127,6 +126,53 @@ function errorsOf(responses: Json): string {
   });
   const statuses = failures.map(([status]) => status).join(" ");
   return `<details>\n<summary>Errors <small>${statuses}</small></summary>\n<dl>\n${rows.join("")}</dl>\n</details>\n`;
+}
+
+/** The properties of a schema as a list, with the properties of objects inside it. */
+function fieldList(schema: Json): string {
+  const { properties = {}, required = [] } = schema;
+  const items = Object.entries<Json>(properties).map(([name, part]) => fieldItem(name, part, required.includes(name)));
+  return `<ul class="fields">\n${items.join("")}</ul>\n`;
+}
+
+/** The parameters of an operation. */
+const parameterList = (parameters: readonly Json[]): string =>
+  `<ul class="fields">\n${parameters
+    .map(({ name, schema, description, required }) => fieldItem(name, { ...schema, description }, required === true))
+    .join("")}</ul>\n`;
+
+function fieldItem(name: string, given: Json, isRequired: boolean): string {
+  // An open list of values is anyOf a closed list and any string.
+  const schema = given["anyOf"] ? { ...given["anyOf"][0], ...given } : given;
+  const element = schema["type"] === "array" ? schema["items"] : schema;
+  const facts = [typeOf(schema), isRequired ? "required" : "", ...limitsOf(schema)].filter(Boolean);
+  const nested = element["properties"] ? fieldList(element) : "";
+  const text = schema["description"] ? toHtml(schema["description"], "") : "";
+  return `<li><code>${escapeHtml(name)}</code> <small>${facts.join(" · ")}</small>\n${text}${nested}</li>\n`;
+}
+
+function typeOf(schema: Json): string {
+  const { type, oneOf, items, format } = schema;
+  if (type === "array") return `array of ${typeOf(items)}s`;
+  if (oneOf) return typeOf(oneOf[0]);
+  return format === "date-time" ? "timestamp" : Array.isArray(type) ? type.join(" or ") : (type ?? "any value");
+}
+
+const code = (value: unknown) => `<code>${escapeHtml(String(value))}</code>`;
+
+/** What a value must be, in words. */
+function limitsOf(schema: Json): string[] {
+  const { enum: values, anyOf, minimum, maximum, maxLength, default: preset, "x-expects": expects } = schema;
+  const limits: string[] = [];
+  if (values) limits.push(values.map(code).join(", "));
+  if (schema["const"] !== undefined) limits.push(code(schema["const"]));
+  if (expects) limits.push(inlineHtml(expects));
+  else if (maxLength) limits.push(`at most ${maxLength} characters`);
+  if (minimum !== undefined && maximum !== undefined) limits.push(`${minimum} to ${maximum}`);
+  else if (minimum !== undefined) limits.push(`at least ${minimum}`);
+  if (preset !== undefined) limits.push(`default ${code(preset)}`);
+  if (anyOf) limits.push("values may be added");
+  return limits;
 }
 
 /** The name of the shell's variable that stands for a value in the path. */

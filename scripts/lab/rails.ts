@@ -37,11 +37,8 @@ interface RailsOptions extends RunOptions {
   loadMs: number;
 }
 
-/** A gateway, and its rail, which is a sandbox of this server, with a faulty network between them. */
-type Chain = Record<"gateway" | "rail", World>;
-
 /**
- * Pays through a gateway, over a faulty network to its rail, while both sides are killed. Afterwards the rail must have
+ * Pays through a gateway, over a faulty network to its rail, a sandbox of this server, while both are killed. Afterwards the rail must have
  * each payout once, and the gateway must report each payout as the rail does. Returns the violations found.
  */
 export const runRails = (options: RailsOptions): Promise<string[]> =>
@@ -73,14 +70,14 @@ async function withGateway(rail: World, options: RailsOptions, violate: Violate)
     await withWorld({ ...options, database, processes: GATEWAYS[database], violate, env }, async (gateway) => {
       ports.push(...gateway.servers.map(({ port }) => port));
       for (const receiver of gateway.receivers) receiver.behave("healthy");
-      await underLoad({ gateway, rail }, seededRandom(seed + 8), options);
+      await underLoad(gateway, rail, seededRandom(seed + 8), options);
       for (const { heal, counts } of [toRail, toGateway]) {
         heal();
         print(JSON.stringify(counts));
       }
       await launchAll([...rail.servers, ...gateway.servers]);
       await untilEnded(gateway);
-      print(await compare({ gateway, rail }));
+      print(await compare(gateway, rail));
     });
   } finally {
     await Promise.all([toRail.close(), toGateway.close()]);
@@ -88,7 +85,7 @@ async function withGateway(rail: World, options: RailsOptions, violate: Violate)
 }
 
 /** Creates payouts while both sides are killed. */
-async function underLoad({ gateway, rail }: Chain, random: SeededRandom, { payouts, loadMs, print }: RailsOptions) {
+async function underLoad(gateway: World, rail: World, random: SeededRandom, { payouts, loadMs, print }: RailsOptions) {
   // A random pause takes half of the longest pause on average.
   const longestPauseMs = (2 * loadMs * CALLERS) / payouts;
   const stopping = new AbortController();
@@ -149,7 +146,7 @@ async function untilEnded({ payments, database, violate }: World) {
 }
 
 /** Compares the gateway's records with the requests, with the rail's records, and with what merchants' receivers got. */
-async function compare({ gateway, rail }: Chain): Promise<string> {
+async function compare(gateway: World, rail: World): Promise<string> {
   const { caller, payments, receivers, violate } = gateway;
   const paid = new Map<string, any>();
   for await (const record of rail.caller.list("/v1/disbursements")) {

@@ -2,11 +2,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { connect } from "node:net";
 import { delimiter, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { lexer, walkTokens, type Tokens } from "marked";
 import { vi } from "vitest";
+import { isServed } from "../../conformance/target/reserve-port.ts";
 
 /** A block of code in a document. */
 export interface Block {
@@ -91,7 +91,7 @@ export function openTerminal({ folder, ports, env: given }: TerminalOptions) {
     const [, name, value] = /^export (\w+)=(\S+)$/.exec(command) ?? [];
     if (name) return setVariable(name, value!);
     const lasting = LASTING.find((each) => each.command.test(command));
-    if (lasting && !(isShown && (await isOpen(ports[lasting.port])))) return start(command, ports[lasting.port]);
+    if (lasting && !(isShown && (await isServed(ports[lasting.port])))) return start(command, ports[lasting.port]);
     const program = spawnShell(command);
     const timer = setTimeout(() => endGroup(program.process.pid!, "SIGKILL"), LONGEST_COMMAND_MS);
     await program.closed;
@@ -127,7 +127,7 @@ export function openTerminal({ folder, ports, env: given }: TerminalOptions) {
     const program = spawnShell(command);
     programs.push(program);
     return vi.waitFor(async () => {
-      if (!(await isOpen(port))) throw new Error(`This does not listen: ${command}\n${program.printed}`);
+      if (!(await isServed(port))) throw new Error(`This does not listen: ${command}\n${program.printed}`);
     }, PATIENCE);
   }
 
@@ -215,14 +215,4 @@ function withValuesOf(actual: any, shown: any): unknown {
   if (Array.isArray(shown)) return shown.map((each, index) => withValuesOf(actual?.[index], each));
   if (typeof shown !== "object" || shown === null) return shown;
   return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, withValuesOf(actual?.[name], value)]));
-}
-
-async function isOpen(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  const isConnected = await once(socket, "connect").then(
-    () => true,
-    () => false,
-  );
-  socket.destroy();
-  return isConnected;
 }

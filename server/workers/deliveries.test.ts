@@ -6,10 +6,9 @@ import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { serve } from "../testing/http.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { addDelivery, claimAll, concurrently } from "../testing/storage/fixtures.ts";
+import { HOUR } from "../testing/times.ts";
 import { sign } from "../webhooks/send.ts";
 import { HELD_MS, LEASE_MS } from "./queue-worker.ts";
-
-const HOUR = 3_600_000;
 
 let server: TestServer;
 /** Resolves the names of receivers; no name has an address yet. */

@@ -1,8 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { startServer } from "../testing/server.ts";
 import { start } from "../testing/table.ts";
-
-const DAY = 86_400_000;
+import { DAY } from "../testing/times.ts";
 
 test("old phone numbers are erased and old events deleted, of every merchant", async () => {
   const server = await start({ env: { PHONE_RETENTION_DAYS: "30", RETENTION_DAYS: "90" } });

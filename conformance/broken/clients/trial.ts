@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import { crossedWith } from "../../programs/client/crossed.ts";
 import { runScenario } from "../../programs/client/run.ts";
-import { idsOf, type Scenario } from "../../programs/client/scenario.ts";
+import type { Scenario } from "../../programs/client/scenario.ts";
 import { scenarios } from "../../programs/client/scenarios.ts";
 import { scenarioReport } from "../../programs/run.ts";
 import type { brokenClients } from "./broken.ts";
@@ -27,7 +27,7 @@ async function failuresOf(scenario: Scenario, program: Program, limitMs = 120_00
     limitMs,
     watchMs: 1000,
   });
-  const { results } = scenarioReport("client", { ...scenario, ids: idsOf(scenario) }, run);
+  const { results } = scenarioReport("client", scenario, run);
   return Object.entries(results)
     .filter(([, { verdict }]) => verdict !== "pass")
     .map(([id, { actual }]) => ({ id, actual }));

@@ -4,6 +4,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pick, type Random } from "../../generate/random.ts";
 import type { Reply } from "../../model/messages.ts";
+import type { Outcome } from "../exchange.ts";
 
 /**
  * What the client receives. `honest` is what a sound service sends. The texts of a forged response and of a `location`
@@ -17,7 +18,7 @@ export type Answer = keyof typeof senders | Forged;
 export type Forged = {
   status: number;
   headers?: Readonly<Record<string, string>>;
-  /** Sent as it is if it is a text, otherwise as JSON. */
+  /** Outcome as it is if it is a text, otherwise as JSON. */
   body?: unknown;
   /** Instead of `body`: the body of the honest response. */
   honestBody?: true;
@@ -70,16 +71,13 @@ export type Delivery = {
   fill: (text: string) => string;
 };
 
-/** The most that a client can have received. There is no status if the client received no complete head. */
-export type Sent = { status?: number; headers?: Reply["headers"]; body?: string; failure?: string };
-
 const mostBytes = 32 * 1024 * 1024;
 const chunk = Buffer.alloc(64 * 1024, " ");
 
 /** Writes a text directly to the socket, because the HTTP server would correct it, and closes the connection. */
 const raw =
   (textOf: (honest: Reply) => string, failure: string) =>
-  ({ response, honest }: Delivery): Sent => {
+  ({ response, honest }: Delivery): Outcome => {
     const socket: Socket = response.socket!;
     socket.write(textOf(honest), () => socket.destroy());
     return { failure };
@@ -93,15 +91,13 @@ const headText = ({ status, headers }: Reply, more: Record<string, string> = {})
     ...Object.entries({ ...headers, ...more }).map(([name, value]) => `${name}: ${String(value)}`),
   ].join("\r\n");
 
-/** Calls `step` at intervals, until it returns false or the connection ends. */
-function repeat(response: ServerResponse, everyMs: number, step: () => boolean) {
-  const timer = setInterval(() => {
-    if (response.destroyed || !step()) clearInterval(timer);
-  }, everyMs);
+/** Calls `step` at intervals until the connection ends. */
+function repeat(response: ServerResponse, everyMs: number, step: () => void) {
+  const timer = setInterval(step, everyMs);
   response.on("close", () => clearInterval(timer));
 }
 
-function complete(response: ServerResponse, { status, headers, text }: Reply): Sent {
+function complete(response: ServerResponse, { status, headers, text }: Reply): Outcome {
   response.writeHead(status, headers).end(text);
   return { status, headers, body: text };
 }
@@ -140,7 +136,6 @@ const senders = {
     repeat(response, Math.ceil(timeoutMs / 8), () => {
       // The last byte is never sent.
       if (sent < bytes.length - 1) response.write(bytes.subarray(sent, (sent += 1)));
-      return true;
     });
     return { failure: "the body was sent byte by byte, and never ended" };
   },
@@ -151,16 +146,14 @@ const senders = {
     repeat(response, 10, () => {
       response.write(chunk);
       sent += chunk.length;
-      if (sent < mostBytes) return true;
-      response.destroy();
-      return false;
+      if (sent >= mostBytes) response.destroy();
     });
     return { failure: "the body never ended" };
   },
   garbage: raw(() => "\u0016\u0003\u0001 this is no HTTP\r\n\r\n", "what was sent is no HTTP"),
-} satisfies Record<string, (delivery: Delivery) => Sent>;
+} satisfies Record<string, (delivery: Delivery) => Outcome>;
 
-function forge({ status, headers = {}, body = "", honestBody }: Forged, { response, honest, fill }: Delivery): Sent {
+function forge({ status, headers = {}, body = "", honestBody }: Forged, { response, honest, fill }: Delivery): Outcome {
   const isText = typeof body === "string";
   const text = honestBody ? honest.text : fill(isText ? body : JSON.stringify(body));
   const type = isText || honestBody ? {} : { "content-type": "application/json; charset=utf-8" };
@@ -168,8 +161,8 @@ function forge({ status, headers = {}, body = "", honestBody }: Forged, { respon
   return complete(response, { status, headers: { ...type, ...filled }, text });
 }
 
-/** Sends a response. Returns what the client can have received of it. */
-export const send = (answer: Answer, delivery: Delivery): Sent =>
+/** Sends a response. Returns the most that the client can have received of it: no status without a complete head. */
+export const send = (answer: Answer, delivery: Delivery): Outcome =>
   typeof answer === "string" ? senders[answer](delivery) : forge(answer, delivery);
 
 /** The faults of a bad network. */

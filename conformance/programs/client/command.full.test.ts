@@ -8,6 +8,7 @@ import { judgeClient, readClientOptions } from "./command.ts";
 import { startGroup, type Ended, type Launch } from "../process-group.ts";
 import { entries } from "./entries.ts";
 import { runScenario } from "./run.ts";
+import { scenario as defineScenario } from "./scenario.ts";
 import { scenarios } from "./scenarios.ts";
 
 const at = useFolder();
@@ -50,7 +51,7 @@ test.each([
   ["does not excuse a report that is false", "refused", 2000, ["loses-nothing"], []],
   ["does not excuse a program that had time enough", "unknown", 60_000, ["loses-nothing", "finds-out"], []],
 ])("a machine that is too busy %s", async (_, outcome, timeoutMs, failed, unjudged) => {
-  const plain = { id: "plain", name: "Nothing happens", entries: entries("success"), ids: [] };
+  const plain = defineScenario("plain", "Nothing happens", { entries: entries("success") });
   const given = { launch: gaveUp(outcome), seed: 1, timeoutMs, limitMs: 60_000 };
   const { findings, notRun = {} } = await runScenario(plain, given);
   const idsOf = (ids: string[]) => ids.map((id) => `client.${id}`);

@@ -8,8 +8,6 @@ import { startGroup, type Launch } from "../process-group.ts";
 import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
 
-const side = "client";
-
 /** The options of `certify client`. */
 export const clientFlags = {
   command: {
@@ -36,7 +34,7 @@ export const clientFlags = {
     read: whole(1, 64),
     repeat: false,
   },
-  ...sideOptions(side),
+  ...sideOptions("client"),
 } as const satisfies Options;
 
 /** What `certify client --help` says. */
@@ -55,7 +53,7 @@ export function readClientOptions(args: readonly string[], newSeed: () => number
   const { values, given, faults } = readFlags(args, clientFlags);
   return {
     ...values,
-    ...sideOptionsOf(side, values, scenarios, newSeed, faults),
+    ...sideOptionsOf("client", values, scenarios, newSeed, faults),
     timeoutMs: values.timeout,
     limitMs: values["time-limit"] * 1000,
     repeatFlags: repeatWords(clientFlags, given),
@@ -71,7 +69,7 @@ export async function judgeClient(options: ClientOptions, output: Output, interr
     "Some response bodies never end: the program needs a limit of their size, and of the time to read them.\n",
   );
   return judgeProgram({
-    side,
+    side: "client",
     target: command,
     scenarios,
     jobs,

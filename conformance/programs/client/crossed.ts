@@ -5,7 +5,7 @@
 import { covering } from "../../generate/covering.ts";
 import { asJson, gateway, never, serviceError, type Answer, type Forged, type Step } from "./answers.ts";
 import { entry, type Fate, type PlannedEntry, type Story } from "./entries.ts";
-import type { Scenario, Start } from "./scenario.ts";
+import { scenario, type Scenario, type Start } from "./scenario.ts";
 
 /** The error body of widespread frameworks. It has the fields of the service's errors, except the code. */
 const framework = (status: number): Forged => ({
@@ -195,14 +195,14 @@ function scenariosOf(id: string, chosen: readonly Row[]): Scenario[] {
   });
   return parts.map((members, part): Scenario => {
     const [first] = members;
-    return {
-      id: `${id}-${part + 1}`,
-      name: `Losses, refusals and records meet in ${members.length} entries${isKilled(first!) ? ", each killed and started again" : ""}`,
+    const what = `Losses, refusals and records meet in ${members.length} entries`;
+    const name = isKilled(first!) ? `${what}, each killed and started again` : what;
+    return scenario(`${id}-${part + 1}`, name, {
       entries: members.map((row, index) => entryOf(row, index, part * most.killed + index)),
       ...(first!.listing === "no-lists" ? { lists: "none" } : {}),
       ...(isKilled(first!) ? { starts: [...members.map(killOf), {}] } : {}),
       judges: ["client.no-redirect", "client.key-stays"],
-    };
+    });
   });
 }
 

@@ -10,7 +10,7 @@ import { asInput, type PlannedEntry } from "./entries.ts";
 import type { Ended } from "../process-group.ts";
 import type { Payout } from "./ledger.ts";
 import type { Claim, Outcome } from "./protocol.ts";
-import { idsOf, type Scenario } from "./scenario.ts";
+import type { Scenario } from "./scenario.ts";
 import type { Call, HostileService } from "./service.ts";
 
 /** One start of one copy of the program. */
@@ -320,7 +320,7 @@ export function judge(trial: Trial): ScenarioRun {
       `the suite ended the program after ${secondsOf(settings.limitMs)}; see client.bounded-time`;
   }
   const exchanges = new Map(service.calls.map((call) => [call, shownCall(call, redact)]));
-  const all = idsOf(scenario)
+  const all = scenario.ids
     .filter((id) => !(id in notRun))
     .map((id): Finding => {
       const { expected, faultsIn } = judges[id]!;

@@ -38,9 +38,7 @@ function claimIn(line: string): Claim | undefined {
  * @param wasKilled true if the program was killed, so that its last line may be incomplete
  */
 export function readClaims(stdout: string, wasKilled: boolean): { claims: Claim[]; strayLines: string[] } {
-  const lines = stdout.split("\n");
-  const last = lines.pop()!;
-  if (!wasKilled) lines.push(last);
+  const lines = stdout.split("\n").slice(0, wasKilled ? -1 : undefined);
   const written = lines.map((line) => line.trim()).filter((line) => line !== "");
   const read = written.map((line) => ({ line, claim: claimIn(line) }));
   return {

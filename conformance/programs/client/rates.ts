@@ -1,7 +1,7 @@
 // Scenarios about temporary and final refusals.
 import { gateway, lost, never, recorded, serviceError, type Forged } from "./answers.ts";
 import { byTurns, entries, entry } from "./entries.ts";
-import { scenario, type Scenario } from "./scenario.ts";
+import { scenario, type Rest, type Scenario } from "./scenario.ts";
 
 const refusal = (status: number, code: string, retryAfter: string | undefined): Forged =>
   serviceError(status, code, {
@@ -17,7 +17,7 @@ const putOff = (
   id: string,
   what: string,
   ways: Readonly<Record<string, Forged>>,
-  { mayGiveUp, ...more }: Partial<Scenario> = {},
+  { mayGiveUp, ...more }: Rest = {},
 ): Scenario =>
   scenario(id, `The first create is refused temporarily, ${what}`, {
     entries: byTurns(

@@ -1,19 +1,19 @@
 // Scenarios in which the program is killed and started again, or works in several copies.
 import { lost, never, serviceError } from "./answers.ts";
 import { entries } from "./entries.ts";
-import { scenario, type Kill, type Scenario, type Start } from "./scenario.ts";
+import { scenario, type Kill, type Rest, type Scenario, type Start } from "./scenario.ts";
 
 const two = entries("success", "failed");
 
 /** A scenario in which the program is started more than once, or in several copies. */
-const started = (id: string, name: string, starts: readonly Start[], more: Partial<Scenario> = {}): Scenario =>
+const started = (id: string, name: string, starts: readonly Start[], more: Rest = {}): Scenario =>
   scenario(id, name, {
     entries: entries("success", "failed", "pending", "success", "failed", "success"),
     starts,
     ...more,
   });
 
-const killedAt = (id: string, what: string, kills: readonly Kill[], more: Partial<Scenario> = {}): Scenario =>
+const killedAt = (id: string, what: string, kills: readonly Kill[], more: Rest = {}): Scenario =>
   started(
     `killed-${id}`,
     `The program is killed ${what}, and started again with the same input`,

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CannotRun } from "../../results.ts";
 import { createRandom } from "../../generate/random.ts";
 import type { ScenarioRun } from "../run.ts";
-import { entries, type PlannedEntry } from "./entries.ts";
+import { entries } from "./entries.ts";
 import { judge, type Run } from "./judge.ts";
 import type { Launch } from "../process-group.ts";
 import { inputOf, readClaims, type Environment } from "./protocol.ts";
@@ -81,10 +81,6 @@ function checkStarted(runs: readonly Run[], { calls }: HostileService) {
 /** A client that pays one entry after the other needs time for the attempts of each. */
 const entriesInLimit = 6;
 
-/** Returns how long one start may take, in ms: longer if many entries have faults of their own. */
-const limitOf = (planned: readonly PlannedEntry[], { limitMs }: Settings) =>
-  limitMs * Math.max(1, planned.filter(({ story }) => story).length / entriesInLimit);
-
 /**
  * Runs a scenario against a client and judges it.
  * @throws CannotRun if the client cannot be started
@@ -93,7 +89,9 @@ export async function runScenario(scenario: Scenario, given: Settings): Promise<
   const delays = monitorEventLoopDelay({ resolution: 20 });
   delays.enable();
   const { entries: planned = defaultEntries } = scenario;
-  const settings = { ...given, limitMs: limitOf(planned, given) };
+  // A start may take longer if many entries have faults of their own.
+  const faulty = planned.filter(({ story }) => story).length;
+  const settings = { ...given, limitMs: given.limitMs * Math.max(1, faulty / entriesInLimit) };
   const random = createRandom(settings.seed, `${scenario.id} key and kills`);
   const key = `key-${random(1e11, 9e11).toString(36)}-of-the-merchant`;
   const state = await mkdtemp(join(tmpdir(), "certify-client-"));

@@ -1,5 +1,6 @@
 // Defines a scenario: data that says what the service and the network do, and how the client is started.
 import { requirementsOf } from "../../contract/requirements.ts";
+import type { Described } from "../run.ts";
 import type { Answer, Step } from "./answers.ts";
 import type { Conditions, PlannedEntry } from "./entries.ts";
 
@@ -29,10 +30,10 @@ export type Start = {
   workers?: number;
 };
 
-export type Scenario = Omit<Conditions, "lists"> & {
-  id: string;
-  /** What the service and the network do, or how the program is started. */
-  name: string;
+export type Scenario = Described & Rest;
+
+/** What the service and the network do, and how the program is started. */
+export type Rest = Omit<Conditions, "lists"> & {
   /** The default is one entry for each fate except `refused`. */
   entries?: readonly PlannedEntry[];
   /** The input has every entry twice. */
@@ -61,15 +62,10 @@ export type Scenario = Omit<Conditions, "lists"> & {
 /** The requirements that only some scenarios judge. */
 const sometimes = ["client.no-redirect", "client.key-stays", "client.waits-as-told", "client.backs-off"] as const;
 
-/** Returns the ids of the requirements that a scenario judges. */
-export const idsOf = ({ mayGiveUp, judges = [] }: Scenario): string[] => {
-  const omitted = new Set<string>(sometimes.filter((id) => !judges.includes(id)));
+export function scenario(id: string, name: string, rest: Rest = {}): Scenario {
+  const { mayGiveUp, judges = [] } = rest;
+  const omitted = new Set<string>(sometimes.filter((each) => !judges.includes(each)));
   if (mayGiveUp) omitted.add("client.loses-nothing");
-  return requirementsOf("client").flatMap(({ id }) => (omitted.has(id) ? [] : id));
-};
-
-export const scenario = (id: string, name: string, rest: Omit<Scenario, "id" | "name"> = {}): Scenario => ({
-  id,
-  name,
-  ...rest,
-});
+  const ids = requirementsOf("client").flatMap((each) => (omitted.has(each.id) ? [] : each.id));
+  return { id, name, ...rest, ids };
+}

@@ -5,9 +5,7 @@ import { crossed } from "./crossed.ts";
 import { byTurns, entries, entry } from "./entries.ts";
 import { rates } from "./rates.ts";
 import { restarts } from "./restarts.ts";
-import { idsOf, scenario, type Scenario } from "./scenario.ts";
-
-type Rest = Omit<Scenario, "id" | "name">;
+import { scenario, type Rest, type Scenario } from "./scenario.ts";
 
 /** The response to more requests than a client may send. */
 const always = (answer: Answer) => Array.from({ length: 40 }, () => answer);
@@ -207,7 +205,4 @@ const inputs: Scenario[] = [
 ];
 
 // Scenarios that wait for long come first, so that others run meanwhile and a run does not end with a wait.
-export const scenarios = [...lostAnswers, ...rates, ...restarts, ...crossed, ...strange, ...inputs].map((each) => ({
-  ...each,
-  ids: idsOf(each),
-}));
+export const scenarios = [...lostAnswers, ...rates, ...restarts, ...crossed, ...strange, ...inputs];

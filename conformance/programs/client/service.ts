@@ -7,7 +7,8 @@ import type { Disbursement } from "../../model/merchant.ts";
 import type { Call as Request, Reply } from "../../model/messages.ts";
 import { listen } from "../../model/server.ts";
 import { createService } from "../../model/service.ts";
-import { drawFault, send, type Answer, type Sent, type Step } from "./answers.ts";
+import type { Outcome } from "../exchange.ts";
+import { drawFault, send, type Answer, type Step } from "./answers.ts";
 import type { Entry, PlannedEntry } from "./entries.ts";
 import { Ledger, type Payout } from "./ledger.ts";
 import { readRequest, type ReadRequest } from "./requests.ts";
@@ -22,7 +23,7 @@ export type Call = ReadRequest & {
   start: number;
   at: number;
   entry: PlannedEntry | undefined;
-  sent?: Sent;
+  sent?: Outcome;
   endedAt?: number;
 };
 
@@ -48,7 +49,7 @@ const withAddedStatus = (text: string) => text.replace('"status":"pending"', '"s
  * @param settings.timeoutMs the time limit for an attempt that the client is told
  */
 export async function startService(
-  scenario: Omit<Scenario, "judges">,
+  scenario: Scenario,
   planned: readonly PlannedEntry[],
   settings: { key: string; seed: number; timeoutMs: number },
 ) {

@@ -94,15 +94,15 @@ const secretForm = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
 
 /** Reads the receiver's secrets, and makes one for a receiver that the run starts. */
 function readSecrets(env: NodeJS.ProcessEnv, isStarted: boolean, faults: string[]): string[] {
-  const set = ["WEBHOOK_SECRET", "WEBHOOK_SECRET_OLD"].filter((name) => (env[name] ?? "") !== "");
-  for (const name of set.filter((each) => !secretForm.test(env[each]!))) {
-    faults.push(`${name} must be whsec_ followed by the base64 of 24 to 64 bytes`);
+  const { WEBHOOK_SECRET: own = "", WEBHOOK_SECRET_OLD: old = "" } = env;
+  for (const [name, secret] of Object.entries({ WEBHOOK_SECRET: own, WEBHOOK_SECRET_OLD: old })) {
+    if (secret && !secretForm.test(secret))
+      faults.push(`${name} must be whsec_ followed by the base64 of 24 to 64 bytes`);
   }
-  if (set.includes("WEBHOOK_SECRET")) return set.map((name) => env[name]!);
-  if (!isStarted) {
+  if (!own && !isStarted) {
     faults.push("no secret: set WEBHOOK_SECRET to the receiver's secret, or let --command start the receiver");
   }
-  return [`whsec_${randomBytes(32).toString("base64")}`, ...set.map((name) => env[name]!)];
+  return [own || `whsec_${randomBytes(32).toString("base64")}`, ...(old ? [old] : [])];
 }
 
 /**

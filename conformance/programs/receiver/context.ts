@@ -5,18 +5,9 @@ import { keyOf, macOf, signatureOf } from "../../model/webhooks.ts";
 import { CannotRun, type Exchange, type NotJudged } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
 import { createRedactor } from "../../target/redact.ts";
-import { exchangeOf } from "../exchange.ts";
+import { exchangeOf, type Outcome } from "../exchange.ts";
 import type { Described } from "../run.ts";
-import {
-  describe,
-  isFinal,
-  isRefusal,
-  isSuccess,
-  send,
-  type Header,
-  type Outcome,
-  type WebhookRequest,
-} from "./send.ts";
+import { describe, isFinal, isRefusal, isSuccess, send, type Header, type WebhookRequest } from "./send.ts";
 import type { Effect, Subject } from "./subject.ts";
 import { bodyOf, createEvents, eventNames, type Data, type Event, type Stamp } from "./webhook.ts";
 
@@ -110,9 +101,7 @@ const headersOf = ({ type, id, timestamp, signature }: Altered): Header[] =>
   }).flatMap(([name, value]): Header[] => (value === undefined ? [] : [[name, value]]));
 
 export class Context {
-  readonly subject: Subject;
-  readonly limits: Limits;
-  readonly secrets: readonly string[];
+  readonly settings: Settings;
   readonly random: Random;
   readonly shared: Shared;
   /** What the scenario found. */
@@ -121,22 +110,18 @@ export class Context {
   readonly exchanges: Exchange[] = [];
   /** The requirement that findings are about, unless they name another. */
   readonly #requirement: string;
-  readonly #settings: Settings;
   readonly #newEvent: ReturnType<typeof createEvents>;
 
   constructor(settings: Settings, shared: Shared, { id, ids }: Described) {
-    this.subject = settings.subject;
-    this.limits = settings.limits;
-    this.secrets = settings.secrets;
     this.random = createRandom(settings.seed, id);
     this.shared = shared;
     this.#requirement = ids[0]!;
-    this.#settings = settings;
+    this.settings = settings;
     this.#newEvent = createEvents(`${settings.runId} ${id}`, this.random);
   }
 
   sleep(ms: number): Promise<void> {
-    const { interrupted: signal } = this.#settings;
+    const { interrupted: signal } = this.settings;
     return sleep(ms, undefined, signal && { signal }).catch(() => undefined);
   }
 
@@ -145,7 +130,7 @@ export class Context {
    * receiver does not get this type, the event has a type that it gets, with the same result if possible.
    */
   event(name = "disbursement.completed", changes: Partial<Data> = {}): Event {
-    const { events = eventNames } = this.#settings;
+    const { events = eventNames } = this.settings;
     const [product, result] = name.split(".") as [string, string];
     const isOf = (each: string) => each.startsWith(`${product}.`);
     const known = () => events.find((each) => each.endsWith(result)) ?? events[0]!;
@@ -161,7 +146,7 @@ export class Context {
 
   /** Writes and signs an event as the service does, or with changes. */
   sign(event: Event, changes: Signing = {}): Stamp & { body: Buffer } {
-    const { id = event.id, timestamp = secondsIn(0), secret = this.secrets[0]! } = changes;
+    const { id = event.id, timestamp = secondsIn(0), secret = this.settings.secrets[0]! } = changes;
     const body = Buffer.from(changes.body ?? bodyOf(event));
     return { id, timestamp, signature: signatureOf([secret], id, timestamp, body), body };
   }
@@ -172,7 +157,7 @@ export class Context {
    */
   async post(event: Event, change: Change = () => ({})): Promise<Sent> {
     const { shared } = this;
-    const { url } = this.subject;
+    const { url } = this.settings.subject;
     if (shared.silent >= mostSilent) {
       // Every further request would take its whole time limit.
       throw new CannotRun(`The receiver did not respond to ${mostSilent} requests in a row. Is it running at ${url}?`);
@@ -188,7 +173,7 @@ export class Context {
     };
     const at = new Date();
     const { kills } = shared;
-    const outcome = await send(url, request, this.limits.timeoutMs);
+    const outcome = await send(url, request, this.settings.limits.timeoutMs);
     if (outcome.status !== undefined) shared.silent = 0;
     else if (/^no response|ECONNREFUSED/.test(outcome.failure ?? "") && kills === shared.kills) shared.silent += 1;
     const exchange = this.#exchange(request, outcome, at);
@@ -199,7 +184,7 @@ export class Context {
   /** Returns a request and its outcome as a report shows them, without secrets and signatures. */
   #exchange({ method, headers, body }: WebhookRequest, outcome: Outcome, at: Date): Exchange {
     const valueOf = (wanted: string) => headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? "";
-    const hidden = this.secrets.flatMap((secret) => [
+    const hidden = this.settings.secrets.flatMap((secret) => [
       secret,
       secret.replace(/^whsec_/, ""),
       // A faulty receiver may state the signature that it expected.
@@ -213,7 +198,7 @@ export class Context {
       id: (this.shared.requests += 1),
       at,
       method,
-      url: this.subject.url,
+      url: this.settings.subject.url,
       headers: Object.fromEntries(values.map(([name, all]) => [name, all!.map(([, value]) => value)])),
       text,
       durationMs: Date.now() - at.getTime(),
@@ -237,10 +222,10 @@ export class Context {
 
   /** Waits until an event has an effect, at most for the time limit. Returns its effects. */
   async #awaitEffects({ id }: Event, wanted: number): Promise<Effect[]> {
-    const { settleMs } = this.limits;
+    const { settleMs } = this.settings.limits;
     const end = performance.now() + (this.shared.isPatient ? settleMs : Math.min(shortSettleMs, settleMs));
     for (;;) {
-      const found = (await this.subject.effects()).filter((effect) => effect.id === id);
+      const found = (await this.settings.subject.effects()).filter((effect) => effect.id === id);
       if (found.length >= wanted) return found;
       if (performance.now() >= end) {
         this.shared.isPatient = false;
@@ -305,12 +290,12 @@ export class Context {
   /** Ends the receiver without notice. */
   async kill(): Promise<void> {
     this.shared.kills += 1;
-    await this.subject.restart?.kill();
+    await this.settings.subject.restart?.kill();
   }
 
   /** Kills the receiver and starts it again. */
   async restart(): Promise<void> {
     await this.kill();
-    await this.subject.restart?.start();
+    await this.settings.subject.restart?.start();
   }
 }

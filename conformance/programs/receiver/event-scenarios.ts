@@ -63,7 +63,7 @@ export const eventScenarios: Scenario[] = [
     },
   })),
   scenario("in-time", "in-time", "Three genuine events, timed", async (context) => {
-    const { timeoutMs } = context.limits;
+    const { timeoutMs } = context.settings.limits;
     for (let count = 0; count < 3; count += 1) {
       const sent = await context.post(context.event());
       const { durationMs } = sent.exchange;
@@ -100,7 +100,9 @@ export const eventScenarios: Scenario[] = [
     await context.accepts(event);
   }),
   accepted("slow-body", "slow-body", "An event whose body arrives in two pieces", [
-    ({ context, body }) => ({ hold: { at: body.length >> 1, until: () => context.sleep(context.limits.pieceMs) } }),
+    ({ context, body }) => ({
+      hold: { at: body.length >> 1, until: () => context.sleep(context.settings.limits.pieceMs) },
+    }),
   ]),
   scenario("any-order", "out-of-order", "Events that arrive in the reverse order", async (context) => {
     for (const [index, name] of eventNames.entries()) {

@@ -26,7 +26,7 @@ async function takesEffect(context: Context, event: Event, sent: Sent) {
 }
 
 /** Calls `work` while effects fail. */
-async function duringOutage<T>({ subject }: Context, work: () => Promise<T>): Promise<T> {
+async function duringOutage<T>({ settings: { subject } }: Context, work: () => Promise<T>): Promise<T> {
   await subject.outage?.begin();
   try {
     return await work();
@@ -82,7 +82,7 @@ async function untilEffect({ context, events: [event], sending: [sent] }: Handle
   void sent!.then(() => (isOver = true));
   const end = performance.now() + watchedMs;
   while (!isOver && performance.now() < end) {
-    const found = await context.subject.effects();
+    const found = await context.settings.subject.effects();
     if (found.some(({ id }) => id === event!.id)) return;
     await context.sleep(1);
   }
@@ -99,7 +99,7 @@ async function timesOf({ context, events, sending }: Handled) {
   const awaited = new Set(events.filter((_, index) => isSuccess(responses[index]!)).map(({ id }) => id));
   while (last < watchedMs) {
     const asked = performance.now() - start;
-    for (const { id } of await context.subject.effects()) awaited.delete(id);
+    for (const { id } of await context.settings.subject.effects()) awaited.delete(id);
     if (awaited.size === 0) break;
     last = asked;
     await context.sleep(1);
@@ -149,7 +149,7 @@ const killed = (id: string, name: string, size: number, most: number, moment: Mo
       await retry(handled);
     }
     await context.settle();
-    const effects = Map.groupBy(await context.subject.effects(), (effect) => effect.id);
+    const effects = Map.groupBy(await context.settings.subject.effects(), (effect) => effect.id);
     // Some effects may only be late.
     for (const event of all.filter((each) => effects.get(each.id)?.length !== 1)) {
       if ((await context.judgeEffects(event, 1)).length !== 1) return;
@@ -184,7 +184,9 @@ export const repeatScenarios: Scenario[] = [
   }),
   scenario("lost-response", "lost-response", "Events again whose response was lost", async (context) => {
     for (const event of context.events(3)) {
-      await context.post(event, () => ({ hold: { until: () => context.sleep(context.limits.pieceMs), closes: true } }));
+      await context.post(event, () => ({
+        hold: { until: () => context.sleep(context.settings.limits.pieceMs), closes: true },
+      }));
       await settles(context, event);
     }
   }),
@@ -194,7 +196,7 @@ export const repeatScenarios: Scenario[] = [
     await duringOutage(context, async () => {
       for (const event of events) during.push(await context.post(event));
       // The receiver may act after it has responded. An outage can last longer than it waits for a lock.
-      await context.sleep(during.some(isFinal) ? outageMs : context.limits.pieceMs);
+      await context.sleep(during.some(isFinal) ? outageMs : context.settings.limits.pieceMs);
     });
     for (const [index, event] of events.entries()) await takesEffect(context, event, during[index]!);
   }),
@@ -202,7 +204,7 @@ export const repeatScenarios: Scenario[] = [
     if (!context.shared.earliest) await context.accepts(context.event());
     const first = context.shared.earliest;
     if (!first) return;
-    await context.sleep(Math.max(0, first.at + context.limits.repeatMs - Date.now()));
+    await context.sleep(Math.max(0, first.at + context.settings.limits.repeatMs - Date.now()));
     await settles(context, first.event);
   }),
   {
@@ -213,7 +215,7 @@ export const repeatScenarios: Scenario[] = [
         await context.kill();
         return response;
       });
-      await context.subject.restart?.start();
+      await context.settings.subject.restart?.start();
       await takesEffect(context, event, sent);
     }),
     needs: ["outage", "restart"],

@@ -132,7 +132,7 @@ export const requestScenarios: Scenario[] = [
       const sent = await context.post(event, ({ body }) => ({
         hold: {
           at: Math.floor(body.length * share),
-          until: () => context.sleep(context.limits.pieceMs),
+          until: () => context.sleep(context.settings.limits.pieceMs),
           closes: true,
         },
       }));

@@ -1,6 +1,7 @@
 // Sends requests exactly as scenarios write them: doubled headers, headers in odd case, slow and unfinished bodies.
-import { request as overHttp, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { request as overHttp, type IncomingMessage } from "node:http";
 import { request as overHttps } from "node:https";
+import type { Outcome } from "../exchange.ts";
 
 export type Header = readonly [name: string, value: string];
 
@@ -21,9 +22,6 @@ export type WebhookRequest = {
   hold?: Hold;
 };
 
-/** A response, or the reason why there was no response. */
-export type Outcome = { status?: number; headers: IncomingHttpHeaders; body: string; failure?: string };
-
 export const isSuccess = ({ status }: Outcome) => status !== undefined && status >= 200 && status <= 299;
 export const isRefusal = ({ status }: Outcome) => status !== undefined && status >= 400 && status <= 499;
 /** True if the service does not send the event again. */
@@ -34,7 +32,7 @@ export const describe = ({ status, failure }: Outcome) => failure ?? `status ${s
 const longestBody = 64 * 1024;
 
 /** Reads a response up to the limit. A response that breaks off counts as far as it was received. */
-async function readResponse(response: IncomingMessage): Promise<Partial<Outcome>> {
+async function readResponse(response: IncomingMessage): Promise<Outcome> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
@@ -61,9 +59,9 @@ export function send(url: string, webhook: WebhookRequest, timeoutMs: number): P
   return new Promise((resolve) => {
     const request = open(target, { method, agent: false, headers: raw.flat() });
     let timer: NodeJS.Timeout | undefined;
-    const finish = (outcome: Partial<Outcome>) => {
+    const finish = (outcome: Outcome) => {
       clearTimeout(timer);
-      resolve({ headers: {}, body: "", ...outcome });
+      resolve(outcome);
       request.destroy();
     };
     request.on("error", (error) => finish({ failure: error.message }));

@@ -176,7 +176,7 @@ export const signatureScenarios: Scenario[] = [
     [0, 1].map(
       (index) =>
         ({ context, sign }) =>
-          sign({ secret: context.secrets[index] }),
+          sign({ secret: context.settings.secrets[index] }),
     ),
   ),
   scenario("forgery-blocks-nothing", "forgery-first", "A forged event, then the genuine event", async (context) => {
@@ -192,7 +192,7 @@ export const signatureScenarios: Scenario[] = [
   }),
   scenario("leaks-nothing", "leaks", "Forged events, whose responses are searched for secrets", async (context) => {
     for (const signature of [forged, "v1,", "x"]) {
-      const hidden = [keyOf(context.secrets[0]!)];
+      const hidden = [keyOf(context.settings.secrets[0]!)];
       const sent = await context.post(context.event(), (genuine) => {
         hidden.push(Buffer.from(genuine.signature.slice(3), "base64"));
         return { signature };
