@@ -21,12 +21,16 @@ type Deps = {
   staleMs: number;
   /** Is told when a response shows a record. */
   shown: (record: Record, at: number) => void;
+  /** Is told what was forgotten for space, and how much. */
+  forgot: (what: string, count: number) => void;
 };
 
 /** A record that a response shows, and what was known of it. */
 type Shown = { kind: Kind; reference: string; userId: unknown; by: "verify" | "list"; known: Record | undefined };
 
+/** Of more, all are forgotten. */
 const mostPages = 1000;
+const mostCustomers = 5_000;
 
 /** Case, spaces, dots and slashes at the end are spellings of a reference that the interface leaves open. */
 const spelling = (reference: unknown) =>
@@ -35,9 +39,11 @@ const spelling = (reference: unknown) =>
     .replaceAll(/^\s+|[\s./]+$/g, "");
 
 export function createExchangeRules(deps: Deps) {
-  const { profile, tally, merchants, records, statements, clockMs, staleMs, shown } = deps;
+  const { profile, tally, merchants, records, statements, clockMs, staleMs, shown, forgot } = deps;
   /** The owner of the payments that a key created, by the number of the key's merchant. */
   const owners = new Map<number, string>();
+  /** The first record of each customer, by merchant and phone number. */
+  const customers = new Map<number, Record>();
   /** The times of the last records of pages, by the list and the cursor of the next page. */
   const lastOfPages = new Map<string, number>();
   /** When a sandbox was last reset. What began before is not judged. */
@@ -76,43 +82,42 @@ export function createExchangeRules(deps: Deps) {
     else tally.contradicted(ids, location ? "another address" : "none", () => [exchange], `Location of ${reference}`);
   }
 
-  /** Returns an earlier record of the same merchant that has this value; undefined if there is none. */
-  function earlierWith(what: string, value: unknown, record: Record): Record | undefined {
-    const { kind, merchant, key } = record;
-    const owner = typeof value === "string" ? records.ownerOf(what, kind, merchant, value, record) : undefined;
-    if (owner === undefined || owner.key === key) return undefined;
-    // The key of an operator may show records of several merchants.
-    const [userId, other] = [owner, record].map((each) => factOf(each, "userId"));
-    return userId === undefined || other === undefined || userId === other ? owner : undefined;
-  }
-
   /** Judges that a value belongs to no other record of the merchant. */
   function judgeApart(record: Record, event: Event, what: string, value: unknown, { exchange }: Call) {
-    const owner = earlierWith(what, value, record);
-    if (!owner) return;
+    const { kind, merchant, reference, key } = record;
+    const owner = typeof value === "string" ? records.ownerOf(what, kind, merchant, value, record) : undefined;
+    if (owner === undefined || owner.key === key) return;
+    // The key of an operator may show records of several merchants.
+    const [userId, other] = [owner, record].map((each) => factOf(each, "userId"));
+    if (userId !== undefined && other !== undefined && userId !== other) return;
     tally.contradicted(
-      idsOf(record.kind, event),
-      `the same ${what} for ${record.reference}`,
+      idsOf(kind, event),
+      `the same ${what} for ${reference}`,
       () => [evidenceOf(owner, owner.said[0]!), exchange],
-      `the ${what} of ${owner.reference} for no other ${record.kind}`,
+      `the ${what} of ${owner.reference} for no other ${kind}`,
     );
   }
 
   /** Judges that a recipient is the same customer as in the merchant's other records. */
   function judgeCustomer(record: Record, shows: Fields, { exchange }: Call) {
+    const { kind, merchant, reference } = record;
     const [number, id] = ["customer.phoneNumber", "customer.id"].map((field) => valueAt(shows, field));
     // No number is stated of a customer who was erased.
-    const isStated = factOf(record, "customer.phoneNumber") !== undefined && typeof id === "string";
-    const owner = isStated ? earlierWith("customer", number, record) : undefined;
-    const ids = idsOf(record.kind, "customer");
-    if (!owner) return;
-    if (factOf(owner, "customer.id") === id) return tally.held(ids);
-    tally.contradicted(
-      ids,
-      `another customer for ${record.reference}`,
-      () => [evidenceOf(owner, owner.said[0]!), exchange],
-      `the customer of ${owner.reference}, who has the same phone number`,
-    );
+    if (factOf(record, "customer.phoneNumber") === undefined || typeof id !== "string") return;
+    const key = records.keyOf(kind, merchant, textOf(factOf(record, "userId")), textOf(number));
+    const known = customers.get(key);
+    if (!known) customers.set(key, record);
+    else if (factOf(known, "customer.id") === id) tally.held(idsOf(kind, "customer"));
+    else
+      tally.contradicted(
+        idsOf(kind, "customer"),
+        `another customer for ${reference}`,
+        () => [evidenceOf(known, known.said[0]!), exchange],
+        `the customer of ${known.reference}, who has the same phone number`,
+      );
+    if (customers.size <= mostCustomers) return;
+    forgot("customers of payouts: too many", customers.size);
+    customers.clear();
   }
 
   /** Judges that a page has no record that is newer than those of the page before. */
@@ -128,7 +133,10 @@ export function createExchangeRules(deps: Deps) {
         exchange,
       ]);
     else if (last !== undefined) tally.held(["lists.pages"]);
-    if (lastOfPages.size > mostPages) lastOfPages.clear();
+    if (lastOfPages.size > mostPages) {
+      forgot("pages of lists: too many", lastOfPages.size);
+      lastOfPages.clear();
+    }
     if (nextCursor !== undefined && items.length > 0) lastOfPages.set(pageAt(nextCursor), timeOf(items.at(-1)!));
   }
 

@@ -62,9 +62,9 @@ export function createJudge(options: JudgeOptions): Judge {
   const records = createRecords(store, hashes);
   const staleMs = visibleAfterMs + clockMs;
   const statements = createStatements({ tally, hashes, records, staleMs, webhookClockMs });
-  const forgot = (what: string) => void count(forgotten, what);
-  const common = { profile, tally, records, statements };
-  const webhooks = createWebhookRules({ ...common, hashes, notifiedWithinMs, webhookClockMs, forgot });
+  const forgot = (what: string, more = 1) => void count(forgotten, what, more);
+  const common = { profile, tally, records, statements, forgot };
+  const webhooks = createWebhookRules({ ...common, hashes, notifiedWithinMs, webhookClockMs });
   const exchanges = createExchangeRules({ ...common, merchants, clockMs, staleMs, shown: webhooks.shown });
   const responses = createResponseRules(profile, tally, clockMs);
   const read = createCallReader(createValidators(profile));

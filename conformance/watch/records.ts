@@ -81,6 +81,7 @@ export function createRecords(store: Store<Record | number>, hashes: Hashes) {
   }
 
   return {
+    keyOf,
     /** Returns the record that webhooks with this reference are about; undefined if there is none or it is not clear. */
     about(kind: Kind, reference: string): Record | undefined {
       const record = firstOf(kind, reference);

@@ -23,8 +23,8 @@ export function saveMemory(): void {
 }
 
 /** Of which size tables are. They fit into SQLite's cache, so writing stays quick however much is remembered. */
-const rowsOfTable = 100_000;
-const cacheKilobytes = 16_000;
+const rowsOfTable = 60_000;
+const cacheKilobytes = 32_000;
 const pageBytes = 4096;
 const filterBits = 2 ** 27;
 
@@ -37,7 +37,7 @@ function openFile(mostOnDisk: number) {
   const tables: { insert: StatementSync; select: StatementSync }[] = [];
   // Tells new keys from those that were written, so that new keys need no read.
   const filter = new Uint8Array(filterBits / 8);
-  const placesOf = (key: number) => [key % filterBits, Math.floor(key / 2 ** 25) % filterBits];
+  const placesOf = (key: number) => [0, 12, 25].map((shift) => Math.floor(key / 2 ** shift) % filterBits);
   let written = 0;
 
   function addTable() {
