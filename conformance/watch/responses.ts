@@ -26,8 +26,7 @@ export const isOfGateway = ({ status, response }: Call) =>
 
 /** @param clockMs by how much the clocks of two gateways may differ */
 export function createResponseRules(profile: Profile, tally: Tally, clockMs: number) {
-  const judged = new Set(tally.requirements.map(({ id }) => id));
-  const rules = watches.filter(({ id }) => judged.has(id));
+  const rules = watches.filter(({ id }) => tally.judges(id));
   const validator = createValidators(profile);
   let hasSeenKeys = false;
   let previous = { id: "", sentAt: 0 };
@@ -109,10 +108,9 @@ export function createResponseRules(profile: Profile, tally: Tally, clockMs: num
       if (!isKnown(call.exchange.response!.body)) return;
       judgeResponse(call);
       judgeGuessable(call);
-      for (const [id, isTrue] of call.isAccepted && call.faults.length === 0
-        ? (responseRules[call.operation] ?? [])
-        : [])
-        judge([id], isTrue(call) ? undefined : "not so in the response", call);
+      if (!call.isAccepted || call.faults.length > 0) return;
+      for (const [id, isTrue] of responseRules[call.operation] ?? [])
+        if (tally.judges(id)) judge([id], isTrue(call) ? undefined : "not so in the response", call);
     },
   };
 }

@@ -88,6 +88,8 @@ export function createTally(ids: readonly RequirementId[], { markOf }: Hashes) {
   return {
     requirements: [...all.values()] as readonly WatchedRequirement[],
     shownValue,
+    /** Returns true for a requirement that is judged. */
+    judges: (id: string) => all.has(id),
     held(of: readonly RequirementId[]) {
       for (const id of of) {
         const known = all.get(id);

@@ -42,6 +42,7 @@ function isAt(url: string, path: string, hasQueries: boolean): boolean {
 
 export function createWebhookRules(deps: Deps) {
   const { profile, tally, hashes, records, statements, notifiedWithinMs, webhookClockMs, forgot } = deps;
+  const rules = webhookRules.filter(([id]) => tally.judges(id));
   const due: Due[] = [];
   let hasQueries = false;
   /** The origins whose webhooks had the paths of their addresses. Proxies may change those of others. */
@@ -142,7 +143,7 @@ export function createWebhookRules(deps: Deps) {
       if (json === undefined && claimsJson)
         tally.contradicted(["life.webhooks-true"], "JSON that cannot be parsed", () => [webhook], "JSON");
       const { event } = fieldsIn(json);
-      for (const [id, faultOf] of webhookRules) {
+      for (const [id, faultOf] of rules) {
         const fault = faultOf(webhook, fieldsIn(json));
         if (fault === "") tally.held([id]);
         else if (fault !== undefined) tally.contradicted([id], fault, () => [webhook]);
