@@ -115,10 +115,11 @@ async function watchFile({ har, exchanges, target }: Given, settings: WatchSetti
   return judgeTraffic(settings, async (judge) => {
     listen();
     addAbortSignal(interrupted, input);
-    await (har === undefined ? readLines : readHar)(input, judge, target).catch((error: Error) => {
-      if (!interrupted.aborted) throw error;
-    });
-    unlisten();
+    await (har === undefined ? readLines : readHar)(input, judge, target)
+      .catch((error: Error) => {
+        if (!interrupted.aborted) throw error;
+      })
+      .finally(unlisten);
   });
 }
 
