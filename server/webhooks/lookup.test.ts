@@ -40,3 +40,11 @@ test("the hosts file is read again when it changes; all other names are resolved
   expect(await lookup("other")).toEqual(["10.0.0.7"]);
   expect(await lookup("x.test")).toEqual(["dns:x.test"]);
 });
+
+test("the hosts file never leads to the system's resolver, in which slow names would delay all others", async () => {
+  const file = join(testFolder(), "hosts");
+  writeFileSync(file, "10.0.0.7 receiver.test\n");
+  const unresponsive = hostsLookup(() => new Promise(() => undefined), file);
+  for (let count = 0; count < 2_000; count += 1) void unresponsive(`unknown-${count}.test`);
+  expect(await unresponsive("receiver.test")).toEqual(["10.0.0.7"]);
+});

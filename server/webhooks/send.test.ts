@@ -113,6 +113,13 @@ describe("the signature", () => {
   });
 });
 
+test("latency is the time between the start and the end of the attempt", async () => {
+  const { url } = await receiver((_, response) => void response.end());
+  const times = [1_000, 1_031.4];
+  const outcome = await sender({ now: () => times.shift()! }).send(messageTo(url));
+  expect(outcome).toEqual({ sentAt: 1_000, latencyMs: 31, httpStatus: 200 });
+});
+
 const KIB = "0123456789abcdef".repeat(64);
 const RESET = "The receiver closed the connection without a response (ECONNRESET).";
 const LATE = "No response within 0.2 s.";
